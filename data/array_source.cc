@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "data/data_remarks.h"
+#include "data/finite_values.h"
 #include "data/identity.h"
 #include "data/image_view.h"
 #include "data/permutation.h"
@@ -40,11 +42,17 @@ Result<Split> split_samples(const ExampleFiles& files, double holdout, const std
 
 class ArraySource final : public Source {
  public:
-  ArraySource(
-      ExampleFiles files, SampleMaker maker, ViewDraw views, Split split, std::uint64_t seed)
+  ArraySource(ExampleFiles files,
+              SampleMaker maker,
+              const DataConfig& data,
+              const SampleFormat& format,
+              Split split,
+              std::uint64_t seed)
       : files_(std::move(files)),
         maker_(std::move(maker)),
-        views_(views),
+        data_(data),
+        format_(format),
+        views_(data, seed),
         split_(split),
         chosen_(files_.train.inputs.size(), kHoldoutKey, 0),
         order_(seed, split.train) {}
@@ -84,9 +92,15 @@ class ArraySource final : public Source {
 
   [[nodiscard]] double bytes_per_token() const override { return 0; }
 
+  [[nodiscard]] std::vector<std::string> remarks() const override {
+    return example_remarks(files_, data_, format_);
+  }
+
  private:
   ExampleFiles files_;
   SampleMaker maker_;
+  DataConfig data_;
+  SampleFormat format_;
   ViewDraw views_;
   Split split_;
   Permutation chosen_;
@@ -94,6 +108,7 @@ class ArraySource final : public Source {
 };
 
 Result<void> check_examples(const Examples& examples,
+                            const DataConfig& data,
                             const SampleFormat& format,
                             WorkCounter* work) {
   if (format.input.type == NumberType::kInt64) {
@@ -103,7 +118,9 @@ Result<void> check_examples(const Examples& examples,
     MOTLEY_TRY(check_values("target", examples.targets,
                             {format.target_limit, format.ignored_target}, work));
   }
-  return {};
+  if (data.allow_nonfinite) return {};
+  MOTLEY_TRY(check_finite("input", examples.inputs, work));
+  return check_finite("target", examples.targets, work);
 }
 
 }  // namespace
@@ -115,11 +132,12 @@ Result<std::unique_ptr<const Source>> make_array_source(ExampleFiles files,
                                                         WorkCounter* work) {
   MOTLEY_ASSIGN(auto maker, SampleMaker::make(data, format, files.train));
   MOTLEY_ASSIGN(const Split split, split_samples(files, data.holdout, data.path));
-  MOTLEY_TRY(check_examples(files.train, format, work));
-  if (files.held_out) MOTLEY_TRY(check_examples(*files.held_out, format, work));
+  MOTLEY_TRY(check_examples(files.train, data, format, work));
+  MOTLEY_TRY(check_any_target(files.train.targets, format.ignored_target));
+  if (files.held_out) MOTLEY_TRY(check_examples(*files.held_out, data, format, work));
   const auto bits = static_cast<std::uint64_t>(seed);
-  return std::unique_ptr<const Source>(std::make_unique<ArraySource>(
-      std::move(files), std::move(maker), ViewDraw(data, bits), split, bits));
+  return std::unique_ptr<const Source>(
+      std::make_unique<ArraySource>(std::move(files), std::move(maker), data, format, split, bits));
 }
 
 }  // namespace motley

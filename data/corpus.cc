@@ -1,11 +1,15 @@
 #include "data/corpus.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <utility>
 
 #include "base/check.h"
+#include "base/hash.h"
+#include "data/identity.h"
 
 namespace motley {
 namespace {
@@ -29,8 +33,9 @@ void copy_tokens(std::span<const std::byte> bytes,
   }
 }
 
+// T: unsigned, so that a negative token is above every vocabulary.
 template <class T>
-std::optional<Corpus::Token> find_outside(std::span<const std::byte> bytes,
+std::optional<std::uint64_t> find_outside(std::span<const std::byte> bytes,
                                           std::uint32_t vocab,
                                           WorkCounter* work) {
   constexpr std::uint64_t kPiece = std::uint64_t{1} << 22;  // between two signs of getting on
@@ -38,20 +43,39 @@ std::optional<Corpus::Token> find_outside(std::span<const std::byte> bytes,
   for (std::uint64_t first = 0; first < count; first += kPiece) {
     const std::uint64_t end = std::min(count, first + kPiece);
     for (std::uint64_t position = first; position < end; ++position) {
-      const std::uint32_t value = load<T>(bytes, position);
-      if (value >= vocab) return Corpus::Token{position, value};
+      if (load<T>(bytes, position) >= vocab) return position;
     }
     if (work != nullptr) work->add_bytes((end - first) * sizeof(T));
   }
   return std::nullopt;
 }
 
+// Calls use(T{}) with an unsigned number of the type's width.
+template <class Use>
+auto with_width(TokenType type, const Use& use) {
+  switch (type) {
+    case TokenType::kUint8:
+      return use(std::uint8_t{});
+    case TokenType::kUint16:
+      return use(std::uint16_t{});
+    case TokenType::kUint32:
+    case TokenType::kInt32:
+      break;
+    case TokenType::kInt64:
+      return use(std::uint64_t{});
+  }
+  return use(std::uint32_t{});
+}
+
 }  // namespace
 
-Corpus::Corpus(std::variant<MappedFile, std::string> storage, std::size_t begin, Width width)
-    : storage_(std::move(storage)), begin_(begin), width_(width) {
-  MOTLEY_CHECK(bytes().size() % static_cast<std::size_t>(width) == 0, "{} bytes of {} a token",
-               bytes().size(), static_cast<std::size_t>(width));
+Corpus::Corpus(std::variant<MappedFile, std::string> storage,
+               std::size_t begin,
+               TokenType type,
+               bool is_told)
+    : storage_(std::move(storage)), begin_(begin), type_(type), is_told_(is_told) {
+  MOTLEY_CHECK(bytes().size() % token_bytes(type) == 0, "{} bytes of {} a token", bytes().size(),
+               token_bytes(type));
 }
 
 std::span<const std::byte> Corpus::bytes() const {
@@ -62,34 +86,42 @@ std::span<const std::byte> Corpus::bytes() const {
 }
 
 std::uint64_t Corpus::size() const {
-  return bytes().size() / static_cast<std::size_t>(width_);
+  return bytes().size() / token_bytes(type_);
 }
 
 void Corpus::copy(std::uint64_t first, std::span<std::int32_t> tokens_T) const {
   MOTLEY_CHECK(first <= size() && tokens_T.size() <= size() - first, "{} tokens from {} of {}",
                tokens_T.size(), first, size());
-  switch (width_) {
-    case Width::kByte:
-      return copy_tokens<std::uint8_t>(bytes(), first, tokens_T);
-    case Width::kUint16:
-      return copy_tokens<std::uint16_t>(bytes(), first, tokens_T);
-    case Width::kUint32:
-      return copy_tokens<std::uint32_t>(bytes(), first, tokens_T);
-  }
+  with_width(type_, [&]<class T>(T) { copy_tokens<T>(bytes(), first, tokens_T); });
 }
 
 std::optional<Corpus::Token> Corpus::first_outside(std::uint32_t vocab, WorkCounter* work) const {
   std::optional<WorkCounter::Task> reading;
   if (work != nullptr) reading.emplace(*work, "reading the data", bytes().size());
-  switch (width_) {
-    case Width::kByte:
-      return find_outside<std::uint8_t>(bytes(), vocab, work);
-    case Width::kUint16:
-      return find_outside<std::uint16_t>(bytes(), vocab, work);
-    case Width::kUint32:
-      return find_outside<std::uint32_t>(bytes(), vocab, work);
+  const auto position =
+      with_width(type_, [&]<class T>(T) { return find_outside<T>(bytes(), vocab, work); });
+  if (!position) return std::nullopt;
+  const auto value = with_width(
+      type_, [&]<class T>(T) { return static_cast<std::int64_t>(load<T>(bytes(), *position)); });
+  const bool is_signed = type_ == TokenType::kInt32;
+  return Token{*position, is_signed ? static_cast<std::int32_t>(value) : value};
+}
+
+bool Corpus::are_within_swapped(std::uint32_t vocab) const {
+  MOTLEY_CHECK(type_ == TokenType::kUint16, "tokens of {}", token_type_name(type_));
+  for (std::uint64_t position = 0; position < size(); ++position) {
+    if (__builtin_bswap16(load<std::uint16_t>(bytes(), position)) >= vocab) return false;
   }
-  return std::nullopt;
+  return true;
+}
+
+DataIdentity Corpus::identity() const {
+  DataIdentity identity = identify(bytes());
+  if (is_told_) return identity;
+  Hasher128 hasher;
+  hasher.add(fmt::format("{}\n{} bytes a token\n", identity.hash, token_bytes(type_)));
+  identity.hash = hasher.hex();
+  return identity;
 }
 
 }  // namespace motley

@@ -12,6 +12,8 @@
 #include "base/result.h"
 #include "base/work_counter.h"
 #include "data/files/mapped_file.h"
+#include "data/files/token_type.h"
+#include "data/source.h"
 #include "job/config.h"
 
 namespace motley {
@@ -19,41 +21,55 @@ namespace motley {
 // Immutable and safe to share between threads.
 class Corpus {
  public:
-  enum class Width : std::size_t { kByte = 1, kUint16 = 2, kUint32 = 4 };  // bytes a token
+  // The tokens are the bytes of the storage from `begin` to the end. `is_told`: their type is the
+  // usual one of such a file, or stands in it.
+  // REQUIRES: their number is a multiple of a token's; `begin` is within the storage.
+  Corpus(std::variant<MappedFile, std::string> storage,
+         std::size_t begin,
+         TokenType type,
+         bool is_told = true);
 
-  // The tokens are the bytes of the storage from `begin` to the end.
-  // REQUIRES: their number is a multiple of the width; `begin` is within the storage.
-  Corpus(std::variant<MappedFile, std::string> storage, std::size_t begin, Width width);
+  [[nodiscard]] TokenType type() const { return type_; }
 
   [[nodiscard]] std::uint64_t size() const;  // in tokens
 
   // Copies the tokens from position `first` on. REQUIRES: first + tokens_T.size() <= size(), every
-  // token is below 2^31.
+  // token is from 0 to below 2^31.
   void copy(std::uint64_t first, std::span<std::int32_t> tokens_T) const;
 
   struct Token {
     std::uint64_t position = 0;
-    std::uint32_t value = 0;
+    std::int64_t value = 0;
   };
 
-  // The first token that is not below `vocab`, if any; reads the whole corpus. `work` counts what
-  // was read; nullptr: nobody does.
+  // The first token that is not from 0 to below `vocab`, if any; reads the whole corpus. `work`
+  // counts what was read; nullptr: nobody does.
   [[nodiscard]] std::optional<Token> first_outside(std::uint32_t vocab, WorkCounter* work) const;
+
+  // Whether all tokens would be below `vocab` if their bytes stood the other way round.
+  // REQUIRES: a type of 16 bits.
+  [[nodiscard]] bool are_within_swapped(std::uint32_t vocab) const;
 
   // All tokens as they are stored.
   [[nodiscard]] std::span<const std::byte> bytes() const;
 
+  // Which corpus it is. The same bytes of another type that nothing in the file tells are another.
+  [[nodiscard]] DataIdentity identity() const;
+
  private:
   std::variant<MappedFile, std::string> storage_;
   std::size_t begin_;
-  Width width_;
+  TokenType type_;
+  bool is_told_;
 };
 
 // A text file, mapped, or a folder's text files joined, in memory; one token a byte.
 // REQUIRES: data.path is not empty. kData when there is nothing usable.
 [[nodiscard]] Result<Corpus> open_text_corpus(const DataConfig& data);
 
-// A .bin file of nanoGPT or llm.c, mapped. kData when it is damaged.
-[[nodiscard]] Result<Corpus> open_token_corpus(const DataConfig& data);
+// A .bin file of nanoGPT or llm.c, or a .npy file, mapped. Without a header the type of its tokens
+// is data.dtype, or what the bytes show of tokens below `vocab`. kData when it is damaged, is of
+// another kind, or does not show its type.
+[[nodiscard]] Result<Corpus> open_token_corpus(const DataConfig& data, std::uint32_t vocab);
 
 }  // namespace motley

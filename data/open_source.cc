@@ -5,9 +5,9 @@
 #include "base/check.h"
 #include "data/array_source.h"
 #include "data/corpus.h"
+#include "data/data_remarks.h"
 #include "data/files/array_folder.h"
 #include "data/files/image_data.h"
-#include "data/identity.h"
 #include "data/source.h"
 #include "data/synthetic_samples.h"
 #include "data/synthetic_source.h"
@@ -23,11 +23,11 @@ class CorpusSource final : public Source {
   CorpusSource(Corpus corpus,
                const WindowLayout& layout,
                std::uint64_t seed,
-               double bytes_per_token)
+               const DataConfig& data)
       : corpus_(std::move(corpus)),
         layout_(layout),
         order_(seed, layout.train_windows),
-        bytes_per_token_(bytes_per_token) {}
+        data_(data) {}
 
   void train_sample(std::uint64_t index,
                     std::span<std::int32_t> inputs_T,
@@ -49,9 +49,13 @@ class CorpusSource final : public Source {
 
   [[nodiscard]] std::uint64_t eval_samples() const override { return layout_.eval_windows; }
 
-  [[nodiscard]] DataIdentity identity() const override { return identify(corpus_.bytes()); }
+  [[nodiscard]] DataIdentity identity() const override { return corpus_.identity(); }
 
-  [[nodiscard]] double bytes_per_token() const override { return bytes_per_token_; }
+  [[nodiscard]] double bytes_per_token() const override { return data_.kind == "text" ? 1 : 0; }
+
+  [[nodiscard]] std::vector<std::string> remarks() const override {
+    return corpus_remarks(corpus_, data_);
+  }
 
  private:
   void copy_window(std::uint64_t first,
@@ -67,16 +71,29 @@ class CorpusSource final : public Source {
   Corpus corpus_;
   WindowLayout layout_;
   WindowOrder order_;
-  double bytes_per_token_;
+  DataConfig data_;
 };
 
-Error token_outside(const Corpus::Token& token, const std::string& path, int vocab) {
-  return {ErrorCode::kData,
-          fmt::format("token {} at position {} is outside the vocabulary of {}, {}", token.value,
-                      token.position, vocab, path),
-          "",
-          fmt::format("set model.vocab to at least {}, or use data of another tokenizer",
-                      std::uint64_t{token.value} + 1)};
+Error token_outside(const Corpus::Token& token,
+                    const Corpus& corpus,
+                    const DataConfig& data,
+                    int vocab) {
+  Error error{ErrorCode::kData,
+              fmt::format("token {} at position {} is outside the vocabulary of {}, {}",
+                          token.value, token.position, vocab, data.path),
+              fmt::format("its tokens are read as {}", token_type_name(corpus.type())),
+              fmt::format("set model.vocab to at least {}, or use data of another tokenizer",
+                          token.value + 1)};
+  if (token.value < 0) error.remedy = "leave out negative tokens, such as those of padding";
+  if (corpus.type() != TokenType::kUint16) return error;
+  const bool are_swapped = corpus.are_within_swapped(static_cast<std::uint32_t>(vocab));
+  if (are_swapped) {
+    error.cause += ", and as big-endian numbers all would be within it";
+    error.remedy = "write the file again as little-endian: a.astype('<u2').tofile(name)";
+  } else if (data.dtype == "auto") {
+    error.remedy += "; data.dtype says how wide its tokens are";
+  }
+  return error;
 }
 
 // These kinds of data are rows of tokens, each the target of the one before.
@@ -101,9 +118,9 @@ Result<Corpus> open_corpus(const DataConfig& data, int vocab, WorkCounter* work)
     return open_text_corpus(data);
   }
   MOTLEY_CHECK(data.kind == "tokens", "data.kind is '{}'", data.kind);
-  MOTLEY_ASSIGN(auto corpus, open_token_corpus(data));
+  MOTLEY_ASSIGN(auto corpus, open_token_corpus(data, static_cast<std::uint32_t>(vocab)));
   if (const auto token = corpus.first_outside(static_cast<std::uint32_t>(vocab), work)) {
-    return token_outside(*token, data.path, vocab);
+    return token_outside(*token, corpus, data, vocab);
   }
   return corpus;
 }
@@ -138,9 +155,8 @@ Result<std::unique_ptr<const Source>> open_source(const DataConfig& data,
   auto layout = lay_out_windows(corpus.size(), data.holdout,
                                 static_cast<std::uint64_t>(sample.input.count()));
   if (!layout.ok()) return with_context(layout.error(), data.path);
-  const double bytes_per_token = data.kind == "text" ? 1 : 0;
   return std::unique_ptr<const Source>(std::make_unique<CorpusSource>(
-      std::move(corpus), *layout, static_cast<std::uint64_t>(seed), bytes_per_token));
+      std::move(corpus), *layout, static_cast<std::uint64_t>(seed), data));
 }
 
 }  // namespace motley

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "base/work_counter.h"
@@ -46,14 +47,18 @@ class Source {
   [[nodiscard]] virtual DataIdentity identity() const = 0;
   // Bytes of text per token on average (1 for bytes), for bits per byte; 0 when unknown.
   [[nodiscard]] virtual double bytes_per_token() const = 0;
+
+  // What of the data is hardly meant, a line each (data/data_remarks.h); reads much of it.
+  [[nodiscard]] virtual std::vector<std::string> remarks() const = 0;
 };
 
 // Opens and checks the data. kData, with what to do, when it is unreadable, has not one sample of
-// each part that the config wants, does not fit the model, or holds a token or an integer that the
-// model has no room for (every one is checked). kConfig when data.path is missing or the model
-// takes data of another kind. Formats and order: docs/formats/data.md. `work` counts what is read
-// meanwhile; nullptr: nobody does.
-// REQUIRES: configurations whose keys were checked (job/config_io.h).
+// each part that the config wants, does not fit the model, holds a token or an integer that the
+// model has no room for, or, unless data.allow_nonfinite, a float that is no finite number (every
+// one is checked), or has no target that the loss does not ignore. kConfig when data.path is
+// missing or the model takes data of another kind. Formats and order: docs/formats/data.md. `work`
+// counts what is read meanwhile; nullptr: nobody does. REQUIRES: configurations whose keys were
+// checked (job/config_io.h).
 [[nodiscard]] Result<std::unique_ptr<const Source>> open_source(const DataConfig& data,
                                                                 const SampleFormat& sample,
                                                                 std::int64_t seed,

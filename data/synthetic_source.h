@@ -27,6 +27,8 @@ class SyntheticWindows : public Source {
 
   [[nodiscard]] double bytes_per_token() const final { return 0; }
 
+  [[nodiscard]] std::vector<std::string> remarks() const final { return {}; }
+
  private:
   virtual void write(std::uint64_t window,
                      std::span<std::int32_t> input,

@@ -114,7 +114,7 @@ Result<Corpus> join_folder(const fs::path& root, const std::vector<std::string>&
                      : fmt::format("no text file ends in {}", fmt::join(suffixes, ", ")),
                  "check data.path and data.suffixes"};
   }
-  return Corpus(std::move(joined), 0, Corpus::Width::kByte);
+  return Corpus(std::move(joined), 0, TokenType::kUint8);
 }
 
 }  // namespace
@@ -131,7 +131,7 @@ Result<Corpus> open_text_corpus(const DataConfig& data) {
     return Error{ErrorCode::kData, fmt::format("{} is not text", path.string()),
                  "it holds NUL bytes", "for a .bin of tokens set data.kind = \"tokens\""};
   }
-  return Corpus(std::move(file), 0, Corpus::Width::kByte);
+  return Corpus(std::move(file), 0, TokenType::kUint8);
 }
 
 }  // namespace motley

@@ -1,30 +1,41 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "data/corpus.h"
+#include "data/files/npy_header.h"
+#include "data/files/packed_file.h"
 
 namespace motley {
 namespace {
 
 constexpr std::size_t kHeaderWords = 256;  // of int32
 constexpr std::size_t kHeaderBytes = kHeaderWords * sizeof(std::int32_t);
+constexpr const char* kSetDtype =
+    "set data.dtype to the type that its tokens were written in: uint8, uint16, uint32, int32 or "
+    "int64";
 
 // llm.c's two kinds of file.
 struct HeaderKind {
   std::int32_t magic;
   std::int32_t version;
-  Corpus::Width width;
+  TokenType type;
 };
 
-constexpr std::array kHeaderKinds = {HeaderKind{20240520, 1, Corpus::Width::kUint16},
-                                     HeaderKind{20240801, 7, Corpus::Width::kUint32}};
+constexpr std::array kHeaderKinds = {HeaderKind{20240520, 1, TokenType::kUint16},
+                                     HeaderKind{20240801, 7, TokenType::kUint32}};
 
 Error damaged(const std::string& path, const std::string& cause) {
   return {ErrorCode::kData, fmt::format("unusable token file {}", path), cause,
           "make the file again, or check that it was copied whole"};
+}
+
+Error unusable(const std::string& path, const std::string& cause, const std::string& remedy) {
+  return {ErrorCode::kData, fmt::format("unusable token file {}", path), cause, remedy};
 }
 
 std::int32_t word(std::span<const std::byte> bytes, std::size_t index) {
@@ -55,27 +66,109 @@ Result<void> check_header(std::span<const std::byte> bytes,
   }
   const std::int64_t count = word(bytes, 2);
   const std::uint64_t held = (bytes.size() - kHeaderBytes);
-  if (count < 0 ||
-      static_cast<std::uint64_t>(count) * static_cast<std::size_t>(kind.width) != held) {
+  if (count < 0 || static_cast<std::uint64_t>(count) * token_bytes(kind.type) != held) {
     return damaged(path, fmt::format("the header says {} tokens of {} bytes, {} bytes follow",
-                                     count, static_cast<std::size_t>(kind.width), held));
+                                     count, token_bytes(kind.type), held));
   }
   return {};
 }
 
+// data.dtype beside a header that says another type.
+Result<void> check_dtype(const DataConfig& data, TokenType type) {
+  const auto said = token_type_of(data.dtype);
+  if (!said || *said == type) return {};
+  return unusable(
+      data.path,
+      fmt::format("its header says {}, data.dtype {}", token_type_name(type), data.dtype),
+      "leave out data.dtype");
+}
+
+std::optional<TokenType> type_of_npy(const std::string& numpy_type) {
+  if (numpy_type == "|u1") return TokenType::kUint8;
+  if (numpy_type == "<u2") return TokenType::kUint16;
+  if (numpy_type == "<u4") return TokenType::kUint32;
+  if (numpy_type == "<i4") return TokenType::kInt32;
+  if (numpy_type == "<i8" || numpy_type == "<u8") return TokenType::kInt64;
+  return std::nullopt;
+}
+
+Result<Corpus> open_npy_tokens(MappedFile file, const DataConfig& data) {
+  MOTLEY_ASSIGN(const NpyOutline outline, outline_npy(file.bytes(), data.path));
+  const auto type = type_of_npy(outline.type);
+  if (!type) {
+    return unusable(data.path,
+                    fmt::format("its numbers are of NumPy's type '{}'", excerpt(outline.type)),
+                    "save integers of this machine's byte order: numpy.save(name, "
+                    "a.astype('uint32'))");
+  }
+  const auto rows =
+      std::ranges::count_if(outline.shape, [](std::int64_t size) { return size != 1; });
+  if (rows > 1) {
+    return unusable(data.path,
+                    fmt::format("its shape is {}; tokens are one row", shape_text(outline.shape)),
+                    "save one row, numpy.save(name, a.reshape(-1)), or use data.kind = \"arrays\"");
+  }
+  MOTLEY_TRY(check_npy_length(outline, token_type_name(*type), token_bytes(*type),
+                              file.bytes().size(), data.path));
+  MOTLEY_TRY(check_dtype(data, *type));
+  return Corpus(std::move(file), outline.data_begin, *type);
+}
+
+// Of a file whose tokens stand there without a header, where nobody says their type.
+Result<TokenType> found_type(std::span<const std::byte> bytes,
+                             const std::string& path,
+                             std::uint32_t vocab) {
+  constexpr std::uint32_t kShortVocab = 1U << 16;
+  if (bytes.empty()) return TokenType::kUint16;
+  switch (token_evidence(bytes, vocab)) {
+    case TokenEvidence::kText:
+      return unusable(path, "it is text", "set data.kind = \"text\", or make tokens of it first");
+    case TokenEvidence::kBigEndian:
+      return unusable(path, "its tokens are big-endian, of 32 or 64 bits",
+                      "write it again as little-endian: a.astype('<u4').tofile(name)");
+    case TokenEvidence::kUint8:
+      return TokenType::kUint8;
+    case TokenEvidence::kUint32:
+      return TokenType::kUint32;
+    case TokenEvidence::kInt64:
+      return TokenType::kInt64;
+    case TokenEvidence::kUint16:
+      return TokenType::kUint16;
+    case TokenEvidence::kNone:
+      break;
+  }
+  if (vocab <= kShortVocab) return TokenType::kUint16;
+  return unusable(
+      path,
+      fmt::format("the type of its tokens cannot be told: it has no header, a vocabulary "
+                  "of {} needs more than 16 bits, and its {} bytes show no width",
+                  vocab, bytes.size()),
+      kSetDtype);
+}
+
 }  // namespace
 
-Result<Corpus> open_token_corpus(const DataConfig& data) {
+Result<Corpus> open_token_corpus(const DataConfig& data, std::uint32_t vocab) {
   MOTLEY_ASSIGN(auto file, MappedFile::open(data.path));
-  if (const auto kind = find_header(file.bytes())) {
-    MOTLEY_TRY(check_header(file.bytes(), *kind, data.path));
-    return Corpus(std::move(file), kHeaderBytes, kind->width);
+  const auto bytes = file.bytes();
+  if (is_npy(bytes)) return open_npy_tokens(std::move(file), data);
+  if (const auto kind = find_header(bytes)) {
+    MOTLEY_TRY(check_header(bytes, *kind, data.path));
+    MOTLEY_TRY(check_dtype(data, kind->type));
+    return Corpus(std::move(file), kHeaderBytes, kind->type);
   }
-  if (file.bytes().size() % sizeof(std::uint16_t) != 0) {
-    return damaged(data.path, fmt::format("{} bytes are no whole number of 16-bit tokens",
-                                          file.bytes().size()));
+  auto type = token_type_of(data.dtype);
+  if (!type) {
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if (auto packed = packed_tokens(text, data.path)) return *std::move(packed);
+    MOTLEY_ASSIGN(type, found_type(bytes, data.path, vocab));
   }
-  return Corpus(std::move(file), 0, Corpus::Width::kUint16);
+  if (bytes.size() % token_bytes(*type) != 0) {
+    return damaged(data.path, fmt::format("{} bytes are no whole number of {}-bit tokens",
+                                          bytes.size(), 8 * token_bytes(*type)));
+  }
+  // Of the types that are found out or said: nanoGPT's files have 16 bits.
+  return Corpus(std::move(file), 0, *type, /*is_told=*/*type == TokenType::kUint16);
 }
 
 }  // namespace motley

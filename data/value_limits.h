@@ -23,4 +23,8 @@ struct ValueLimits {
                                         const ValueLimits& limits,
                                         WorkCounter* work);
 
+// kData where every value is the ignored one: nothing could be learned. Floats are not looked at.
+[[nodiscard]] Result<void> check_any_target(const Column& targets,
+                                            std::optional<std::int64_t> ignored);
+
 }  // namespace motley

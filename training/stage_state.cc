@@ -1,10 +1,13 @@
 #include "training/stage_state.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include "base/check.h"
+#include "base/finite.h"
 #include "base/hash.h"
 #include "models/spec/initialize.h"
 
@@ -17,6 +20,15 @@ StateArray values_of(std::size_t parameter) {
 
 StateArray moment_of(std::size_t parameter, std::size_t moment) {
   return {StateArray::Kind::kMoment, parameter, moment};
+}
+
+// Weights that were damaged elsewhere would show only as steps that are skipped.
+Result<void> require_numbers(std::span<const float> values, const std::string& name) {
+  const std::size_t lost = count_not_finite(values);
+  if (lost == 0) return {};
+  return Error{ErrorCode::kData, fmt::format("the weights cannot be trained from, tensor {}", name),
+               fmt::format("{} of its {} values are infinite or not a number", lost, values.size()),
+               "begin with weights of before they were damaged"};
 }
 
 }  // namespace
@@ -105,8 +117,9 @@ Result<void> StageState::initialize(std::int64_t seed, WorkCounter& work) {
 Result<void> StageState::load_values(const CheckpointReader& reader) {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const ParameterSpec& spec = entries_[i].spec;
-    MOTLEY_TRY(memory_->fill(values_of(i), [&](std::span<float> values) {
-      return reader.read(spec.name, spec.shape, values);
+    MOTLEY_TRY(memory_->fill(values_of(i), [&](std::span<float> values) -> Result<void> {
+      MOTLEY_TRY(reader.read(spec.name, spec.shape, values));
+      return require_numbers(values, spec.name);
     }));
   }
   return {};

@@ -78,7 +78,8 @@ class StageState final : public StageGradients, public SteppedState {
 
   // Starting values: a function of seed and name. `work` counts their bytes.
   [[nodiscard]] Result<void> initialize(std::int64_t seed, WorkCounter& work);
-  // Values by name from initial weights; kCorrupt when one is absent or has another shape.
+  // Values by name from initial weights; kCorrupt when one is absent or has another shape, kData,
+  // naming it, when it holds an infinity or a NaN.
   [[nodiscard]] Result<void> load_values(const CheckpointReader& reader);
   // The optimizer's moments.
   [[nodiscard]] Result<void> load_moments(const CheckpointReader& reader);

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 namespace motley {
 namespace {
@@ -140,17 +141,6 @@ std::string conversion(std::string_view numpy_type) {
   return fmt::format("save it as {}: numpy.save(name, a.astype('{}'))", word, word);
 }
 
-// Bytes of the array, or nothing where their number overflows.
-std::optional<std::uint64_t> bytes_of_array(const NpyHeader& header) {
-  std::uint64_t bytes = element_bytes(header.type);
-  for (const std::int64_t dimension : header.shape) {
-    if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(dimension), &bytes)) {
-      return std::nullopt;
-    }
-  }
-  return bytes;
-}
-
 struct TextPlace {
   std::size_t begin = 0;
   std::size_t bytes = 0;
@@ -185,7 +175,12 @@ Result<TextPlace> find_dictionary(std::span<const std::byte> file, const std::st
 
 }  // namespace
 
-Result<NpyHeader> parse_npy(std::span<const std::byte> file, const std::string& path) {
+bool is_npy(std::span<const std::byte> file) {
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  return text.starts_with(kMagic);
+}
+
+Result<NpyOutline> outline_npy(std::span<const std::byte> file, const std::string& path) {
   MOTLEY_ASSIGN(const TextPlace place, find_dictionary(file, path));
   const std::string_view text(reinterpret_cast<const char*>(file.data()) + place.begin,
                               place.bytes);
@@ -194,23 +189,41 @@ Result<NpyHeader> parse_npy(std::span<const std::byte> file, const std::string& 
     return damaged_npy(path, fmt::format("its header is not that of an array of plain numbers: {}",
                                          excerpt(text)));
   }
-  const auto type = element_of(*words->type);
+  return NpyOutline{std::string(*words->type), *words->columns_first, *words->shape,
+                    place.begin + place.bytes};
+}
+
+Result<void> check_npy_length(const NpyOutline& outline,
+                              std::string_view element,
+                              std::size_t element_bytes,
+                              std::size_t file_bytes,
+                              const std::string& path) {
+  std::uint64_t bytes = element_bytes;
+  bool fits = true;
+  for (const std::int64_t dimension : outline.shape) {
+    fits = fits && !__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(dimension), &bytes);
+  }
+  const std::uint64_t held = file_bytes - outline.data_begin;
+  if (fits && bytes == held) return {};
+  return damaged_npy(path, fmt::format("its header says {} of {}, and {} bytes follow",
+                                       shape_text(outline.shape), element, held));
+}
+
+Result<NpyHeader> parse_npy(std::span<const std::byte> file, const std::string& path) {
+  MOTLEY_ASSIGN(NpyOutline outline, outline_npy(file, path));
+  const auto type = element_of(outline.type);
   if (!type) {
     return other_npy(path,
-                     fmt::format("its numbers are of NumPy's type '{}'", excerpt(*words->type)),
-                     conversion(*words->type));
+                     fmt::format("its numbers are of NumPy's type '{}'", excerpt(outline.type)),
+                     conversion(outline.type));
   }
-  if (*words->columns_first) {
+  if (outline.columns_first) {
     return other_npy(path, "it is stored column after column",
                      "save it row after row: numpy.save(name, numpy.ascontiguousarray(a))");
   }
-  NpyHeader header{*type, *words->shape, place.begin + place.bytes};
-  const std::uint64_t held = file.size() - header.data_begin;
-  if (bytes_of_array(header) != held) {
-    return damaged_npy(path, fmt::format("its header says {} of {}, and {} bytes follow",
-                                         shape_text(header.shape), element_name(*type), held));
-  }
-  return header;
+  MOTLEY_TRY(
+      check_npy_length(outline, element_name(*type), element_bytes(*type), file.size(), path));
+  return NpyHeader{*type, std::move(outline.shape), outline.data_begin};
 }
 
 }  // namespace motley

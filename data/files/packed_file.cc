@@ -59,6 +59,42 @@ std::string remedy(const PackedFormat& format, const fs::path& path) {
 
 }  // namespace
 
+std::optional<Error> packed_tokens(std::string_view bytes, const fs::path& path) {
+  const auto no_tokens = [&](std::string_view is, const std::string& remedy) {
+    return Error{ErrorCode::kData, fmt::format("{} is no file of tokens", path.string()),
+                 fmt::format("it is {}", is), remedy};
+  };
+  const auto saving = [](std::string_view load) {
+    return fmt::format("save the tokens alone: numpy.save(\"train.npy\", {})", load);
+  };
+  if (bytes.starts_with("PK\x03\x04"sv)) {
+    return no_tokens("a ZIP archive, as numpy.savez and torch.save write",
+                     saving("numpy.load(file)[name]"));
+  }
+  if (bytes.starts_with("\x89HDF\r\n\x1a\n"sv))
+    return no_tokens("an HDF5 file", saving("f[name][:]"));
+  if (bytes.starts_with("ARROW1"sv)) return no_tokens("an Arrow file", saving("column.to_numpy()"));
+  if (bytes.starts_with("MMIDIDX"sv)) {
+    return no_tokens("an index of Megatron's",
+                     "set data.path to the .bin file beside it, and "
+                     "data.dtype to its type");
+  }
+  constexpr std::string_view kPickleMagics[] = {"\x80\x02"sv, "\x80\x03"sv, "\x80\x04\x95"sv,
+                                                "\x80\x05\x95"sv};
+  for (const std::string_view magic : kPickleMagics) {
+    if (bytes.starts_with(magic) && bytes.ends_with('.')) {
+      return no_tokens("a pickle of Python's", saving("numpy.asarray(object)"));
+    }
+  }
+  constexpr std::size_t kSafetensorsBegin = 8;  // where its header begins
+  if (bytes.size() > kSafetensorsBegin && bytes.substr(kSafetensorsBegin).starts_with("{\""sv)) {
+    return no_tokens("a safetensors file", saving("tensors[name].numpy()"));
+  }
+  auto packed = packed_text(bytes, path);
+  if (packed) packed->what = fmt::format("{} is no file of tokens", path.string());
+  return packed;
+}
+
 std::optional<Error> packed_text(std::string_view bytes, const fs::path& path) {
   const auto format = std::ranges::find_if(
       kPackedFormats, [&](const PackedFormat& each) { return bytes.starts_with(each.magic); });

@@ -15,4 +15,8 @@ namespace motley {
 [[nodiscard]] std::optional<Error> packed_text(std::string_view bytes,
                                                const std::filesystem::path& path);
 
+// The same in the place of a file of tokens, and of files in which other programs keep tensors.
+[[nodiscard]] std::optional<Error> packed_tokens(std::string_view bytes,
+                                                 const std::filesystem::path& path);
+
 }  // namespace motley

@@ -65,7 +65,7 @@ inline Result<std::vector<std::int32_t>> tokens_in(const std::string& path) {
   DataConfig data;
   data.kind = "tokens";
   data.path = path;
-  MOTLEY_ASSIGN(const Corpus corpus, open_token_corpus(data));
+  MOTLEY_ASSIGN(const Corpus corpus, open_token_corpus(data, std::uint32_t{1} << 31));
   if (corpus.first_outside(std::uint32_t{1} << 31, nullptr)) return std::vector<std::int32_t>();
   std::vector<std::int32_t> tokens(corpus.size());
   corpus.copy(0, tokens);

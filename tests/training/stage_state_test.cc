@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/safetensors.h"
 #include "tests/checkpoint/fixture.h"
 #include "tests/training/held_values.h"
 
@@ -190,6 +193,28 @@ TEST(StageState, MissesWhatACheckpointLacks) {
   for (const auto& loaded : {state.load_values(*reader), state.load_moments(*reader)}) {
     ASSERT_FALSE(loaded.ok());
     EXPECT_EQ(loaded.error().code, ErrorCode::kCorrupt);
+  }
+}
+
+// Weights that are no numbers are of a run that diverged elsewhere.
+TEST(StageState, RefusesWeightsThatAreNotFinite) {
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), HUGE_VALF}) {
+    HeldValues damaged;
+    damaged.add(ChunkId{0}, 0, "fine");
+    damaged.add(ChunkId{0}, 0, "bad");
+    damaged.values(1)[2] = bad;
+    const testing::TempFolder folder;
+    StageState saved = state_of(damaged);
+    const auto file = folder.path() / "model.safetensors";
+    const auto written = write_safetensors(file, saved.parameter_views(), {{"format", "pt"}});
+    ASSERT_TRUE(written.ok()) << describe(written.error());
+    const auto reader = CheckpointReader::open(file);
+    ASSERT_TRUE(reader.ok()) << describe(reader.error());
+    const auto loaded = state_of(damaged).load_values(*reader);
+    ASSERT_FALSE(loaded.ok());
+    EXPECT_EQ(loaded.error().code, ErrorCode::kData);
+    EXPECT_THAT(loaded.error().what, ::testing::HasSubstr("tensor bad"));
+    EXPECT_THAT(loaded.error().cause, ::testing::HasSubstr("1 of its 3 values"));
   }
 }
 

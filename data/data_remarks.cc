@@ -1,0 +1,251 @@
+#include "data/data_remarks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <unordered_set>
+
+#include "base/hash.h"
+
+namespace motley {
+namespace {
+
+constexpr std::uint64_t kLookedAt = 4096;      // samples
+constexpr std::uint64_t kTellingSamples = 16;  // fewer may be alike by chance
+
+// Calls look(index) for up to kLookedAt samples, evenly spread, as long as it returns true. Returns
+// whether it always did.
+template <class Look>
+bool for_samples(std::uint64_t samples, const Look& look) {
+  const std::uint64_t count = std::min(samples, kLookedAt);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (!look(i * (samples / count))) return false;
+  }
+  return true;
+}
+
+std::int64_t integer_at(ElementType type, std::span<const std::byte> bytes, std::size_t element) {
+  const auto read = [&]<class T>(T value) {
+    std::memcpy(&value, bytes.data() + element * sizeof value, sizeof value);
+    return static_cast<std::int64_t>(value);
+  };
+  switch (type) {
+    case ElementType::kUint8:
+      return read(std::uint8_t{});
+    case ElementType::kInt32:
+      return read(std::int32_t{});
+    case ElementType::kInt64:
+    case ElementType::kFloat32:
+      break;
+  }
+  return read(std::int64_t{});
+}
+
+float float_at(std::span<const std::byte> bytes, std::size_t element) {
+  float value = 0;
+  std::memcpy(&value, bytes.data() + element * sizeof value, sizeof value);
+  return value;
+}
+
+std::size_t elements_of(const Column& column) {
+  return column.sample_bytes() / element_bytes(column.type());
+}
+
+const std::string& file_of(const Column& column) {
+  return column.runs().front().file;
+}
+
+// Labels that nobody shifted. A target that is ignored says nothing.
+std::optional<std::string> targets_that_are_inputs(const Examples& examples,
+                                                   const SampleFormat& format) {
+  const Column& inputs = examples.inputs;
+  const Column& targets = examples.targets;
+  const std::size_t elements = elements_of(targets);
+  const bool are_integers =
+      format.input.type == NumberType::kInt64 && format.target.type == NumberType::kInt64;
+  if (!are_integers || elements < 2 || elements != elements_of(inputs)) return std::nullopt;
+  std::uint64_t compared = 0;
+  const bool equal = for_samples(inputs.size(), [&](std::uint64_t sample) {
+    const auto input = inputs.at(sample);
+    const auto target = targets.at(sample);
+    for (std::size_t k = 0; k < elements; ++k) {
+      const std::int64_t wanted = integer_at(targets.type(), target, k);
+      if (wanted == format.ignored_target) continue;
+      if (wanted != integer_at(inputs.type(), input, k)) return false;
+      ++compared;
+    }
+    return true;
+  });
+  if (!equal || compared < kTellingSamples) return std::nullopt;
+  return fmt::format(
+      "the targets are equal to the inputs, {}: a model that sees its own input learns to copy it; "
+      "targets of next tokens are the inputs one place later, unless the loss shifts them itself",
+      file_of(targets));
+}
+
+// Of targets that are integers: samples without any, and data of one class.
+void look_at_integer_targets(const Column& targets,
+                             const SampleFormat& format,
+                             std::vector<std::string>& lines) {
+  constexpr std::uint64_t kTellingPart = 100;
+  const std::size_t elements = elements_of(targets);
+  std::uint64_t without = 0;
+  std::optional<std::int64_t> only;
+  bool is_one = true;
+  for (std::uint64_t sample = 0; sample < targets.size(); ++sample) {
+    const auto target = targets.at(sample);
+    bool has_any = false;
+    for (std::size_t k = 0; k < elements; ++k) {
+      const std::int64_t value = integer_at(targets.type(), target, k);
+      if (value == format.ignored_target) continue;
+      has_any = true;
+      is_one = is_one && value == only.value_or(value);
+      only = value;
+      if (!is_one) break;
+    }
+    without += has_any ? 0 : 1;
+  }
+  if (without * kTellingPart > targets.size()) {
+    lines.push_back(fmt::format(
+        "{} of {} samples have no target, {}: all of theirs are {}, which the loss ignores",
+        without, targets.size(), file_of(targets), *format.ignored_target));
+  }
+  if (is_one && only && targets.size() - without >= kTellingSamples) {
+    lines.push_back(fmt::format("all targets are {}, {}: there is nothing to tell apart", *only,
+                                file_of(targets)));
+  }
+}
+
+std::optional<std::string> equal_samples(const char* what, const Column& column) {
+  if (column.size() < kTellingSamples) return std::nullopt;
+  const auto first = column.at(0);
+  const bool equal = for_samples(column.size(), [&](std::uint64_t sample) {
+    return std::ranges::equal(column.at(sample), first);
+  });
+  if (!equal) return std::nullopt;
+  const bool are_zero = std::ranges::all_of(first, [](std::byte b) { return b == std::byte{0}; });
+  return fmt::format("all samples have the same {}{}, {}", what, are_zero ? ", zeros" : "",
+                     file_of(column));
+}
+
+// What pixels are when they come in other numbers than the model is given them in.
+std::optional<std::string> pixels_of_another_scale(const Column& inputs,
+                                                   const DataConfig& data,
+                                                   const SampleFormat& format) {
+  constexpr std::size_t kImageElements = 64;
+  constexpr float kBrightPixel = 128;
+  constexpr float kBrightestPixel = 255;
+  const std::size_t elements = elements_of(inputs);
+  const bool is_image = format.input.shape.size() >= 2 && elements >= kImageElements;
+  if (format.input.type != NumberType::kFloat32 || !data.mean.empty()) return std::nullopt;
+  if (inputs.type() == ElementType::kUint8) {
+    bool has_one = false;
+    const bool are_flags = for_samples(inputs.size(), [&](std::uint64_t sample) {
+      return std::ranges::all_of(inputs.at(sample), [&](std::byte b) {
+        has_one = has_one || b == std::byte{1};
+        return b <= std::byte{1};
+      });
+    });
+    if (!are_flags || !has_one) return std::nullopt;
+    return fmt::format(
+        "the inputs are bytes of 0 and 1, {}: as bytes of pixels they become 0 and 1/255; save "
+        "them "
+        "as float32 to have 0 and 1",
+        file_of(inputs));
+  }
+  if (inputs.type() != ElementType::kFloat32 || !is_image) return std::nullopt;
+  float largest = 0;
+  const bool are_bytes = for_samples(inputs.size(), [&](std::uint64_t sample) {
+    const auto bytes = inputs.at(sample);
+    for (std::size_t k = 0; k < elements; ++k) {
+      const float value = float_at(bytes, k);
+      if (!(value >= 0 && value <= kBrightestPixel) || value != std::floor(value)) return false;
+      largest = std::max(largest, value);
+    }
+    return true;
+  });
+  if (!are_bytes || largest < kBrightPixel) return std::nullopt;
+  return fmt::format(
+      "the inputs are whole numbers up to {}, {}: pixels that were not scaled? Saved as uint8 they "
+      "become 0 to 1, and data.mean and data.std scale floats",
+      largest, file_of(inputs));
+}
+
+// Samples that are held out but trained on as well, where samples are otherwise no repetitions.
+std::optional<std::string> held_out_that_is_trained(const ExampleFiles& files) {
+  constexpr std::size_t kTellingBytes = 32;
+  constexpr std::uint64_t kTrainBytesMax = std::uint64_t{1} << 30;
+  const Column& train = files.train.inputs;
+  if (!files.held_out || train.sample_bytes() < kTellingBytes ||
+      train.size() * train.sample_bytes() > kTrainBytesMax) {
+    return std::nullopt;
+  }
+  std::unordered_set<std::uint64_t> known;
+  for (std::uint64_t sample = 0; sample < train.size(); ++sample) {
+    known.insert(hash64(train.at(sample)));
+  }
+  if (known.size() * 10 < train.size() * 9) return std::nullopt;
+  const Column& held_out = files.held_out->inputs;
+  std::uint64_t looked_at = 0;
+  std::uint64_t found = 0;
+  for_samples(held_out.size(), [&](std::uint64_t sample) {
+    ++looked_at;
+    found += known.contains(hash64(held_out.at(sample))) ? 1 : 0;
+    return true;
+  });
+  if (found * 2 < looked_at || looked_at < kTellingSamples) return std::nullopt;
+  return fmt::format(
+      "{} of {} held-out samples are among those that are trained on, {}: what is measured on them "
+      "is "
+      "how well they are remembered",
+      found, looked_at, file_of(held_out));
+}
+
+}  // namespace
+
+std::vector<std::string> example_remarks(const ExampleFiles& files,
+                                         const DataConfig& data,
+                                         const SampleFormat& format) {
+  std::vector<std::string> lines;
+  const auto add = [&](std::optional<std::string> line) {
+    if (line) lines.push_back(*std::move(line));
+  };
+  add(targets_that_are_inputs(files.train, format));
+  add(equal_samples("input", files.train.inputs));
+  if (format.target.type == NumberType::kInt64) {
+    look_at_integer_targets(files.train.targets, format, lines);
+  } else {
+    add(equal_samples("target", files.train.targets));
+  }
+  add(pixels_of_another_scale(files.train.inputs, data, format));
+  add(held_out_that_is_trained(files));
+  return lines;
+}
+
+std::vector<std::string> corpus_remarks(const Corpus& corpus, const DataConfig& data) {
+  std::vector<std::string> lines;
+  const auto count = static_cast<std::size_t>(std::min(corpus.size(), kLookedAt));
+  std::vector<std::int32_t> tokens_T(count);
+  corpus.copy(0, tokens_T);
+  if (count < kTellingSamples) return lines;
+  if (std::ranges::count(tokens_T, tokens_T.front()) == std::ssize(tokens_T)) {
+    lines.push_back(
+        fmt::format("the first {} tokens are all {}, {}", count, tokens_T.front(), data.path));
+    return lines;
+  }
+  std::size_t zeros = 0;  // at odd places
+  for (std::size_t i = 1; i < count; i += 2) zeros += tokens_T[i] == 0 ? 1 : 0;
+  if (zeros == count / 2) {
+    lines.push_back(fmt::format(
+        "of the first {} tokens every second one is 0, {}: numbers twice as wide as {}?", count,
+        data.path, token_type_name(corpus.type())));
+  }
+  return lines;
+}
+
+}  // namespace motley

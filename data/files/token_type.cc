@@ -1,0 +1,170 @@
+#include "data/files/token_type.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+namespace motley {
+namespace {
+
+constexpr std::array kTokenTypes = {
+    std::pair{"uint8", TokenType::kUint8}, std::pair{"uint16", TokenType::kUint16},
+    std::pair{"uint32", TokenType::kUint32}, std::pair{"int32", TokenType::kInt32},
+    std::pair{"int64", TokenType::kInt64}};
+
+constexpr std::size_t kBlockBytes = 64 << 10;
+constexpr std::size_t kBlocks = 32;
+// So many words that are not small, nearly all of them at the same places of each pair, are no
+// chance: among tokens of one width either place has half of them.
+constexpr std::uint64_t kTellingWords = 16;
+constexpr std::uint64_t kOthersPart = 20;
+
+// Calls look(block) for up to kBlocks blocks of the bytes, evenly spread, each of whole words of
+// eight bytes from a multiple of eight on (the last bytes of a short file aside).
+template <class Look>
+void for_blocks(std::span<const std::byte> bytes, const Look& look) {
+  if (bytes.size() <= kBlocks * kBlockBytes) {
+    look(bytes);
+    return;
+  }
+  const std::size_t stride = (bytes.size() - kBlockBytes) / (kBlocks - 1) / 8 * 8;
+  for (std::size_t block = 0; block < kBlocks; ++block) {
+    look(bytes.subspan(block * stride, kBlockBytes));
+  }
+}
+
+// How many words at even and at odd places are above `small`, those aside that are all ones, as the
+// upper half of a negative number is.
+struct LargeWords {
+  std::uint64_t even = 0;
+  std::uint64_t odd = 0;
+};
+
+template <class Word>
+void swap_bytes(Word& word) {
+  const auto bytes = std::as_writable_bytes(std::span(&word, 1));
+  std::ranges::reverse(bytes);
+}
+
+template <class Word>
+LargeWords count_large_words(std::span<const std::byte> bytes,
+                             std::uint32_t small,
+                             bool swapped = false) {
+  LargeWords large;
+  for_blocks(bytes, [&](std::span<const std::byte> block) {
+    for (std::size_t at = 0; at + 2 * sizeof(Word) <= block.size(); at += 2 * sizeof(Word)) {
+      Word pair[2];
+      std::memcpy(pair, block.data() + at, sizeof pair);
+      if (swapped) std::ranges::for_each(pair, swap_bytes<Word>);
+      const auto is_large = [&](Word word) {
+        return word > small && word != static_cast<Word>(~Word{0});
+      };
+      large.even += is_large(pair[0]) ? 1 : 0;
+      large.odd += is_large(pair[1]) ? 1 : 0;
+    }
+  });
+  return large;
+}
+
+bool are_nearly_all(std::uint64_t these, std::uint64_t others) {
+  return these >= kTellingWords && others * kOthersPart <= these;
+}
+
+template <class Wanted>
+bool are_all(std::span<const std::byte> bytes, const Wanted& wanted) {
+  bool all = true;
+  for_blocks(bytes, [&](std::span<const std::byte> block) {
+    all = all && std::ranges::all_of(block, [&](std::byte byte) {
+            return wanted(std::to_integer<unsigned>(byte));
+          });
+  });
+  return all;
+}
+
+// ASCII with white space, or bytes of UTF-8 beyond it.
+bool is_text_byte(unsigned byte) {
+  return byte == '\t' || byte == '\n' || byte == '\r' || (byte >= 0x20 && byte != 0x7F);
+}
+
+bool has_large_token(std::span<const std::byte> bytes, std::uint32_t vocab) {
+  bool found = false;
+  for_blocks(bytes, [&](std::span<const std::byte> block) {
+    for (std::size_t at = 0; at + 2 <= block.size() && !found; at += 2) {
+      std::uint16_t token = 0;
+      std::memcpy(&token, block.data() + at, sizeof token);
+      found = token >= vocab;
+    }
+  });
+  return found;
+}
+
+// Where words up to `small` may be the upper halves of tokens.
+TokenEvidence evidence_of_words(std::span<const std::byte> bytes, std::uint32_t small) {
+  if (bytes.size() % sizeof(std::uint32_t) != 0) return TokenEvidence::kNone;
+  const LargeWords swapped = count_large_words<std::uint16_t>(bytes, small, /*swapped=*/true);
+  if (are_nearly_all(swapped.odd, swapped.even)) return TokenEvidence::kBigEndian;
+  const LargeWords words = count_large_words<std::uint16_t>(bytes, small);
+  const LargeWords longs = count_large_words<std::uint32_t>(bytes, 0);
+  const bool is_int64 =
+      bytes.size() % sizeof(std::uint64_t) == 0 && are_nearly_all(longs.even, longs.odd);
+  if (is_int64) return TokenEvidence::kInt64;
+  if (are_nearly_all(words.even, words.odd)) return TokenEvidence::kUint32;
+  return std::min(words.even, words.odd) >= kTellingWords ? TokenEvidence::kUint16
+                                                          : TokenEvidence::kNone;
+}
+
+}  // namespace
+
+std::size_t token_bytes(TokenType type) {
+  switch (type) {
+    case TokenType::kUint8:
+      return 1;
+    case TokenType::kUint16:
+      return 2;
+    case TokenType::kUint32:
+    case TokenType::kInt32:
+      return 4;
+    case TokenType::kInt64:
+      return 8;
+  }
+  return 0;
+}
+
+std::string_view token_type_name(TokenType type) {
+  for (const auto& [name, each] : kTokenTypes) {
+    if (each == type) return name;
+  }
+  return "";
+}
+
+std::optional<TokenType> token_type_of(std::string_view dtype) {
+  for (const auto& [name, type] : kTokenTypes) {
+    if (dtype == name) return type;
+  }
+  return std::nullopt;
+}
+
+TokenEvidence token_evidence(std::span<const std::byte> bytes, std::uint32_t vocab) {
+  // So many bytes of numbers are not all of text by chance.
+  constexpr std::size_t kTextBytesMin = 256;
+  constexpr std::uint32_t kByteVocab = 256;
+  // Of tokens that lie outside of a small vocabulary, which is then what is wrong with them.
+  constexpr std::uint32_t kUpperHalfMax = 3;
+  if (bytes.size() >= kTextBytesMin && are_all(bytes, is_text_byte)) return TokenEvidence::kText;
+  const std::uint32_t upper = (vocab - 1) >> 16;
+  const TokenEvidence legal = evidence_of_words(bytes, upper);
+  if (legal == TokenEvidence::kUint32 || legal == TokenEvidence::kInt64 ||
+      legal == TokenEvidence::kBigEndian) {
+    return legal;
+  }
+  const auto is_within = [&](unsigned byte) { return byte < vocab; };
+  if (vocab <= kByteVocab && bytes.size() >= kTextBytesMin && has_large_token(bytes, vocab) &&
+      are_all(bytes, is_within)) {
+    return TokenEvidence::kUint8;
+  }
+  if (bytes.size() % sizeof(std::uint32_t) != 0) return TokenEvidence::kUint16;
+  return evidence_of_words(bytes, std::max(upper, kUpperHalfMax));
+}
+
+}  // namespace motley
