@@ -2,12 +2,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/json.h"
 
 namespace motley {
 
+namespace {
+
+constexpr std::size_t kRemarksMax = 64;
+
+}  // namespace
+
 Json data_event(const DataMessage& message) {
-  return {{"event", "data"}, {"bytes", message.bytes}, {"hash", message.hash}};
+  Json event = {{"event", "data"}, {"bytes", message.bytes}, {"hash", message.hash}};
+  if (!message.remarks.empty()) event["remarks"] = message.remarks;
+  return event;
 }
 
 Result<DataMessage> read_data_event(const Json& event) {
@@ -21,6 +31,16 @@ Result<DataMessage> read_data_event(const Json& event) {
   }
   message.bytes = static_cast<std::uint64_t>(bytes);
   MOTLEY_ASSIGN(message.hash, json_get<std::string>(event, "hash", kSource));
+  if (!event.contains("remarks")) return message;
+  const Json& remarks = event["remarks"];
+  const auto is_text = [](const Json& remark) { return remark.is_string(); };
+  if (!remarks.is_array() || remarks.size() > kRemarksMax ||
+      !std::ranges::all_of(remarks, is_text)) {
+    return Error{ErrorCode::kCorrupt, fmt::format("unusable account of the data, {}", kSource),
+                 fmt::format("'remarks' is no list of up to {} sentences", kRemarksMax),
+                 "use the same version of Motley on every machine"};
+  }
+  message.remarks = remarks.get<std::vector<std::string>>();
   return message;
 }
 

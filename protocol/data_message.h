@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/json_fwd.h"
 #include "base/result.h"
@@ -12,6 +13,7 @@ namespace motley {
 struct DataMessage {
   std::uint64_t bytes = 0;
   std::string hash;
+  std::vector<std::string> remarks = {};  // what of it is hardly meant, for people
 
   friend bool operator==(const DataMessage&, const DataMessage&) = default;
 };

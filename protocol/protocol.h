@@ -23,7 +23,7 @@
 
 namespace motley {
 
-inline constexpr int kProtocolVersion = 8;
+inline constexpr int kProtocolVersion = 9;
 
 // What a rank does that keeps its machine's run folder (worker/keep/folder_keeper.h).
 struct KeeperJob {
@@ -91,6 +91,7 @@ struct StepReport {
 
   std::vector<Sent> sent;  // ranks ascend
   bool evaluated = false;
+  std::int64_t eval_tokens = 0;  // that the evaluation had; 0: none, and so no loss
   double eval_loss = 0;
   std::optional<double> eval_accuracy;
   double eval_bytes_per_token = 0;  // 0 = unknown

@@ -149,6 +149,7 @@ Json step_to_json(const StepReport& report) {
   if (report.accuracy) json["accuracy"] = *report.accuracy;
   if (report.evaluated) {
     json["eval_loss"] = number_to_json(report.eval_loss);
+    json["eval_tokens"] = report.eval_tokens;
     json["eval_bytes_per_token"] = report.eval_bytes_per_token;
     if (report.eval_accuracy) json["eval_accuracy"] = *report.eval_accuracy;
   }
@@ -179,6 +180,7 @@ Result<StepReport> step_from_json(const Json& json, const std::string& source) {
   report.evaluated = json.contains("eval_loss");
   if (report.evaluated) {
     MOTLEY_ASSIGN(report.eval_loss, get_number(json, "eval_loss", source));
+    MOTLEY_ASSIGN(report.eval_tokens, get_count(json, "eval_tokens", 0, source));
     MOTLEY_ASSIGN(report.eval_bytes_per_token,
                   json_get<double>(json, "eval_bytes_per_token", source));
     MOTLEY_ASSIGN(report.eval_accuracy, find_share(json, "eval_accuracy", source));

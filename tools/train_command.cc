@@ -155,7 +155,7 @@ Result<void> carry_out(const TrainingRequest& request,
   if (json) {
     Json result{{"run", run.folder.dir().string()},
                 {"last_step", summary.last_step},
-                {"loss", summary.last_loss},
+                {"loss", summary.last_loss ? Json(*summary.last_loss) : Json(nullptr)},
                 {"median_step_s", summary.median_step_s},
                 {"predicted_step_s", summary.predicted_step_s},
                 {"numbers", summary.numbers},

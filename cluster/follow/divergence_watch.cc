@@ -11,6 +11,7 @@
 namespace motley {
 
 Result<std::optional<std::string>> DivergenceWatch::add(const StepMetrics& metrics) {
+  if (metrics.without_targets) return std::optional<std::string>();
   in_a_row_ = metrics.skipped ? in_a_row_ + 1 : 0;
   if (!metrics.skipped) return std::optional<std::string>();
   if (max_skipped_ > 0 && in_a_row_ >= max_skipped_) {
@@ -39,7 +40,7 @@ Result<std::optional<std::string>> DivergenceWatch::add(const StepMetrics& metri
 }
 
 std::optional<std::string> LossWatch::add(const StepMetrics& metrics) {
-  if (metrics.is_virtual || metrics.skipped) return std::nullopt;
+  if (metrics.is_virtual || metrics.skipped || metrics.without_targets) return std::nullopt;
   std::optional<std::string> line = judge_begin(metrics);
   bool is_high = false;
   if (last_.size() == kWindow) {

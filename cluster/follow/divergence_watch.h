@@ -21,7 +21,7 @@ class DivergenceWatch {
   explicit DivergenceWatch(int max_skipped) : max_skipped_(max_skipped) {}
 
   // A line to say at the first of each row of skipped steps. kDiverged once too many were skipped
-  // in a row.
+  // in a row. A step without targets neither lengthens a row nor ends it.
   [[nodiscard]] Result<std::optional<std::string>> add(const StepMetrics& metrics);
 
  private:

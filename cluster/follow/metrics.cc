@@ -83,6 +83,7 @@ Result<StepMetrics> MetricsCollector::combine(const Reports& reports) const {
                       .lr = first.lr,
                       .grad_norm = first.grad_norm,
                       .skipped = first.skipped,
+                      .without_targets = first.tokens == 0 && !first.skipped,
                       .gradient_scale = first.gradient_scale,
                       .is_virtual = is_virtual_};
   double compute_s = 0;
@@ -110,7 +111,8 @@ Result<StepMetrics> MetricsCollector::combine(const Reports& reports) const {
     longest_s = std::max(longest_s, report.compute_s);
     codec_s += report.codec_s;
     optimizer_s += report.optimizer_s;
-    if (report.evaluated && !metrics.eval_loss) {
+    if (report.evaluated && report.eval_tokens == 0) metrics.eval_without_targets = true;
+    if (report.evaluated && report.eval_tokens > 0 && !metrics.eval_loss) {
       metrics.eval_loss = report.eval_loss;
       metrics.eval_accuracy = report.eval_accuracy;
       if (report.eval_bytes_per_token > 0) {

@@ -26,6 +26,7 @@ struct StepMetrics {
   double lr = 0;
   double grad_norm = 0;  // before clipping
   bool skipped = false;
+  bool without_targets = false;          // the loss counted none: nothing changed
   std::optional<double> gradient_scale;  // in fp16
   bool is_virtual = false;               // nothing was computed: loss and grad_norm mean nothing
   std::uint64_t wire_bytes = 0;          // sent by all ranks
@@ -64,6 +65,7 @@ struct StepMetrics {
   std::vector<RankTimes> ranks;  // [Rank]; empty in files of earlier versions
   std::vector<Sent> links;       // of pairs that sent anything
   std::optional<double> eval_loss;
+  bool eval_without_targets = false;  // there was an evaluation, whose loss counted none
   std::optional<double> eval_accuracy;
   std::optional<double> eval_bits_per_byte;  // when the data tells bytes per token
 

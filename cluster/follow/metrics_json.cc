@@ -148,6 +148,8 @@ Json links_to_json(const std::vector<StepMetrics::Sent>& links) {
 
 // What only some steps have.
 Result<void> read_extras(const JsonFields& fields, StepMetrics& metrics) {
+  MOTLEY_ASSIGN(metrics.without_targets, flag_or_false(fields, "without_targets"));
+  MOTLEY_ASSIGN(metrics.eval_without_targets, flag_or_false(fields, "eval_without_targets"));
   MOTLEY_ASSIGN(metrics.accuracy, find_number(fields, "accuracy"));
   MOTLEY_ASSIGN(metrics.gradient_scale, find_number(fields, "gradient_scale"));
   MOTLEY_ASSIGN(metrics.eval_loss, find_number(fields, "eval_loss"));
@@ -184,6 +186,8 @@ Json metrics_to_json(const StepMetrics& metrics) {
     json["loss"] = nullptr;
     json["grad_norm"] = nullptr;
   }
+  if (metrics.without_targets) json["without_targets"] = true;
+  if (metrics.eval_without_targets) json["eval_without_targets"] = true;
   if (metrics.gradient_scale) json["gradient_scale"] = *metrics.gradient_scale;
   if (metrics.accuracy) json["accuracy"] = *metrics.accuracy;
   if (metrics.eval_accuracy) json["eval_accuracy"] = *metrics.eval_accuracy;

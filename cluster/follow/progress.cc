@@ -79,8 +79,9 @@ std::string Progress::held_out_part(const StepMetrics& metrics) const {
 
 std::string Progress::line(const StepMetrics& metrics) const {
   const double left_s = step_s_smooth_ * static_cast<double>(steps_total_ - metrics.step);
-  const std::string loss =
-      metrics.is_virtual ? "virtual" : fmt::format("loss {:.3f}", metrics.loss);
+  const std::string loss = metrics.is_virtual        ? "virtual"
+                           : metrics.without_targets ? "no targets"
+                                                     : fmt::format("loss {:.3f}", metrics.loss);
   const double rate = style_.samples_a_step > 0
                           ? static_cast<double>(style_.samples_a_step) / metrics.step_s
                           : metrics.tokens_per_s();

@@ -125,6 +125,9 @@ Json report_to_json(const RunReport& report) {
                {"ranks", std::move(ranks)},
                {"links", std::move(links)}};
   if (!report.plan_hash.empty()) json["plan_hash"] = report.plan_hash;
+  if (report.steps_without_targets > 0) {
+    json["steps_without_targets"] = report.steps_without_targets;
+  }
   if (report.ended)
     json["ended"] = {{"status", report.ended->status}, {"what", report.ended->what}};
   return json;
@@ -149,6 +152,10 @@ Result<RunReport> parse_report(std::string_view text, const std::string& source)
   for (const JsonFields& item : links) {
     MOTLEY_ASSIGN(LinkReport link, link_from(item));
     report.links.push_back(std::move(link));
+  }
+  if (fields.has("steps_without_targets")) {
+    MOTLEY_ASSIGN(report.steps_without_targets,
+                  fields.integer("steps_without_targets", 0, kStepsMax));
   }
   if (fields.has("plan_hash")) {
     MOTLEY_ASSIGN(report.plan_hash, fields.word("plan_hash", ""));
@@ -193,8 +200,12 @@ std::vector<TextRow> report_link_rows(const RunReport& report) {
 std::string report_text(const RunReport& report) {
   const std::string resumed =
       report.first_step > 1 ? fmt::format(" (resumed after step {})", report.first_step - 1) : "";
-  std::string text = fmt::format("steps {} to {}{}; medians of {} steps\n\n", report.first_step,
-                                 report.last_step, resumed, report.measured_steps);
+  const std::string without =
+      report.steps_without_targets > 0
+          ? fmt::format("; {} had no targets and changed nothing", report.steps_without_targets)
+          : "";
+  std::string text = fmt::format("steps {} to {}{}; medians of {} steps{}\n\n", report.first_step,
+                                 report.last_step, resumed, report.measured_steps, without);
   if (report.ended) {
     text = fmt::format("ended early, with status {}: {}\n", report.ended->status,
                        excerpt(report.ended->what, kEarlyEndBytesMax)) +

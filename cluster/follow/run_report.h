@@ -53,8 +53,9 @@ struct EarlyEnd {
 struct RunReport {
   std::int64_t first_step = 0;
   std::int64_t last_step = 0;
-  std::int64_t measured_steps = 0;  // of which the medians are
-  std::string plan_hash;            // plan_hash_text(); "" = not known, of earlier versions
+  std::int64_t measured_steps = 0;         // of which the medians are
+  std::int64_t steps_without_targets = 0;  // that changed nothing
+  std::string plan_hash;                   // plan_hash_text(); "" = not known, of earlier versions
   PredictedAndMeasured step_s;
   std::vector<RankReport> ranks;  // [Rank]
   std::vector<LinkReport> links;

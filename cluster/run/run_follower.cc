@@ -14,6 +14,15 @@
 #include "cluster/run/resume.h"
 
 namespace motley {
+namespace {
+
+constexpr std::size_t kRemarkBytesMax = 1000;  // a worker's words on its data
+
+bool is_same_data(const DataMessage& a, const DataMessage& b) {
+  return a.bytes == b.bytes && a.hash == b.hash;
+}
+
+}  // namespace
 
 RunFollower::RunFollower(const PreparedRun& run,
                          std::optional<double> failed_at_s,
@@ -72,6 +81,7 @@ Result<TrainingSummary> RunFollower::finish() {
   MOTLEY_TRY(run_.lock->confirm());
   write_trace();
   end_tensorboard();
+  if (const auto empty = targets_.summary()) warn(*empty);
   if (const auto unsaved = saves_.unsaved()) return *unsaved;
   MOTLEY_TRY(metrics_file_.finish());
   for (std::size_t r = 0; r < run_.plan.ranks.size(); ++r) {
@@ -95,6 +105,7 @@ Result<void> RunFollower::write_report(const std::optional<EarlyEnd>& ended) con
     report.ranks[r].numbers = precision_.numbers_of(r);
   }
   report.ended = ended;
+  report.steps_without_targets = targets_.steps_without();
   return run_.folder.write_report(report);
 }
 
@@ -112,17 +123,18 @@ Result<void> RunFollower::on_step(int worker, const Json& event) {
   append(*metrics);
   if (failed_at_s_) tell_recovered(metrics->step);
   summary_.last_step = metrics->step;
-  summary_.last_loss = metrics->loss;
+  if (!metrics->without_targets) summary_.last_loss = metrics->loss;
   if (metrics->eval_loss) {
     summary_.last_eval_loss = metrics->eval_loss;
     summary_.last_eval_accuracy = metrics->eval_accuracy;
   }
   step_s_.push_back(metrics->step_s);
-  tokens_a_step_ = metrics->tokens;
+  if (!metrics->without_targets) tokens_a_step_ = metrics->tokens;
   progress_.show(*metrics, now_s());
   if (const auto jump = loss_.add(*metrics)) warn(*jump);
   MOTLEY_ASSIGN(const auto skipped, divergence_.add(*metrics));
   if (skipped) warn(*skipped);
+  if (const auto empty = targets_.add(*metrics)) warn(*empty);
   return {};
 }
 
@@ -185,11 +197,11 @@ void RunFollower::end_tensorboard() {
   if (const auto missing = tensorboard_->finish()) warn(*missing);
 }
 
-// The ranks with the data tell which it is before the first step.
+// The ranks with the data tell which it is before the first step; its remarks may name other paths.
 Result<void> RunFollower::on_data(int worker, const Json& event) {
   MOTLEY_ASSIGN(const DataMessage message, read_data_event(event));
   const std::string name = rank_name(run_.plan, Rank{worker});
-  if (data_ && data_->second != message) {
+  if (data_ && !is_same_data(data_->second, message)) {
     return Error{ErrorCode::kData,
                  fmt::format("{} and {} do not read the same data", data_->first, name),
                  fmt::format("{} bytes of data here, {} there, or others among them",
@@ -198,6 +210,7 @@ Result<void> RunFollower::on_data(int worker, const Json& event) {
   }
   if (data_) return {};
   data_ = {name, message};
+  for (const std::string& remark : message.remarks) warn(excerpt(remark, kRemarkBytesMax));
   const DataIdentity found{message.bytes, message.hash};
   saves_.set_data(data_mark(found, run_.config.data));
   if (!run_.saved_data) return {};

@@ -20,6 +20,7 @@
 #include "cluster/follow/progress.h"
 #include "cluster/follow/report_collector.h"
 #include "cluster/follow/run_teller.h"
+#include "cluster/follow/target_watch.h"
 #include "cluster/follow/trace_collector.h"
 #include "cluster/run/folder_keepers.h"
 #include "cluster/run/prepare.h"
@@ -92,6 +93,7 @@ class RunFollower {
   TraceCollector trace_;
   LossWatch loss_;
   DivergenceWatch divergence_;
+  TargetWatch targets_;
   PrecisionCheck precision_;
   std::optional<std::pair<std::string, DataMessage>> data_;  // of the first rank that told, by name
   bool metrics_wait_ = false;                                // for room on the disk

@@ -166,7 +166,9 @@ Result<TrainingSummary> train(const PreparedRun& run,
 
 std::string done_text(const TrainingSummary& summary, bool is_virtual) {
   std::string text = fmt::format("step {} done", summary.last_step);
-  if (!is_virtual) text += fmt::format(", loss {:.4f}", summary.last_loss);
+  if (summary.last_loss && !is_virtual) {
+    text += fmt::format(", loss {:.4f}", *summary.last_loss);
+  }
   if (summary.last_eval_loss)
     text += fmt::format(", held-out loss {:.4f}", *summary.last_eval_loss);
   if (summary.last_eval_accuracy) {

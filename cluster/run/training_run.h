@@ -20,7 +20,7 @@ namespace motley {
 
 struct TrainingSummary {
   std::int64_t last_step = 0;
-  double last_loss = 0;
+  std::optional<double> last_loss;  // of the last step with targets
   std::optional<double> last_eval_loss;
   std::optional<double> last_eval_accuracy;  // the share of the held-out tokens predicted right
   double median_step_s = 0;                  // of this session's steps but the first

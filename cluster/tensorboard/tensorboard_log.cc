@@ -77,13 +77,14 @@ std::vector<Scalar> scalars_of(const StepMetrics& metrics,
   const auto add = [&](const char* tag, std::optional<double> value) {
     if (value) scalars.push_back({tag, *value});
   };
-  if (!metrics.is_virtual) {
+  if (!metrics.is_virtual && !metrics.without_targets) {
     add("train/loss", metrics.loss);
     add("train/gradient_norm", metrics.grad_norm);
   }
   add("train/accuracy", metrics.accuracy);
   add("train/learning_rate", metrics.lr);
   add("train/skipped", metrics.skipped ? 1 : 0);
+  if (metrics.without_targets) add("train/without_targets", 1);
   add("eval/loss", metrics.eval_loss);
   add("eval/accuracy", metrics.eval_accuracy);
   add("eval/bits_per_byte", metrics.eval_bits_per_byte);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/check.h"
 
@@ -149,6 +150,12 @@ void GradientCompressor::reset() {
   std::ranges::fill(residual_N_, 0.0F);
   std::ranges::fill(velocity_N_, 0.0F);
   if (sparse_) sparse_->reset();
+}
+
+void GradientCompressor::restore(State state) {
+  residual_N_ = std::move(state.residual_N);
+  velocity_N_ = std::move(state.velocity_N);
+  sparse_ = std::move(state.sparse);
 }
 
 Result<std::unique_ptr<const Codec>> make_gradient_codec(const CompressorOptions& options) {

@@ -96,6 +96,18 @@ class GradientCompressor {
   // Forgets the state, as of a sender that has sent nothing yet.
   void reset();
 
+  // All that messages to come follow from, but for the options.
+  struct State {
+    std::vector<float> residual_N;
+    std::vector<float> velocity_N;
+    std::optional<SparseEncoder> sparse;
+  };
+
+  [[nodiscard]] State state() const { return {residual_N_, velocity_N_, sparse_}; }
+
+  // REQUIRES: the state of a compressor of the same options and count.
+  void restore(State state);
+
  private:
   GradientCompressor(const CompressorOptions& options, const CodecChain& chain, std::size_t count);
 

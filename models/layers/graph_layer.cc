@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include <ATen/ATen.h>
@@ -50,7 +51,15 @@ class GraphLossLayer final : public LossLayer {
                       const at::Tensor& targets,
                       const MicroContext& micro,
                       SavedTensors& saved) override {
+    const std::vector<std::int64_t> sizes = x.sizes().vec();
+    const bool on_host = x.device().is_cpu();
     GraphRoles given = core_.forward(std::move(x), targets, micro, saved);
+    if (on_host && is_mean_of_none(given)) {
+      saved = {at::zeros(sizes, at::kFloat)};
+      for (const Role role : {Role::kLoss, Role::kCorrect}) {
+        for (at::Tensor& number : given[role]) number = at::zeros_like(number);
+      }
+    }
     std::vector<at::Tensor> numbers = {number(given[Role::kLoss].front()),
                                        number(given[Role::kCount].front())};
     if (const std::vector<at::Tensor>& right = given[Role::kCorrect]; !right.empty()) {
@@ -71,10 +80,14 @@ class GraphLossLayer final : public LossLayer {
   }
 
   at::Tensor backward_input(const MicroContext& /*micro*/, SavedTensors& saved) override {
-    return core_.backward_input({}, saved);
+    // What the core keeps begins with a position, which is an integer.
+    if (!saved.front().is_floating_point()) return core_.backward_input({}, saved);
+    return std::exchange(saved, {}).front();
   }
 
-  void backward_weight(SavedTensors& saved) override { core_.backward_weight(saved); }
+  void backward_weight(SavedTensors& saved) override {
+    if (!saved.empty()) core_.backward_weight(saved);
+  }
 
   at::Tensor logits_at(at::Tensor x, std::int64_t position) override {
     at::Tensor scores = core_.score(std::move(x));
@@ -89,6 +102,16 @@ class GraphLossLayer final : public LossLayer {
   [[nodiscard]] at::Tensor number(const at::Tensor& tensor) const {
     if (tensor.numel() != 1) core_.fail("its loss, count or number correct is not one number");
     return tensor.reshape({}).to(exact_type(tensor.device()));
+  }
+
+  // A loss of a person's own may make its sum of a mean, which of no targets is 0/0. Such a
+  // micro-batch adds nothing to the step: its sum and its gradient are 0. On a device that computes
+  // beside the host, looking would wait for it.
+  [[nodiscard]] static bool is_mean_of_none(GraphRoles& given) {
+    const at::Tensor& count = given[Role::kCount].front();
+    const at::Tensor& loss = given[Role::kLoss].front();
+    if (count.numel() != 1 || loss.numel() != 1) return false;
+    return count.item().toDouble() == 0 && !std::isfinite(loss.item().toDouble());
   }
 
   void check_count(double counted) const {

@@ -161,9 +161,7 @@ Result<void> Executor::vote(const Action& action) {
 }
 
 void Executor::step() {
-  const bool updated = votes_.step();
-  // Whatever made the step worthless may be in what its messages left out.
-  if (!updated) sums_->forget();
+  sums_->end_step(votes_.step());
 }
 
 bool Executor::add_kept(Kept what) {

@@ -89,8 +89,8 @@ Result<GradientReducer::Span> GradientSums::wait(const Action& action) {
   return reducer_->wait(action.kind == ActionKind::kReduce ? sum_of(action.chunk) : kTiedSum);
 }
 
-void GradientSums::forget() {
-  if (reducer_ != nullptr) reducer_->forget();
+void GradientSums::end_step(StepEffect effect) {
+  if (reducer_ != nullptr) reducer_->end_step(effect);
 }
 
 bool GradientSums::add_kept(Kept what) {

@@ -16,6 +16,7 @@
 #include "pipeline/execute/stage_gradients.h"
 #include "pipeline/reduce/gradient_reducer.h"
 #include "pipeline/schedule/action_rules.h"
+#include "pipeline/schedule/step_effect.h"
 #include "pipeline/schedule/sum_group.h"
 #include "plan/plan.h"
 
@@ -45,8 +46,8 @@ class GradientSums {
   // R, T: waits for the sum and says when it was under way.
   [[nodiscard]] Result<GradientReducer::Span> wait(const Action& action);
 
-  // Drops what compressed messages left out so far.
-  void forget();
+  // After the vote on a step whose sums are done.
+  void end_step(StepEffect effect);
 
   // As Executor's.
   [[nodiscard]] bool add_kept(Kept what);

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "pipeline/execute/batch_position.h"
+#include "pipeline/schedule/step_effect.h"
 
 namespace motley {
 
@@ -22,8 +23,8 @@ class StageVotes {
   // kInternal when ranks that must agree do not.
   [[nodiscard]] virtual Result<void> count_votes(
       const std::vector<std::vector<std::byte>>& votes) = 0;
-  // Updates the parameters or skips, as the votes say; whether it updated them.
-  virtual bool step() = 0;
+  // Updates the parameters or not, as the votes say.
+  virtual StepEffect step() = 0;
 };
 
 }  // namespace motley

@@ -14,6 +14,7 @@ Result<std::unique_ptr<FeedbackEncoder>> FeedbackEncoder::make(const CompressorO
 std::size_t FeedbackEncoder::encode(const WireSlice& slice,
                                     std::span<float> values_N,
                                     std::span<std::byte> wire_B) {
+  if (slice.phase == ReducePhase::kCrossReduceScatter) note_gradient(slice, values_N);
   GradientCompressor& compressor = compressor_of(slice);
   const std::size_t bytes = begins_sum(slice)
                                 ? compressor.encode_pushes(values_N, slice.step - 1, wire_B)
@@ -25,6 +26,7 @@ std::size_t FeedbackEncoder::encode(const WireSlice& slice,
 }
 
 void FeedbackEncoder::begin_sum(const WireSlice& slice, std::span<float> values_N) {
+  note_gradient(slice, values_N);
   if (begins_sum(slice)) compressor_of(slice).push(values_N);
 }
 
@@ -43,8 +45,28 @@ Result<void> FeedbackEncoder::decode_add(std::span<const std::byte> wire_B,
   return codec_->decode_add(wire_B, sum_N);
 }
 
-void FeedbackEncoder::forget() {
-  for (auto& [slice, compressor] : compressors_) compressor->reset();
+void FeedbackEncoder::note_gradient(const WireSlice& slice, std::span<const float> gradient_N) {
+  if (!all_zero_) return;
+  all_zero_ = std::ranges::all_of(gradient_N, [](float value) { return value == 0; });
+  if (all_zero_) {
+    before_.insert_or_assign({slice.phase, slice.values.first}, compressor_of(slice).state());
+  } else {
+    before_.clear();
+  }
+}
+
+void FeedbackEncoder::end_step(StepEffect effect) {
+  for (auto& [slice, compressor] : compressors_) {
+    if (effect == StepEffect::kUpdated) break;
+    const auto before = before_.find(slice);
+    if (effect == StepEffect::kWithoutTargets && before != before_.end()) {
+      compressor->restore(std::move(before->second));
+    } else {
+      compressor->reset();
+    }
+  }
+  before_.clear();
+  all_zero_ = true;
 }
 
 void FeedbackEncoder::add_kept(Kept what, std::span<float> values_N) {

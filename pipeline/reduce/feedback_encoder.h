@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "compression/feedback/gradient_compressor.h"
 #include "pipeline/reduce/slice_encoder.h"
+#include "pipeline/schedule/step_effect.h"
 
 namespace motley {
 
@@ -35,8 +36,11 @@ class FeedbackEncoder final : public SliceEncoder {
   Result<void> decode(std::span<const std::byte> wire_B, std::span<float> values_N) const override;
   Result<void> decode_add(std::span<const std::byte> wire_B, std::span<float> sum_N) const override;
 
-  // Drops what was left out so far.
-  void forget();
+  // After the vote on a step whose slices were encoded. Of a step that was skipped, what messages
+  // left out is dropped: what made it worthless may be in it. Of a step without targets, what is
+  // kept becomes what it was before: its gradient was zero, but its messages sent what was owed,
+  // and nobody used them.
+  void end_step(StepEffect effect);
 
   // Adds what is kept so far to values_N, which are the chunk's. A checkpoint keeps the result: the
   // sum of the residuals over all ranks is what coming steps still owe.
@@ -49,12 +53,20 @@ class FeedbackEncoder final : public SliceEncoder {
       : options_(std::move(options)), codec_(std::move(codec)) {}
 
   GradientCompressor& compressor_of(const WireSlice& slice);
+  // Looks at this machine's own gradient of a slice before it is encoded or added to others.
+  void note_gradient(const WireSlice& slice, std::span<const float> gradient_N);
   [[nodiscard]] bool begins_sum(const WireSlice& slice) const;
+
+  using SliceKey = std::pair<ReducePhase, std::size_t>;  // the phase and the first value
 
   const CompressorOptions options_;
   const std::unique_ptr<const Codec> codec_;
-  // The key is the phase and the first value; a rank encodes the same slices in every step.
-  std::map<std::pair<ReducePhase, std::size_t>, std::unique_ptr<GradientCompressor>> compressors_;
+  // A rank encodes the same slices in every step.
+  std::map<SliceKey, std::unique_ptr<GradientCompressor>> compressors_;
+  // Of the step under way. What compressors had before it, kept as long as every gradient of it was
+  // zero: in other steps the first slice ends that, so that it costs neither time nor memory.
+  bool all_zero_ = true;
+  std::map<SliceKey, GradientCompressor::State> before_;
 };
 
 }  // namespace motley

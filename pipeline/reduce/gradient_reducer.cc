@@ -92,8 +92,8 @@ Result<GradientReducer::Span> GradientReducer::wait(const SumId& id) {
   return Span{waited.start_s, end_s};
 }
 
-void GradientReducer::forget() {
-  for (auto& [id, sum] : sums_) sum.encoder->forget();
+void GradientReducer::end_step(StepEffect effect) {
+  for (auto& [id, sum] : sums_) sum.encoder->end_step(effect);
 }
 
 void GradientReducer::add_kept(Kept what, const SumId& id, std::span<float> values) {

@@ -27,6 +27,7 @@
 #include "pipeline/reduce/feedback_encoder.h"
 #include "pipeline/reduce/final_mark.h"
 #include "pipeline/reduce/hierarchical_sum.h"
+#include "pipeline/schedule/step_effect.h"
 #include "pipeline/schedule/sum_group.h"
 
 namespace motley {
@@ -76,8 +77,8 @@ class GradientReducer {
   // sum, so that this one ends. Errors as HierarchicalSum::run. REQUIRES: all values are final.
   [[nodiscard]] Result<Span> wait(const SumId& id);
 
-  // Drops what compressed messages left out so far. REQUIRES: no sum is under way.
-  void forget();
+  // After the vote on a step: FeedbackEncoder::end_step. REQUIRES: no sum is under way.
+  void end_step(StepEffect effect);
 
   // Adds to `values` what this rank kept of its messages of that sum so far. The residuals over all
   // ranks are what the sums still owe. REQUIRES: no sum is under way; as many values as the sum

@@ -135,6 +135,7 @@ TEST(Metrics, RefuseARankThatRunsAway) {
 TEST(Metrics, HoldTheEvaluationWhenThereWasOne) {
   StepReport evaluated = report(1);
   evaluated.evaluated = true;
+  evaluated.eval_tokens = 64;
   evaluated.eval_loss = std::log(8.0);
   evaluated.eval_bytes_per_token = 1.5;
   const Json json = metrics_to_json(*account_of({report(1), evaluated}));
@@ -148,10 +149,39 @@ TEST(Metrics, TellWhatWasPredictedRightWhereItIsCounted) {
   StepReport counted = report(1);
   counted.accuracy = 0.5;
   counted.evaluated = true;
+  counted.eval_tokens = 64;
   counted.eval_accuracy = 0.75;
   const Json json = metrics_to_json(*account_of({counted}));
   EXPECT_EQ(json["accuracy"], 0.5);
   EXPECT_EQ(json["eval_accuracy"], 0.75);
+}
+
+TEST(Metrics, TellAStepWithoutTargetsFromOneThatWasSkipped) {
+  StepReport empty = report(1);
+  empty.tokens = 0;
+  empty.loss = std::nan("");
+  const auto metrics = account_of({empty, empty});
+  EXPECT_TRUE(metrics->without_targets);
+  const Json json = metrics_to_json(*metrics);
+  EXPECT_EQ(json["without_targets"], true);
+  EXPECT_EQ(json["skipped"], false);
+  EXPECT_TRUE(json["loss"].is_null());
+  EXPECT_TRUE(metrics_from_json(json, "the line")->without_targets);
+  empty.skipped = true;
+  EXPECT_FALSE(account_of({empty, empty})->without_targets);
+  EXPECT_FALSE(metrics_to_json(*account_of({report(1)})).contains("without_targets"));
+}
+
+TEST(Metrics, HaveNoLossOfAnEvaluationWithoutTargets) {
+  StepReport empty = report(1);
+  empty.evaluated = true;
+  empty.eval_loss = std::nan("");
+  const auto metrics = account_of({empty});
+  EXPECT_TRUE(metrics->eval_without_targets);
+  EXPECT_FALSE(metrics->eval_loss.has_value());
+  const Json json = metrics_to_json(*metrics);
+  EXPECT_EQ(json["eval_without_targets"], true);
+  EXPECT_FALSE(json.contains("eval_loss"));
 }
 
 TEST(Metrics, WriteANumberThatIsNotFiniteAsAGap) {

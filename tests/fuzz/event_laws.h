@@ -50,6 +50,7 @@ inline std::vector<Json> right_messages() {
   step.wait_s.of(WaitCause::kSum) = 0.1;
   step.sent = {{Rank{0}, 77}};
   step.evaluated = true;
+  step.eval_tokens = 64;
   step.eval_loss = 2.5;
   const WrittenFile file{"model-00001-of-00001.safetensors", 100, hash, {{"ln.bias", hash}}};
   const WrittenFile moments{"optimizer-00001-of-00001.safetensors", 0, hash, {}};
@@ -68,7 +69,7 @@ inline std::vector<Json> right_messages() {
           step_to_json(step),
           shard_event({{.step = 10, .samples = 80, .tokens = 5120}, {0, file, moments}}),
           shard_failed_event({10, {ErrorCode::kCorrupt, "cannot write", "the disk is full", ""}}),
-          data_event({1024, hash}),
+          data_event({1024, hash, {"all targets are 3"}}),
           right_trace(),
           {{"event", "result"}, {"facts", facts_to_json(facts)}},
           error_to_json({ErrorCode::kPeer, "rank 1 is gone", "it died", "start again"}),

@@ -30,6 +30,7 @@ inline StepMetrics right_metrics(std::int64_t step) {
   metrics.losses = {0.1, 0.15, 0.01, 0.02};
   metrics.wait_s = {0.1, 0.2};
   metrics.eval_loss = 2.75;
+  metrics.without_targets = step % 2 == 0;
   metrics.time_s = 1.8e9 + static_cast<double>(step);
   metrics.ranks = {{0.4, 0.01, 0.02, {{0.05, 0.05}}, 1000}, {0.3, 0.01, 0.02, {{0, 0.2}}, 0}};
   metrics.links = {{Rank{0}, Rank{1}, 2000}, {Rank{1}, Rank{0}, 1000}};

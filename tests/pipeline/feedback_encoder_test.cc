@@ -1,5 +1,6 @@
 #include "pipeline/reduce/feedback_encoder.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -79,8 +80,62 @@ TEST(FeedbackEncoder, ForgetsWhatItLeftOut) {
   const auto encoder = encoder_of({.chain = "int4"});
   const std::vector<double> first = sent_in(*encoder, 3);
   EXPECT_NE(sent_in(*encoder, 3), first);
-  encoder->forget();
+  encoder->end_step(StepEffect::kUpdated);
+  EXPECT_NE(sent_in(*encoder, 3), first);
+  encoder->end_step(StepEffect::kSkipped);
   EXPECT_EQ(sent_in(*encoder, 3), first);
+}
+
+// What all messages of a step without targets say, from what was left out before it.
+void send_zeros(FeedbackEncoder& encoder, std::int64_t step) {
+  std::vector<std::byte> wire_B(encoder.bytes_max(kCount / 2));
+  for (const ValueRange& half : {kFirstHalf, kSecondHalf}) {
+    std::vector<float> zeros_N(half.count);
+    encoder.begin_sum({ReducePhase::kCrossAllGather, half, step}, zeros_N);
+    // What came of the others.
+    for (float& value : zeros_N) value += 0.25F;
+    encoder.encode({ReducePhase::kCrossAllGather, half, step}, zeros_N, wire_B);
+    std::ranges::fill(zeros_N, -0.0F);
+    encoder.encode({ReducePhase::kCrossReduceScatter, half, step}, zeros_N, wire_B);
+  }
+}
+
+std::vector<float> kept_of(FeedbackEncoder& encoder, Kept what) {
+  std::vector<float> kept_N(kCount);
+  encoder.add_kept(what, kept_N);
+  return kept_N;
+}
+
+// The messages of such a step send what is owed, but nobody uses them.
+TEST(FeedbackEncoder, HasWhatItHadAfterAStepWithoutTargets) {
+  for (const CompressorOptions& options : {CompressorOptions{.chain = "int4"},
+                                           {.chain = "lowrank(2)|fp16"},
+                                           {.chain = "topk(0.02)|fp16", .momentum = 0.9F}}) {
+    const auto encoder = encoder_of(options);
+    const auto unbroken = encoder_of(options);
+    sent_in(*encoder, 3);
+    sent_in(*unbroken, 3);
+    encoder->end_step(StepEffect::kUpdated);
+    unbroken->end_step(StepEffect::kUpdated);
+    send_zeros(*encoder, 4);
+    EXPECT_NE(kept_of(*encoder, Kept::kResidual), kept_of(*unbroken, Kept::kResidual));
+    encoder->end_step(StepEffect::kWithoutTargets);
+    for (const Kept what : {Kept::kResidual, Kept::kVelocity}) {
+      EXPECT_EQ(kept_of(*encoder, what), kept_of(*unbroken, what)) << options.chain;
+    }
+    EXPECT_EQ(sent_in(*encoder, 3), sent_in(*unbroken, 3)) << options.chain;
+  }
+}
+
+// A replica without targets beside others that have some: the step counts.
+TEST(FeedbackEncoder, GoesOnAfterAStepOfZerosThatCounts) {
+  const auto encoder = encoder_of({.chain = "int4"});
+  sent_in(*encoder, 3);
+  encoder->end_step(StepEffect::kUpdated);
+  send_zeros(*encoder, 4);
+  const std::vector<float> kept = kept_of(*encoder, Kept::kResidual);
+  encoder->end_step(StepEffect::kUpdated);
+  EXPECT_EQ(kept_of(*encoder, Kept::kResidual), kept);
 }
 
 TEST(FeedbackEncoder, RefusesWhatIsNotAChain) {

@@ -159,10 +159,10 @@ class LineStage final : public StageCompute, public StageGradients, public Stage
     return {};
   }
 
-  bool step() override {
+  StepEffect step() override {
     stepped_ = true;
     for (std::size_t i = 0; i < parameters_.size(); ++i) parameters_[i] -= 1e-4F * gradients_[i];
-    return true;
+    return StepEffect::kUpdated;
   }
 
   // For tests: faults to begin with, and what to look at afterwards.

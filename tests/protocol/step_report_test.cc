@@ -75,11 +75,13 @@ TEST(StepReport, CarriesAnEvaluationOnlyWhenThereWasOne) {
   EXPECT_FALSE(sent(original)->evaluated);
   original.evaluated = true;
   original.eval_loss = 1.5;
+  original.eval_tokens = 64;
   original.eval_bytes_per_token = 4.25;
   const Result<StepReport> copy = sent(original);
   ASSERT_TRUE(copy.ok());
   EXPECT_TRUE(copy->evaluated);
   EXPECT_EQ(copy->eval_loss, 1.5);
+  EXPECT_EQ(copy->eval_tokens, 64);
   EXPECT_EQ(copy->eval_bytes_per_token, 4.25);
   EXPECT_FALSE(copy->accuracy || copy->eval_accuracy);
 }

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import os
 import unittest
+from typing import Tuple
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
 
 import runs
 from support import Folder
@@ -39,6 +44,25 @@ class Curves(unittest.TestCase):
 
     def test_vit_by_sgd(self) -> None:
         self.follows("vit-tiny", "sgd")
+
+    def test_a_mean_of_no_targets_adds_nothing(self) -> None:
+        """A loss that multiplies a mean by its count is 0/0 of a micro-batch without targets."""
+        def mean_of_some(output: torch.Tensor, target: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+            count = (target != 0).sum()
+            return F.cross_entropy(output, target, ignore_index=0) * count, count
+
+        torch.manual_seed(5)
+        curves = []
+        target = torch.randint(1, 4, (24,))
+        target[:18] = 0  # three of four micro-batches of the one global batch
+        model, input = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 4)), torch.randn(24, 6)
+        for loss in (mean_of_some, nn.CrossEntropyLoss(ignore_index=0)):
+            with Folder() as folder:
+                config = runs.write(runs.Case(model, loss, input, target, 6), folder.path(""))
+                curves.append(runs.program(PROGRAM, config, folder.path("run"), "--stages", "2", train__lr=1e-2))
+        self.assertTrue(all(value is not None for value in curves[0]), curves[0])
+        self.assertLess(curves[0][-1], 0.97 * curves[0][0], "it learns")
+        self.assertLessEqual(runs.largest_difference(curves[0], curves[1]), 1e-5)
 
 
 if __name__ == "__main__":

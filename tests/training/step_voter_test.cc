@@ -58,7 +58,7 @@ struct Alone {
     return voter.count_votes({voter.vote(position)});
   }
 
-  bool take(std::int64_t step) {
+  StepEffect take(std::int64_t step) {
     const auto counted = count(step_at(step));
     EXPECT_TRUE(counted.ok()) << describe(counted.error());
     return voter.step();
@@ -92,7 +92,7 @@ TEST(StepVoter, ClipsOnlyWhatIsNotPushed) {
       state, {}, [] { return false; }, [] { return false; },
       {.layers = {false, true}, .parameter_share = 0.75});
   ASSERT_TRUE(voter.count_votes({voter.vote(step_at(1))}).ok());
-  EXPECT_TRUE(voter.step());
+  EXPECT_EQ(voter.step(), StepEffect::kUpdated);
   // A quarter of the parameters have half of the bound; the norm of their mean gradient is 1.
   EXPECT_EQ(state.scales.clipped, 0.125F / 8);
   EXPECT_EQ(state.scales.pushed, 1.0F / 8);
@@ -101,7 +101,7 @@ TEST(StepVoter, ClipsOnlyWhatIsNotPushed) {
 
 TEST(StepVoter, TakesTheStepThatWasVoted) {
   Alone rank;
-  EXPECT_TRUE(rank.take(1));
+  EXPECT_EQ(rank.take(1), StepEffect::kUpdated);
   EXPECT_EQ(rank.voter.outcome().loss, 2.5);
   EXPECT_EQ(rank.voter.outcome().tokens, 8);
   EXPECT_EQ(rank.voter.outcome().accuracy, 0.75);
@@ -120,14 +120,14 @@ TEST(StepVoter, ClipsTheNormOfTheMeanGradient) {
   TrainConfig train = plain_sgd();
   train.clip = 0.125;
   Alone rank(train);
-  EXPECT_TRUE(rank.take(1));
+  EXPECT_EQ(rank.take(1), StepEffect::kUpdated);
   EXPECT_EQ(rank.state.scales, (std::vector<float>{0.5F / 8}));
 }
 
 TEST(StepVoter, SkipsAStepThatIsNotFinite) {
   Alone rank;
   rank.state.squared_norm = std::numeric_limits<double>::infinity();
-  EXPECT_FALSE(rank.take(1));
+  EXPECT_EQ(rank.take(1), StepEffect::kSkipped);
   EXPECT_TRUE(rank.voter.outcome().skipped);
   EXPECT_TRUE(rank.state.updates.empty());
   EXPECT_EQ(rank.state.cleared, 1);
@@ -136,24 +136,59 @@ TEST(StepVoter, SkipsAStepThatIsNotFinite) {
   EXPECT_EQ(rank.voter.progress().optimizer_updates, 0);
 }
 
+// Nothing was learned, and nothing is wrong: only where the training stands moves on.
+TEST(StepVoter, ChangesNothingInAStepWithoutTargets) {
+  Alone rank(plain_sgd(), {.gradient_scale = GradientScale{64, 5}});
+  rank.loss = {0, 0, 0};
+  rank.state.squared_norm = 0;
+  EXPECT_EQ(rank.take(1), StepEffect::kWithoutTargets);
+  EXPECT_TRUE(std::isnan(rank.voter.outcome().loss));
+  EXPECT_FALSE(rank.voter.outcome().accuracy.has_value());
+  EXPECT_EQ(rank.voter.outcome().grad_norm, 0);
+  EXPECT_FALSE(rank.voter.outcome().skipped);
+  EXPECT_TRUE(rank.state.updates.empty());
+  EXPECT_EQ(rank.state.cleared, 1);
+  EXPECT_EQ(rank.voter.progress().step, 1);
+  EXPECT_EQ(rank.voter.progress().samples, 4U);
+  EXPECT_EQ(rank.voter.progress().tokens, 0U);
+  EXPECT_EQ(rank.voter.progress().optimizer_updates, 0);
+  EXPECT_EQ(rank.voter.progress().gradient_scale, (GradientScale{64, 5}));
+}
+
+// A gradient that is not finite is a fault, with targets or without.
+TEST(StepVoter, SkipsAStepWithoutTargetsThatIsNotFinite) {
+  Alone rank;
+  rank.loss = {0, 0};
+  rank.state.squared_norm = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(rank.take(1), StepEffect::kSkipped);
+}
+
+TEST(StepVoter, HasNoLossOfAnEvaluationWithoutTargets) {
+  Alone rank;
+  rank.loss = {0, 0};
+  ASSERT_TRUE(rank.count({.step = 1, .training = false}).ok());
+  EXPECT_TRUE(std::isnan(rank.voter.outcome().loss));
+  EXPECT_EQ(rank.voter.outcome().tokens, 0);
+}
+
 // Every rank comes to the same scale by the votes alone.
 TEST(StepVoter, HalvesTheGradientScaleWithASkippedStep) {
   Alone rank(plain_sgd(), {.gradient_scale = GradientScale{64, 5}});
-  EXPECT_TRUE(rank.take(1));
+  EXPECT_EQ(rank.take(1), StepEffect::kUpdated);
   EXPECT_EQ(rank.voter.outcome().gradient_scale, 64);
   EXPECT_EQ(rank.voter.progress().gradient_scale, (GradientScale{64, 6}));
   rank.state.squared_norm = std::numeric_limits<double>::infinity();
-  EXPECT_FALSE(rank.take(2));
+  EXPECT_EQ(rank.take(2), StepEffect::kSkipped);
   EXPECT_EQ(rank.voter.outcome().gradient_scale, 64);
   EXPECT_EQ(rank.voter.progress().gradient_scale, (GradientScale{32, 0}));
   rank.state.squared_norm = 4;
-  EXPECT_TRUE(rank.take(3));
+  EXPECT_EQ(rank.take(3), StepEffect::kUpdated);
   EXPECT_EQ(rank.voter.outcome().gradient_scale, 32);
 }
 
 TEST(StepVoter, HasNoGradientScaleBesideFp16) {
   Alone rank;
-  EXPECT_TRUE(rank.take(1));
+  EXPECT_EQ(rank.take(1), StepEffect::kUpdated);
   EXPECT_EQ(rank.voter.outcome().gradient_scale, std::nullopt);
   EXPECT_EQ(rank.voter.progress().gradient_scale, std::nullopt);
 }
@@ -170,7 +205,7 @@ TEST(StepVoter, CorrectsByTheNumberOfUpdates) {
   TrainConfig train = plain_sgd();
   train.optimizer = "adamw";
   Alone rank(train, {.step = 5, .optimizer_updates = 3});
-  EXPECT_TRUE(rank.take(6));
+  EXPECT_EQ(rank.take(6), StepEffect::kUpdated);
   const auto expected = make_optimizer(train)->corrections(4);
   EXPECT_EQ(rank.state.updates.front().corrections, expected);
 }
@@ -211,7 +246,7 @@ TEST(StepVoter, UsesTheFactorsOfRank0) {
     factor = std::nextafter(factor, 2);
     const auto counted = ranks.count();
     ASSERT_TRUE(counted.ok()) << describe(counted.error());
-    EXPECT_TRUE(ranks.second.step());
+    EXPECT_EQ(ranks.second.step(), StepEffect::kUpdated);
     const StepFactors& used = ranks.state.updates.front();
     EXPECT_EQ((std::vector<double>{used.lr, used.corrections[0], used.corrections[1]}),
               ranks.of_first.factors);

@@ -48,7 +48,7 @@ class Script final : public StepRunner, public Evaluator, public ShardSaver, pub
 
   [[nodiscard]] Result<std::optional<Evaluation>> evaluate(std::int64_t step) override {
     MOTLEY_TRY(note("evaluate", step));
-    return holds_parameters ? std::optional(Evaluation{1.5, 0.75, 4}) : std::nullopt;
+    return holds_parameters ? std::optional(Evaluation{64, 1.5, 0.75, 4}) : std::nullopt;
   }
 
   [[nodiscard]] Result<void> save() override { return note("save", state.step); }
@@ -128,6 +128,7 @@ TEST(TrainingLoop, ReportsWhatTheStepWas) {
   EXPECT_EQ(report->memory_bytes, 4096);
   EXPECT_TRUE(report->evaluated);
   EXPECT_EQ(report->eval_loss, 1.5);
+  EXPECT_EQ(report->eval_tokens, 64);
   EXPECT_EQ(report->eval_bytes_per_token, 4);
   EXPECT_EQ(report->accuracy, 0.5);
   EXPECT_EQ(report->eval_accuracy, 0.75);

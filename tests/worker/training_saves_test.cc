@@ -18,6 +18,7 @@ using testing::ElementsAre;
 class Rehearsed final : public StepRunner, public Evaluator, public ShardSaver, public EventSink {
  public:
   std::vector<std::int64_t> skipped;
+  std::vector<std::int64_t> without_targets;
   std::vector<std::int64_t> due;  // by rank 0's clock, as its vote says
   std::int64_t full_at = 0;
   ErrorCode full_is = ErrorCode::kCorrupt;
@@ -28,6 +29,8 @@ class Rehearsed final : public StepRunner, public Evaluator, public ShardSaver, 
   [[nodiscard]] Result<TrainedStep> run_step() override {
     ++state_.step;
     TrainedStep step;
+    step.outcome.tokens =
+        std::ranges::find(without_targets, state_.step) != without_targets.end() ? 0 : 8;
     step.outcome.skipped = std::ranges::find(skipped, state_.step) != skipped.end();
     step.outcome.saves = std::ranges::find(due, state_.step) != due.end();
     return step;
@@ -65,6 +68,13 @@ TEST(TrainingSaves, WaitForAStepThatIsNotSkipped) {
   run.skipped = {2, 4, 5};
   ASSERT_TRUE(run.run({.last_step = 9, .save_every = 2}).ok());
   EXPECT_THAT(run.saves, ElementsAre("saved 3", "saved 6", "saved 8", "saved 9", "finished"));
+}
+
+TEST(TrainingSaves, WaitForAStepThatHasTargets) {
+  Rehearsed run;
+  run.without_targets = {2, 3, 9};
+  ASSERT_TRUE(run.run({.last_step = 9, .save_every = 2}).ok());
+  EXPECT_THAT(run.saves, ElementsAre("saved 4", "saved 6", "saved 8", "saved 9", "finished"));
 }
 
 TEST(TrainingSaves, AreMadeWhenTheVoteSaysSo) {

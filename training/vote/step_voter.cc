@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "training/optimizer/lr_schedule.h"
@@ -10,6 +11,9 @@
 
 namespace motley {
 namespace {
+
+// The loss of no tokens. One value everywhere: ranks compare its bits.
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 // The factors as they travel: the learning rate, then the corrections.
 std::vector<double> flat(const StepFactors& factors) {
@@ -88,10 +92,13 @@ Result<void> StepVoter::count_votes(const std::vector<std::vector<std::byte>>& v
   const VoteKind kind = position_.training ? VoteKind::kStep : VoteKind::kEvaluation;
   MOTLEY_ASSIGN(tally_, tally_votes(votes, rules_, kind));
   const auto tokens = static_cast<double>(tally_.tokens);
-  outcome_ = {.loss = tally_.loss_sum / tokens, .tokens = tally_.tokens};
-  if (tally_.correct) outcome_.accuracy = static_cast<double>(*tally_.correct) / tokens;
+  outcome_ = {.loss = kUnknown, .tokens = tally_.tokens};
+  if (tally_.tokens > 0) {
+    outcome_.loss = tally_.loss_sum / tokens;
+    if (tally_.correct) outcome_.accuracy = static_cast<double>(*tally_.correct) / tokens;
+  }
   if (!position_.training) return {};
-  outcome_.grad_norm = std::sqrt(tally_.squared_norm) / tokens;
+  if (tally_.tokens > 0) outcome_.grad_norm = std::sqrt(tally_.squared_norm) / tokens;
   outcome_.skipped = !tally_.finite;
   outcome_.ends = tally_.ends;
   outcome_.saves = tally_.saves;
@@ -121,8 +128,12 @@ Result<void> StepVoter::check_factors(const StepFactors& factors) const {
   return {};
 }
 
-bool StepVoter::step() {
-  if (tally_.finite) {
+// A step without targets is no sign of anything: the scale of gradients stays as it is too.
+StepEffect StepVoter::step() {
+  const StepEffect effect = !tally_.finite       ? StepEffect::kSkipped
+                            : tally_.tokens == 0 ? StepEffect::kWithoutTargets
+                                                 : StepEffect::kUpdated;
+  if (effect == StepEffect::kUpdated) {
     const auto tokens = static_cast<double>(tally_.tokens);
     const double scale = 1.0 / tokens;
     const double norm = std::sqrt(tally_.clipped_squared_norm) / tokens;
@@ -130,14 +141,14 @@ bool StepVoter::step() {
     ++progress_.optimizer_updates;
     state_.update(factors_, {static_cast<float>(scale * factor), static_cast<float>(scale)});
   }
-  if (progress_.gradient_scale) {
+  if (progress_.gradient_scale && effect != StepEffect::kWithoutTargets) {
     progress_.gradient_scale = next_gradient_scale(*progress_.gradient_scale, tally_.finite);
   }
   state_.clear_gradients();
   progress_.step = position_.step;
   progress_.samples += static_cast<std::uint64_t>(train_.global_batch);
   progress_.tokens += static_cast<std::uint64_t>(tally_.tokens);
-  return tally_.finite;
+  return effect;
 }
 
 }  // namespace motley

@@ -56,7 +56,7 @@ class StepVoter final : public StageVotes {
   std::vector<std::byte> vote(const BatchPosition& position) override;
   // kInternal also where rank 0's factors cannot be those of the step.
   [[nodiscard]] Result<void> count_votes(const std::vector<std::vector<std::byte>>& votes) override;
-  bool step() override;
+  StepEffect step() override;
 
   // Of the last voted batch.
   [[nodiscard]] const StepOutcome& outcome() const { return outcome_; }

@@ -189,7 +189,6 @@ Result<Tally> tally_votes(const std::vector<std::vector<std::byte>>& votes,
     tally.saves = tally.saves || vote.saves;
     decoded.push_back(vote);
   }
-  if (tally.tokens == 0) return incomplete("no rank voted a loss", votes.size());
   if (all_count) tally.correct = right;
   tally.finite = std::isfinite(tally.loss_sum);
   if (kind == VoteKind::kEvaluation) return tally;

@@ -52,7 +52,7 @@ enum class VoteKind {
 };
 
 struct Tally {
-  std::int64_t tokens = 0;
+  std::int64_t tokens = 0;  // 0: no rank had a target, such as when the loss ignores all of them
   double loss_sum = 0;
   std::optional<std::int64_t> correct;  // where every rank with tokens counted
   double squared_norm = 0;

@@ -139,6 +139,8 @@ void tell_sums(const RunView& view, Gathering& all) {
   counter("motley_tokens", "", "Tokens that were trained on.", sums.tokens);
   counter("motley_steps_skipped", "", "Steps whose gradient was not finite.",
           static_cast<double>(sums.skipped));
+  counter("motley_steps_without_targets", "", "Steps whose global batch had no target.",
+          static_cast<double>(sums.without_targets));
   counter("motley_sent_bytes", "bytes", "What the ranks sent each other.", sums.sent_bytes);
   all.family(MetricType::kCounter, "motley_events", "", "What happened beside the steps, by kind.");
   for (const auto& [kind, count] : sums.events) {

@@ -43,6 +43,7 @@ void RunTotals::add(const StepMetrics& metrics) {
   if (!take(metrics)) return;
   ++sums_.steps;
   sums_.skipped += metrics.skipped ? 1 : 0;
+  sums_.without_targets += metrics.without_targets ? 1 : 0;
   grow(sums_.step_s, metrics.step_s);
   grow(sums_.tokens, static_cast<double>(metrics.tokens));
   grow(sums_.sent_bytes, static_cast<double>(metrics.wire_bytes));

@@ -30,7 +30,8 @@ class RunTotals {
 
   struct Sums {
     std::int64_t steps = 0;
-    std::int64_t skipped = 0;  // of them
+    std::int64_t skipped = 0;          // of them
+    std::int64_t without_targets = 0;  // of them
     double step_s = 0;
     double tokens = 0;
     double sent_bytes = 0;

@@ -53,14 +53,16 @@ Result<std::optional<Evaluation>> HeldOutBatches::evaluate(std::int64_t step) {
     MOTLEY_ASSIGN([[maybe_unused]] const RunTimes times,
                   executor_.run(schedule_, {step, false, first_sample}));
     const StepOutcome& outcome = voter_.outcome();
+    if (outcome.tokens == 0) continue;
     loss_sum += outcome.loss * static_cast<double>(outcome.tokens);
     tokens += outcome.tokens;
     right += outcome.accuracy.value_or(0) * static_cast<double>(outcome.tokens);
     counts = counts && outcome.accuracy;
   }
-  Evaluation evaluation{.loss = loss_sum / static_cast<double>(tokens),
+  Evaluation evaluation{.tokens = tokens,
+                        .loss = loss_sum / static_cast<double>(tokens),
                         .bytes_per_token = bytes_per_token_};
-  if (counts) evaluation.accuracy = right / static_cast<double>(tokens);
+  if (counts && tokens > 0) evaluation.accuracy = right / static_cast<double>(tokens);
   return std::optional(evaluation);
 }
 

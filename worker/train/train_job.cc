@@ -147,7 +147,10 @@ Result<void> train(const Job& job,
   // The launcher compares what the ranks with the data read, and with what the run has read so far.
   if (source != nullptr) {
     const DataIdentity data = source->identity();
-    launcher.send(data_event({data.bytes, data.hash}));
+    // A run that goes on has told before what is odd about its data.
+    launcher.send(
+        data_event({data.bytes, data.hash,
+                    job.resume_from.empty() ? source->remarks() : std::vector<std::string>()}));
   }
   const auto tied = model.tied_pair();
   StageState state(trainer->held(), trainer->make_memory(), tied ? tied->parameter : std::string(),

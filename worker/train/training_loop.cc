@@ -65,12 +65,13 @@ void TrainingLoop::set_recording(std::int64_t steps_done) {
 Result<void> TrainingLoop::run_step(std::int64_t step) {
   MOTLEY_ASSIGN(const TrainedStep trained, steps_.run_step());
   StepReport report = report_of(step, trained);
-  was_skipped_ = trained.outcome.skipped;
+  changed_nothing_ = trained.outcome.skipped || trained.outcome.tokens == 0;
   save_waits_ = save_waits_ || trained.outcome.saves;
   ends_ = trained.outcome.ends;
   if (is_evaluated(step)) {
     MOTLEY_ASSIGN(const auto evaluation, evaluator_.evaluate(step));
     report.evaluated = evaluation.has_value();
+    report.eval_tokens = evaluation.value_or(Evaluation{}).tokens;
     report.eval_loss = evaluation.value_or(Evaluation{}).loss;
     report.eval_accuracy = evaluation.value_or(Evaluation{}).accuracy;
     report.eval_bytes_per_token = evaluation.value_or(Evaluation{}).bytes_per_token;
@@ -88,9 +89,9 @@ bool TrainingLoop::is_evaluated(std::int64_t step) const {
 bool TrainingLoop::is_saved(std::int64_t step) {
   if (step == options_.last_step || ends_) return true;
   save_waits_ = save_waits_ || (options_.save_every > 0 && step % options_.save_every == 0);
-  // A skipped step has changed nothing: what it would save is saved already, and a row of them
-  // would push out the checkpoints from before it. All ranks skip the same steps.
-  return save_waits_ && !was_skipped_;
+  // What a step that changed nothing would save is saved already, and a row of them would push out
+  // the checkpoints from before it. It is the same step on all ranks.
+  return save_waits_ && !changed_nothing_;
 }
 
 Result<void> TrainingLoop::save() {

@@ -40,7 +40,8 @@ class StepRunner {
 };
 
 struct Evaluation {
-  double loss = 0;                 // mean over the tokens
+  std::int64_t tokens = 0;         // of all batches; 0: none had a target
+  double loss = 0;                 // mean over the tokens; NaN where there are none
   std::optional<double> accuracy;  // as StepOutcome
   double bytes_per_token = 0;      // of the held-out text; 0 where this rank does not know
 };
@@ -103,9 +104,9 @@ class TrainingLoop {
   ShardSaver& saver_;
   EventSink& events_;
   TraceRecorder trace_;
-  bool was_skipped_ = false;  // the last step
-  bool ends_ = false;         // it was the last step of the session, though not of options_
-  bool save_waits_ = false;   // for a step that is not skipped
+  bool changed_nothing_ = false;  // the last step
+  bool ends_ = false;             // it was the last step of the session, though not of options_
+  bool save_waits_ = false;       // for a step that is not skipped
 };
 
 }  // namespace motley
