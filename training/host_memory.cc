@@ -37,8 +37,11 @@ HostMemory::HostMemory(std::vector<Parameter> parameters,
       moments_(parameters_.size()) {}
 
 void HostMemory::make_moments(std::size_t parameter) {
-  moments_[parameter].assign(optimizer_->moment_names().size(),
-                             std::vector<float>(parameters_[parameter].values.size(), 0.0F));
+  // Each in its place: a copy of one would leave a hole as large as it.
+  moments_[parameter].resize(optimizer_->moment_names().size());
+  for (std::vector<float>& moment : moments_[parameter]) {
+    moment.resize(parameters_[parameter].values.size(), 0.0F);
+  }
 }
 
 std::span<float> HostMemory::array(const StateArray& array) {

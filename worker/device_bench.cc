@@ -16,6 +16,7 @@
 #include "measure/profile_warnings.h"
 #include "measure/sizes_with_room.h"
 #include "measure/undisturbed.h"
+#include "models/device/tensor_memory.h"
 
 namespace motley {
 namespace {
@@ -133,7 +134,7 @@ std::vector<LayerBench::Measured> DeviceBench::measure_kind(int layer, double se
   const double until_s = now_s() + seconds;
   std::size_t end = sizes_.size();
   for (std::size_t i = 0; i < end; ++i) {
-    release_freed_memory();  // what other sizes left is in pieces that do not serve this one
+    release_tensor_memory();  // what other sizes left is in pieces that do not serve this one
     if (!has_room(samples, sizes_[i], free_bytes())) break;
     const double left_s = std::max(0.0, until_s - now_s());
     const double enough_s = kEnoughShare * job_.config.profile.seconds;
@@ -168,7 +169,7 @@ void DeviceBench::measure_again(std::map<int, std::vector<LayerBench::Measured>>
       if (i >= sizes.size()) continue;
       LayerBench::Measured& first = sizes[i];
       if (now_s() + LayerBench::kRunsMin * first.run_s > until_s) continue;
-      release_freed_memory();
+      release_tensor_memory();
       if (!has_room({first.sample}, sizes_[i], free_bytes())) continue;
       report_.say(fmt::format("{} at {} once more", name(layer), samples_words(sizes_[i])));
       report_.advance((now_s() - start_s) / (until_s - start_s));

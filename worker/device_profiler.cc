@@ -18,6 +18,7 @@
 #include "measure/kept_memory.h"
 #include "measure/profile_store.h"
 #include "models/device/product_type.h"
+#include "models/device/tensor_memory.h"
 #include "rehearsal/virtual_compute.h"
 #include "worker/device_bench.h"
 #include "worker/profile_key.h"
@@ -93,7 +94,7 @@ class DeviceProfiler {
     }
     if (device_.baseline_bytes == 0) {
       // At the end: by now the libraries have loaded what they use and keep their own buffers.
-      release_freed_memory();
+      release_tensor_memory();
       // What a device's own context takes is not free there.
       device_.baseline_bytes = (computes_.is_host() ? resident_bytes() : 0) + kStageBytes;
     }
@@ -214,7 +215,7 @@ Result<DeviceProfile> profile_virtual(const Job& job,
   DeviceProfile device = profile_in_job(model, *job.virtual_speed, job.config.train, sizes);
   DeviceBench bench(job, model, sizes, report);
   MOTLEY_TRY(bench.add_codecs(codecs_to_measure(job), device));
-  release_freed_memory();
+  release_tensor_memory();
   device.baseline_bytes = resident_bytes() + kStageBytes;
   device.machine = job.options.value("machine", "");
   device.device = job.device;

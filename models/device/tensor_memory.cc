@@ -10,6 +10,8 @@
 #include <c10/core/CPUAllocator.h>
 #include <c10/util/Exception.h>
 
+#include "base/system/system_memory.h"
+#include "models/device/large_blocks.h"
 #include "models/device/torch_compat.h"
 
 namespace motley {
@@ -17,12 +19,18 @@ namespace {
 
 // Of vector instructions and lines of the cache.
 constexpr std::size_t kAlignment = 64;
-// malloc aligns to it, so that at least as much lies before what is handed out.
-static_assert(alignof(std::max_align_t) >= sizeof(void*));
 
-// What malloc gave stands right before the tensor's memory.
-void*& allocated_of(void* memory) {
-  return *(static_cast<void**>(memory) - 1);
+// Where the tensor's memory lies, right before it: in what malloc gave, or in a large block.
+struct Origin {
+  void* memory = nullptr;
+  std::size_t block_bytes = 0;  // 0: malloc's
+};
+
+// malloc aligns to it, so that at least as much lies before what is handed out.
+static_assert(alignof(std::max_align_t) >= sizeof(Origin));
+
+Origin& origin_of(void* memory) {
+  return *(static_cast<Origin*>(memory) - 1);
 }
 
 void* aligned_within(void* allocated) {
@@ -30,25 +38,44 @@ void* aligned_within(void* allocated) {
   return static_cast<char*>(allocated) + (kAlignment - address % kAlignment);
 }
 
+// Tensors may outlive all that is destroyed at the end of a process.
+LargeBlocks& large_blocks() {
+  static auto* const blocks = new LargeBlocks;
+  return *blocks;
+}
+
+// Of so many bytes and what stands before them.
+Origin allocate_with_origin(std::size_t bytes) {
+  constexpr std::size_t kMost = std::numeric_limits<std::ptrdiff_t>::max() - kAlignment;
+  if (bytes > kMost) return {};
+  if (bytes < LargeBlocks::kLeastBytes) return {std::malloc(bytes + kAlignment)};
+  const LargeBlocks::Block block = large_blocks().take(bytes + kAlignment);
+  return {block.memory, block.bytes};
+}
+
 void free_tensor(void* memory) {
   if (memory == nullptr) return;
   c10::profiledCPUMemoryReporter().Delete(memory);
-  std::free(allocated_of(memory));
+  const Origin origin = origin_of(memory);
+  if (origin.block_bytes == 0) {
+    std::free(origin.memory);
+  } else {
+    large_blocks().give_back({origin.memory, origin.block_bytes});
+  }
 }
 
 class TensorAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) MOTLEY_ALLOCATE_CONST override {
-    constexpr std::size_t kMost = std::numeric_limits<std::ptrdiff_t>::max() - kAlignment;
     if (bytes == 0) return {nullptr, c10::Device(c10::kCPU)};
-    void* const allocated = bytes <= kMost ? std::malloc(bytes + kAlignment) : nullptr;
-    if (allocated == nullptr) {
+    const Origin origin = allocate_with_origin(bytes);
+    if (origin.memory == nullptr) {
       c10::profiledCPUMemoryReporter().OutOfMemory(bytes);
       C10_THROW_ERROR(OutOfMemoryError,
                       "cannot allocate memory: " + std::to_string(bytes) + " bytes were asked for");
     }
-    void* const memory = aligned_within(allocated);
-    allocated_of(memory) = allocated;
+    void* const memory = aligned_within(origin.memory);
+    origin_of(memory) = origin;
     c10::profiledCPUMemoryReporter().New(memory, bytes);
     return {memory, memory, &free_tensor, c10::Device(c10::kCPU)};
   }
@@ -64,8 +91,13 @@ class TensorAllocator final : public c10::Allocator {
 
 }  // namespace
 
+void release_tensor_memory() {
+  large_blocks().release();
+  release_freed_memory();
+}
+
 void reuse_tensor_memory() {
-  // Tensors may outlive all that is destroyed at the end of a process.
+  // As large_blocks().
   static auto* const allocator = new TensorAllocator;
   c10::SetCPUAllocator(allocator);
 }

@@ -15,7 +15,7 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
     {"checkpoint/store",
      {"base", "base/system", "checkpoint", "checkpoint/lock", "checkpoint/save"}},
     {"models/device/kinds", {"plan"}},
-    {"models/device", {"base", "models/device/kinds", "plan"}},
+    {"models/device", {"base", "base/system", "models/device/kinds", "plan"}},
     {"models/kernels", {"base"}},
     {"models/package", {"base", "base/system", "checkpoint", "plan"}},
     {"models/graph", {"base", "checkpoint", "models/device/kinds", "models/package"}},
