@@ -96,6 +96,8 @@ class ArraySource final : public Source {
     return example_remarks(files_, data_, format_);
   }
 
+  void release_pages() const override { files_.storage.release_pages(); }
+
  private:
   ExampleFiles files_;
   SampleMaker maker_;

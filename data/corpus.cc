@@ -85,6 +85,10 @@ std::span<const std::byte> Corpus::bytes() const {
   return all.subspan(begin_);
 }
 
+void Corpus::release_pages() const {
+  if (const auto* file = std::get_if<MappedFile>(&storage_)) file->release_pages();
+}
+
 std::uint64_t Corpus::size() const {
   return bytes().size() / token_bytes(type_);
 }

@@ -50,6 +50,9 @@ class Corpus {
   // REQUIRES: a type of 16 bits.
   [[nodiscard]] bool are_within_swapped(std::uint32_t vocab) const;
 
+  // As MappedFile::release_pages; nothing where it is held in memory.
+  void release_pages() const;
+
   // All tokens as they are stored.
   [[nodiscard]] std::span<const std::byte> bytes() const;
 
@@ -66,6 +69,9 @@ class Corpus {
 // A text file, mapped, or a folder's text files joined, in memory; one token a byte.
 // REQUIRES: data.path is not empty. kData when there is nothing usable.
 [[nodiscard]] Result<Corpus> open_text_corpus(const DataConfig& data);
+
+// What open_text_corpus holds of a folder in memory, at most; 0 where data.path is none.
+[[nodiscard]] std::uint64_t text_folder_bytes(const DataConfig& data);
 
 // A .bin file of nanoGPT or llm.c, or a .npy file, mapped. Without a header the type of its tokens
 // is data.dtype, or what the bytes show of tokens below `vocab`. kData when it is damaged, is of

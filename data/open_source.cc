@@ -57,6 +57,8 @@ class CorpusSource final : public Source {
     return corpus_remarks(corpus_, data_);
   }
 
+  void release_pages() const override { corpus_.release_pages(); }
+
  private:
   void copy_window(std::uint64_t first,
                    std::span<std::int32_t> inputs_T,

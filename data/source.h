@@ -45,6 +45,11 @@ class Source {
   [[nodiscard]] virtual std::uint64_t train_samples() const = 0;  // per epoch
   [[nodiscard]] virtual std::uint64_t eval_samples() const = 0;   // distinct; 0 = nothing held out
   [[nodiscard]] virtual DataIdentity identity() const = 0;
+
+  // Gives pages of mapped files that were read back to the system, so that memory does not grow
+  // with what was seen of the data.
+  virtual void release_pages() const {}
+
   // Bytes of text per token on average (1 for bytes), for bits per byte; 0 when unknown.
   [[nodiscard]] virtual double bytes_per_token() const = 0;
 

@@ -119,6 +119,15 @@ Result<Corpus> join_folder(const fs::path& root, const std::vector<std::string>&
 
 }  // namespace
 
+std::uint64_t text_folder_bytes(const DataConfig& data) {
+  std::error_code code;
+  if (!fs::is_directory(data.path, code)) return 0;
+  const auto files = list_files(data.path, data.suffixes);
+  if (!files.ok()) return 0;
+  const auto bytes = total_bytes(data.path, *files);
+  return bytes.ok() ? *bytes : 0;
+}
+
 Result<Corpus> open_text_corpus(const DataConfig& data) {
   const fs::path path = data.path;
   std::error_code code;

@@ -77,11 +77,14 @@ Result<std::unique_ptr<StageTrainer>> StageTrainer::make(const Config& config,
                                                          const ModelSpec& model,
                                                          WorkCounter& work,
                                                          const ComputeDevice& device) {
-  std::unique_ptr<StageTrainer> trainer(new StageTrainer(config, plan, self, model, device));
-  if (trainer->chunks_.front() != nullptr) {
-    MOTLEY_ASSIGN(trainer->source_,
-                  open_source(config.data, model.sample, config.train.seed, &work));
+  // First, so that what is read to check it is gone before the layers take their memory.
+  std::unique_ptr<const Source> source;
+  if (plan.chunks.front().is_on(self)) {
+    MOTLEY_ASSIGN(source, open_source(config.data, model.sample, config.train.seed, &work));
+    source->release_pages();
   }
+  std::unique_ptr<StageTrainer> trainer(new StageTrainer(config, plan, self, model, device));
+  trainer->source_ = std::move(source);
   return trainer;
 }
 
@@ -125,6 +128,7 @@ void StageTrainer::begin(const BatchPosition& position) {
   loss_numbers_.reset();
   loss_download_.reset();
   targets_.clear();
+  if (source_ != nullptr) source_->release_pages();
   for (const auto& chunk : chunks_) {
     if (chunk == nullptr) continue;
     chunk->chain.drop_saved();

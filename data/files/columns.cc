@@ -73,6 +73,12 @@ Result<std::span<const std::byte>> ExampleStorage::map(const std::filesystem::pa
   return bytes;
 }
 
+void ExampleStorage::release_pages() const {
+  for (const auto& owned : owned_) {
+    if (const auto* file = std::get_if<MappedFile>(&owned)) file->release_pages();
+  }
+}
+
 std::span<const std::byte> ExampleStorage::keep(std::vector<std::byte> bytes) {
   const std::span<const std::byte> kept = bytes;
   owned_.emplace_back(std::move(bytes));

@@ -75,6 +75,9 @@ class ExampleStorage {
 
   std::span<const std::byte> keep(std::vector<std::byte> bytes);
 
+  // As MappedFile::release_pages, of all files.
+  void release_pages() const;
+
   // Says that these bytes of it, which come next in the order of the format, tell this data from
   // other data.
   void add_content(std::span<const std::byte> bytes) { content_.push_back(bytes); }

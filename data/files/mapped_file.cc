@@ -50,6 +50,12 @@ Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
 
 MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
 
+void MappedFile::release_pages() const {
+  if (!bytes_.empty()) {
+    ::madvise(const_cast<std::byte*>(bytes_.data()), bytes_.size(), MADV_DONTNEED);
+  }
+}
+
 MappedFile::~MappedFile() {
   if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }

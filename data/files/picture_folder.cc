@@ -20,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kPictureBytesMax = std::uint64_t{4} << 30;
+constexpr std::uint64_t kLabelBytes = sizeof(std::int32_t);
 constexpr std::int64_t kPictureSideMax = 1 << 16;
 
 struct Picture {
@@ -186,6 +187,25 @@ bool holds_pictures(const fs::path& folder) {
            const auto pictures = list_pictures(sub);
            return pictures.ok() && !pictures->empty();
          });
+}
+
+std::uint64_t picture_folder_bytes(const fs::path& folder, std::span<const std::int64_t> shape) {
+  if (!check_wanted_shape(shape).ok()) return 0;
+  std::vector<fs::path> parts = {folder};
+  if (has_sub_folders(folder / "train")) {
+    parts = {folder / "train"};
+    if (const auto held_out = held_out_folder(folder)) parts.push_back(*held_out);
+  }
+  std::uint64_t count = 0;
+  for (const fs::path& part : parts) {
+    const auto classes = list_sub_folders(part);
+    if (!classes.ok()) return 0;
+    for (const fs::path& of_class : *classes) {
+      const auto pictures = list_pictures(of_class);
+      count += pictures.ok() ? pictures->size() : 0;
+    }
+  }
+  return count * (static_cast<std::uint64_t>(shape[0] * shape[1] * shape[2]) + kLabelBytes);
 }
 
 Result<ExampleFiles> open_picture_folder(const fs::path& folder,

@@ -44,6 +44,7 @@
 #include "worker/train/batches.h"
 #include "worker/train/rank_run.h"
 #include "worker/train/save_timer.h"
+#include "worker/train/spare_memory.h"
 #include "worker/train/state_saver.h"
 
 namespace motley {
@@ -103,10 +104,12 @@ Result<void> rehearse(const Job& job,
 }
 
 // What this rank may take of its machine's memory for a while; the others there may ask too.
-std::uint64_t spare_bytes_of(const Job& job) {
+std::uint64_t spare_bytes_of(const Job& job, const ComputeDevice& device) {
   const std::vector<RankPlan>& ranks = job.plan.ranks;
-  const auto here = std::ranges::count(ranks, ranks[job.rank.index()].machine, &RankPlan::machine);
-  return static_cast<std::uint64_t>(spare_memory_bytes() / here);
+  const RankPlan& self = ranks[job.rank.index()];
+  const auto here = std::ranges::count(ranks, self.machine, &RankPlan::machine);
+  return spare_within_plan(spare_memory_bytes() / here, device.is_host() ? self.memory_bytes : 0,
+                           resident_bytes());
 }
 
 SavingRank saving_rank(const Job& job) {
@@ -158,7 +161,7 @@ Result<void> train(const Job& job,
   MOTLEY_ASSIGN(CheckpointState progress,
                 fill_state(state, job.config, model, job.resume_from, run.work()));
   const PushedSums pushed = pushed_sums_of(job, model);
-  const auto spare_bytes = [&job] { return spare_bytes_of(job); };
+  const auto spare_bytes = [&job, &device] { return spare_bytes_of(job, device); };
   ShardWriter writer(spare_bytes, &run.work());
   ReadState read_state(state, [&writer] { writer.let_go(); });
   constexpr double kMinute_s = 60;
