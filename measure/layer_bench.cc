@@ -27,18 +27,20 @@ bool is_apart(int run) {
   return run % 2 != 0;
 }
 
-// What a step touches between two visits of the layer: values and gradients of the model's other
-// layers, and their tensors, whose sum is some 16 times what a layer hands on.
+// What a step touches between two visits of the layer: values, gradients and constants of the
+// model's other layers, and their tensors, whose sum is some 16 times what a layer hands on.
 std::int64_t bytes_of_others(const ModelSpec& model, int layer, int samples) {
   constexpr std::int64_t kTensorsPerOutput = 16;
   std::int64_t floats = 0;
+  std::int64_t constant_bytes = 0;
   for (int l = 0; l < static_cast<int>(model.layers.size()); ++l) {
     const LayerSpec& other = model.layers[static_cast<std::size_t>(l)];
     if (l == layer) continue;
     floats += 2 * other.parameter_count() +
               kTensorsPerOutput * samples * other.output_floats_per_sample();
+    constant_bytes += other.constant_bytes();
   }
-  return floats * static_cast<std::int64_t>(sizeof(float));
+  return floats * static_cast<std::int64_t>(sizeof(float)) + constant_bytes;
 }
 
 at::Tensor wave(const std::vector<std::int64_t>& sizes) {

@@ -54,6 +54,13 @@ std::set<std::string> operations_of(const Package& package) {
   return operations;
 }
 
+// "" where everything is trained.
+std::string constants_text(const ModelSpec& model) {
+  if (model.constant_values() == 0) return "";
+  return fmt::format(", and {} values that never change ({})", count_text(model.constant_values()),
+                     bytes_text(static_cast<double>(model.constant_bytes())));
+}
+
 std::string to_text(const ModelSpec& model) {
   const Package& package = *model.package;
   std::vector<TextRow> rows = {{"layer", "hands on", "parameters", "multiply-adds", "graph"}};
@@ -64,12 +71,13 @@ std::string to_text(const ModelSpec& model) {
                     fmt::format("{}", package.layers[l].graph)});
   }
   return fmt::format(
-      "{}, by {}\n\ninput       {}\ntarget      {}\nparameters  {}\noperations  {} kinds in {} "
+      "{}, by {}\n\ninput       {}\ntarget      {}\nparameters  {}{}\noperations  {} kinds in {} "
       "graphs of layers\n"
       "hash        {}\n\n{}",
       package.name, package.made_by, tensor_text(package.input, package.input_limit),
       tensor_text(package.target, package.target_limit), count_text(model.parameter_count()),
-      operations_of(package).size(), package.graphs.size(), package.hash, aligned_table(rows));
+      constants_text(model), operations_of(package).size(), package.graphs.size(), package.hash,
+      aligned_table(rows));
 }
 
 Json to_json(const ModelSpec& model) {
@@ -85,6 +93,7 @@ Json to_json(const ModelSpec& model) {
           {"made_by", package.made_by},
           {"hash", package.hash},
           {"parameters", model.parameter_count()},
+          {"constant_bytes", model.constant_bytes()},
           {"operations", operations_of(package)},
           {"layers", std::move(layers)}};
 }

@@ -20,11 +20,11 @@ std::string size_text(std::int64_t bytes) {
 // What a rank holds of the model.
 struct Held {
   std::vector<std::string> layers;  // "embed to block1.mlp", of each chunk
-  std::int64_t parameters = 0;
+  std::int64_t lasting_bytes = 0;
   std::int64_t sample_bytes = 0;  // that one sample keeps from forward to backward
 };
 
-Held held_by(const ModelSpec& model, const Plan& plan, Rank self) {
+Held held_by(const ModelSpec& model, const Plan& plan, Rank self, int moments_per_parameter) {
   Held held;
   for (const ChunkPlan& chunk : plan.chunks) {
     if (!chunk.is_on(self)) continue;
@@ -33,9 +33,9 @@ Held held_by(const ModelSpec& model, const Plan& plan, Rank self) {
     held.layers.push_back(chunk.layer_count == 1
                               ? name(last)
                               : fmt::format("{} to {}", name(chunk.first_layer), name(last)));
+    held.lasting_bytes +=
+        lasting_memory(model, chunk.first_layer, last + 1, moments_per_parameter).bytes();
     for (int layer = chunk.first_layer; layer <= last; ++layer) {
-      const LayerSpec& spec = model.layers[static_cast<std::size_t>(layer)];
-      for (const ParameterSpec& parameter : spec.parameters) held.parameters += parameter.count();
       if (!chunk.recompute) held.sample_bytes += layer_memory(model, layer).saved_bytes;
     }
   }
@@ -74,9 +74,7 @@ Error error_of(const MemoryShortage& shortage,
                const Plan& plan,
                Rank self) {
   const RankPlan& place = plan.ranks[self.index()];
-  const Held held = held_by(model, plan, self);
-  const std::int64_t fixed_bytes = held.parameters * (2 + moments_per_parameter(train)) *
-                                   static_cast<std::int64_t>(sizeof(float));
+  const Held held = held_by(model, plan, self, moments_per_parameter(train));
   const std::int64_t micro_bytes = held.sample_bytes * plan.micro_batch;
   const std::string had = shortage.had_bytes == 0 ? std::string("how much was free is not known")
                                                   : fmt::format("{} were free when it began",
@@ -84,7 +82,7 @@ Error error_of(const MemoryShortage& shortage,
   std::string cause = fmt::format(
       "the layers {} take {} with their gradients and moments, each micro-batch of {} keeps "
       "up to {} more until its backward, and {}",
-      fmt::join(held.layers, " and "), size_text(fixed_bytes), plan.micro_batch,
+      fmt::join(held.layers, " and "), size_text(held.lasting_bytes), plan.micro_batch,
       size_text(micro_bytes), had);
   if (place.memory_bytes > 0) {
     cause += fmt::format("; the plan reckons with {}", size_text(place.memory_bytes));
@@ -92,10 +90,10 @@ Error error_of(const MemoryShortage& shortage,
   return {ErrorCode::kInfeasible,
           fmt::format("{} has not enough memory for {}", place.device, shortage.during),
           fmt::format("{} ({})", cause, shortage.said),
-          fmt::format(
-              "{}end what else uses the device, {}{}or spread the model over more devices",
-              smaller_batch(shortage.had_bytes - fixed_bytes, held.sample_bytes, plan.micro_batch),
-              fewer_layers(plan, place), recomputation(plan, self))};
+          fmt::format("{}end what else uses the device, {}{}or spread the model over more devices",
+                      smaller_batch(shortage.had_bytes - held.lasting_bytes, held.sample_bytes,
+                                    plan.micro_batch),
+                      fewer_layers(plan, place), recomputation(plan, self))};
 }
 
 }  // namespace motley

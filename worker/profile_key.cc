@@ -20,8 +20,9 @@ namespace {
 // models of nearly equal size need no profiles of their own, nor those that fill any cache.
 std::int64_t elsewhere_bytes(const ModelSpec& model) {
   constexpr std::int64_t kBytesPerParameter = 8;  // values and gradients
-  const std::int64_t bytes = std::clamp<std::int64_t>(kBytesPerParameter * model.parameter_count(),
-                                                      1, CacheEviction::kBytesMax);
+  const std::int64_t bytes = std::clamp<std::int64_t>(
+      kBytesPerParameter * model.parameter_count() + model.constant_bytes(), 1,
+      CacheEviction::kBytesMax);
   return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(bytes)));
 }
 

@@ -18,7 +18,7 @@
 #include "cluster/launch/transport_choice.h"
 #include "cluster/launch/worker_group.h"
 #include "cluster/launch/workers.h"
-#include "models/spec/model_spec.h"
+#include "models/spec/layer_memory.h"
 #include "plan/units.h"
 
 namespace motley {
@@ -166,8 +166,9 @@ std::vector<int> sizes_to_measure(const TrainConfig& train) {
   return sizes;
 }
 
-std::int64_t least_memory_bytes(std::int64_t parameters, int moments_per_parameter) {
-  return parameters * (2 + moments_per_parameter) * static_cast<std::int64_t>(sizeof(float));
+std::int64_t least_memory_bytes(const ModelSpec& model, int moments_per_parameter) {
+  const int layers = static_cast<int>(model.layers.size());
+  return lasting_memory(model, 0, layers, moments_per_parameter).bytes();
 }
 
 Result<Profile> measure_cluster(const Cluster& cluster,

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "job/config.h"
+#include "models/spec/model_spec.h"
 #include "plan/cluster.h"
 #include "plan/profile.h"
 
@@ -23,8 +24,9 @@ struct MeasureOptions {
   std::int64_t least_bytes = 0;
 };
 
-// What every plan holds: the model's parameters, their gradients and the optimizer's moments.
-[[nodiscard]] std::int64_t least_memory_bytes(std::int64_t parameters, int moments_per_parameter);
+// What every plan holds: the model's parameters, their gradients, the optimizer's moments and what
+// never changes.
+[[nodiscard]] std::int64_t least_memory_bytes(const ModelSpec& model, int moments_per_parameter);
 
 // Runs a profiling worker on every device of every machine of the cluster at the same time, as the
 // training will, and returns what they measured or had kept; of virtual devices on one worker for

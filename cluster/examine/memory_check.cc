@@ -43,7 +43,8 @@ std::optional<Error> memory_trouble(const std::vector<MemoryThere>& all, double 
       ErrorCode::kInfeasible,
       fmt::format("the model does not fit: all devices together have {} of memory, {} too little",
                   bytes_text(all_bytes), bytes_text(short_bytes)),
-      fmt::format("its parameters, their gradients and the optimizer's moments alone take {}; {}",
+      fmt::format("parameters, gradients, the optimizer's moments and frozen weights alone take "
+                  "{}; {}",
                   bytes_text(least_bytes), fmt::join(texts, "; ")),
       raised_limit(all, short_bytes) + "add a machine or memory, or make the model smaller"};
 }

@@ -10,6 +10,7 @@
 #include "cluster/run/check_plan.h"
 #include "cluster/run/resume.h"
 #include "compression/codec_chain.h"
+#include "data/held_bytes.h"
 #include "job/config_io.h"
 #include "partitioner/advise/remedy.h"
 #include "training/optimizer/optimizer.h"
@@ -145,6 +146,7 @@ Result<PlanOptions> plan_options(const Config& config, const ModelSpec& model, i
                 codecs_to_plan_with("compression.gradients", config.compression.gradients));
   options.coarser = coarser_codecs(config.compression);
   options.kept = kept_state(config, model);
+  options.kept.data_bytes = held_data_bytes(config.data, model.sample);
   return options;
 }
 

@@ -257,8 +257,7 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
     const MeasureOptions measuring{
         .anew = request.measure_anew,
         .quiet = request.quiet,
-        .least_bytes =
-            least_memory_bytes(run.model.parameter_count(), options.kept.moments_per_parameter)};
+        .least_bytes = least_memory_bytes(run.model, options.kept.moments_per_parameter)};
     MOTLEY_ASSIGN(run.profile, measure_cluster(run.cluster, config, request.stage_program,
                                                request.known_profile, measuring, log));
     warn_of(run.profile, log);

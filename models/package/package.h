@@ -47,7 +47,10 @@ struct PackageLayer {
   std::vector<PackageParameter> parameters;
   std::vector<PackageStatistic> statistics;
   std::vector<PackageConstant> constants;
-  double flops_per_sample = 0;
+  double flops_per_sample = 0;  // of products, forward
+  // Of the two parts of backward; nothing in packages that were made before it was counted.
+  std::optional<double> input_part_flops_per_sample;
+  std::optional<double> weight_part_flops_per_sample;
   // hash128 of the graph and of all shapes: equal signatures, equal cost.
   std::string signature;
 };

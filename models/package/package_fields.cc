@@ -114,6 +114,12 @@ Result<LayerGraph::Memory> read_memory(const JsonFields& graph) {
   return memory;
 }
 
+Result<std::optional<double>> read_flops(const JsonFields& layer, const char* key) {
+  if (!layer.has(key)) return std::optional<double>();
+  MOTLEY_ASSIGN(const double flops, layer.quantity(key, kFlopsMax));
+  return std::optional<double>(flops);
+}
+
 }  // namespace
 
 Result<std::string> read_name(const JsonFields& fields, const char* key) {
@@ -145,8 +151,10 @@ Result<std::int64_t> read_limit(const JsonFields& fields,
 }
 
 Result<PackageLayer> read_layer(const JsonFields& fields, std::size_t graphs, bool is_last) {
-  MOTLEY_TRY(check_keys(fields, {"name", "graph", "outputs", "parameters", "statistics",
-                                 "constants", "flops_per_sample"}));
+  MOTLEY_TRY(check_keys(
+      fields,
+      {"name", "graph", "outputs", "parameters", "statistics", "constants", "flops_per_sample"},
+      {"input_part_flops_per_sample", "weight_part_flops_per_sample"}));
   PackageLayer layer;
   MOTLEY_ASSIGN(layer.name, read_name(fields, "name"));
   MOTLEY_ASSIGN(const std::int64_t graph,
@@ -162,6 +170,10 @@ Result<PackageLayer> read_layer(const JsonFields& fields, std::size_t graphs, bo
                 read_list(fields, "statistics", kLayerTensorsMax, read_statistic));
   MOTLEY_ASSIGN(layer.constants, read_list(fields, "constants", kLayerTensorsMax, read_constant));
   MOTLEY_ASSIGN(layer.flops_per_sample, fields.quantity("flops_per_sample", kFlopsMax));
+  MOTLEY_ASSIGN(layer.input_part_flops_per_sample,
+                read_flops(fields, "input_part_flops_per_sample"));
+  MOTLEY_ASSIGN(layer.weight_part_flops_per_sample,
+                read_flops(fields, "weight_part_flops_per_sample"));
   return layer;
 }
 

@@ -1,6 +1,7 @@
 // TensorSpec: type and shape of a tensor, without its values.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <numeric>
@@ -16,6 +17,11 @@ struct TensorSpec {
 
   [[nodiscard]] std::int64_t count() const {
     return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+  }
+
+  [[nodiscard]] std::int64_t bytes() const {
+    constexpr std::int64_t kBytes[] = {4, 8, 1};
+    return count() * kBytes[static_cast<std::size_t>(type)];
   }
 
   // With the batch before it.

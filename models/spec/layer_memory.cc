@@ -1,5 +1,8 @@
 #include "models/spec/layer_memory.h"
 
+#include <set>
+#include <string_view>
+
 #include "base/check.h"
 
 namespace motley {
@@ -42,6 +45,29 @@ LayerMemory memory_of(const std::string& kind, const Shape& shape, AttentionPath
 }
 
 }  // namespace
+
+LastingMemory lasting_memory(const ModelSpec& model,
+                             int first,
+                             int last,
+                             int moments_per_parameter) {
+  LastingMemory memory;
+  std::set<std::string_view> constants;
+  std::set<std::string_view> updated;
+  for (int l = first; l < last; ++l) {
+    const LayerSpec& layer = model.layers[static_cast<std::size_t>(l)];
+    for (const ConstantSpec& constant : layer.constants) {
+      if (constants.insert(constant.name).second) memory.constant_bytes += constant.bytes;
+    }
+    for (const ParameterSpec& parameter : layer.parameters) {
+      const std::int64_t bytes = parameter.count() * kFloatBytes;
+      memory.value_bytes += bytes;
+      memory.gradient_bytes += bytes;
+      if (parameter.statistic_momentum || !updated.insert(parameter.name).second) continue;
+      memory.moment_bytes += bytes * moments_per_parameter;
+    }
+  }
+  return memory;
+}
 
 LayerMemory native_layer_memory(const ModelSpec& model, int layer) {
   return native_layer_memory(model, layer, AttentionPath::kExplicit);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <set>
+#include <string_view>
 
 #include "base/check.h"
 #include "base/hash.h"
@@ -17,6 +19,18 @@ std::int64_t product(const std::vector<std::int64_t>& shape) {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
+std::int64_t sum_of_constants(const std::vector<LayerSpec>& layers,
+                              std::int64_t ConstantSpec::*member) {
+  std::set<std::string_view> seen;
+  std::int64_t sum = 0;
+  for (const LayerSpec& layer : layers) {
+    for (const ConstantSpec& constant : layer.constants) {
+      if (seen.insert(constant.name).second) sum += constant.*member;
+    }
+  }
+  return sum;
+}
+
 }  // namespace
 
 std::int64_t ParameterSpec::count() const {
@@ -27,6 +41,12 @@ std::int64_t LayerSpec::parameter_count() const {
   std::int64_t count = 0;
   for (const ParameterSpec& parameter : parameters) count += parameter.count();
   return count;
+}
+
+std::int64_t LayerSpec::constant_bytes() const {
+  std::int64_t bytes = 0;
+  for (const ConstantSpec& constant : constants) bytes += constant.bytes;
+  return bytes;
 }
 
 std::int64_t LayerSpec::output_floats_per_sample() const {
@@ -62,6 +82,14 @@ std::int64_t ModelSpec::parameter_count() const {
     }
   }
   return count;
+}
+
+std::int64_t ModelSpec::constant_values() const {
+  return sum_of_constants(layers, &ConstantSpec::values);
+}
+
+std::int64_t ModelSpec::constant_bytes() const {
+  return sum_of_constants(layers, &ConstantSpec::bytes);
 }
 
 std::string ModelSpec::hash() const {

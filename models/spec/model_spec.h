@@ -43,19 +43,36 @@ struct ParameterSpec {
   [[nodiscard]] std::int64_t count() const;
 };
 
+// What a layer computes with and nothing changes: frozen weights, masks, tables. Layers that name
+// the same one share it.
+struct ConstantSpec {
+  std::string name;
+  std::int64_t values = 0;
+  std::int64_t bytes = 0;
+};
+
 struct LayerSpec {
   std::string name;  // "embed", "h.0.attn", "h.0.mlp", "head"
   std::string kind;  // "gpt2.embed", "gpt2.attn", "gpt2.mlp", "gpt2.head", "mlp.input", …
   // Equal signatures mean equal shapes and cost: such layers are measured once.
   std::string signature;
   std::vector<ParameterSpec> parameters;
+  std::vector<ConstantSpec> constants;
   int heads = 0;  // of an attention layer: what its shapes do not show
+  // Whether what a layer keeps for its backward has all that it gets, and all that it hands on: the
+  // next one then keeps the same memory.
+  bool keeps_input = false;
+  bool keeps_output = false;
   // Shapes of the fp32 tensors of a sample that cross the boundary after it; none for the last.
   std::vector<std::vector<std::int64_t>> outputs;
   double forward_flops_per_sample = 0;
+  // Of backward's two parts. What is frozen has no product in the second.
+  double input_part_flops_per_sample = 0;
+  double weight_part_flops_per_sample = 0;
 
   [[nodiscard]] std::int64_t output_floats_per_sample() const;
   [[nodiscard]] std::int64_t parameter_count() const;  // tied uses included
+  [[nodiscard]] std::int64_t constant_bytes() const;
 };
 
 struct ModelSpec {
@@ -78,6 +95,9 @@ struct ModelSpec {
   [[nodiscard]] bool keeps_statistics() const;
   // Distinct parameters, tied ones once.
   [[nodiscard]] std::int64_t parameter_count() const;
+  // Of its distinct constants together, those that layers share once.
+  [[nodiscard]] std::int64_t constant_values() const;
+  [[nodiscard]] std::int64_t constant_bytes() const;
   // What every machine must have besides the programs, of a model of a package.
   [[nodiscard]] std::optional<FolderMark> package_mark() const;
   // Names the model's structure (layers, names, shapes): equal hash, exchangeable checkpoints.

@@ -128,6 +128,8 @@ class Describer {
     layer.parameters = std::move(parameters);
     if (!last) layer.outputs = {{config_.context, width()}};
     layer.forward_flops_per_sample = flops;
+    layer.input_part_flops_per_sample = flops;
+    layer.weight_part_flops_per_sample = flops;
     if (layer.kind == "gpt2.attn") layer.heads = config_.heads;
     spec_.layers.push_back(std::move(layer));
   }

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <utility>
+#include <vector>
 
 #include "models/package/package.h"
 
@@ -12,7 +15,38 @@ namespace {
 // First values come from the package; only what is measured without them draws its own.
 constexpr InitRule kForMeasuring{InitRule::Kind::kNormal, 0.02};
 
-LayerSpec describe_layer(const PackageLayer& layer) {
+// Of a part of backward in packages that do not say it: as much as forward, where it computes.
+double assumed_flops(const Graph& part, double forward_flops) {
+  return part.nodes.empty() ? 0 : forward_flops;
+}
+
+// Whether forward keeps these values of its own, of which there is at least one.
+bool keeps_all(const Graph& forward, const std::vector<ValueId>& values) {
+  const auto is_kept = [&](ValueId value) {
+    return std::ranges::any_of(forward.gives, [&](const auto& given) {
+      return given.first.role == Role::kSaved && given.second == value;
+    });
+  };
+  return !values.empty() && std::ranges::all_of(values, is_kept);
+}
+
+std::vector<ValueId> inputs_of(const Graph& forward) {
+  std::vector<ValueId> inputs;
+  for (std::size_t k = 0; k < forward.takes.size(); ++k) {
+    if (forward.takes[k].role == Role::kInput) inputs.push_back({static_cast<int>(k)});
+  }
+  return inputs;
+}
+
+std::vector<ValueId> outputs_of(const Graph& forward) {
+  std::vector<ValueId> outputs;
+  for (const auto& [role, value] : forward.gives) {
+    if (role.role == Role::kOutput) outputs.push_back(value);
+  }
+  return outputs;
+}
+
+LayerSpec describe_layer(const PackageLayer& layer, const LayerGraph& graph) {
   LayerSpec spec;
   spec.name = layer.name;
   spec.kind = "package";
@@ -29,8 +63,19 @@ LayerSpec describe_layer(const PackageLayer& layer) {
                                /*tied_use=*/false,
                                statistic.momentum});
   }
+  for (const PackageConstant& constant : layer.constants) {
+    spec.constants.push_back({constant.name, constant.tensor.count(), constant.tensor.bytes()});
+  }
   for (const TensorSpec& output : layer.outputs) spec.outputs.push_back(output.shape);
+  // Several tensors cross a boundary as one, in memory of its own.
+  spec.keeps_input = keeps_all(graph.forward, inputs_of(graph.forward));
+  spec.keeps_output =
+      layer.outputs.size() == 1 && keeps_all(graph.forward, outputs_of(graph.forward));
   spec.forward_flops_per_sample = layer.flops_per_sample;
+  spec.input_part_flops_per_sample = layer.input_part_flops_per_sample.value_or(
+      assumed_flops(graph.input_part, layer.flops_per_sample));
+  spec.weight_part_flops_per_sample = layer.weight_part_flops_per_sample.value_or(
+      assumed_flops(graph.weight_part, layer.flops_per_sample));
   return spec;
 }
 
@@ -71,7 +116,10 @@ Result<ModelSpec> describe_package(const ModelConfig& config) {
   MOTLEY_ASSIGN(const std::shared_ptr<const Package> package, read_package(config.path));
   ModelSpec model;
   model.family = "package";
-  for (const PackageLayer& layer : package->layers) model.layers.push_back(describe_layer(layer));
+  for (const PackageLayer& layer : package->layers) {
+    model.layers.push_back(
+        describe_layer(layer, package->graphs[static_cast<std::size_t>(layer.graph)]));
+  }
   model.sample = {package->input,
                   package->target,
                   package->input_limit,
@@ -89,7 +137,11 @@ LayerMemory package_layer_memory(const ModelSpec& model, int layer) {
   const Package& package = *model.package;
   const PackageLayer& described = package.layers[static_cast<std::size_t>(layer)];
   const auto& memory = package.graphs[static_cast<std::size_t>(described.graph)].memory;
-  return {memory.saved_bytes, memory.queued_bytes, memory.workspace_bytes};
+  std::int64_t parameters = 0;
+  for (const PackageParameter& parameter : described.parameters) {
+    parameters += TensorSpec{NumberType::kFloat32, parameter.shape}.bytes();
+  }
+  return {memory.saved_bytes, memory.queued_bytes, memory.workspace_bytes, parameters};
 }
 
 }  // namespace motley

@@ -80,7 +80,7 @@ Result<std::vector<Prediction>> predict(const PlanningInput& input, const Plan& 
   for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
     predictions.push_back(
         {cost.pace_of(slots) * (simulated.step.compute_s[r] + simulated.step.codec_s[r]),
-         simulated.memory_bytes[r]});
+         simulated.memory[r].bytes()});
   }
   return predictions;
 }

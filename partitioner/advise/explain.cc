@@ -27,6 +27,22 @@ std::int64_t parameters_of(const CostModel& cost, const ChunkPlan& chunk) {
   return cost.sizes().updated_parameters(chunk.first_layer, chunk.first_layer + chunk.layer_count);
 }
 
+// Whether what never changes is more than masks and tables of positions.
+bool has_frozen_weights(const ModelSpec& model) {
+  constexpr std::int64_t kShare = 100;
+  const std::int64_t trained_bytes =
+      model.parameter_count() * static_cast<std::int64_t>(sizeof(float));
+  return model.constant_bytes() > trained_bytes / kShare;
+}
+
+// ", 98 MiB frozen"; "" where all is trained.
+std::string frozen_text(const ModelSpec& model, const CostModel& cost, const ChunkPlan& chunk) {
+  const std::int64_t bytes =
+      cost.sizes().constant_bytes(chunk.first_layer, chunk.first_layer + chunk.layer_count);
+  if (bytes == 0 || !has_frozen_weights(model)) return "";
+  return fmt::format(", {} frozen", bytes_text(static_cast<double>(bytes)));
+}
+
 // What a device computes and keeps is of all its stages, and stands beside the first of them.
 std::string stage_table(const Plan& plan,
                         const ModelSpec& model,
@@ -42,7 +58,7 @@ std::string stage_table(const Plan& plan,
       const RankPlan& rank = plan.ranks[r];
       const DeviceSlot& slot = cost.slots()[static_cast<std::size_t>(slots[r])];
       rows.push_back({stage_name(plan, c, i), rank.machine, rank.device, layers_text(model, chunk),
-                      count_text(parameters_of(cost, chunk))});
+                      count_text(parameters_of(cost, chunk)) + frozen_text(model, cost, chunk)});
       TextRow& row = rows.back();
       if (!first_stage[r].empty()) {
         row.push_back(fmt::format("in {}", first_stage[r]));
@@ -125,6 +141,11 @@ std::string model_line(const Plan& plan, const ModelSpec& model, const CostModel
   for (const ChunkPlan& chunk : plan.chunks) stored += parameters_of(cost, chunk);
   const std::int64_t copied = stored - model.parameter_count();
   std::string text = fmt::format("model     {} parameters", count_text(model.parameter_count()));
+  if (has_frozen_weights(model)) {
+    text = fmt::format("model     {} parameters trained; {} values ({}) are frozen",
+                       count_text(model.parameter_count()), count_text(model.constant_values()),
+                       bytes_text(static_cast<double>(model.constant_bytes())));
+  }
   if (copied > 0) {
     text += fmt::format(", {} of them tied: the first and the last stage both hold them",
                         count_text(copied));

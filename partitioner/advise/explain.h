@@ -10,6 +10,7 @@
 #include "partitioner/advise/plan_analysis.h"
 #include "partitioner/advise/planning_input.h"
 #include "partitioner/advise/text_table.h"
+#include "partitioner/cost/plan_memory.h"
 #include "partitioner/search/planner.h"
 #include "plan/cluster.h"
 #include "plan/plan.h"
@@ -43,6 +44,11 @@ namespace motley {
 // What each machine adds: a row a machine, the step without it or also with it beside that of the
 // plan. Empty where there is only one.
 [[nodiscard]] std::vector<TextRow> worth_rows(const PlanAnalysis& analysis, double step_s);
+
+// What each process holds in memory at its peak, by place: a row a rank, under its name; places
+// that no rank uses are left out. REQUIRES: as many names as ranks.
+[[nodiscard]] std::string memory_table(const std::vector<RankMemory>& ranks,
+                                       const std::vector<std::string>& names);
 
 // "embed … h.3.mlp (9)": the chunk's layers. REQUIRES: the model has them.
 [[nodiscard]] std::string layers_text(const ModelSpec& model, const ChunkPlan& chunk);

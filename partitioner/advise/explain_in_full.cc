@@ -32,6 +32,12 @@ std::string rank_text(const Plan& plan, std::size_t rank) {
   return plan.ranks[rank].machine;
 }
 
+std::vector<std::string> ranks_text(const Plan& plan) {
+  std::vector<std::string> texts;
+  for (std::size_t r = 0; r < plan.ranks.size(); ++r) texts.push_back(rank_text(plan, r));
+  return texts;
+}
+
 // "desktop 0-17 | laptop 18-24 + box | …": who holds which layers.
 std::string stages_text(const Plan& plan) {
   std::vector<std::string> stages;
@@ -269,7 +275,9 @@ Result<std::string> explain_in_full(const PlanningInput& input,
   const Plan& plan = planning.plan;
   MOTLEY_ASSIGN(const std::string short_form,
                 explain_plan(plan, input.model, input.cluster, input.profile));
-  return short_form + "\n" + time_section(plan, analysis) + link_section(analysis) +
+  return short_form + "\n" + time_section(plan, analysis) +
+         "\nMemory of each process at its peak\n" +
+         memory_table(analysis.memory, ranks_text(plan)) + link_section(analysis) +
          binding_section(plan, analysis) + worth_section(analysis, plan.predicted_step_s) +
          alternatives_section(planning) + bounds_section(planning.bounds, plan.predicted_step_s);
 }

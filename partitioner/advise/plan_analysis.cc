@@ -173,6 +173,7 @@ Result<PlanAnalysis> analyse_step(const PlanningInput& input, const Plan& plan) 
   PlanAnalysis analysis;
   analysis.step_s = simulated.step.step_s;
   analysis.ranks = rank_times(simulated.step);
+  analysis.memory = std::move(simulated.memory);
   analysis.links = LinkUses(plan, simulated.schedule, prices).with_times(simulated.step.spans);
   analysis.spans = std::move(simulated.step.spans);
   return analysis;

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "partitioner/advise/planning_input.h"
+#include "partitioner/cost/plan_memory.h"
 #include "plan/plan.h"
 #include "plan/trace.h"
 
@@ -43,9 +44,10 @@ struct MachineWorth {
 
 struct PlanAnalysis {
   double step_s = 0;
-  std::vector<RankTime> ranks;   // [Rank]
-  std::vector<LinkUse> links;    // most used first
-  std::vector<TraceSpan> spans;  // what each rank and link does when
+  std::vector<RankTime> ranks;     // [Rank]
+  std::vector<RankMemory> memory;  // [Rank] at its peak
+  std::vector<LinkUse> links;      // most used first
+  std::vector<TraceSpan> spans;    // what each rank and link does when
   std::vector<MachineWorth> machines;
   std::vector<std::string> not_tried;  // machines beyond the number that is tried
 };

@@ -47,6 +47,7 @@ struct PlanSketch {
   std::string shape;  // "1f1b, 64 micro-batches of 1 sample"
   int layer_count = 0;
   std::int64_t parameters = 0;
+  std::int64_t frozen_values = 0;  // that nothing changes
   bool is_virtual = false;
   std::vector<RankSketch> ranks;  // [Rank]
   std::vector<LinkSketch> links;  // most used first

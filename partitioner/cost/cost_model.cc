@@ -215,19 +215,26 @@ CostModel::MemoryParts CostModel::fixed_memory(int slot,
   const SlotCost& costs = slot_costs_[static_cast<std::size_t>(slot)];
   MemoryParts parts;
   parts.baseline_bytes = costs.baseline_bytes;
-  parts.fixed_bytes =
-      sizes_.updated_parameters(first, last) *
-      ((2 + moments_per_parameter_) * kFloatBytes + costs.rounded_bytes_per_parameter);
+  const std::int64_t updated = sizes_.updated_parameters(first, last);
+  parts.constant_bytes = sizes_.constant_bytes(first, last);
+  parts.value_bytes = updated * (kFloatBytes + costs.rounded_bytes_per_parameter);
+  parts.gradient_bytes = updated * kFloatBytes;
+  parts.moment_bytes =
+      sizes_.trained_parameters(first, last) * moments_per_parameter_ * kFloatBytes;
   const std::int64_t tied_bytes = sizes_.tied_parameters() * kFloatBytes;
   const int tied_uses = sizes_.tied_uses(first, last);
   if (tied_uses == 1) {
     // Of the sum over the ranks that hold a use: the frames that go and those that come, or this
     // rank's board and the other's.
-    parts.fixed_bytes += 2 * std::min(tied_bytes, kSumWindowBytes);
+    parts.sum_bytes = 2 * std::min(tied_bytes, kSumWindowBytes);
   } else if (tied_uses == 2) {
     // The second use has values and gradients of its own.
-    parts.fixed_bytes +=
-        2 * tied_bytes + sizes_.tied_parameters() * costs.rounded_bytes_per_parameter;
+    parts.value_bytes += tied_bytes + sizes_.tied_parameters() * costs.rounded_bytes_per_parameter;
+    parts.gradient_bytes += tied_bytes;
+  }
+  parts.data_bytes = sizes_.sample_bytes(first, last, micro_batch);
+  if (first == 0 && !has_own_memory(slots_[static_cast<std::size_t>(slot)].device)) {
+    parts.data_bytes += data_bytes_;
   }
   const double floats = (first == 0 ? 0 : boundary_floats(first - 1, micro_batch)) +
                         boundary_floats(last - 1, micro_batch);
@@ -246,6 +253,7 @@ CostModel::MemoryParts CostModel::memory_parts(int slot,
     if (sample.split) parts.queued_bytes += sample.split->queued_bytes;
     parts.workspace_bytes = std::max(parts.workspace_bytes, sample.workspace_bytes);
   }
+  parts.saved_bytes -= sizes_.kept_twice_bytes(first, last, micro_batch);
   return parts;
 }
 

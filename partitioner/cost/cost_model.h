@@ -179,21 +179,35 @@ class CostModel {
 
   // The parts of memory_bytes that layers add up to, for tables over many ranges.
   struct MemoryParts {
-    std::int64_t baseline_bytes = 0;   // of the process without any layer
-    std::int64_t fixed_bytes = 0;      // parameters, gradients, moments
+    std::int64_t baseline_bytes = 0;  // of the process without any layer
+    std::int64_t constant_bytes = 0;  // frozen weights, masks, tables
+    std::int64_t value_bytes = 0;     // parameters and statistics, with their rounded copies
+    std::int64_t gradient_bytes = 0;
+    std::int64_t moment_bytes = 0;
+    std::int64_t data_bytes = 0;       // held of the data, and of the micro-batches that are loaded
+    std::int64_t sum_bytes = 0;        // of a tied gradient's sum: what is under way
     std::int64_t boundary_bytes = 0;   // of one micro-batch: input and output
     std::int64_t saved_bytes = 0;      // of one micro-batch
     std::int64_t queued_bytes = 0;     // of one micro-batch between the two parts of backward
     std::int64_t workspace_bytes = 0;  // the most of one layer
 
-    // With what the allocator holds beyond what is needed, in measured runs (docs/planning.md).
-    [[nodiscard]] static std::int64_t resident(std::int64_t needed) {
+    // What the allocator holds beyond what is needed, in measured runs (docs/planning.md).
+    [[nodiscard]] static std::int64_t allocator_bytes(std::int64_t needed) {
       constexpr std::int64_t kOverheadPercent = 4;
-      return needed + needed * kOverheadPercent / 100;
+      return needed * kOverheadPercent / 100;
+    }
+
+    [[nodiscard]] static std::int64_t resident(std::int64_t needed) {
+      return needed + allocator_bytes(needed);
+    }
+
+    // What the process holds all the time, of its layers.
+    [[nodiscard]] std::int64_t fixed_bytes() const {
+      return constant_bytes + value_bytes + gradient_bytes + moment_bytes + sum_bytes + data_bytes;
     }
 
     [[nodiscard]] std::int64_t total(int in_flight, bool recompute, int queued_weights = 0) const {
-      return baseline_bytes + resident(fixed_bytes + (in_flight + 2) * boundary_bytes +
+      return baseline_bytes + resident(fixed_bytes() + (in_flight + 2) * boundary_bytes +
                                        (recompute ? 1 : in_flight) * saved_bytes +
                                        queued_weights * queued_bytes + workspace_bytes);
     }
@@ -231,6 +245,7 @@ class CostModel {
   std::vector<LinkSpeed> links_;          // [from slot * slots + to slot]
   std::vector<std::size_t> kinds_;        // [layer] index into the slots' samples
   int moments_per_parameter_ = 0;
+  std::int64_t data_bytes_ = 0;
   int kept_per_encoded_ = 0;
   std::string gradient_codec_;
   std::vector<double> gradient_bytes_per_float_;  // [slot]

@@ -53,6 +53,7 @@ Result<CostModel> CostModel::make(const ModelSpec& model,
   CostModel cost(model);
   cost.gradient_codec_ = gradient_codec;
   cost.moments_per_parameter_ = kept.moments_per_parameter;
+  cost.data_bytes_ = kept.data_bytes;
 
   std::map<std::string, std::size_t> kinds;
   for (const LayerSpec& layer : model.layers) {

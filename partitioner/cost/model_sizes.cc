@@ -1,6 +1,8 @@
 #include "partitioner/cost/model_sizes.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 
 namespace motley {
 namespace {
@@ -9,18 +11,38 @@ bool lies_in(int layer, int first, int last) {
   return first <= layer && layer < last;
 }
 
+// As it is loaded, four bytes a number, and as a tensor. A single number is nothing.
+std::int64_t bytes_of(const TensorSpec& sample) {
+  constexpr std::int64_t kNumberBytes = 4;
+  return sample.shape.empty() ? 0 : kNumberBytes * sample.count() + sample.bytes();
+}
+
 }  // namespace
 
-ModelSizes::ModelSizes(const ModelSpec& model) : tokens_per_sample_(model.tokens_per_sample) {
+ModelSizes::ModelSizes(const ModelSpec& model)
+    : tokens_per_sample_(model.tokens_per_sample),
+      input_bytes_(bytes_of(model.sample.input)),
+      target_bytes_(bytes_of(model.sample.target)) {
   stored_before_.push_back(0);
+  statistics_before_.push_back(0);
+  kept_twice_before_.push_back(0);
   for (const LayerSpec& layer : model.layers) {
     output_floats_.push_back(layer.output_floats_per_sample());
     std::int64_t stored = 0;
+    std::int64_t statistics = 0;
     for (const ParameterSpec& parameter : layer.parameters) {
       if (!parameter.tied_use) stored += parameter.count();
+      if (parameter.statistic_momentum) statistics += parameter.count();
     }
     stored_before_.push_back(stored_before_.back() + stored);
+    statistics_before_.push_back(statistics_before_.back() + statistics);
+    const std::size_t next = output_floats_.size();
+    const bool is_twice =
+        layer.keeps_output && next < model.layers.size() && model.layers[next].keeps_input;
+    kept_twice_before_.push_back(kept_twice_before_.back() +
+                                 (is_twice ? output_floats_.back() : 0));
   }
+  add_constants(model);
   if (const auto pair = model.tied_pair()) {
     const auto& uses = model.layers[static_cast<std::size_t>(pair->user_layer)].parameters;
     const auto use = std::ranges::find(uses, pair->parameter, &ParameterSpec::name);
@@ -28,8 +50,44 @@ ModelSizes::ModelSizes(const ModelSpec& model) : tokens_per_sample_(model.tokens
   }
 }
 
+void ModelSizes::add_constants(const ModelSpec& model) {
+  std::map<std::string, SharedConstants> uses;  // by name
+  for (int layer = 0; layer < layer_count(); ++layer) {
+    for (const ConstantSpec& constant : model.layers[static_cast<std::size_t>(layer)].constants) {
+      SharedConstants& use = uses[constant.name];
+      use.bytes = constant.bytes;
+      if (use.layers.empty() || use.layers.back() != layer) use.layers.push_back(layer);
+    }
+  }
+  std::vector<std::int64_t> own(static_cast<std::size_t>(layer_count()));  // [layer]
+  std::map<std::vector<int>, std::int64_t> shared;                         // [layers]
+  for (const auto& [name, use] : uses) {
+    if (use.layers.size() == 1) {
+      own[static_cast<std::size_t>(use.layers.front())] += use.bytes;
+    } else {
+      shared[use.layers] += use.bytes;
+    }
+  }
+  constants_before_.push_back(0);
+  for (const std::int64_t bytes : own)
+    constants_before_.push_back(constants_before_.back() + bytes);
+  for (const auto& [layers, bytes] : shared) shared_constants_.push_back({layers, bytes});
+}
+
 std::int64_t ModelSizes::boundary_floats(int layer, int micro_batch) const {
   return output_floats_[static_cast<std::size_t>(layer)] * micro_batch;
+}
+
+std::int64_t ModelSizes::kept_twice_bytes(int first, int last, int micro_batch) const {
+  constexpr std::int64_t kFloatBytes = 4;
+  return kFloatBytes * micro_batch *
+         (kept_twice_before_[static_cast<std::size_t>(last) - 1] -
+          kept_twice_before_[static_cast<std::size_t>(first)]);
+}
+
+std::int64_t ModelSizes::sample_bytes(int first, int last, int micro_batch) const {
+  return micro_batch *
+         ((first == 0 ? input_bytes_ : 0) + (last == layer_count() ? target_bytes_ : 0));
 }
 
 std::int64_t ModelSizes::targets(int micro_batch) const {
@@ -43,6 +101,21 @@ std::int64_t ModelSizes::updated_parameters(int first, int last) const {
   const bool copies =
       tied_ && lies_in(tied_->user_layer, first, last) && !lies_in(tied_->owner_layer, first, last);
   return stored + (copies ? tied_->parameters : 0);
+}
+
+std::int64_t ModelSizes::trained_parameters(int first, int last) const {
+  return updated_parameters(first, last) - (statistics_before_[static_cast<std::size_t>(last)] -
+                                            statistics_before_[static_cast<std::size_t>(first)]);
+}
+
+std::int64_t ModelSizes::constant_bytes(int first, int last) const {
+  std::int64_t bytes = constants_before_[static_cast<std::size_t>(last)] -
+                       constants_before_[static_cast<std::size_t>(first)];
+  for (const SharedConstants& shared : shared_constants_) {
+    const auto use = std::ranges::lower_bound(shared.layers, first);
+    if (use != shared.layers.end() && *use < last) bytes += shared.bytes;
+  }
+  return bytes;
 }
 
 std::int64_t ModelSizes::summed_parameters(int first, int last) const {

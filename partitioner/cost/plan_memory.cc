@@ -55,17 +55,25 @@ bool computes(ActionKind kind) {
 }
 
 // Beyond what its chunks always need.
-std::int64_t most_in_a_step(const std::vector<HeldChunk>& chunks,
-                            const std::vector<Action>& actions) {
+struct StepMemory {
+  std::int64_t held = 0;     // of micro-batches
+  std::int64_t running = 0;  // of the action
+
+  [[nodiscard]] std::int64_t bytes() const { return held + running; }
+};
+
+StepMemory most_in_a_step(const std::vector<HeldChunk>& chunks,
+                          const std::vector<Action>& actions) {
   std::int64_t held = 0;
-  std::int64_t most = 0;
+  StepMemory most;
   for (const Action& action : actions) {
     if (!computes(action.kind)) continue;
     const auto chunk = std::ranges::find(chunks, action.chunk, &HeldChunk::chunk);
     MOTLEY_CHECK(chunk != chunks.end(), "{} of a chunk of others", to_text(action));
     const std::int64_t before = held;
     held += chunk->held_by(action.kind);
-    most = std::max(most, std::max(before, held) + chunk->running_bytes(action.kind));
+    const StepMemory now{std::max(before, held), chunk->running_bytes(action.kind)};
+    if (now.bytes() > most.bytes()) most = now;
   }
   return most;
 }
@@ -106,23 +114,34 @@ std::vector<std::int64_t> encoder_bytes(const Plan& plan, const CostModel& cost)
   return encoded;
 }
 
-std::int64_t peak_of(const std::vector<HeldChunk>& chunks,
-                     const std::vector<Action>& actions,
-                     std::int64_t encoder_bytes) {
-  std::int64_t always = encoder_bytes;
+RankMemory peak_of(const std::vector<HeldChunk>& chunks,
+                   const std::vector<Action>& actions,
+                   std::int64_t encoder_bytes) {
+  RankMemory memory;
+  memory.sums = encoder_bytes;
   for (const HeldChunk& chunk : chunks) {
-    always += chunk.parts.fixed_bytes + 2 * chunk.parts.boundary_bytes;
+    memory.constants += chunk.parts.constant_bytes;
+    memory.values += chunk.parts.value_bytes;
+    memory.gradients += chunk.parts.gradient_bytes;
+    memory.moments += chunk.parts.moment_bytes;
+    memory.sums += chunk.parts.sum_bytes;
+    memory.data += chunk.parts.data_bytes;
+    memory.micro_batches += 2 * chunk.parts.boundary_bytes;
   }
-  return chunks.front().parts.baseline_bytes +
-         MemoryParts::resident(always + most_in_a_step(chunks, actions));
+  const StepMemory most = most_in_a_step(chunks, actions);
+  memory.micro_batches += most.held;
+  memory.workspace = most.running;
+  memory.allocator = MemoryParts::allocator_bytes(memory.bytes());
+  memory.process = chunks.front().parts.baseline_bytes;
+  return memory;
 }
 
 }  // namespace
 
-std::vector<std::int64_t> peak_memory_bytes(const Schedule& schedule,
-                                            const Plan& plan,
-                                            const CostModel& cost,
-                                            const std::vector<int>& rank_slots) {
+std::vector<RankMemory> peak_memory(const Schedule& schedule,
+                                    const Plan& plan,
+                                    const CostModel& cost,
+                                    const std::vector<int>& rank_slots) {
   std::vector<std::vector<HeldChunk>> chunks_of(plan.ranks.size());
   for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
     const ChunkPlan& chunk = plan.chunks[c];
@@ -135,11 +154,22 @@ std::vector<std::int64_t> peak_memory_bytes(const Schedule& schedule,
     }
   }
   const std::vector<std::int64_t> of_encoders = encoder_bytes(plan, cost);
-  std::vector<std::int64_t> peaks;
+  std::vector<RankMemory> peaks;
   for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
     peaks.push_back(peak_of(chunks_of[r], schedule.ranks[r], of_encoders[r]));
   }
   return peaks;
+}
+
+std::vector<std::int64_t> peak_memory_bytes(const Schedule& schedule,
+                                            const Plan& plan,
+                                            const CostModel& cost,
+                                            const std::vector<int>& rank_slots) {
+  std::vector<std::int64_t> bytes;
+  for (const RankMemory& memory : peak_memory(schedule, plan, cost, rank_slots)) {
+    bytes.push_back(memory.bytes());
+  }
+  return bytes;
 }
 
 }  // namespace motley

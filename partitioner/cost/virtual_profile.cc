@@ -1,12 +1,13 @@
 #include "partitioner/cost/virtual_profile.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "models/spec/layer_memory.h"
 
 namespace motley {
 namespace {
 
-constexpr double kBackwardOverForward = 2;  // each of its two parts costs as much as forward
 constexpr double kFlopsPerByte = 32;
 constexpr int kValueBytes = 4;
 
@@ -17,11 +18,13 @@ double optimizer_flops_per_parameter(int moments) {
 }
 
 double step_flops(const ModelSpec& model, const VirtualJob& job) {
-  double forward = 0;
-  for (const LayerSpec& layer : model.layers) forward += layer.forward_flops_per_sample;
-  return (1 + kBackwardOverForward) * forward * job.global_batch +
-         optimizer_flops_per_parameter(job.moments_per_parameter) *
-             static_cast<double>(model.parameter_count());
+  double sample = 0;
+  for (const LayerSpec& layer : model.layers) {
+    sample += layer.forward_flops_per_sample + layer.input_part_flops_per_sample +
+              layer.weight_part_flops_per_sample;
+  }
+  return sample * job.global_batch + optimizer_flops_per_parameter(job.moments_per_parameter) *
+                                         static_cast<double>(model.parameter_count());
 }
 
 double flops_per_s(const ModelSpec& model, const VirtualSpeed& speed, const VirtualJob& job) {
@@ -33,14 +36,20 @@ double flops_per_s(const ModelSpec& model, const VirtualSpeed& speed, const Virt
 
 LayerSample sample_of(const ModelSpec& model, int layer, int micro_batch, double rate) {
   const LayerMemory memory = layer_memory(model, layer);
+  const LayerSpec& spec = model.layers[static_cast<std::size_t>(layer)];
+  const auto seconds = [&](double flops_per_sample) {
+    return flops_per_sample * micro_batch / rate;
+  };
+  const double input_s = seconds(spec.input_part_flops_per_sample);
+  const double weight_s = seconds(spec.weight_part_flops_per_sample);
   LayerSample sample;
   sample.micro_batch = micro_batch;
-  sample.forward_s =
-      model.layers[static_cast<std::size_t>(layer)].forward_flops_per_sample * micro_batch / rate;
-  sample.backward_s = kBackwardOverForward * sample.forward_s;
+  sample.forward_s = seconds(spec.forward_flops_per_sample);
+  sample.backward_s = input_s + weight_s;
   sample.saved_bytes = memory.saved_bytes * micro_batch;
-  sample.workspace_bytes = memory.workspace_bytes * micro_batch;
-  sample.split = {sample.forward_s, sample.forward_s, memory.queued_bytes * micro_batch};
+  sample.workspace_bytes =
+      std::max(memory.workspace_bytes * micro_batch, memory.workspace_least_bytes);
+  sample.split = {input_s, weight_s, memory.queued_bytes * micro_batch};
   return sample;
 }
 

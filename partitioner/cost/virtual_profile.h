@@ -1,11 +1,12 @@
 // The profile of a virtual device: computed from a model's operations and a speed, not measured.
 //
-// A layer's forward takes its floating point operations F (LayerSpec::forward_flops_per_sample) at
-// the device's rate, and each part of its backward as long again. The optimizer moves memory rather
-// than computing; what it moves counts as operations of a device that does 32 of them in the time
-// of a byte, which is about what graphics processors and processors of today are built for. The
-// rate is the one that is given, or the one that makes the whole model, trained alone in the job's
-// batches, reach the tokens a second that are given. Memory is that of models/spec/layer_memory.h.
+// A layer's forward and the two parts of its backward take their floating point operations
+// (LayerSpec::forward_flops_per_sample and the next two) at the device's rate. The optimizer moves
+// memory rather than computing; what it moves counts as operations of a device that does 32 of them
+// in the time of a byte, which is about what graphics processors and processors of today are built
+// for. The rate is the one that is given, or the one that makes the whole model, trained alone in
+// the job's batches, reach the tokens a second that are given. Memory is that of
+// models/spec/layer_memory.h.
 #pragma once
 
 #include <vector>

@@ -1,7 +1,6 @@
 #include "partitioner/search/simulate_plan.h"
 
 #include "partitioner/cost/cost_model.h"
-#include "partitioner/cost/plan_memory.h"
 #include "pipeline/schedule/schedules.h"
 
 namespace motley {
@@ -19,7 +18,7 @@ Result<SimulatedPlan> simulate_plan(const Plan& plan,
   SimulatedPlan simulated;
   MOTLEY_ASSIGN(simulated.schedule, make_schedule(plan, tied_across_ranks(model, plan)));
   MOTLEY_ASSIGN(simulated.step, simulate_step(simulated.schedule, plan, model, cost, slots, how));
-  simulated.memory_bytes = peak_memory_bytes(simulated.schedule, plan, cost, slots);
+  simulated.memory = peak_memory(simulated.schedule, plan, cost, slots);
   return simulated;
 }
 

@@ -1,11 +1,11 @@
 // A step of a whole plan on the cost model: its schedule, simulated.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "base/result.h"
 #include "models/spec/model_spec.h"
+#include "partitioner/cost/plan_memory.h"
 #include "partitioner/search/planner.h"
 #include "partitioner/simulate/simulator.h"
 #include "plan/cluster.h"
@@ -17,7 +17,7 @@ namespace motley {
 struct SimulatedPlan {
   Schedule schedule;
   SimulatedStep step;
-  std::vector<std::int64_t> memory_bytes;  // [Rank] peak, as peak_memory_bytes
+  std::vector<RankMemory> memory;  // [Rank] peak
 };
 
 // kConfig when the cluster or the profile lacks a machine or a codec that the plan uses.

@@ -59,13 +59,20 @@ class PlanDrawing {
   }
 
  private:
+  // "" where hardly anything is.
+  [[nodiscard]] std::string frozen_text() const {
+    constexpr std::int64_t kShare = 100;
+    if (sketch_.frozen_values <= sketch_.parameters / kShare) return "";
+    return fmt::format(" ({} more are frozen)", count_text(sketch_.frozen_values));
+  }
+
   void draw_head(const std::string& title) {
     pen_.text_in(kFigureWidth - 20, {kNameX, 26}, title, "title");
     pen_.text_in(kFigureWidth - 20, {kNameX, 48},
-                 fmt::format("a step of {}{}, {} {}/s; {}; {} parameters in {} layers",
+                 fmt::format("a step of {}{}, {} {}/s; {}; {} parameters{} in {} layers",
                              seconds_text(sketch_.step_s), sketch_.is_virtual ? " (virtual)" : "",
                              per_second_text(sketch_.units_per_s), sketch_.unit, sketch_.shape,
-                             count_text(sketch_.parameters), sketch_.layer_count));
+                             count_text(sketch_.parameters), frozen_text(), sketch_.layer_count));
     pen_.text({kNameX, kHeadHeight - 14}, "stage (machine)", "faint");
     pen_.text({kLayersX, kHeadHeight - 14}, "which layers it holds", "faint");
     draw_key(kTimeX, "forward", "computes");

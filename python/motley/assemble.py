@@ -182,7 +182,9 @@ def _layer_json(layer: Traced, numbered: _Numbered, names: Names, decayed: Calla
         tensor_json(layer.train.recorder.shapes[value].sizes[1:], torch.float32, layer.name)
         for take, value in sorted(layer.train.gives.items()) if take.role == "output"]
     return {"name": layer.name, "graph": graph, "outputs": outputs, "parameters": parameters, "statistics": statistics,
-            "constants": constants, "flops_per_sample": measure.flops(built.parts.forward)}
+            "constants": constants, "flops_per_sample": measure.flops(built.parts.forward),
+            "input_part_flops_per_sample": measure.flops(built.parts.input_part),
+            "weight_part_flops_per_sample": measure.flops(built.parts.weight_part)}
 
 
 def tensor_json(sizes: Any, dtype: torch.dtype, layer: str) -> Dict[str, Any]:

@@ -39,7 +39,9 @@ def memory(parts: Parts) -> Dict[str, int]:
 
 
 def _peak(graph: Graph, samples: int) -> int:
-    """The most bytes that results of a graph's nodes occupy at once, each until its last use."""
+    """The most bytes that results of a graph's nodes occupy at once, each until its last use, beyond those that are saved."""
+    made = {value for node in graph.nodes for value in node.results}
+    saved = {value for take, value in graph.gives if take.role == "saved"} & made
     last: Dict[int, int] = {}
     for k, node in enumerate(graph.nodes):
         for value in uses(node):
@@ -54,11 +56,11 @@ def _peak(graph: Graph, samples: int) -> int:
         highest = max(highest, present)
         for value in [v for v in alive if last.get(v, k) <= k and v not in given]:
             present -= alive.pop(value)
-    return highest
+    return max(0, highest - sum(_bytes(graph.shapes.get(value), samples) for value in saved))
 
 
 def flops(graph: Graph) -> int:
-    """Two for each multiply-add of products and convolutions, of one sample."""
+    """Two for each multiply-add of products and convolutions in one of a layer's graphs, of one sample."""
     return _per_sample(*(sum(_work(node, graph.shapes, s) for node in graph.nodes) for s in (_BIG, _BIG - 1)))
 
 
@@ -70,12 +72,20 @@ def _work(node: Node, shapes: Dict[int, Shape], samples: int) -> int:
     if node.op in ("aten::addmm", "aten::baddbmm"):
         return 2 * out * _length(shapes, operands[1], -1, samples)
     if node.op == "aten::convolution":
-        weight = shapes[operands[1]]
-        places = _count(shapes[operands[0]], samples) // _length(shapes, operands[0], 1, samples) if node.args[6] else 0
-        if node.args[6]:  # transposed: each input place meets the whole kernel
-            return 2 * places * _count(weight, samples)
-        return 2 * out * (_count(weight, samples) // _length(shapes, operands[1], 0, samples))
+        return _convolution(shapes, operands[0], operands[1], out, bool(node.args[6]), samples)
+    if node.op == "aten::convolution_backward":  # the gradients of input and weight, as many as it makes, cost as much each
+        grad, taken, weight = operands[:3]
+        made = sum(map(bool, node.args[10][:2]))
+        return made * _convolution(shapes, taken, weight, _count(shapes.get(grad), samples), bool(node.args[7]), samples)
     return 0
+
+
+def _convolution(shapes: Dict[int, Shape], taken: int, weight: int, out: int, transposed: bool, samples: int) -> int:
+    """Of a convolution of the value `taken` whose result has `out` elements."""
+    kernel = _count(shapes[weight], samples)
+    if transposed:  # each place of the input meets the whole kernel
+        return 2 * (_count(shapes[taken], samples) // _length(shapes, taken, 1, samples)) * kernel
+    return 2 * out * (kernel // _length(shapes, weight, 0, samples))
 
 
 def _length(shapes: Dict[int, Shape], value: int, dim: int, samples: int) -> int:

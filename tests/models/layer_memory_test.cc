@@ -1,8 +1,13 @@
 #include "models/spec/layer_memory.h"
 
+#include <set>
+#include <string>
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "device_chain.h"
+#include "models/graph/prepared_package.h"
 #include "models/layers/device/attention_core.h"
 #include "models/layers/device/device_parts.h"
 
@@ -63,6 +68,96 @@ TEST(LayerMemory, IsWhatTheLayersKeep) {
        {small_gpt2(), small_gpt2(0.1, false), small_mlp(), small_mlp(0.1)}) {
     expect_formulae_hold(config, c10::kCPU, /*plain_operations=*/false);
     expect_formulae_hold(config, tested_device().torch(), /*plain_operations=*/true);
+  }
+}
+
+std::int64_t bytes_of(const at::Tensor& tensor) {
+  return static_cast<std::int64_t>(tensor.nbytes());
+}
+
+// What a chain of these layers of a package holds.
+LastingMemory held_by(const ModelSpec& model, int first, int last) {
+  LayerChain chain({.kind = "package"}, model, first, last, {.device = c10::kCPU});
+  LastingMemory held;
+  for (const LayerChain::Parameter& parameter : chain.parameters()) {
+    held.value_bytes += bytes_of(parameter.value_tensor);
+    held.gradient_bytes += bytes_of(parameter.gradient_tensor);
+  }
+  const auto prepared = PreparedPackage::prepare(model.package, first, last).value();
+  std::set<const void*> seen;
+  for (int layer = first; layer < last; ++layer) {
+    for (const at::Tensor& constant : prepared->constants(layer)) {
+      if (seen.insert(constant.data_ptr()).second) held.constant_bytes += bytes_of(constant);
+    }
+  }
+  return held;
+}
+
+constexpr const char* kPackages[] = {"mlp", "cnn", "gpt2-tiny", "llama-tiny", "vit-tiny"};
+
+ModelSpec model_of_package(const std::string& name) {
+  ModelConfig config;
+  config.kind = "package";
+  config.path = std::string(MOTLEY_PACKAGES_DIR) + "/" + name + ".motley";
+  return describe_model(config).value();
+}
+
+at::Tensor sample_of(const TensorSpec& spec, std::int64_t samples) {
+  const auto type = spec.type == NumberType::kFloat32 ? at::kFloat : at::kLong;
+  return at::zeros(spec.sizes(samples), type);
+}
+
+// What layers [first, last) keep of a micro-batch of that many samples.
+std::int64_t kept_by(const ModelSpec& model, int first, int last, std::int64_t samples) {
+  const MicroContext micro{1, 1, 0, true};
+  LayerChain chain({.kind = "package"}, model, first, last, {.device = c10::kCPU});
+  at::Tensor x =
+      first == 0
+          ? sample_of(model.sample.input, samples)
+          : at::ones(boundary_sizes(model.layers[static_cast<std::size_t>(first) - 1], samples));
+  if (chain.ends_in_loss()) {
+    static_cast<void>(
+        chain.forward_loss(std::move(x), sample_of(model.sample.target, samples), micro));
+  } else {
+    static_cast<void>(chain.forward(std::move(x), micro));
+  }
+  return chain.saved_bytes(micro.micro);
+}
+
+// A layer that ends in a ReLU keeps what it hands on, and so does a product that gets it.
+TEST(LayerMemory, OfLayersThatFollowEachOtherCountsWhatTheyShareOnce) {
+  const c10::InferenceMode guard;
+  constexpr std::int64_t kSamples = 3;
+  int shared = 0;
+  for (const char* name : kPackages) {
+    const ModelSpec model = model_of_package(name);
+    const int layers = static_cast<int>(model.layers.size());
+    std::int64_t said = 0;
+    for (int l = 0; l < layers; ++l) {
+      said += kept_by(model, l, l + 1, kSamples);
+      const LayerSpec& layer = model.layers[static_cast<std::size_t>(l)];
+      if (l + 1 == layers || !layer.keeps_output) continue;
+      if (!model.layers[static_cast<std::size_t>(l) + 1].keeps_input) continue;
+      said -= 4 * kSamples * layer.output_floats_per_sample();
+      ++shared;
+    }
+    EXPECT_EQ(kept_by(model, 0, layers, kSamples), said) << name;
+  }
+  EXPECT_GT(shared, 0);
+}
+
+TEST(LayerMemory, OfWhatLastsIsWhatAPackageHolds) {
+  for (const char* name : kPackages) {
+    const ModelSpec model = model_of_package(name);
+    const int layers = static_cast<int>(model.layers.size());
+    for (const auto& [first, last] :
+         {std::pair(0, layers), std::pair(1, layers), std::pair(0, 2)}) {
+      const LastingMemory held = held_by(model, first, last);
+      const LastingMemory said = lasting_memory(model, first, last, 0);
+      EXPECT_EQ(said.constant_bytes, held.constant_bytes) << name;
+      EXPECT_EQ(said.value_bytes, held.value_bytes) << name;
+      EXPECT_EQ(said.gradient_bytes, held.gradient_bytes) << name;
+    }
   }
 }
 

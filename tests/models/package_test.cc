@@ -56,6 +56,24 @@ TEST(ParsePackage, ReadsWhatIsRight) {
   EXPECT_FALSE(forward.given({Role::kLoss, 0}));
 }
 
+// Packages of earlier versions do not say them.
+TEST(ParsePackage, ReadsTheOperationsOfBackwardWhereTheyAreThere) {
+  const Package before = parse_package(right_package(), "package.json").value();
+  EXPECT_FALSE(before.layers[0].input_part_flops_per_sample);
+  EXPECT_FALSE(before.layers[0].weight_part_flops_per_sample);
+  const std::string flops = "\"flops_per_sample\": 24";
+  const Package now = parse_package(replaced(right_package(), flops,
+                                             flops + ", \"input_part_flops_per_sample\": 0, "
+                                                     "\"weight_part_flops_per_sample\": 12.5"),
+                                    "package.json")
+                          .value();
+  EXPECT_EQ(now.layers[0].input_part_flops_per_sample, 0);
+  EXPECT_EQ(now.layers[0].weight_part_flops_per_sample, 12.5);
+  EXPECT_EQ(now.layers[0].signature, before.layers[0].signature);
+  EXPECT_THAT(cause_with(flops, flops + ", \"weight_part_flops_per_sample\": -1"),
+              HasSubstr("it is -1; from 0"));
+}
+
 TEST(ParsePackage, LetsGoOfValuesBehindTheirLastReader) {
   const Package package = parse_package(right_package(), "package.json").value();
   const Graph& forward = package.graphs[0].forward;

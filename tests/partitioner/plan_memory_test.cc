@@ -1,8 +1,12 @@
 #include "partitioner/cost/plan_memory.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
+#include "models/spec/layer_memory.h"
+#include "partitioner/cost/stage_table.h"
 #include "partitioner/search/planner.h"
 #include "partitioner/simulate/simulator.h"
 #include "pipeline/schedule/schedules.h"
@@ -148,6 +152,105 @@ TEST(PlanMemory, CountsTheMomentumOfSendersWithTopk) {
   EXPECT_EQ(kept_per_encoded({.velocity = true}, "int8"), 1);
   EXPECT_EQ(kept_per_encoded({}, "topk(0.01)"), 1);
   EXPECT_EQ(kept_per_encoded({.velocity = true}, "topk(0.01)|fp16"), 2);
+}
+
+// Layers with constants of their own and of others, with parameters and statistics, and with a tied
+// parameter or without.
+ModelSpec model_with_constants() {
+  ModelSpec model;
+  model.family = "mlp";
+  model.tokens_per_sample = 1;
+  const int layers = *rc::gen::inRange(1, 7);
+  for (int l = 0; l < layers; ++l) {
+    LayerSpec& layer = model.layers.emplace_back();
+    layer.name = layer.kind = layer.signature = fmt::format("l{}", l);
+    layer.parameters.push_back({layer.name + ".w", {*rc::gen::inRange(1, 100)}, {}, true, false});
+    if (*rc::gen::arbitrary<bool>()) {
+      layer.parameters.push_back({layer.name + ".mean", {5}, {}, false, false, 0.1});
+    }
+    for (int name = 0; name < 4; ++name) {
+      if (*rc::gen::arbitrary<bool>()) continue;
+      layer.constants.push_back({fmt::format("c{}", name), 10 << name, 40 << name});
+    }
+    layer.constants.push_back({layer.name + ".frozen", 7, 28});
+  }
+  if (layers > 1 && *rc::gen::arbitrary<bool>()) tie(model);
+  return model;
+}
+
+// models/spec says what a process holds of layers; the planner adds it up in another way.
+RC_GTEST_PROP(PlanMemory, CountsWhatLastsAsTheLayersSay, ()) {
+  const ModelSpec model = model_with_constants();
+  const int layers = static_cast<int>(model.layers.size());
+  DeviceProfile device;
+  device.machine = "m0";
+  device.device = "cpu";
+  for (const LayerSpec& layer : model.layers) {
+    device.layers[layer.signature] = {{.micro_batch = 1, .saved_bytes = 1000}};
+  }
+  Cluster cluster;
+  cluster.machines.emplace_back().name = "m0";
+  const int moments = *rc::gen::inRange(0, 3);
+  const CostModel cost =
+      CostModel::make(model, cluster, {{device}}, 1, {.moments_per_parameter = moments}).value();
+  for (int first = 0; first < layers; ++first) {
+    for (int last = first + 1; last <= layers; ++last) {
+      const LastingMemory lasting = lasting_memory(model, first, last, moments);
+      const CostModel::MemoryParts parts = cost.fixed_memory(0, first, last, 1);
+      RC_ASSERT(parts.constant_bytes == lasting.constant_bytes);
+      RC_ASSERT(parts.value_bytes == lasting.value_bytes);
+      RC_ASSERT(parts.gradient_bytes == lasting.gradient_bytes);
+      RC_ASSERT(parts.moment_bytes == lasting.moment_bytes);
+    }
+  }
+}
+
+// What a layer hands on and keeps is the next one's input, where that keeps it: one tensor.
+TEST(PlanMemory, CountsOnceWhatTwoLayersKeep) {
+  Problem problem;
+  problem.layers.assign(3, {.parameters = 1, .output_floats = 10, .saved_bytes = 100});
+  problem.machines = {{}};
+  ModelSpec model = problem.model();
+  model.layers[0].keeps_output = model.layers[1].keeps_input = true;
+  model.layers[1].keeps_output = true;  // but the last one does not keep its input
+  const auto cost =
+      CostModel::make(model, problem.cluster(), problem.profile(), 1, {.moments_per_parameter = 0});
+  const StageTable table(*cost, {.micro_batch = 2});
+  const auto saved = [&](int first, int last) {
+    const std::int64_t bytes = cost->memory_parts(0, first, last, 2).saved_bytes;
+    EXPECT_EQ(table.memory_parts(0, first, last).saved_bytes, bytes);
+    return bytes;
+  };
+  EXPECT_EQ(saved(0, 1), 200);
+  EXPECT_EQ(saved(0, 2), 400 - 2 * 10 * 4);
+  EXPECT_EQ(saved(1, 3), 400);
+  EXPECT_EQ(saved(0, 3), 600 - 2 * 10 * 4);
+}
+
+TEST(PlanMemory, NamesEachPlaceOnce) {
+  Problem problem;
+  problem.layers = {{.parameters = 100, .saved_bytes = 1000}};
+  problem.machines = {{}};
+  ModelSpec model = problem.model();
+  model.layers[0].constants = {{"table", 50, 400}};
+  const auto cost = CostModel::make(model, problem.cluster(), problem.profile(), 1,
+                                    {.moments_per_parameter = 2, .data_bytes = 77});
+  Plan plan;
+  plan.ranks = {{.machine = "m0", .device = "cpu"}};
+  plan.chunks = {{.layer_count = 1, .replicas = {{Rank{0}, 1}}}};
+  plan.micro_batches = 1;
+  const auto schedule =
+      parse_schedule("schedule 1f1b micro_batches=1 owners=0\nrank 0: F0.0 B0.0 V S", "s");
+  ASSERT_TRUE(schedule.ok());
+  const RankMemory memory = peak_memory(*schedule, plan, *cost, {0}).front();
+  EXPECT_EQ(memory.constants, 400);
+  EXPECT_EQ(memory.values, 400);
+  EXPECT_EQ(memory.gradients, 400);
+  EXPECT_EQ(memory.moments, 800);
+  EXPECT_EQ(memory.data, 77);
+  EXPECT_EQ(memory.micro_batches, 1000);
+  EXPECT_EQ(memory.allocator, CostModel::MemoryParts::allocator_bytes(400 + 1600 + 77 + 1000));
+  EXPECT_EQ(memory.bytes(), peak_memory_bytes(*schedule, plan, *cost, {0}).front());
 }
 
 // 100 bytes of each micro-batch, 60 of each weight part that is put off; the order is written out.

@@ -71,6 +71,20 @@ TEST(VirtualProfile, DividesOperationsBySustainedOnes) {
   EXPECT_DOUBLE_EQ(sample.backward_weight_s(), sample.forward_s);
 }
 
+// A frozen layer has no product of weight gradients, the first one none of its input's.
+TEST(VirtualProfile, TimesThePartsOfBackwardByTheirOwnOperations) {
+  ModelSpec model = describe_model(gpt2(2, 64)).value();
+  LayerSpec& frozen = model.layers[2];
+  frozen.signature += " frozen";
+  frozen.weight_part_flops_per_sample = 0;
+  const DeviceProfile device = virtual_profile(model, {.gflops = 50}, {}, {2});
+  const LayerSample& sample = device.layers.at(frozen.signature).front();
+  EXPECT_DOUBLE_EQ(sample.backward_s, sample.forward_s);
+  EXPECT_DOUBLE_EQ(sample.backward_input_s(), sample.forward_s);
+  EXPECT_EQ(sample.backward_weight_s(), 0);
+  EXPECT_GT(device.layers.at(model.layers[4].signature).front().backward_weight_s(), 0);
+}
+
 TEST(VirtualProfile, CoversEveryLayerAtEverySize) {
   const ModelSpec model = describe_model(gpt2(3, 64)).value();
   const DeviceProfile device = virtual_profile(model, {.gflops = 50}, {}, {1, 8});

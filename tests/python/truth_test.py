@@ -179,6 +179,12 @@ class Truth(unittest.TestCase):
                              [2 * 12 * 16, 2 * 16 * 16, 2 * 16 * 3])
         if name == "cnn":
             self.assertEqual(package.description["layers"][0]["flops_per_sample"], 2 * 9 * 6 * 64)
+            self.assertEqual(package.description["layers"][0]["input_part_flops_per_sample"], 0)  # the data's gradient
+            for layer in package.description["layers"][1:]:
+                self.assertEqual(layer["input_part_flops_per_sample"], layer["flops_per_sample"], layer["name"])
+        if name in ("mlp", "cnn"):
+            for layer in package.description["layers"]:
+                self.assertEqual(layer["weight_part_flops_per_sample"], layer["flops_per_sample"], layer["name"])
 
 
 ENDS: Dict[str, Dict[str, Any]] = {

@@ -88,7 +88,7 @@ Result<Request> read_request(const Arguments& arguments) {
     line.clear();
     MOTLEY_TRY(check_planning(input.options, input.model, input.cluster, input.profile));
     const std::int64_t least_bytes =
-        least_memory_bytes(input.model.parameter_count(), input.options.kept.moments_per_parameter);
+        least_memory_bytes(input.model, input.options.kept.moments_per_parameter);
     MOTLEY_ASSIGN(input.profile,
                   measure_cluster(input.cluster, without_initial_weights(resolved.config), program,
                                   input.profile,

@@ -56,7 +56,7 @@ void print_step(const Plan& plan, const SimulatedPlan& simulated) {
         "({:.4f} s for ranks, {:.4f} s for links), needs {}\n",
         rank_name(plan, Rank{rank}), step.compute_s[index], step.codec_s[index], step.wait_s[index],
         step.wait_sender_s[index], step.wait_link_s[index],
-        bytes_text(static_cast<double>(simulated.memory_bytes[index])));
+        bytes_text(static_cast<double>(simulated.memory[index].bytes())));
   }
 }
 
@@ -101,7 +101,8 @@ Result<void> simulate(const Arguments& arguments) {
               {"wait_s", step.wait_s},
               {"wait_sender_s", step.wait_sender_s},
               {"wait_link_s", step.wait_link_s},
-              {"memory_bytes", simulated.memory_bytes}};
+              {"memory_bytes", Json::array()}};
+    for (const RankMemory& rank : simulated.memory) json["memory_bytes"].push_back(rank.bytes());
     if (repeat > 0) json["drawn_step_s"] = steps_s;
     fmt::print("{}\n", json.dump());
     return {};
