@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, List, NamedTuple, Optional, Tuple
+from typing import Any, Iterator, List, NamedTuple, Optional, Tuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -37,8 +37,8 @@ class _Lookups(TorchDispatchMode):
 
 
 def limits(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.Tensor]) -> Limits:
-    """Of the model that the layers are. Where it cannot be run nothing is known: `export` says why. Refuses inputs of a type
-    with which it does not run, where it does with the other one."""
+    """Of the model that the layers are. Where it cannot be run nothing is known: `export` says why. Refuses inputs of a type or a
+    shape with which it does not run, where it does with the other type, or the usual other shapes."""
     input, target = (part[:2] for part in example)
     integers = not input.is_floating_point()
     ids = torch.zeros_like(input) if integers else input.clone()
@@ -52,15 +52,28 @@ def limits(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.Ten
             root.eval()
         output = _run(described, ids, lookups)
         if output is None:
-            if _run(described, ids.float() if integers else ids.long() * 0, None) is not None:
-                given, wanted = ("integers", "inputs.float()") if integers else ("floats", "inputs.long()")
-                raise MotleyError(f"the model does not run with inputs that are {given}, and does with {'floats' if integers else 'integers'}. "
-                                  f"Give {wanted}")
+            for other, words in _others(ids):
+                if _run(described, other, None) is not None:
+                    raise MotleyError(f"the model does not run with inputs that are {_words(input)}, and does with those of {words}. Give these")
             return Limits(None, None)
     classes = None
     if loss.classes and not target.is_floating_point() and isinstance(output, torch.Tensor):
         classes = class_count(output, target)
     return Limits(min(lookups.rows, default=None), classes)
+
+
+def _words(input: torch.Tensor) -> str:
+    return f"{'floats' if input.is_floating_point() else 'integers'} {list(input.shape[1:])} for each sample"
+
+
+def _others(input: torch.Tensor) -> Iterator[Tuple[torch.Tensor, str]]:
+    """The same inputs as people forgot to make them, and how."""
+    yield (input.float(), "inputs.float()") if not input.is_floating_point() else (torch.zeros_like(input, dtype=torch.int64), "inputs.long()")
+    if input.dim() == 4 and input.size(3) in (1, 3, 4):
+        yield input.permute(0, 3, 1, 2), "inputs.permute(0, 3, 1, 2)"
+    yield input.unsqueeze(1), "inputs.unsqueeze(1)"
+    if input.dim() > 2:
+        yield input.flatten(1), "inputs.flatten(1)"
 
 
 def _run(described: Layers, value: torch.Tensor, lookups: Optional[_Lookups]) -> Any:

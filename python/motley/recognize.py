@@ -18,6 +18,8 @@ _SHAPE = "Give (inputs, targets), a dataset of such pairs, or a row of tokens"
 _PACK = ("A model takes one tensor: pack several into one, such as torch.stack([a, b], 1), and take it apart in the first layer "
          "(docs/python.md, \"What is refused\")")
 
+_PACK_TARGETS = "A loss takes one tensor: pack several into one, and take it apart in a loss of your own, a function (output, target) -> (sum, count)"
+
 _TARGETS = ("labels", "label", "targets", "target", "y", "label_ids")
 """What targets are mostly called."""
 
@@ -137,17 +139,17 @@ def _column(part: Any, what: str) -> Any:
 
 
 def _refuse_several(part: Any, what: str) -> None:
+    pack = _PACK_TARGETS if what.startswith("targets") else _PACK
     if isinstance(part, Mapping):
-        raise MotleyError(f"the {what} are a {type(part).__name__} with the keys {_listed([str(key) for key in part])}. {_PACK}")
+        raise MotleyError(f"the {what} are a {type(part).__name__} with the keys {_listed([str(key) for key in part])}. {pack}")
     if isinstance(part, tuple) and any(is_array(each) for each in part):
-        raise MotleyError(f"the {what} are {len(part)} tensors. {_PACK}")
+        raise MotleyError(f"the {what} are {len(part)} tensors. {pack}")
 
 
 def _value(part: Any, what: str, k: int) -> numpy.ndarray:
     """The input or the target of sample k."""
-    _refuse_several(part, f"{what} of sample {k}")
-    if isinstance(part, list) and part and all(is_array(each) for each in part):
-        raise MotleyError(f"the {what} of sample {k} are {len(part)} tensors. {_PACK}")
+    is_list_of_them = isinstance(part, list) and part and all(is_array(each) for each in part)
+    _refuse_several(tuple(part) if is_list_of_them else part, f"{what} of sample {k}")
     image = sys.modules.get("PIL.Image")
     if image is not None and isinstance(part, image.Image):
         return _picture(part, what, k)

@@ -7,7 +7,7 @@ import os
 import sys
 import types
 import unittest
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, List, Tuple
 from unittest import mock
 
 import numpy
@@ -15,7 +15,7 @@ import torch
 import torch.nn as nn
 
 from support import Folder, motley
-from motley import data, losses, settings
+from motley import data, losses
 import language_models
 
 X, Y = torch.randn(8, 6), torch.randint(3, (8,))
@@ -65,6 +65,7 @@ REFUSED: List[Tuple[str, Any, str]] = [
     ("two inputs", ((X, X), Y), "the inputs are 2 tensors.*pack several into one"),
     ("two inputs a sample", Samples(lambda k: ((X[k], X[k]), Y[k])), "inputs of sample 0 are 2 tensors.*pack several"),
     ("named inputs a sample", Samples(lambda k: ({"ids": X[k]}, Y[k])), "inputs of sample 0 are a dict with the keys 'ids'"),
+    ("two targets a sample", Samples(lambda k: (X[k], (Y[k], Y[k]))), "targets of sample 0 are 2 tensors.*A loss takes one tensor.*loss of your own"),
     ("three parts", (X, X, Y), "a tuple of 3"),
     ("three parts a sample", Samples(lambda k: (X[k], X[k], Y[k])), "sample 0 has 3 parts"),
     ("inputs alone", Samples(lambda k: X[k]), "sample 0 is one Tensor"),
@@ -202,8 +203,13 @@ class Before(unittest.TestCase):
 
     def test_types(self) -> None:
         loss = nn.CrossEntropyLoss()
-        self.refused(r"inputs that are integers.*inputs.float\(\)", nn.Sequential(nn.Linear(6, 3)), loss, (X.long(), Y))
-        self.refused(r"inputs that are floats.*inputs.long\(\)", nn.Sequential(nn.Embedding(9, 3), nn.Flatten()), loss, (X.abs(), Y))
+        self.refused(r"inputs that are integers \[6\] for each sample.*inputs.float\(\)", nn.Sequential(nn.Linear(6, 3)), loss, (X.long(), Y))
+        self.refused(r"inputs that are floats \[6\].*inputs.long\(\)", nn.Sequential(nn.Embedding(9, 3), nn.Flatten()), loss, (X.abs(), Y))
+
+        pictures = nn.Sequential(nn.Conv2d(3, 2, 3), nn.Flatten(), nn.Linear(8, 3))
+        self.refused(r"floats \[4, 4, 3\].*inputs.permute\(0, 3, 1, 2\)", pictures, loss, (torch.randn(8, 4, 4, 3), Y))
+        self.refused(r"inputs.unsqueeze\(1\)", nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(8, 3)), loss, (torch.randn(8, 4, 4), Y))
+        self.refused(r"inputs.flatten\(1\)", nn.Sequential(nn.Linear(16, 3)), loss, (torch.randn(8, 1, 4, 4).squeeze(1), Y))
 
     def test_the_model_is_left_as_it_was(self) -> None:
         model = nn.Sequential(nn.Linear(6, 3), nn.BatchNorm1d(3), nn.Dropout(0.5))
