@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/finite.h"
 #include "base/hash.h"
+#include "checkpoint/not_finite.h"
 #include "models/spec/initialize.h"
 
 namespace motley {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/finite.h"
+#include "checkpoint/not_finite.h"
 
 namespace motley {
 

@@ -18,11 +18,11 @@
 #include "cluster/run/checkpoint_committer.h"
 #include "cluster/run/planning.h"
 #include "cluster/run/predict.h"
-#include "cluster/run/rate_change.h"
 #include "cluster/run/resumption.h"
 #include "cluster/run/scattered.h"
 #include "data/source.h"
 #include "job/config_io.h"
+#include "training/optimizer/rate_change.h"
 
 namespace motley {
 namespace {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/run/rate_change.h"
 #include "job/config_changes.h"
+#include "training/optimizer/rate_change.h"
 
 namespace motley {
 namespace {

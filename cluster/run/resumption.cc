@@ -9,10 +9,10 @@
 
 #include "base/system/files.h"
 #include "checkpoint/checkpoint.h"
-#include "cluster/run/rate_change.h"
 #include "cluster/run/resume.h"
 #include "cluster/stores/parts_progress.h"
 #include "job/config_io.h"
+#include "training/optimizer/rate_change.h"
 
 namespace motley {
 namespace {

@@ -1,4 +1,4 @@
-#include "cluster/run/rate_change.h"
+#include "training/optimizer/rate_change.h"
 
 #include <fmt/format.h>
 
