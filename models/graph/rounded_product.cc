@@ -38,6 +38,14 @@ bool is_fp32(const c10::IValue& value) {
          value.toTensor().scalar_type() == at::kFloat;
 }
 
+// LibTorch 1.13 hands every convolution of bf16 to oneDNN's forward one on the processor, and so
+// refuses those that are transposed.
+bool needs_wide_factors(const c10::OperatorHandle& operation, const torch::jit::Stack& stack) {
+  const auto transposed = operation.schema().argumentIndexWithName("transposed");
+  return transposed && stack[static_cast<std::size_t>(*transposed)].toBool() &&
+         stack.front().toTensor().is_cpu();
+}
+
 // A power of two on x's device that brings the largest of |x| to between 1/2 and 1, or near it
 // where that is denormal; 1 where it is not finite. By the bits of fp32, which all devices have
 // operations for.
@@ -62,6 +70,7 @@ void run_rounded(const c10::OperatorHandle& operation,
                  at::ScalarType numbers) {
   const std::size_t linear_in =
       numbers == at::kHalf ? find_product(operation.operator_name().name)->linear_in : 0;
+  const bool is_widened = needs_wide_factors(operation, stack);
   std::vector<at::Tensor> powers;  // that the results have too much
   for (std::size_t i = 0; i < stack.size(); ++i) {
     if (!is_fp32(stack[i])) continue;
@@ -70,12 +79,12 @@ void run_rounded(const c10::OperatorHandle& operation,
       powers.push_back(power_to_one(x));
       x = x * powers.back();
     }
-    stack[i] = x.to(numbers);
+    stack[i] = is_widened ? x.to(numbers).to(at::kFloat) : x.to(numbers);
   }
   operation.callBoxed(stack);
   for (c10::IValue& value : stack) {
     if (!value.isTensor() || !value.toTensor().defined()) continue;
-    at::Tensor wide = value.toTensor().to(at::kFloat);
+    at::Tensor wide = value.toTensor().to(numbers).to(at::kFloat);
     for (const at::Tensor& power : powers) wide.div_(power);
     value = wide;
   }

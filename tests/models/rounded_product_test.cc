@@ -67,6 +67,23 @@ TEST(RoundedProduct, RoundsWhatGoesIn) {
   EXPECT_GT(distance(y, at::mm(a.cpu(), b.cpu())), 0);
 }
 
+TEST(RoundedProduct, CanBeATransposedConvolution) {
+  if (!bf16_sums_are_wide()) {
+    GTEST_SKIP() << "LibTorch adds up products of bf16 in bf16 on this processor";
+  }
+  const c10::InferenceMode guard;
+  const at::Tensor x = floats({2, 4, 5, 6}, 1, 1);
+  const at::Tensor w = floats({4, 3, 3, 3}, 2, 1);
+  const std::vector<std::int64_t> twos = {2, 2};
+  const std::vector<std::int64_t> ones = {1, 1};
+  const auto rounded = [](const at::Tensor& t) { return t.cpu().to(at::kBFloat16).to(at::kFloat); };
+  const at::Tensor y =
+      called("aten::convolution",
+             {x, w, c10::IValue(), twos, ones, ones, /*transposed=*/true, ones, std::int64_t{1}},
+             at::kBFloat16);
+  EXPECT_LE(distance(y, at::conv_transpose2d(rounded(x), rounded(w), {}, 2, 1, 1)), 0x1p-7);
+}
+
 // Far below what fp16 can tell from 0, and far above what it holds.
 TEST(RoundedProduct, OfAnySizeFitFp16) {
   if (lacks_fp16()) GTEST_SKIP() << "LibTorch for processors has fp16 in some versions only";
