@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -12,6 +13,7 @@
 
 #include "models/device/kinds/library_exception.h"
 #include "models/graph/graph_failure.h"
+#include "models/graph/kernel_layouts.h"
 #include "models/graph/node_arguments.h"
 #include "models/graph/rounded_product.h"
 #include "models/graph/unfit_number.h"
@@ -35,6 +37,18 @@ c10::optional<c10::OperatorHandle> find_in_libtorch(std::string_view operation) 
 
 bool is_tensor_list(const c10::Argument& argument) {
   return *argument.type() == *c10::ListType::ofTensors();
+}
+
+// The places of the arguments that the kernel needs contiguous; nothing where the schema lacks one.
+std::optional<std::vector<std::size_t>> contiguous_places(const Node& node,
+                                                          const c10::FunctionSchema& schema) {
+  std::vector<std::size_t> places;
+  for (const std::string_view name : contiguous_arguments(node.operation)) {
+    const auto place = schema.argumentIndexWithName(std::string(name));
+    if (!place) return std::nullopt;
+    places.push_back(static_cast<std::size_t>(*place));
+  }
+  return places;
 }
 
 // Why the node cannot have the results that it says, or "". A list's length shows when it runs.
@@ -68,6 +82,9 @@ struct GraphRunner::Impl {
     const Node* node = nullptr;
     c10::optional<c10::OperatorHandle> operation;  // nothing: the dropout mask
     NodeArguments arguments;
+    std::vector<std::size_t> contiguous;  // places of arguments, of kernel_layouts.h
+    // What runs instead where the first argument is not contiguous, with the same arguments.
+    c10::optional<c10::OperatorHandle> if_not_contiguous;
     bool is_rounded = false;  // a product in `products`
   };
 
@@ -131,6 +148,9 @@ struct GraphRunner::Impl {
       }
       stack[list.place] = list.takes_none ? c10::IValue(some) : c10::IValue(tensors);
     }
+    for (const std::size_t place : step.contiguous) {
+      if (stack[place].isTensor()) stack[place] = stack[place].toTensor().contiguous();
+    }
     return true;
   }
 
@@ -169,6 +189,8 @@ struct GraphRunner::Impl {
     if (!load(step, values)) return error(step, "an argument has no tensor");
     if (step.is_rounded) {
       run_rounded(*step.operation, stack, products);
+    } else if (step.if_not_contiguous && !stack.front().toTensor().is_contiguous()) {
+      step.if_not_contiguous->callBoxed(stack);
     } else {
       step.operation->callBoxed(stack);
     }
@@ -222,7 +244,13 @@ Result<GraphRunner> GraphRunner::make(const Graph& graph,
     auto [arguments, fault] = prepare_arguments(node, schema, device);
     if (fault.empty()) fault = results_fault(node, schema);
     if (fault.empty()) fault = unfit_number(arguments, schema);
+    const auto contiguous = contiguous_places(node, schema);
+    if (!contiguous) fault = "its schema lacks an argument that its kernels need contiguous";
     if (!fault.empty()) return impl->error(step, fault);
+    step.contiguous = *contiguous;
+    if (is_view_in_other_sizes(node.operation)) {
+      step.if_not_contiguous = find_in_libtorch("aten::reshape");
+    }
     step.arguments = std::move(arguments);
     step.is_rounded = products != at::kFloat && is_product(node.operation);
   }

@@ -29,7 +29,7 @@ def run_node(node: Node, values: Mapping[int, Optional[torch.Tensor]], samples: 
 
     args, kwargs = map_node(node, leaf)
     with torch.no_grad():
-        out = operations.find(node.op)(*args, **kwargs)
+        out = operations.run(node.op, args, kwargs)
     return list(out) if isinstance(out, (list, tuple)) else [out]
 
 

@@ -1,13 +1,16 @@
-"""Which operations a package may use, and what is known of the others.
+"""Which operations a package may use, and what is known of them and of the others.
 
-`operations.txt` is the list; Motley's workers have the same one.
+`operations.txt` is the list, and `contiguous_arguments.txt` says which arguments of them must be contiguous. Motley's
+workers have the same ones.
 """
 
 from __future__ import annotations
 
 import functools
 import os
-from typing import Any, FrozenSet
+from typing import Any, FrozenSet, List, Mapping, Sequence
+
+import torch
 
 DROPPED = frozenset({"device", "layout", "pin_memory", "non_blocking", "generator"})
 """Arguments that a package does not write: the worker decides them."""
@@ -26,11 +29,26 @@ ARITHMETIC = frozenset({"aten::add.Tensor", "aten::div.Tensor", "aten::mul.Tenso
 """Operations of two tensors that take a number in place of one."""
 
 
+def _lines(name: str) -> List[str]:
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
+    with open(path, encoding="utf-8") as file:
+        return [line.strip() for line in file if line.strip()]
+
+
 @functools.lru_cache(maxsize=None)
 def allowed() -> FrozenSet[str]:
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "operations.txt")
-    with open(path, encoding="utf-8") as file:
-        return frozenset(line.strip() for line in file if line.strip())
+    return frozenset(_lines("operations.txt"))
+
+
+@functools.lru_cache(maxsize=None)
+def contiguous_arguments() -> Mapping[str, FrozenSet[str]]:
+    """[operation] names of the arguments that its kernels, in some version of PyTorch, read as if they were contiguous, or
+    refuse where they are not."""
+    return {words[0]: frozenset(words[1:]) for words in map(str.split, _lines("contiguous_arguments.txt"))}
+
+
+VIEWS_IN_OTHER_SIZES = frozenset({"aten::view", "aten::_unsafe_view"})
+"""Refused for layouts that do not allow them; values of a graph are never written to, so that a copy is as good."""
 
 
 def name_of(func: Any) -> str:
@@ -44,9 +62,29 @@ def is_view(func: Any) -> bool:
     return any(r.alias_info is not None and not r.alias_info.is_write for r in func._schema.returns)
 
 
+def run(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """What the operation of this name makes, whatever the layout of its arguments, as in Motley's workers
+    (models/graph/kernel_layouts.h)."""
+    if name in VIEWS_IN_OTHER_SIZES and not args[0].is_contiguous():
+        return args[0].reshape(*args[1:])
+    return run_kernel(find(name), name, args, kwargs)
+
+
+def run_kernel(func: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """`func`, the operation of this name, of arguments in the layout that its kernels need."""
+    names = contiguous_arguments().get(name)
+    if names is None:
+        return func(*args, **kwargs)
+
+    def laid_out(argument: str, value: Any) -> Any:
+        return value.contiguous() if argument in names and isinstance(value, torch.Tensor) else value
+
+    places = [argument.name for argument in func._schema.arguments]
+    return func(*map(laid_out, places, args), **{key: laid_out(key, value) for key, value in kwargs.items()})
+
+
 def find(name: str) -> Any:
     """The overload of a name that `name_of` gave."""
-    import torch
     space, rest = name.split("::")
     packet, _, overload = rest.partition(".")
     return getattr(getattr(getattr(torch.ops, space), packet), overload or "default")
