@@ -95,7 +95,7 @@ class Recorder(TorchDispatchMode):
         self._refuse(name, args, kwargs)
         if self._writes(func):
             return self._write(name, func, args, kwargs)
-        if name in rewrite.ALWAYS or name not in operations.allowed() and not self._all_fixed(args, kwargs):
+        if rewrite.is_always_replaced(name, kwargs) or name not in operations.allowed() and not self._all_fixed(args, kwargs):
             replaced = rewrite.replacement(func, name)
             if replaced is not None:
                 try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
 import torch
 
@@ -31,8 +31,14 @@ def _index_put(self: torch.Tensor, indices: Any, values: torch.Tensor, accumulat
     return aten.index_put(self, indices, values, accumulate)
 
 
-ALWAYS = frozenset({"aten::as_strided", "aten::_reshape_alias"})
-"""Views that are replaced even of constants, for they cannot be put back."""
+_ALWAYS = frozenset({"aten::as_strided", "aten::_reshape_alias", "aten::sort"})
+"""Views, which cannot be put back, and what orders equal elements differently in different versions of PyTorch."""
+
+
+def is_always_replaced(name: str, kwargs: Mapping[str, Any]) -> bool:
+    """Whether it is replaced even of constants and where packages have it. With beta = 0, small products of 1.13 read memory
+    that nobody has written."""
+    return name in _ALWAYS or name == "aten::baddbmm" and kwargs.get("beta", 1) == 0
 
 _IN_PLACE: Dict[str, Callable[..., torch.Tensor]] = {
     "aten::copy_": _copy,
@@ -77,6 +83,16 @@ def _as_strided(self: torch.Tensor, size: List[int], stride: List[int], offset: 
     return shown
 
 
+def _sort(self: torch.Tensor, dim: int = -1, descending: bool = False) -> Any:
+    return aten.sort.stable(self, stable=True, dim=dim, descending=descending)
+
+
+def _scaled_bmm(self: torch.Tensor, batch1: torch.Tensor, batch2: torch.Tensor, beta: float = 0, alpha: float = 1) -> torch.Tensor:
+    """baddbmm without its first argument."""
+    product = aten.bmm(batch1, batch2)
+    return product if alpha == 1 else product * alpha
+
+
 def _upsample(base: str, spatial: int, aligns: bool) -> Callable[..., torch.Tensor]:
     """Of the overload that takes either sizes or factors, the one that takes sizes."""
     function = operations.find(f"aten::{base}")
@@ -105,6 +121,8 @@ _PLAIN: Dict[str, Callable[..., Any]] = {
     "aten::_reshape_alias": lambda self, size, stride: aten.view(self, size),
     "aten::_index_put_impl": _index_put,
     "aten::as_strided": _as_strided,
+    "aten::baddbmm": _scaled_bmm,
+    "aten::sort": _sort,
     "aten::squeeze.dims": _squeeze,
     **{f"aten::{base}{way}.vec": _upsample(base + way, spatial, aligns)
        for base, spatial, aligns in _UPSAMPLES for way in ("", "_backward")},
