@@ -9,13 +9,11 @@ from __future__ import annotations
 from typing import Any, List, Optional, Tuple
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
+from torch.utils._pytree import tree_map, tree_unflatten
 
-from . import operations, samples
+from . import eager, samples
 from .errors import ExportError
 from .graph import Take
-from .intercept import Intercept, Observed
 from .interpret import Package
 from .layers import Layers
 from .losses import Loss
@@ -62,17 +60,8 @@ def against_eager(package: Package, described: Layers, loss: Loss, traced: List[
             root.train()
         if graph not in seen:
             seen.add(graph)
-            with _RightLayouts():
-                worst = max(worst, tested.training(inputs, generator))
+            worst = max(worst, tested.training(inputs, generator))
     return worst
-
-
-class _RightLayouts(TorchDispatchMode):
-    """PyTorch without the kernels' errors that packages do not have: 1.13's own backward of a GELU is wrong where the
-    gradient that comes to it is not contiguous."""
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Tuple[Any, ...] = (), kwargs: Optional[dict] = None) -> Any:
-        return operations.run_kernel(func, operations.name_of(func), args, kwargs or {})
 
 
 class _Layer:
@@ -84,10 +73,11 @@ class _Layer:
         self._structure = traced.structure
         self._loss = None if target is None else loss
         self._target = target
+        self._eager = eager.EagerLayer(call, traced.structure, self._loss, target)
 
     def evaluation(self, inputs: List[torch.Tensor]) -> float:
         with torch.no_grad():
-            outputs, _ = self._eager([x.clone() for x in inputs], None)
+            outputs, _ = self._eager._replace(loss=None).run([x.clone() for x in inputs])
         found = self._package.forward(self._index, inputs, None, "score" if self._loss else "evaluate")
         return max(self._compare(f"output {k} in evaluation", found[Take("output", k)], right) for k, right in enumerate(outputs))
 
@@ -108,7 +98,7 @@ class _Layer:
     def training(self, inputs: List[torch.Tensor], generator: torch.Generator) -> float:
         first = self._index == 0
         leaves = [x.detach().requires_grad_(not first) for x in inputs]
-        outputs, observed = self._eager([x.clone() for x in leaves], self._loss)
+        outputs, observed = self._eager.run([x.clone() for x in leaves])
         found = self._package.forward(self._index, inputs, self._target)
         role = "loss" if self._loss else "output"
         worst = max(self._compare(f"{role} {k}", found[Take(role, k)], right) for k, right in enumerate(outputs))
@@ -118,9 +108,7 @@ class _Layer:
         grads = [] if self._loss else [torch.randn(output.shape, generator=generator) for output in outputs]
         names = [entry["name"] for entry in self._package.description["layers"][self._index]["parameters"]]
         wanted = ([] if first else leaves) + [self._package.tensors[name] for name in names]
-        reached = [k for k, output in enumerate(outputs) if output.requires_grad]
-        right = torch.autograd.grad([outputs[k] for k in reached], wanted, [grads[k] for k in reached] if grads else None,
-                                    allow_unused=True) if wanted else ()
+        right = eager.gradients(outputs, grads, wanted)
         saved = {take: tensor for take, tensor in found.items() if take.role == "saved"}
         input_grads, gradients = self._package.backward(self._index, saved, grads, SAMPLES)
         whats = [] if first else [f"the gradient of input {k}" for k in range(len(leaves))]
@@ -130,14 +118,6 @@ class _Layer:
             worst = max(worst, self._compare(what, given, torch.zeros_like(given) if expected is None else expected,
                                              noise))
         return worst
-
-    def _eager(self, inputs: List[torch.Tensor], loss: Optional[Loss]) -> Tuple[List[torch.Tensor], List[Observed]]:
-        with Intercept() as intercept:
-            value = self._call(tree_unflatten(inputs, self._structure))
-            if loss is not None:
-                assert self._target is not None
-                value = loss.terms(value, self._target)[0]
-        return tree_flatten(value)[0], intercept.observed
 
     def _compare(self, what: str, found: torch.Tensor, right: torch.Tensor, least: float = 0.0) -> float:
         """Their difference as a part of the largest element, or of `least` where that is more."""

@@ -1,12 +1,16 @@
 """The operation `motley::dropout_mask`: a mask that is a function of its place, never of what ran before.
 
-In a worker it is a function of (seed, step, micro-batch, layer, index, place). Here, where packages are traced, checked
-and interpreted, it is one of (seed, index, shape), so that a model and its graphs meet the same masks.
+In a worker that trains it is a function of (seed, step, micro-batch, layer, index, place). Here, where packages are traced, checked
+and interpreted, and where a worker compares a layer with its reference (docs/formats/package.md), it is one of (seed, index,
+place), so that a model and its graphs meet the same masks.
 """
 
 from __future__ import annotations
 
+import numpy
 import torch
+
+from . import hashed
 
 _library = torch.library.Library("motley", "DEF")
 _library.define("dropout_mask(Tensor like, float p, int index) -> Tensor")
@@ -18,9 +22,11 @@ seed = 0
 def _mask(like: torch.Tensor, p: float, index: int) -> torch.Tensor:
     if p >= 1:
         return torch.zeros_like(like)
-    generator = torch.Generator().manual_seed(seed * 1_000_003 + index)
-    kept = torch.rand(like.shape, generator=generator) >= p
-    return kept.to(like.dtype) / (1 - p)
+    state = hashed.stream(seed, hashed.DROPOUT, index)
+    kept = numpy.empty(like.numel(), dtype=bool)
+    for begin, end in hashed.parts(like.numel()):
+        kept[begin:end] = hashed.fractions(state, begin, end) >= p
+    return torch.from_numpy(kept).reshape(like.shape).to(like.dtype) * float(numpy.float32(1 / (1 - p)))
 
 
 _library.impl("dropout_mask", _mask, "CPU")

@@ -9,11 +9,11 @@ import shutil
 import sys
 import tempfile
 import warnings
-from typing import Any, Callable, Dict, Iterable, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
 
 import torch
 
-from . import check, losses, weights
+from . import check, losses, reference, weights
 from .assemble import Assembled, assemble
 from .errors import ExportError
 from .interpret import Package
@@ -87,6 +87,7 @@ def export(layers: Union[Layers, Iterable[Tuple[str, Call]]], loss: Any, example
         with guarded("the layer raises on other samples than the example's", "Make it take any values of the example's kind; integers that "
                      "come as floats may be clamped to their range", stack.path):
             difference = check.against_eager(package, described, terms, traced, stack)
+            references = reference.references(package, described, terms, traced, stack)
     for notice in comparison.notices:
         warnings.warn(notice, ExportWarning, stacklevel=2)
     with guarded("the package cannot be written", "Give a path for a folder, and a text as its name"):
@@ -94,7 +95,7 @@ def export(layers: Union[Layers, Iterable[Tuple[str, Call]]], loss: Any, example
         built.package["name"] = name or os.path.splitext(os.path.basename(os.path.normpath(folder)))[0]
         built.package["made_by"] = f"motley for Python, torch {torch.__version__}, Python {sys.version.split()[0]}"
         moved = {entry["name"] for layer in built.package["layers"] for kind in ("parameters", "statistics") for entry in layer[kind]}
-        _write(folder, built, kept.for_what_trains(moved))
+        _write(folder, built, kept.for_what_trains(moved), references)
     return Exported(folder, len(built.package["layers"]), _operations(built.package), difference, tuple(comparison.notices))
 
 
@@ -142,13 +143,13 @@ def _is_replaceable(folder: str) -> bool:
     names = set(os.listdir(folder))
     if not names:
         return True
-    if "package.json" not in names or not names <= {"package.json", "weights.safetensors", FOLDER}:
+    if "package.json" not in names or not names <= {"package.json", "weights.safetensors", reference.FILE, FOLDER}:
         return False
     with open(os.path.join(folder, "package.json"), "rb") as file:
         return b'"motley-package"' in file.read(200)
 
 
-def _write(folder: str, built: Assembled, kept: ModelFiles) -> None:
+def _write(folder: str, built: Assembled, kept: ModelFiles, references: List[Dict[str, Any]]) -> None:
     """All or nothing: the package is written beside its place and moved there when it is whole."""
     folder = os.path.abspath(folder)
     if os.path.lexists(folder) and not _is_replaceable(folder):
@@ -162,11 +163,12 @@ def _write(folder: str, built: Assembled, kept: ModelFiles) -> None:
         built.package["weights"] = {"file": "weights.safetensors", "bytes": os.path.getsize(file),
                                     "sha256": weights.sha256(file)}
         built.package.update(kept.write(partial))
-        with open(os.path.join(partial, "package.json"), "w", encoding="utf-8") as out:
-            json.dump(built.package, out, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-            out.write("\n")
-            out.flush()
-            os.fsync(out.fileno())
+        package = json.dumps(built.package, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
+        for name, text in (("package.json", package), (reference.FILE, reference.text(package.encode(), references))):
+            with open(os.path.join(partial, name), "w", encoding="utf-8") as out:
+                out.write(text)
+                out.flush()
+                os.fsync(out.fileno())
         os.chmod(partial, 0o755)
         _replace(folder, partial)
     except BaseException as error:

@@ -7,9 +7,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 import torch
 
@@ -33,13 +34,17 @@ def run_node(node: Node, values: Mapping[int, Optional[torch.Tensor]], samples: 
     return list(out) if isinstance(out, (list, tuple)) else [out]
 
 
-def run(graph: Graph, taken: Mapping[Take, torch.Tensor], samples: int) -> Dict[Take, torch.Tensor]:
+RunNode = Callable[[Node, Mapping[int, Optional[torch.Tensor]], int], List[Optional[torch.Tensor]]]
+"""What `run_node` is."""
+
+
+def run(graph: Graph, taken: Mapping[Take, torch.Tensor], samples: int, node_by: RunNode = run_node) -> Dict[Take, torch.Tensor]:
     """What `graph` gives for what it takes."""
     values: Dict[int, Optional[torch.Tensor]] = {value: taken[take] for value, take in graph.takes.items()}
     last = {value: k for k, node in enumerate(graph.nodes) for value in uses(node)}
     kept = {value for _, value in graph.gives}
     for k, node in enumerate(graph.nodes):
-        values.update(zip(node.results, run_node(node, values, samples)))
+        values.update(zip(node.results, node_by(node, values, samples)))
         for value in {*uses(node), *node.results} - kept:
             if last.get(value, k) == k:
                 del values[value]
@@ -97,11 +102,18 @@ class Step(NamedTuple):
 class Package:
     """A package that was read, with the weights that it came with."""
 
-    def __init__(self, description: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]):
+    def __init__(self, description: Mapping[str, Any], tensors: Mapping[str, torch.Tensor], node_by: RunNode = run_node):
         self.description = description
         self.tensors = tensors
+        self._node_by = node_by
         self._graphs = [{key: read_graph(graph) for key, graph in graphs.items() if key != "memory"}
                         for graphs in description["graphs"]]
+
+    def computing(self, node_by: RunNode, tensors: Mapping[str, torch.Tensor]) -> "Package":
+        """The same with other weights, each of whose operations is run by `node_by`."""
+        other = copy.copy(self)
+        other.tensors, other._node_by = tensors, node_by
+        return other
 
     @classmethod
     def open(cls, path: Union[str, "os.PathLike[str]"]) -> "Package":
@@ -169,4 +181,4 @@ class Package:
         taken = dict(given)
         for role, listed in (("parameter", "parameters"), ("statistic", "statistics"), ("constant", "constants")):
             taken.update({Take(role, k): self.tensors[entry["name"]].detach() for k, entry in enumerate(layer[listed])})
-        return run(self._graphs[layer["graph"]][kind], taken, samples)
+        return run(self._graphs[layer["graph"]][kind], taken, samples, self._node_by)

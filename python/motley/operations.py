@@ -57,6 +57,11 @@ def name_of(func: Any) -> str:
     return func._schema.name if overload in ("", "default") else f"{func._schema.name}.{overload}"
 
 
+PRODUCTS = frozenset({
+    "aten::_convolution", "aten::addmm", "aten::baddbmm", "aten::bmm", "aten::convolution", "aten::convolution_backward", "aten::mm"})
+"""What a worker computes in the numbers of `train.precision` (models/graph/rounded_product.cc)."""
+
+
 def is_view(func: Any) -> bool:
     """Whether the results share the first argument's memory."""
     return any(r.alias_info is not None and not r.alias_info.is_write for r in func._schema.returns)

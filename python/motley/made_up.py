@@ -1,0 +1,113 @@
+"""Made-up inputs of a layer, like those that it met when it was traced: how they are described, and made of a seed.
+
+A tensor is described by *pieces* of a sample, one behind the other: numbers between two bounds, integers below a limit, or
+one of a few values, as in masks, or in ids that were packed beside floats (docs/formats/package.md).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+import numpy
+import torch
+
+from . import hashed
+
+Pieces = List[Dict[str, Any]]
+
+_MOST_PIECES = 8
+_FEW, _SOME = 8, 64
+"""So many distinct values are taken as they are: numbers, and integers."""
+
+
+def describe(example: torch.Tensor, limit: int, ignored: Optional[int] = None) -> Pieces:
+    """Of samples that a layer met; integers lie below `limit`."""
+    rows = example.detach().reshape(example.size(0), -1)
+    if ignored is not None:
+        rows = rows.masked_fill(rows == ignored, int(rows[rows != ignored][0]) if bool((rows != ignored).any()) else 0)
+    if rows.numel() == 0 or bool((rows == rows.flatten()[0]).all()):  # nobody's data: all zeros, say
+        if not example.is_floating_point():
+            return [{"count": rows.size(1), "below": limit}]
+        return [{"count": rows.size(1), **_between(float(rows.flatten()[0]) - 1 if rows.numel() else -1.0, 2.0)}]
+    return [{"count": end - begin, **_kind(rows[:, begin:end], limit)} for begin, end in _cuts(example, rows)]
+
+
+def _cuts(example: torch.Tensor, rows: torch.Tensor) -> List[Tuple[int, int]]:
+    """Parts of a sample that may be of different kinds: its rows where they are few, or where integers begin or end."""
+    count = rows.size(1)
+    if example.dim() > 2 and 2 <= example.size(1) <= _MOST_PIECES:
+        length = count // example.size(1)
+        return [(k * length, (k + 1) * length) for k in range(example.size(1))]
+    if example.dim() == 2 and example.is_floating_point():
+        whole = (rows == rows.round()).all(0)
+        edges = [0] + [int(k) + 1 for k in (whole[1:] != whole[:-1]).nonzero()[:_MOST_PIECES + 1]] + [count]
+        if len(edges) <= _MOST_PIECES + 1:
+            return list(zip(edges, edges[1:]))
+    return [(0, count)]
+
+
+def _kind(x: torch.Tensor, limit: int) -> Dict[str, Any]:
+    finite = x[torch.isfinite(x)] if x.is_floating_point() else x.flatten()
+    if finite.numel() == 0:
+        return _between(-1.0, 2.0)
+    distinct = torch.unique(finite)
+    whole = bool((distinct == distinct.round()).all()) if x.is_floating_point() else True
+    if distinct.numel() <= (_SOME if whole else min(_FEW, finite.numel() // 4)):
+        return {"values": distinct.tolist()}
+    if not x.is_floating_point():
+        return {"below": limit}
+    if whole:
+        return {"values": distinct[torch.linspace(0, distinct.numel() - 1, _SOME).long()].tolist()}
+    reach = math.sqrt(3) * float(finite.double().std())  # where numbers that are equally likely have this deviation
+    mean = float(finite.double().mean())
+    low, high = max(float(finite.min()), mean - reach), min(float(finite.max()), mean + reach)
+    return _between(low, high - low)
+
+
+def _between(low: float, width: float) -> Dict[str, Any]:
+    return {"low": float(numpy.float32(low)), "width": float(numpy.float32(width))}
+
+
+def replacement(tensor: torch.Tensor) -> Optional[Dict[str, Any]]:
+    """What a parameter or statistic gets whose elements are all the same, as those of a fresh norm or adapter: factors of 0 and
+    1 would hide what is wrong beside them."""
+    if tensor.numel() == 0 or not bool((tensor == tensor.flatten()[0]).all()):
+        return None
+    value = float(tensor.flatten()[0])
+    width = 0.2 * abs(value) or 0.1
+    return _between(value - width / 2, width) if math.isfinite(value) else None
+
+
+def uniform(shape: "torch.Size", seed: int, purpose: int, index: int, low: float, width: float) -> torch.Tensor:
+    return make([{"count": shape.numel(), "low": low, "width": width}], 1, seed, purpose, index, torch.float32).reshape(shape)
+
+
+def make(pieces: Pieces, samples: int, seed: int, purpose: int, index: int, dtype: torch.dtype, ignored: Optional[int] = None) -> torch.Tensor:
+    """So many samples, each in one row. Of integers one in eight is `ignored`, but never the first."""
+    state = hashed.stream(seed, purpose, index)
+    per_sample = sum(piece["count"] for piece in pieces)
+    out = torch.empty(samples * per_sample, dtype=dtype)
+    flat = out.numpy()
+    for piece, first, count in _places(pieces, samples, per_sample):
+        for at, end in hashed.parts(count):
+            begin, behind = first + at, first + end
+            if "low" in piece:
+                flat[begin:behind] = hashed.uniform(state, begin, behind, piece["low"], piece["width"])
+            elif "values" in piece:
+                flat[begin:behind] = hashed.choice(state, begin, behind, piece["values"])
+            else:
+                flat[begin:behind] = hashed.below(state, begin, behind, piece["below"])
+            if ignored is not None:
+                left_out = (hashed.bits(state, begin, behind) >> numpy.uint64(61)) == 0
+                left_out &= numpy.arange(begin, behind) > 0
+                flat[begin:behind][left_out] = ignored
+    return out.reshape(samples, per_sample)
+
+
+def _places(pieces: Pieces, samples: int, per_sample: int) -> Iterator[Tuple[Dict[str, Any], int, int]]:
+    for sample in range(samples):
+        first = sample * per_sample
+        for piece in pieces:
+            yield piece, first, piece["count"]
+            first += piece["count"]

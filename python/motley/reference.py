@@ -1,0 +1,254 @@
+"""References: what each distinct layer computes in eager PyTorch, for machines to compare themselves with.
+
+A reference holds no tensors, but what inputs and gradients are made from (`made_up.py`) and what is kept of each result
+(`result_digest.py`), with how far rounding moves it (`rounding.py`). docs/formats/package.md describes the file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import warnings
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+import torch
+
+from . import dropout, eager, hashed, made_up
+from .errors import ExportError
+from .graph import Take
+from .interpret import Package
+from .intercept import Intercept
+from .layers import Layers
+from .losses import Loss
+from .modules import ModuleStack
+from .result_digest import Digest, deviation, digest
+from .rounding import a_little_off, in_bf16
+from .walk import Traced
+
+FILE = "reference.jsonl"
+VERSION = 1
+
+_SAMPLES, _SAMPLES_OF_STATISTICS = 2, 8
+"""Few; a batch normalization of two samples divides by what is nearly nothing."""
+
+_SEEDS = 3
+_STEADY = 2e-3
+"""Another seed is tried where rounding moves something by more: near a kink of a ReLU, or where all cancels."""
+
+LEAST = 1e-3
+"""A gradient counts as at least so large, as a share of the layer's largest: that of a bias before a batch normalization is
+0 but for rounding."""
+
+_WRONG = 1e-3
+"""By more, and by four times what rounding moves, the package is wrong."""
+
+_BYTES = 1 << 20
+_SAMPLED = 64
+
+
+class _Compared(NamedTuple):
+    """A result by its name in the file, as eager PyTorch has it."""
+
+    take: Take
+    digest: Digest
+    is_gradient: bool
+
+
+def references(package: Package, described: Layers, loss: Loss, traced: List[Traced], modules: ModuleStack) -> List[Dict[str, Any]]:
+    """Of the first of all layers with the same graphs and shapes. A layer that cannot run with such inputs has none, with a
+    warning."""
+    found = []
+    seen = set()
+    for k, (layer, (name, call)) in enumerate(zip(traced, described.layers)):
+        key = _distinct(package, k)
+        if key in seen:
+            continue
+        seen.add(key)
+        modules.start(name)
+        made = _Layer(package, k, layer, eager.EagerLayer(call, layer.structure, loss if layer.target is not None else None), described)
+        try:
+            found.append(made.reference())
+        except ExportError:
+            raise
+        except Exception as error:  # whatever the layer raises
+            warnings.warn(f"{name} has no reference that machines could compare themselves with: with made-up inputs like those of the "
+                          f"example it raises {type(error).__name__}: {error}", stacklevel=2)
+    return found
+
+
+def text(package_json: bytes, found: List[Dict[str, Any]]) -> str:
+    """The file of the references to a package."""
+    body = json.dumps(found, separators=(",", ":"), allow_nan=False) + "\n"
+    head = {"format": "motley-reference", "version": VERSION, "package": hashlib.sha256(package_json).hexdigest(),
+            "sha256": hashlib.sha256(body.encode()).hexdigest()}
+    return json.dumps(head) + "\n" + body
+
+
+def _distinct(package: Package, k: int) -> str:
+    layers = package.description["layers"]
+    own = layers[k]
+    inputs = layers[k - 1]["outputs"] if k else package.description["input"]
+    shapes = [[(entry.get("type"), entry["shape"]) for entry in own[kind]] for kind in ("outputs", "parameters", "statistics", "constants")]
+    return json.dumps([own["graph"], inputs, shapes])
+
+
+class _Layer:
+    def __init__(self, package: Package, index: int, traced: Traced, layer: eager.EagerLayer, described: Layers):
+        self._package = package
+        self._index = index
+        self._traced = traced
+        self._layer = layer
+        self._roots = [root for _, root in described.roots]
+        self._described = package.description["layers"][index]
+        self._samples = _SAMPLES_OF_STATISTICS if self._described["statistics"] else _SAMPLES
+        description = package.description
+        self._inputs = [made_up.describe(x, description["input_limit"]) for x in traced.inputs]
+        self._ignored = description["ignored"]
+        self._target = None if traced.target is None else made_up.describe(traced.target, description["target_limit"], self._ignored)
+        results = 3 + len(self._described["parameters"]) + 2 * len(self._inputs) + len(self._described["outputs"])
+        self._sampled = max(0, min(_SAMPLED, (_BYTES // results - 160) // 13))
+
+    def reference(self) -> Dict[str, Any]:
+        best: Optional[Tuple[float, Dict[str, Any]]] = None
+        for seed in range(1, _SEEDS + 1):
+            with self._replaced(seed) as replaced, _masks_of(seed):
+                moved, training, evaluation = self._of_seed(seed)
+            if best is None or moved < best[0]:
+                best = moved, {"layer": self._index, "seed": seed, "samples": self._samples, "inputs": self._inputs,
+                               "target": self._target, "replaced": replaced, "training": training, "evaluation": evaluation}
+            if best[0] <= _STEADY:
+                break
+        assert best is not None
+        return best[1]
+
+    def _of_seed(self, seed: int) -> Tuple[float, List[Dict[str, Any]], List[Dict[str, Any]]]:
+        inputs = [made_up.make(pieces, self._samples, seed, hashed.INPUT, k, x.dtype).reshape(self._samples, *x.shape[1:])
+                  for k, (pieces, x) in enumerate(zip(self._inputs, self._traced.inputs))]
+        target = self._traced.target
+        if target is not None and self._target is not None:
+            made = made_up.make(self._target, self._samples, seed, hashed.TARGET, 0, target.dtype, self._ignored)
+            target = made.reshape(self._samples, *target.shape[1:])
+        grads = [] if self._layer.loss else [
+            made_up.uniform(torch.Size([self._samples, *output["shape"]]), seed, hashed.GRADIENT, k, -1.0, 2.0)
+            for k, output in enumerate(self._described["outputs"])]
+        run = _Run(self, seed, inputs, target, grads)
+        for root in self._roots:
+            root.train()
+        moved, training = run.compare(run.eager_training(), run.training)
+        for root in self._roots:
+            root.eval()
+        moved_too, evaluation = run.compare(run.eager_evaluation(), run.evaluation)
+        return max(moved, moved_too), training, evaluation
+
+    @contextlib.contextmanager
+    def _replaced(self, seed: int) -> Iterator[Dict[str, Any]]:
+        """Parameters and statistics that are one number, with others in their place for a while."""
+        replaced: Dict[str, Any] = {}
+        before: List[Tuple[torch.Tensor, float]] = []
+        try:
+            for role, kind, purpose in (("parameter", "parameters", hashed.PARAMETER), ("statistic", "statistics", hashed.STATISTIC)):
+                for k, entry in enumerate(self._described[kind]):
+                    tensor = self._package.tensors[entry["name"]]
+                    other = made_up.replacement(tensor.detach())
+                    if other is None:
+                        continue
+                    replaced[f"{role}:{k}"] = other
+                    before.append((tensor, float(tensor.detach().flatten()[0])))
+                    with torch.no_grad():
+                        tensor.copy_(made_up.uniform(tensor.shape, seed, purpose, k, other["low"], other["width"]))
+            yield replaced
+        finally:
+            with torch.no_grad():
+                for tensor, value in before:
+                    tensor.fill_(value)
+
+
+@contextlib.contextmanager
+def _masks_of(seed: int) -> Iterator[None]:
+    before = dropout.seed
+    dropout.seed = seed
+    try:
+        yield
+    finally:
+        dropout.seed = before
+
+
+class _Run:
+    """One layer with one seed's inputs: by autograd, and by the package."""
+
+    def __init__(self, owner: _Layer, seed: int, inputs: List[torch.Tensor], target: Optional[torch.Tensor], grads: List[torch.Tensor]):
+        self._package = owner._package
+        self._index = owner._index
+        self._name = owner._described["name"]
+        self._parameters = [entry["name"] for entry in owner._described["parameters"]]
+        self._layer = owner._layer._replace(target=target)
+        self._seed, self._sampled, self._samples = seed, owner._sampled, owner._samples
+        self._inputs, self._target, self._grads = inputs, target, grads
+
+    def _digest(self, tensor: torch.Tensor) -> Digest:
+        return digest(tensor, self._seed, self._sampled)
+
+    def _compared(self, role: str, index: int, tensor: torch.Tensor) -> _Compared:
+        return _Compared(Take(role, index), self._digest(tensor), role.endswith("_grad"))
+
+    def eager_training(self) -> List[_Compared]:
+        first = self._index == 0
+        leaves = [x.detach().requires_grad_(not first and x.is_floating_point()) for x in self._inputs]
+        outputs, observed = self._layer.run([x.clone() for x in leaves])
+        found = [self._compared("loss" if self._layer.loss else "output", k, x) for k, x in enumerate(outputs)]
+        found += [self._compared("observed", k, seen.value) for k, seen in enumerate(observed)]
+        wanted = ([] if first else leaves) + [self._package.tensors[name] for name in self._parameters]
+        inputs = 0 if first else len(leaves)
+        for k, (of, grad) in enumerate(zip(wanted, eager.gradients(outputs, self._grads, wanted))):
+            role, index = ("input_grad", k) if k < inputs else ("parameter_grad", k - inputs)
+            found.append(self._compared(role, index, torch.zeros_like(of) if grad is None else grad))
+        return found
+
+    def eager_evaluation(self) -> List[_Compared]:
+        with torch.no_grad():
+            outputs, _ = self._layer._replace(loss=None).run([x.clone() for x in self._inputs])
+            found = [self._compared("output", k, x) for k, x in enumerate(outputs)]
+            if self._layer.loss is not None and self._target is not None:
+                with Intercept():
+                    total, count = self._layer.loss.terms(outputs[0], self._target)
+                found += [self._compared("loss", 0, total), self._compared("count", 0, count)]
+        return found
+
+    def training(self, package: Package, inputs: List[torch.Tensor]) -> Dict[Take, torch.Tensor]:
+        found = package.forward(self._index, inputs, self._target)
+        saved = {take: tensor for take, tensor in found.items() if take.role == "saved"}
+        given = {take: tensor for take, tensor in found.items() if take.role in ("output", "loss", "observed")}
+        del found
+        input_grads, gradients = package.backward(self._index, saved, self._grads, self._samples)
+        given.update({Take("input_grad", k): grad for k, grad in enumerate(input_grads)})
+        given.update({Take("parameter_grad", k): gradients[name] for k, name in enumerate(self._parameters)})
+        return given
+
+    def evaluation(self, package: Package, inputs: List[torch.Tensor]) -> Dict[Take, torch.Tensor]:
+        given = package.forward(self._index, inputs, self._target, "evaluate")
+        if self._layer.loss is not None:
+            given.update(package.forward(self._index, inputs, None, "score"))
+        return given
+
+    def compare(self, right: List[_Compared], run: Any) -> Tuple[float, List[Dict[str, Any]]]:
+        """By how much rounding moves the most at most, and what the file has of each result."""
+        least = LEAST * max((compared.digest.norm for compared in right if compared.is_gradient), default=0.0)
+
+        def apart(package: Package, inputs: List[torch.Tensor]) -> List[float]:
+            found = run(package, inputs)
+            return [deviation(self._digest(found[compared.take]), compared.digest, least if compared.is_gradient else 0.0)
+                    for compared in right]
+
+        exact = apart(self._package, self._inputs)
+        moved = apart(*a_little_off(self._package, self._index, self._inputs))
+        short = apart(in_bf16(self._package), self._inputs)
+        entries = []
+        for compared, wrong, off, rounded in zip(right, exact, moved, short):
+            what = f"{compared.take.role}:{compared.take.index}"
+            if not wrong <= _WRONG + 4 * off:
+                raise ExportError(f"{what} differs from PyTorch's by {wrong:.2g} of its size, on made-up data like the example's",
+                                  "Look for state that is kept between calls, and for values that leave tensors (tolist, numpy)", self._name)
+            entries.append({"tensor": what, **compared.digest.json(),
+                            "rounding": [float(f"{min(x, 1e9):.3g}") for x in (max(off, wrong), max(off, rounded))]})
+        return max(max(a, b) for a, b in zip(exact, moved)) if right else 0.0, entries

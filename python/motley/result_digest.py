@@ -1,0 +1,70 @@
+"""What a reference keeps of a tensor, and how far two of them are apart (docs/formats/package.md, docs/numerics.md)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Dict, List, NamedTuple
+
+import numpy
+import torch
+
+from . import hashed
+
+PROJECTIONS = 4
+_OUTLIERS = 8
+"""One of so many samples may lie anywhere: where a ReLU or a maximum turned over."""
+
+
+class Digest(NamedTuple):
+    count: int
+    nonfinite: int
+    """So many elements are not finite; they count as 0."""
+    norm: float
+    largest: float
+    projections: List[float]
+    """Sums with seeded signs: of a difference they are as large as its norm, in the mean of their squares."""
+    samples: List[float]
+
+    def json(self) -> Dict[str, Any]:
+        short = [float(f"{x:.9g}") for x in (self.norm, self.largest, *self.projections, *self.samples)]
+        return {"count": self.count, "nonfinite": self.nonfinite, "norm": short[0], "largest": short[1],
+                "projections": short[2:2 + PROJECTIONS], "samples": short[2 + PROJECTIONS:]}
+
+
+def digest(tensor: torch.Tensor, seed: int, samples: int) -> Digest:
+    flat = tensor.detach().to(torch.float32).contiguous().reshape(-1).numpy()
+    signs = hashed.stream(seed, hashed.SIGNS)
+    nonfinite, squares, largest = 0, 0.0, 0.0
+    projections = [0.0] * PROJECTIONS
+    for begin, end in hashed.parts(flat.size):
+        x = flat[begin:end].astype(numpy.float64)
+        finite = numpy.isfinite(x)
+        if not finite.all():
+            nonfinite += int((~finite).sum())
+            x = numpy.where(finite, x, 0.0)
+        squares += float(x @ x)
+        largest = max(largest, float(numpy.abs(x).max()))
+        drawn = hashed.bits(signs, begin, end)
+        for k in range(PROJECTIONS):
+            minus = (drawn >> numpy.uint64(k)) & numpy.uint64(1)
+            projections[k] += float(x @ (1.0 - 2.0 * minus.astype(numpy.float64)))
+    taken = flat[hashed.places(seed, flat.size, samples)].astype(numpy.float64)
+    taken = numpy.where(numpy.isfinite(taken), taken, 0.0)
+    return Digest(flat.size, nonfinite, math.sqrt(squares), largest, projections, taken.tolist())
+
+
+def deviation(found: Digest, right: Digest, least: float = 0.0) -> float:
+    """About the norm of their difference as a share of the right one's, or of `least` where that is more."""
+    scale = max(right.norm, least)
+    if found.count != right.count or found.nonfinite != right.nonfinite:
+        return math.inf
+    if found == right:
+        return 0.0
+    if scale == 0:
+        return math.inf
+    root = math.sqrt(right.count)
+    projected = math.sqrt(sum((a - b) ** 2 for a, b in zip(found.projections, right.projections)) / PROJECTIONS)
+    apart = sorted((abs(a - b) for a, b in zip(found.samples, right.samples)), reverse=True)
+    sampled = apart[len(apart) // _OUTLIERS] * root if apart else 0.0
+    largest = abs(found.largest - right.largest) / max(right.largest, scale / root)
+    return max(projected / scale, sampled / scale, abs(found.norm - right.norm) / scale, largest)

@@ -1,0 +1,72 @@
+"""How far rounding moves what a layer computes: its graphs with every result a little off, and with products in bf16."""
+
+from __future__ import annotations
+
+from typing import Any, List, Mapping, Optional
+
+import torch
+
+from . import operations
+from .graph import Node
+from .interpret import Package, run_node
+
+_PART = 2.0 ** -20
+"""By which a result is off at most: 8 units in the last place, more than kernels of other libraries differ by."""
+_SEED = 20261129
+
+
+class _Off:
+    """Moves numbers by up to `_PART` of them, each by another share; integers stay, which may be ids."""
+
+    def __init__(self) -> None:
+        self._generator = torch.Generator().manual_seed(_SEED)
+
+    def move(self, tensor: torch.Tensor) -> torch.Tensor:
+        if tensor.dtype != torch.float32:
+            return tensor
+        share = (torch.rand(tensor.shape, generator=self._generator) * 2 - 1) * _PART
+        return torch.where((tensor == tensor.round()) | ~torch.isfinite(tensor), tensor, tensor + tensor * share)
+
+    def node(self, node: Node, values: Mapping[int, Optional[torch.Tensor]], samples: int) -> List[Optional[torch.Tensor]]:
+        out = run_node(node, values, samples)
+        if node.op.startswith("motley::") or operations.is_view(operations.find(node.op)):
+            return out
+        return [None if tensor is None else self.move(tensor) for tensor in out]
+
+
+def a_little_off(package: Package, layer: int, inputs: List[torch.Tensor]) -> "tuple[Package, List[torch.Tensor]]":
+    """The package with all that the layer computes a little off, and such inputs."""
+    off = _Off()
+    described = package.description["layers"][layer]
+    moved = {entry["name"]: off.move(package.tensors[entry["name"]].detach())
+             for kind in ("parameters", "statistics") for entry in described[kind]}
+    return package.computing(off.node, {**package.tensors, **moved}), [off.move(x) for x in inputs]
+
+
+def in_bf16(package: Package) -> Package:
+    """The package with products whose arguments and results are rounded to bf16."""
+    def short(tensor: Optional[torch.Tensor]) -> Any:
+        return tensor.bfloat16().float() if tensor is not None and tensor.dtype == torch.float32 else tensor
+
+    def rounded(node: Node, values: Mapping[int, Optional[torch.Tensor]], samples: int) -> List[Optional[torch.Tensor]]:
+        if node.op not in operations.PRODUCTS:
+            return run_node(node, values, samples)
+        taken = _Rounded(values, short)
+        return [short(tensor) for tensor in run_node(node, taken, samples)]
+
+    return package.computing(rounded, package.tensors)
+
+
+class _Rounded(Mapping[int, Optional[torch.Tensor]]):
+    def __init__(self, values: Mapping[int, Optional[torch.Tensor]], short: Any):
+        self._values = values
+        self._short = short
+
+    def __getitem__(self, value: int) -> Optional[torch.Tensor]:
+        return self._short(self._values[value])  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Any:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
