@@ -14,6 +14,7 @@
 #include "models/device/kinds/library_exception.h"
 #include "models/graph/graph_failure.h"
 #include "models/graph/kernel_layouts.h"
+#include "models/graph/libtorch_operation.h"
 #include "models/graph/node_arguments.h"
 #include "models/graph/rounded_product.h"
 #include "models/graph/unfit_number.h"
@@ -25,14 +26,6 @@ namespace {
 
 std::size_t at(ValueId value) {
   return static_cast<std::size_t>(value.index);
-}
-
-// What LibTorch knows of an operation, or nothing.
-c10::optional<c10::OperatorHandle> find_in_libtorch(std::string_view operation) {
-  const std::size_t dot = operation.find('.');
-  const std::string name(operation.substr(0, dot));
-  const std::string overload(dot == operation.npos ? "" : operation.substr(dot + 1));
-  return c10::Dispatcher::singleton().findSchema({name, overload});
 }
 
 bool is_tensor_list(const c10::Argument& argument) {
@@ -93,6 +86,7 @@ struct GraphRunner::Impl {
   std::vector<Step> steps;
   std::int64_t samples = -1;  // what the arguments are set to
   torch::jit::Stack stack;    // of the running node
+  GraphRunner::Observer observer;
 
   [[nodiscard]] Error error(const Step& step, std::string cause) const {
     return {ErrorCode::kConfig,
@@ -209,6 +203,7 @@ struct GraphRunner::Impl {
         if (lacks_memory(thrown)) throw;
         return failure(step, first_line_of(thrown));
       }
+      if (observer) observer(static_cast<std::size_t>(&step - steps.data()), values);
       for (const ValueId value : step.node->dies) values[at(value)].reset();
     }
     return {};
@@ -255,6 +250,10 @@ Result<GraphRunner> GraphRunner::make(const Graph& graph,
     step.is_rounded = products != at::kFloat && is_product(node.operation);
   }
   return GraphRunner(graph, std::move(impl));
+}
+
+void GraphRunner::observe(Observer observer) {
+  impl_->observer = std::move(observer);
 }
 
 Result<std::vector<at::Tensor>> GraphRunner::run(std::vector<at::Tensor> takes,

@@ -48,6 +48,11 @@ class GraphRunner {
                                                     std::int64_t samples,
                                                     const Dropout& dropout);
 
+  // Called by run() after each node, with its number and all values that live then; for who
+  // compares what kernels compute. Empty: nobody does.
+  using Observer = std::function<void(std::size_t node, const std::vector<at::Tensor>& values)>;
+  void observe(Observer observer);
+
   [[nodiscard]] const Graph& graph() const { return *graph_; }
 
  private:

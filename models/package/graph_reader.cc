@@ -22,22 +22,6 @@ bool ends_in_loss(GraphPart part) {
   return part == GraphPart::kForward || part == GraphPart::kEvaluate;
 }
 
-std::optional<RoleIndex> parse_role(std::string_view text) {
-  const std::size_t colon = text.find(':');
-  if (colon == std::string_view::npos) return std::nullopt;
-  for (std::size_t r = 0; r < kRoles; ++r) {
-    const auto role = static_cast<Role>(r);
-    if (text.substr(0, colon) != role_name(role)) continue;
-    int index = 0;
-    const char* const end = text.data() + text.size();
-    const auto [rest, code] = std::from_chars(text.data() + colon + 1, end, index);
-    if (code != std::errc() || rest != end || index < 0 || index >= kGraphValuesMax) break;
-    if (text.substr(colon + 1) != std::to_string(index)) break;  // one text for each role
-    return RoleIndex{role, index};
-  }
-  return std::nullopt;
-}
-
 // Reads one graph; a fault of a node or a role is an error of its own place.
 class GraphReader {
  public:
@@ -218,6 +202,22 @@ class GraphReader {
 };
 
 }  // namespace
+
+std::optional<RoleIndex> parse_role(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  for (std::size_t r = 0; r < kRoles; ++r) {
+    const auto role = static_cast<Role>(r);
+    if (text.substr(0, colon) != role_name(role)) continue;
+    int index = 0;
+    const char* const end = text.data() + text.size();
+    const auto [rest, code] = std::from_chars(text.data() + colon + 1, end, index);
+    if (code != std::errc() || rest != end || index < 0 || index >= kGraphValuesMax) break;
+    if (text.substr(colon + 1) != std::to_string(index)) break;  // one text for each role
+    return RoleIndex{role, index};
+  }
+  return std::nullopt;
+}
 
 const char* part_name(GraphPart part) {
   switch (part) {

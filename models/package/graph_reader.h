@@ -21,6 +21,9 @@ inline constexpr GraphPart kGraphParts[] = {GraphPart::kForward, GraphPart::kInp
 // "forward", "input_part", …
 [[nodiscard]] const char* part_name(GraphPart part);
 
+// The role that is written ROLE:INDEX, or nothing.
+[[nodiscard]] std::optional<RoleIndex> parse_role(std::string_view text);
+
 // Which roles a part may take, and which it may give; in the last layer or in another.
 [[nodiscard]] bool may_take(GraphPart part, Role role, bool is_last);
 [[nodiscard]] bool may_give(GraphPart part, Role role, bool is_last);

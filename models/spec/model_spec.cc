@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "models/package/package.h"
+#include "models/package/reference/reference.h"
 
 namespace motley {
 namespace {
@@ -72,6 +73,11 @@ bool ModelSpec::keeps_statistics() const {
 std::optional<FolderMark> ModelSpec::package_mark() const {
   if (package == nullptr) return {};
   return package->mark();
+}
+
+Result<std::string> ModelSpec::missing_references() const {
+  if (package == nullptr) return std::string();
+  return motley::missing_references(*package);
 }
 
 std::int64_t ModelSpec::parameter_count() const {

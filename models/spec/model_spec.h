@@ -100,6 +100,10 @@ struct ModelSpec {
   [[nodiscard]] std::int64_t constant_bytes() const;
   // What every machine must have besides the programs, of a model of a package.
   [[nodiscard]] std::optional<FolderMark> package_mark() const;
+
+  // What people should know of layers that no machine can compare with PyTorch's: "" where all of a
+  // package have a reference, and for other models. kCorrupt when the references are damaged.
+  [[nodiscard]] Result<std::string> missing_references() const;
   // Names the model's structure (layers, names, shapes): equal hash, exchangeable checkpoints.
   [[nodiscard]] std::string hash() const;
 

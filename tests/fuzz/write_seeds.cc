@@ -23,6 +23,7 @@
 #include "tests/fuzz/metrics_laws.h"
 #include "tests/fuzz/package_laws.h"
 #include "tests/fuzz/plan_laws.h"
+#include "tests/fuzz/reference_laws.h"
 #include "tests/fuzz/report_laws.h"
 #include "tests/fuzz/request_laws.h"
 #include "tests/fuzz/token_laws.h"
@@ -94,6 +95,7 @@ void add_documents(Seeds& seeds) {
   seeds["manifest/right.json"] = '\0' + format_manifest(right_manifest());
   seeds["manifest/body"] = '\1' + right_manifest_body();
   seeds["package/right.json"] = right_package();
+  seeds["reference/right.json"] = right_reference_body();
   seeds["report/right.json"] = right_report();
   seeds["prediction/right.json"] = right_prediction();
   seeds["metrics/right"] = right_run_lines();

@@ -1,0 +1,29 @@
+// Parts of a reference that can be read one by one. Private to models/package. kCorrupt, naming the
+// place, where one is not as docs/formats/package.md says.
+#pragma once
+
+#include <vector>
+
+#include "base/result.h"
+#include "models/package/reference/reference.h"
+#include "plan/json_fields.h"
+
+namespace motley {
+
+// `limit`: that of integers.
+[[nodiscard]] Result<ValuePieces> read_pieces(const JsonFields& list,
+                                              const TensorSpec& tensor,
+                                              std::int64_t limit);
+
+[[nodiscard]] Result<UniformValues> read_uniform(const JsonFields& fields);
+
+// A result that is expected here. count = 0: any number of elements.
+struct ExpectedTensor {
+  RoleIndex role;
+  std::int64_t count = 0;
+};
+
+[[nodiscard]] Result<std::vector<ReferenceTensor>> read_compared(
+    const JsonFields& fields, const char* key, const std::vector<ExpectedTensor>& expected);
+
+}  // namespace motley

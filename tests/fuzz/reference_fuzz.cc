@@ -1,0 +1,6 @@
+#include "tests/fuzz/one_input.h"
+#include "tests/fuzz/reference_laws.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
+  return motley::ask_law(motley::wrong_with_references, {data, size});
+}

@@ -1,0 +1,198 @@
+// Layers of exported models against their references, on the device of the tests; planted mistakes
+// in graphs and kernels are found and named.
+#include <fmt/format.h>
+
+#include <functional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <torch/library.h>
+
+#include "graph_mutations.h"
+#include "models/graph/reference_check.h"
+#include "package_chain.h"
+#include "tests/support/tested_device.h"
+
+namespace motley::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string package_path(const std::string& name) {
+  return std::string(MOTLEY_PACKAGES_DIR) + "/" + name + ".motley";
+}
+
+class Reference : public ::testing::TestWithParam<std::string> {
+ protected:
+  Reference() : package_(must(read_package(package_path(GetParam())))) {
+    auto found = must(read_references(*package_));
+    if (found) references_ = std::move(*found);
+  }
+
+  // The check of a layer with a mistake in one of its graphs. The mistake is false where it cannot
+  // be made there.
+  [[nodiscard]] std::optional<Result<void>> check_with(
+      const LayerReference& reference,
+      std::size_t part,
+      const std::function<bool(Graph&)>& mistake) const {
+    auto changed = std::make_shared<Package>(*package_);
+    if (!mistake(*parts_of(*changed, reference.layer)[part])) return std::nullopt;
+    return check_against_reference(changed, reference, tested_device().torch());
+  }
+
+  [[nodiscard]] const Graph& part_of(const LayerReference& reference, std::size_t part) const {
+    return *parts_of(const_cast<Package&>(*package_), reference.layer)[part];  // NOLINT: only read
+  }
+
+  std::shared_ptr<const Package> package_;
+  PackageReferences references_;
+};
+
+TEST_P(Reference, IsThereForEachLayer) {
+  for (std::size_t l = 0; l < package_->layers.size(); ++l) {
+    EXPECT_NE(references_.find(*package_, static_cast<int>(l)), nullptr) << l;
+  }
+}
+
+// Most that right kernels differ by stays far below what is allowed.
+TEST_P(Reference, IsWhatTheLayerComputes) {
+  for (const LayerReference& reference : references_.layers) {
+    const auto results = must(compare_with_reference(package_, reference, tested_device().torch()));
+    for (const ComparedResult& result : results) {
+      EXPECT_LE(result.deviation, result.allowed / 4)
+          << reference.layer << " " << role_name(result.role.role) << result.role.index;
+    }
+    EXPECT_TRUE(check_against_reference(package_, reference, tested_device().torch()).ok());
+  }
+}
+
+TEST_P(Reference, AllowsForProductsInBf16) {
+  for (const LayerReference& reference : references_.layers) {
+    const auto checked = check_against_reference(package_, reference, c10::kCPU, at::kBFloat16);
+    EXPECT_TRUE(checked.ok()) << describe(checked.error());
+  }
+}
+
+// One operation of backward after the other makes twice what it should.
+TEST_P(Reference, FindsAScaledGradientInAnyOperation) {
+  std::vector<std::string> missed;
+  int planted = 0;
+  for (const LayerReference& reference : references_.layers) {
+    for (const std::size_t part : {1U, 2U}) {
+      for (std::size_t n = 0; n < part_of(reference, part).nodes.size(); ++n) {
+        const auto checked = check_with(reference, part, [n](Graph& graph) {
+          scale_result(graph, n, 2);
+          return true;
+        });
+        ++planted;
+        // What cannot be multiplied ends the start, too.
+        if (!checked->ok()) continue;
+        missed.push_back(fmt::format("layer {}, part {}, node {}, {}", reference.layer, part, n,
+                                     part_of(reference, part).nodes[n].operation));
+      }
+    }
+  }
+  EXPECT_GT(planted, 0);
+  EXPECT_THAT(missed, ::testing::IsEmpty());
+}
+
+// A factor, a transposed weight and whatever else hands its first argument on. In evaluation, where
+// outputs alone are compared, a fresh model's scores of attention hardly count.
+TEST_P(Reference, FindsADroppedOperation) {
+  std::vector<std::string> missed;
+  for (const LayerReference& reference : references_.layers) {
+    for (const std::size_t part : {0U, 1U, 2U}) {
+      for (std::size_t n = 0; n < part_of(reference, part).nodes.size(); ++n) {
+        const std::string operation(part_of(reference, part).nodes[n].operation);
+        if (operation != "aten::mul.Tensor" && operation != "aten::div.Tensor" &&
+            operation != "aten::t" && operation != "aten::transpose.int") {
+          continue;
+        }
+        const auto checked =
+            check_with(reference, part, [n](Graph& graph) { return drop_node(graph, n); });
+        if (checked && checked->ok()) {
+          missed.push_back(
+              fmt::format("layer {}, part {}, node {}, {}", reference.layer, part, n, operation));
+        }
+      }
+    }
+  }
+  EXPECT_THAT(missed, ::testing::IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Packages, Reference, all_packages(), package_test_name);
+
+// A kernel that is right in double precision and of contiguous arguments, and elsewhere is not.
+at::Tensor half_wrong_tanh(const at::Tensor& x) {
+  const at::Tensor y = at::tanh(x);
+  return x.scalar_type() == at::kFloat ? y * 1.5 : y;
+}
+
+TORCH_LIBRARY(motley_test, library) {
+  library.def("half_wrong_tanh(Tensor x) -> Tensor", &half_wrong_tanh);
+}
+
+struct Mlp {
+  std::shared_ptr<Package> package =
+      std::make_shared<Package>(*must(read_package(package_path("mlp"))));
+  PackageReferences references = *must(read_references(*package));
+
+  // The first layer with that operation, and where.
+  [[nodiscard]] std::pair<const LayerReference*, std::size_t> find(std::string_view operation) {
+    for (const LayerReference& reference : references.layers) {
+      const auto& nodes = parts_of(*package, reference.layer)[0]->nodes;
+      const auto found = std::ranges::find(nodes, operation, &Node::operation);
+      if (found != nodes.end()) return {&reference, found - nodes.begin()};
+    }
+    throw std::runtime_error("no " + std::string(operation));
+  }
+};
+
+TEST(ReferenceCheck, NamesAKernelThatComputesOtherwise) {
+  Mlp mlp;
+  const auto [reference, node] = mlp.find("aten::tanh");
+  parts_of(*mlp.package, reference->layer)[0]->nodes[node].operation =
+      "motley_test::half_wrong_tanh";
+  const auto checked = check_against_reference(mlp.package, *reference, tested_device().torch());
+  ASSERT_FALSE(checked.ok());
+  const std::string words = describe(checked.error());
+  EXPECT_EQ(checked.error().code, ErrorCode::kConfig);
+  EXPECT_THAT(
+      words, HasSubstr("layer '" +
+                       mlp.package->layers[static_cast<std::size_t>(reference->layer)].name + "'"));
+  EXPECT_THAT(words, HasSubstr("motley_test::half_wrong_tanh (node"));
+  EXPECT_THAT(words, HasSubstr("0.5 of its norm"));
+  EXPECT_THAT(words, HasSubstr("leave this device out"));
+}
+
+TEST(ReferenceCheck, NamesTheNodeOfTheFirstWrongResultWhereTheGraphIsWrong) {
+  Mlp mlp;
+  const auto [reference, node] = mlp.find("aten::tanh");
+  Graph& graph = *parts_of(*mlp.package, reference->layer)[0];
+  scale_result(graph, node, 3);
+  const auto checked = check_against_reference(mlp.package, *reference, tested_device().torch());
+  ASSERT_FALSE(checked.ok());
+  const std::string words = describe(checked.error());
+  EXPECT_THAT(words, AllOf(HasSubstr("output 0 is off by about"), HasSubstr("times its norm")));
+  EXPECT_THAT(words, HasSubstr(fmt::format("aten::mul.Tensor (node {} of the forward)", node + 1)));
+  EXPECT_THAT(words, HasSubstr("export the model again"));
+}
+
+TEST(ReferenceCheck, CountsItsProgressByOperations) {
+  Mlp mlp;
+  int nodes = 0;
+  const auto checked =
+      check_against_reference(mlp.package, mlp.references.layers.front(), tested_device().torch(),
+                              at::kFloat, [&] { ++nodes; });
+  ASSERT_TRUE(checked.ok());
+  std::size_t expected = 0;
+  for (const Graph* const part : parts_of(*mlp.package, mlp.references.layers.front().layer)) {
+    expected += part->nodes.size();
+  }
+  EXPECT_EQ(static_cast<std::size_t>(nodes), expected);
+}
+
+}  // namespace
+}  // namespace motley::testing
