@@ -111,12 +111,18 @@ Result<void> verify(const Arguments& arguments) {
   WorkLine line("reading every byte of the weights");
   MOTLEY_TRY(verify_package(*model.package));
   line.clear();
+  MOTLEY_ASSIGN(const std::string missing, model.missing_references());
   const double megabytes = static_cast<double>(model.package->weights.bytes) / 1e6;
   if (arguments.has("json")) {
-    fmt::print("{}\n", Json{{"hash", model.package->hash}, {"sound", true}}.dump());
+    fmt::print("{}\n",
+               Json{{"hash", model.package->hash}, {"sound", true}, {"referenced", missing.empty()}}
+                   .dump());
   } else {
     fmt::print("sound: {} layers, {:.1f} MB of weights as they were exported\n",
                model.layers.size(), megabytes);
+    fmt::print("{}\n", missing.empty() ? "each layer has a reference, with which machines compare "
+                                         "what they compute"
+                                       : missing);
   }
   return {};
 }
@@ -136,7 +142,9 @@ std::vector<Command> package_commands() {
         "read every byte of a package and compare its hashes",
         {"PATH"},
         {json_option()},
-        "Exit status 3 when the description is no good or asks for an operation that is\n"
+        "Says too whether layers have references, with which machines compare what they\n"
+        "compute before they train. Exit status 3 when the description is no good or asks for an "
+        "operation that is\n"
         "not allowed, 7 when a file is missing, cut short or changed.\n"},
        verify},
   };

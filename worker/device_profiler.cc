@@ -15,13 +15,13 @@
 #include "base/system/system_cores.h"
 #include "base/system/system_memory.h"
 #include "measure/computer_turn.h"
+#include "measure/kept/profile_store.h"
 #include "measure/kept_memory.h"
-#include "measure/profile_store.h"
 #include "models/device/product_type.h"
 #include "models/device/tensor_memory.h"
 #include "rehearsal/virtual_compute.h"
+#include "worker/check/profile_key.h"
 #include "worker/device_bench.h"
-#include "worker/profile_key.h"
 
 namespace motley {
 namespace {

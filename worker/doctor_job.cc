@@ -22,7 +22,7 @@
 #include "models/device/number_types.h"
 #include "protocol/device_facts.h"
 #include "protocol/machine_facts.h"
-#include "worker/libraries.h"
+#include "worker/check/libraries.h"
 
 namespace motley {
 namespace {

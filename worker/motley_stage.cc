@@ -13,6 +13,7 @@
 #include "models/layers/failure_of.h"
 #include "plan/cluster.h"
 #include "worker/allreduce_job.h"
+#include "worker/check/layer_checks.h"
 #include "worker/doctor_job.h"
 #include "worker/generate_job.h"
 #include "worker/probe_job.h"
@@ -33,7 +34,7 @@ Result<void> run_job(Job job, WorkerChannel& channel, Activity& activity) {
   set_compute_threads(job.threads);
   // Layers compute their own gradients; nothing is recorded (models/layers/layer.h).
   const c10::InferenceMode no_recording;
-  if (job.verb == "train") return run_train_job(job, channel, activity);
+  if (job.verb == "train") return run_train_job(job, channel, activity, check_layers);
   if (job.verb == "profile") return run_profile_job(job, channel);
   if (job.verb == "probe") return run_probe_job(job, channel);
   if (job.verb == "allreduce") return run_allreduce_job(job, channel);

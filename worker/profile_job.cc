@@ -19,6 +19,7 @@
 #include "plan/profile.h"
 #include "plan/quantity_text.h"
 #include "training/first_state.h"
+#include "worker/check/layer_checks.h"
 #include "worker/device_profiler.h"
 #include "worker/measuring_report.h"
 
@@ -91,6 +92,13 @@ Result<void> run_profile_job(const Job& job, WorkerChannel& channel) {
   MeasuringReport report(channel, job.config.profile.seconds);
   Result<MeasuredDevice> measured = MeasuredDevice{};
   try {
+    if (!job.virtual_speed) {
+      MOTLEY_TRY(
+          check_layers(job, model, all_layers(model), computes, [&](const std::string& what) {
+            report.say(what);
+            report.tick();
+          }));
+    }
     measured = measure_device(job, model, sizes, report, computes);
   } catch (const std::exception& thrown) {
     const Error error = failure_of(thrown, "measuring " + report.what());

@@ -74,6 +74,13 @@ Result<void> check_machines(const TrainingRequest& request,
                       request.have_answered);
 }
 
+// Said once: the workers compare what there is, and say nothing of what is not.
+Result<void> warn_of_references(const ModelSpec& model, const Log& log) {
+  MOTLEY_ASSIGN(const std::string missing, model.missing_references());
+  if (!missing.empty()) log.warn(missing);
+  return {};
+}
+
 // What "auto" stands for, and whether there are devices enough.
 Result<void> settle_devices(const TrainingRequest& request,
                             PreparedRun& run,
@@ -248,6 +255,7 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
   if (!is_scattered) MOTLEY_TRY(check_machines(request, run, machines));
   MOTLEY_TRY(settle_devices(request, run, options, log));
 
+  if (!is_virtual(run.cluster)) MOTLEY_TRY(warn_of_references(run.model, log));
   if (request.plan.has_value()) {
     run.plan = *request.plan;
     const auto other = plan_of_other_precision(run.config.train.precision, run.plan);

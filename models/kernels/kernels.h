@@ -15,7 +15,7 @@
 namespace motley::kernels {
 
 // To be raised when kernels, layers or the optimizer become faster or slower: profiles that
-// machines keep (measure/profile_store.h) are of one version.
+// machines keep (measure/kept/profile_store.h) are of one version.
 inline constexpr int kVersion = 2;
 
 // u_RN += bias_N; g_RN = gelu(u_RN), GELU in its tanh form.

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "measure/profile_store.h"
+#include "measure/kept/profile_store.h"
 #include "tests/fuzz/laws.h"
 
 namespace motley {

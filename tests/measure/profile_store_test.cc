@@ -1,4 +1,4 @@
-#include "measure/profile_store.h"
+#include "measure/kept/profile_store.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -119,6 +120,16 @@ SavingRank saving_rank(const Job& job) {
   return self;
 }
 
+// Those of its chunks.
+std::set<int> layers_held(const Job& job) {
+  std::set<int> layers;
+  for (const ChunkPlan& chunk : job.plan.chunks) {
+    if (!chunk.is_on(job.rank)) continue;
+    for (int l = 0; l < chunk.layer_count; ++l) layers.insert(chunk.first_layer + l);
+  }
+  return layers;
+}
+
 // For a compute thread that does not come back: nothing of the process can end in order.
 std::function<void(const std::string&)> leave_with_error(LauncherChannel& launcher,
                                                          const Activity& activity,
@@ -139,7 +150,14 @@ Result<void> train(const Job& job,
                    const ComputeDevice& device,
                    LauncherChannel& launcher,
                    Activity& activity,
+                   const CheckLayers& check,
                    RankRun& run) {
+  {
+    // Where a profile was given, nobody has compared them here.
+    const WorkCounter::Task task(run.work(), "comparing layers with their reference", 0);
+    MOTLEY_TRY(check(job, model, layers_held(job), device,
+                     [&](const std::string&) { run.work().add_one(); }));
+  }
   MOTLEY_ASSIGN(const auto trainer,
                 StageTrainer::make(job.config, job.plan, job.rank, model, run.work(), device));
   if (const std::string& wanted = job.config.train.precision; wanted != "fp32") {
@@ -215,13 +233,14 @@ Result<void> train_on_device(const Job& job,
                              const Schedules& schedules,
                              LauncherChannel& launcher,
                              Activity& activity,
+                             const CheckLayers& check,
                              RankRun& run) {
   MOTLEY_ASSIGN(const ComputeDevice device,
                 ComputeDevice::open(job.device, run.patience().timeout_s()));
   const auto own = device.memory();
   const std::int64_t had_bytes = own ? own->free_bytes : available_memory_bytes();
   try {
-    return train(job, model, schedules, device, launcher, activity, run);
+    return train(job, model, schedules, device, launcher, activity, check, run);
   } catch (const std::exception& thrown) {
     if (!lacks_memory(thrown)) throw;
     const MemoryShortage shortage{
@@ -233,7 +252,10 @@ Result<void> train_on_device(const Job& job,
 
 }  // namespace
 
-Result<void> run_train_job(const Job& job, LauncherChannel& launcher, Activity& activity) {
+Result<void> run_train_job(const Job& job,
+                           LauncherChannel& launcher,
+                           Activity& activity,
+                           const CheckLayers& check) {
   MOTLEY_ASSIGN(const ModelSpec model, describe_model(job.config.model));
   if (model.hash() != job.plan.model_hash) {
     return Error{ErrorCode::kConfig, "the launcher plans for another model than this machine has",
@@ -247,7 +269,7 @@ Result<void> run_train_job(const Job& job, LauncherChannel& launcher, Activity& 
                 make_schedules(job.plan, tied_across_ranks(model, job.plan)));
   RankRun run(job, model, launcher, activity, schedules);
   return job.virtual_speed ? rehearse(job, model, launcher, run)
-                           : train_on_device(job, model, schedules, launcher, activity, run);
+                           : train_on_device(job, model, schedules, launcher, activity, check, run);
 }
 
 }  // namespace motley

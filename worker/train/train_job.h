@@ -1,17 +1,34 @@
 // The worker's main job: one rank of a training run.
 #pragma once
 
+#include <functional>
+#include <set>
+#include <string>
+
 #include "base/result.h"
+#include "models/device/compute_device.h"
+#include "models/spec/model_spec.h"
 #include "pipeline/execute/activity.h"
 #include "protocol/launcher_channel.h"
 #include "protocol/protocol.h"
 
 namespace motley {
 
+// Whether layers of a package compute on the device what their references say
+// (worker/check/layer_checks.h); `progress` is called again and again.
+using CheckLayers =
+    std::function<Result<void>(const Job& job,
+                               const ModelSpec& model,
+                               const std::set<int>& layers,
+                               const ComputeDevice& device,
+                               const std::function<void(const std::string& what)>& progress)>;
+
 // Connects to the other ranks, trains from where the job says to its end, reports every step, saves
-// shards when they are due. Returns the first failure.
+// shards when they are due. Returns the first failure. `check`: asked about the layers that this
+// rank holds before it takes memory for them.
 [[nodiscard]] Result<void> run_train_job(const Job& job,
                                          LauncherChannel& launcher,
-                                         Activity& activity);
+                                         Activity& activity,
+                                         const CheckLayers& check);
 
 }  // namespace motley

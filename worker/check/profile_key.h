@@ -1,7 +1,7 @@
 // Under which key this worker's device keeps its profile.
 #pragma once
 
-#include "measure/profile_store.h"
+#include "measure/kept/profile_store.h"
 #include "models/device/compute_device.h"
 #include "models/spec/model_spec.h"
 #include "protocol/protocol.h"

@@ -1,4 +1,4 @@
-#include "worker/profile_key.h"
+#include "worker/check/profile_key.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 #include "models/device/compute_device.h"
 #include "models/device/number_types.h"
 #include "models/device/product_type.h"
-#include "worker/libraries.h"
+#include "worker/check/libraries.h"
 
 namespace motley {
 namespace {

@@ -80,8 +80,6 @@ class ProfileStore {
   static constexpr std::size_t kFilesMax = 64;
 
  private:
-  void prune() const;
-
   std::filesystem::path folder_;
 };
 

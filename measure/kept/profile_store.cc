@@ -1,16 +1,15 @@
-#include "measure/profile_store.h"
+#include "measure/kept/profile_store.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <system_error>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/system/files.h"
+#include "measure/kept/kept_files.h"
 #include "plan/json_fields.h"
 
 namespace motley {
@@ -116,38 +115,7 @@ ProfileStore::Found ProfileStore::find(const ProfileKey& key) const {
 
 Result<void> ProfileStore::keep(const ProfileKey& key, const KeptProfile& profile) const {
   if (folder_.empty()) return {};
-  const std::string text = kept_profile_to_json(key, profile).dump(1) + "\n";
-  MOTLEY_TRY(make_folders(folder_));
-  // A name of this process's own on the way: two may write the same at the same time.
-  const std::filesystem::path own =
-      folder_ / fmt::format(".{}-{:x}{}", ::getpid(), SteadyClock::now().time_since_epoch().count(),
-                            kExtension);
-  const std::filesystem::path path = path_of(key);
-  MOTLEY_TRY(write_file_atomic(own, text));
-  std::error_code code;
-  std::filesystem::rename(own, path, code);
-  if (code) {
-    std::error_code ignored;
-    std::filesystem::remove(own, ignored);
-    return file_error("write", path, code.value());
-  }
-  prune();
-  return sync_folder(folder_);
-}
-
-void ProfileStore::prune() const {
-  std::vector<std::pair<std::filesystem::file_time_type, std::filesystem::path>> files;
-  std::error_code code;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_, code)) {
-    std::error_code unknown;
-    const auto written = entry.last_write_time(unknown);
-    if (!unknown && entry.path().extension() == kExtension)
-      files.emplace_back(written, entry.path());
-  }
-  if (files.size() <= kFilesMax) return;
-  std::ranges::sort(files);
-  files.resize(files.size() - kFilesMax);
-  for (const auto& [written, path] : files) std::filesystem::remove(path, code);
+  return keep_file(path_of(key), kept_profile_to_json(key, profile).dump(1) + "\n", kFilesMax);
 }
 
 }  // namespace motley

@@ -1,4 +1,4 @@
-#include "worker/libraries.h"
+#include "worker/check/libraries.h"
 
 #include <fmt/format.h>
 
