@@ -109,8 +109,8 @@ def _reduced_by(loss: Any, reduction: str) -> None:
 def _tensor(output: Any) -> torch.Tensor:
     if not isinstance(output, torch.Tensor):
         has_logits = isinstance(getattr(output, "logits", None), torch.Tensor)
-        raise ExportError(f"the last layer returns a {type(output).__name__}, and the loss takes a tensor", "Let it return that, as in "
-                          + ('("all", lambda x: model(x).logits)' if has_logits else "a function that takes the tensor out; or give a loss of your own"))
+        raise ExportError(f"the last layer returns a {type(output).__name__}, and the loss takes a tensor", "Return the tensor"
+                          + (', as ("all", lambda x: model(x).logits) does' if has_logits else ", or give a loss of your own that takes what is returned"))
     return output
 
 

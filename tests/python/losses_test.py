@@ -125,19 +125,15 @@ class Losses(unittest.TestCase):
                 motley.export([("a", call), ("b", plain)][:1] if call is not plain else [("a", plain)], loss, (x, target), folder.path("x"), model=nn.ModuleList(
                     [plain] + ([call] if isinstance(call, nn.Linear) and call is not plain else [])))
 
-    def test_integers_as_numbers(self) -> None:
-        with Folder() as folder, self.assertRaisesRegex(motley.ExportError, "output has shape.*target"):
-            motley.export([("a", nn.Linear(3, 2))], nn.MSELoss(), (torch.randn(2, 3), torch.randn(2, 3)), folder.path("x"))
-
     def test_targets_and_outputs_that_do_not_fit(self) -> None:
         layers, input = [("a", nn.Linear(4, 4))], torch.randn(2, 4)
         whole_numbers = torch.ones(2, 4, dtype=torch.int64)
         for given, loss, target, message in (
-                (layers, nn.MSELoss(), whole_numbers, r"the targets are int64, and mse_loss is of floats. Give them as floats: targets.float\(\)"),
-                (layers, nn.BCEWithLogitsLoss(), whole_numbers, "binary_cross_entropy_with_logits is of floats"),
-                (layers, nn.CrossEntropyLoss(), torch.ones(2), "the targets are floats of shape .2,., and the output has shape .2, 4.*targets.long"),
-                ([("a", lambda x: {"scores": layers[0][1](x)})], nn.CrossEntropyLoss(), whole_numbers[:, 0], "the last layer returns a dict, and the cross entropy"),
-                ([("a", lambda x: (layers[0][1](x),))], nn.L1Loss(), input, "the last layer returns a tuple, and l1_loss takes a tensor")):
+                (layers, nn.MSELoss(), whole_numbers, r"compares numbers, and the target is int64. Give target.float\(\)"),
+                (layers, nn.BCEWithLogitsLoss(), whole_numbers, "compares numbers, and the target is int64"),
+                (layers, nn.CrossEntropyLoss(), torch.ones(2), "the output has shape .2, 4. and the target .2,., of float32. Give target.long"),
+                ([("a", lambda x: {"scores": layers[0][1](x)})], nn.CrossEntropyLoss(), whole_numbers[:, 0], "the last layer returns a dict, and the loss takes a tensor"),
+                ([("a", lambda x: (layers[0][1](x),))], nn.L1Loss(), input, "the last layer returns a tuple, and the loss takes a tensor")):
             with self.subTest(message), Folder() as folder, self.assertRaisesRegex(motley.ExportError, message):
                 motley.export(given, loss, (input, target), folder.path("x"), model=layers[0][1])
 
