@@ -77,7 +77,7 @@ def export(layers: Union[Layers, Iterable[Tuple[str, Call]]], loss: Any, example
         held.enter_context(left_alone([root for _, root in described.roots]))
         stack = held.enter_context(ModuleStack(names.modules))
         with guarded("the layers cannot be compared with the model", _OWN_FAULT, stack.path):
-            comparison = Comparison(described, names, stack)
+            comparison = Comparison(described, names, stack, losses.counted(terms, example[1]))
             comparison.run(example[0], input_limit)
         with guarded("the layers cannot be traced", _OWN_FAULT, stack.path):
             traced = trace_all(described, terms, example, Tracer(names.of, stack, names.memory()))

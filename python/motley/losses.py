@@ -128,6 +128,14 @@ def _elementwise(function: Callable[..., torch.Tensor], given: Dict[str, Any], b
     return Loss(terms, None, None, False, numbers=True)
 
 
+def counted(loss: Loss, target: torch.Tensor) -> Optional[torch.Tensor]:
+    """[place in a sample's target] whether no sample ignores it; nothing where none or all are ignored."""
+    if loss.ignored is None or target.is_floating_point() or target.dim() < 2:
+        return None
+    places = (target != loss.ignored).all(0)
+    return places if bool(places.any()) and not bool(places.all()) else None
+
+
 def classes_last(output: torch.Tensor, target: torch.Tensor) -> bool:
     """Whether the classes are the output's last dimension, as language models give them, and not its second."""
     if target.dim() != output.dim() - 1 or output.dim() < 3:

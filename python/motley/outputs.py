@@ -7,6 +7,8 @@ from typing import Any, List, Optional, Tuple
 import torch
 from torch.utils._pytree import tree_flatten
 
+_LISTED = 4
+
 
 def floats(value: Any) -> List[torch.Tensor]:
     """The tensors of floats in what was returned."""
@@ -58,6 +60,16 @@ def difference(found: torch.Tensor, right: torch.Tensor) -> float:
     return float((found - right).abs_().masked_fill_(same, 0.0).max()) / (largest or 1.0)
 
 
+def at(places: torch.Tensor, output: torch.Tensor) -> Optional[torch.Tensor]:
+    """The elements at places that all samples have, where classes are the last dimension, or the second."""
+    many = places.dim()
+    if output.dim() > many and output.shape[1:1 + many] == places.shape:
+        return output[:, places]
+    if output.dim() > many + 1 and output.shape[2:2 + many] == places.shape:
+        return output[:, :, places]
+    return None
+
+
 def equal(a: torch.Tensor, b: torch.Tensor) -> bool:
     return a.shape == b.shape and bool(torch.equal(a, b))
 
@@ -66,3 +78,8 @@ def shapes(value: Any) -> str:
     """For messages."""
     found = [str(tuple(t.shape)) for t in tree_flatten(dict(value.items()) if hasattr(value, "items") else value)[0] if isinstance(t, torch.Tensor)]
     return ", ".join(found) or f"a {type(value).__name__}"
+
+
+def some(names: List[str]) -> str:
+    """For messages, not more than a few of them."""
+    return ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")

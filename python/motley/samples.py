@@ -15,10 +15,19 @@ def like(example: torch.Tensor, limit: int, generator: torch.Generator, count: i
         return torch.randint(limit, shape, generator=generator)
     spread = float(example.std()) if example.numel() > 1 else 1.0
     made = torch.randn(shape, generator=generator) * (spread or 1.0) + float(example.mean())
-    if whole_numbers:
-        others = example.gather(0, torch.randint(example.size(0), shape, generator=generator))
-        made = torch.where((example == example.round()).all(0), others, made)
-    return made
+    return _where((example == example.round()).all(0), example, made, generator) if whole_numbers else made
+
+
+def packed(example: torch.Tensor, made: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Integers of several kinds in one tensor: places where all of the example's are equal, or 0 and 1, such as masks, positions and
+    segments, get those of other samples in place of `made`."""
+    return _where(((example == example[:1]) | (example >= 0) & (example <= 1)).all(0), example, made, generator)
+
+
+def _where(places: torch.Tensor, example: torch.Tensor, made: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Samples of which some places are those of the example's samples, all of one sample."""
+    others = example[torch.randint(example.size(0), made.shape[:1], generator=generator)]
+    return torch.where(places, others, made)
 
 
 def padded(ids: torch.Tensor, pads: List[int]) -> torch.Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from typing import Any, Iterator, List, Optional, Tuple
+from typing import Any, Iterator, List, Mapping, Optional, Set, Tuple
 
 import numpy
 import torch
@@ -36,6 +36,16 @@ class Kinds(TorchDispatchMode):
             elif self._own is None:  # of a part of the input, or of something else
                 self.rows = min(rows, self.rows or rows)
         return out
+
+
+def forgotten(paths: Mapping[str, torch.nn.Module], called: Set[str]) -> List[str]:
+    """Modules that train or draw, and that neither ran nor lie in one that did."""
+    def matters(module: torch.nn.Module) -> bool:
+        if isinstance(module, torch.nn.modules.dropout._DropoutNd):
+            return module.p > 0
+        return any(p.requires_grad for p in module._parameters.values() if p is not None)
+    return [path for path, module in paths.items()
+            if path not in called and path.rpartition(".")[0] not in called and matters(module)]
 
 
 @contextlib.contextmanager

@@ -32,9 +32,6 @@ _FLOOR = 1e-2
 _LARGE = 100.0
 """An output that caps and clamps of scores change."""
 
-_LISTED = 4
-"""How many names a message has."""
-
 
 class _Ran(NamedTuple):
     """What a call of the model, or of its layers one after the other, did."""
@@ -55,8 +52,10 @@ class _Ran(NamedTuple):
 class Comparison:
     """Of `layers` with the model; `notices` is what it could not compare, in words for the user."""
 
-    def __init__(self, described: Layers, names: Names, modules: ModuleStack):
+    def __init__(self, described: Layers, names: Names, modules: ModuleStack, counted: Optional[torch.Tensor] = None):
+        """`counted` says which places of the targets no sample of the example ignores."""
         self.notices: List[str] = []
+        self._counted = counted
         self._described = described
         self._modules = modules
         self._roots = [root for _, root in described.roots]
@@ -160,6 +159,8 @@ class Comparison:
         limit = rows if rows is not None else int(input.max()) + 1 if input.dtype == torch.int64 else 0
         made = samples.like(input, limit, generator, 3, whole_numbers)
         padded = [] if made.is_floating_point() else [samples.padded(made, samples.pads_of(self._described.model, limit))]
+        if padded and (self._described.by == "forward" or input.dim() > 2):
+            padded, made = [samples.packed(input, padded[0], generator)], samples.packed(input, made, generator)
         for tried in (*padded, made):
             with contextlib.suppress(Exception), torch.no_grad():
                 self._whole(tried)
@@ -212,7 +213,7 @@ class Comparison:
                     free.pop(order[k], None)  # type: ignore[arg-type]
         alone = [draw for draw, j in zip(drawn, order) if j is None]
         if free or alone:
-            parts = [f"{who} {_count(draws)} that {other} not: {_some([str(d) for d in draws])}" for who, other, draws in
+            parts = [f"{who} {_count(draws)} that {other} not: {outputs.some([str(d) for d in draws])}" for who, other, draws in
                      (("the model has", "the layers do", list(free.values())), ("the layers have", "the model does", alone)) if draws]
             raise self._fail(f"in train() mode {'; '.join(parts)}", right, found)
         return [j for j in order if j is not None]
@@ -222,8 +223,11 @@ class Comparison:
         pairs = outputs.pairs(right.value, found.value)
         if not pairs:
             raise self._fail(f"{where} the layers return {outputs.shapes(found.value)}, and the model {outputs.shapes(right.value)}", right, found)
-        for whole, layers in pairs:
+        for k, (whole, layers) in enumerate(pairs):
             difference = outputs.difference(layers.detach(), whole.detach())
+            if not difference <= LARGEST_DIFFERENCE and self._counted is not None:
+                pairs[k] = self._where_counted(whole, layers)
+                difference = outputs.difference(pairs[k][1].detach(), pairs[k][0].detach())
             if not difference <= LARGEST_DIFFERENCE:
                 raise self._fail(f"the layers do not compute what the model computes {where}: {difference:.2g} of the largest output is between "
                                  "them", right, found)
@@ -236,11 +240,22 @@ class Comparison:
                     raise self._fail(f"{what} {name} {where} is not the same in the layers", right, found)
         return pairs
 
+    def _where_counted(self, whole: torch.Tensor, layers: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+        """Both outputs, without those at places that are padding, where each may have anything."""
+        assert self._counted is not None
+        some = outputs.at(self._counted, whole), outputs.at(self._counted, layers)
+        if some[0] is None or some[1] is None:
+            return whole, layers
+        notice = "the layers' outputs were compared only where the example's targets are not ignored; elsewhere they are not the model's"
+        if notice not in self.notices:
+            self.notices.append(notice)
+        return some[0], some[1]
+
     def _same_gradients(self, right: Dict[str, Digest], found: Dict[str, Digest], whole: _Ran, layers: _Ran) -> None:
         for who, other, a, b in (("the model", "the layers leave", right, found), ("the layers", "the model leaves", found, right)):
             missing = [name for name in self._parameters if name in a and name not in b]
             if missing:
-                raise self._fail(f"{who} give{'s' if who == 'the model' else ''} a gradient to {_some(missing)}, which {other} without one", whole, layers)
+                raise self._fail(f"{who} give{'s' if who == 'the model' else ''} a gradient to {outputs.some(missing)}, which {other} without one", whole, layers)
         floor = _FLOOR * max((d.norm for d in right.values()), default=0.0)
         worst = max(((differs(found[name], right[name], floor), name) for name in right), default=(0.0, ""))
         if not worst[0] <= LARGEST_DIFFERENCE:
@@ -255,7 +270,7 @@ class Comparison:
     def _fail(self, reason: str, right: _Ran, found: _Ran) -> ExportError:
         unused = [name for name in dict.fromkeys(right.modules) if name not in set(found.modules) and not self._paths[name]._modules]
         if unused:
-            reason += f"; the layers never call {_some(unused)}"
+            reason += f"; the layers never call {outputs.some(unused)}"
         if self._described.by == "split":
             return ExportError(f"motley.split's layers of {self._kind} are not the model: {reason}", _BY_HAND)
         more = "" if self._described.by == "forward" else (
@@ -270,15 +285,10 @@ class Comparison:
             raise ExportError(f"{what} raises {in_words(error)}", "It is called with the example's input, to be compared with the layers",
                               self._modules.path(), user_line_of(error)) from error
         self.notices.append(f"the layers were not compared with the whole model, for {self._kind}(input) raises {in_words(error)}: pass "
-                            "forward=, a function of the input that calls it as you do, e.g. forward=lambda t: model(t[:, 0], t[:, 1])" + self._never_called(found))
-
-    def _never_called(self, found: _Ran) -> str:
-        """Modules that train or draw and that neither the layers nor a module around them ran: likely to be forgotten."""
-        called = set(found.modules)
-        names = [path for path, module in self._paths.items() if path not in called and path.rpartition(".")[0] not in called
-                 and (any(p.requires_grad for p in module._parameters.values() if p is not None) or getattr(module, "p", 0)
-                      and isinstance(module, torch.nn.modules.dropout._DropoutNd))]
-        return f". The layers never call {_some(names)}" if names else ""
+                            "forward=, a function of the input that calls it as you do, e.g. forward=lambda t: model(t[:, 0], t[:, 1])")
+        forgotten = trial.forgotten(self._paths, set(found.modules))
+        if forgotten:
+            self.notices[-1] += f". The layers never call {outputs.some(forgotten)}"
 
     def _say_losses(self, value: Any) -> None:
         for key, part in value.items() if hasattr(value, "items") else ():
@@ -292,7 +302,7 @@ class Comparison:
         reached = torch.autograd.grad([t.sum() for t in others], list(left.values()), allow_unused=True)
         names = [name for name, grad in zip(left, reached) if grad is not None]
         if names:
-            self.notices.append(f"{self._kind} also returns other outputs in train() mode, which are not trained, and {_some(names)} would "
+            self.notices.append(f"{self._kind} also returns other outputs in train() mode, which are not trained, and {outputs.some(names)} would "
                                 "learn by them alone: they keep their values")
 
 
@@ -301,7 +311,3 @@ _BY_HAND = "Give its layers by hand: a list of (name, module or function), each 
 
 def _count(draws: List[Draw]) -> str:
     return "a random draw" if len(draws) == 1 else f"{len(draws)} random draws"
-
-
-def _some(names: List[str]) -> str:
-    return ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")

@@ -158,6 +158,20 @@ class Whole(unittest.TestCase):
         self.refused("forward= raises TypeError", layers(""), packed, target=IDS, model=model, forward=lambda t: model(t))
         self.refused("forward= is a bool", layers(""), packed, target=IDS, model=model, forward=True)
 
+    def test_what_targets_ignore_may_differ(self) -> None:
+        class Blanks(InOneRun):
+            def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+                return self.net(ids) * mask.unsqueeze(-1)
+        model, mask = Blanks(), torch.ones(2, 8, dtype=torch.int64)
+        mask[0, :2] = 0
+        packed, layers = torch.stack([IDS, mask], 1), [("body", lambda t: model.net.body(t[:, 0])), ("head", model.net.head)]
+
+        def forward(t: torch.Tensor) -> torch.Tensor:
+            return model(t[:, 0], t[:, 1])
+        done = export(layers, packed, target=IDS.masked_fill(mask == 0, -100), model=model, forward=forward)
+        self.assertRegex(done.notices[0], "only where the example's targets are not ignored")
+        self.refused("of the largest output", layers, packed, target=IDS, model=model, forward=forward)
+
     def test_nothing_to_compare_with(self) -> None:
         with Folder() as folder, self.assertWarnsRegex(motley.ExportWarning, "compared with no model"):
             motley.export([("a", nn.Linear(4, 4)), ("b", nn.Linear(4, 4))], total, (torch.randn(2, 4), torch.zeros(2)), folder.path("x"))
