@@ -50,9 +50,11 @@ std::vector<std::string> lacks(const std::vector<WrittenFile>& files, bool is_pa
         "one from there",
         is_package ? "the package keeps none, as motley.export does of a transformers model"
                    : "these weights have none"));
-  } else if (is_package && !is_among(files, "token") && !is_among(files, "vocab")) {
+  } else if (is_package && !is_among(files, "token") && !is_among(files, "vocab") &&
+             !is_among(files, "processor")) {
     lines.emplace_back(
-        "no tokenizer: the package keeps none. --tokenizer FOLDER takes its files from there");
+        "no tokenizer or processor: the package keeps none. --tokenizer FOLDER takes its files "
+        "from there");
   }
   return lines;
 }
