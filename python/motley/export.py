@@ -88,6 +88,8 @@ def export(layers: Union[Layers, Iterable[Tuple[str, Call]]], loss: Any, example
                      "come as floats may be clamped to their range", stack.path):
             difference = check.against_eager(package, described, terms, traced, stack)
             references = reference.references(package, described, terms, traced, stack)
+        # What is written is what was traced: as_float32 gives the model its own types back.
+        built = built._replace(tensors={key: tensor.detach() for key, tensor in built.tensors.items()})
     for notice in comparison.notices:
         warnings.warn(notice, ExportWarning, stacklevel=2)
     with guarded("the package cannot be written", "Give a path for a folder, and a text as its name"):

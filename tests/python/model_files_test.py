@@ -111,6 +111,7 @@ class SmallerFloats(unittest.TestCase):
             with Folder() as folder:
                 motley.export(motley.split(model), nn.CrossEntropyLoss(), (torch.randn(2, 4), torch.tensor([0, 1])), folder.path("x"))
                 written = weights.read(folder.path("x/weights.safetensors"))["0.weight"]
+            self.assertEqual(written.dtype, torch.float32)
             self.assertTrue(torch.equal(written, before.float()))
             self.assertEqual((model[0].weight.dtype, torch.equal(model[0].weight, before)), (dtype, True))
 
