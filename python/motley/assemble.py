@@ -142,6 +142,9 @@ class _Numbered:
         if tensor.dtype not in TYPES:
             raise ExportError(f"{given or 'a constant'} is {str(tensor.dtype)[6:]}; packages compute with float32, int64 and bool",
                               remedies.of_type(tensor.dtype), self._layer.name)
+        if tensor.numel() == 0:
+            raise ExportError(f"{given or 'a constant'} has the shape {list(tensor.shape)}, without any value", "Compute without it; where it is the empty "
+                              "cache of a transformers model, call that with use_cache=False", self._layer.name)
         name = self._constants.name(tensor, given)
         if name not in self.constants:
             self.constants.append(name)

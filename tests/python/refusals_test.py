@@ -172,6 +172,11 @@ class Refusals(unittest.TestCase):
             with self.assertRaisesRegex(motley.ExportError, "model= is a str"):
                 motley.export(layers, total, example, folder.path("x"), model="net")
 
+    def test_constants_have_values(self) -> None:
+        empty = torch.zeros(0)
+        with Folder() as folder, self.assertRaisesRegex(motley.ExportError, r"a constant has the shape \[0\], without any value.*use_cache=False"):
+            export_layers(folder, between(Function(lambda x: torch.cat([empty, x * 2]))), X)
+
     def test_losses(self) -> None:
         layers, target = [("a", nn.Linear(4, 3))], torch.zeros(2, dtype=torch.int64)
         with Folder() as folder:
