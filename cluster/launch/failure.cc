@@ -77,6 +77,10 @@ bool lost_connection(const std::vector<std::string>& last_lines) {
 }
 
 std::string remedy_before_greeting(const std::vector<std::string>& last_lines) {
+  if (last_lines.empty()) {
+    return "start the program there by hand, with --help: see whether it runs; ask that machine's "
+           "kernel log: sudo dmesg | tail";
+  }
   constexpr std::array<std::string_view, 4> kUnreachable = {
       "Could not resolve", "Connection refused", "No route to host", "timed out"};
   if (any_line_has(last_lines, kUnreachable)) {
@@ -93,7 +97,9 @@ Error death_behind_ssh(const Identity& who,
                        const std::string& said) {
   if (!who.greeted) {
     return {ErrorCode::kPeer, fmt::format("{} did not start: ssh ended with status 255", who.name),
-            said.empty() ? "it said nothing about the reason" : said,
+            said.empty() ? "it said nothing, as it does when the program behind it is killed as it "
+                           "starts"
+                         : said,
             and_then(remedy_before_greeting(last_lines), who.trains)};
   }
   if (lost_connection(last_lines)) {

@@ -30,8 +30,9 @@ std::string loss_text(const Error& error,
   if (!error.cause.empty()) text += ": " + error.cause;
   if (decision.move == NextMove::kAskAgain) {
     const bool is_one = decision.silent.size() == 1;
-    return text + fmt::format("; {} {} not answer: the run waits, and goes on when {} again",
+    return text + fmt::format("; {} {} not answer{}: the run waits, and goes on when {} again",
                               fmt::join(decision.silent, ", "), is_one ? "does" : "do",
+                              is_one ? "" : ", so this machine's own network may be away",
                               is_one ? "it does" : "they do");
   }
   if (!decision.silent.empty()) text += "; " + left_out_text(decision.silent);

@@ -16,7 +16,6 @@
 #include "base/result.h"
 #include "checkpoint/lock/run_lock.h"
 #include "cluster/launch/transport_choice.h"
-#include "cluster/reach/peer_fault.h"
 #include "cluster/run/run_folder.h"
 #include "cluster/run/way_on.h"
 #include "cluster/stores/machine_stores.h"

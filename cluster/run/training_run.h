@@ -12,7 +12,6 @@
 #include "base/ids.h"
 #include "base/log.h"
 #include "base/result.h"
-#include "cluster/reach/peer_fault.h"
 #include "cluster/run/prepare.h"
 #include "protocol/protocol.h"
 

@@ -1,6 +1,6 @@
 // One thread runs the io_context and with it the acceptor, the connectors and all peers; it sleeps
 // while nothing moves, but for two looks at the clock a second. The higher rank connects to the
-// lower. Where that has not come about after a second, as with a firewall or NAT before the lower
+// lower. Where that has not come about after 1.5 s, as with a firewall or NAT before the lower
 // one, the lower one of another machine connects too. Each pair still has one connection: the
 // higher rank stops its own attempts before it takes the other's, and takes none while it is itself
 // in a handshake. Once all ranks are there the acceptor is closed for good.
@@ -41,7 +41,7 @@ constexpr std::chrono::milliseconds kTick{500};
 constexpr std::chrono::seconds kOversleptBy{2};
 constexpr std::chrono::milliseconds kBetweenAttempts{100};
 // From lower to higher ranks: when they begin, and how often they are made.
-constexpr std::chrono::seconds kOtherWayAfter{1};
+constexpr std::chrono::milliseconds kOtherWayAfter{1500};
 constexpr std::chrono::milliseconds kBetweenOtherWays{500};
 constexpr std::chrono::seconds kBetweenTellings{1};  // of who is missing
 

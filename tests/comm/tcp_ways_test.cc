@@ -96,7 +96,7 @@ TEST_P(TwoRanks, MeetWhereTheHigherOneGetsNoAnswer) {
 
 // The lower one begins as the higher one does.
 TEST_P(TwoRanks, HaveOneConnectionWhereBothConnectAtOnce) {
-  for (const double later_s : {0.99, 0.999, 1.0, 1.0005, 1.001, 1.01}) {
+  for (const double later_s : {1.49, 1.499, 1.5, 1.5005, 1.501, 1.51}) {
     expect_to_meet("", later_s);
   }
 }
