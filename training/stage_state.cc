@@ -118,8 +118,8 @@ Result<void> StageState::load_values(const CheckpointReader& reader) {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const ParameterSpec& spec = entries_[i].spec;
     MOTLEY_TRY(memory_->fill(values_of(i), [&](std::span<float> values) -> Result<void> {
-      MOTLEY_TRY(reader.read(spec.name, spec.shape, values));
-      return require_numbers(values, spec.name);
+      const Result<void> read = reader.read(spec.name, spec.shape, values);
+      return read.ok() ? require_numbers(values, spec.name) : read;
     }));
   }
   return {};

@@ -67,7 +67,8 @@ Error error_of(const WorkerTrade& trade, const std::exception& thrown, const Act
 
 // Where no channel came about, which takes standard output over before it fails.
 void say_without_channel(const OwnedFd& output, const Json& event) {
-  const std::string line = "\n" + event.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string line =
+      fmt::format("\n{}\n", event.dump(-1, ' ', false, Json::error_handler_t::replace));
   [[maybe_unused]] const ssize_t written = ::write(output.get(), line.data(), line.size());
 }
 
