@@ -101,14 +101,11 @@ bool has_large_token(std::span<const std::byte> bytes, std::uint32_t vocab) {
 
 // Where words up to `small` may be the upper halves of tokens.
 TokenEvidence evidence_of_words(std::span<const std::byte> bytes, std::uint32_t small) {
-  if (bytes.size() % sizeof(std::uint32_t) != 0) return TokenEvidence::kNone;
   const LargeWords swapped = count_large_words<std::uint16_t>(bytes, small, /*swapped=*/true);
   if (are_nearly_all(swapped.odd, swapped.even)) return TokenEvidence::kBigEndian;
   const LargeWords words = count_large_words<std::uint16_t>(bytes, small);
   const LargeWords longs = count_large_words<std::uint32_t>(bytes, 0);
-  const bool is_int64 =
-      bytes.size() % sizeof(std::uint64_t) == 0 && are_nearly_all(longs.even, longs.odd);
-  if (is_int64) return TokenEvidence::kInt64;
+  if (are_nearly_all(longs.even, longs.odd)) return TokenEvidence::kInt64;
   if (are_nearly_all(words.even, words.odd)) return TokenEvidence::kUint32;
   return std::min(words.even, words.odd) >= kTellingWords ? TokenEvidence::kUint16
                                                           : TokenEvidence::kNone;
@@ -163,8 +160,9 @@ TokenEvidence token_evidence(std::span<const std::byte> bytes, std::uint32_t voc
       are_all(bytes, is_within)) {
     return TokenEvidence::kUint8;
   }
-  if (bytes.size() % sizeof(std::uint32_t) != 0) return TokenEvidence::kUint16;
-  return evidence_of_words(bytes, std::max(upper, kUpperHalfMax));
+  const TokenEvidence wider = evidence_of_words(bytes, std::max(upper, kUpperHalfMax));
+  const bool has_whole_pairs = bytes.size() % sizeof(std::uint32_t) == 0;
+  return wider == TokenEvidence::kNone && !has_whole_pairs ? TokenEvidence::kUint16 : wider;
 }
 
 }  // namespace motley

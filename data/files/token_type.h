@@ -27,7 +27,8 @@ enum class TokenEvidence {
   kText        // bytes that are all of text
 };
 
-// Of the bytes of a file without a header, for tokens below `vocab`. Looks at up to 2 MiB of it.
+// Of the bytes of a file without a header, for tokens below `vocab`. Looks at up to 2 MiB of it,
+// and not at whether the file ends within a token.
 [[nodiscard]] TokenEvidence token_evidence(std::span<const std::byte> bytes, std::uint32_t vocab);
 
 }  // namespace motley

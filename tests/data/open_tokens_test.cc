@@ -207,6 +207,20 @@ TEST_F(TokenWidth, OfTheOtherByteOrderIsSaid) {
   EXPECT_THAT(error_of(bytes_of(longs), 128256).cause, HasSubstr("big-endian"));
 }
 
+// A copy that was broken off is no file of shorter tokens.
+TEST_F(TokenWidth, IsFoundOutOfAFileThatWasCut) {
+  const std::string ints = bytes_of(usual_tokens<std::int32_t>(32000));
+  EXPECT_THAT(error_of(ints.substr(0, ints.size() - 2), 32000).cause,
+              HasSubstr("no whole number of 32-bit tokens"));
+  const std::string longs = bytes_of(usual_tokens<std::int64_t>(128256));
+  EXPECT_THAT(error_of(longs.substr(0, longs.size() - 2), 128256).cause,
+              HasSubstr("no whole number of 64-bit tokens"));
+  EXPECT_THAT(error_of(longs.substr(0, longs.size() - 4), 128256).cause,
+              HasSubstr("no whole number of 64-bit tokens"));
+  const std::string shorts = bytes_of(usual_tokens<std::uint16_t>(32000));
+  EXPECT_NE(opened(data(shorts.substr(0, shorts.size() - 2)), model_config(8, 32000)), nullptr);
+}
+
 TEST_F(TokenWidth, MakesOtherDataOfTheSameBytes) {
   const std::string bytes = bytes_of(usual_tokens<std::uint32_t>(32000));
   EXPECT_EQ(identity_of(bytes, 32000), identity_of(bytes, 32000, "uint32"));
