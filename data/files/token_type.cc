@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
+#include <numbers>
 #include <utility>
 
 namespace motley {
@@ -99,6 +101,31 @@ bool has_large_token(std::span<const std::byte> bytes, std::uint32_t vocab) {
   return found;
 }
 
+// Whether even and odd places have each byte about as often, as tokens of one byte have and the two
+// halves of wider ones have not: by the total variation distance of their histograms, beside what
+// chance alone makes of it.
+bool are_alike_at_both_places(std::span<const std::byte> bytes) {
+  constexpr std::size_t kValues = 256;
+  constexpr double kCountMin = 1024;  // of fewer, halves of wider tokens may look alike
+  constexpr double kDistanceMax = 0.1;
+  std::array<double, kValues> even{};
+  std::array<double, kValues> odd{};
+  double count = 0;
+  for_blocks(bytes, [&](std::span<const std::byte> block) {
+    for (std::size_t at = 0; at + 2 <= block.size(); at += 2) {
+      ++even[std::to_integer<std::size_t>(block[at])];
+      ++odd[std::to_integer<std::size_t>(block[at + 1])];
+      ++count;
+    }
+  });
+  if (count < kCountMin) return false;
+  double distance = 0;
+  for (std::size_t value = 0; value < kValues; ++value) {
+    distance += std::abs(even[value] - odd[value]) / (2 * count);
+  }
+  return distance <= kDistanceMax + std::sqrt(kValues / (std::numbers::pi * count));
+}
+
 // Where words up to `small` may be the upper halves of tokens.
 TokenEvidence evidence_of_words(std::span<const std::byte> bytes, std::uint32_t small) {
   const LargeWords swapped = count_large_words<std::uint16_t>(bytes, small, /*swapped=*/true);
@@ -157,7 +184,7 @@ TokenEvidence token_evidence(std::span<const std::byte> bytes, std::uint32_t voc
   }
   const auto is_within = [&](unsigned byte) { return byte < vocab; };
   if (vocab <= kByteVocab && bytes.size() >= kTextBytesMin && has_large_token(bytes, vocab) &&
-      are_all(bytes, is_within)) {
+      are_all(bytes, is_within) && are_alike_at_both_places(bytes)) {
     return TokenEvidence::kUint8;
   }
   const TokenEvidence wider = evidence_of_words(bytes, std::max(upper, kUpperHalfMax));

@@ -19,7 +19,7 @@ enum class TokenType { kUint8, kUint16, kUint32, kInt32, kInt64 };
 
 enum class TokenEvidence {
   kNone,       // too few tokens to tell 16 bits from 32
-  kUint8,      // bytes, each within the vocabulary
+  kUint8,      // bytes, each within the vocabulary, alike at odd and even places
   kUint16,     // 16-bit words of any size at odd and even places
   kUint32,     // every second 16-bit word is small
   kInt64,      // and every second 32-bit word

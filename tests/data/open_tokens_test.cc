@@ -154,6 +154,15 @@ TEST_F(TokenWidth, IsFoundOut) {
   for (const std::uint32_t vocab : {5U, 65U, 256U}) expect_read<std::uint8_t>(vocab);
 }
 
+// Bytes of wider tokens all lie within a vocabulary of 256.
+TEST_F(TokenWidth, IsNoByteWhereTheVocabularyIsTooSmall) {
+  for (const std::uint32_t vocab : {300U, 1000U, 50257U}) {
+    const Error error = error_of(bytes_of(usual_tokens<std::uint16_t>(vocab)), 256);
+    EXPECT_EQ(error.code, ErrorCode::kData) << vocab;
+    EXPECT_THAT(error.what, HasSubstr("is outside the vocabulary of 256")) << vocab;
+  }
+}
+
 // Data that is mostly padding is of no other width for that.
 TEST_F(TokenWidth, IsFoundOutAmongManyZeros) {
   auto tokens = usual_tokens<std::uint16_t>(32000);
