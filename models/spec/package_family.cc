@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "models/package/package.h"
@@ -38,12 +39,28 @@ std::vector<ValueId> inputs_of(const Graph& forward) {
   return inputs;
 }
 
+// The value that this one shows in other sizes, with the same memory; itself if it is none.
+ValueId shown_by(const Graph& forward, ValueId value) {
+  for (auto node = forward.nodes.rbegin(); node != forward.nodes.rend(); ++node) {
+    if (node->first_result != value || node->operation != "aten::view") continue;
+    const auto* const source = node->args.empty() ? nullptr : std::get_if<ValueId>(&node->args[0]);
+    if (source != nullptr) value = *source;
+  }
+  return value;
+}
+
 std::vector<ValueId> outputs_of(const Graph& forward) {
   std::vector<ValueId> outputs;
   for (const auto& [role, value] : forward.gives) {
     if (role.role == Role::kOutput) outputs.push_back(value);
   }
   return outputs;
+}
+
+std::vector<ValueId> shown_by_outputs(const Graph& forward) {
+  std::vector<ValueId> shown = outputs_of(forward);
+  for (ValueId& value : shown) value = shown_by(forward, value);
+  return shown;
 }
 
 LayerSpec describe_layer(const PackageLayer& layer, const LayerGraph& graph) {
@@ -69,8 +86,9 @@ LayerSpec describe_layer(const PackageLayer& layer, const LayerGraph& graph) {
   for (const TensorSpec& output : layer.outputs) spec.outputs.push_back(output.shape);
   // Several tensors cross a boundary as one, in memory of its own.
   spec.keeps_input = keeps_all(graph.forward, inputs_of(graph.forward));
-  spec.keeps_output =
-      layer.outputs.size() == 1 && keeps_all(graph.forward, outputs_of(graph.forward));
+  spec.keeps_output = layer.outputs.size() == 1 &&
+                      (keeps_all(graph.forward, outputs_of(graph.forward)) ||
+                       keeps_all(graph.forward, shown_by_outputs(graph.forward)));
   spec.forward_flops_per_sample = layer.flops_per_sample;
   spec.input_part_flops_per_sample = layer.input_part_flops_per_sample.value_or(
       assumed_flops(graph.input_part, layer.flops_per_sample));

@@ -10,7 +10,7 @@ import json
 import math
 import os
 import subprocess
-from typing import Any, Dict, List, NamedTuple
+from typing import Any, Dict, List, NamedTuple, Optional
 
 import torch
 import torch.nn as nn
@@ -40,6 +40,8 @@ class Case(NamedTuple):
     input: torch.Tensor
     target: torch.Tensor
     micro_batch: int
+    target_limit: Optional[int] = None
+    """Where the loss does not tell it."""
 
 
 def case(family: str) -> Case:
@@ -55,7 +57,8 @@ def case(family: str) -> Case:
 
 def write(given: Case, folder: str) -> str:
     """Package, data and configuration; its path."""
-    motley.export(motley.split(given.model), given.loss, (given.input[:2], given.target[:2]), os.path.join(folder, "x.motley"))
+    motley.export(motley.split(given.model), given.loss, (given.input[:2], given.target[:2]), os.path.join(folder, "x.motley"),
+                  target_limit=given.target_limit)
     data = Arrays((given.input, given.target)).write(os.path.join(folder, "data"))
     config = os.path.join(folder, "job.toml")
     with open(config, "w", encoding="utf-8") as file:
