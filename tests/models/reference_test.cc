@@ -180,6 +180,36 @@ TEST(ReferenceCheck, NamesTheNodeOfTheFirstWrongResultWhereTheGraphIsWrong) {
   EXPECT_THAT(words, HasSubstr("export the model again"));
 }
 
+// As if the exporter's kernels had made every gradient a little larger.
+LayerReference with_gradients_scaled(LayerReference reference, double factor) {
+  for (ReferenceTensor& tensor : reference.training) {
+    if (tensor.role.role != Role::kParameterGrad && tensor.role.role != Role::kInputGrad) continue;
+    TensorDigest& digest = tensor.digest;
+    digest.norm *= factor;
+    digest.largest *= factor;
+    for (double& value : digest.projections) value *= factor;
+    for (double& value : digest.samples) value *= factor;
+  }
+  return reference;
+}
+
+TEST(ReferenceCheck, AllowsForWhatTurnsOverWhereEachKernelIsRight) {
+  const auto package = must(read_package(package_path("cnn")));
+  const PackageReferences references = *must(read_references(*package));
+  const auto passes = [&](std::size_t layer, double factor) {
+    return check_against_reference(package,
+                                   with_gradients_scaled(references.layers[layer], factor),
+                                   tested_device().torch())
+        .ok();
+  };
+  constexpr std::size_t kConvolution = 0;
+  constexpr std::size_t kNormAndRelu = 1;
+  ASSERT_TRUE(passes(kConvolution, 1) && passes(kNormAndRelu, 1));
+  EXPECT_TRUE(passes(kNormAndRelu, 1.01)) << "a ReLU may have turned over";
+  EXPECT_FALSE(passes(kNormAndRelu, 1.3)) << "not so many";
+  EXPECT_FALSE(passes(kConvolution, 1.01)) << "nothing turns over there";
+}
+
 TEST(ReferenceCheck, CountsItsProgressByOperations) {
   Mlp mlp;
   int nodes = 0;
