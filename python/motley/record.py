@@ -95,6 +95,8 @@ class Recorder(TorchDispatchMode):
         self._refuse(name, args, kwargs)
         if self._writes(func):
             return self._write(name, func, args, kwargs)
+        if name == "aten::cat":
+            args = (rewrite.with_elements(args[0]),) + args[1:]
         if rewrite.is_always_replaced(name, kwargs) or name not in operations.allowed() and not self._all_fixed(args, kwargs):
             replaced = rewrite.replacement(func, name)
             if replaced is not None:

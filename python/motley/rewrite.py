@@ -129,6 +129,11 @@ _PLAIN: Dict[str, Callable[..., Any]] = {
 }
 
 
+def with_elements(tensors: List[torch.Tensor]) -> List[torch.Tensor]:
+    """Without those of the shape [0], which `cat` passes over, such as a cache that nothing is in yet; packages cannot hold them."""
+    return [tensor for tensor in tensors if tensor.shape != (0,)] or tensors
+
+
 _SHOWS = frozenset({"transpose_", "t_", "swapaxes_", "swapdims_", "squeeze_", "unsqueeze_"})
 
 

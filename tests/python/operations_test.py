@@ -81,6 +81,7 @@ FUNCTIONS = {
     "minimum": lambda x: torch.minimum(x, x.flip(-1)), "lerp": lambda x: torch.lerp(x, x.flip(1), 0.3),
     "addcmul": lambda x: torch.addcmul(x, x, x, value=0.5), "baddbmm": lambda x: torch.baddbmm(x[:, :, :5], x, x.transpose(1, 2)),
     "baddbmm of nothing": lambda x: torch.baddbmm(torch.full((1, 5, 5), float("nan")), x, x.transpose(1, 2), beta=0, alpha=0.5),
+    "cat with nothing": lambda x: torch.cat([torch.zeros(0), x, x * 2], -2),
     "mean": lambda x: x.mean((1, 2)), "prod": lambda x: x.prod(-1), "sum keeping": lambda x: x / x.sum(1, keepdim=True),
     "unfold": lambda x: x.unfold(1, 3, 1), "F.unfold": lambda x: F.unfold(x[:, None], 3), "diagonal": lambda x: x.diagonal(0, 1, 2),
     "movedim": lambda x: x.movedim(1, 2) + 1, "squeeze": lambda x: x[:, :1].squeeze(1), "squeeze several": lambda x: x[:, :1].sum((1, 2), keepdim=True).mean((1, 2)), "pad": lambda x: F.pad(x, (1, 2)),

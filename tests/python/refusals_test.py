@@ -173,8 +173,8 @@ class Refusals(unittest.TestCase):
                 motley.export(layers, total, example, folder.path("x"), model="net")
 
     def test_constants_have_values(self) -> None:
-        empty = torch.zeros(0)
-        with Folder() as folder, self.assertRaisesRegex(motley.ExportError, r"a constant has the shape \[0\], without any value.*use_cache=False"):
+        empty = torch.zeros(0, 4)
+        with Folder() as folder, self.assertRaisesRegex(motley.ExportError, r"a constant has the shape \[0, 4\], without any value.*use_cache=False"):
             export_layers(folder, between(Function(lambda x: torch.cat([empty, x * 2]))), X)
 
     def test_losses(self) -> None:
