@@ -30,7 +30,9 @@ FILE = "reference.jsonl"
 VERSION = 1
 
 _SAMPLES, _SAMPLES_OF_STATISTICS = 2, 8
-"""Few; a batch normalization of two samples divides by what is nearly nothing."""
+"""Few; a batch normalization of two samples divides by what is nearly nothing, where each has few elements."""
+_MANY_ELEMENTS = 1 << 15
+"""Of a sample: two of them are enough for statistics."""
 
 _SEEDS = 3
 _STEADY = 2e-3
@@ -101,7 +103,8 @@ class _Layer:
         self._layer = layer
         self._roots = [root for _, root in described.roots]
         self._described = package.description["layers"][index]
-        self._samples = _SAMPLES_OF_STATISTICS if self._described["statistics"] else _SAMPLES
+        few = max(x[0].numel() for x in traced.inputs) < _MANY_ELEMENTS
+        self._samples = _SAMPLES_OF_STATISTICS if self._described["statistics"] and few else _SAMPLES
         description = package.description
         self._inputs = [made_up.describe(x, description["input_limit"]) for x in traced.inputs]
         self._ignored = description["ignored"]
