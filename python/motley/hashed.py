@@ -14,7 +14,7 @@ INPUT, TARGET, GRADIENT, PARAMETER, STATISTIC, DROPOUT, PLACES, SIGNS = range(1,
 
 _GOLDEN = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
-_PART = 1 << 20
+PART = 1 << 20
 """Elements that are made at once, so that a large tensor takes little memory."""
 _FRACTION = 1 << 24
 """A float32 has so many places between 1 and 2: multiples of its inverse are exact."""
@@ -47,8 +47,8 @@ def bits(state: int, begin: int, end: int) -> Any:
 
 
 def parts(count: int) -> Iterator[Tuple[int, int]]:
-    for begin in range(0, count, _PART):
-        yield begin, min(count, begin + _PART)
+    for begin in range(0, count, PART):
+        yield begin, min(count, begin + PART)
 
 
 def fractions(state: int, begin: int, end: int) -> Any:

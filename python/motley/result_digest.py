@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, Dict, List, NamedTuple
 
@@ -44,13 +45,20 @@ def digest(tensor: torch.Tensor, seed: int, samples: int) -> Digest:
             x = numpy.where(finite, x, 0.0)
         squares += float(x @ x)
         largest = max(largest, float(numpy.abs(x).max()))
-        drawn = hashed.bits(signs, begin, end)
+        drawn = _signs(signs, begin)[:x.size]
+        total = float(x.sum())
         for k in range(PROJECTIONS):
-            minus = (drawn >> numpy.uint64(k)) & numpy.uint64(1)
-            projections[k] += float(x @ (1.0 - 2.0 * minus.astype(numpy.float64)))
+            minus = (drawn >> numpy.uint8(k)) & numpy.uint8(1)
+            projections[k] += total - 2.0 * float(x @ minus.astype(numpy.float64))
     taken = flat[hashed.places(seed, flat.size, samples)].astype(numpy.float64)
     taken = numpy.where(numpy.isfinite(taken), taken, 0.0)
     return Digest(flat.size, nonfinite, math.sqrt(squares), largest, projections, taken.tolist())
+
+
+@functools.lru_cache(maxsize=64)
+def _signs(state: int, begin: int) -> Any:
+    """The lowest bits of a part of a stream. All tensors have the same signs, in all ways of computing them."""
+    return hashed.bits(state, begin, begin + hashed.PART).astype(numpy.uint8)
 
 
 def deviation(found: Digest, right: Digest, least: float = 0.0) -> float:
