@@ -43,7 +43,7 @@ class Corpus {
   };
 
   // The first token that is not from 0 to below `vocab`, if any; reads the whole corpus. `work`
-  // counts what was read; nullptr: nobody does.
+  // counts what was read; nullptr: not counted.
   [[nodiscard]] std::optional<Token> first_outside(std::uint32_t vocab, WorkCounter* work) const;
 
   // Whether all tokens would be below `vocab` if their bytes stood the other way round.

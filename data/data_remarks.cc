@@ -60,7 +60,7 @@ const std::string& file_of(const Column& column) {
   return column.runs().front().file;
 }
 
-// Labels that nobody shifted. A target that is ignored says nothing.
+// Labels that were not shifted. A target that is ignored says nothing.
 std::optional<std::string> targets_that_are_inputs(const Examples& examples,
                                                    const SampleFormat& format) {
   const Column& inputs = examples.inputs;

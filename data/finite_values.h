@@ -9,7 +9,7 @@
 namespace motley {
 
 // kData, with the place of the first that is not, and how many samples have one. `what` is "input"
-// or "target". `work` counts what was read; nullptr: nobody does. Integers are not looked at.
+// or "target". `work` counts what was read; nullptr: not counted. Integers are not looked at.
 [[nodiscard]] Result<void> check_finite(const char* what, const Column& column, WorkCounter* work);
 
 }  // namespace motley

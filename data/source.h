@@ -62,7 +62,7 @@ class Source {
 // model has no room for, or, unless data.allow_nonfinite, a float that is no finite number (every
 // one is checked), or has no target that the loss does not ignore. kConfig when data.path is
 // missing or the model takes data of another kind. Formats and order: docs/formats/data.md. `work`
-// counts what is read meanwhile; nullptr: nobody does. REQUIRES: configurations whose keys were
+// counts what is read meanwhile; nullptr: not counted. REQUIRES: configurations whose keys were
 // checked (job/config_io.h).
 [[nodiscard]] Result<std::unique_ptr<const Source>> open_source(const DataConfig& data,
                                                                 const SampleFormat& sample,

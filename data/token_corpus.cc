@@ -114,7 +114,7 @@ Result<Corpus> open_npy_tokens(MappedFile file, const DataConfig& data) {
   return Corpus(std::move(file), outline.data_begin, *type);
 }
 
-// Of a file whose tokens stand there without a header, where nobody says their type.
+// Of a file whose tokens stand there without a header, whose type is not given.
 Result<TokenType> found_type(std::span<const std::byte> bytes,
                              const std::string& path,
                              std::uint32_t vocab) {

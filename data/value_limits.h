@@ -17,7 +17,7 @@ struct ValueLimits {
 };
 
 // kData, with the place of the first that is outside. `what` is "input" or "target". `work` counts
-// what was read; nullptr: nobody does. Floats are not looked at.
+// what was read; nullptr: not counted. Floats are not looked at.
 [[nodiscard]] Result<void> check_values(const char* what,
                                         const Column& column,
                                         const ValueLimits& limits,

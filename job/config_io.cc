@@ -98,7 +98,7 @@ std::string key_meant_by(const std::string& environment) {
   return "";
 }
 
-// Of the schedule's steps, the part that a warm-up is at most where nobody says how long it is.
+// Of the schedule's steps, the part that a warm-up is at most where its length is not given.
 constexpr int kWarmupPart = 10;
 
 // Sets values one source after the other, so that a later source wins, and notes where each came

@@ -22,7 +22,7 @@ struct ResolvedConfig {
       origins;  // "train.lr" -> "default", "gpt.toml:12:3", "MOTLEY_TRAIN_LR", "--set"
 };
 
-// Whether nobody set the key. Of values that were not resolved nothing is known: false.
+// Whether the key was left out. Of values that were not resolved nothing is known: false.
 [[nodiscard]] bool is_default(const std::map<std::string, std::string>& origins,
                               const std::string& key);
 

@@ -22,7 +22,7 @@ struct LaunchRecord {
   bool is_free = false;   // its launcher has given the folder back
   // It is of a machine's own folder, and the process a worker there: the launcher may be elsewhere.
   bool is_of_worker = false;
-  timespec renewed{};  // the file's time, by the clock of who keeps the file
+  timespec renewed{};  // the file's time, by the clock of the file system
 };
 
 // What the file holds. As long when the record is free as when it is not, so that the one can be

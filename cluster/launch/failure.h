@@ -73,13 +73,13 @@ struct Identity {
                                    const Activity& activity,
                                    const std::vector<std::string>& last_lines);
 
-// The error where workers were lost while this program itself did not run for so long: nobody else
-// is to blame. `found`: what was found afterwards.
+// The error where workers were lost while this program itself did not run for `absent_s`, which
+// explains the loss. `found`: what was found afterwards.
 [[nodiscard]] Error own_absence(double absent_s, const Error& found);
 
-// Of a run in which nobody knows more than that workers were lost: names those of whom
-// others say so and who have said nothing themselves, by their machine where none of it is left; or
-// two that lost each other. Nothing where `failures` say no such thing.
+// Of a run whose failures tell only that workers were lost: names the workers that others report
+// as lost and that reported nothing themselves, by their machine where none of it is left; or two
+// that lost each other. Nothing where `failures` say no such thing.
 // REQUIRES: failures are of kind kPeerLost, in the order of their arrival; all vectors by worker.
 [[nodiscard]] std::optional<PeerFailure> describe_loss(std::span<const Failure> failures,
                                                        const std::vector<Identity>& workers,

@@ -9,7 +9,7 @@
 namespace motley {
 namespace {
 
-// Workers report once a second whom they cannot connect to.
+// Workers report once a second the peers that they cannot connect to.
 constexpr double kSettleLinks_s = 1.2;
 
 // News of one worker's death and its peers' complaints arrive within this time of each other.

@@ -1,5 +1,5 @@
 // GroupFailures: what went wrong in a group of workers, until it is clear what did so first, and
-// whom they cannot connect to. One owner thread, that of the group.
+// the peers that they cannot connect to. One owner thread, that of the group.
 #pragma once
 
 #include <memory>

@@ -35,11 +35,11 @@ class GroupWaits {
   // Whether all were ready.
   [[nodiscard]] bool started() const { return started_; }
 
-  // Until when to wait for what comes next. REQUIRES: nobody has failed.
+  // Until when to wait for what comes next. REQUIRES: no worker has failed.
   [[nodiscard]] Deadline next() const;
-  // That time has passed. The failure of those who did not get ready, or were silent; what does not
+  // That time has passed. The failure of workers that are not ready, or were silent; what does not
   // end after it is done is killed. `quiet`: nothing was left to be read, so that the silence is
-  // theirs. REQUIRES: nobody has failed.
+  // theirs. REQUIRES: no worker has failed.
   [[nodiscard]] std::optional<PeerFailure> passed(bool quiet);
 
   // While the group is ended: for how many seconds one of those that run may still end by itself; 0

@@ -44,7 +44,7 @@ class Starter {
 
   // Seconds until start_due() or look() has something to do; never negative.
   [[nodiscard]] double idle_s() const;
-  // Tells how far those are who load for long. The failure when somebody stands still.
+  // Reports the progress of workers that load for long. The failure when one stands still.
   [[nodiscard]] std::optional<PeerFailure> look();
 
  private:

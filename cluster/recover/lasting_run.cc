@@ -187,7 +187,7 @@ class LastingRun {
     return {};
   }
 
-  // Nobody else takes it while this run waits for machines.
+  // No other launcher takes it while this run waits for machines.
   Result<void> take_folder_again() {
     if (run_.lock != nullptr) return {};
     MOTLEY_ASSIGN(RunLock lock, RunLock::take(run_.folder.dir(), log_));

@@ -12,8 +12,8 @@
 
 namespace motley {
 
-// What happened, who is left out or waited for, and how the run goes on, in one line. `saved_step`:
-// of the newest checkpoint, 0 = there is none. REQUIRES: the decision is not to end.
+// What happened, which machines are left out or waited for, and how the run goes on, in one line.
+// `saved_step`: of the newest checkpoint, 0 = there is none. REQUIRES: the decision is not to end.
 [[nodiscard]] std::string loss_text(const Error& error,
                                     const Decision& decision,
                                     const Setback& setback,
@@ -34,7 +34,7 @@ class OutageTeller {
   // Whether it begins now.
   [[nodiscard]] bool begins();
   void tell(const std::vector<std::string>& silent);
-  // Whether there was one, and nobody is silent any more.
+  // Whether there was one, and no machine is silent any more.
   [[nodiscard]] bool ends(const std::vector<std::string>& silent);
 
  private:

@@ -42,7 +42,7 @@ class TcpConnector {
   TcpConnector& operator=(const TcpConnector&) = delete;
 
   void start();
-  // No more is tried, and nobody is called any more.
+  // Ends all attempts; no callback is called any more.
   void stop();
 
   // Whether the other end has been told which rank this is: it may have taken the connection.

@@ -43,7 +43,7 @@ constexpr std::chrono::milliseconds kBetweenAttempts{100};
 // From lower to higher ranks: when they begin, and how often they are made.
 constexpr std::chrono::milliseconds kOtherWayAfter{1500};
 constexpr std::chrono::milliseconds kBetweenOtherWays{500};
-constexpr std::chrono::seconds kBetweenTellings{1};  // of who is missing
+constexpr std::chrono::seconds kBetweenTellings{1};  // of missing peers
 
 class TcpTransport : public LocatingTransport {
  public:

@@ -11,7 +11,7 @@ namespace motley {
 
 // What comes of connecting to its address.
 enum class ConnectState {
-  kAnswers,  // something there takes the connection; who it is has not been shown
+  kAnswers,  // something there takes the connection and has not authenticated
   kSilent,   // nothing comes back
   kRefused,  // its machine, or a firewall before it, says no
   kNoRoute,  // this system or a router knows no way there, or may not use it

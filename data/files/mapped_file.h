@@ -25,7 +25,7 @@ class MappedFile {
   [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
 
   // Gives the pages that were read so far back to the system, as far as this process holds them;
-  // who reads them again gets them anew. Safe beside readers.
+  // a later read maps them anew. Safe beside readers.
   void release_pages() const;
 
  private:

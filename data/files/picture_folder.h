@@ -21,7 +21,7 @@ namespace motley {
 // Decodes all pictures into memory at the size of `shape`, [channels, height, width]. A folder
 // `train`, with `val` or `test` beside it, is what its name says. kData when a picture is damaged,
 // a class is empty or of the held-out part alone, or when they take more than 4 GiB.
-// `work` counts what is decoded; nullptr: nobody does.
+// `work` counts what is decoded; nullptr: not counted.
 [[nodiscard]] Result<ExampleFiles> open_picture_folder(const std::filesystem::path& folder,
                                                        std::span<const std::int64_t> shape,
                                                        WorkCounter* work);

@@ -48,8 +48,8 @@ class GraphRunner {
                                                     std::int64_t samples,
                                                     const Dropout& dropout);
 
-  // Called by run() after each node, with its number and all values that live then; for who
-  // compares what kernels compute. Empty: nobody does.
+  // Called by run() after each node, with its number and all values that live then, to
+  // compare what kernels compute. Empty: no call.
   using Observer = std::function<void(std::size_t node, const std::vector<at::Tensor>& values)>;
   void observe(Observer observer);
 

@@ -1,5 +1,5 @@
 // What a node of a graph should have made: the same operation once more, on the host, of contiguous
-// copies in double precision where it has that, else in fp32. For who looks for a kernel that
+// copies in double precision where it has that, else in fp32. Finds a kernel that
 // computes otherwise than its schema says. Private to models/graph.
 #pragma once
 

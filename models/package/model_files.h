@@ -35,7 +35,7 @@ inline constexpr const char* kModelFilesFolder = "files";
     const JsonFields& fields);
 
 // The text of a file of the package in `folder`. kCorrupt when it is not there, is a link, or has
-// another size or hash. `work` counts its bytes; nullptr: nobody does.
+// another size or hash. `work` counts its bytes; nullptr: not counted.
 [[nodiscard]] Result<std::string> read_model_file(const std::filesystem::path& folder,
                                                   const ModelFile& file,
                                                   WorkCounter* work = nullptr);

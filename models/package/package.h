@@ -111,7 +111,7 @@ inline constexpr const char* kPackageFileName = "package.json";
 [[nodiscard]] Result<Package> parse_package(std::string_view text, const std::string& source);
 
 // Reads all of its files and compares their hashes. kCorrupt when one differs. `work` counts the
-// bytes; nullptr: nobody does.
+// bytes; nullptr: not counted.
 [[nodiscard]] Result<void> verify_package(const Package& package, WorkCounter* work = nullptr);
 
 }  // namespace motley

@@ -39,7 +39,7 @@ class FeedbackEncoder final : public SliceEncoder {
   // After the vote on a step whose slices were encoded. Of a step that was skipped, what messages
   // left out is dropped: what made it worthless may be in it. Of a step without targets, what is
   // kept becomes what it was before: its gradient was zero, but its messages sent what was owed,
-  // and nobody used them.
+  // and these were not used.
   void end_step(StepEffect effect);
 
   // Adds what is kept so far to values_N, which are the chunk's. A checkpoint keeps the result: the

@@ -45,7 +45,7 @@ class Draws(TorchDispatchMode):
         self._recorder = recorder
         self._module = module
         self._order = order
-        self._uniform: Dict[int, Tuple[torch.Tensor, float]] = {}  # [id] uniform numbers that nobody looked at, and what was added
+        self._uniform: Dict[int, Tuple[torch.Tensor, float]] = {}  # [id] uniform numbers that were not used yet, and what was added
         self._generator = torch.Generator().manual_seed(0)
 
     def mask(self, like: torch.Tensor, p: float) -> torch.Tensor:

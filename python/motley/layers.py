@@ -22,7 +22,7 @@ class Layers(NamedTuple):
     """The model as it is called, which gives what the layers give one after the other."""
     model: Optional[torch.nn.Module] = None
     by: str = "model"
-    """Who says what `whole` is: "split", "model" or "forward"."""
+    """What `whole` was given by: "split", "model" or "forward"."""
 
 
 def as_layers(layers: Union[Layers, Iterable[Tuple[str, Call]]], model: Optional[torch.nn.Module] = None,

@@ -26,7 +26,7 @@ def describe(example: torch.Tensor, limit: int, ignored: Optional[int] = None) -
     rows = example.detach().reshape(example.size(0), -1)
     if ignored is not None:
         rows = rows.masked_fill(rows == ignored, int(rows[rows != ignored][0]) if bool((rows != ignored).any()) else 0)
-    if rows.numel() == 0 or bool((rows == rows.flatten()[0]).all()):  # nobody's data: all zeros, say
+    if rows.numel() == 0 or bool((rows == rows.flatten()[0]).all()):  # a placeholder, such as zeros
         if not example.is_floating_point():
             return [{"count": rows.size(1), "below": limit}]
         return [{"count": rows.size(1), **_between(float(rows.flatten()[0]) - 1 if rows.numel() else -1.0, 2.0)}]

@@ -36,8 +36,8 @@ _ALWAYS = frozenset({"aten::as_strided", "aten::_reshape_alias", "aten::sort"})
 
 
 def is_always_replaced(name: str, kwargs: Mapping[str, Any]) -> bool:
-    """Whether it is replaced even of constants and where packages have it. With beta = 0, small products of 1.13 read memory
-    that nobody has written."""
+    """Whether it is replaced even of constants and where packages have it. With beta = 0, small products of 1.13 read
+    uninitialized memory."""
     return name in _ALWAYS or name == "aten::baddbmm" and kwargs.get("beta", 1) == 0
 
 _IN_PLACE: Dict[str, Callable[..., torch.Tensor]] = {

@@ -188,8 +188,8 @@ class Comparison:
             return
         order = self._matched(right, alone)
         if right.generators != alone.generators:
-            raise self._fail(f"in train() mode the model takes random numbers from {' and '.join(right.generators) or 'nobody'}, and the "
-                             f"layers from {' and '.join(alone.generators) or 'nobody'}", right, alone)
+            raise self._fail(f"in train() mode the model takes random numbers from {' and '.join(right.generators) or 'no generator'}, and the "
+                             f"layers from {' and '.join(alone.generators) or 'no generator'}", right, alone)
         found = self._layers(input, order)
         pairs = self._same_values(right, found, "in train() mode")
         generator = torch.Generator().manual_seed(3)

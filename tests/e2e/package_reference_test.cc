@@ -89,7 +89,7 @@ TEST_F(ReferencedRun, IsRefusedWhereALayerComputesOtherThanItsReference) {
   folder_.write("changed.motley/package.json", text);
   std::string references = read_text(changed / "reference.jsonl");
   references.replace(references.find(before), before.size(), sha256_of(changed / "package.json"));
-  // Nobody compares it while it has none, so that there is a profile of it.
+  // Without references it is not compared, so that there is a profile of it.
   std::filesystem::remove(changed / "reference.jsonl");
   const TemporaryFolder first;
   const Outcome measured = train("measured", changed, first);
@@ -124,7 +124,7 @@ TEST_F(ReferencedRun, ComparesItsLayersOnce) {
   const auto written = std::filesystem::last_write_time(kept.front());
   ASSERT_EQ(train("second", package, cache).status, 0);
   EXPECT_EQ(std::filesystem::last_write_time(kept.front()), written);
-  // Of a profile that was given nobody has compared anything: each rank compares what it holds.
+  // A given profile has no stored outcome: each rank compares what it holds.
   std::filesystem::remove(kept.front());
   ASSERT_EQ(train("third", package, cache, "first").status, 0);
   EXPECT_EQ(kept_checks(cache.path()).size(), 1U);

@@ -106,7 +106,7 @@ std::vector<float> kept_of(FeedbackEncoder& encoder, Kept what) {
   return kept_N;
 }
 
-// The messages of such a step send what is owed, but nobody uses them.
+// The messages of such a step send what is owed, but they are not used.
 TEST(FeedbackEncoder, HasWhatItHadAfterAStepWithoutTargets) {
   for (const CompressorOptions& options : {CompressorOptions{.chain = "int4"},
                                            {.chain = "lowrank(2)|fp16"},

@@ -153,7 +153,7 @@ Result<void> train(const Job& job,
                    const CheckLayers& check,
                    RankRun& run) {
   {
-    // Where a profile was given, nobody has compared them here.
+    // Where a profile was given, they have not been compared here.
     const WorkCounter::Task task(run.work(), "comparing layers with their reference", 0);
     MOTLEY_TRY(check(job, model, layers_held(job), device,
                      [&](const std::string&) { run.work().add_one(); }));

@@ -60,8 +60,8 @@ inline constexpr const char* kReferenceFileName = "reference.jsonl";
                                                          const Package& package,
                                                          const std::string& source);
 
-// What people should know of layers that nobody can compare: "" where all have a reference. Fails
-// as read_references.
+// A warning about layers without a reference, which cannot be compared; "" where all have one.
+// Fails as read_references.
 [[nodiscard]] Result<std::string> missing_references(const Package& package);
 
 }  // namespace motley
