@@ -29,23 +29,6 @@ bool for_samples(std::uint64_t samples, const Look& look) {
   return true;
 }
 
-std::int64_t integer_at(ElementType type, std::span<const std::byte> bytes, std::size_t element) {
-  const auto read = [&]<class T>(T value) {
-    std::memcpy(&value, bytes.data() + element * sizeof value, sizeof value);
-    return static_cast<std::int64_t>(value);
-  };
-  switch (type) {
-    case ElementType::kUint8:
-      return read(std::uint8_t{});
-    case ElementType::kInt32:
-      return read(std::int32_t{});
-    case ElementType::kInt64:
-    case ElementType::kFloat32:
-      break;
-  }
-  return read(std::int64_t{});
-}
-
 float float_at(std::span<const std::byte> bytes, std::size_t element) {
   float value = 0;
   std::memcpy(&value, bytes.data() + element * sizeof value, sizeof value);

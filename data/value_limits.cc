@@ -63,36 +63,15 @@ std::optional<Place> find_outside_limits(const Column& column,
   return std::nullopt;
 }
 
-template <class T>
-bool has_other_than(std::span<const std::byte> bytes, std::int64_t ignored) {
-  for (std::size_t at = 0; at < bytes.size(); at += sizeof(T)) {
-    T value;
-    std::memcpy(&value, bytes.data() + at, sizeof value);
-    if (static_cast<std::int64_t>(value) != ignored) return true;
-  }
-  return false;
-}
-
-bool has_other_than(ElementType type, std::span<const std::byte> bytes, std::int64_t ignored) {
-  switch (type) {
-    case ElementType::kUint8:
-      return has_other_than<std::uint8_t>(bytes, ignored);
-    case ElementType::kInt32:
-      return has_other_than<std::int32_t>(bytes, ignored);
-    case ElementType::kInt64:
-      return has_other_than<std::int64_t>(bytes, ignored);
-    case ElementType::kFloat32:
-      return true;
-  }
-  return true;
-}
-
 }  // namespace
 
 Result<void> check_any_target(const Column& targets, std::optional<std::int64_t> ignored) {
-  if (!ignored) return {};
+  if (!ignored || targets.type() == ElementType::kFloat32) return {};
   for (std::uint64_t sample = 0; sample < targets.size(); ++sample) {
-    if (has_other_than(targets.type(), targets.at(sample), *ignored)) return {};
+    const auto target = targets.at(sample);
+    for (std::size_t k = 0; k < target.size() / element_bytes(targets.type()); ++k) {
+      if (integer_at(targets.type(), target, k) != *ignored) return {};
+    }
   }
   return Error{ErrorCode::kData,
                fmt::format("there is no target to learn, {}", targets.runs().front().file),

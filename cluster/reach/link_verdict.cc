@@ -182,7 +182,7 @@ std::optional<PeerFailure> link_verdict(std::span<const LinkEnd> ends) {
   const bool one_explains_all = std::ranges::any_of(worst, [&](const std::string& machine) {
     return dead.peers.at(machine).size() == dead.pairs.size();
   });
-  if (dead.unheard.size() == 1 && one_explains_all &&
+  if (dead.unheard.size() == 1 &&
       dead.peers.at(*dead.unheard.begin()).size() == dead.pairs.size()) {
     return lost_machine(dead);
   }

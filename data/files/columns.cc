@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <numeric>
 #include <utility>
@@ -37,6 +38,23 @@ std::string_view element_name(ElementType type) {
       return "float32";
   }
   return "";
+}
+
+std::int64_t integer_at(ElementType type, std::span<const std::byte> bytes, std::size_t element) {
+  const auto read = [&]<class T>(T value) {
+    std::memcpy(&value, bytes.data() + element * sizeof value, sizeof value);
+    return static_cast<std::int64_t>(value);
+  };
+  switch (type) {
+    case ElementType::kUint8:
+      return read(std::uint8_t{});
+    case ElementType::kInt32:
+      return read(std::int32_t{});
+    case ElementType::kInt64:
+    case ElementType::kFloat32:
+      break;
+  }
+  return read(std::int64_t{});
 }
 
 std::string shape_text(std::span<const std::int64_t> shape) {

@@ -22,6 +22,11 @@ enum class ElementType { kUint8, kInt32, kInt64, kFloat32 };
 [[nodiscard]] std::size_t element_bytes(ElementType type);
 [[nodiscard]] std::string_view element_name(ElementType type);
 
+// Element `element` of a sample's bytes. REQUIRES: a type of integers.
+[[nodiscard]] std::int64_t integer_at(ElementType type,
+                                      std::span<const std::byte> bytes,
+                                      std::size_t element);
+
 // "[3, 32, 32]"
 [[nodiscard]] std::string shape_text(std::span<const std::int64_t> shape);
 

@@ -25,7 +25,7 @@ namespace {
 // a batch normalization is 0 but for rounding. Python's motley.reference.LEAST.
 constexpr double kLeastGradient = 1e-3;
 // So far off may results be by what turned over, where each kernel by itself is right.
-constexpr double kTurnedOver = 0.1;
+constexpr double kTurnedOver = 0.02;
 
 bool is_gradient(Role role) {
   return role == Role::kInputGrad || role == Role::kParameterGrad;

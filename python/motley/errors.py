@@ -35,6 +35,12 @@ class DependsOnValues(ExportError):
     """Python, or a shape, depends on the values of a tensor."""
 
 
+def in_words(error: BaseException) -> str:
+    """An exception's type and the first line of its text."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0].rstrip('.')}" if lines else type(error).__name__
+
+
 @contextlib.contextmanager
 def step(what: str) -> Iterator[None]:
     """Names the step of whatever fails in it without words of this package's; that error stays the cause."""
@@ -43,6 +49,4 @@ def step(what: str) -> Iterator[None]:
     except MotleyError:
         raise
     except Exception as error:
-        text = str(error).strip().splitlines()[:1]
-        raise MotleyError(f"{what} failed: {type(error).__name__}{': ' + text[0].rstrip('.') if text else ''}. "
-                          "The traceback above has the place") from error
+        raise MotleyError(f"{what} failed: {in_words(error)}. The traceback above has the place") from error

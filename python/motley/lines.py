@@ -10,9 +10,11 @@ from typing import Callable, Iterator, Optional
 
 import torch
 
-from .errors import ExportError
+from .errors import ExportError, in_words
 
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+
+
 def user_line() -> Optional[str]:
     """The innermost source line that is neither PyTorch's nor this package's."""
     frame: Optional[FrameType] = sys._getframe(1)
@@ -46,12 +48,6 @@ _REMEDIES = (
     ("Checkpointing is not compatible", "Switch activation checkpointing off: Motley recomputes by itself where memory is short"),
     ("modified by an inplace operation", "Use the operation without the underscore; PyTorch's own backward refuses this, too"))
 """What to do about errors of PyTorch, by a part of their text."""
-
-
-def in_words(error: BaseException) -> str:
-    """An exception's type and the first line of its text."""
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0].rstrip('.')}" if lines else type(error).__name__
 
 
 @contextlib.contextmanager

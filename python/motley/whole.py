@@ -16,10 +16,10 @@ import torch
 from . import outputs, samples, trial
 from .digest import Digest, differs, gradients
 from .draws import Draw, Draws
-from .errors import ExportError
+from .errors import ExportError, in_words
 from .intercept import Intercept
 from .layers import Call, Layers, Names
-from .lines import guarded, in_words, user_line_of
+from .lines import guarded, user_line_of
 from .modules import ModuleStack
 from .trace import random_states
 
