@@ -11,7 +11,7 @@ import torch
 from . import measure, operations, remedies, weights
 from .cut import Parts, cut, whole
 from .errors import ExportError
-from .graph import Graph, Take, uses
+from .graph import Graph, Ref, Take, map_node, uses
 from .graph_json import TYPES, WIDENED, graph_json
 from .layers import Names
 from .losses import Loss, class_count
@@ -134,7 +134,7 @@ class _Numbered:
                 found[value] = self._constant(recorder.tensors[value], name)
             elif value in recorder.constants:
                 found[value] = self._constant(recorder.constants[value], name)
-        return found
+        return _one_value_each(trace, found)
 
     def _constant(self, tensor: torch.Tensor, given: Optional[str]) -> Take:
         if tensor.dtype in WIDENED:  # under a name of its own, for the state_dict's stays as it is
@@ -152,6 +152,16 @@ class _Numbered:
 
     def tensor(self, name: str) -> torch.Tensor:
         return self._constants.tensors.get(name, self._names.state.get(name))  # type: ignore[return-value]
+
+
+def _one_value_each(trace: Trace, takes: Dict[int, Take]) -> Dict[int, Take]:
+    """Equal constants are one constant: what uses another value for it uses the first one from now on."""
+    first: Dict[Take, int] = {}
+    instead = {value: first.setdefault(take, value) for value, take in takes.items()}
+    for node in trace.recorder.nodes:
+        node.args, node.kwargs = map_node(node, lambda a: Ref(instead.get(a.value, a.value)) if isinstance(a, Ref) else a)
+    trace.gives.update({take: instead.get(value, value) for take, value in trace.gives.items()})
+    return {value: take for take, value in first.items()}
 
 
 def _graphs_json(built: LayerGraphs, layer: str) -> Dict[str, Any]:
