@@ -206,8 +206,16 @@ def _step_by_step(function: Callable[..., Any], _: Intercept, *args: Any, **kwar
             return function(*args, **kwargs)
 
 
+def _full(_: Intercept, size: Any, fill_value: Any, **kwargs: Any) -> torch.Tensor:
+    """With the type of a truth value, which PyTorch 1.13 takes for an integer under any mode."""
+    if isinstance(fill_value, bool) and kwargs.get("dtype") is None:
+        kwargs["dtype"] = torch.bool
+    return torch.full(size, fill_value, **kwargs)
+
+
 def _replaced() -> Dict[Any, Callable[..., Any]]:
     table: Dict[Any, Callable[..., Any]] = {
+        torch.full: _full,
         F.dropout: Intercept._dropout,
         torch.dropout: Intercept._torch_dropout,
         F.batch_norm: Intercept._batch_norm,

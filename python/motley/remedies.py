@@ -9,6 +9,9 @@ from typing import Optional
 import torch
 
 
+_LINES_ABOVE = 8
+
+
 def of(operation: str, line: Optional[str]) -> Optional[str]:
     """What helps against an operation at a source line, where something better than general words is known."""
     file = os.path.basename((line or "").rpartition(":")[0])
@@ -16,12 +19,18 @@ def of(operation: str, line: Optional[str]) -> Optional[str]:
     if "moe" in file or "moe" in (line or "") and base in ("histc", "_local_scalar_dense", "nonzero", "index", "bincount", "_grouped_mm"):
         return ('Experts of transformers whose work does not depend on the values: model.set_experts_implementation("batched_mm"), or '
                 'experts_implementation="batched_mm" when the model is made')
-    text = linecache.getline((line or "").rpartition(":")[0], int((line or ":0").rpartition(":")[2] or 0))
-    if base == "_local_scalar_dense" and "layerdrop" in text:
+    if base == "_local_scalar_dense" and "layerdrop" in _around(line):
         return "Whole layers are left out at random: set layerdrop=0.0 (encoder_layerdrop, decoder_layerdrop) in the model's configuration"
     if base == "_local_scalar_dense" and file == "masking_utils.py":
         return "Give attention_mask as the mask of [batch, 1, query, key] that is added to the scores, made of the ids in the layer"
     return None
+
+
+def _around(line: Optional[str]) -> str:
+    """The source line and the few above it, where what a branch asks for is made."""
+    file, _, number = (line or "").rpartition(":")
+    last = int(number or 0)
+    return "".join(linecache.getline(file, k) for k in range(max(1, last - _LINES_ABOVE), last + 1))
 
 
 def of_type(dtype: torch.dtype) -> str:

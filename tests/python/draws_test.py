@@ -31,6 +31,16 @@ def drop_path(x: torch.Tensor, training: bool, p: float = 0.25) -> torch.Tensor:
     return x.div(1 - p) * torch.floor(torch.rand((x.shape[0],) + (1,) * (x.dim() - 1), dtype=x.dtype) + (1 - p))
 
 
+def layer_drop(x: torch.Tensor, training: bool, layerdrop: float = 0.1) -> torch.Tensor:
+    """As wav2vec2's encoder does: the branch stands below what it asks for."""
+    probability = torch.rand([])
+    skip = training and probability < layerdrop
+
+    if not skip:
+        x = x * 2
+    return x
+
+
 class Drops(nn.Module):
     def __init__(self, drop: Callable[[torch.Tensor, bool], torch.Tensor]):
         super().__init__()
@@ -88,6 +98,7 @@ class Draws(unittest.TestCase):
     def test_what_cannot_be_a_mask(self) -> None:
         for drop, message in ((lambda x, t: x * torch.rand_like(x) if t else x, "mul.Tensor uses random numbers"),
                               (lambda x, t: x if t and torch.rand([]) < 0.5 else x * 2, "depend on the values"),
+                              (layer_drop, "set layerdrop=0.0"),
                               (lambda x, t: x * 2 if t and F.dropout(torch.ones(1), 0.5).item() > 0 else x, "depend on the values")):
             with self.assertRaisesRegex(motley.ExportError, message):
                 model = Drops(drop)

@@ -93,7 +93,7 @@ FUNCTIONS = {
     "equal constants": lambda x: x * (torch.arange(8.0) + 1) + torch.arange(2, 18, 2, dtype=torch.int32) / 2
     + x * torch.arange(2, 18, 2),
     "cat with nothing": lambda x: torch.cat([torch.zeros(0), x, x * 2], -2),
-    "mean": lambda x: x.mean((1, 2)), "prod": lambda x: x.prod(-1), "sum keeping": lambda x: x / x.sum(1, keepdim=True),
+    "full of truth": lambda x: torch.where(~torch.full((8,), True), x, x * 2), "mean": lambda x: x.mean((1, 2)), "prod": lambda x: x.prod(-1), "sum keeping": lambda x: x / x.sum(1, keepdim=True),
     "unfold": lambda x: x.unfold(1, 3, 1), "F.unfold": lambda x: F.unfold(x[:, None], 3), "diagonal": lambda x: x.diagonal(0, 1, 2),
     "movedim": lambda x: x.movedim(1, 2) + 1, "squeeze": lambda x: x[:, :1].squeeze(1), "squeeze several": lambda x: x[:, :1].sum((1, 2), keepdim=True).mean((1, 2)), "pad": lambda x: F.pad(x, (1, 2)),
     "one_hot of constants": lambda x: x + F.one_hot(torch.arange(5), 8), "scatter_add": lambda x: torch.zeros(
