@@ -134,10 +134,13 @@ class Diagnosis {
     // The weights are compared with their hash only now: that takes long, and is rarely needed.
     if (const auto verified = verify_package(package_); !verified.ok()) return verified.error();
     error.cause = fmt::format(
-        "it comes from {}; each operation by itself computes here what it should, so the graph or "
-        "the weights are not those that were exported",
-        node_words(maker(first)));
-    error.remedy = "export the model again, and copy the package to every machine";
+        "each operation by itself computes here what it should, {} included, which made this "
+        "result: the package's graphs and its reference.jsonl are not of one export, or PyTorch "
+        "computed otherwise where it was made ({})",
+        node_words(maker(first)), excerpt(package_.made_by));
+    error.remedy =
+        "export the model again and copy the whole folder to every machine; where the same layer "
+        "is refused again, see docs/failures.md, \"A layer is refused\"";
     return error;
   }
 

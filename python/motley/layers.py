@@ -35,10 +35,10 @@ def as_layers(layers: Union[Layers, Iterable[Tuple[str, Call]]], model: Optional
 
 
 def _described(layers: Union[Layers, Iterable[Tuple[str, Call]]], model: Optional[torch.nn.Module]) -> Layers:
-    if isinstance(layers, Layers):
-        return layers
     if model is not None and not isinstance(model, torch.nn.Module):
         raise ExportError(f"model= is a {type(model).__name__}", "Give the torch.nn.Module whose state_dict names the parameters")
+    if isinstance(layers, Layers):
+        return layers if model is None or model is layers.model else _as_part_of(layers, model)
     if isinstance(layers, torch.nn.Module):
         raise ExportError("a module was given in place of a list of layers",
                           "Give motley.split(model), or a list of (name, module)")
@@ -60,6 +60,14 @@ def _described(layers: Union[Layers, Iterable[Tuple[str, Call]]], model: Optiona
         else:
             roots += [(f"{name}.{key}", module) for key, module in _owned(call)]
     return Layers(pairs, roots)
+
+
+def _as_part_of(layers: Layers, model: torch.nn.Module) -> Layers:
+    """Layers of a part of `model`, such as what an adapter's wrapper holds, with tensors named as in the whole's state_dict."""
+    parts = {id(module) for module in model.modules()}
+    if any(id(root) not in parts for _, root in layers.roots):
+        raise ExportError(f"the layers are of another {type(layers.model).__name__} than the model", "Split the model that is given")
+    return layers._replace(roots=[("", model)], model=model)
 
 
 def _owned(call: Call) -> List[Tuple[str, torch.nn.Module]]:
@@ -106,7 +114,8 @@ class Names:
         self._check_modules()
         self.memory()
         if not any(tensor.requires_grad for tensor in self.state.values()):
-            raise ExportError("the model has no parameter that requires a gradient", "There is nothing to train; requires_grad_() a part of it")
+            raise ExportError("the model has no parameter that requires a gradient", "There is nothing to train; requires_grad_() a part of it"
+                              if self.state else "Where layers are functions of modules, pass model=, the module whose parameters they use")
         for name, tensor in self._elsewhere:
             raise ExportError(f"{name} is on {tensor.device}", "Export from the CPU: model.cpu()")
         for name, tensor in self.state.items():

@@ -15,7 +15,7 @@ import torch
 import torch.nn as nn
 
 from support import Folder, motley
-from motley import data, losses
+from motley import data, layers, losses, probe
 import language_models
 
 X, Y = torch.randn(8, 6), torch.randint(3, (8,))
@@ -210,6 +210,19 @@ class Before(unittest.TestCase):
         self.refused(r"floats \[4, 4, 3\].*inputs.permute\(0, 3, 1, 2\)", pictures, loss, (torch.randn(8, 4, 4, 3), Y))
         self.refused(r"inputs.unsqueeze\(1\)", nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(8, 3)), loss, (torch.randn(8, 4, 4), Y))
         self.refused(r"inputs.flatten\(1\)", nn.Sequential(nn.Linear(16, 3)), loss, (torch.randn(8, 1, 4, 4).squeeze(1), Y))
+
+    def test_packed_inputs_are_not_told_to_be_one_row(self) -> None:
+        model = nn.Sequential(nn.Embedding(9, 3), nn.Linear(3, 3))
+
+        def of_rows(ids: torch.Tensor) -> torch.Tensor:
+            _, _ = ids.shape
+            return model(ids).mean(1)
+        packed = torch.randint(9, (8, 2, 6)), Y
+        for forward in (None, lambda t: of_rows(t[:, 0])):
+            described = layers.as_layers([("all", of_rows)], model, forward)
+            self.assertEqual(probe.limits(described, CLASSES, packed), probe.Limits(None, None))  # export says what is wrong
+        floats = layers.as_layers([("all", of_rows)], model, lambda t: of_rows(t[:, 0].long()))
+        self.assertEqual(probe.limits(floats, CLASSES, (packed[0][:, 0].float(), Y)), probe.Limits(None, None))
 
     def test_the_model_is_left_as_it_was(self) -> None:
         model = nn.Sequential(nn.Linear(6, 3), nn.BatchNorm1d(3), nn.Dropout(0.5))

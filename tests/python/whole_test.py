@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import random
 import types
 import unittest
@@ -243,6 +245,31 @@ class Whole(unittest.TestCase):
         self.refused("motley.split's layers of Dropped are not the model: .*dropout of 0.5", motley.split(model))
         export(motley.split(DroppedInBlocks()))
         self.refused("dropout of 0.5", motley.split(Images()), torch.randn(2, 3, 32, 32), target=torch.randint(10, (2,)))
+
+    def test_wrappers_of_adapters(self) -> None:
+        class Wrapper(nn.Module):  # as peft's
+            def __init__(self, model: nn.Module):
+                super().__init__()
+                self.base_model, self.peft_config = nn.ModuleDict({"model": model}), {"default": None}
+
+            def get_base_model(self) -> nn.Module:
+                return self.base_model["model"]
+
+            def forward(self, *args: Any, **kwargs: Any) -> Any:
+                return self.get_base_model()(*args, **kwargs)
+        model = Wrapper(language_models.LlamaForCausalLM())
+        for layers in (motley.split(model), motley.split(model.get_base_model())):
+            with Folder() as folder:
+                done = motley.export(layers, nn.CrossEntropyLoss(), (IDS, IDS), folder.path("x"), model=model)
+                self.assertEqual(done.notices, ())
+                with open(os.path.join(done.path, "package.json"), encoding="utf-8") as file:
+                    names = {p["name"] for layer in json.load(file)["layers"] for p in layer["parameters"]}
+            self.assertEqual(names, {name for name, _ in model.named_parameters()})
+        self.refused("the layers are of another LlamaForCausalLM than the model", motley.split(language_models.LlamaForCausalLM()), model=model)
+
+    def test_functions_without_their_model(self) -> None:
+        functions = {"a": nn.Linear(4, 4)}
+        self.refused("no parameter that requires a gradient. .*pass model=", [("a", lambda x: functions["a"](x))], torch.randn(2, 4))
 
 
 if __name__ == "__main__":
