@@ -7,6 +7,7 @@
 namespace motley {
 
 std::string work_text(std::string_view what, const WorkBytes& bytes) {
+  if (bytes.done == 0 && bytes.total == 0) return std::string(what);
   constexpr std::uint64_t kGiga = 1'000'000'000;
   const bool is_large = std::max(bytes.done, bytes.total) >= kGiga;
   const double unit = is_large ? 1e9 : 1e6;

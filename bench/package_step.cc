@@ -63,7 +63,7 @@ class Trainer {
     // Statistics are updated among the rest; no training forward reads them.
     std::vector<std::span<float>> moments(moments_.begin(), moments_.end());
     const StepFactors factors{train_.lr, optimizer_->corrections(step_)};
-    const auto terms = static_cast<double>(outcome.tokens);
+    const double terms = outcome.count;
     optimizer_->update(chain_.values(), chain_.gradients(), moments,
                        {.factors = factors, .gradient_scale = static_cast<float>(1 / terms)});
     for (const auto& [owner, use] : ties_) std::ranges::copy(owner.values, use.values.begin());

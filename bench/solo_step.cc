@@ -71,7 +71,7 @@ void run(const Sizes& sizes, const motley::ModelSpec& spec) {
     const auto outcome = chain.forward_loss(tokens, targets, micro);
     static_cast<void>(chain.backward_loss(micro));
     if (step >= sizes.warmup) seconds.push_back(motley::now_s() - start_s);
-    loss = outcome.loss_sum / static_cast<double>(outcome.tokens);
+    loss = outcome.loss_sum / outcome.count;
   }
   const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
   std::nth_element(seconds.begin(), middle, seconds.end());

@@ -23,7 +23,7 @@
 
 namespace motley {
 
-inline constexpr int kProtocolVersion = 9;
+inline constexpr int kProtocolVersion = 10;
 
 // What a rank does that keeps its machine's run folder (worker/keep/folder_keeper.h).
 struct KeeperJob {

@@ -186,7 +186,7 @@ OwnedFloats VirtualCompute::forward(ChunkId chunk, MicroId /*micro*/) {
   clock_.begin();
   pass(here.forward_s);
   if (chunk.index() + 1 == chunks_.size()) {
-    loss_.tokens += static_cast<std::int64_t>(targets_.size());
+    loss_.count += static_cast<double>(targets_.size());
   }
   return {here.output, nullptr};
 }

@@ -242,7 +242,7 @@ BatchLoss StageTrainer::loss() {
   if (loss_download_) loss_download_->wait();
   const LossLayer::Outcome outcome =
       chunks_.back()->chain.read_loss(loss_download_ ? loss_download_->host : loss_numbers_);
-  return {outcome.tokens, outcome.loss_sum, outcome.correct};
+  return {outcome.count, outcome.loss_sum, outcome.correct};
 }
 
 OwnedFloats StageTrainer::backward(ChunkId chunk,

@@ -81,9 +81,10 @@ class LossLayer {
   virtual ~LossLayer() = default;
 
   struct Outcome {
-    double loss_sum = 0;                  // over all tokens of the micro-batch
-    std::int64_t tokens = 0;              // or whatever else the loss has terms of
-    std::optional<std::int64_t> correct;  // how many of them were predicted right, where counted
+    double loss_sum = 0;  // over all terms of the micro-batch, such as its tokens
+    // How many terms there are; where the loss weighs classes, the sum of the terms' weights.
+    double count = 0;
+    std::optional<double> correct;  // of the count, what was predicted right, where counted
   };
 
   // targets: the data's (tokens: int64, B x T). When micro.training keeps what backward needs; the

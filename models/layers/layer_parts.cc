@@ -32,8 +32,8 @@ LossNumbers loss_numbers(const at::Tensor& loss_sum, std::int64_t tokens) {
 LossLayer::Outcome outcome_of(const at::Tensor& host_numbers) {
   const at::Tensor numbers = host_numbers.to(at::kDouble).contiguous();
   const auto* const values = numbers.data_ptr<double>();
-  LossLayer::Outcome outcome{.loss_sum = values[0], .tokens = std::llround(values[1])};
-  if (numbers.numel() > 2) outcome.correct = std::llround(values[2]);
+  LossLayer::Outcome outcome{.loss_sum = values[0], .count = values[1]};
+  if (numbers.numel() > 2) outcome.correct = values[2];
   return outcome;
 }
 

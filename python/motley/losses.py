@@ -18,7 +18,7 @@ _OWN = "Give a function (output, target) -> (sum, count)"
 
 
 class Loss(NamedTuple):
-    """A loss: `terms` gives sum and count, `correct`, where there is one, how many were predicted right."""
+    """A loss: `terms` gives sum and count, `correct`, where there is one, how much of the count was predicted right."""
 
     terms: Terms
     correct: Optional[Callable[[torch.Tensor, torch.Tensor], torch.Tensor]]
@@ -174,7 +174,11 @@ def _of_classes(function: Callable[..., torch.Tensor], given: Dict[str, Any], ig
 
     def correct(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         output, target = flat(output, target)
-        return ((output.argmax(1) == target) & (target != ignored)).sum()
+        right = (output.argmax(1) == target) & (target != ignored)
+        if weight is None:
+            return right.sum()
+        right = right.reshape(-1)
+        return (weight.index_select(0, target.reshape(-1) * right) * right).sum()
 
     return Loss(terms, correct, ignored, True)
 

@@ -23,6 +23,8 @@ TEST(WorkCounter, SaysHowFarItsTaskIs) {
   }
   EXPECT_EQ(work.words(), "");
   const WorkCounter::Task task(work, "saving", 0);
+  work.add_one();
+  EXPECT_EQ(work.words(), "saving");
   work.add_bytes(1'500'000);
   EXPECT_EQ(work.words(), "saving: 1.5 MB");
 }

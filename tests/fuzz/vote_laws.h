@@ -60,9 +60,9 @@ inline std::string right_votes() {
 inline Vote read_vote(std::span<const std::byte> bytes) {
   Vote vote;
   std::uint32_t counts[4];
-  std::memcpy(&vote.tokens, bytes.data(), 8);
+  std::memcpy(&vote.count, bytes.data(), 8);
   std::memcpy(&vote.loss_sum, bytes.data() + 8, 8);
-  std::int64_t correct = 0;
+  double correct = 0;
   std::memcpy(&correct, bytes.data() + 16, 8);
   if (correct != -1) vote.correct = correct;
   std::memcpy(counts, bytes.data() + 24, 16);
@@ -92,12 +92,12 @@ inline Vote read_vote(std::span<const std::byte> bytes) {
 inline Tally summed(const std::vector<Vote>& votes, int layer_count, bool for_step) {
   Tally tally;
   std::vector<double> norms(static_cast<std::size_t>(layer_count));
-  std::optional<std::int64_t> correct = 0;
+  std::optional<double> correct = 0;
   for (const Vote& vote : votes) {
-    const bool is_silent = vote.tokens > 0 && !vote.correct;
+    const bool is_silent = vote.count > 0 && !vote.correct;
     correct =
         correct && !is_silent ? std::optional(*correct + vote.correct.value_or(0)) : std::nullopt;
-    tally.tokens += vote.tokens;
+    tally.count += vote.count;
     tally.loss_sum += vote.loss_sum;
     tally.ends = tally.ends || vote.ends;
     tally.saves = tally.saves || vote.saves;
@@ -136,7 +136,7 @@ inline std::string wrong_with_votes(std::string_view bytes) {
     if (encode_vote(votes.back()) != vote) return "written and read, and not the same";
   }
   const Tally expected = summed(votes, input.rules.layer_count, input.for_step);
-  const bool same = tally->tokens == expected.tokens && tally->correct == expected.correct &&
+  const bool same = tally->count == expected.count && tally->correct == expected.correct &&
                     tally->ends == expected.ends && tally->saves == expected.saves &&
                     tally->finite == expected.finite &&
                     same_bits(tally->loss_sum, expected.loss_sum) &&
@@ -148,7 +148,7 @@ inline std::string wrong_with_votes(std::string_view bytes) {
   if (input.for_step && tally->factors != votes.front().factors && !any_nan(tally->factors)) {
     return "factors of another rank";
   }
-  return tally->tokens > 0 ? "" : "a batch without tokens";
+  return tally->count > 0 ? "" : "a batch without terms";
 }
 
 }  // namespace motley

@@ -244,7 +244,7 @@ TEST_P(Chain, ScoresTheLastPositionAsTheLossDoes) {
 TEST_P(Chain, EvaluatesWithoutKeepingAnything) {
   LayerChain chain = whole_model(config());
   const auto outcome = chain.forward_loss(tokens(), targets(), {.training = false});
-  EXPECT_EQ(outcome.tokens, 3 * config().context);
+  EXPECT_EQ(outcome.count, 3 * config().context);
   EXPECT_EQ(chain.saved_bytes(0), 0);
   if (config().dropout == 0.0) {
     EXPECT_NEAR(step(chain, tokens(), targets(), {}).loss, outcome.loss_sum,

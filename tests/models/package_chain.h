@@ -35,8 +35,8 @@ inline std::string package_test_name(const ::testing::TestParamInfo<std::string>
 
 struct PackageStep {
   double loss = 0;
-  std::int64_t count = 0;
-  std::optional<std::int64_t> correct;
+  double count = 0;
+  std::optional<double> correct;
   std::vector<at::Tensor> gradients;  // of each layer's parameters and statistics
 
   [[nodiscard]] bool same_bits(const PackageStep& other) const {
@@ -116,7 +116,7 @@ class PackageChain {
       loss_layer_->backward_weight(saved_.back());
       for (std::size_t l = layers_.size(); l-- > 0;) layers_[l]->backward_weight(saved_[l]);
     }
-    PackageStep step{outcome.loss_sum, outcome.tokens, outcome.correct, {}};
+    PackageStep step{outcome.loss_sum, outcome.count, outcome.correct, {}};
     for (const at::Tensor& gradient : gradients_) step.gradients.push_back(gradient.cpu().clone());
     return step;
   }

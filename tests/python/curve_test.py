@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import unittest
-from typing import Tuple
+from typing import Any, Tuple
 
 import torch
 import torch.nn as nn
@@ -20,14 +20,18 @@ LARGEST_DIFFERENCE = 1e-4
 
 
 class Curves(unittest.TestCase):
-    def follows(self, family: str, optimizer: str) -> None:
+    def follows(self, family: str, optimizer: str, loss: Any = None) -> None:
         with Folder() as folder:
             given = runs.case(family)
+            given = given if loss is None else given._replace(loss=loss)
             config = runs.write(given, folder.path(""))
             settings = {f"train__{key}": value for key, value in runs.OPTIMIZERS[optimizer].items()}
             found = runs.program(PROGRAM, config, folder.path("run"), "--stages", "2", train__optimizer=optimizer, **settings)
             right = runs.eager(given, optimizer)
             self.assertLess(right[-1], 0.97 * right[0], "it learns")
+            if isinstance(loss, nn.Module):
+                mean = float(loss(runs.case(family).model(given.input), given.target).detach())
+                self.assertLessEqual(abs(found[0] - mean), 1e-6 * mean, "as PyTorch's own mean")
             self.assertLessEqual(runs.largest_difference(found, right), LARGEST_DIFFERENCE)
 
     def test_cnn_with_batchnorm_by_adamw(self) -> None:
@@ -35,6 +39,16 @@ class Curves(unittest.TestCase):
 
     def test_a_first_layer_without_parameters_and_targets_left_out(self) -> None:
         self.follows("flat-mlp", "adamw")
+
+    def test_weights_of_classes(self) -> None:
+        for weights in (0.02, 0.3, 1.5, 0.7, 0.04), (0.004, 0.006, 0.01, 0.008, 0.002):
+            self.follows("flat-mlp", "adamw", nn.CrossEntropyLoss(weight=torch.tensor(weights)))
+
+    def test_a_count_that_is_no_whole_number(self) -> None:
+        def by_size(output: torch.Tensor, target: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+            weight = 0.3 * target.abs().mean(1) + 0.01
+            return (weight * (output - target).square().mean(1)).sum(), weight.sum()
+        self.follows("mlp", "adamw", by_size)
 
     def test_llama_by_adamw(self) -> None:
         self.follows("llama-tiny", "adamw")

@@ -321,7 +321,7 @@ TEST(StageTrainer, ChangesNothingInAnEvaluation) {
   const auto before = alone.parameters();
   expect_ok(alone.evaluate());
   EXPECT_EQ(alone.parameters(), before);
-  EXPECT_EQ(alone.rank(0).voter->outcome().tokens, kMicroBatches * 16);
+  EXPECT_EQ(alone.rank(0).voter->outcome().count, kMicroBatches * 16);
   EXPECT_NEAR(alone.rank(0).voter->outcome().loss, std::log(61), 0.2);
   EXPECT_EQ(alone.rank(0).voter->progress().step, 0);
 }
@@ -347,7 +347,7 @@ TEST(StageTrainer, KeepsTheOwnerOfWhatItIsHanded) {
   trainer.hand({ValueKind::kActivation, ChunkId{1}, micro}, std::move(output));
   EXPECT_FALSE(owner.expired());
   (void)trainer.forward(ChunkId{1}, micro);
-  EXPECT_GT(trainer.loss().tokens, 0);
+  EXPECT_GT(trainer.loss().count, 0);
   trainer.begin({});
   EXPECT_TRUE(owner.expired());
 }

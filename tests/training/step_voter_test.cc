@@ -103,7 +103,7 @@ TEST(StepVoter, TakesTheStepThatWasVoted) {
   Alone rank;
   EXPECT_EQ(rank.take(1), StepEffect::kUpdated);
   EXPECT_EQ(rank.voter.outcome().loss, 2.5);
-  EXPECT_EQ(rank.voter.outcome().tokens, 8);
+  EXPECT_EQ(rank.voter.outcome().count, 8);
   EXPECT_EQ(rank.voter.outcome().accuracy, 0.75);
   EXPECT_EQ(rank.voter.outcome().grad_norm, 0.25);
   EXPECT_EQ(rank.voter.outcome().lr, 0.5);
@@ -168,7 +168,7 @@ TEST(StepVoter, HasNoLossOfAnEvaluationWithoutTargets) {
   rank.loss = {0, 0};
   ASSERT_TRUE(rank.count({.step = 1, .training = false}).ok());
   EXPECT_TRUE(std::isnan(rank.voter.outcome().loss));
-  EXPECT_EQ(rank.voter.outcome().tokens, 0);
+  EXPECT_EQ(rank.voter.outcome().count, 0);
 }
 
 // Every rank comes to the same scale by the votes alone.

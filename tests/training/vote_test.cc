@@ -1,5 +1,6 @@
 #include "training/vote/vote.h"
 
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -67,7 +68,7 @@ std::vector<std::byte> bits(const Tally& tally) {
 TEST(Vote, SumsWhatEveryRankGives) {
   const auto tally = TwoVotes{}.tally();
   ASSERT_TRUE(tally.ok()) << describe(tally.error());
-  EXPECT_EQ(tally->tokens, 12);
+  EXPECT_EQ(tally->count, 12);
   EXPECT_EQ(tally->loss_sum, 30);
   EXPECT_EQ(tally->correct, 9);
   EXPECT_EQ(tally->squared_norm, 8);
@@ -213,17 +214,31 @@ TEST(Vote, IsMalformedWhenItAnnouncesMoreLayersThanItHas) {
   }
 }
 
-TEST(Vote, IsMalformedWithANegativeNumberOfTokens) {
+TEST(Vote, IsMalformedWithAnImpossibleNumberOfTerms) {
+  for (const double count : {-1.0, -1e-300, 0x1p41, HUGE_VAL, std::nan("")}) {
+    TwoVotes votes;
+    votes.second.count = count;
+    votes.second.correct = {};
+    expect_corrupt(votes.tally(), "the vote of rank 1 is malformed",
+                   "its loss has an impossible number of terms");
+  }
+}
+
+TEST(Vote, AddsUpWeights) {
   TwoVotes votes;
-  votes.second.tokens = -1;
-  votes.second.correct = {};
-  expect_corrupt(votes.tally(), "the vote of rank 1 is malformed",
-                 "its length does not fit its content");
+  votes.first.count = 0.375;
+  votes.first.correct = 0.25;
+  votes.second.count = 1.5;
+  votes.second.correct = 1.5;
+  const auto tally = votes.tally();
+  ASSERT_TRUE(tally.ok());
+  EXPECT_EQ(tally->count, 1.875);
+  EXPECT_EQ(tally->correct, 1.75);
 }
 
 TEST(Vote, TellsNothingOfWhatIsRightUnlessEveryLossCounts) {
   TwoVotes votes;
-  votes.first.tokens = 4;
+  votes.first.count = 4;
   ASSERT_TRUE(votes.tally().ok());
   EXPECT_FALSE(votes.tally()->correct);
   votes.first.correct = 4;
@@ -231,7 +246,7 @@ TEST(Vote, TellsNothingOfWhatIsRightUnlessEveryLossCounts) {
 }
 
 TEST(Vote, IsMalformedWithMoreRightThanThereIs) {
-  for (const std::int64_t right : {std::int64_t{13}, std::int64_t{-2}}) {
+  for (const double right : {12.5, 13.0, -2.0, -0.5, std::nan("")}) {
     TwoVotes votes;
     votes.second.correct = right;
     expect_corrupt(votes.tally(), "the vote of rank 1 is malformed",
@@ -266,17 +281,17 @@ TEST(Vote, MissesALayerThatNobodyHolds) {
 // A loss may find no target in a batch.
 TEST(Vote, MayHaveNoTokens) {
   TwoVotes votes;
-  votes.second.tokens = 0;
+  votes.second.count = 0;
   votes.second.loss_sum = 0;
   votes.second.correct = {};
   const auto step = votes.tally();
   ASSERT_TRUE(step.ok()) << describe(step.error());
-  EXPECT_EQ(step->tokens, 0);
+  EXPECT_EQ(step->count, 0);
   EXPECT_TRUE(step->finite);
   votes.first.factors = {};
   const auto evaluation = votes.tally(VoteKind::kEvaluation);
   ASSERT_TRUE(evaluation.ok()) << describe(evaluation.error());
-  EXPECT_EQ(evaluation->tokens, 0);
+  EXPECT_EQ(evaluation->count, 0);
 }
 
 TEST(Vote, TakesTheFactorsOfRank0) {

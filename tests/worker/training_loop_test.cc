@@ -33,7 +33,7 @@ class Script final : public StepRunner, public Evaluator, public ShardSaver, pub
     ++state.step;
     if (trace != nullptr) trace->add({.name = "F0.0", .step = static_cast<int>(state.step)});
     return TrainedStep{.outcome = {.loss = 2.5,
-                                   .tokens = 7,
+                                   .count = 7,
                                    .accuracy = 0.5,
                                    .lr = 0.25,
                                    .skipped = skips,

@@ -29,7 +29,7 @@ class Rehearsed final : public StepRunner, public Evaluator, public ShardSaver, 
   [[nodiscard]] Result<TrainedStep> run_step() override {
     ++state_.step;
     TrainedStep step;
-    step.outcome.tokens =
+    step.outcome.count =
         std::ranges::find(without_targets, state_.step) != without_targets.end() ? 0 : 8;
     step.outcome.skipped = std::ranges::find(skipped, state_.step) != skipped.end();
     step.outcome.saves = std::ranges::find(due, state_.step) != due.end();

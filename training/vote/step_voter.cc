@@ -12,7 +12,7 @@
 namespace motley {
 namespace {
 
-// The loss of no tokens. One value everywhere: ranks compare its bits.
+// The loss of no terms. One value everywhere: ranks compare its bits.
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 // The factors as they travel: the learning rate, then the corrections.
@@ -69,7 +69,7 @@ std::vector<std::byte> StepVoter::vote(const BatchPosition& position) {
   // On a device this waits for all of the batch, so that the loss is there at once.
   if (position.training) vote.layers = state_.layer_norms();
   const BatchLoss loss = loss_();
-  vote.tokens = loss.tokens;
+  vote.count = loss.count;
   vote.loss_sum = loss.sum;
   vote.correct = loss.correct;
   if (!position.training) return encode_vote(vote);
@@ -91,14 +91,14 @@ std::vector<std::byte> StepVoter::vote(const BatchPosition& position) {
 Result<void> StepVoter::count_votes(const std::vector<std::vector<std::byte>>& votes) {
   const VoteKind kind = position_.training ? VoteKind::kStep : VoteKind::kEvaluation;
   MOTLEY_ASSIGN(tally_, tally_votes(votes, rules_, kind));
-  const auto tokens = static_cast<double>(tally_.tokens);
-  outcome_ = {.loss = kUnknown, .tokens = tally_.tokens};
-  if (tally_.tokens > 0) {
-    outcome_.loss = tally_.loss_sum / tokens;
-    if (tally_.correct) outcome_.accuracy = static_cast<double>(*tally_.correct) / tokens;
+  const double count = tally_.count;
+  outcome_ = {.loss = kUnknown, .count = count};
+  if (count > 0) {
+    outcome_.loss = tally_.loss_sum / count;
+    if (tally_.correct) outcome_.accuracy = *tally_.correct / count;
   }
   if (!position_.training) return {};
-  if (tally_.tokens > 0) outcome_.grad_norm = std::sqrt(tally_.squared_norm) / tokens;
+  if (count > 0) outcome_.grad_norm = std::sqrt(tally_.squared_norm) / count;
   outcome_.skipped = !tally_.finite;
   outcome_.ends = tally_.ends;
   outcome_.saves = tally_.saves;
@@ -130,13 +130,12 @@ Result<void> StepVoter::check_factors(const StepFactors& factors) const {
 
 // A step without targets is no sign of anything: the scale of gradients stays as it is too.
 StepEffect StepVoter::step() {
-  const StepEffect effect = !tally_.finite       ? StepEffect::kSkipped
-                            : tally_.tokens == 0 ? StepEffect::kWithoutTargets
-                                                 : StepEffect::kUpdated;
+  const StepEffect effect = !tally_.finite      ? StepEffect::kSkipped
+                            : tally_.count == 0 ? StepEffect::kWithoutTargets
+                                                : StepEffect::kUpdated;
   if (effect == StepEffect::kUpdated) {
-    const auto tokens = static_cast<double>(tally_.tokens);
-    const double scale = 1.0 / tokens;
-    const double norm = std::sqrt(tally_.clipped_squared_norm) / tokens;
+    const double scale = 1.0 / tally_.count;
+    const double norm = std::sqrt(tally_.clipped_squared_norm) / tally_.count;
     const double factor = clip_ > 0 && norm > clip_ ? clip_ / norm : 1;
     ++progress_.optimizer_updates;
     state_.update(factors_, {static_cast<float>(scale * factor), static_cast<float>(scale)});
@@ -147,7 +146,7 @@ StepEffect StepVoter::step() {
   state_.clear_gradients();
   progress_.step = position_.step;
   progress_.samples += static_cast<std::uint64_t>(train_.global_batch);
-  progress_.tokens += static_cast<std::uint64_t>(tally_.tokens);
+  progress_.tokens += static_cast<std::uint64_t>(reported_count(tally_.count));
   return effect;
 }
 

@@ -19,8 +19,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little,
               "votes are written as they lie in memory");
-constexpr std::int64_t kTokensMax = std::int64_t{1} << 40;  // of one batch; keeps sums in range
-constexpr std::int64_t kNotCounted = -1;                    // in the place of Vote::correct
+constexpr double kCountMax = 0x1p40;  // of one batch; keeps sums in range
+constexpr double kNotCounted = -1;    // in the place of Vote::correct
 // What follows the step, in bits.
 constexpr std::uint32_t kEnds = 1;
 constexpr std::uint32_t kSaves = 2;
@@ -56,17 +56,20 @@ Result<Vote> decode_vote(std::span<const std::byte> bytes, Rank rank) {
   const std::size_t size = bytes.size();
   if (size < vote_bytes(0, 0, 0)) return malformed(rank, "it is too short");
   Vote vote;
-  vote.tokens = take<std::int64_t>(bytes);
+  vote.count = take<double>(bytes);
   vote.loss_sum = take<double>(bytes);
-  const auto correct = take<std::int64_t>(bytes);
+  const auto correct = take<double>(bytes);
   const std::size_t layers = take<std::uint32_t>(bytes);
   const std::size_t factors = take<std::uint32_t>(bytes);
   const std::size_t copies = take<std::uint32_t>(bytes);
   const auto follows = take<std::uint32_t>(bytes);
-  if (vote.tokens < 0 || vote.tokens > kTokensMax || size != vote_bytes(layers, factors, copies)) {
+  if (size != vote_bytes(layers, factors, copies)) {
     return malformed(rank, "its length does not fit its content");
   }
-  if (correct < kNotCounted || correct > vote.tokens) {
+  if (!(vote.count >= 0 && vote.count <= kCountMax)) {
+    return malformed(rank, "its loss has an impossible number of terms");
+  }
+  if (correct != kNotCounted && !(correct >= 0 && correct <= vote.count)) {
     return malformed(rank, "it has more predictions right than there are");
   }
   if (correct != kNotCounted) vote.correct = correct;
@@ -153,7 +156,7 @@ std::size_t vote_bytes_max(const VoteRules& rules) {
 
 std::vector<std::byte> encode_vote(const Vote& vote) {
   std::vector<std::byte> bytes;
-  put(bytes, vote.tokens);
+  put(bytes, vote.count);
   put(bytes, vote.loss_sum);
   put(bytes, vote.correct.value_or(kNotCounted));
   put(bytes, static_cast<std::uint32_t>(vote.layers.size()));
@@ -173,7 +176,7 @@ Result<Tally> tally_votes(const std::vector<std::vector<std::byte>>& votes,
                           const VoteRules& rules,
                           VoteKind kind) {
   Tally tally;
-  std::int64_t right = 0;
+  double right = 0;
   bool all_count = true;
   std::vector<Vote> decoded;
   std::vector<std::optional<double>> norms(static_cast<std::size_t>(rules.layer_count));
@@ -181,10 +184,10 @@ Result<Tally> tally_votes(const std::vector<std::vector<std::byte>>& votes,
     MOTLEY_ASSIGN(const Vote vote, decode_vote(votes[rank.index()], rank));
     MOTLEY_TRY(check_extent(vote, rank, rules, kind));
     MOTLEY_TRY(add_norms(vote, rank, norms));
-    tally.tokens += vote.tokens;
+    tally.count += vote.count;
     tally.loss_sum += vote.loss_sum;
     right += vote.correct.value_or(0);
-    all_count = all_count && (vote.tokens == 0 || vote.correct);
+    all_count = all_count && (vote.count == 0 || vote.correct);
     tally.ends = tally.ends || vote.ends;
     tally.saves = tally.saves || vote.saves;
     decoded.push_back(vote);

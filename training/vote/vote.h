@@ -1,8 +1,8 @@
 // The vote before each step: what every rank must know to take the same decision.
 //
 // Each rank gives, for every layer it holds, the squared norm of the layer's gradient, and the rank
-// with the loss also gives the sum of the loss, the number of tokens and, where the model counts
-// it, how many of them were predicted right. Everybody sums in the
+// with the loss also gives the sum of the loss, the number of its terms and, where the model counts
+// it, how much of it was predicted right. Everybody sums in the
 // order of the layers, whoever holds them, so that the global norm has the same bits under every
 // plan. Rank 0 also gives the factors that all take the step with, because pow and cos differ
 // between C libraries in their last bits, and each rank gives hashes of the parameters of which
@@ -25,13 +25,13 @@ namespace motley {
 
 struct LayerNorm2 {
   int layer = 0;
-  double squared_norm = 0;  // of the gradient summed over tokens; not finite when any value is not
+  double squared_norm = 0;  // of the gradient summed over terms; not finite when any value is not
 };
 
 struct Vote {
-  std::int64_t tokens = 0;              // 0 on ranks without the loss
-  double loss_sum = 0;                  // over those tokens
-  std::optional<std::int64_t> correct;  // of those tokens, where counted
+  double count = 0;     // of the loss's terms, or the sum of their weights; 0 without the loss
+  double loss_sum = 0;  // over those terms
+  std::optional<double> correct;  // of the count, where counted
   std::vector<LayerNorm2> layers;
   std::vector<double> factors;             // of rank 0: kStepFactors
   std::vector<std::uint64_t> copy_hashes;  // of each group of copies that the rank has one of
@@ -52,9 +52,9 @@ enum class VoteKind {
 };
 
 struct Tally {
-  std::int64_t tokens = 0;  // 0: no rank had a target, such as when the loss ignores all of them
+  double count = 0;  // 0: no rank had a target, such as when the loss ignores all of them
   double loss_sum = 0;
-  std::optional<std::int64_t> correct;  // where every rank with tokens counted
+  std::optional<double> correct;  // where every rank with terms counted
   double squared_norm = 0;
   double clipped_squared_norm = 0;  // of the layers whose gradients are no pushes
   bool finite = true;               // false: every rank skips the step

@@ -44,7 +44,7 @@ std::int64_t Batches::memory_bytes() {
 
 Result<std::optional<Evaluation>> HeldOutBatches::evaluate(std::int64_t step) {
   double loss_sum = 0;
-  std::int64_t tokens = 0;
+  double all = 0;
   double right = 0;
   bool counts = true;
   for (int batch = 0; batch < count_; ++batch) {
@@ -53,16 +53,15 @@ Result<std::optional<Evaluation>> HeldOutBatches::evaluate(std::int64_t step) {
     MOTLEY_ASSIGN([[maybe_unused]] const RunTimes times,
                   executor_.run(schedule_, {step, false, first_sample}));
     const StepOutcome& outcome = voter_.outcome();
-    if (outcome.tokens == 0) continue;
-    loss_sum += outcome.loss * static_cast<double>(outcome.tokens);
-    tokens += outcome.tokens;
-    right += outcome.accuracy.value_or(0) * static_cast<double>(outcome.tokens);
+    if (outcome.count == 0) continue;
+    loss_sum += outcome.loss * outcome.count;
+    all += outcome.count;
+    right += outcome.accuracy.value_or(0) * outcome.count;
     counts = counts && outcome.accuracy;
   }
-  Evaluation evaluation{.tokens = tokens,
-                        .loss = loss_sum / static_cast<double>(tokens),
-                        .bytes_per_token = bytes_per_token_};
-  if (counts && tokens > 0) evaluation.accuracy = right / static_cast<double>(tokens);
+  Evaluation evaluation{
+      .tokens = reported_count(all), .loss = loss_sum / all, .bytes_per_token = bytes_per_token_};
+  if (counts && all > 0) evaluation.accuracy = right / all;
   return std::optional(evaluation);
 }
 

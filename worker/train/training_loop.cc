@@ -11,7 +11,7 @@ StepReport report_of(std::int64_t step, const TrainedStep& trained) {
   StepReport report;
   report.step = step;
   report.loss = trained.outcome.loss;
-  report.tokens = trained.outcome.tokens;
+  report.tokens = reported_count(trained.outcome.count);
   report.accuracy = trained.outcome.accuracy;
   report.lr = trained.outcome.lr;
   report.grad_norm = trained.outcome.grad_norm;
@@ -65,7 +65,7 @@ void TrainingLoop::set_recording(std::int64_t steps_done) {
 Result<void> TrainingLoop::run_step(std::int64_t step) {
   MOTLEY_ASSIGN(const TrainedStep trained, steps_.run_step());
   StepReport report = report_of(step, trained);
-  changed_nothing_ = trained.outcome.skipped || trained.outcome.tokens == 0;
+  changed_nothing_ = trained.outcome.skipped || trained.outcome.count == 0;
   save_waits_ = save_waits_ || trained.outcome.saves;
   ends_ = trained.outcome.ends;
   if (is_evaluated(step)) {
