@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "base/check.h"
@@ -86,7 +88,16 @@ Error token_outside(const Corpus::Token& token,
               fmt::format("its tokens are read as {}", token_type_name(corpus.type())),
               fmt::format("set model.vocab to at least {}, or use data of another tokenizer",
                           token.value + 1)};
-  if (token.value < 0) error.remedy = "leave out negative tokens, such as those of padding";
+  const bool is_negative_int32 =
+      corpus.type() == TokenType::kUint32 && token.value > std::numeric_limits<std::int32_t>::max();
+  if (is_negative_int32) {
+    error.cause += fmt::format("; as int32 it is {}", static_cast<std::int32_t>(token.value));
+  }
+  if (token.value < 0 || is_negative_int32) {
+    error.remedy =
+        "leave out negative tokens: a token file has no positions that the loss ignores; labels "
+        "such as -100 belong into the targets of data.kind = \"arrays\"";
+  }
   if (corpus.type() != TokenType::kUint16) return error;
   const bool are_swapped = corpus.are_within_swapped(static_cast<std::uint32_t>(vocab));
   if (are_swapped) {

@@ -201,6 +201,12 @@ TEST_F(TokenWidth, OfTokensOutsideTheVocabularyIsFoundOutToo) {
   const Error negative = error_of(bytes_of(tokens), 32000, "int32");
   EXPECT_THAT(negative.what, HasSubstr("token -100 at position 777"));
   EXPECT_THAT(negative.remedy, HasSubstr("negative tokens"));
+  // Without data.dtype it is read as uint32.
+  const Error found = error_of(bytes_of(tokens), 32000);
+  EXPECT_THAT(found.what, HasSubstr("token 4294967196 at position 777"));
+  EXPECT_EQ(found.cause, "its tokens are read as uint32; as int32 it is -100");
+  EXPECT_EQ(found.remedy, negative.remedy);
+  EXPECT_THAT(found.remedy, HasSubstr("no positions that the loss ignores"));
   tokens[777] = 128000;
   EXPECT_THAT(error_of(bytes_of(tokens), 32000).what, HasSubstr("token 128000 at position 777"));
   const auto large = usual_tokens<std::int32_t>(128256);
