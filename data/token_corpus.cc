@@ -126,6 +126,20 @@ Result<TokenType> found_type(std::span<const std::byte> bytes,
     case TokenEvidence::kBigEndian:
       return unusable(path, "its tokens are big-endian, of 32 or 64 bits",
                       "write it again as little-endian: a.astype('<u4').tofile(name)");
+    case TokenEvidence::kUint8OrUint16:
+      return unusable(path,
+                      "the type of its tokens cannot be told, uint8 or uint16: bytes at even and "
+                      "at odd places are distributed alike, as those of uint8 tokens are and the "
+                      "halves of uint16 tokens hardly ever",
+                      "set data.dtype = \"uint8\" where each byte is a token, data.dtype = "
+                      "\"uint16\" where each two are one");
+    case TokenEvidence::kSwapped:
+      return unusable(path,
+                      "the bytes of its tokens look swapped: as uint16 they differ more in the "
+                      "upper byte than in the lower one, as big-endian numbers do that are read "
+                      "as little-endian",
+                      "write it again as little-endian: numpy.asarray(x, \"<u2\").tofile(name); "
+                      "or set data.dtype = \"uint16\" to take it as it is");
     case TokenEvidence::kUint8:
       return TokenType::kUint8;
     case TokenEvidence::kUint32:

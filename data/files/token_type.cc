@@ -7,6 +7,9 @@
 #include <numbers>
 #include <utility>
 
+#include "data/files/spread_blocks.h"
+#include "data/files/token_halves.h"
+
 namespace motley {
 namespace {
 
@@ -15,26 +18,10 @@ constexpr std::array kTokenTypes = {
     std::pair{"uint32", TokenType::kUint32}, std::pair{"int32", TokenType::kInt32},
     std::pair{"int64", TokenType::kInt64}};
 
-constexpr std::size_t kBlockBytes = 64 << 10;
-constexpr std::size_t kBlocks = 32;
 // So many words that are not small, nearly all of them at the same places of each pair, are no
 // chance: among tokens of one width either place has half of them.
 constexpr std::uint64_t kTellingWords = 16;
 constexpr std::uint64_t kOthersPart = 20;
-
-// Calls look(block) for up to kBlocks blocks of the bytes, evenly spread, each of whole words of
-// eight bytes from a multiple of eight on (the last bytes of a short file aside).
-template <class Look>
-void for_blocks(std::span<const std::byte> bytes, const Look& look) {
-  if (bytes.size() <= kBlocks * kBlockBytes) {
-    look(bytes);
-    return;
-  }
-  const std::size_t stride = (bytes.size() - kBlockBytes) / (kBlocks - 1) / 8 * 8;
-  for (std::size_t block = 0; block < kBlocks; ++block) {
-    look(bytes.subspan(block * stride, kBlockBytes));
-  }
-}
 
 // How many words at even and at odd places are above `small`, those aside that are all ones, as the
 // upper half of a negative number is.
@@ -54,7 +41,7 @@ LargeWords count_large_words(std::span<const std::byte> bytes,
                              std::uint32_t small,
                              bool swapped = false) {
   LargeWords large;
-  for_blocks(bytes, [&](std::span<const std::byte> block) {
+  for_spread_blocks(bytes, [&](std::span<const std::byte> block) {
     for (std::size_t at = 0; at + 2 * sizeof(Word) <= block.size(); at += 2 * sizeof(Word)) {
       Word pair[2];
       std::memcpy(pair, block.data() + at, sizeof pair);
@@ -76,7 +63,7 @@ bool are_nearly_all(std::uint64_t these, std::uint64_t others) {
 template <class Wanted>
 bool are_all(std::span<const std::byte> bytes, const Wanted& wanted) {
   bool all = true;
-  for_blocks(bytes, [&](std::span<const std::byte> block) {
+  for_spread_blocks(bytes, [&](std::span<const std::byte> block) {
     all = all && std::ranges::all_of(block, [&](std::byte byte) {
             return wanted(std::to_integer<unsigned>(byte));
           });
@@ -91,7 +78,7 @@ bool is_text_byte(unsigned byte) {
 
 bool has_large_token(std::span<const std::byte> bytes, std::uint32_t vocab) {
   bool found = false;
-  for_blocks(bytes, [&](std::span<const std::byte> block) {
+  for_spread_blocks(bytes, [&](std::span<const std::byte> block) {
     for (std::size_t at = 0; at + 2 <= block.size() && !found; at += 2) {
       std::uint16_t token = 0;
       std::memcpy(&token, block.data() + at, sizeof token);
@@ -101,29 +88,15 @@ bool has_large_token(std::span<const std::byte> bytes, std::uint32_t vocab) {
   return found;
 }
 
-// Whether even and odd places have each byte about as often, as tokens of one byte have and the two
-// halves of wider ones have not: by the total variation distance of their histograms, beside what
-// chance alone makes of it.
-bool are_alike_at_both_places(std::span<const std::byte> bytes) {
-  constexpr std::size_t kValues = 256;
-  constexpr double kCountMin = 1024;  // of fewer, halves of wider tokens may look alike
+// Whether tokens are of one byte each, of which it is known that they are of no more within the
+// vocabulary: by the distance between halves of words, beside what chance alone makes of it.
+bool are_rather_bytes(const HalfCounts& halves) {
+  constexpr double kValues = 256;
+  constexpr double kWordsMin = 1024;  // of fewer, halves of wider tokens may look alike
   constexpr double kDistanceMax = 0.1;
-  std::array<double, kValues> even{};
-  std::array<double, kValues> odd{};
-  double count = 0;
-  for_blocks(bytes, [&](std::span<const std::byte> block) {
-    for (std::size_t at = 0; at + 2 <= block.size(); at += 2) {
-      ++even[std::to_integer<std::size_t>(block[at])];
-      ++odd[std::to_integer<std::size_t>(block[at + 1])];
-      ++count;
-    }
-  });
-  if (count < kCountMin) return false;
-  double distance = 0;
-  for (std::size_t value = 0; value < kValues; ++value) {
-    distance += std::abs(even[value] - odd[value]) / (2 * count);
-  }
-  return distance <= kDistanceMax + std::sqrt(kValues / (std::numbers::pi * count));
+  if (halves.words() < kWordsMin) return false;
+  return halves.distance() <=
+         kDistanceMax + std::sqrt(kValues / (std::numbers::pi * halves.words()));
 }
 
 // Where words up to `small` may be the upper halves of tokens.
@@ -136,6 +109,21 @@ TokenEvidence evidence_of_words(std::span<const std::byte> bytes, std::uint32_t 
   if (are_nearly_all(words.even, words.odd)) return TokenEvidence::kUint32;
   return std::min(words.even, words.odd) >= kTellingWords ? TokenEvidence::kUint16
                                                           : TokenEvidence::kNone;
+}
+
+// Where nothing speaks for more than 16 bits.
+TokenEvidence evidence_of_halves(std::span<const std::byte> bytes,
+                                 std::uint32_t vocab,
+                                 TokenEvidence otherwise) {
+  // Random tokens of all 16 bits have halves that are alike, too.
+  constexpr std::uint32_t kShortVocab = 1U << 16;
+  const HalfCounts halves(bytes);
+  if (halves.are_alike() && !(vocab <= kShortVocab && halves.may_be_uniform())) {
+    return TokenEvidence::kUint8OrUint16;
+  }
+  // What lies outside of the vocabulary is refused for that.
+  const bool are_within = vocab > kShortVocab || !has_large_token(bytes, vocab);
+  return are_within && are_halves_swapped(bytes) ? TokenEvidence::kSwapped : otherwise;
 }
 
 }  // namespace
@@ -184,12 +172,15 @@ TokenEvidence token_evidence(std::span<const std::byte> bytes, std::uint32_t voc
   }
   const auto is_within = [&](unsigned byte) { return byte < vocab; };
   if (vocab <= kByteVocab && bytes.size() >= kTextBytesMin && has_large_token(bytes, vocab) &&
-      are_all(bytes, is_within) && are_alike_at_both_places(bytes)) {
+      are_all(bytes, is_within) && are_rather_bytes(HalfCounts(bytes))) {
     return TokenEvidence::kUint8;
   }
   const TokenEvidence wider = evidence_of_words(bytes, std::max(upper, kUpperHalfMax));
   const bool has_whole_pairs = bytes.size() % sizeof(std::uint32_t) == 0;
-  return wider == TokenEvidence::kNone && !has_whole_pairs ? TokenEvidence::kUint16 : wider;
+  const TokenEvidence found =
+      wider == TokenEvidence::kNone && !has_whole_pairs ? TokenEvidence::kUint16 : wider;
+  if (found != TokenEvidence::kUint16 && found != TokenEvidence::kNone) return found;
+  return evidence_of_halves(bytes, vocab, found);
 }
 
 }  // namespace motley

@@ -18,13 +18,15 @@ enum class TokenType { kUint8, kUint16, kUint32, kInt32, kInt64 };
 [[nodiscard]] std::optional<TokenType> token_type_of(std::string_view dtype);
 
 enum class TokenEvidence {
-  kNone,       // too few tokens to tell 16 bits from 32
-  kUint8,      // bytes, each within the vocabulary, alike at odd and even places
-  kUint16,     // 16-bit words of any size at odd and even places
-  kUint32,     // every second 16-bit word is small
-  kInt64,      // and every second 32-bit word
-  kBigEndian,  // the small words come first, their bytes the other way round
-  kText        // bytes that are all of text
+  kNone,           // too few tokens to tell 16 bits from 32
+  kUint8,          // bytes, each within the vocabulary, alike at odd and even places
+  kUint16,         // 16-bit words of any size at odd and even places
+  kUint8OrUint16,  // and their lower bytes are distributed as their upper ones are
+  kSwapped,        // or the upper ones tell them apart better
+  kUint32,         // every second 16-bit word is small
+  kInt64,          // and every second 32-bit word
+  kBigEndian,      // the small words come first, their bytes the other way round
+  kText            // bytes that are all of text
 };
 
 // Of the bytes of a file without a header, for tokens below `vocab`. Looks at up to 2 MiB of it,
