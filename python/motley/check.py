@@ -108,7 +108,7 @@ class _Layer:
         grads = [] if self._loss else [torch.randn(output.shape, generator=generator) for output in outputs]
         names = [entry["name"] for entry in self._package.description["layers"][self._index]["parameters"]]
         wanted = ([] if first else leaves) + [self._package.tensors[name] for name in names]
-        right = eager.gradients(outputs, grads, wanted)
+        right = eager.gradients(outputs, [grad.clone() for grad in grads], wanted)  # hooks may write to them
         saved = {take: tensor for take, tensor in found.items() if take.role == "saved"}
         input_grads, gradients = self._package.backward(self._index, saved, grads, SAMPLES)
         whats = [] if first else [f"the gradient of input {k}" for k in range(len(leaves))]

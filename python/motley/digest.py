@@ -10,7 +10,7 @@ from .errors import ExportError
 from .intercept import Intercept
 
 _WIDTH = 4096
-_PROJECTIONS = 4
+PROJECTIONS = 4
 
 
 class Digest(NamedTuple):
@@ -24,8 +24,8 @@ def digest(tensor: torch.Tensor) -> Digest:
     flat = tensor.detach().reshape(-1)
     rows = -(-flat.numel() // _WIDTH)
     generator = torch.Generator().manual_seed(rows)
-    across = torch.randn(_WIDTH, _PROJECTIONS, generator=generator)
-    down = torch.randn(rows, _PROJECTIONS, generator=generator)
+    across = torch.randn(_WIDTH, PROJECTIONS, generator=generator)
+    down = torch.randn(rows, PROJECTIONS, generator=generator)
     full = flat.numel() // _WIDTH
     sums = flat[:full * _WIDTH].view(full, _WIDTH) @ across
     if full < rows:
@@ -35,8 +35,8 @@ def digest(tensor: torch.Tensor) -> Digest:
 
 
 def gradients(outputs: List[torch.Tensor], grads: List[torch.Tensor], parameters: Mapping[str, torch.Tensor],
-              retain_graph: bool = False) -> Dict[str, Digest]:
-    """Of each parameter that the outputs reach by a gradient that is not 0; one gradient is held at a time."""
+              retain_graph: bool = False, scale: float = 1.0) -> Dict[str, Digest]:
+    """Of each parameter that the outputs reach by a gradient that is not 0, of `grads` times `scale`; one gradient is held at a time."""
     found: Dict[str, Digest] = {}
     own = {name: tensor.grad for name, tensor in parameters.items()}
     done: List[torch.Tensor] = []
@@ -55,7 +55,7 @@ def gradients(outputs: List[torch.Tensor], grads: List[torch.Tensor], parameters
         reached = [k for k, output in enumerate(outputs) if output.requires_grad]
         with Intercept() as intercept:  # for what runs again, as activation checkpointing makes it
             if reached:
-                torch.autograd.backward([outputs[k] for k in reached], [grads[k] for k in reached], retain_graph=retain_graph)
+                torch.autograd.backward([outputs[k] for k in reached], [grads[k] * scale for k in reached], retain_graph=retain_graph)
         if any(draw.p is not None for draw in intercept.draws.drawn) or intercept.observed:
             raise ExportError("dropout or batch normalization runs again in the backward pass, as activation checkpointing makes it",
                               "Switch activation checkpointing off: Motley recomputes by itself where memory is short")

@@ -35,6 +35,14 @@ class DependsOnValues(ExportError):
     """Python, or a shape, depends on the values of a tensor."""
 
 
+class DiffersFromModel(ExportError):
+    """The list of layers is not the model."""
+
+
+def lacks_memory(error: BaseException) -> bool:
+    return isinstance(error, MemoryError) or isinstance(error, RuntimeError) and "memory" in str(error)
+
+
 def in_words(error: BaseException) -> str:
     """An exception's type and the first line of its text."""
     lines = str(error).strip().splitlines()

@@ -60,7 +60,8 @@ def understand(loss: Any) -> Loss:
         if loss is function:
             return _of_classes(function, {}, -100)
         if isinstance(loss, module):
-            _unchanged(loss, module)
+            if _is_changed(loss, module):
+                return _own(loss, module)
             _reduced_by(loss, "mean")
             smoothing = getattr(loss, "label_smoothing", 0.0)
             return _of_classes(function, {"label_smoothing": smoothing} if smoothing else {}, loss.ignore_index,
@@ -69,7 +70,8 @@ def understand(loss: Any) -> Loss:
         if loss is known.function:
             return _elementwise(known.function, {})
         if isinstance(loss, module):
-            _unchanged(loss, module)
+            if _is_changed(loss, module):
+                return _own(loss, module)
             by_sample = module is torch.nn.KLDivLoss and loss.reduction == "batchmean"
             if not by_sample:
                 _reduced_by(loss, "mean")
@@ -94,10 +96,22 @@ def _constant(value: Any) -> Any:
     return value.detach().float() if isinstance(value, torch.Tensor) else value
 
 
-def _unchanged(loss: torch.nn.Module, module: type) -> None:
-    """Refuses what only begins as a loss that is known."""
-    if type(loss).forward is not module.forward:  # type: ignore[attr-defined]
-        raise ExportError(f"{type(loss).__name__} computes otherwise than the {module.__name__} that it derives from", _OWN)
+def _is_changed(loss: torch.nn.Module, module: type) -> bool:
+    """Whether it only begins as a loss that is known: another forward, of its class or its own, another call, or hooks."""
+    hooks = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+    return (any(getattr(type(loss), name) is not getattr(module, name) for name in ("forward", "__call__")) or "forward" in vars(loss)
+            or any(getattr(loss, name, None) for name in hooks))
+
+
+def _own(loss: torch.nn.Module, module: type) -> Loss:
+    """Such a one as a function."""
+    def terms(output: torch.Tensor, target: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+        given = loss(output, target)
+        if not (isinstance(given, tuple) and len(given) == 2):
+            how = f"than the {module.__name__} that it derives from" if type(loss) is not module else "than PyTorch's: it has hooks, or a forward of its own"
+            raise ExportError(f"{type(loss).__name__} computes otherwise {how}", _OWN)
+        return given
+    return Loss(terms, None, None, False)
 
 
 def _reduced_by(loss: Any, reduction: str) -> None:
@@ -143,6 +157,16 @@ def classes_last(output: torch.Tensor, target: torch.Tensor) -> bool:
     return output.shape[:-1] == target.shape and output.shape[:1] + output.shape[2:] != target.shape
 
 
+def _refuse_both(output: torch.Tensor, target: torch.Tensor) -> None:
+    """Refuses integer targets that fit where the classes are the second dimension, and where they are the last."""
+    if target.is_floating_point() or output.dim() < 3 or not output.shape[:-1] == target.shape == output.shape[:1] + output.shape[2:]:
+        return
+    raise ExportError(f"the output has shape {tuple(output.shape)} and the target {tuple(target.shape)}, so that the classes may be its second dimension, "
+                      "as PyTorch has them, or its last, as language models do", "Say which by a function of your own, (output, target) -> "
+                      "(F.cross_entropy(output, target, reduction='sum'), (target != -100).sum()) where they are second; the same of "
+                      "output.flatten(0, -2) and target.flatten() where they are last, or give a context of another length")
+
+
 def class_count(output: torch.Tensor, target: torch.Tensor) -> Optional[int]:
     """How many classes such an output has, where the target is of classes."""
     if output.dim() != target.dim() + 1:
@@ -157,7 +181,8 @@ def _of_classes(function: Callable[..., torch.Tensor], given: Dict[str, Any], ig
         return output, target
 
     def terms(output: torch.Tensor, target: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
-        output, target = flat(_tensor(output), target)
+        _refuse_both(_tensor(output), target)
+        output, target = flat(output, target)
         _check_classes(output, target)
         if weight is not None and weight.numel() != output.size(1):
             raise ExportError(f"the loss has weights of {weight.numel()} classes, and the output {output.size(1)}", "Give a weight for each class")

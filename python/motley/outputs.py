@@ -2,28 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Optional, Tuple
+import dataclasses
+from typing import Any, Iterable, List, Optional, Tuple
 
 import torch
 from torch.utils._pytree import tree_flatten
 
 _LISTED = 4
 
+Part = Tuple[str, torch.Tensor]
+"""A tensor in what was returned, and how it is called there."""
+
+
+def parts(value: Any, name: str = "") -> List[Part]:
+    """The tensors in dictionaries, dataclasses, tuples and what else PyTorch takes apart."""
+    if isinstance(value, torch.Tensor):
+        return [(name or "its output", value)]
+    if value is None or isinstance(value, (str, int, float, torch.nn.Module)):
+        return []
+    inner: Iterable[Tuple[Any, Any]]
+    if hasattr(value, "items"):
+        inner = value.items()
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        inner = [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)]
+    elif isinstance(value, (tuple, list)):
+        inner = zip(getattr(value, "_fields", None) or [k if name else f"output {k}" for k in range(len(value))], value)
+    else:
+        return [(name, tensor) for tensor in tree_flatten(value)[0] if isinstance(tensor, torch.Tensor)]
+    return [part for key, one in inner for part in parts(one, f"{name}.{key}" if name else str(key))]
+
 
 def floats(value: Any) -> List[torch.Tensor]:
     """The tensors of floats in what was returned."""
-    if hasattr(value, "items"):
-        value = dict(value.items())
-    return [t for t in tree_flatten(value)[0] if isinstance(t, torch.Tensor) and t.is_floating_point()]
+    return [tensor for _, tensor in parts(value) if tensor.is_floating_point()]
 
 
 def _main(value: Any) -> Optional[torch.Tensor]:
     """What stands for the output where several things are returned."""
     if isinstance(value, torch.Tensor):
         return value
-    parts = dict(value.items()) if hasattr(value, "items") else {}
-    chosen = parts.get("logits", parts.get("out"))
-    return chosen if isinstance(chosen, torch.Tensor) else next(iter(floats(value)), None)
+    named = dict(parts(value))
+    chosen = named.get("logits", named.get("out"))
+    return chosen if chosen is not None else next(iter(floats(value)), None)
 
 
 def pairs(right: Any, found: Any) -> List[Tuple[torch.Tensor, torch.Tensor]]:
@@ -76,7 +96,7 @@ def equal(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 def shapes(value: Any) -> str:
     """For messages."""
-    found = [str(tuple(t.shape)) for t in tree_flatten(dict(value.items()) if hasattr(value, "items") else value)[0] if isinstance(t, torch.Tensor)]
+    found = [str(tuple(tensor.shape)) for _, tensor in parts(value)]
     return ", ".join(found) or f"a {type(value).__name__}"
 
 

@@ -2,26 +2,25 @@
 
 Both run in `train()` and in `eval()` mode on the same samples: the example's and made-up ones, with padding. Dropout masks
 are matched by module, probability and size, and are then the same in both. Outputs, gradients of all parameters, what
-normalizations see and what buffers become must agree.
+normalizations see and what buffers become must agree. Gradients that are not proportional to the output's are refused.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 import torch
 
-from . import outputs, samples, trial
+from . import beside, outputs, proportional, samples, trial
+from .calls import Calls, Ran
 from .digest import Digest, differs, gradients
-from .draws import Draw, Draws
-from .errors import ExportError, in_words
-from .intercept import Intercept
-from .layers import Call, Layers, Names
+from .draws import Draw
+from .errors import DiffersFromModel, ExportError, in_words, lacks_memory
+from .layers import Layers, Names
 from .lines import guarded, user_line_of
 from .modules import ModuleStack
-from .trace import random_states
 
 LARGEST_DIFFERENCE = 1e-4
 """Of the largest element, or of a gradient's norm. The layers may compute a mask otherwise, and sums in another order."""
@@ -33,20 +32,8 @@ _LARGE = 100.0
 """An output that caps and clamps of scores change."""
 
 
-class _Ran(NamedTuple):
-    """What a call of the model, or of its layers one after the other, did."""
-
-    value: Any
-    drawn: List[Draw]
-    modules: List[str]
-    seen: Dict[str, Tuple[float, torch.Tensor]]
-    """What normalizations saw of their running statistics."""
-    buffers: Dict[str, torch.Tensor]
-    """Those that the call changed."""
-    last: List[str]
-    """The modules that the last of the calls called."""
-    generators: List[str]
-    """Whose random numbers it took, besides PyTorch's."""
+class _NotCompared(Exception):
+    """Why not, in words for the user."""
 
 
 class Comparison:
@@ -59,51 +46,65 @@ class Comparison:
         self._described = described
         self._modules = modules
         self._roots = [root for _, root in described.roots]
-        self._buffers = {f"{prefix}.{name}" if prefix else name: buffer for prefix, root in described.roots for name, buffer in root.named_buffers()}
-        self._paths = {path: module for root in self._roots for module in root.modules() for path in [names.modules[id(module)]]}
-        self._names = {id(tensor): name for name, tensor in names.state.items()}
+        self._calls = Calls(described, names, modules)
         self._parameters = {name: tensor for name, tensor in names.state.items() if tensor.requires_grad}
-        self._returned: List[Any] = []  # by the model, where it was called
 
     def run(self, input: torch.Tensor, limit: Optional[int]) -> None:
         """Refuses layers that do otherwise than the model."""
         try:
             self._run(input, limit)
         except (RuntimeError, MemoryError) as error:
-            if "memory" not in str(error) and not isinstance(error, MemoryError):
+            if not lacks_memory(error):
                 raise
             self.notices.append(f"the layers were not compared with the whole model, for which there was not enough memory ({in_words(error)})")
 
     def _run(self, input: torch.Tensor, limit: Optional[int]) -> None:
-        whole = self._described.whole
-        if whole is None and len(self._described.layers) == 1:
-            return
-        if whole is None:
-            self.notices.append("the layers were compared with no model: give model=, or forward=, a function that gives what they "
-                                "give one after the other")
-            return
         example = input[[k % input.size(0) for k in range(2)]]
         with trial.varied(self._roots), trial.generators_as_before():
-            self._mode(training=False)
-            with torch.no_grad(), self._watched():
-                found = self._layers(example, None)
-            if self._returned and self._described.by != "forward":  # the list calls the model itself
-                self._say_losses(self._returned[0])
-                return
-            kinds = trial.Kinds(example)
             try:
-                with torch.no_grad(), kinds:
-                    right = self._whole(example)
-            except Exception as error:
-                self._cannot_call(error, found)
-                return
-            self._same_values(right, found, "in eval() mode")
-            made = self._made_up(input, limit if limit is not None else kinds.rows, kinds.whole_numbers)
-            with torch.no_grad():
-                self._same_values(self._whole(made), self._layers(made, None), "in eval() mode, on other samples than the example's")
-            self._large_outputs(example, right, found)
-            self._mode(training=True)
-            self._training(made[:2])
+                self._compare(example, input, limit)
+            except _NotCompared as why:
+                self._say(str(why))
+                self._train_alone(example)
+
+    def _compare(self, example: torch.Tensor, input: torch.Tensor, limit: Optional[int]) -> None:
+        several = len(self._described.layers) > 1
+        if self._described.whole is None:
+            raise _NotCompared("the layers were compared with no model: give model=, or forward=, a function that gives what they give one after "
+                               "the other" if several else "")
+        self._mode(training=False)
+        with torch.no_grad():
+            found = self._layers(example, None)
+        if self._described.by != "forward" and found.is_the_models and self._is_the_models_in_training(example):
+            raise _NotCompared("")
+        try:
+            self._compare_with(found, example, input, limit)
+        except DiffersFromModel as error:
+            if several or not found.returned or self._described.by == "forward":
+                raise
+            raise _NotCompared(self._calls_and_more(error.reason.partition(": ")[2])) from error
+
+    def _is_the_models_in_training(self, example: torch.Tensor) -> bool:
+        self._mode(training=True)
+        with torch.no_grad():
+            found = self._layers(example, None)
+        self._mode(training=False)
+        return found.is_the_models
+
+    def _compare_with(self, found: Ran, example: torch.Tensor, input: torch.Tensor, limit: Optional[int]) -> None:
+        kinds = trial.Kinds(example)
+        try:
+            with torch.no_grad(), kinds:
+                right = self._whole(example)
+        except Exception as error:
+            raise self._cannot_call(error, found) from error
+        self._same_values(right, found, "in eval() mode")
+        made = self._made_up(input, limit if limit is not None else kinds.rows, kinds.whole_numbers)
+        with torch.no_grad():
+            self._same_values(self._whole(made), self._layers(made, None), "in eval() mode, on other samples than the example's")
+        self._large_outputs(example, right, found)
+        self._mode(training=True)
+        self._training(made[:2])
 
     # How things are called.
 
@@ -111,47 +112,15 @@ class Comparison:
         for root in self._roots:
             root.train(training)
 
-    def _whole(self, input: torch.Tensor) -> _Ran:
+    def _whole(self, input: torch.Tensor) -> Ran:
         assert self._described.whole is not None
-        return self._ran([("", self._described.whole)], input, None)
+        return self._calls.run([("", self._described.whole)], input, None)
 
-    def _layers(self, input: torch.Tensor, order: Optional[List[int]]) -> _Ran:
+    def _layers(self, input: torch.Tensor, order: Optional[List[int]]) -> Ran:
         split = self._described.by == "split"
         with guarded(f"motley.split cannot take {self._kind} apart" if split else "the layer raises",
                      _BY_HAND if split else "Run the layers by hand on a few samples to see it", self._modules.path):
-            return self._ran(self._described.layers, input, order)
-
-    def _ran(self, calls: List[Tuple[str, Call]], input: torch.Tensor, order: Optional[List[int]]) -> _Ran:
-        before = {name: buffer.detach().clone() for name, buffer in self._buffers.items()}
-        states = random_states()
-        draws = Draws(None, self._modules.path, order)
-        value: Any = input.clone()
-        called: List[str] = []
-        with Intercept(None, draws) as intercept:
-            for name, call in calls:
-                self._modules.start(name)
-                value = call(value)
-                called += self._modules.called
-        changed = {}
-        for name, buffer in self._buffers.items():
-            if not outputs.equal(buffer, before[name]):
-                changed[name] = buffer.detach().clone()
-                with torch.no_grad():
-                    buffer.copy_(before[name])
-        seen = {self._names.get(id(o.tensor), "a running statistic"): (o.momentum, o.value.detach()) for o in intercept.observed}
-        others = [whose for whose, state in random_states().items() if state != states[whose] and whose != "PyTorch"]
-        return _Ran(value, draws.drawn, called, seen, changed, self._modules.called, others)
-
-    @contextlib.contextmanager
-    def _watched(self) -> Iterator[None]:
-        """What the model itself returns, where it is called."""
-        model = self._described.model
-        handle = None if model is None else model.register_forward_hook(lambda module, inputs, output: self._returned.append(output))
-        try:
-            yield
-        finally:
-            if handle is not None:
-                handle.remove()
+            return self._calls.run(self._described.layers, input, order)
 
     def _made_up(self, input: torch.Tensor, rows: Optional[int], whole_numbers: bool) -> torch.Tensor:
         """Three samples that the model takes."""
@@ -169,9 +138,9 @@ class Comparison:
 
     # What must be the same.
 
-    def _large_outputs(self, example: torch.Tensor, right: _Ran, found: _Ran) -> None:
+    def _large_outputs(self, example: torch.Tensor, right: Ran, found: Ran) -> None:
         """Caps and clamps do nothing to the small outputs of a model that was not trained."""
-        owned = [tensor for path in found.last for tensor in self._paths[path]._parameters.values() if tensor is not None]
+        owned = [tensor for path in found.last for tensor in self._calls.paths[path]._parameters.values() if tensor is not None]
         matrices = [tensor for tensor in owned if tensor.dim() > 1] or owned
         largest = max((float(t.abs().max()) for t in outputs.floats(right.value) if t.numel()), default=0.0)
         if matrices and 0 < largest < _LARGE:
@@ -184,23 +153,41 @@ class Comparison:
         try:
             right = self._whole(input)
         except Exception as error:
-            self._cannot_call(error, alone)
-            return
+            raise self._cannot_call(error, alone) from error
         order = self._matched(right, alone)
         if right.generators != alone.generators:
             raise self._fail(f"in train() mode the model takes random numbers from {' and '.join(right.generators) or 'no generator'}, and the "
                              f"layers from {' and '.join(alone.generators) or 'no generator'}", right, alone)
         found = self._layers(input, order)
         pairs = self._same_values(right, found, "in train() mode")
-        generator = torch.Generator().manual_seed(3)
-        grads = [torch.randn(output.shape, generator=generator) for output, _ in pairs]
-        others = [t for t in outputs.floats(right.value) if t.requires_grad and not any(t is output for output, _ in pairs)]
-        wanted = gradients([output for output, _ in pairs], grads, self._parameters, retain_graph=bool(others))
-        self._say_losses(right.value)
-        self._say_others(others, wanted)
+        trained = [output for output, _ in pairs]
+        grads = proportional.random_gradients(trained)
+        others = [t for t in outputs.floats(right.value) if t.requires_grad and not any(t is output for output in trained)]
+        wanted = gradients(trained, grads, self._parameters, retain_graph=True)
+        self._say(proportional.check(trained, grads, self._parameters, wanted, retain_graph=bool(others)))
+        self._say_untrained(right, trained, found)
+        names = beside.learning_by(others, {name: tensor for name, tensor in self._parameters.items() if name not in wanted})
+        if names:
+            self._say(f"{self._kind} also returns other outputs in train() mode, which are not trained, and {outputs.some(names)} would "
+                      "learn by them alone: they keep their values")
         self._same_gradients(wanted, gradients([output for _, output in pairs], grads, self._parameters), right, found)
 
-    def _matched(self, right: _Ran, found: _Ran) -> List[int]:
+    def _train_alone(self, input: torch.Tensor) -> None:
+        """What is seen of layers that are not compared."""
+        self._mode(training=True)
+        try:
+            found = self._layers(input, None)
+            trained = outputs.floats(found.value)
+            grads = proportional.random_gradients(trained)
+            seen = gradients(trained, grads, self._parameters, retain_graph=True)
+        except Exception as error:  # tracing says what is wrong
+            if lacks_memory(error):
+                raise
+            return
+        self._say(proportional.check(trained, grads, self._parameters, seen))
+        self._say_untrained(found, trained, found)
+
+    def _matched(self, right: Ran, found: Ran) -> List[int]:
         """[draw of the layers] the model's that it is: of the same module in turn, else the next that no module's is."""
         free = dict(enumerate(right.drawn))
         drawn = found.drawn
@@ -218,7 +205,7 @@ class Comparison:
             raise self._fail(f"in train() mode {'; '.join(parts)}", right, found)
         return [j for j in order if j is not None]
 
-    def _same_values(self, right: _Ran, found: _Ran, where: str) -> List[Tuple[torch.Tensor, torch.Tensor]]:
+    def _same_values(self, right: Ran, found: Ran, where: str) -> List[Tuple[torch.Tensor, torch.Tensor]]:
         """The outputs of both that were compared."""
         pairs = outputs.pairs(right.value, found.value)
         if not pairs:
@@ -246,12 +233,10 @@ class Comparison:
         some = outputs.at(self._counted, whole), outputs.at(self._counted, layers)
         if some[0] is None or some[1] is None:
             return whole, layers
-        notice = "the layers' outputs were compared only where the example's targets are not ignored; elsewhere they are not the model's"
-        if notice not in self.notices:
-            self.notices.append(notice)
+        self._say("the layers' outputs were compared only where the example's targets are not ignored; elsewhere they are not the model's")
         return some[0], some[1]
 
-    def _same_gradients(self, right: Dict[str, Digest], found: Dict[str, Digest], whole: _Ran, layers: _Ran) -> None:
+    def _same_gradients(self, right: Dict[str, Digest], found: Dict[str, Digest], whole: Ran, layers: Ran) -> None:
         for who, other, a, b in (("the model", "the layers leave", right, found), ("the layers", "the model leaves", found, right)):
             missing = [name for name in self._parameters if name in a and name not in b]
             if missing:
@@ -263,47 +248,47 @@ class Comparison:
 
     # What is said.
 
+    def _say(self, notice: Optional[str]) -> None:
+        if notice and notice not in self.notices:
+            self.notices.append(notice)
+
     @property
     def _kind(self) -> str:
         return type(self._described.model).__name__ if self._described.model is not None else "the model"
 
-    def _fail(self, reason: str, right: _Ran, found: _Ran) -> ExportError:
-        unused = [name for name in dict.fromkeys(right.modules) if name not in set(found.modules) and not self._paths[name]._modules]
+    def _fail(self, reason: str, right: Ran, found: Ran) -> DiffersFromModel:
+        unused = [name for name in dict.fromkeys(right.modules) if name not in set(found.modules) and not self._calls.paths[name]._modules]
         if unused:
             reason += f"; the layers never call {outputs.some(unused)}"
         if self._described.by == "split":
-            return ExportError(f"motley.split's layers of {self._kind} are not the model: {reason}", _BY_HAND)
+            return DiffersFromModel(f"motley.split's layers of {self._kind} are not the model: {reason}", _BY_HAND)
         more = "" if self._described.by == "forward" else (
             f" If {self._kind}(input) is not how you train it, pass forward=, a function of the input that calls it as you do")
-        return ExportError(f"the list of layers is not the model: {reason}", f"Put what is missing into the layers.{more}")
+        return DiffersFromModel(f"the list of layers is not the model: {reason}", f"Put what is missing into the layers.{more}")
 
-    def _cannot_call(self, error: Exception, found: _Ran) -> None:
-        if "memory" in str(error):
-            raise error
+    def _cannot_call(self, error: Exception, found: Ran) -> Exception:
+        if lacks_memory(error):
+            return error
         if self._described.by != "model":
             what = "forward=" if self._described.by == "forward" else f"{self._kind}(input)"
-            raise ExportError(f"{what} raises {in_words(error)}", "It is called with the example's input, to be compared with the layers",
-                              self._modules.path(), user_line_of(error)) from error
-        self.notices.append(f"the layers were not compared with the whole model, for {self._kind}(input) raises {in_words(error)}: pass "
-                            "forward=, a function of the input that calls it as you do, e.g. forward=lambda t: model(t[:, 0], t[:, 1])")
-        forgotten = trial.forgotten(self._paths, set(found.modules))
-        if forgotten:
-            self.notices[-1] += f". The layers never call {outputs.some(forgotten)}"
+            return ExportError(f"{what} raises {in_words(error)}", "It is called with the example's input, to be compared with the layers",
+                               self._modules.path(), user_line_of(error))
+        why = f"{self._kind}(input) raises {in_words(error)}"
+        if found.returned and len(self._described.layers) == 1:
+            return _NotCompared(self._calls_and_more(why))
+        forgotten = trial.forgotten(self._calls.paths, set(found.modules))
+        return _NotCompared(f"the layers were not compared with the whole model, for {why}: pass forward=, a function of the input that calls it as you "
+                            "do, e.g. forward=lambda t: model(t[:, 0], t[:, 1])" + (f". The layers never call {outputs.some(forgotten)}" if forgotten else ""))
 
-    def _say_losses(self, value: Any) -> None:
-        for key, part in value.items() if hasattr(value, "items") else ():
-            if "loss" in str(key) and isinstance(part, torch.Tensor):
-                self.notices.append(f"{self._kind} also returns {key}, which is not trained: the loss sees what the last layer returns")
+    def _calls_and_more(self, why: str) -> str:
+        return (f"the layer does more than call {self._kind}, and nothing says that this is how it is trained ({why}): give forward=, a function of "
+                "the input that gives what the layer has to give")
 
-    def _say_others(self, others: List[torch.Tensor], trained: Dict[str, Digest]) -> None:
-        left = {name: tensor for name, tensor in self._parameters.items() if name not in trained}
-        if not others or not left:
-            return
-        reached = torch.autograd.grad([t.sum() for t in others], list(left.values()), allow_unused=True)
-        names = [name for name, grad in zip(left, reached) if grad is not None]
-        if names:
-            self.notices.append(f"{self._kind} also returns other outputs in train() mode, which are not trained, and {outputs.some(names)} would "
-                                "learn by them alone: they keep their values")
+    def _say_untrained(self, right: Ran, trained: List[torch.Tensor], found: Ran) -> None:
+        returned, left = beside.untrained(right, trained, found)
+        for names, what in ((returned, f"{self._kind} also returns"), (left, f"calling {self._kind} also computes")):
+            if names:
+                self._say(f"{what} {outputs.some(names)}, which {'is' if len(names) == 1 else 'are'} not trained: the loss sees what the last layer returns")
 
 
 _BY_HAND = "Give its layers by hand: a list of (name, module or function), each called with what the one before returned"

@@ -125,6 +125,49 @@ class Losses(unittest.TestCase):
                 motley.export([("a", call), ("b", plain)][:1] if call is not plain else [("a", plain)], loss, (x, target), folder.path("x"), model=nn.ModuleList(
                     [plain] + ([call] if isinstance(call, nn.Linear) and call is not plain else [])))
 
+    def test_losses_that_are_changed(self) -> None:
+        class Called(nn.CrossEntropyLoss):
+            def __call__(self, output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+                return super().__call__(output, target) * 2
+
+        class Pair(nn.CrossEntropyLoss):
+            def forward(self, output: torch.Tensor, target: torch.Tensor) -> Any:
+                return 2 * F.cross_entropy(output, target, reduction="sum"), torch.full((), target.numel())
+        replaced, after, before, behind = nn.MSELoss(), nn.CrossEntropyLoss(), nn.CrossEntropyLoss(), nn.NLLLoss()
+        replaced.forward = lambda output, target: 5 * F.mse_loss(output, target)  # type: ignore[assignment]
+        after.register_forward_hook(lambda module, inputs, output: output * 7)
+        before.register_forward_pre_hook(lambda module, inputs: (inputs[0] * 2, inputs[1]))
+        behind.register_full_backward_hook(lambda module, of_inputs, of_outputs: None)
+        model, x, classes = nn.Linear(3, 2), torch.randn(2, 3), torch.tensor([0, 1])
+        for loss, target, message in ((Called(), classes, "Called computes otherwise than the CrossEntropyLoss that it derives from"),
+                                      (replaced, torch.randn(2, 2), "MSELoss computes otherwise than PyTorch's: it has hooks, or a forward of its own"),
+                                      (after, classes, "it has hooks"), (before, classes, "it has hooks"), (behind, classes, "it has hooks")):
+            with self.subTest(message), Folder() as folder, self.assertRaisesRegex(motley.ExportError, message):
+                motley.export([("a", model)], loss, (x, target), folder.path("x"))
+        with Folder() as folder:
+            package = Package.open(motley.export([("a", model)], Pair(), (x, classes), folder.path("x"), target_limit=2).path)
+            self.assertAlmostEqual(float(package.train(x, classes).loss), 2 * float(F.cross_entropy(model(x), classes, reduction="sum")), places=5)
+
+    def test_classes_that_may_be_second_or_last(self) -> None:
+        def last(output: torch.Tensor, target: torch.Tensor) -> Any:
+            return F.cross_entropy(output.flatten(0, -2), target.flatten(), reduction="sum"), (target != -100).sum()
+
+        def second(output: torch.Tensor, target: torch.Tensor) -> Any:
+            return F.cross_entropy(output, target, reduction="sum"), (target != -100).sum()
+        model, ids = nn.Sequential(nn.Embedding(8, 4), nn.Linear(4, 8)), torch.randint(8, (2, 9))
+        square = ids[:, :-1], ids[:, 1:]
+        for loss in (nn.CrossEntropyLoss(), F.cross_entropy, nn.CrossEntropyLoss(ignore_index=0)):
+            with Folder() as folder, self.assertRaisesRegex(motley.ExportError, r"\(2, 8, 8\) and the target \(2, 8\), so that the classes may be its second"):
+                motley.export(motley.split(model), loss, square, folder.path("x"))
+        for own, output in ((last, lambda ids: model(ids).transpose(1, 2)), (second, model)):
+            with Folder() as folder:
+                package = Package.open(motley.export(motley.split(model), own, square, folder.path("x"), target_limit=8).path)
+                step = package.train(*square)
+                self.assertAlmostEqual(float(step.loss / step.count), float(F.cross_entropy(output(square[0]), square[1])), places=5)
+        with Folder() as folder:
+            motley.export(motley.split(model), nn.CrossEntropyLoss(), (ids[:, :-2], ids[:, 1:-1]), folder.path("x"))
+            motley.export(motley.split(model), nn.CrossEntropyLoss(), (square[0], torch.rand(2, 8, 8).softmax(1)), folder.path("y"))
+
     def test_targets_and_outputs_that_do_not_fit(self) -> None:
         layers, input = [("a", nn.Linear(4, 4))], torch.randn(2, 4)
         whole_numbers = torch.ones(2, 4, dtype=torch.int64)

@@ -103,9 +103,9 @@ class Truth(unittest.TestCase):
         layers = [(f"layer{k}", layer()) for k in range(4)] + [("head", nn.Linear(4, 2))]
         with Folder() as folder:
             motley.export(layers, nn.MSELoss(), (torch.randn(2, 4), torch.randn(2, 2)), folder.path("x.motley"))
-        # The second is the first that gives its input a gradient, and in evaluation like the first.
+        # First each runs for the gradients of all of them. The second is the first that gives its input a gradient, and in evaluation like the first.
         # Then each distinct one twice for its reference: the second, third and fourth are one.
-        self.assertEqual(sizes, [[2, 3, 4, 2, 3, 4, 33, 5, 2, 2], [2, 3, 4, 2, 33, 5, 2, 2], [2, 2, 5], [2, 2, 5]])
+        self.assertEqual(sizes, [[2, 2, 3, 4, 2, 3, 4, 33, 5, 2, 2], [2, 2, 3, 4, 2, 33, 5, 2, 2], [2, 2, 2, 5], [2, 2, 2, 5]])
 
     @of_each
     def test_is_what_the_page_says(self, name: str, model: Any, loss: Any, batch: Any, done: Any, package: Package) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import random
@@ -86,6 +87,93 @@ class InOneRun(nn.Module):
         return {"hidden": more, "logits": self.net(ids) + more.float().unsqueeze(-1)}
 
 
+@dataclasses.dataclass
+class Scores:
+    logits: torch.Tensor
+    balance: torch.Tensor
+
+
+class Experts(nn.Module):
+    """Experts with an auxiliary loss."""
+
+    def __init__(self, kind: str):
+        super().__init__()
+        self.gate, self.kind, self.aux = nn.Linear(8, 4), kind, None
+
+    def forward(self, h: torch.Tensor) -> torch.Tensor:
+        p = self.gate(h).softmax(-1)
+        if self.kind == "none":
+            return h * p.amax(-1, keepdim=True)
+        aux = (p.mean(0) ** 2).sum()
+        self.aux = aux.detach() if self.kind == "detached" else [aux] if self.kind == "list" else aux
+        return h * aux if self.kind.startswith("used") else h * p.amax(-1, keepdim=True)
+
+
+class WithExperts(nn.Module):
+    def __init__(self, kind: str):
+        super().__init__()
+        self.a, self.mid, self.b = nn.Linear(6, 8), Experts(kind), nn.Linear(8, 3)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        logits = self.b(self.mid(self.a(x)))
+        kind, aux = self.mid.kind, self.mid.aux
+        if not isinstance(aux, torch.Tensor):
+            return logits
+        if kind == "train":
+            return (logits, aux) if self.training else logits
+        several = {"tuple": (logits, aux), "dict": {"logits": logits, "balance": aux}, "data": Scores(logits, aux), "used and returned": (logits, aux)}
+        self.mid.aux = aux if kind not in several else None
+        return several.get(kind, logits)
+
+
+class Bounded(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        return grad.clamp(-1e-3, 1e-3)
+
+
+class Reversed(Bounded):
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        return -grad
+
+
+class OnlyOnce(Bounded):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        ctx.factor = 2.0
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        factor = ctx.factor
+        del ctx.factor
+        return grad * factor
+
+
+class Hooked(nn.Module):
+    """Works on a gradient in the backward pass, by a hook or an autograd function."""
+
+    def __init__(self, bound: Any):
+        super().__init__()
+        self.a, self.b, self.bound = nn.Linear(6, 8), nn.Linear(8, 3), bound
+
+    def hidden(self, x: torch.Tensor) -> torch.Tensor:
+        h = self.a(x).relu()
+        if isinstance(self.bound, type):
+            return self.bound.apply(h)
+        if h.requires_grad:
+            h.register_hook(self.bound)
+        return h
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.b(self.hidden(x))
+
+
 def export(layers: Any, input: torch.Tensor = IDS, loss: Any = None, target: Any = None, **options: Any) -> motley.Exported:
     with Folder() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -140,6 +228,42 @@ class Whole(unittest.TestCase):
         model = InOneRun()
         packed = torch.stack([IDS, IDS], 1)
         self.assertEqual(export([("all", lambda t: model(t[:, 0], t[:, 1])["logits"])], packed, target=IDS, model=model).notices, ())
+
+    def test_a_list_that_calls_the_model_for_a_part_of_it(self) -> None:
+        class Features(nn.Module):
+            def __init__(self, p: float):
+                super().__init__()
+                self.body, self.drop, self.head = nn.Linear(4, 8), nn.Dropout(p), nn.Linear(8, 4)
+
+            def forward(self, x: torch.Tensor) -> Dict[str, torch.Tensor]:
+                hidden = self.body(x).relu()
+                return {"logits": self.head(self.drop(hidden)) * 3, "hidden": hidden}
+        model, rest = Features(0.5), (torch.randn(2, 4), total, torch.zeros(2))
+        message = r"of the largest output.*If Features\(input\) is not how you train it, pass forward="
+        self.refused(message, [("body", lambda x: model(x)["hidden"]), ("head", model.head)], *rest, model=model)
+        self.refused(message, [("all", lambda x: model(x)["logits"]), ("more", lambda x: x * 2)], *rest, model=model)
+        self.refused(message, [("all", lambda x: model(x)["logits"].mul_(2)), ("more", lambda x: x)], *rest, model=model)
+        for layers in ([("all", lambda x: model(x)["hidden"])], [("all", lambda x: model(x)["logits"])], [("in", lambda x: x * 2), ("all", lambda x: model(x)["logits"])],
+                       [("all", lambda x: model(x)["logits"] * 1.0)]):
+            self.assertEqual(export(layers, *rest, model=model).notices, ())
+        plain = Features(0.0)
+        self.assertEqual(export([("body", lambda x: plain(x)["hidden"]), ("head", lambda h: plain.head(h) * 3)], *rest, model=plain).notices, ())
+
+    def test_one_layer_that_does_more_than_call_the_model(self) -> None:
+        model, packed = InOneRun(), torch.stack([IDS, IDS], 1)
+
+        def more(t: torch.Tensor) -> torch.Tensor:
+            return model(t[:, 0], t[:, 1])["logits"] * 2
+        done = export([("all", more)], packed, target=IDS, model=model)
+        self.assertRegex(done.notices[0], r"does more than call InOneRun, and nothing says that this is how it is trained \(InOneRun\(input\) raises TypeError.*give forward=")
+        self.assertEqual(export([("all", more)], packed, target=IDS, model=model, forward=more).notices, ())
+        self.refused("of the largest output", [("all", more)], packed, target=IDS, model=model, forward=lambda t: model(t[:, 0], t[:, 1]))
+        net = Net(p=0.0)
+        done = export([("all", lambda ids: net(ids) + 1)], model=net)
+        self.assertRegex(done.notices[0], r"does more than call Net, and nothing says that this is how it is trained \(.*of the largest output")
+        done = export([("all", lambda ids: net(ids) + net.training)], model=net)
+        self.assertRegex(done.notices[0], r"in train\(\) mode")
+        self.assertEqual(export([("all", lambda ids: net(ids).transpose(1, 2))], model=net).notices, ())
 
     def test_models_that_are_called_otherwise(self) -> None:
         model, packed = InOneRun(), torch.stack([IDS, IDS], 1)
@@ -226,6 +350,57 @@ class Whole(unittest.TestCase):
         model = Aux()
         done = export([("main", model.main)], torch.randn(2, 4), total, torch.zeros(2), model=model)
         self.assertRegex(done.notices[0], "aux.weight, aux.bias would learn by them alone")
+
+    def test_auxiliary_losses(self) -> None:
+        x, classes = torch.randn(4, 6), torch.randint(3, (4,))
+        for kind, message in (("tuple", "also returns output 1, which is not trained"), ("train", "also returns output 1"), ("dict", "also returns balance"),
+                              ("data", "also returns balance"), ("attribute", "computes mid.aux, which is not trained"), ("list", "computes mid.aux")):
+            model = WithExperts(kind)
+            mid: Any = model.mid
+            done = export([("a", model.a), ("mid", mid), ("b", model.b)], x, target=classes, model=model)
+            self.assertRegex(done.notices[0], message)
+            self.assertEqual(len(done.notices), 1)
+            forward = (lambda x: model(x).logits) if kind == "data" else (lambda x: model(x)["logits"]) if kind == "dict" else (lambda x: model(x)[0])
+            if kind in ("dict", "tuple", "data"):
+                for options in ({"model": model}, {"model": model, "forward": forward}):
+                    self.assertRegex(export([("all", forward)], x, target=classes, **options).notices[0], message)
+        model = WithExperts("attribute")
+        for layers, options in (([("all", model)], {}), ([("all", model)], {"model": model}), (motley.split(nn.Sequential(model.a, model.mid, model.b)), {})):
+            self.assertRegex(export(layers, x, target=classes, **options).notices[-1], r"computes .*\.aux, which is not trained")
+
+    def test_numbers_that_are_trained(self) -> None:
+        x = torch.randn(4, 6)
+        for kind in ("none", "used", "detached", "used and returned"):
+            model = WithExperts(kind)
+            self.assertEqual(export([("a", model.a), ("mid", model.mid), ("b", model.b)], x, target=torch.randint(3, (4,)), model=model).notices, (), kind)
+
+        def loss(output: Any, target: torch.Tensor) -> Any:
+            return F.cross_entropy(output[0], target, reduction="sum"), torch.full((), target.numel())
+        model = WithExperts("attribute")
+
+        def last(x: torch.Tensor) -> Any:
+            middle: Any = model.mid
+            return model.b(middle(x)), middle.aux.expand(len(x))
+        self.assertEqual(export([("a", model.a), ("last", last)], x, loss, torch.randint(3, (4,)), model=model, target_limit=3).notices, ())
+
+    def test_gradients_that_are_bounded(self) -> None:
+        def normalized(grad: torch.Tensor) -> torch.Tensor:
+            return grad / (grad.norm() + 1e-9)
+        rest = (torch.randn(4, 6), None, torch.randint(3, (4,)))
+        for what, bound in (("bound", lambda g: g.clamp(-1e-3, 1e-3)), ("in place", lambda g: g.clamp_(-1e-3, 1e-3)), ("a large bound", lambda g: g.clamp(-1, 1)),
+                            ("norm", normalized), ("function", Bounded), ("noise", lambda g: g + 1e-3), ("only once", OnlyOnce), ("factor", lambda g: g * 0.3),
+                            ("factor, in place", lambda g: g.mul_(0.3)), ("reversed", Reversed)):
+            model = Hooked(bound)
+            lists: List[Any] = [([("all", model)], {}), ([("a", model.hidden), ("b", model.b)], {"model": model}), ([("all", model)], {"model": model}),
+                                ([("a", model.hidden), ("b", model.b)], {}), ([("all", model)], {"forward": model})]
+            for layers, options in lists if what == "bound" else lists[:2]:
+                with self.subTest(what):
+                    if what == "only once":
+                        self.assertRegex(export(layers, *rest, **options).notices[-1], "the backward pass runs only once")
+                    elif what in ("factor", "factor, in place", "reversed"):
+                        self.assertFalse([notice for notice in export(layers, *rest, **options).notices if "no model" not in notice])
+                    else:
+                        self.refused(r"not proportional to the gradient that it gets: that of a\.|that of \w+\.a\..*clip=", layers, *rest, **options)
 
     def test_split(self) -> None:
         class Dropped(language_models.LlamaForCausalLM):

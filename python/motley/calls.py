@@ -1,0 +1,109 @@
+"""Calls a model, or its layers one after the other, and notes what that does besides the value that it gives."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+import torch
+
+from . import outputs
+from .draws import Draw, Draws
+from .intercept import Intercept
+from .layers import Call, Layers, Names
+from .modules import ModuleStack
+from .trace import random_states
+
+
+class Returned(NamedTuple):
+    """A tensor in what the model returned, and how often it had been written to by then."""
+
+    name: str
+    tensor: torch.Tensor
+    version: int
+
+
+class Ran(NamedTuple):
+    """What a call of the model, or of its layers one after the other, did."""
+
+    value: Any
+    drawn: List[Draw]
+    modules: List[str]
+    seen: Dict[str, Tuple[float, torch.Tensor]]
+    """What normalizations saw of their running statistics."""
+    buffers: Dict[str, torch.Tensor]
+    """Those that the call changed."""
+    last: List[str]
+    """The modules that the last of the calls called."""
+    generators: List[str]
+    """Whose random numbers it took, besides PyTorch's."""
+    returned: List[Returned]
+    """By the model itself, or by the layers' modules where there is no model."""
+    left: List[outputs.Part]
+    """Tensors with a gradient that it left in attributes of modules."""
+
+    @property
+    def is_the_models(self) -> bool:
+        """Whether its value is what the model itself returned, or a part of that, untouched."""
+        given = outputs.floats(self.value)
+        return bool(given) and all(any(_same(t, r.tensor) and _version(r.tensor) == r.version for r in self.returned) for t in given)
+
+
+class Calls:
+    """Of one model and its layers."""
+
+    def __init__(self, described: Layers, names: Names, modules: ModuleStack):
+        roots = [root for _, root in described.roots]
+        self.paths = {path: module for root in roots for module in root.modules() for path in [names.modules[id(module)]]}
+        self._modules = modules
+        self._watched = roots if described.model is None else [described.model]
+        self._buffers = {f"{prefix}.{name}" if prefix else name: buffer for prefix, root in described.roots for name, buffer in root.named_buffers()}
+        self._names = {id(tensor): name for name, tensor in names.state.items()}
+
+    def run(self, calls: List[Tuple[str, Call]], input: torch.Tensor, order: Optional[List[int]]) -> Ran:
+        """`order` numbers the dropout masks otherwise than in turn. Buffers are as before afterwards."""
+        before = {name: buffer.detach().clone() for name, buffer in self._buffers.items()}
+        states, attributes = random_states(), self._attributes()
+        draws = Draws(None, self._modules.path, order)
+        value: Any = input.clone()
+        called: List[str] = []
+        returned: List[Returned] = []
+        handles = [module.register_forward_hook(lambda _, __, output: returned.extend(
+            Returned(name, tensor, _version(tensor)) for name, tensor in outputs.parts(output))) for module in self._watched]
+        try:
+            with Intercept(None, draws) as intercept:
+                for name, call in calls:
+                    self._modules.start(name)
+                    value = call(value)
+                    called += self._modules.called
+        finally:
+            for handle in handles:
+                handle.remove()
+        changed = {}
+        for name, buffer in self._buffers.items():
+            if not outputs.equal(buffer, before[name]):
+                changed[name] = buffer.detach().clone()
+                with torch.no_grad():
+                    buffer.copy_(before[name])
+        seen = {self._names.get(id(o.tensor), "a running statistic"): (o.momentum, o.value.detach()) for o in intercept.observed}
+        others = [whose for whose, state in random_states().items() if state != states[whose] and whose != "PyTorch"]
+        old = {id(tensor) for _, tensor in attributes}
+        left = [part for part in self._attributes() if id(part[1]) not in old]
+        return Ran(value, draws.drawn, called, seen, changed, self._modules.called, others, returned, left)
+
+    def _attributes(self) -> List[outputs.Part]:
+        """The tensors with a gradient that modules have otherwise than as parameters."""
+        found: List[outputs.Part] = []
+        for path, module in self.paths.items() if torch.is_grad_enabled() else ():
+            for key, value in vars(module).items():
+                if isinstance(value, (torch.Tensor, tuple, list, dict)) and key not in ("_parameters", "_modules"):
+                    found += [(f"{path}.{key}", tensor) for _, tensor in outputs.parts(value) if tensor.grad_fn is not None]
+        return found
+
+
+def _version(tensor: torch.Tensor) -> int:
+    return 0 if tensor.is_inference() else tensor._version
+
+
+def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether they are the same memory in the same shape."""
+    return a is b or (a.dtype, a.shape, a.stride(), a.data_ptr()) == (b.dtype, b.shape, b.stride(), b.data_ptr())
