@@ -47,12 +47,13 @@ bool needs_wide_factors(const c10::OperatorHandle& operation, const torch::jit::
 }
 
 // A power of two on x's device that brings the largest of |x| to between 1/2 and 1, or near it
-// where that is denormal; 1 where it is not finite. By the bits of fp32, which all devices have
-// operations for.
+// where that is denormal; 1 where it is not finite, or x is empty. By the bits of fp32, which all
+// devices have operations for.
 at::Tensor power_to_one(const at::Tensor& x) {
   constexpr int kFractionBits = 23;
-  constexpr std::int64_t kNotFinite = 0xFF;    // as an exponent's bits
-  constexpr std::int64_t kTwiceTheBias = 253;  // less 1, since 1/2 is aimed at
+  constexpr std::int64_t kNotFinite = 0xFF;              // as an exponent's bits
+  constexpr std::int64_t kTwiceTheBias = 253;            // less 1, since 1/2 is aimed at
+  if (x.numel() == 0) return at::ones({}, x.options());  // LibTorch 2 has no maximum of nothing
   const at::Tensor exponent = x.abs().amax().view(at::kInt).bitwise_right_shift(kFractionBits);
   const at::Tensor power =
       exponent.neg().add_(kTwiceTheBias).clamp_min_(1).bitwise_left_shift(kFractionBits);
