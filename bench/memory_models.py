@@ -135,6 +135,11 @@ def trained(s: Sizes) -> Case:
     return _language(_llama(s, 16000, 8, 640), s.vocabulary(16000))
 
 
+class Mean(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.mean(1)
+
+
 def statistics(s: Sizes) -> Case:
     model = vision_models.ResNet(width=s.width(128))
     _frozen(model, lambda name: name.startswith(("layer4", "fc")))
@@ -146,8 +151,8 @@ def tables(s: Sizes) -> Case:
     width, count = s.width(1024), s.blocks(12)
     shared = torch.randint(2, (LENGTH * 16, width)), torch.rand(LENGTH * 16, width) > 0.5
     blocks = [Masked(width, shared) for _ in range(count)]
-    model = nn.Sequential(*blocks, nn.Linear(width, 10))
-    layers = [(f"{k}", block) for k, block in enumerate(blocks)] + [("head", lambda x: model[-1](x.mean(1)))]
+    model = nn.Sequential(*blocks, Mean(), nn.Linear(width, 10))
+    layers = [(f"{k}", block) for k, block in enumerate(blocks)] + [("head", lambda x: model[-1](model[-2](x)))]
     return Case(layers, nn.CrossEntropyLoss(), (torch.randn(2, LENGTH * 16, width), torch.randint(10, (2,))), model)
 
 
