@@ -11,7 +11,7 @@ import torch
 from . import measure, operations, remedies, weights
 from .cut import Parts, cut, whole
 from .errors import ExportError
-from .graph import Graph, Ref, Take, map_node, uses
+from .graph import Graph, Take, use_instead, uses
 from .graph_json import TYPES, WIDENED, graph_json
 from .layers import Names
 from .losses import Loss, class_count
@@ -158,8 +158,7 @@ def _one_value_each(trace: Trace, takes: Dict[int, Take]) -> Dict[int, Take]:
     """Equal constants are one constant: what uses another value for it uses the first one from now on."""
     first: Dict[Take, int] = {}
     instead = {value: first.setdefault(take, value) for value, take in takes.items()}
-    for node in trace.recorder.nodes:
-        node.args, node.kwargs = map_node(node, lambda a: Ref(instead.get(a.value, a.value)) if isinstance(a, Ref) else a)
+    use_instead(trace.recorder.nodes, instead)
     trace.gives.update({take: instead.get(value, value) for take, value in trace.gives.items()})
     return {value: take for take, value in first.items()}
 

@@ -7,7 +7,7 @@ a + b * B in a micro-batch of B samples.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 import torch
 
@@ -84,6 +84,12 @@ def map_args(value: Any, leaf: Callable[[Any], Any]) -> Any:
 def map_node(node: Node, leaf: Callable[[Any], Any]) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
     """A node's arguments with `leaf` applied to each."""
     return tuple(map_args(a, leaf) for a in node.args), {k: map_args(v, leaf) for k, v in node.kwargs.items()}
+
+
+def use_instead(nodes: List[Node], instead: Mapping[int, int]) -> None:
+    """Makes nodes take other values, by number, in place of those that `instead` has."""
+    for node in nodes:
+        node.args, node.kwargs = map_node(node, lambda a: Ref(instead.get(a.value, a.value)) if isinstance(a, Ref) else a)
 
 
 def leaves(value: Any) -> Iterator[Any]:

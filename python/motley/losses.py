@@ -180,6 +180,12 @@ def _of_classes(function: Callable[..., torch.Tensor], given: Dict[str, Any], ig
             return output.reshape(-1, output.size(-1)), target.reshape(-1)
         return output, target
 
+    def weight_of(target: torch.Tensor, some: torch.Tensor) -> torch.Tensor:
+        """The sum of the weights of the classes that are at some places of the target."""
+        assert weight is not None
+        counted = some.reshape(-1)
+        return (weight.index_select(0, target.reshape(-1) * counted) * counted).sum()
+
     def terms(output: torch.Tensor, target: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
         _refuse_both(_tensor(output), target)
         output, target = flat(output, target)
@@ -193,17 +199,14 @@ def _of_classes(function: Callable[..., torch.Tensor], given: Dict[str, Any], ig
         total = function(output, target, ignore_index=ignored, reduction="sum", **options)
         if weight is None:
             return total, (target != ignored).sum()
-        # PyTorch's mean divides by the weights of the classes that are there.
-        counted = (target != ignored).reshape(-1)
-        return total, (weight.index_select(0, target.reshape(-1) * counted) * counted).sum()
+        return total, weight_of(target, target != ignored)  # as PyTorch's mean divides
 
     def correct(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         output, target = flat(output, target)
         right = (output.argmax(1) == target) & (target != ignored)
         if weight is None:
             return right.sum()
-        right = right.reshape(-1)
-        return (weight.index_select(0, target.reshape(-1) * right) * right).sum()
+        return weight_of(target, right)
 
     return Loss(terms, correct, ignored, True)
 

@@ -7,7 +7,7 @@ from typing import Dict, List, Tuple
 import torch
 
 from . import interpret, operations
-from .graph import Batch, Node, Ref, leaves, map_node, needed, uses
+from .graph import Batch, Node, leaves, needed, use_instead, uses
 from .record import is_statistic
 from .trace import Trace
 
@@ -47,7 +47,7 @@ def _once(trace: Trace) -> None:
     turned: Dict[int, int] = {}  # [transposed] original
     made: Dict[str, Tuple[int, ...]] = {}  # [an operation with its arguments] its results
     for node in trace.recorder.nodes:
-        node.args, node.kwargs = map_node(node, lambda a: Ref(instead.get(a.value, a.value)) if isinstance(a, Ref) else a)
+        use_instead([node], instead)
         if node.op == "aten::t":
             source = node.args[0].value
             turned[node.results[0]] = source

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import warnings
 from typing import Any, Callable, Optional, Tuple
 
 import torch
@@ -56,6 +57,13 @@ def export_layers(folder: Folder, layers: Any, input: torch.Tensor, loss: Any = 
     target = torch.zeros(input.size(0)) if target is None else target
     done = motley.export(layers, loss, (input, target), folder.path("x.motley"), **options)
     return done, Package.open(done.path)
+
+
+def exported(layers: Any, input: torch.Tensor, loss: Any, target: torch.Tensor, **options: Any) -> motley.Exported:
+    """What `export` says of `layers`, with its warnings as notices alone; without a loss, cross entropy."""
+    with Folder() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return motley.export(layers, loss or nn.CrossEntropyLoss(), (input, target), folder.path("x"), **options)
 
 
 def eager(module: Callable[[torch.Tensor], Any], parameters: Any, input: torch.Tensor, target: torch.Tensor, loss: Any = total

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import random
 import types
 import unittest
-import warnings
 from typing import Any, Callable, Dict, List, Tuple
 
 import numpy
@@ -16,7 +14,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-from support import Folder, motley, total
+from support import Folder, exported, motley, total
 import language_models
 import vision_models
 
@@ -87,97 +85,8 @@ class InOneRun(nn.Module):
         return {"hidden": more, "logits": self.net(ids) + more.float().unsqueeze(-1)}
 
 
-@dataclasses.dataclass
-class Scores:
-    logits: torch.Tensor
-    balance: torch.Tensor
-
-
-class Experts(nn.Module):
-    """Experts with an auxiliary loss."""
-
-    def __init__(self, kind: str):
-        super().__init__()
-        self.gate, self.kind, self.aux = nn.Linear(8, 4), kind, None
-
-    def forward(self, h: torch.Tensor) -> torch.Tensor:
-        p = self.gate(h).softmax(-1)
-        if self.kind == "none":
-            return h * p.amax(-1, keepdim=True)
-        aux = (p.mean(0) ** 2).sum()
-        self.aux = aux.detach() if self.kind == "detached" else [aux] if self.kind == "list" else aux
-        return h * aux if self.kind.startswith("used") else h * p.amax(-1, keepdim=True)
-
-
-class WithExperts(nn.Module):
-    def __init__(self, kind: str):
-        super().__init__()
-        self.a, self.mid, self.b = nn.Linear(6, 8), Experts(kind), nn.Linear(8, 3)
-
-    def forward(self, x: torch.Tensor) -> Any:
-        logits = self.b(self.mid(self.a(x)))
-        kind, aux = self.mid.kind, self.mid.aux
-        if not isinstance(aux, torch.Tensor):
-            return logits
-        if kind == "train":
-            return (logits, aux) if self.training else logits
-        several = {"tuple": (logits, aux), "dict": {"logits": logits, "balance": aux}, "data": Scores(logits, aux), "used and returned": (logits, aux)}
-        self.mid.aux = aux if kind not in several else None
-        return several.get(kind, logits)
-
-
-class Bounded(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
-        return x.view_as(x)
-
-    @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
-        return grad.clamp(-1e-3, 1e-3)
-
-
-class Reversed(Bounded):
-    @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
-        return -grad
-
-
-class OnlyOnce(Bounded):
-    @staticmethod
-    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
-        ctx.factor = 2.0
-        return x.view_as(x)
-
-    @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
-        factor = ctx.factor
-        del ctx.factor
-        return grad * factor
-
-
-class Hooked(nn.Module):
-    """Works on a gradient in the backward pass, by a hook or an autograd function."""
-
-    def __init__(self, bound: Any):
-        super().__init__()
-        self.a, self.b, self.bound = nn.Linear(6, 8), nn.Linear(8, 3), bound
-
-    def hidden(self, x: torch.Tensor) -> torch.Tensor:
-        h = self.a(x).relu()
-        if isinstance(self.bound, type):
-            return self.bound.apply(h)
-        if h.requires_grad:
-            h.register_hook(self.bound)
-        return h
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.b(self.hidden(x))
-
-
 def export(layers: Any, input: torch.Tensor = IDS, loss: Any = None, target: Any = None, **options: Any) -> motley.Exported:
-    with Folder() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return motley.export(layers, loss or nn.CrossEntropyLoss(), (input, input if target is None else target), folder.path("x"), **options)
+    return exported(layers, input, loss, input if target is None else target, **options)
 
 
 class Whole(unittest.TestCase):
@@ -338,69 +247,6 @@ class Whole(unittest.TestCase):
                 export(layers, torch.randn(2, 4), total, torch.zeros(2), model=model)
             else:
                 self.refused(r"in train\(\) mode: [0-9.]+ of the largest", layers, torch.randn(2, 4), total, torch.zeros(2), model=model)
-
-    def test_other_outputs(self) -> None:
-        class Aux(nn.Module):
-            def __init__(self) -> None:
-                super().__init__()
-                self.main, self.aux = nn.Linear(4, 4), nn.Linear(4, 2)
-
-            def forward(self, x: torch.Tensor) -> Any:
-                return (self.main(x), self.aux(x)) if self.training else self.main(x)
-        model = Aux()
-        done = export([("main", model.main)], torch.randn(2, 4), total, torch.zeros(2), model=model)
-        self.assertRegex(done.notices[0], "aux.weight, aux.bias would learn by them alone")
-
-    def test_auxiliary_losses(self) -> None:
-        x, classes = torch.randn(4, 6), torch.randint(3, (4,))
-        for kind, message in (("tuple", "also returns output 1, which is not trained"), ("train", "also returns output 1"), ("dict", "also returns balance"),
-                              ("data", "also returns balance"), ("attribute", "computes mid.aux, which is not trained"), ("list", "computes mid.aux")):
-            model = WithExperts(kind)
-            mid: Any = model.mid
-            done = export([("a", model.a), ("mid", mid), ("b", model.b)], x, target=classes, model=model)
-            self.assertRegex(done.notices[0], message)
-            self.assertEqual(len(done.notices), 1)
-            forward = (lambda x: model(x).logits) if kind == "data" else (lambda x: model(x)["logits"]) if kind == "dict" else (lambda x: model(x)[0])
-            if kind in ("dict", "tuple", "data"):
-                for options in ({"model": model}, {"model": model, "forward": forward}):
-                    self.assertRegex(export([("all", forward)], x, target=classes, **options).notices[0], message)
-        model = WithExperts("attribute")
-        for layers, options in (([("all", model)], {}), ([("all", model)], {"model": model}), (motley.split(nn.Sequential(model.a, model.mid, model.b)), {})):
-            self.assertRegex(export(layers, x, target=classes, **options).notices[-1], r"computes .*\.aux, which is not trained")
-
-    def test_numbers_that_are_trained(self) -> None:
-        x = torch.randn(4, 6)
-        for kind in ("none", "used", "detached", "used and returned"):
-            model = WithExperts(kind)
-            self.assertEqual(export([("a", model.a), ("mid", model.mid), ("b", model.b)], x, target=torch.randint(3, (4,)), model=model).notices, (), kind)
-
-        def loss(output: Any, target: torch.Tensor) -> Any:
-            return F.cross_entropy(output[0], target, reduction="sum"), torch.full((), target.numel())
-        model = WithExperts("attribute")
-
-        def last(x: torch.Tensor) -> Any:
-            middle: Any = model.mid
-            return model.b(middle(x)), middle.aux.expand(len(x))
-        self.assertEqual(export([("a", model.a), ("last", last)], x, loss, torch.randint(3, (4,)), model=model, target_limit=3).notices, ())
-
-    def test_gradients_that_are_bounded(self) -> None:
-        def normalized(grad: torch.Tensor) -> torch.Tensor:
-            return grad / (grad.norm() + 1e-9)
-        rest = (torch.randn(4, 6), None, torch.randint(3, (4,)))
-        for what, bound in (("bound", lambda g: g.clamp(-1e-3, 1e-3)), ("in place", lambda g: g.clamp_(-1e-3, 1e-3)), ("a large bound", lambda g: g.clamp(-1, 1)),
-                            ("norm", normalized), ("function", Bounded), ("noise", lambda g: g + 1e-3), ("only once", OnlyOnce), ("factor", lambda g: g * 0.3),
-                            ("factor, in place", lambda g: g.mul_(0.3)), ("reversed", Reversed)):
-            model = Hooked(bound)
-            lists: List[Any] = [([("all", model)], {}), ([("a", model.hidden), ("b", model.b)], {"model": model}), ([("all", model)], {"model": model}),
-                                ([("a", model.hidden), ("b", model.b)], {}), ([("all", model)], {"forward": model})]
-            for layers, options in lists if what == "bound" else lists[:2]:
-                with self.subTest(what):
-                    if what == "only once":
-                        self.assertRegex(export(layers, *rest, **options).notices[-1], "the backward pass runs only once")
-                    elif what in ("factor", "factor, in place", "reversed"):
-                        self.assertFalse([notice for notice in export(layers, *rest, **options).notices if "no model" not in notice])
-                    else:
-                        self.refused(r"not proportional to the gradient that it gets: that of a\.|that of \w+\.a\..*clip=", layers, *rest, **options)
 
     def test_split(self) -> None:
         class Dropped(language_models.LlamaForCausalLM):
