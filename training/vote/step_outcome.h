@@ -9,9 +9,9 @@ namespace motley {
 
 // What a rank's forwards of a batch come to.
 struct BatchLoss {
-  double count =
-      0;           // of the loss's terms, or the sum of their weights; 0 on ranks without the loss
-  double sum = 0;  // over those terms
+  // Of the loss's terms, or the sum of their weights; 0 on ranks without the loss.
+  double count = 0;
+  double sum = 0;                 // over those terms
   std::optional<double> correct;  // of the count, what was predicted right, where counted
 };
 

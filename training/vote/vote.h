@@ -1,9 +1,9 @@
 // The vote before each step: what every rank must know to take the same decision.
 //
 // Each rank gives, for every layer it holds, the squared norm of the layer's gradient, and the rank
-// with the loss also gives the sum of the loss, the number of its terms and, where the model counts
-// it, how much of it was predicted right. Everybody sums in the
-// order of the layers, whoever holds them, so that the global norm has the same bits under every
+// with the loss also gives the sum of the loss, the number of its terms or the sum of their weights
+// and, where the model counts it, how much of that was predicted right. All sum in the order of the
+// layers, whoever holds them, so that the global norm has the same bits under every
 // plan. Rank 0 also gives the factors that all take the step with, because pow and cos differ
 // between C libraries in their last bits, and each rank gives hashes of the parameters of which
 // others hold copies, which only stay equal as long as everybody computes the same. A rank that was
