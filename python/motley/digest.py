@@ -8,6 +8,7 @@ import torch
 
 from .errors import ExportError
 from .intercept import Intercept
+from .kernel_layouts import ContiguousWhereNeeded
 
 _WIDTH = 4096
 PROJECTIONS = 4
@@ -53,7 +54,7 @@ def gradients(outputs: List[torch.Tensor], grads: List[torch.Tensor], parameters
         for tensor in parameters.values():
             tensor.grad = None
         reached = [k for k, output in enumerate(outputs) if output.requires_grad]
-        with Intercept() as intercept:  # for what runs again, as activation checkpointing makes it
+        with Intercept() as intercept, ContiguousWhereNeeded():  # the first for what runs again, as activation checkpointing makes it
             if reached:
                 torch.autograd.backward([outputs[k] for k in reached], [grads[k] * scale for k in reached], retain_graph=retain_graph)
         if any(draw.p is not None for draw in intercept.draws.drawn) or intercept.observed:

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, List, NamedTuple, Optional, Tuple
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
-from . import operations
 from .intercept import Intercept, Observed
+from .kernel_layouts import ContiguousWhereNeeded
 from .losses import Loss
-
-
-class _ContiguousWhereNeeded(TorchDispatchMode):
-    """PyTorch without the kernels' errors that packages do not have: 1.13's own backward of a GELU is wrong where the
-    gradient that comes to it is not contiguous."""
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Tuple[Any, ...] = (), kwargs: Optional[Dict[str, Any]] = None) -> Any:
-        return operations.run_kernel(func, operations.name_of(func), args, kwargs or {})
 
 
 class EagerLayer(NamedTuple):
@@ -31,7 +22,7 @@ class EagerLayer(NamedTuple):
 
     def run(self, inputs: List[torch.Tensor]) -> Tuple[List[torch.Tensor], List[Observed]]:
         """What it returns, or the sum of its loss, and what batch normalizations saw. Inputs may be written to."""
-        with Intercept() as intercept, _ContiguousWhereNeeded():
+        with Intercept() as intercept, ContiguousWhereNeeded():
             value = self.call(tree_unflatten(inputs, self.structure))
             if self.loss is not None:
                 assert self.target is not None
@@ -45,6 +36,6 @@ def gradients(outputs: List[torch.Tensor], grads: List[torch.Tensor], wanted: Li
     if not wanted:
         return []
     reached = [k for k, output in enumerate(outputs) if output.requires_grad]
-    with _ContiguousWhereNeeded():
+    with ContiguousWhereNeeded():
         return list(torch.autograd.grad([outputs[k] for k in reached], wanted, [grads[k] for k in reached] if grads else None,
                                         allow_unused=True))
