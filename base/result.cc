@@ -1,6 +1,7 @@
 #include "base/result.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace motley {
 namespace {
@@ -54,6 +55,11 @@ std::string excerpt(std::string_view text, std::size_t bytes_max) {
 
 Error with_context(Error error, const std::string& context) {
   error.what = context + ": " + error.what;
+  return error;
+}
+
+Error with_key(Error error, std::string key) {
+  error.key = std::move(key);
   return error;
 }
 

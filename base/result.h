@@ -5,6 +5,8 @@
 // third-party libraries are caught in the one source file that wraps the library.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,11 +30,23 @@ enum class ErrorCode {
   kTerminated = 143,   // SIGTERM
 };
 
+// What an error with code kPeer says of the peer, as far as decisions depend on it.
+enum class PeerState : std::uint8_t {
+  kUnsaid,
+  kLost,    // the connection to it ended
+  kSilent,  // what it owes did not come in time
+};
+
 struct Error {
   ErrorCode code = ErrorCode::kInternal;
   std::string what;    // "<what>, <where>" in one line, no trailing stop
   std::string cause;   // why; may be empty
   std::string remedy;  // what to do next; may be empty
+
+  // What is decided from; the texts above are for people only.
+  PeerState peer_state = PeerState::kUnsaid;
+  std::optional<int> peer = std::nullopt;  // its rank, where it is kLost
+  std::string key = {};                    // the configuration key that is to be changed, if any
 };
 
 // Whether a signal asked for the end, which is no mistake of anybody's.
@@ -45,6 +59,9 @@ struct Error {
 
 // The same error with "<context>: " put before `what`.
 [[nodiscard]] Error with_context(Error error, const std::string& context);
+
+// The same error, with the configuration key that is to be changed.
+[[nodiscard]] Error with_key(Error error, std::string key);
 
 // What a message quotes of a text that may be long or hold anything: its beginning, with '?' for
 // control characters and "…" for what is left out.

@@ -112,12 +112,13 @@ Error token_outside(const Corpus::Token& token,
 // These kinds of data are rows of tokens, each the target of the one before.
 Result<void> check_tokens_fit(const DataConfig& data, const SampleFormat& sample) {
   if (sample.is_next_token) return {};
-  return Error{ErrorCode::kConfig,
-               fmt::format("data.kind = \"{}\" is not what the model takes", data.kind),
-               "it gives tokens and the tokens that follow them; the model takes other inputs or "
-               "targets",
-               "set data.kind to \"arrays\" or \"images\", or to \"synthetic\" to try the model "
-               "without data"};
+  return with_key({ErrorCode::kConfig,
+                   fmt::format("data.kind = \"{}\" is not what the model takes", data.kind),
+                   "it gives tokens and the tokens that follow them; the model takes other inputs "
+                   "or targets",
+                   "set data.kind to \"arrays\" or \"images\", or to \"synthetic\" to try the "
+                   "model without data"},
+                  "data.kind");
 }
 
 Result<Corpus> open_corpus(const DataConfig& data, int vocab, WorkCounter* work) {
@@ -146,9 +147,10 @@ Result<std::unique_ptr<const Source>> open_source(const DataConfig& data,
                                                   WorkCounter* work) {
   const bool is_made_up = data.kind == "synthetic";
   if (data.path.empty() && !is_made_up) {
-    return Error{ErrorCode::kConfig, "data.path is not set",
-                 fmt::format("data.kind = \"{}\" reads a file", data.kind),
-                 "set data.path, or data.kind = \"synthetic\""};
+    return with_key({ErrorCode::kConfig, "data.path is not set",
+                     fmt::format("data.kind = \"{}\" reads a file", data.kind),
+                     "set data.path, or data.kind = \"synthetic\""},
+                    "data.path");
   }
   if (data.kind == "arrays") {
     MOTLEY_ASSIGN(auto files, open_array_folder(data.path));

@@ -94,35 +94,39 @@ Result<void> check_normalisation(const DataConfig& data,
                                  const Column& inputs) {
   if (data.mean.empty()) return {};
   if (format.input.type != NumberType::kFloat32) {
-    return Error{ErrorCode::kData, "data.mean and data.std do not fit the model",
-                 "its inputs are integers", "leave out data.mean and data.std"};
+    return with_key({ErrorCode::kData, "data.mean and data.std do not fit the model",
+                     "its inputs are integers", "leave out data.mean and data.std"},
+                    "data.mean");
   }
   const std::int64_t channels = format.input.shape.empty() ? 1 : format.input.shape.front();
   if (data.mean.size() == 1 || std::cmp_equal(data.mean.size(), channels)) return {};
-  return Error{
-      ErrorCode::kData,
-      fmt::format("data.mean and data.std do not fit the inputs, {}", inputs.runs().front().file),
-      fmt::format("they have {} numbers for {} channels, the first of {}", data.mean.size(),
-                  channels, shape_text(format.input.shape)),
-      "give one number, or one for each channel"};
+  return with_key(
+      {ErrorCode::kData,
+       fmt::format("data.mean and data.std do not fit the inputs, {}", inputs.runs().front().file),
+       fmt::format("they have {} numbers for {} channels, the first of {}", data.mean.size(),
+                   channels, shape_text(format.input.shape)),
+       "give one number, or one for each channel"},
+      "data.mean");
 }
 
 Result<void> check_augmentation(const DataConfig& data, const SampleFormat& format) {
   if (data.augment.empty()) return {};
   const auto& shape = format.input.shape;
   if (shape.size() != 3) {
-    return Error{
-        ErrorCode::kData, "data.augment does not fit the model",
-        fmt::format("it takes {}; images are [channels, height, width]", shape_text(shape)),
-        "leave out data.augment"};
+    return with_key(
+        {ErrorCode::kData, "data.augment does not fit the model",
+         fmt::format("it takes {}; images are [channels, height, width]", shape_text(shape)),
+         "leave out data.augment"},
+        "data.augment");
   }
   const std::int64_t side = std::min(shape[1], shape[2]);
   const bool crops = std::ranges::find(data.augment, "crop") != data.augment.end();
   if (!crops || data.crop_pixels < side) return {};
-  return Error{
-      ErrorCode::kData, "data.crop_pixels does not fit the model",
-      fmt::format("a shift by {} pixels leaves nothing of {}", data.crop_pixels, shape_text(shape)),
-      fmt::format("set it below {}", side)};
+  return with_key({ErrorCode::kData, "data.crop_pixels does not fit the model",
+                   fmt::format("a shift by {} pixels leaves nothing of {}", data.crop_pixels,
+                               shape_text(shape)),
+                   fmt::format("set it below {}", side)},
+                  "data.crop_pixels");
 }
 
 }  // namespace

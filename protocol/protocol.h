@@ -100,6 +100,7 @@ struct StepReport {
 [[nodiscard]] Json step_to_json(const StepReport& report);
 [[nodiscard]] Result<StepReport> step_from_json(const Json& json, const std::string& source);
 
+// Without `key`, which is of the machine where the configuration is.
 [[nodiscard]] Json error_to_json(const Error& error);
 [[nodiscard]] Error error_from_json(const Json& json);
 

@@ -189,11 +189,14 @@ Result<StepReport> step_from_json(const Json& json, const std::string& source) {
 }
 
 Json error_to_json(const Error& error) {
-  return {{"event", "error"},
-          {"code", static_cast<int>(error.code)},
-          {"what", error.what},
-          {"cause", error.cause},
-          {"remedy", error.remedy}};
+  Json event{{"event", "error"},
+             {"code", static_cast<int>(error.code)},
+             {"what", error.what},
+             {"cause", error.cause},
+             {"remedy", error.remedy}};
+  if (error.peer_state == PeerState::kLost && error.peer) event["lost"] = *error.peer;
+  if (error.peer_state == PeerState::kSilent) event["silent"] = true;
+  return event;
 }
 
 Error error_from_json(const Json& json) {
@@ -214,6 +217,14 @@ Error error_from_json(const Json& json) {
   const Result<std::int64_t> code = json_get<std::int64_t>(json, "code", "error event");
   if (code.ok() && is_error_code(*code)) error.code = static_cast<ErrorCode>(*code);
   if (error.what.empty()) error.what = "an error without a description";
+  if (error.code != ErrorCode::kPeer) return error;
+  const Result<std::int64_t> lost = get_count(json, "lost", 0, "error event");
+  if (lost.ok() && *lost < static_cast<std::int64_t>(kRanksMax)) {
+    error.peer_state = PeerState::kLost;
+    error.peer = static_cast<int>(*lost);
+  } else if (json.contains("silent")) {
+    error.peer_state = PeerState::kSilent;
+  }
   return error;
 }
 

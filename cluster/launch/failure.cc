@@ -142,26 +142,6 @@ std::size_t first_cause(std::span<const Failure> failures) {
   return static_cast<std::size_t>(first - failures.begin());
 }
 
-std::optional<int> lost_worker(const Error& error) {
-  constexpr std::string_view kBefore = "rank ";
-  constexpr std::string_view kAfter = " was lost";
-  if (error.code != ErrorCode::kPeer || !error.what.ends_with(kAfter)) return {};
-  const std::string_view what =
-      std::string_view(error.what).substr(0, error.what.size() - kAfter.size());
-  const std::size_t at = what.rfind(kBefore);
-  if (at == std::string_view::npos) return {};
-  int worker = 0;
-  const auto [end, code] =
-      std::from_chars(what.data() + at + kBefore.size(), what.data() + what.size(), worker);
-  if (code != std::errc{} || end != what.data() + what.size() || worker < 0) return {};
-  return worker;
-}
-
-bool says_silence(const Error& error) {
-  return error.code == ErrorCode::kPeer &&
-         error.what.find(": nothing came within ") != std::string::npos;
-}
-
 std::string describe_activity(const Activity& activity) {
   if (!activity.ready) {
     return activity.task.empty() ? "before it was ready"
@@ -214,7 +194,7 @@ std::optional<PeerFailure> describe_loss(std::span<const Failure> failures,
   const Failure* first = nullptr;  // that names one who has said nothing, else any
   int lost = 0;
   for (const Failure& failure : failures) {
-    const auto accused = lost_worker(failure.error);
+    const std::optional<int> accused = failure.error.peer;
     if (!accused || *accused >= static_cast<int>(workers.size())) continue;
     if (first != nullptr && (reported(*accused) || !reported(lost))) continue;
     first = &failure;

@@ -37,14 +37,6 @@ struct Failure {
 // REQUIRES: failures is not empty and in the order of their arrival.
 [[nodiscard]] std::size_t first_cause(std::span<const Failure> failures);
 
-// The worker that an error says was lost: "… rank 1 was lost", in the words that every transport
-// has for it (comm/transport/comm_errors.h). Nothing where it says no such thing.
-[[nodiscard]] std::optional<int> lost_worker(const Error& error);
-
-// Whether an error says only that what another owes did not come in time, in the words that every
-// wait has for it (comm/transport/comm_errors.h): whoever owes it may know why.
-[[nodiscard]] bool says_silence(const Error& error);
-
 // What a worker last told us about itself.
 struct Activity {
   bool ready = false;

@@ -31,8 +31,8 @@ void GroupFailures::add(Failure failure) {
 
 // One that has been silent for long is frozen or cut off: it did not end, so there is no such news.
 double GroupFailures::settle_s(const Error& error) const {
-  if (says_silence(error)) return kSettleSilence_s;
-  const std::optional<int> lost = lost_worker(error);
+  if (error.peer_state == PeerState::kSilent) return kSettleSilence_s;
+  const std::optional<int> lost = error.peer;
   if (!lost || *lost >= static_cast<int>(workers_.size())) return kSettle_s;
   const double silent_s = now_s() - workers_[static_cast<std::size_t>(*lost)]->heard_at_s;
   return std::max(kSettle_s, kSettleLost_s - silent_s);

@@ -7,8 +7,11 @@
 namespace motley {
 
 Error peer_lost(Rank peer, const std::string& cause) {
-  return {ErrorCode::kPeer, fmt::format("rank {} was lost", peer.value), cause,
-          "look at the end of that process's log; resume from the last checkpoint"};
+  Error error{ErrorCode::kPeer, fmt::format("rank {} was lost", peer.value), cause,
+              "look at the end of that process's log; resume from the last checkpoint"};
+  error.peer_state = PeerState::kLost;
+  error.peer = peer.value;
+  return error;
 }
 
 Error peer_unreachable(Rank peer, const std::string& cause) {
@@ -18,10 +21,12 @@ Error peer_unreachable(Rank peer, const std::string& cause) {
 }
 
 Error nothing_came(const std::string& what, double seconds) {
-  return {ErrorCode::kPeer,
-          fmt::format("waiting for {}: nothing came within {:.3g} s", what, seconds),
-          "the other process stopped, is far behind, or the network lost it",
-          "look at that process's log and at the link to its machine"};
+  Error error{ErrorCode::kPeer,
+              fmt::format("waiting for {}: nothing came within {:.3g} s", what, seconds),
+              "the other process stopped, is far behind, or the network lost it",
+              "look at that process's log and at the link to its machine"};
+  error.peer_state = PeerState::kSilent;
+  return error;
 }
 
 Error peer_refused(Rank peer, const std::string& cause) {

@@ -10,13 +10,13 @@
 
 namespace motley {
 
-// kPeer: "rank 2 was lost", with the transport's own words as the cause.
+// kPeer, kLost: "rank 2 was lost", with the transport's own words as the cause.
 [[nodiscard]] Error peer_lost(Rank peer, const std::string& cause);
 
 // kPeer: the rank could not be reached while connecting.
 [[nodiscard]] Error peer_unreachable(Rank peer, const std::string& cause);
 
-// kPeer: what was waited for did not come in so many seconds.
+// kPeer, kSilent: what was waited for did not come in so many seconds.
 [[nodiscard]] Error nothing_came(const std::string& what, double seconds);
 
 // kUnauthorised: the rank answered, and does not accept the secret of this launch.

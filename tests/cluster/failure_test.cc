@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "comm/transport/comm_errors.h"
+
 namespace motley {
 namespace {
 
@@ -114,9 +116,7 @@ TEST(DescribeDeath, TellsTheCausesOfStatus255OfSshByWhatWasSeen) {
 
 Failure lost(int witness, int rank) {
   return {FailureKind::kPeerLost,
-          {ErrorCode::kPeer, fmt::format("stage 0 (desk): waiting for it: rank {} was lost", rank),
-           fmt::format("connection reset by rank {}", rank), ""},
-          witness};
+          peer_lost(Rank{rank}, fmt::format("connection reset by rank {}", rank)), witness};
 }
 
 struct ThreeWorkers {
@@ -153,6 +153,10 @@ TEST(DescribeLoss, NamesBothWhereTwoLostEachOtherAndAStageWhereTheMachineIsThere
               testing::StartsWith("stage 1 (box) was lost, while it did"));
   EXPECT_EQ(three.what({{FailureKind::kPeerLost, {ErrorCode::kPeer, "cannot connect", "", ""}}}),
             "");
+  // Of words alone nothing is concluded, and of a rank that is none of theirs.
+  EXPECT_EQ(three.what({{FailureKind::kPeerLost, {ErrorCode::kPeer, "rank 1 was lost", "", ""}}}),
+            "");
+  EXPECT_EQ(three.what({lost(0, 3)}), "");
 }
 
 TEST(WithNames, PutsStagesForRanksButLeavesListsAndStrangers) {

@@ -23,7 +23,7 @@ class GroupFailuresTest : public testing::Test {
   }
 
   static Failure rank_1_was_lost() {
-    return {FailureKind::kPeerLost, {ErrorCode::kPeer, "receiving: rank 1 was lost"}, 0};
+    return {FailureKind::kPeerLost, peer_lost(Rank{1}, "connection reset"), 0};
   }
 
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -176,7 +176,9 @@ TEST_F(WorkerGroupFailureTest, KillsWorkersThatIgnoreItsRequests) {
 // A test that waits for it does not end in time.
 TEST_F(WorkerGroupFailureTest, DoesNotAskAFrozenWorkerToEnd) {
   options_.kill_grace_s = 3600;
-  add(R"([["await", "FIFO"], ["error", 4, "receiving: rank 1 was lost"], ["exit", 4]])");
+  add(R"([["await", "FIFO"],
+          ["say", {"event": "error", "code": 4, "what": "a peer is gone", "lost": 1}],
+          ["exit", 4]])");
   add(R"([["pid"], ["release", "FIFO"], ["kill", 19]])");
   const std::string fifo = meeting_point();
   specs_[0].job.options["script"][0][1] = fifo;

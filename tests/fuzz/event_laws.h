@@ -64,6 +64,9 @@ inline std::vector<Json> right_messages() {
   facts.physical_cores = 2;
   facts.candidates = {{"eth0", "10.0.0.1", "ethernet", true, 1000}};
   facts.routes = {{"10.0.0.2", "10.0.0.1"}};
+  Error lost{ErrorCode::kPeer, "rank 1 is gone", "it died", "start again"};
+  lost.peer_state = PeerState::kLost;
+  lost.peer = 1;
   return {{{"event", "hello"}, {"protocol", kProtocolVersion}},
           {{"event", "beat"}, {"step", 3}, {"doing", "computing"}},
           step_to_json(step),
@@ -72,7 +75,7 @@ inline std::vector<Json> right_messages() {
           data_event({1024, hash, {"all targets are 3"}}),
           right_trace(),
           {{"event", "result"}, {"facts", facts_to_json(facts)}},
-          error_to_json({ErrorCode::kPeer, "rank 1 is gone", "it died", "start again"}),
+          error_to_json(lost),
           job_to_json(job)};
 }
 
@@ -150,7 +153,11 @@ inline std::string wrong_with_event(const Json& event) {
   const auto report = step(event);
   const Error error = error_from_json(event);
   if (error.what.empty()) return "an error without a word";
-  if (describe(error_from_json(error_to_json(error))) != describe(error)) return "another error";
+  const Error again = error_from_json(error_to_json(error));
+  if (describe(again) != describe(error) || again.peer_state != error.peer_state ||
+      again.peer != error.peer) {
+    return "another error";
+  }
   for (const std::string& wrong :
        {wrong_with_message(event, step, step_to_json),
         wrong_with_message(event, read_shard_event, shard_event),

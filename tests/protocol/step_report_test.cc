@@ -144,6 +144,30 @@ TEST(ErrorEvent, ArrivesUnchanged) {
   EXPECT_EQ(copy.remedy, "remedy");
 }
 
+TEST(ErrorEvent, TellsWhatHappenedToThePeer) {
+  Error lost{ErrorCode::kPeer, "in words that say nothing of it"};
+  lost.peer_state = PeerState::kLost;
+  lost.peer = 3;
+  EXPECT_EQ(error_from_json(error_to_json(lost)).peer_state, PeerState::kLost);
+  EXPECT_EQ(error_from_json(error_to_json(lost)).peer, 3);
+  Error silent{ErrorCode::kPeer, "in words that say nothing of it"};
+  silent.peer_state = PeerState::kSilent;
+  EXPECT_EQ(error_from_json(error_to_json(silent)).peer_state, PeerState::kSilent);
+  EXPECT_EQ(error_from_json(error_to_json(silent)).peer, std::nullopt);
+}
+
+TEST(ErrorEvent, TellsNothingOfThePeerInWordsAloneOrDamaged) {
+  for (const Json& damaged :
+       {Json{{"code", 4}, {"what", "rank 1 was lost"}}, Json{{"code", 4}, {"lost", -1}},
+        Json{{"code", 4}, {"lost", 1e300}}, Json{{"code", 4}, {"lost", "1"}},
+        Json{{"code", 4}, {"lost", 4096}}, Json{{"code", 1}, {"lost", 1}},
+        Json{{"code", 1}, {"silent", true}}}) {
+    const Error error = error_from_json(damaged);
+    EXPECT_EQ(error.peer_state, PeerState::kUnsaid) << damaged;
+    EXPECT_EQ(error.peer, std::nullopt) << damaged;
+  }
+}
+
 TEST(ErrorEvent, SaysNothingToATerminal) {
   const Error copy = error_from_json(
       error_to_json({ErrorCode::kData, "a\x1b[2J", "one\ntwo\xc2\x9b", std::string(5000, 'r')}));
