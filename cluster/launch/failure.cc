@@ -49,7 +49,7 @@ bool has_lapsed(const ProcessExit& exit, const std::vector<std::string>& last_li
       last_lines, [](const std::string& line) { return line.starts_with(kLapsedWords); });
 }
 
-Error lapsed(const std::string& name, const Activity& activity, bool trains) {
+Error lapsed(const std::string& name, const WorkerActivity& activity, bool trains) {
   return {ErrorCode::kPeer,
           fmt::format("{} ended because it heard nothing of this program, {}", name,
                       describe_activity(activity)),
@@ -142,7 +142,7 @@ std::size_t first_cause(std::span<const Failure> failures) {
   return static_cast<std::size_t>(first - failures.begin());
 }
 
-std::string describe_activity(const Activity& activity) {
+std::string describe_activity(const WorkerActivity& activity) {
   if (!activity.ready) {
     return activity.task.empty() ? "before it was ready"
                                  : fmt::format("before it was ready, {}", activity.task);
@@ -158,7 +158,7 @@ std::string describe_activity(const Activity& activity) {
 
 Error describe_death(const Identity& who,
                      const ProcessExit& exit,
-                     const Activity& activity,
+                     const WorkerActivity& activity,
                      const std::vector<std::string>& last_lines) {
   if (has_lapsed(exit, last_lines)) return lapsed(who.name, activity, who.trains);
   const std::string said =
@@ -187,7 +187,7 @@ Error own_absence(double absent_s, const Error& found) {
 
 std::optional<PeerFailure> describe_loss(std::span<const Failure> failures,
                                          const std::vector<Identity>& workers,
-                                         const std::vector<Activity>& activities) {
+                                         const std::vector<WorkerActivity>& activities) {
   const auto reported = [&](int worker) {
     return std::ranges::find(failures, worker, &Failure::worker) != failures.end();
   };

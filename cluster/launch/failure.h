@@ -38,7 +38,7 @@ struct Failure {
 [[nodiscard]] std::size_t first_cause(std::span<const Failure> failures);
 
 // What a worker last told us about itself.
-struct Activity {
+struct WorkerActivity {
   bool ready = false;
   std::int64_t step = 0;  // 0 = unknown
   std::string doing;      // "forward of micro-batch 3"
@@ -47,7 +47,7 @@ struct Activity {
 
 // "while it did forward of micro-batch 3 of step 12", "after step 12", "before it was ready,
 // loading parameters: 3.2 of 20.1 GB".
-[[nodiscard]] std::string describe_activity(const Activity& activity);
+[[nodiscard]] std::string describe_activity(const WorkerActivity& activity);
 
 // A worker as a person knows it.
 struct Identity {
@@ -62,7 +62,7 @@ struct Identity {
 // How a training goes on is left to the run. `last_lines` are the end of its stderr.
 [[nodiscard]] Error describe_death(const Identity& who,
                                    const ProcessExit& exit,
-                                   const Activity& activity,
+                                   const WorkerActivity& activity,
                                    const std::vector<std::string>& last_lines);
 
 // The error where workers were lost while this program itself did not run for `absent_s`, which
@@ -75,7 +75,7 @@ struct Identity {
 // REQUIRES: failures are of kind kPeerLost, in the order of their arrival; all vectors by worker.
 [[nodiscard]] std::optional<PeerFailure> describe_loss(std::span<const Failure> failures,
                                                        const std::vector<Identity>& workers,
-                                                       const std::vector<Activity>& activities);
+                                                       const std::vector<WorkerActivity>& activities);
 
 // `text` with "stage 1 (box)" for each "rank 1" of a worker: ranks are what workers call each
 // other.

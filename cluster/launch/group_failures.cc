@@ -46,7 +46,7 @@ bool GroupFailures::are_settled() const {
 PeerFailure GroupFailures::first() const {
   const Failure& first = failures_[first_cause(failures_)];
   std::vector<Identity> identities;
-  std::vector<Activity> activities;
+  std::vector<WorkerActivity> activities;
   for (const auto& worker : workers_) {
     identities.push_back(worker->identity());
     activities.push_back(worker->activity);

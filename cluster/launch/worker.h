@@ -88,7 +88,7 @@ class Worker {
   int tries = 0;          // that were turned away
 
   // What the worker has said so far; kept by WorkerGroup.
-  Activity activity;
+  WorkerActivity activity;
   WorkBytes task_bytes;          // of its last beat that told of a task's bytes
   std::int64_t progress = 0;     // of its last beat
   double got_on_at_s = now_s();  // when that last changed, or it took another step to be ready

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "cluster/learn/better_plan.h"
 #include "cluster/learn/plan_search.h"
-#include "cluster/learn/recent_steps.h"
+#include "cluster/learn/step_windows.h"
 #include "partitioner/advise/planning_input.h"
 #include "plan/plan.h"
 #include "protocol/protocol.h"
@@ -61,7 +61,7 @@ class Adaptation {
   const Log& log_;
   const double began_at_s_;
   double start_s_ = 0;  // until the first step was done; 0 = it is not
-  RecentSteps steps_;
+  StepWindows steps_;
   bool is_over_ = false;  // it was told or decided, or cannot be known
   std::optional<BetterPlan> move_;
   PlanSearch search_;  // last: it ends before what it tells of

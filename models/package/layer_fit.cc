@@ -73,11 +73,11 @@ std::string handed_over_fault(const LayerGraph& graph) {
 
 }  // namespace
 
-GraphRolesOr roles_of(const LayerGraph& graph, bool is_last) {
+RoleCountsOr roles_of(const LayerGraph& graph, bool is_last) {
   std::vector<const Graph*> parts = {&graph.forward, &graph.input_part, &graph.weight_part,
                                      &graph.evaluate};
   if (graph.score) parts.push_back(&*graph.score);
-  const GraphRoles roles = {
+  const RoleCounts roles = {
       .inputs = taken_below(parts, Role::kInput),
       .input_grads = graph.input_part.count_given(Role::kInputGrad),
       .outputs = graph.forward.count_given(Role::kOutput),
@@ -86,7 +86,7 @@ GraphRolesOr roles_of(const LayerGraph& graph, bool is_last) {
       .constants = taken_below(parts, Role::kConstant),
       .statistics = graph.forward.count_given(Role::kObserved),
   };
-  const auto with = [&](std::string fault) { return GraphRolesOr{roles, std::move(fault)}; };
+  const auto with = [&](std::string fault) { return RoleCountsOr{roles, std::move(fault)}; };
   if (std::string fault = handed_over_fault(graph); !fault.empty()) return with(fault);
   if (std::string fault = gradient_fault(graph, roles.parameters); !fault.empty()) {
     return with(fault);
@@ -107,7 +107,7 @@ GraphRolesOr roles_of(const LayerGraph& graph, bool is_last) {
   return with("");
 }
 
-std::string misfit(const GraphRoles& roles,
+std::string misfit(const RoleCounts& roles,
                    const PackageLayer& layer,
                    std::size_t inputs,
                    bool is_first) {

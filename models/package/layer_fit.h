@@ -10,7 +10,7 @@ namespace motley {
 
 // How many of each role a layer graph speaks of. What its parts must agree on is checked while it
 // is made, so that each of the many layers with this graph takes a few comparisons.
-struct GraphRoles {
+struct RoleCounts {
   int inputs = 0;  // at least so many stand before the layer
   int input_grads = 0;
   int outputs = 0;
@@ -19,15 +19,15 @@ struct GraphRoles {
   int statistics = 0;
 };
 
-struct GraphRolesOr {
-  GraphRoles roles;
+struct RoleCountsOr {
+  RoleCounts roles;
   std::string fault;  // how the parts contradict each other, or ""
 };
 
-[[nodiscard]] GraphRolesOr roles_of(const LayerGraph& graph, bool is_last);
+[[nodiscard]] RoleCountsOr roles_of(const LayerGraph& graph, bool is_last);
 
 // Why this layer cannot have this graph, or "". `inputs`: how many tensors it takes.
-[[nodiscard]] std::string misfit(const GraphRoles& roles,
+[[nodiscard]] std::string misfit(const RoleCounts& roles,
                                  const PackageLayer& layer,
                                  std::size_t inputs,
                                  bool is_first);

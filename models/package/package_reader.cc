@@ -176,7 +176,7 @@ class PackageReader {
     return fields.bad("adapter", "it does not name exactly what the layers train");
   }
 
-  Result<void> fit_layer(const JsonFields& graph, const GraphRoles& roles, int index) {
+  Result<void> fit_layer(const JsonFields& graph, const RoleCounts& roles, int index) {
     const PackageLayer& layer = layer_at(index);
     const std::string fault =
         misfit(roles, layer, package_.inputs_of(index).size(), /*is_first=*/index == 0);

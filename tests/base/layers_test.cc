@@ -1,7 +1,6 @@
 // The edges between the folders of modules, read from the sources: an include that crosses a layer
 // the wrong way compiles for as long as nobody looks.
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
@@ -11,8 +10,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/system/files.h"
 #include "tests/base/allowed_edges.h"
+#include "tests/base/sources.h"
 
 namespace motley {
 namespace {
@@ -88,32 +87,15 @@ std::vector<std::string> broken_edges(const std::string& file, std::string_view 
   return broken;
 }
 
-std::map<std::string, std::string> sources() {
-  std::map<std::string, std::string> texts;  // by "folder/file"
-  const std::filesystem::path root = MOTLEY_SOURCE_DIR;
-  std::set<std::string> tops;
-  for (const auto& [folder, entries] : kMayInclude) tops.insert(top_of(folder));
-  for (const std::string& top : tops) {
-    for (const auto& file : std::filesystem::recursive_directory_iterator(root / top)) {
-      const std::string extension = file.path().extension();
-      if (extension != ".h" && extension != ".cc") continue;
-      const auto text = read_file(file.path());
-      if (!text.ok()) ADD_FAILURE() << describe(text.error());
-      if (text.ok()) texts[file.path().lexically_relative(root)] = *text;
-    }
-  }
-  return texts;
-}
-
 TEST(Layers, EveryIncludeFollowsAnAllowedEdge) {
-  const auto texts = sources();
+  const auto texts = product_sources();
   EXPECT_GT(texts.size(), 100U);
   for (const auto& [file, text] : texts) EXPECT_THAT(broken_edges(file, text), IsEmpty());
 }
 
 TEST(Layers, EveryAllowedEdgeIsUsed) {
   std::map<std::string, std::set<std::string>> used;
-  for (const auto& [file, text] : sources()) {
+  for (const auto& [file, text] : product_sources()) {
     const std::string folder = folder_of(file);
     for (const Include& include : includes_of(text)) {
       const std::string other = folder_of(include.path);
@@ -141,7 +123,7 @@ TEST(Layers, NoFolderUsesEverything) {
 
 TEST(Layers, FoldersStaySmall) {
   std::map<std::string, std::size_t> files;
-  for (const auto& [file, text] : sources()) ++files[folder_of(file)];
+  for (const auto& [file, text] : product_sources()) ++files[folder_of(file)];
   for (const auto& [folder, count] : files) {
     EXPECT_NE(allowed_for(folder), nullptr) << folder << " is not in the table";
     EXPECT_LE(count, kFilesMax) << folder;

@@ -15,10 +15,10 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST(RecentSteps, AreTheMediansOfWindowsThatDouble) {
+TEST(StepWindows, AreTheMediansOfWindowsThatDouble) {
   Plan plan;
   plan.ranks.resize(2);
-  RecentSteps steps(plan);
+  StepWindows steps(plan);
   std::int64_t step = 0;
   for (const std::size_t window : {8U, 16U, 32U}) {
     for (std::size_t i = 0; i < window + (window == 8 ? 1 : 0); ++i) {
@@ -39,10 +39,10 @@ TEST(RecentSteps, AreTheMediansOfWindowsThatDouble) {
   }
 }
 
-TEST(RecentSteps, BeginAnewWithoutWhatWasDisturbed) {
+TEST(StepWindows, BeginAnewWithoutWhatWasDisturbed) {
   Plan plan;
   plan.ranks.resize(1);
-  RecentSteps steps(plan);
+  StepWindows steps(plan);
   for (int i = 0; i < 5; ++i) (void)steps.add(Rank{0}, {.step_s = 9, .compute_s = 9});
   steps.begin_anew();
   for (int i = 0; i < 7; ++i) EXPECT_FALSE(steps.add(Rank{0}, {.step_s = 1, .compute_s = 1}));

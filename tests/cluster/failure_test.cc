@@ -68,7 +68,7 @@ TEST(DescribeDeath, NamesTheSignalTheStageAndItsWork) {
 }
 
 TEST(DescribeDeath, TellsOfNoStepsWhereNothingIsTrained) {
-  const Activity measuring{.ready = true, .doing = "work between steps"};
+  const WorkerActivity measuring{.ready = true, .doing = "work between steps"};
   const Error error =
       describe_death({.name = "profile of box (cpu)", .machine = "box", .trains = false},
                      {.signal = SIGKILL}, measuring, {});
@@ -97,7 +97,7 @@ TEST(DescribeDeath, KnowsTheStatusesOfEnv) {
 TEST(DescribeDeath, TellsTheCausesOfStatus255OfSshByWhatWasSeen) {
   Identity behind = kBox;
   behind.ssh = true;
-  const Activity working{.ready = true, .step = 12, .doing = "forward of micro-batch 3"};
+  const WorkerActivity working{.ready = true, .step = 12, .doing = "forward of micro-batch 3"};
   const auto death = [&](const std::vector<std::string>& lines) {
     return describe_death(behind, {.status = 255}, working, lines);
   };
@@ -123,7 +123,7 @@ struct ThreeWorkers {
   std::vector<Identity> workers = {{.name = "stage 0 (desk)", .machine = "desk"},
                                    {.name = "stage 1 (box)", .machine = "box"},
                                    {.name = "stage 2 (attic)", .machine = "attic"}};
-  std::vector<Activity> activities = {
+  std::vector<WorkerActivity> activities = {
       {}, {.ready = true, .step = 3, .doing = "forward of micro-batch 1"}, {}};
 
   [[nodiscard]] std::string what(const std::vector<Failure>& failures) const {

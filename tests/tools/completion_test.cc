@@ -146,11 +146,11 @@ TEST(Completion, NamesEveryOptionInEveryShell) {
 
 TEST(Completion, KnowsWhichValuesAreFiles) {
   for (const char* name : {"FILE", "FOLDER", "PATH", "OUT", "CONFIG", "PLAN", "RUN", "A"}) {
-    EXPECT_EQ(value_kind(name), ValueKind::kPath) << name;
+    EXPECT_EQ(completion_kind(name), CompletionKind::kPath) << name;
   }
-  EXPECT_EQ(value_kind("DIR"), ValueKind::kFolder);
-  EXPECT_EQ(value_kind("KEY=VALUE"), ValueKind::kKey);
-  EXPECT_EQ(value_kind("N"), ValueKind::kAnything);
+  EXPECT_EQ(completion_kind("DIR"), CompletionKind::kFolder);
+  EXPECT_EQ(completion_kind("KEY=VALUE"), CompletionKind::kKey);
+  EXPECT_EQ(completion_kind("N"), CompletionKind::kAnything);
 }
 
 }  // namespace

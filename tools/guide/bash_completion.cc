@@ -34,17 +34,17 @@ constexpr std::string_view kBashEnd =
 complete -F _motley motley
 )";
 
-const char* bash_kind(ValueKind kind) {
+const char* bash_kind(CompletionKind kind) {
   switch (kind) {
-    case ValueKind::kAnything:
+    case CompletionKind::kAnything:
       return "''";
-    case ValueKind::kPath:
+    case CompletionKind::kPath:
       return "path";
-    case ValueKind::kFolder:
+    case CompletionKind::kFolder:
       return "folder";
-    case ValueKind::kKey:
+    case CompletionKind::kKey:
       return "key";
-    case ValueKind::kShell:
+    case CompletionKind::kShell:
       return "shell";
   }
   return "''";
@@ -59,7 +59,7 @@ std::string bash_branch(const CommandSpec& spec) {
     if (option.value.empty()) continue;
     const std::string letter = option.letter == 0 ? "" : fmt::format(" | -{}", option.letter);
     values += fmt::format("        --{}{}) kind={} ;;\n", option.name, letter,
-                          bash_kind(value_kind(option.value)));
+                          bash_kind(completion_kind(option.value)));
   }
   return fmt::format(
       "    '{}')\n      case $before in\n{}        *) kind={} options='{}' ;;\n"

@@ -19,19 +19,19 @@ std::string completion_script(const std::string& shell, const CompletionTable& t
   return fish_completion(table);
 }
 
-ValueKind value_kind(std::string_view name) {
+CompletionKind completion_kind(std::string_view name) {
   // RUN is a run's folder or what else holds weights, so that files count too.
   static constexpr std::array<std::string_view, 9> kPaths = {
       "A", "B", "CONFIG", "FILE", "FOLDER", "OUT", "PATH", "PLAN", "RUN"};
-  if (std::ranges::find(kPaths, name) != kPaths.end()) return ValueKind::kPath;
-  if (name == "DIR") return ValueKind::kFolder;
-  if (name == "KEY=VALUE") return ValueKind::kKey;
-  if (name == "SHELL") return ValueKind::kShell;
-  return ValueKind::kAnything;
+  if (std::ranges::find(kPaths, name) != kPaths.end()) return CompletionKind::kPath;
+  if (name == "DIR") return CompletionKind::kFolder;
+  if (name == "KEY=VALUE") return CompletionKind::kKey;
+  if (name == "SHELL") return CompletionKind::kShell;
+  return CompletionKind::kAnything;
 }
 
-ValueKind operand_kind(const CommandSpec& spec) {
-  return spec.operands.empty() ? ValueKind::kAnything : value_kind(spec.operands.back());
+CompletionKind operand_kind(const CommandSpec& spec) {
+  return spec.operands.empty() ? CompletionKind::kAnything : completion_kind(spec.operands.back());
 }
 
 std::vector<FirstWord> first_words(const std::vector<CommandSpec>& commands) {

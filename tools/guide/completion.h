@@ -27,11 +27,11 @@ struct CompletionTable {
 [[nodiscard]] std::string fish_completion(const CompletionTable& table);
 
 // What may stand for a value or an operand, told by its name in the help.
-enum class ValueKind { kAnything, kPath, kFolder, kKey, kShell };
-[[nodiscard]] ValueKind value_kind(std::string_view name);
+enum class CompletionKind { kAnything, kPath, kFolder, kKey, kShell };
+[[nodiscard]] CompletionKind completion_kind(std::string_view name);
 
 // Of the last operand, which those before it are like; kAnything where there is none.
-[[nodiscard]] ValueKind operand_kind(const CommandSpec& spec);
+[[nodiscard]] CompletionKind operand_kind(const CommandSpec& spec);
 
 // The first words of commands in their order, each once, and of those that begin several commands
 // ("ckpt") all second words.

@@ -32,17 +32,17 @@ std::string fish_quoted(const std::string& text) {
 }
 
 // How the value of an option, or an operand, is completed.
-std::string fish_kind(ValueKind kind, const CompletionTable& table) {
+std::string fish_kind(CompletionKind kind, const CompletionTable& table) {
   switch (kind) {
-    case ValueKind::kAnything:
+    case CompletionKind::kAnything:
       return " -x";
-    case ValueKind::kPath:
+    case CompletionKind::kPath:
       return " -r -F";
-    case ValueKind::kFolder:
+    case CompletionKind::kFolder:
       return " -x -a '(__fish_complete_directories)'";
-    case ValueKind::kKey:
+    case CompletionKind::kKey:
       return fmt::format(" -x -a '{}='", fmt::join(table.keys, "= "));
-    case ValueKind::kShell:
+    case CompletionKind::kShell:
       return fmt::format(" -x -a '{}'", fmt::join(completed_shells(), " "));
   }
   return "";
@@ -73,12 +73,12 @@ std::string fish_completion(const CompletionTable& table) {
     for (const OptionSpec& option : options_with_help(spec)) {
       const std::string letter = option.letter == 0 ? "" : fmt::format(" -s {}", option.letter);
       text += fmt::format("{} -l {}{}{} -d {}\n", begin, option.name, letter,
-                          option.value.empty() ? "" : fish_kind(value_kind(option.value), table),
+                          option.value.empty() ? "" : fish_kind(completion_kind(option.value), table),
                           fish_quoted(option.help));
     }
-    const ValueKind kind = operand_kind(spec);
-    if (kind == ValueKind::kPath) text += begin + " -F\n";
-    if (kind == ValueKind::kShell) text += begin + fish_kind(kind, table) + "\n";
+    const CompletionKind kind = operand_kind(spec);
+    if (kind == CompletionKind::kPath) text += begin + " -F\n";
+    if (kind == CompletionKind::kShell) text += begin + fish_kind(kind, table) + "\n";
   }
   return text;
 }

@@ -30,17 +30,17 @@ std::string zsh_quoted(const std::string& text, std::string_view special) {
 }
 
 // The function that completes such a value, for _arguments; " " completes nothing.
-std::string zsh_action(ValueKind kind) {
+std::string zsh_action(CompletionKind kind) {
   switch (kind) {
-    case ValueKind::kAnything:
+    case CompletionKind::kAnything:
       return " ";
-    case ValueKind::kPath:
+    case CompletionKind::kPath:
       return "_files";
-    case ValueKind::kFolder:
+    case CompletionKind::kFolder:
       return "_files -/";
-    case ValueKind::kKey:
+    case CompletionKind::kKey:
       return "_motley_key";
-    case ValueKind::kShell:
+    case CompletionKind::kShell:
       return fmt::format("({})", fmt::join(completed_shells(), " "));
   }
   return " ";
@@ -53,7 +53,7 @@ std::string zsh_option(const OptionSpec& option) {
   std::string end = fmt::format("[{}]", zsh_quoted(option.help, "[]:"));
   if (has_value) {
     end +=
-        fmt::format(":{}:{}", zsh_quoted(option.value, ":"), zsh_action(value_kind(option.value)));
+        fmt::format(":{}:{}", zsh_quoted(option.value, ":"), zsh_action(completion_kind(option.value)));
   }
   const std::string name = fmt::format("--{}{}", option.name, has_value ? "=" : "");
   if (option.letter == 0) return fmt::format("'{}{}{}'", repeated, name, end);
@@ -71,7 +71,7 @@ std::string zsh_branch(const CommandSpec& spec) {
   for (std::size_t i = 0; i < spec.operands.size(); ++i) {
     const bool is_more = spec.more && i + 1 == spec.operands.size();
     text += fmt::format(" \\\n        '{}:{}:{}'", is_more ? "*" : std::to_string(i + 1),
-                        spec.operands[i], zsh_action(value_kind(spec.operands[i])));
+                        spec.operands[i], zsh_action(completion_kind(spec.operands[i])));
   }
   return text + "\n      ;;\n";
 }

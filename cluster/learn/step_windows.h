@@ -1,4 +1,4 @@
-// RecentSteps: what the ranks tell of their steps, in windows that a plan can be judged by. One
+// StepWindows: what the ranks tell of their steps, in windows that a plan can be judged by. One
 // owner thread.
 #pragma once
 
@@ -14,14 +14,14 @@
 
 namespace motley {
 
-class RecentSteps {
+class StepWindows {
  public:
   // kFirst steps decide where the plan is wrong from the beginning; windows then double, as what
   // comes later is a change, which must last.
   static constexpr std::size_t kFirst = 8;
   static constexpr std::size_t kLongest = 1024;
 
-  explicit RecentSteps(const Plan& plan) : ranks_(plan.ranks.size()) {}
+  explicit StepWindows(const Plan& plan) : ranks_(plan.ranks.size()) {}
 
   // The medians of a window once every rank has told all of its steps; the next one begins then.
   // The first step of a launch touches all memory for the first time, and is in none. `plan` of

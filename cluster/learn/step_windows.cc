@@ -1,4 +1,4 @@
-#include "cluster/learn/recent_steps.h"
+#include "cluster/learn/step_windows.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 
 namespace motley {
 
-std::optional<RunMeasurement> RecentSteps::add(Rank rank, const StepReport& report) {
+std::optional<RunMeasurement> StepWindows::add(Rank rank, const StepReport& report) {
   Told& own = ranks_[rank.index()];
   if (!own.has_begun) {
     own.has_begun = true;
@@ -30,7 +30,7 @@ std::optional<RunMeasurement> RecentSteps::add(Rank rank, const StepReport& repo
   return measured;
 }
 
-void RecentSteps::begin_anew() {
+void StepWindows::begin_anew() {
   for (Told& told : ranks_) {
     told.busy_s.clear();
     told.step_s.clear();

@@ -1,0 +1,12 @@
+// The product's own sources, for the tests that hold them to rules.
+#pragma once
+
+#include <map>
+#include <string>
+
+namespace motley {
+
+// All headers and sources of the folders in `kMayInclude`, by "folder/file".
+[[nodiscard]] std::map<std::string, std::string> product_sources();
+
+}  // namespace motley
