@@ -112,13 +112,13 @@ Error token_outside(const Corpus::Token& token,
 // These kinds of data are rows of tokens, each the target of the one before.
 Result<void> check_tokens_fit(const DataConfig& data, const SampleFormat& sample) {
   if (sample.is_next_token) return {};
-  return with_key({ErrorCode::kConfig,
-                   fmt::format("data.kind = \"{}\" is not what the model takes", data.kind),
-                   "it gives tokens and the tokens that follow them; the model takes other inputs "
-                   "or targets",
-                   "set data.kind to \"arrays\" or \"images\", or to \"synthetic\" to try the "
-                   "model without data"},
-                  "data.kind");
+  return with_key(
+      {ErrorCode::kConfig, fmt::format("data.kind = \"{}\" is not what the model takes", data.kind),
+       "it gives tokens and the tokens that follow them; the model takes other inputs "
+       "or targets",
+       "set data.kind to \"arrays\" or \"images\", or to \"synthetic\" to try the "
+       "model without data"},
+      "data.kind");
 }
 
 Result<Corpus> open_corpus(const DataConfig& data, int vocab, WorkCounter* work) {

@@ -6,6 +6,7 @@
 
 #include "job/config_keys.h"
 #include "job/config_value.h"
+#include "job/optimizers.h"
 #include "job/schedule_length.h"
 
 namespace motley {
@@ -19,8 +20,6 @@ constexpr std::array<std::string_view, 14> kKeysWithoutEffect = {
     "data.allow_nonfinite", "train.max_skipped", "train.eval_every",
     "train.eval_batches",   "run.dir",           "run.restarts",
     "run.trace_steps",      "run.tensorboard"};
-constexpr std::array<std::string_view, 3> kKeysOfAdamw = {"train.beta1", "train.beta2",
-                                                          "train.epsilon"};
 
 // Together they say where a schedule of the learning rate ends (job/schedule_length.h).
 bool is_of_schedule_length(const ConfigEntry& entry) {
@@ -32,14 +31,20 @@ bool holds(const List& list, std::string_view word) {
   return std::ranges::find(list, word) != list.end();
 }
 
+// A key that some optimizers read has an effect with one of them.
+bool is_read(std::string_view key, const TrainConfig& train) {
+  const bool is_of_some = std::ranges::any_of(
+      optimizers(), [&](const OptimizerFacts& each) { return holds(each.keys, key); });
+  return !is_of_some || holds(optimizer_of(train).keys, key);
+}
+
 // Whether a run under this configuration looks at the key's value once it has started.
 bool has_effect(const ConfigEntry& entry, const Config& config) {
   if (holds(kSectionsOfSpeed, entry.section()) || holds(kKeysWithoutEffect, entry.name)) {
     return false;
   }
-  if (holds(kKeysOfAdamw, entry.name)) return config.train.optimizer == "adamw";
+  if (!is_read(entry.name, config.train)) return false;
   if (entry.name == "data.crop_pixels") return holds(config.data.augment, "crop");
-  if (entry.name == "train.momentum") return config.train.optimizer == "sgd";
   if (entry.name == "train.min_lr" || is_of_schedule_length(entry)) {
     return config.train.schedule != "constant";
   }

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/toml.h"
+#include "job/optimizers.h"
 
 namespace motley {
 namespace {
@@ -35,6 +36,12 @@ template <auto kMember>
 constexpr Accessor kCheckpoint = &member<&Config::checkpoint, kMember>;
 template <auto kMember>
 constexpr Accessor kRun = &member<&Config::run, kMember>;
+
+std::vector<const char*> optimizer_names() {
+  std::vector<const char*> names;
+  for (const OptimizerFacts& each : optimizers()) names.push_back(each.name);
+  return names;
+}
 
 NumberRange positive(double high) {
   return {0, high, true, false};
@@ -110,7 +117,7 @@ std::vector<ConfigEntry> make_entries() {
       {"train.micro_batch", kTrain<&TrainConfig::micro_batch>, IntegerRange{0, kManySamples},
        "samples per forward pass; 0 = chosen once, by the model and global_batch where that costs "
        "little, and kept on resume"},
-      {"train.optimizer", kTrain<&TrainConfig::optimizer>, Choices{{"adamw", "sgd"}},
+      {"train.optimizer", kTrain<&TrainConfig::optimizer>, Choices{optimizer_names()},
        "optimizer; sgd has momentum"},
       {"train.lr", kTrain<&TrainConfig::lr>, positive(1e6), "highest learning rate"},
       {"train.warmup_steps", kTrain<&TrainConfig::warmup_steps>, IntegerRange{0, kManySteps},

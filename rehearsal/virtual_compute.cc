@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "job/optimizers.h"
 #include "partitioner/search/planner.h"
 #include "training/optimizer/optimizer.h"
 

@@ -27,11 +27,13 @@ void DeviceOptimizer::update_exactly(const TrainedArrays& parameter,
   MOTLEY_CHECK(parameter.moments.size() == moment_names_.size(), "{} moments for {}",
                parameter.moments.size(), train_.optimizer);
   at::Tensor scaled = parameter.gradients * arguments.gradient_scale;
-  if (train_.optimizer == "sgd") {
-    sgd(parameter.values, std::move(scaled), parameter.moments[0], arguments);
-  } else {
-    adamw(parameter.values, std::move(scaled), parameter.moments, arguments);
+  switch (optimizer_of(train_).kind) {
+    case OptimizerKind::kAdamw:
+      return adamw(parameter.values, std::move(scaled), parameter.moments, arguments);
+    case OptimizerKind::kSgd:
+      return sgd(parameter.values, std::move(scaled), parameter.moments[0], arguments);
   }
+  MOTLEY_CHECK(false, "train.optimizer '{}' is not computed on devices", train_.optimizer);
 }
 
 // Sums take products that stand alone: `add` with a factor may be one rounding or two.

@@ -30,7 +30,7 @@ FusedAdamw::FusedAdamw(const TrainConfig& train,
       steps_(at::full({}, kEndlessSteps, at::TensorOptions(device).dtype(at::kFloat))) {}
 
 std::optional<FusedAdamw> FusedAdamw::find(const TrainConfig& train, c10::Device device) {
-  if (train.optimizer != "adamw") return std::nullopt;
+  if (optimizer_of(train).kind != OptimizerKind::kAdamw) return std::nullopt;
   const auto operation = DeviceOperation::find("aten::_fused_adamw_", device);
   if (!operation) return std::nullopt;
   try {

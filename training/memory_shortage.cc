@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "job/optimizers.h"
 #include "models/spec/layer_memory.h"
 #include "plan/quantity_text.h"
-#include "training/optimizer/optimizer.h"
 
 namespace motley {
 namespace {

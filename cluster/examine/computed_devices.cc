@@ -1,8 +1,8 @@
 #include "cluster/examine/computed_devices.h"
 
+#include "job/optimizers.h"
 #include "partitioner/cost/virtual_profile.h"
 #include "plan/units.h"
-#include "training/optimizer/optimizer.h"
 
 namespace motley {
 

@@ -73,9 +73,10 @@ struct Identity {
 // as lost and that reported nothing themselves, by their machine where none of it is left; or two
 // that lost each other. Nothing where `failures` say no such thing.
 // REQUIRES: failures are of kind kPeerLost, in the order of their arrival; all vectors by worker.
-[[nodiscard]] std::optional<PeerFailure> describe_loss(std::span<const Failure> failures,
-                                                       const std::vector<Identity>& workers,
-                                                       const std::vector<WorkerActivity>& activities);
+[[nodiscard]] std::optional<PeerFailure> describe_loss(
+    std::span<const Failure> failures,
+    const std::vector<Identity>& workers,
+    const std::vector<WorkerActivity>& activities);
 
 // `text` with "stage 1 (box)" for each "rank 1" of a worker: ranks are what workers call each
 // other.

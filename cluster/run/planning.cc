@@ -12,6 +12,7 @@
 #include "compression/codec_chain.h"
 #include "data/held_bytes.h"
 #include "job/config_io.h"
+#include "job/optimizers.h"
 #include "partitioner/advise/remedy.h"
 #include "training/optimizer/optimizer.h"
 

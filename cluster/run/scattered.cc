@@ -11,7 +11,7 @@
 #include "cluster/stores/plan_moves.h"
 #include "cluster/stores/prune.h"
 #include "cluster/stores/room.h"
-#include "training/optimizer/optimizer.h"
+#include "job/optimizers.h"
 
 namespace motley {
 namespace {

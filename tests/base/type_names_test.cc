@@ -1,5 +1,5 @@
-// Two types of one name in one namespace are one for the linker, which takes the member functions of
-// either. Compilers see only one of them at a time.
+// Two types of one name in one namespace are one for the linker, which takes the member functions
+// of either. Compilers see only one of them at a time.
 #include <map>
 #include <regex>
 #include <sstream>
@@ -22,10 +22,12 @@ std::vector<std::string> types_of(const std::string& text) {
   static const std::regex kNamespace(R"(^namespace( [a-z_0-9:]+)? \{$)");
   static const std::regex kType(
       R"(^(?:class|struct|union|enum|enum class)(?: alignas\(.*\))? ([A-Z]\w*(?:<.*>)?)(?: final)?(?: :.*)?(?: \{.*|,|$))");
+
   struct Namespace {
     std::string name;  // "" = unnamed
     std::size_t line = 0;
   };
+
   std::vector<Namespace> open;
   std::vector<std::string> types;
   std::istringstream lines(text);

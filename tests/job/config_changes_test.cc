@@ -1,6 +1,11 @@
 #include "job/config_changes.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
+
+#include "job/config_value.h"
+#include "job/optimizers.h"
 
 namespace motley {
 namespace {
@@ -61,6 +66,24 @@ TEST(ResultChanges, LeaveOutWhatTheNumbersDoNotDependOn) {
   to.checkpoint = {.every = 7, .every_minutes = 2.5, .keep = 9, .keep_every = 70};
   to.run = {.dir = "elsewhere", .threads = Config().run.threads, .trace_steps = 9};
   EXPECT_THAT(result_changes(Config(), to), IsEmpty());
+}
+
+// Of keys that only some optimizers read, those of the run's own count.
+TEST(ResultChanges, CountAllSettingsOfTheRunsOptimizer) {
+  for (const OptimizerFacts& runs : optimizers()) {
+    for (const OptimizerFacts& each : optimizers()) {
+      for (const std::string_view key : each.keys) {
+        Config from;
+        from.train.optimizer = runs.name;
+        const ConfigEntry* entry = find_entry(key);
+        ASSERT_NE(entry, nullptr) << key;
+        Config to = from;
+        ASSERT_TRUE(set_value(to, *entry, Json(0.25), "")) << key;
+        const bool is_read = std::ranges::find(runs.keys, key) != runs.keys.end();
+        EXPECT_EQ(result_changes(from, to).size(), is_read ? 1U : 0U) << runs.name << ", " << key;
+      }
+    }
+  }
 }
 
 TEST(ResultChanges, CountTheThreadsSinceLibrariesAddUpByThem) {

@@ -18,6 +18,12 @@ TrainConfig config_of(const std::string& optimizer) {
   return train;
 }
 
+std::vector<const char*> names_of_all() {
+  std::vector<const char*> names;
+  for (const OptimizerFacts& each : optimizers()) names.push_back(each.name);
+  return names;
+}
+
 std::vector<float> noise(std::size_t count, std::uint64_t stream) {
   std::vector<float> values(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -65,7 +71,7 @@ struct State {
 
 class EachOptimizer : public testing::TestWithParam<const char*> {};
 
-INSTANTIATE_TEST_SUITE_P(Optimizer, EachOptimizer, testing::Values("adamw", "sgd"));
+INSTANTIATE_TEST_SUITE_P(Optimizer, EachOptimizer, testing::ValuesIn(names_of_all()));
 
 // Who applies the momentum makes no difference, as long as one does; weight decay has it always.
 TEST(Sgd, MovesByPushesAsByTheirGradients) {
@@ -176,6 +182,16 @@ struct Reference {
     m = train.momentum * m + gradient + train.weight_decay * value;
     value -= lr * m;
   }
+
+  void update(double gradient, double lr, std::int64_t update_number) {
+    switch (optimizer_of(train).kind) {
+      case OptimizerKind::kAdamw:
+        return adamw(gradient, lr, update_number);
+      case OptimizerKind::kSgd:
+        return sgd(gradient, lr);
+    }
+    FAIL() << train.optimizer << " has no formula here";
+  }
 };
 
 // A hundred updates of values near 1, each with a few roundings of 2^-24: 1e-5 leaves a factor.
@@ -191,8 +207,7 @@ TEST_P(EachOptimizer, FollowsItsFormula) {
     constexpr double kLr = 1e-3;
     state.update(*optimizer, gradients, {.factors = factors_of(*optimizer, kLr, number)});
     for (std::size_t i = 0; i < kCount; ++i) {
-      if (train.optimizer == "sgd") references[i].sgd(gradients[i], kLr);
-      if (train.optimizer == "adamw") references[i].adamw(gradients[i], kLr, number);
+      references[i].update(gradients[i], kLr, number);
     }
   }
   for (std::size_t i = 0; i < kCount; ++i) EXPECT_NEAR(state.values[i], references[i].value, 1e-5);

@@ -72,9 +72,10 @@ std::string fish_completion(const CompletionTable& table) {
     const std::string begin = fmt::format("complete -c motley -n '__motley_in {}'", spec.name);
     for (const OptionSpec& option : options_with_help(spec)) {
       const std::string letter = option.letter == 0 ? "" : fmt::format(" -s {}", option.letter);
-      text += fmt::format("{} -l {}{}{} -d {}\n", begin, option.name, letter,
-                          option.value.empty() ? "" : fish_kind(completion_kind(option.value), table),
-                          fish_quoted(option.help));
+      text +=
+          fmt::format("{} -l {}{}{} -d {}\n", begin, option.name, letter,
+                      option.value.empty() ? "" : fish_kind(completion_kind(option.value), table),
+                      fish_quoted(option.help));
     }
     const CompletionKind kind = operand_kind(spec);
     if (kind == CompletionKind::kPath) text += begin + " -F\n";

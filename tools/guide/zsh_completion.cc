@@ -52,8 +52,8 @@ std::string zsh_option(const OptionSpec& option) {
   const std::string repeated = option.repeated ? "*" : "";
   std::string end = fmt::format("[{}]", zsh_quoted(option.help, "[]:"));
   if (has_value) {
-    end +=
-        fmt::format(":{}:{}", zsh_quoted(option.value, ":"), zsh_action(completion_kind(option.value)));
+    end += fmt::format(":{}:{}", zsh_quoted(option.value, ":"),
+                       zsh_action(completion_kind(option.value)));
   }
   const std::string name = fmt::format("--{}{}", option.name, has_value ? "=" : "");
   if (option.letter == 0) return fmt::format("'{}{}{}'", repeated, name, end);

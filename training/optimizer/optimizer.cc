@@ -12,14 +12,11 @@ namespace {
 class AdamW final : public Optimizer {
  public:
   explicit AdamW(const TrainConfig& train)
-      : beta1_(train.beta1),
+      : Optimizer(train),
+        beta1_(train.beta1),
         beta2_(train.beta2),
         epsilon_(train.epsilon),
         decay_(train.weight_decay) {}
-
-  [[nodiscard]] std::vector<std::string> moment_names() const override {
-    return {"exp_avg", "exp_avg_sq"};
-  }
 
   [[nodiscard]] std::array<double, 2> corrections(std::int64_t update_number) const override {
     MOTLEY_CHECK(update_number >= 1, "update {}", update_number);
@@ -69,9 +66,8 @@ class AdamW final : public Optimizer {
 
 class Sgd final : public Optimizer {
  public:
-  explicit Sgd(const TrainConfig& train) : momentum_(train.momentum), decay_(train.weight_decay) {}
-
-  [[nodiscard]] std::vector<std::string> moment_names() const override { return {"momentum"}; }
+  explicit Sgd(const TrainConfig& train)
+      : Optimizer(train), momentum_(train.momentum), decay_(train.weight_decay) {}
 
   [[nodiscard]] std::array<double, 2> corrections(std::int64_t /*update_number*/) const override {
     return {1, 1};
@@ -114,17 +110,18 @@ class Sgd final : public Optimizer {
 }  // namespace
 
 std::unique_ptr<const Optimizer> make_optimizer(const TrainConfig& train) {
-  if (train.optimizer == "sgd") return std::make_unique<Sgd>(train);
-  MOTLEY_CHECK(train.optimizer == "adamw", "train.optimizer is '{}'", train.optimizer);
-  return std::make_unique<AdamW>(train);
-}
-
-int moments_per_parameter(const TrainConfig& train) {
-  return static_cast<int>(make_optimizer(train)->moment_names().size());
+  switch (optimizer_of(train).kind) {
+    case OptimizerKind::kAdamw:
+      return std::make_unique<AdamW>(train);
+    case OptimizerKind::kSgd:
+      return std::make_unique<Sgd>(train);
+  }
+  MOTLEY_CHECK(false, "train.optimizer '{}' is not computed", train.optimizer);
 }
 
 float momentum_of_senders(const Config& config, bool keeps_statistics) {
-  const bool pushes = config.train.optimizer == "sgd" && config.compression.error_feedback;
+  const bool pushes =
+      optimizer_of(config.train).kind == OptimizerKind::kSgd && config.compression.error_feedback;
   return pushes && !keeps_statistics ? static_cast<float>(config.train.momentum) : 0;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "job/config.h"
+#include "job/optimizers.h"
 
 namespace motley {
 
@@ -37,8 +38,10 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  // Names of the moments, in the order in which update() takes them; as in checkpoints.
-  [[nodiscard]] virtual std::vector<std::string> moment_names() const = 0;
+  // Names of the moments, in the order in which update() takes them.
+  [[nodiscard]] std::vector<std::string> moment_names() const {
+    return {facts_->moments.begin(), facts_->moments.end()};
+  }
 
   // What update number `update_number` of a parameter corrects its moments by: from 1, skipped
   // steps do not count. Above 0 and at most 1.
@@ -50,9 +53,15 @@ class Optimizer {
                       std::span<const float> gradients_N,
                       std::span<const std::span<float>> moments,
                       const UpdateArguments& arguments) const = 0;
+
+ protected:
+  explicit Optimizer(const TrainConfig& train) : facts_(&optimizer_of(train)) {}
+
+ private:
+  const OptimizerFacts* facts_;
 };
 
-// train.optimizer:
+// train.optimizer (job/optimizers.h):
 //   "adamw" (Loshchilov and Hutter, "Decoupled weight decay regularization", 2019), with moments
 //   exp_avg m and exp_avg_sq v, t = update_number and corrections 1 - beta1^t and 1 - beta2^t:
 //     p = p (1 - lr decay);  m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g g
@@ -63,9 +72,6 @@ class Optimizer {
 //     b = momentum b + decay p;  p = p - lr (b + g)
 // REQUIRES: a validated configuration.
 [[nodiscard]] std::unique_ptr<const Optimizer> make_optimizer(const TrainConfig& train);
-
-// How many moments it keeps, each as large as its parameter: what plans count as memory.
-[[nodiscard]] int moments_per_parameter(const TrainConfig& train);
 
 // The momentum that senders apply in place of the optimizer where sums between machines are by topk
 // (training/pushes/pushed_sums.h); 0 = none. keeps_statistics: of the model's layers; one travels
