@@ -106,7 +106,8 @@ std::optional<Conflict> find_conflict(const Config& config) {
 Result<void> validate_config(const Config& config) {
   const auto conflict = find_conflict(config);
   if (!conflict) return {};
-  return Error{ErrorCode::kConfig, conflict->problem, conflict->cause, conflict->remedy};
+  return with_key({ErrorCode::kConfig, conflict->problem, conflict->cause, conflict->remedy},
+                  conflict->key);
 }
 
 }  // namespace motley

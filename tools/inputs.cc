@@ -115,10 +115,9 @@ Result<ResolvedConfig> read_config(const std::filesystem::path& path, const Argu
 }
 
 Error with_place_of_key(Error error, const ResolvedConfig& resolved) {
-  const std::string key = error.what.substr(0, error.what.find_first_of(" :"));
-  const auto origin = resolved.origins.find(key);
+  const auto origin = resolved.origins.find(error.key);
   if (origin == resolved.origins.end() || origin->second == "default") return error;
-  error.what += ", " + place_text(origin->second, key);
+  error.what += ", " + place_text(origin->second, error.key);
   return error;
 }
 

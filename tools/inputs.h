@@ -32,7 +32,7 @@ namespace motley {
 [[nodiscard]] Result<ResolvedConfig> read_config(const std::filesystem::path& path,
                                                  const Arguments& arguments);
 
-// An error whose first word is the name of a key gets the place where the person set that key.
+// An error that names a key to change gets the place where that key was set.
 [[nodiscard]] Error with_place_of_key(Error error, const ResolvedConfig& resolved);
 
 // --cluster's file, else this machine with what devices it has, `devices` or more; with the speeds

@@ -74,11 +74,13 @@ Error nobody_computes_in(const std::string& wanted, const std::vector<DeviceNumb
   std::vector<std::string> texts;
   texts.reserve(here.size());
   for (const DeviceNumbers& device : here) texts.push_back(numbers_text(device));
-  return {ErrorCode::kConfig,
-          fmt::format("train.precision = \"{}\", and no device here computes in it", wanted),
-          fmt::format("{}; here {} {}", what_has(wanted), here.size() == 1 ? "is" : "are",
-                      fmt::join(texts, ", ")),
-          other_numbers_text(here) + "leave train.precision at \"fp32\""};
+  return with_key(
+      {ErrorCode::kConfig,
+       fmt::format("train.precision = \"{}\", and no device here computes in it", wanted),
+       fmt::format("{}; here {} {}", what_has(wanted), here.size() == 1 ? "is" : "are",
+                   fmt::join(texts, ", ")),
+       other_numbers_text(here) + "leave train.precision at \"fp32\""},
+      "train.precision");
 }
 
 std::optional<std::string> plan_of_other_precision(const std::string& wanted, const Plan& plan) {
@@ -106,13 +108,14 @@ Result<void> check_plan_precision(const std::string& wanted,
   }
   const std::string without = fmt::format("{}", fmt::join(used, ", "));
   if (having.empty()) return nobody_computes_in(wanted, {{without, {}}});
-  return Error{
-      ErrorCode::kConfig,
-      fmt::format("train.precision = \"{}\", and no stage of the plan computes in it", wanted),
-      fmt::format("{} {} it, and the plan is faster on {} alone", fmt::join(having, ", "),
-                  having.size() == 1 ? "has" : "have", without),
-      fmt::format("leave {} out of the cluster file, or leave train.precision at \"fp32\"",
-                  without)};
+  return with_key(
+      {ErrorCode::kConfig,
+       fmt::format("train.precision = \"{}\", and no stage of the plan computes in it", wanted),
+       fmt::format("{} {} it, and the plan is faster on {} alone", fmt::join(having, ", "),
+                   having.size() == 1 ? "has" : "have", without),
+       fmt::format("leave {} out of the cluster file, or leave train.precision at \"fp32\"",
+                   without)},
+      "train.precision");
 }
 
 }  // namespace motley

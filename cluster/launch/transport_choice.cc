@@ -32,16 +32,19 @@ Result<void> check_word(const char* key,
                         const std::string& word,
                         const std::set<std::string>& allowed) {
   if (allowed.contains(word)) return {};
-  return Error{ErrorCode::kConfig, fmt::format("{} is '{}'", key, excerpt(word)),
-               fmt::format("it can be {}", fmt::join(allowed, ", ")), "choose one of these"};
+  return with_key({ErrorCode::kConfig, fmt::format("{} is '{}'", key, excerpt(word)),
+                   fmt::format("it can be {}", fmt::join(allowed, ", ")), "choose one of these"},
+                  key);
 }
 
-Error exposed(const std::string& what) {
-  return {ErrorCode::kConfig,
-          fmt::format("{}, and the network between the machines is not declared trusted", what),
-          "anybody who reaches the machines' ports could read or change what they exchange",
-          "leave comm.transport and comm.encrypt on auto, or, if only people you trust can reach "
-          "this network, set trusted = true under [network] in the cluster file"};
+Error exposed(const char* key, const std::string& what) {
+  return with_key(
+      {ErrorCode::kConfig,
+       fmt::format("{}, and the network between the machines is not declared trusted", what),
+       "anybody who reaches the machines' ports could read or change what they exchange",
+       "leave comm.transport and comm.encrypt on auto, or, if only people you trust can reach "
+       "this network, set trusted = true under [network] in the cluster file"},
+      key);
 }
 
 }  // namespace
@@ -58,14 +61,17 @@ Result<TransportChoice> choose_transport(const Cluster& cluster,
   const std::string where = choice.is_local   ? "all ranks are on this machine"
                             : cluster.trusted ? "the network is declared trusted"
                                               : "the network is not declared trusted";
-  if (comm.encrypt == "never" && is_open) return exposed("comm.encrypt is never");
+  if (comm.encrypt == "never" && is_open) return exposed("comm.encrypt", "comm.encrypt is never");
   if (comm.transport == "ucx" || comm.transport == "gloo") {
     if (is_open)
-      return exposed(fmt::format("{} neither encrypts nor authenticates", comm.transport));
+      return exposed("comm.transport",
+                     fmt::format("{} neither encrypts nor authenticates", comm.transport));
     if (comm.encrypt == "always") {
-      return Error{ErrorCode::kConfig,
-                   fmt::format("comm.transport is {} and comm.encrypt is always", comm.transport),
-                   "only the transport tcp encrypts", "set comm.transport to auto or tcp"};
+      return with_key(
+          {ErrorCode::kConfig,
+           fmt::format("comm.transport is {} and comm.encrypt is always", comm.transport),
+           "only the transport tcp encrypts", "set comm.transport to auto or tcp"},
+          "comm.transport");
     }
     choice.kind = comm.transport;
     choice.reason = fmt::format("transport {}, unencrypted: {}", comm.transport, where);

@@ -26,8 +26,7 @@ Result<std::vector<std::string>> codecs_to_plan_with(const char* key, const std:
   const auto codec = make_codec(chain);
   if (codec.ok()) return std::vector<std::string>{(*codec)->name()};
   Error error = codec.error();
-  error.what = fmt::format("{}: {}", key, error.what);
-  return error;
+  return with_key(with_context(std::move(error), key), key);
 }
 
 // What "auto" may take besides where it pays: docs/compression.md has what each does to learning.
@@ -56,9 +55,10 @@ KeptState kept_state(const Config& config, const ModelSpec& model) {
 Result<void> check_boundary_codec(const std::string& chain) {
   const auto parsed = parse_codec_chain(chain);
   if (!parsed.ok() || !parsed->for_gradients_only()) return {};
-  return Error{ErrorCode::kConfig, fmt::format("compression.activations cannot be '{}'", chain),
-               kWhyForGradientsOnly,
-               "set compression.activations to none, fp16, bf16, int8 or int4"};
+  return with_key(
+      {ErrorCode::kConfig, fmt::format("compression.activations cannot be '{}'", chain),
+       kWhyForGradientsOnly, "set compression.activations to none, fp16, bf16, int8 or int4"},
+      "compression.activations");
 }
 
 // Whether both ask the planner for the same.

@@ -29,7 +29,7 @@ namespace {
 
 // Names the key where the error names the file only.
 Error with_key_of_path(const Error& error) {
-  return error.key.empty() ? with_context(error, "data.path") : error;
+  return error.key.empty() ? with_key(with_context(error, "data.path"), "data.path") : error;
 }
 
 // The data is read by the stage with the first layers, initial weights by all. When all are started

@@ -50,8 +50,10 @@ Result<void> check_stages(const PlanOptions& options, int layers, int slots) {
   const int cuts = static_cast<int>(options.cuts.size());
   const int stages = std::max(options.stages, cuts + 1);
   if (options.stages < 0 || (cuts > 0 && options.stages != 0 && options.stages != cuts + 1)) {
-    return contradiction(fmt::format("parallel.cuts: {} stages and {} cuts", options.stages, cuts),
-                         "n cuts make n + 1 stages", "leave one of the two out");
+    return with_key(
+        contradiction(fmt::format("parallel.cuts: {} stages and {} cuts", options.stages, cuts),
+                      "n cuts make n + 1 stages", "leave one of the two out"),
+        "parallel.cuts");
   }
   const std::string fewer = fmt::format("ask for at most {}", std::min(layers, slots));
   if (stages > layers) {
@@ -67,9 +69,10 @@ Result<void> check_stages(const PlanOptions& options, int layers, int slots) {
   std::int64_t previous = 0;
   for (const std::int64_t cut : options.cuts) {
     if (cut <= previous || cut >= layers) {
-      return contradiction(fmt::format("parallel.cuts: impossible cut at layer {}", cut),
-                           "cuts ascend and leave each stage a layer",
-                           fmt::format("choose them between 1 and {}", layers - 1));
+      return with_key(contradiction(fmt::format("parallel.cuts: impossible cut at layer {}", cut),
+                                    "cuts ascend and leave each stage a layer",
+                                    fmt::format("choose them between 1 and {}", layers - 1)),
+                      "parallel.cuts");
     }
     previous = cut;
   }
