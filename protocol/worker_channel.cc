@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "protocol/last_words.h"
+#include "protocol/lease_status.h"
 
 namespace motley {
 namespace {
@@ -113,8 +113,10 @@ void WorkerChannel::hold_lease(double lease_s,
 // thread may be stuck in one of them.
 void WorkerChannel::lapse(double lease_s) {
   const std::string words = fmt::format(
-      "{} for {:g} s: it was stopped, or its machine sleeps, is down or cut off; this worker ends",
-      kLapsedWords, lease_s);
+      "nothing was heard of the launcher for {:g} s: it was stopped, or its machine sleeps, is "
+      "down "
+      "or cut off; this worker ends",
+      lease_s);
   pollfd room{STDERR_FILENO, POLLOUT, 0};
   if (::poll(&room, 1, 0) == 1 && (room.revents & POLLOUT) != 0) {
     const std::string line = words + "\n";
@@ -127,7 +129,7 @@ void WorkerChannel::lapse(double lease_s) {
     said.set_value();
   }).detach();
   (void)is_said.wait_for(std::chrono::duration<double>(kLastWords_s));
-  leave(ErrorCode::kTerminated);
+  std::_Exit(kLeaseExpiredStatus);
 }
 
 Result<Json> WorkerChannel::receive(Deadline deadline, const std::string& what) {

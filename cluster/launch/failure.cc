@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "protocol/last_words.h"
+#include "protocol/lease_status.h"
 
 namespace motley {
 namespace {
@@ -43,13 +43,7 @@ Advice advice_on_signal(int signal, bool trains) {
   return {"the program crashed", and_then("see the worker's log", trains)};
 }
 
-bool has_lapsed(const ProcessExit& exit, const std::vector<std::string>& last_lines) {
-  if (exit.signal != 0 || exit.status != static_cast<int>(ErrorCode::kTerminated)) return false;
-  return std::ranges::any_of(
-      last_lines, [](const std::string& line) { return line.starts_with(kLapsedWords); });
-}
-
-Error lapsed(const std::string& name, const WorkerActivity& activity, bool trains) {
+Error lease_expired(const std::string& name, const WorkerActivity& activity, bool trains) {
   return {ErrorCode::kPeer,
           fmt::format("{} ended because it heard nothing of this program, {}", name,
                       describe_activity(activity)),
@@ -160,7 +154,9 @@ Error describe_death(const Identity& who,
                      const ProcessExit& exit,
                      const WorkerActivity& activity,
                      const std::vector<std::string>& last_lines) {
-  if (has_lapsed(exit, last_lines)) return lapsed(who.name, activity, who.trains);
+  if (exit.signal == 0 && exit.status == kLeaseExpiredStatus) {
+    return lease_expired(who.name, activity, who.trains);
+  }
   const std::string said =
       last_lines.empty() ? "" : fmt::format("its last words: {}", fmt::join(last_lines, " | "));
   const bool has_steps = who.trains || !activity.ready;

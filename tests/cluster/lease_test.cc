@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "cluster/process/process.h"
+#include "protocol/lease_status.h"
 
 namespace motley {
 namespace {
@@ -25,7 +26,6 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 
 constexpr double kLongLease_s = 3;
-constexpr int kLeft = static_cast<int>(ErrorCode::kTerminated);
 
 class LeaseTest : public testing::Test {
  protected:
@@ -81,7 +81,7 @@ TEST_F(LeaseTest, EndsAWorkerThatComputes) {
   Process worker = start("busy");
   EXPECT_LT(ends_in_s(worker, 20), 10);
   ASSERT_TRUE(has_ended(worker));
-  EXPECT_EQ(worker.reap().status, kLeft);
+  EXPECT_EQ(worker.reap().status, kLeaseExpiredStatus);
   EXPECT_THAT(text_of(worker.errors()), HasSubstr("nothing was heard of the launcher for 0.5 s"));
   std::ifstream words(folder_ / "words");
   EXPECT_THAT(std::string(std::istreambuf_iterator<char>(words), {}), HasSubstr("0.5 s"));
@@ -93,14 +93,14 @@ TEST_F(LeaseTest, EndsAWorkerThatIsStuckInASystemCall) {
   Process worker = start("blocked", fifo.string());
   EXPECT_LT(ends_in_s(worker, 20), 10);
   ASSERT_TRUE(has_ended(worker));
-  EXPECT_EQ(worker.reap().status, kLeft);
+  EXPECT_EQ(worker.reap().status, kLeaseExpiredStatus);
 }
 
 TEST_F(LeaseTest, EndsAWorkerThatNobodyReads) {
   Process worker = start("mute");
   EXPECT_LT(ends_in_s(worker, 20), 10);
   ASSERT_TRUE(has_ended(worker));
-  EXPECT_EQ(worker.reap().status, kLeft);
+  EXPECT_EQ(worker.reap().status, kLeaseExpiredStatus);
 }
 
 TEST_F(LeaseTest, IsRenewedByAWord) {
