@@ -2,8 +2,9 @@
 
 #include <utility>
 
-#include "cluster/run/planning.h"
+#include "cluster/planning/planning_options.h"
 #include "cluster/run/resume.h"
+#include "cluster/run/resumed_plan.h"
 #include "partitioner/advise/planning_input.h"
 
 namespace motley {

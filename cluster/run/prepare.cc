@@ -8,16 +8,16 @@
 
 #include "base/system/files.h"
 #include "checkpoint/checkpoint.h"
-#include "cluster/examine/automatic_devices.h"
-#include "cluster/examine/measure.h"
 #include "cluster/examine/precision_check.h"
 #include "cluster/follow/run_report.h"
 #include "cluster/launch/reachability.h"
 #include "cluster/launch/workers.h"
-#include "cluster/run/check_plan.h"
+#include "cluster/planning/check_plan.h"
+#include "cluster/planning/planning_options.h"
+#include "cluster/planning/resolve_plan.h"
 #include "cluster/run/checkpoint_committer.h"
-#include "cluster/run/planning.h"
 #include "cluster/run/predict.h"
+#include "cluster/run/resumed_plan.h"
 #include "cluster/run/resumption.h"
 #include "cluster/run/scattered.h"
 #include "data/source.h"
@@ -81,17 +81,6 @@ Result<void> warn_of_references(const ModelSpec& model, const Log& log) {
   return {};
 }
 
-// What "auto" stands for, and whether there are devices enough.
-Result<void> settle_devices(const TrainingRequest& request,
-                            PreparedRun& run,
-                            const PlanOptions& options,
-                            const Log& log) {
-  if (std::ranges::none_of(run.cluster.machines, has_automatic_devices)) return {};
-  MOTLEY_TRY(settle_by_asking(run.cluster, request.stage_program,
-                              request.config.comm.start_timeout_s, log));
-  return check_planning(options, run.model, run.cluster, request.known_profile);
-}
-
 // A run that is there already is not written over; the person may have meant to go on with it,
 // where it has steps left.
 Error with_resume(Error error, const RunFolder& folder, const TrainingRequest& request) {
@@ -145,11 +134,6 @@ int threads_of_all(const Plan& plan) {
   return std::ranges::all_of(plan.ranks, has_as_many) ? threads : 0;
 }
 
-int stages_asked_for(const TrainingRequest& request) {
-  const int cuts = static_cast<int>(request.config.parallel.cuts.size());
-  return std::max(request.stages, cuts + 1);
-}
-
 // A rehearsal reads no data and trains nothing, so there is nothing to save or to go on from.
 Result<void> check_rehearsal(const TrainingRequest& request, const Log& log) {
   if (request.resume) {
@@ -169,50 +153,18 @@ std::int64_t last_step_of(const PreparedRun& run, const TrainingRequest& request
   return request.stop_after > 0 ? std::min(request.stop_after, all) : all;
 }
 
-Result<void> check_initial_weights_here(const Config& config, const KeyOrigins& origins) {
-  if (config.model.init_from.empty()) return {};
-  MOTLEY_ASSIGN(const bool exists, path_exists(config.model.init_from));
-  if (!exists) return {};
-  MOTLEY_ASSIGN(const auto reader, CheckpointReader::open(config.model.init_from));
-  MOTLEY_ASSIGN(const WeightsOutline outline, reader.outline());
-  return check_weights(config.model, origins, outline.tensors, outline.config, outline.source);
-}
-
-Config without_initial_weights(Config config) {
-  config.model.init_from.clear();
-  return config;
-}
-
-Result<void> check_usable(const Cluster& cluster,
-                          const std::set<std::string>& machines,
-                          const ModelSpec& model,
-                          const std::filesystem::path& program,
-                          bool have_answered) {
-  MOTLEY_TRY(have_answered ? check_devices(cluster, machines)
-                           : check_reachable(cluster, machines, program));
-  const auto package = model.package_mark();
-  return package ? check_package_seen(cluster, machines, *package) : Result<void>();
-}
-
 Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
   PreparedRun run;
   run.config = request.config;
-  run.cluster = request.cluster;
   run.folder = RunFolder(request.config.run.dir);
-  MOTLEY_TRY(validate_config(run.config));
-  MOTLEY_ASSIGN(run.model, describe_model(run.config.model));
-  MOTLEY_ASSIGN(PlanOptions options, plan_options(run.config, run.model, request.stages));
-  if (request.plan) {
-    settle_by_plan(run.cluster, *request.plan);
-    MOTLEY_TRY(check_plan(*request.plan, run.model, run.config, run.cluster));
-  } else {
-    settle_by_profile(run.cluster, request.known_profile);
-    MOTLEY_TRY(check_planning(options, run.model,
-                              with_any_devices(run.cluster, stages_asked_for(request)),
-                              request.known_profile));
-    leave_out_unmeasured(run.cluster, options.pins, request.known_profile);
-  }
-  const RunMachines machines = machines_of(request, run.cluster, options);
+  MOTLEY_ASSIGN(PlanningInput input, resolve_plan({.config = request.config,
+                                                   .cluster = request.cluster,
+                                                   .stages = request.stages,
+                                                   .plan = request.plan,
+                                                   .known_profile = request.known_profile}));
+  run.model = input.model;
+  run.cluster = input.cluster;
+  const RunMachines machines = machines_of(request, run.cluster, input.options);
   MOTLEY_ASSIGN(bool is_resumed, goes_on(request, run.folder, machines));
   std::optional<DataIdentity> data;
   if (is_virtual(request.cluster)) {
@@ -241,9 +193,10 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
   SavedPlanning saved;
   if (is_resumed) {
     MOTLEY_ASSIGN(saved, resume(run, data, request, log));
-    Pins pins = std::move(options.pins);  // without machines that were left out
-    MOTLEY_ASSIGN(options, plan_options(run.config, run.model, request.stages));
-    options.pins = std::move(pins);
+    Pins pins = std::move(input.options.pins);  // without machines that were left out
+    MOTLEY_ASSIGN(input.options, plan_options(run.config, run.model, request.stages));
+    input.options.pins = std::move(pins);
+    input.cluster = run.cluster;
   }
   if (const auto idle = idle_steps(run.config.train, run.first_step)) log.warn(*idle);
   if (request.stop_after > 0 && request.stop_after < run.first_step) {
@@ -253,7 +206,9 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
   }
   if (!request.dry_run) MOTLEY_TRY(check_can_write(run.folder.config_path()));
   if (!is_scattered) MOTLEY_TRY(check_machines(request, run, machines));
-  MOTLEY_TRY(settle_devices(request, run, options, log));
+  MOTLEY_TRY(
+      settle_devices(input, request.stage_program, request.config.comm.start_timeout_s, log));
+  run.cluster = input.cluster;
 
   if (!is_virtual(run.cluster)) MOTLEY_TRY(warn_of_references(run.model, log));
   if (request.plan.has_value()) {
@@ -262,14 +217,10 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
     if (other) log.warn(*other);
   } else {
     const Config& config = is_resumed ? without_initial_weights(run.config) : run.config;
-    const MeasureOptions measuring{
-        .anew = request.measure_anew,
-        .quiet = request.quiet,
-        .least_bytes = least_memory_bytes(run.model, options.kept.moments_per_parameter)};
-    MOTLEY_ASSIGN(run.profile, measure_cluster(run.cluster, config, request.stage_program,
-                                               request.known_profile, measuring, log));
-    warn_of(run.profile, log);
-    MOTLEY_ASSIGN(run.plan, plan_like(saved, run, options));
+    MOTLEY_TRY(measure_devices(input, config, request.stage_program, /*must_hold_model=*/true,
+                               {.anew = request.measure_anew, .quiet = request.quiet}, log));
+    run.profile = input.profile;
+    MOTLEY_ASSIGN(run.plan, plan_like(saved, run, input.options));
     MOTLEY_TRY(check_plan_precision(run.config.train.precision, run.plan, run.profile));
     if (!request.dry_run) {
       MOTLEY_TRY(run.lock->confirm());
@@ -291,7 +242,7 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
   MOTLEY_ASSIGN(run.id, run.folder.keep_run_id(run.stores.run));
   MOTLEY_TRY(run.folder.write_config(run.config));
   MOTLEY_TRY(run.folder.write_plan(run.plan));
-  leave_prediction(run, options, log);
+  leave_prediction(run, input.options, log);
   MOTLEY_TRY(bring_parts(run, request, log));
   return run;
 }

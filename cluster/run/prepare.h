@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -92,29 +91,6 @@ struct PreparedRun {
 
 // The last step that this launch trains.
 [[nodiscard]] std::int64_t last_step_of(const PreparedRun& run, const TrainingRequest& request);
-
-// Whether model.init_from holds weights of the configured model, where it is there: on a launcher
-// without it each machine looks for itself. kConfig, with both values of each difference and both
-// places; kCorrupt for what cannot be read.
-[[nodiscard]] Result<void> check_initial_weights_here(const Config& config,
-                                                      const KeyOrigins& origins);
-
-// For measuring where no weights will be loaded, which need not be there then.
-[[nodiscard]] Config without_initial_weights(Config config);
-
-// The planner's options that a config means.
-[[nodiscard]] Result<PlanOptions> plan_options(const Config& config,
-                                               const ModelSpec& model,
-                                               int stages);
-
-// Whether these machines can be used for the model: each has the program, which is not asked where
-// they `have_answered` before, and, where the model is a package, sees it as this one does. Errors
-// are those of check_reachable and check_package_seen.
-[[nodiscard]] Result<void> check_usable(const Cluster& cluster,
-                                        const std::set<std::string>& machines,
-                                        const ModelSpec& model,
-                                        const std::filesystem::path& program,
-                                        bool have_answered = false);
 
 // Checks the config, the plan or what is asked of it and the data, takes the run folder for this
 // launch (kPeer when another launcher has it), and looks whether every machine answers; only then

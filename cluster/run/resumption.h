@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/result.h"
-#include "cluster/run/planning.h"
+#include "cluster/run/resumed_plan.h"
 #include "cluster/run/prepare.h"
 #include "cluster/run/scattered.h"
 #include "data/source.h"

@@ -1,5 +1,5 @@
 // What a plan that is given may use of the cluster.
-#include "cluster/run/check_plan.h"
+#include "cluster/planning/check_plan.h"
 
 #include <optional>
 #include <string>

@@ -1,9 +1,8 @@
-#include "cluster/run/prepare.h"
-
 #include <string>
 
 #include <gmock/gmock.h>
 
+#include "cluster/planning/planning_options.h"
 #include "training/optimizer/optimizer.h"
 
 namespace motley {

@@ -12,9 +12,9 @@
 #include "cluster/examine/measure.h"
 #include "cluster/examine/precision_check.h"
 #include "cluster/launch/workers.h"
+#include "cluster/planning/check_plan.h"
+#include "cluster/planning/resolve_plan.h"
 #include "cluster/process/work_line.h"
-#include "cluster/run/check_plan.h"
-#include "cluster/run/prepare.h"
 #include "partitioner/advise/calibration.h"
 #include "partitioner/advise/explain.h"
 #include "partitioner/advise/plan_analysis.h"
@@ -43,35 +43,24 @@ Result<void> learn(const std::vector<RunMeasurement>& runs, PlanningInput& input
 
 struct Request {
   PlanningInput input;
-  std::string precision;      // train.precision
-  std::optional<Plan> other;  // of --compare
+  std::string precision;                     // train.precision
+  std::optional<Plan> other = std::nullopt;  // of --compare
 };
 
 Result<Request> read_request(const Arguments& arguments) {
   MOTLEY_ASSIGN(const ResolvedConfig resolved, read_config(arguments.operand(0), arguments));
-  MOTLEY_TRY(validate_config(resolved.config));
-  Request request;
-  request.precision = resolved.config.train.precision;
-  PlanningInput& input = request.input;
-  MOTLEY_ASSIGN(input.model, describe_model(resolved.config.model));
-  MOTLEY_TRY(check_initial_weights_here(resolved.config, resolved.origins));
-  int stages = 0;
+  PlanRequest asked{.config = resolved.config};
   if (arguments.has("stages")) {
     MOTLEY_ASSIGN(const auto value, integer_value(arguments, "stages", 1, 4096));
-    stages = static_cast<int>(value);
+    asked.stages = static_cast<int>(value);
   }
-  const int cuts = static_cast<int>(resolved.config.parallel.cuts.size());
-  const int devices = std::max(stages, cuts + 1);
-  MOTLEY_ASSIGN(input.cluster, read_cluster(arguments, devices, Mixture::kAllowed));
-  auto options = plan_options(resolved.config, input.model, stages);
-  if (!options.ok()) return with_place_of_key(options.error(), resolved);
-  input.options = *std::move(options);
-  MOTLEY_ASSIGN(input.profile, read_profiles(arguments, resolved.config.train));
-  settle_by_profile(input.cluster, input.profile);
-  const auto checked = check_planning(input.options, input.model,
-                                      with_any_devices(input.cluster, devices), input.profile);
-  if (!checked.ok()) return with_place_of_key(checked.error(), resolved);
-  leave_out_unmeasured(input.cluster, input.options.pins, input.profile);
+  MOTLEY_ASSIGN(asked.cluster, read_cluster(arguments, stages_asked_for(asked), Mixture::kAllowed));
+  MOTLEY_ASSIGN(asked.known_profile, read_profiles(arguments, resolved.config.train));
+  auto resolved_plan = resolve_plan(asked);
+  if (!resolved_plan.ok()) return with_place_of_key(resolved_plan.error(), resolved);
+  MOTLEY_TRY(check_initial_weights_here(resolved.config, resolved.origins));
+  Request request{.input = *std::move(resolved_plan), .precision = resolved.config.train.precision};
+  PlanningInput& input = request.input;
   MOTLEY_ASSIGN(const auto runs, read_measurements(arguments));
   MOTLEY_TRY(check_outputs(arguments, {"output", "svg", "html"}));
   if (arguments.has("compare")) {
@@ -83,25 +72,19 @@ Result<Request> read_request(const Arguments& arguments) {
     MOTLEY_ASSIGN(const auto program, stage_program());
     WorkLine line("asking the machines");
     MOTLEY_TRY(check_usable(input.cluster, machine_names(input.cluster), input.model, program));
-    MOTLEY_TRY(settle_by_asking(input.cluster, program, resolved.config.comm.start_timeout_s,
-                                Log("", LogLevel::kInfo, line.log_output())));
+    MOTLEY_TRY(settle_devices(input, program, resolved.config.comm.start_timeout_s,
+                              Log("", LogLevel::kInfo, line.log_output())));
     line.clear();
-    MOTLEY_TRY(check_planning(input.options, input.model, input.cluster, input.profile));
-    const std::int64_t least_bytes =
-        least_memory_bytes(input.model, input.options.kept.moments_per_parameter);
-    MOTLEY_ASSIGN(input.profile,
-                  measure_cluster(input.cluster, without_initial_weights(resolved.config), program,
-                                  input.profile,
-                                  {.anew = arguments.has("measure"),
-                                   .all_codecs = true,
-                                   .least_bytes = arguments.has("what-if") ? 0 : least_bytes},
-                                  Log("")));
+    MOTLEY_TRY(measure_devices(input, without_initial_weights(resolved.config), program,
+                               /*must_hold_model=*/!arguments.has("what-if"),
+                               {.anew = arguments.has("measure"), .all_codecs = true}, Log("")));
+  } else {
+    warn_of(input.profile, Log(""));
   }
   MOTLEY_TRY(check_settled(input.cluster));
   if (request.other) {
     MOTLEY_TRY(check_plan(*request.other, input.model, resolved.config, input.cluster));
   }
-  warn_of(input.profile, Log(""));
   MOTLEY_TRY(learn(runs, input));
   return request;
 }

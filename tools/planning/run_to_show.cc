@@ -16,7 +16,7 @@
 #include "base/toml.h"
 #include "cluster/examine/automatic_devices.h"
 #include "cluster/launch/workers.h"
-#include "cluster/run/prepare.h"
+#include "cluster/planning/planning_options.h"
 #include "cluster/run/run_folder.h"
 #include "job/config_io.h"
 #include "partitioner/advise/calibration.h"

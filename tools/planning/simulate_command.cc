@@ -11,8 +11,8 @@
 #include "base/median.h"
 #include "cluster/examine/automatic_devices.h"
 #include "cluster/launch/workers.h"
+#include "cluster/planning/resolve_plan.h"
 #include "cluster/process/work_line.h"
-#include "cluster/run/check_plan.h"
 #include "cluster/run/prepare.h"
 #include "cluster/run/run_folder.h"
 #include "partitioner/advise/explain.h"
@@ -63,13 +63,11 @@ void print_step(const Plan& plan, const SimulatedPlan& simulated) {
 Result<void> simulate(const Arguments& arguments) {
   MOTLEY_ASSIGN(const Plan plan, read_named_plan(arguments.operand(0)));
   MOTLEY_ASSIGN(const ResolvedConfig resolved, read_config(arguments.value("config"), arguments));
-  MOTLEY_ASSIGN(const ModelSpec model, describe_model(resolved.config.model));
-  MOTLEY_ASSIGN(Cluster cluster, read_cluster(arguments, plan.rank_count(), Mixture::kAllowed));
-  MOTLEY_ASSIGN(const Profile profile, read_profiles(arguments, resolved.config.train));
-  settle_by_profile(cluster, profile);
-  settle_by_plan(cluster, plan);
-  MOTLEY_TRY(check_plan(plan, model, resolved.config, cluster));
-  MOTLEY_ASSIGN(const PlanOptions options, plan_options(resolved.config, model, 0));
+  PlanRequest asked{.config = resolved.config, .plan = plan};
+  MOTLEY_ASSIGN(asked.cluster, read_cluster(arguments, plan.rank_count(), Mixture::kAllowed));
+  MOTLEY_ASSIGN(asked.known_profile, read_profiles(arguments, resolved.config.train));
+  MOTLEY_ASSIGN(const PlanningInput input, resolve_plan(asked));
+  const auto& [model, cluster, profile, options] = input;
   std::int64_t repeat = 0;
   if (arguments.has("repeat")) {
     MOTLEY_ASSIGN(repeat, integer_value(arguments, "repeat", 1, 100'000));

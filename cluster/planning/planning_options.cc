@@ -1,19 +1,14 @@
-#include "cluster/run/planning.h"
+#include "cluster/planning/planning_options.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "base/json.h"
-#include "cluster/run/check_plan.h"
-#include "cluster/run/resume.h"
 #include "compression/codec_chain.h"
 #include "data/held_bytes.h"
-#include "job/config_io.h"
 #include "job/optimizers.h"
-#include "partitioner/advise/remedy.h"
 #include "training/optimizer/optimizer.h"
 
 namespace motley {
@@ -61,68 +56,7 @@ Result<void> check_boundary_codec(const std::string& chain) {
       "compression.activations");
 }
 
-// Whether both ask the planner for the same.
-bool ask_alike(const Config& a, const Config& b) {
-  const Json wishes[] = {config_to_json(a), config_to_json(b)};
-  const auto same = [&](const char* section) { return wishes[0][section] == wishes[1][section]; };
-  return same("parallel") && same("compression") && a.train.global_batch == b.train.global_batch &&
-         a.train.micro_batch == b.train.micro_batch && a.run.threads == b.run.threads;
-}
-
-// The plan that the run had, where it can be carried out still and nothing else is asked for.
-std::optional<Plan> plan_so_far(const SavedPlanning& saved,
-                                const PreparedRun& run,
-                                const PlanOptions& options) {
-  auto plan = read_plan(run.folder.plan_path());
-  const bool is_wanted = plan.ok() && ask_alike(saved.config, run.config) &&
-                         (options.stages == 0 || options.stages == plan->rank_count()) &&
-                         !plan_change(*saved.mark, plan_mark(*plan));
-  if (!is_wanted || !check_plan(*plan, run.model, run.config, run.cluster)) return {};
-  for (RankPlan& rank : plan->ranks) {
-    const DeviceProfile* const device = run.profile.find(rank.machine, rank.device);
-    if (device != nullptr) rank.numbers = device->numbers;
-  }
-  return std::move(plan).value();
-}
-
 }  // namespace
-
-Result<Plan> plan_like(const SavedPlanning& saved,
-                       const PreparedRun& run,
-                       const PlanOptions& options) {
-  if (saved.mark) {
-    auto planning = plan_in_full(run.model, run.cluster, run.profile,
-                                 options_like(*saved.mark, run.config, options));
-    if (planning.ok() && !rounding_change(*saved.mark, run.folder, planning->plan)) {
-      return std::move(planning->plan);
-    }
-    if (auto plan = plan_so_far(saved, run, options)) return *std::move(plan);
-    if (planning.ok()) return std::move(planning->plan);
-  }
-  MOTLEY_ASSIGN(Planning planning, plan_or_remedy({run.model, run.cluster, run.profile, options}));
-  return std::move(planning.plan);
-}
-
-std::optional<std::string> rounding_change(const PlanMark& saved,
-                                           const RunFolder& folder,
-                                           const Plan& plan) {
-  const PlanMark now = plan_mark(plan);
-  if (auto change = plan_change(saved, now)) return change;
-  if (std::ranges::max(now.replicas) == 1) return {};
-  // A checkpoint does not keep which replicas share what.
-  const auto before = read_plan(folder.plan_path());
-  if (!before.ok() || sums_alike(*before, plan)) return {};
-  return "other layers or other parts of the batch on its replicas";
-}
-
-void tell_change(const PlanMark& saved, const PreparedRun& run, const Log& log) {
-  const auto change = rounding_change(saved, run.folder, run.plan);
-  if (!change) return;
-  log.warn(fmt::format(
-      "the run goes on with {}, because the configuration or the machines are others than before; "
-      "sums are rounded otherwise",
-      *change));
-}
 
 Result<PlanOptions> plan_options(const Config& config, const ModelSpec& model, int stages) {
   PlanOptions options;

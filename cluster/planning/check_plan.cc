@@ -1,4 +1,4 @@
-#include "cluster/run/check_plan.h"
+#include "cluster/planning/check_plan.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
