@@ -1,6 +1,7 @@
 # What Debian wants beside the programs: its changelog, made from CHANGELOG.md, the copyright, and
 # what lintian need not say. CHANGELOG.md has "## VERSION, YYYY-MM-DD" and "- " lines below it, the
-# newest version first; that one must be this project's.
+# newest version first; that one must be this project's. Lines above the first version ("## Unreleased")
+# are left out.
 set(changelog ${PROJECT_SOURCE_DIR}/CHANGELOG.md)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${changelog})
 set(texts ${PROJECT_BINARY_DIR}/debian)
@@ -27,6 +28,8 @@ foreach(line IN LISTS lines)
     set(date ${CMAKE_MATCH_2})
     string(APPEND changes
            "motley (${version}-${MOTLEY_DEBIAN_REVISION}) unstable; urgency=medium\n\n")
+  elseif(NOT version)
+    continue()
   elseif(line MATCHES "^- (.*)$")
     string(APPEND changes "  * ${CMAKE_MATCH_1}\n")
   elseif(line MATCHES "^  (.*)$")

@@ -1,6 +1,6 @@
 // A run directory: config.toml, plan.json, profile.json, metrics.jsonl, trace.json,
 // report.json, log/,
-// launches/, checkpoints/ (ARCHITECTURE.md, "What a run leaves").
+// launches/, checkpoints/ (ARCHITECTURE.md, "Run folder").
 #pragma once
 
 #include <cstdint>
