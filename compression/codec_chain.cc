@@ -131,9 +131,4 @@ std::unique_ptr<const Codec> make_chain_codec(const CodecChain& chain, double de
                                : make_zstd_codec(std::move(codec), chain.zstd_level);
 }
 
-Result<std::unique_ptr<const Codec>> make_codec(const std::string& chain) {
-  MOTLEY_ASSIGN(const CodecChain parsed, parse_codec_chain(chain));
-  return make_chain_codec(parsed, parsed.density.value_or(1));
-}
-
 }  // namespace motley

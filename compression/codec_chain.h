@@ -38,8 +38,4 @@ struct CodecChain {
 [[nodiscard]] std::unique_ptr<const Codec> make_chain_codec(const CodecChain& chain,
                                                             double density_max);
 
-// The codec that a chain as text names; kConfig, naming the known ones, when it is not one. "auto"
-// is not a codec: the planner turns it into one.
-[[nodiscard]] Result<std::unique_ptr<const Codec>> make_codec(const std::string& chain);
-
 }  // namespace motley

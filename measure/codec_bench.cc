@@ -15,8 +15,8 @@
 #include "comm/make_transport.h"
 #include "comm/transport/shared_memory.h"
 #include "compression/codec/codec.h"
-#include "compression/codec_chain.h"
 #include "compression/kernels/sum_kernels.h"
+#include "compression/make_codec.h"
 #include "pipeline/schedule/allreduce_plan.h"
 
 namespace motley {

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "base/check.h"
+#include "partitioner/cost/cost_model.h"
 #include "partitioner/cost/model_sizes.h"
 #include "pipeline/schedule/allreduce_plan.h"
 #include "pipeline/schedule/sum_group.h"

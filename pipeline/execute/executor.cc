@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "compression/codec_chain.h"
+#include "compression/make_codec.h"
 
 namespace motley {
 namespace {

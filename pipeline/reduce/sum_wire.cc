@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "compression/codec_chain.h"
+#include "compression/make_codec.h"
 
 namespace motley {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "compression/codec_chain.h"
+#include "compression/make_codec.h"
 #include "tests/fuzz/laws.h"
 
 namespace motley {

@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/transport/inproc_transport.h"
-#include "compression/codec_chain.h"
+#include "compression/make_codec.h"
 #include "tests/support/counting_transport.h"
 #include "tests/support/late_transport.h"
 #include "tests/support/property.h"

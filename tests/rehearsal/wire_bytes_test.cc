@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "compression/codec_chain.h"
+#include "compression/make_codec.h"
 #include "partitioner/cost/step_bytes.h"
 #include "partitioner/cost/virtual_profile.h"
 #include "partitioner/search/planner.h"

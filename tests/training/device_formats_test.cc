@@ -14,7 +14,7 @@
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
 
-#include "compression/codec_chain.h"
+#include "compression/make_codec.h"
 #include "tests/support/property.h"
 #include "tests/support/tested_device.h"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "compression/codec_chain.h"
+#include "compression/make_codec.h"
 #include "pipeline/schedule/sum_group.h"
 #include "plan/holders.h"
 #include "training/optimizer/optimizer.h"
