@@ -21,7 +21,7 @@ using testing::TestRun;
 using testing::views;
 
 // Nobody knows what a folder is worth that has a checkpoint's name and is none.
-TEST(CheckpointCommit, PutsAsideWhatHasItsNameAndIsNoCheckpoint) {
+TEST(CheckpointCommitConflicts, PutsAsideWhatHasItsNameAndIsNoCheckpoint) {
   const TestRun run;
   const auto found = checkpoint_folder(run.dir(), 5);
   std::filesystem::create_directories(found);
@@ -35,7 +35,7 @@ TEST(CheckpointCommit, PutsAsideWhatHasItsNameAndIsNoCheckpoint) {
 }
 
 // Two launches of one run do not meet in a folder, and the one mixes nothing of the other in.
-TEST(CheckpointCommit, TakesNothingOfAnotherLaunch) {
+TEST(CheckpointCommitConflicts, TakesNothingOfAnotherLaunch) {
   const TestRun run;
   ASSERT_OK(run.save(5, 1, 1));
   const std::string other = "000004-fedcba9876543210";

@@ -6,7 +6,7 @@
 namespace motley {
 namespace {
 
-RC_GTEST_PROP(DamagedFile, OfAnArrayIsReadOrRefused, ()) {
+RC_GTEST_PROP(DamagedArray, IsReadOrRefused, ()) {
   RC_ASSERT(wrong_with_npy(right_npy()) == "");
   static const std::vector<std::string> telling = {"{",
                                                    "}",
@@ -33,13 +33,13 @@ RC_GTEST_PROP(DamagedFile, OfAnArrayIsReadOrRefused, ()) {
   RC_ASSERT(wrong_with_npy(damaged(right_npy(), telling)) == "");
 }
 
-RC_GTEST_PROP(DamagedFile, OfAnArrayIsReadOrRefusedByItsLengths, ()) {
+RC_GTEST_PROP(DamagedArray, IsReadOrRefusedByItsLengths, ()) {
   constexpr std::size_t kHeadBytes = 12;
   RC_ASSERT(wrong_with_npy(damaged(right_npy().substr(0, kHeadBytes), telling_in_bytes()) +
                            right_npy().substr(kHeadBytes)) == "");
 }
 
-RC_GTEST_PROP(DamagedFile, OfImagesIsReadOrRefused, ()) {
+RC_GTEST_PROP(DamagedImages, AreReadOrRefused, ()) {
   RC_ASSERT(wrong_with_idx(right_idx()) == "");
   RC_ASSERT(wrong_with_idx(damaged(right_idx(), telling_in_bytes())) == "");
 }

@@ -6,14 +6,14 @@
 namespace motley {
 namespace {
 
-RC_GTEST_PROP(DamagedFile, OfTokensIsReadOrRefused, ()) {
+RC_GTEST_PROP(DamagedTokens, AreReadOrRefused, ()) {
   const std::string right = *rc::gen::element(right_short_tokens(), right_long_tokens());
   RC_ASSERT(wrong_with_tokens(right) == "");
   RC_ASSERT(wrong_with_tokens(damaged(right, telling_in_bytes())) == "");
 }
 
 // What is wrong is mostly in the first three numbers.
-RC_GTEST_PROP(DamagedFile, OfTokensIsReadOrRefusedByItsHead, ()) {
+RC_GTEST_PROP(DamagedTokens, AreReadOrRefusedByTheirHead, ()) {
   const std::string right = *rc::gen::element(right_short_tokens(), right_long_tokens());
   constexpr std::size_t kHeadBytes = 12;
   RC_ASSERT(wrong_with_tokens(damaged(right.substr(0, kHeadBytes), telling_in_bytes()) +

@@ -14,7 +14,9 @@
 namespace motley {
 namespace {
 
-TEST_F(FarDevice, WhatIsUploadedIsComputedOn) {
+using FarCopies = FarDevice;
+
+TEST_F(FarCopies, WhatIsUploadedIsComputedOn) {
   DeviceCopies copies(device_);
   at::Tensor host = copies.staging({4, 6});
   host.copy_(values({4, 6}));
@@ -23,13 +25,13 @@ TEST_F(FarDevice, WhatIsUploadedIsComputedOn) {
   EXPECT_TRUE(same_bits((there + 1).cpu(), values({4, 6}) + 1));
 }
 
-TEST_F(FarDevice, StagingIsPinnedWhereTheDeviceIsAskedForSuchMemory) {
+TEST_F(FarCopies, StagingIsPinnedWhereTheDeviceIsAskedForSuchMemory) {
   DeviceCopies copies(device_);
   const bool is_asked = MOTLEY_TORCH_SINCE(2, 6);
   EXPECT_EQ(copies.staging({4, 6}).is_pinned(device_.torch()), is_asked);
 }
 
-TEST_F(FarDevice, WhatIsUploadedIntoMemoryReplacesIt) {
+TEST_F(FarCopies, WhatIsUploadedIntoMemoryReplacesIt) {
   DeviceCopies copies(device_);
   at::Tensor there = at::zeros({4, 6}, at::device(device_.torch()));
   const at::Tensor before = there + 1;
@@ -38,7 +40,7 @@ TEST_F(FarDevice, WhatIsUploadedIntoMemoryReplacesIt) {
   EXPECT_TRUE(same_bits(before.cpu(), at::ones({4, 6})));
 }
 
-TEST_F(FarDevice, WhatIsDownloadedIsThereAfterTheWait) {
+TEST_F(FarCopies, WhatIsDownloadedIsThereAfterTheWait) {
   DeviceCopies copies(device_);
   at::Tensor there = on_device(values({5, 3}));
   there.mul_(3);
@@ -53,7 +55,7 @@ TEST_F(FarDevice, WhatIsDownloadedIsThereAfterTheWait) {
   EXPECT_TRUE(same_bits(mirror.slice(0, 0, 5), at::zeros({5, 3})));
 }
 
-TEST_F(FarDevice, WhatIsMadeBesideTheCopiesIsWhatCrosses) {
+TEST_F(FarCopies, WhatIsMadeBesideTheCopiesIsWhatCrosses) {
   DeviceCopies copies(device_);
   const at::Tensor host = values({64});
   motley_far_reset_counters();
@@ -71,7 +73,7 @@ TEST_F(FarDevice, WhatIsMadeBesideTheCopiesIsWhatCrosses) {
   EXPECT_TRUE(same_bits(download.host, expected));
 }
 
-TEST_F(FarDevice, AnotherThreadMayWaitOutsideOfInference) {
+TEST_F(FarCopies, AnotherThreadMayWaitOutsideOfInference) {
   DeviceCopies copies(device_);
   DeviceCopies::Download download;
   {
@@ -83,7 +85,7 @@ TEST_F(FarDevice, AnotherThreadMayWaitOutsideOfInference) {
   EXPECT_TRUE(same_bits(download.host, values({64}).neg()));
 }
 
-TEST_F(FarDevice, CopiesDoNotMakeTheHostWait) {
+TEST_F(FarCopies, CopiesDoNotMakeTheHostWait) {
   DeviceCopies copies(device_);
   motley_far_reset_counters();
   std::vector<DeviceCopies::Download> downloads;
@@ -105,7 +107,7 @@ TEST_F(FarDevice, CopiesDoNotMakeTheHostWait) {
   EXPECT_LE(counters().host_waits, 10U);
 }
 
-TEST_F(FarDevice, CopiesThatAreDoneKeepNoMemory) {
+TEST_F(FarCopies, CopiesThatAreDoneKeepNoMemory) {
   DeviceCopies copies(device_);
   const std::uint64_t before = motley_far_bytes(0);
   for (int i = 0; i < 50; ++i) {
@@ -115,7 +117,7 @@ TEST_F(FarDevice, CopiesThatAreDoneKeepNoMemory) {
   EXPECT_LE(motley_far_bytes(0), before + 3 * 4096);
 }
 
-TEST_F(FarDevice, PartsOfOneArenaGoTheirOwnWays) {
+TEST_F(FarCopies, PartsOfOneArenaGoTheirOwnWays) {
   DeviceCopies copies(device_);
   const at::Tensor arena = at::zeros({8, 256}, at::device(device_.torch()));
   std::vector<DeviceCopies::Download> downloads;
@@ -130,7 +132,7 @@ TEST_F(FarDevice, PartsOfOneArenaGoTheirOwnWays) {
   }
 }
 
-TEST_F(FarDevice, StagingIsReusedOnceItsCopyIsDone) {
+TEST_F(FarCopies, StagingIsReusedOnceItsCopyIsDone) {
   DeviceCopies copies(device_);
   at::Tensor staging = copies.staging({16});
   at::Tensor there = at::empty({16}, at::device(device_.torch()));
@@ -143,7 +145,7 @@ TEST_F(FarDevice, StagingIsReusedOnceItsCopyIsDone) {
   }
 }
 
-TEST_F(FarDevice, AnEventIsDoneAfterAWhile) {
+TEST_F(FarCopies, AnEventIsDoneAfterAWhile) {
   const at::Tensor there = on_device(values({8}));
   const c10::Stream stream(c10::Stream::DEFAULT, device_.torch());
   const at::Tensor sum = there + 1;
@@ -156,7 +158,7 @@ TEST_F(FarDevice, AnEventIsDoneAfterAWhile) {
   EXPECT_TRUE(event.is_done());
 }
 
-TEST_F(FarDevice, TheSecondDeviceCopiesToo) {
+TEST_F(FarCopies, TheSecondDeviceCopiesToo) {
   const ComputeDevice second = open_far_device("privateuseone:1");
   DeviceCopies copies(second);
   const at::Tensor there = copies.upload(values({9}));

@@ -4,7 +4,9 @@
 namespace motley {
 namespace {
 
-TEST_F(FarOperations, LayersForwardAndBackward) {
+using FarLayers = FarOperations;
+
+TEST_F(FarLayers, LayersForwardAndBackward) {
   const Tensors scores = {values({3, 4, 9}), values({3, 4, 9}).mul(0.5)};
   const Tensors rows = {values({5, 8}), values({8}), values({8}) * 2};
   const Tensors picture = {values({2, 3, 8, 8}), values({4, 3, 3, 3}), values({4})};
@@ -52,7 +54,7 @@ TEST_F(FarOperations, LayersForwardAndBackward) {
   });
 }
 
-TEST_F(FarOperations, AttentionLossesAndLists) {
+TEST_F(FarLayers, AttentionLossesAndLists) {
   const Tensors heads = {values({2, 3, 5, 4}), values({2, 3, 5, 4}) * 0.5,
                          values({2, 3, 5, 4}) + 1};
   const Tensors logits = {values({6, 9}), at::arange(6, at::kLong)};

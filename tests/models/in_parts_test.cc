@@ -109,7 +109,7 @@ std::vector<float> outcome_of(const Matrix& matrix) {
   return all;
 }
 
-RC_GTEST_PROP(Kernels, HaveTheSameBitsForAnyNumberOfThreads, ()) {
+RC_GTEST_PROP(KernelsInParts, HaveTheSameBitsForAnyNumberOfThreads, ()) {
   const OneThread at_the_end;
   const Matrix matrix{*rc::gen::inRange<std::int64_t>(1, 300),
                       *rc::gen::inRange<std::int64_t>(1, 600),

@@ -11,6 +11,8 @@
 namespace motley {
 namespace {
 
+using FarNumberTypes = FarDevice;
+
 // What Linux says of the processor, by another way than the one tested.
 bool linux_shows(const std::string& flag) {
   std::ifstream lines("/proc/cpuinfo");
@@ -62,7 +64,7 @@ TEST(NumberTypesOfCards, AreNoneWhereCudaDoesNotAnswer) {
   EXPECT_FALSE(cuda_computes_products_in(0, at::kBFloat16));
 }
 
-TEST_F(FarDevice, MultipliesWhatItsLibrarySays) {
+TEST_F(FarNumberTypes, MultipliesWhatItsLibrarySays) {
   const auto computes = [&](at::ScalarType type) { return computes_products_in(device_, type); };
   EXPECT_TRUE(computes(at::kFloat));
   EXPECT_TRUE(computes(at::kBFloat16));

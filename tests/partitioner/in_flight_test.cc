@@ -80,7 +80,7 @@ TEST(InFlight, HidesBurstsWithALongerWarmUp) {
 }
 
 // One layer fits on each device: two stages, best with two replicas each.
-TEST(MakePlan, GivesStagesWithReplicasAWindowForEach) {
+TEST(InFlight, GivesStagesWithReplicasAWindowForEach) {
   Problem problem;
   problem.layers.assign(2, {.work_s = 3, .output_floats = 10, .saved_bytes = 1000});
   problem.machines.assign(4, {.memory_bytes = 24'000});

@@ -36,7 +36,7 @@ Problem pipeline_with_a_bubble(double work_s) {
   return problem;
 }
 
-TEST(MakePlan, TakesTheUsualMicroBatchUnlessItCostsMuch) {
+TEST(PlannerChoices, TakesTheUsualMicroBatchUnlessItCostsMuch) {
   Problem problem = pipeline_with_a_bubble(1);
   const auto best = problem.plan();
   ASSERT_TRUE(best.ok()) << describe(best.error());
@@ -54,7 +54,7 @@ TEST(MakePlan, TakesTheUsualMicroBatchUnlessItCostsMuch) {
 }
 
 // Not even together with a coarser codec, which by itself gains less than is asked for.
-TEST(MakePlan, TakesTheUsualMicroBatchWhateverACoarserCodecIsToGain) {
+TEST(PlannerChoices, TakesTheUsualMicroBatchWhateverACoarserCodecIsToGain) {
   Problem problem = pipeline_with_a_bubble(1);
   const auto best = problem.plan();
   ASSERT_TRUE(best.ok()) << describe(best.error());
@@ -69,7 +69,7 @@ TEST(MakePlan, TakesTheUsualMicroBatchWhateverACoarserCodecIsToGain) {
   EXPECT_EQ(plan->predicted_step_s, usual->predicted_step_s);
 }
 
-TEST(MakePlan, TakesTheUsualMicroBatchForTheShortestStepsWhateverItsShare) {
+TEST(PlannerChoices, TakesTheUsualMicroBatchForTheShortestStepsWhateverItsShare) {
   Problem problem = pipeline_with_a_bubble(1e-4);
   const auto best = problem.plan();
   ASSERT_TRUE(best.ok()) << describe(best.error());
@@ -80,7 +80,7 @@ TEST(MakePlan, TakesTheUsualMicroBatchForTheShortestStepsWhateverItsShare) {
   EXPECT_GT(usual->predicted_step_s, 1.15 * best->predicted_step_s);
 }
 
-TEST(MakePlan, TakesASmallerMicroBatchWhereTheUsualOneDoesNotFit) {
+TEST(PlannerChoices, TakesASmallerMicroBatchWhereTheUsualOneDoesNotFit) {
   Problem problem{.layers = {{1, 1000, 1, 1 << 20}, {1, 1000, 1, 1 << 20}},
                   .machines = {{.memory_bytes = 3 << 20}}};
   problem.options.global_batch = 4;
@@ -93,7 +93,7 @@ TEST(MakePlan, TakesASmallerMicroBatchWhereTheUsualOneDoesNotFit) {
 
 // Of more devices than replicas are searched for, all layers on all of them is one plan of each
 // size.
-TEST(MakePlan, TakesTheSizeThatIsBestForManyReplicas) {
+TEST(PlannerChoices, TakesTheSizeThatIsBestForManyReplicas) {
   Problem problem;
   problem.layers = {{.work_s = 1}};
   problem.machines.resize(kExactSlotsMax + 4);
@@ -122,7 +122,7 @@ TEST(UsualMicroBatch, DependsOnTheModelAndTheGlobalBatchAlone) {
   EXPECT_EQ(usual_micro_batch(1, 8), 8);
 }
 
-TEST(MakePlan, ChoosesTheCodecOfGradientsByTime) {
+TEST(PlannerChoices, ChoosesTheCodecOfGradientsByTime) {
   Problem problem = one_shared_layer();
   const auto plan = problem.plan();
   ASSERT_TRUE(plan.ok()) << describe(plan.error());
@@ -134,7 +134,7 @@ TEST(MakePlan, ChoosesTheCodecOfGradientsByTime) {
   EXPECT_NEAR(exact->predicted_step_s - plan->predicted_step_s, 2, 0.01);
 }
 
-TEST(MakePlan, HasReplicasOnlyWhereWhatSumsLeaveOutFitsToo) {
+TEST(PlannerChoices, HasReplicasOnlyWhereWhatSumsLeaveOutFitsToo) {
   Problem problem = one_shared_layer();
   problem.link = {1e9, 0};  // two are faster
   problem.options.gradient_codecs = {kHalf};
@@ -154,7 +154,7 @@ TEST(MakePlan, HasReplicasOnlyWhereWhatSumsLeaveOutFitsToo) {
   EXPECT_EQ(ranks_with(without + 1), 2);
 }
 
-TEST(MakePlan, LeavesGradientsAloneWhereACodecTakesLongerOrWasNotMeasured) {
+TEST(PlannerChoices, LeavesGradientsAloneWhereACodecTakesLongerOrWasNotMeasured) {
   Problem slow = one_shared_layer();
   for (MachineSketch& machine : slow.machines) machine.half_s_per_float = 2e-6;
   EXPECT_EQ(slow.plan()->gradient_codec, "none");
@@ -180,7 +180,7 @@ double step_with(Problem problem, std::vector<CoarserCodecs> coarser) {
   return plan.ok() ? plan->predicted_step_s : 0;
 }
 
-TEST(MakePlan, TakesACoarserCodecOnlyForTheGainThatIsAskedFor) {
+TEST(PlannerChoices, TakesACoarserCodecOnlyForTheGainThatIsAskedFor) {
   Problem boundary = one_slow_boundary();
   const double fine_s = step_with(boundary, {});
   const double gain = 1 - step_with(boundary, {{{kHalf}, {}, 0}}) / fine_s;
@@ -200,7 +200,7 @@ TEST(MakePlan, TakesACoarserCodecOnlyForTheGainThatIsAskedFor) {
   EXPECT_THAT(refused->notes, Not(Contains(HasSubstr("rounding"))));
 }
 
-TEST(MakePlan, SaysThatSumsAreRoundedMore) {
+TEST(PlannerChoices, SaysThatSumsAreRoundedMore) {
   Problem problem = one_shared_layer();
   problem.options.gradient_codecs = {"none"};
   problem.options.coarser = {{{}, {kHalf}, 0.03}};
@@ -211,7 +211,7 @@ TEST(MakePlan, SaysThatSumsAreRoundedMore) {
 }
 
 // A second kind of coarser codec needs its gain on top of what the first has brought.
-TEST(MakePlan, ComparesEachCoarserCodecWithThoseBeforeIt) {
+TEST(PlannerChoices, ComparesEachCoarserCodecWithThoseBeforeIt) {
   Problem problem = one_slow_boundary();
   problem.options.coarser = {{{kHalf}, {}, 0.01}, {{"never-measured"}, {}, 0}};
   const auto plan = problem.plan();

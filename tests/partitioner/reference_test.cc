@@ -16,7 +16,7 @@ void expect_near(const std::vector<double>& simulated, const std::vector<double>
   }
 }
 
-RC_GTEST_PROP(Simulator, AgreesWithASecondOne, ()) {
+RC_GTEST_PROP(ReferenceSimulator, AgreesWithTheSimulator, ()) {
   // At full size: most plans then have replicas and share links.
   const RandomStep random = *rc::gen::noShrink(
       rc::gen::resize(rc::kNominalSize, rc::gen::exec([] { return random_step(3); })));

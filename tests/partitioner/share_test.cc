@@ -118,7 +118,7 @@ Problem equal_layers(std::size_t layers, std::size_t machines, int global_batch)
 }
 
 // Three layers on two machines: 2 and 1, or 1½ each.
-TEST(MakePlan, SharesALayerWhereWholeOnesFitBadly) {
+TEST(SharingPlanner, SharesALayerWhereWholeOnesFitBadly) {
   Problem problem = equal_layers(3, 2, 16);
   const auto plan = problem.plan();
   ASSERT_TRUE(plan.ok()) << describe(plan.error());
@@ -135,7 +135,7 @@ TEST(MakePlan, SharesALayerWhereWholeOnesFitBadly) {
 
 // Five layers on three machines: 2, 2 and 1, or 1⅔ each. A layer shared at one boundary
 // leaves one machine with two.
-TEST(MakePlan, SharesALayerOnEachSideOfAMachineWhereOneAloneSavesNothing) {
+TEST(SharingPlanner, SharesALayerOnEachSideOfAMachineWhereOneAloneSavesNothing) {
   const Problem problem = equal_layers(5, 3, 48);
   const auto plan = problem.plan();
   ASSERT_TRUE(plan.ok()) << describe(plan.error());

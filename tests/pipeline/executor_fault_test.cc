@@ -81,7 +81,7 @@ TEST_F(ExecutorFaults, AMalformedVoteStopsEveryRankBeforeTheStep) {
   }
 }
 
-TEST(Executor, RefusesAnUnknownCodec) {
+TEST(ExecutorCodec, RefusesAnUnknownName) {
   Plan plan = line_plan({0});
   plan.chunks[0].codec = "magic";
   LinePipeline pipeline(plan);

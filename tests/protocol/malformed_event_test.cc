@@ -71,7 +71,7 @@ TEST(TraceEvent, IsRefusedWithoutAList) {
   expect_refused(trace_piece_from_json(Json::object(), Rank{0}), "there is no list of them");
 }
 
-TEST(JobMessage, QuotesALongVerbInPart) {
+TEST(MalformedJob, QuotesALongVerbInPart) {
   Json json = job_to_json(Job{.verb = "profile"});
   json["verb"] = std::string(5000, 'x');
   const auto job = job_from_json(json, "stdin");

@@ -67,7 +67,7 @@ class Replay {
   int updates_ = 0;
 };
 
-TEST(Optimizer, AgreesWithPyTorch) {
+TEST(OptimizerGolden, AgreesWithPyTorch) {
   std::ifstream file(std::string(MOTLEY_GOLDEN) + "/optimizer.txt");
   Replay replay;
   for (std::string text; std::getline(file, text);) {
