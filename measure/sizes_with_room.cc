@@ -1,6 +1,5 @@
-#include "measure/sizes_with_room.h"
-
 #include "measure/cache_eviction.h"
+#include "measure/sizes_that_fit.h"
 
 namespace motley {
 

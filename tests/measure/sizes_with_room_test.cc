@@ -1,8 +1,7 @@
-#include "measure/sizes_with_room.h"
-
 #include <gtest/gtest.h>
 
 #include "measure/cache_eviction.h"
+#include "measure/sizes_that_fit.h"
 
 namespace motley {
 namespace {
