@@ -120,20 +120,20 @@ TEST(TroubleWithACard, IsNotKnownWhereLibTorchDoesNotTell) {
 
 TEST(NvidiaCardsShown, CountsDisplaysAndOtherCardsOfNvidia) {
   const std::filesystem::path top =
-      std::filesystem::path(testing::TempDir()) / "nvidia_cards_shown";
+      std::filesystem::path(testing::TempDir()) / "visible_nvidia_gpus";
   std::filesystem::remove_all(top);
   const auto add = [&](const char* name, const char* vendor, const char* kind) {
     std::filesystem::create_directories(top / name);
     std::ofstream(top / name / "vendor") << vendor << '\n';
     std::ofstream(top / name / "class") << kind << '\n';
   };
-  EXPECT_EQ(nvidia_cards_shown(top), 0);
+  EXPECT_EQ(visible_nvidia_gpus(top), 0);
   add("0000:01:00.0", "0x10de", "0x030000");
   add("0000:01:00.1", "0x10de", "0x040300");  // its sound
   add("0000:02:00.0", "0x10de", "0x030200");  // without an output
   add("0000:03:00.0", "0x1002", "0x030000");
   std::filesystem::create_directories(top / "0000:04:00.0");
-  EXPECT_EQ(nvidia_cards_shown(top), 2);
+  EXPECT_EQ(visible_nvidia_gpus(top), 2);
   std::filesystem::remove_all(top);
 }
 

@@ -49,7 +49,7 @@ CudaFacts ask_cuda(const std::string& library_trouble) {
   return {.library_trouble = library_trouble,
           .runtime = version_of("cudaRuntimeGetVersion"),
           .driver = version_of("cudaDriverGetVersion"),
-          .visible_gpus = nvidia_cards_shown(),
+          .visible_gpus = visible_nvidia_gpus(),
           .are_hidden = std::getenv("CUDA_VISIBLE_DEVICES") != nullptr};
 }
 

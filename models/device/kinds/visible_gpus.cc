@@ -16,7 +16,7 @@ std::string first_word(const std::filesystem::path& file) {
 
 }  // namespace
 
-int nvidia_cards_shown(const std::filesystem::path& top) {
+int visible_nvidia_gpus(const std::filesystem::path& top) {
   constexpr const char* kNvidia = "0x10de";
   constexpr const char* kDisplayClass = "0x03";  // also of cards without an output
   int count = 0;
