@@ -43,7 +43,7 @@ struct Options {
   std::string speeds;
   std::size_t floats = 29'500'000;
   std::size_t bucket_floats = kBucketValues;
-  int window = HierarchicalSumOptions{}.window;
+  int window = HierarchicalAllreduceOptions{}.window;
   int runs = 5;
   double timeout_s = 60;
 };

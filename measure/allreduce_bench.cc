@@ -98,7 +98,7 @@ class AllreduceBench {
   AllreduceBench(FrameLink& link,
                  Rank self,
                  const AllreducePlan& plan,
-                 const HierarchicalSumOptions& options)
+                 const HierarchicalAllreduceOptions& options)
       : link_(link), self_(self), plan_(plan), options_(options) {}
 
   Result<AllreduceSample> measure(const CompressorOptions& compression, int runs) {
@@ -163,7 +163,7 @@ class AllreduceBench {
   FrameLink& link_;
   const Rank self_;
   const AllreducePlan& plan_;
-  const HierarchicalSumOptions options_;
+  const HierarchicalAllreduceOptions options_;
   std::vector<float> values_;
   std::int64_t meetings_ = 0;
 };
@@ -174,7 +174,7 @@ Result<AllreduceSample> measure_allreduce(FrameLink& link,
                                           Rank self,
                                           const AllreducePlan& plan,
                                           const CompressorOptions& compression,
-                                          const HierarchicalSumOptions& options,
+                                          const HierarchicalAllreduceOptions& options,
                                           int runs) {
   return AllreduceBench(link, self, plan, options).measure(compression, runs);
 }

@@ -32,7 +32,7 @@ struct AllreduceSample {
                                                         Rank self,
                                                         const AllreducePlan& plan,
                                                         const CompressorOptions& compression,
-                                                        const HierarchicalSumOptions& options,
+                                                        const HierarchicalAllreduceOptions& options,
                                                         int runs);
 
 }  // namespace motley

@@ -1,5 +1,5 @@
-// Turns: which replica of a chunk takes which micro-batch of a step, and how many of them come to
-// one replica in a row of some.
+// Assigns the micro-batches of a step to the replicas of a chunk, and bounds how many of a window
+// of consecutive micro-batches a replica has. Pure functions.
 #pragma once
 
 #include <cstddef>
@@ -8,15 +8,15 @@
 
 namespace motley {
 
-// [MicroId] the number of the replica that takes it. The replicas take turns in proportion to their
-// shares: each micro-batch goes to the one that is furthest behind its share, the first when two
-// are. REQUIRES: shares are 1 or more.
+// Returns [MicroId] the index of the replica that computes it, by smooth weighted round robin: each
+// micro-batch goes to the replica that is furthest behind its share, to the first of equals.
+// shares: [replica] its number of micro-batches. REQUIRES: shares are 1 or more.
 [[nodiscard]] std::vector<std::size_t> assign_micro_batches(std::span<const int> shares);
 
-// [replica] The most of any `window` micro-batches in a row that it has: what it holds at once
-// where the chunk has so many in flight. 0 for a replica that has none. REQUIRES: window is 1 or
-// more.
-[[nodiscard]] std::vector<int> most_in_a_row(std::span<const std::size_t> owners,
+// Returns [replica] the largest number of its micro-batches among any `window` consecutive ones:
+// those that it holds at once where the chunk has `window` in flight; 0 for a replica without
+// micro-batches. REQUIRES: window is 1 or more.
+[[nodiscard]] std::vector<int> max_in_window(std::span<const std::size_t> owners,
                                              std::size_t replicas,
                                              int window);
 

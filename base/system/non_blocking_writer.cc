@@ -18,9 +18,9 @@ struct NonBlockingWriter::State {
   int fd = -1;
   std::mutex mutex;
   std::condition_variable changed;
-  std::string text;      // to be written; empty = nothing
-  bool started = false;  // the thread
-  bool ends = false;
+  std::string text;         // in progress; empty = none
+  bool is_running = false;  // the thread
+  bool is_closed = false;   // the writer was destroyed
 };
 
 NonBlockingWriter::NonBlockingWriter(int fd) : state_(std::make_shared<State>()) {
@@ -29,9 +29,9 @@ NonBlockingWriter::NonBlockingWriter(int fd) : state_(std::make_shared<State>())
 
 NonBlockingWriter::~NonBlockingWriter() {
   std::unique_lock lock(state_->mutex);
-  state_->ends = true;
+  state_->is_closed = true;
   state_->changed.notify_all();
-  state_->changed.wait_for(lock, std::chrono::duration<double>(kLastPatience_s),
+  state_->changed.wait_for(lock, std::chrono::duration<double>(kLastWait_s),
                            [this] { return state_->text.empty(); });
 }
 
@@ -40,23 +40,23 @@ bool NonBlockingWriter::write(std::string_view text) {
   if (!state_->text.empty()) return false;
   if (text.empty()) return true;
   state_->text = text;
-  if (!state_->started) state_->started = start();
-  if (!state_->started) {
+  if (!state_->is_running) state_->is_running = start_thread();
+  if (!state_->is_running) {
     state_->text.clear();
     return false;
   }
   state_->changed.notify_all();
-  state_->changed.wait_for(lock, std::chrono::duration<double>(kPatience_s),
+  state_->changed.wait_for(lock, std::chrono::duration<double>(kWriteWait_s),
                            [this] { return state_->text.empty(); });
   return true;
 }
 
-bool NonBlockingWriter::start() {
+bool NonBlockingWriter::start_thread() {
   const BlockedSignals no_signals;
   try {
     std::thread([state = state_] { write_texts(state); }).detach();
   } catch (const std::system_error&) {
-    return false;  // the limit of threads; what matters more will say so
+    return false;  // the limit of threads; the operations that need one report it
   }
   return true;
 }
@@ -64,14 +64,14 @@ bool NonBlockingWriter::start() {
 void NonBlockingWriter::write_texts(const std::shared_ptr<State>& state) {
   std::unique_lock lock(state->mutex);
   while (true) {
-    state->changed.wait(lock, [&] { return !state->text.empty() || state->ends; });
+    state->changed.wait(lock, [&] { return !state->text.empty() || state->is_closed; });
     if (state->text.empty()) return;
     const std::string text = state->text;
     lock.unlock();
     for (std::size_t done = 0; done < text.size();) {
       const ssize_t bytes = ::write(state->fd, text.data() + done, text.size() - done);
       if (bytes < 0 && errno == EINTR) continue;
-      if (bytes <= 0) break;  // nobody is there any more
+      if (bytes <= 0) break;  // the reader has closed its end
       done += static_cast<std::size_t>(bytes);
     }
     lock.lock();

@@ -1,8 +1,8 @@
-// NonBlockingWriter: text for people on a descriptor that somebody may have stopped reading (a
-// pager, a stopped terminal, a full pipe). Whoever writes is never held up for longer than
-// kPatience_s: a thread of its own writes, and while it is stuck further texts are dropped. As long
-// as somebody reads, write() returns when the text is written, so that the order of several streams
-// stays.
+// NonBlockingWriter: writes text for people to a descriptor whose reader may have stopped (a pager,
+// a stopped terminal, a full pipe). A background thread writes; write() blocks its caller for at
+// most kWriteWait_s, and texts that arrive while the thread is blocked are dropped. While the
+// reader keeps up, write() returns after the text was written, so that the order of several streams
+// is preserved.
 #pragma once
 
 #include <memory>
@@ -12,25 +12,25 @@ namespace motley {
 
 class NonBlockingWriter {
  public:
-  // The descriptor must stay open; the thread starts with the first text.
+  // The descriptor is borrowed and must stay open; the thread starts with the first text.
   explicit NonBlockingWriter(int fd);
-  ~NonBlockingWriter();  // gives a text that is being written kLastPatience_s
+  ~NonBlockingWriter();  // waits for a text in progress, at most kLastWait_s
   NonBlockingWriter(const NonBlockingWriter&) = delete;
   NonBlockingWriter& operator=(const NonBlockingWriter&) = delete;
 
-  // Whether the text was taken; false: an earlier one is not through, or there is no thread that
-  // could write it, which the next text tries to start again. One thread at a time.
+  // Returns whether the text was accepted. False: an earlier text is still in progress, or the
+  // thread cannot be started; the next call tries to start it again. One calling thread at a time.
   bool write(std::string_view text);
 
  private:
-  static constexpr double kPatience_s = 0.1;
-  static constexpr double kLastPatience_s = 1;
+  static constexpr double kWriteWait_s = 0.1;
+  static constexpr double kLastWait_s = 1;
 
   struct State;
-  [[nodiscard]] bool start();  // the thread; false where none can be started
+  [[nodiscard]] bool start_thread();  // false if the system refuses
   static void write_texts(const std::shared_ptr<State>& state);
 
-  std::shared_ptr<State> state_;  // a thread that is stuck outlives this
+  std::shared_ptr<State> state_;  // shared with the thread, which outlives this while it is blocked
 };
 
 }  // namespace motley

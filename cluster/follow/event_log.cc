@@ -15,11 +15,11 @@
 namespace motley {
 namespace {
 
-// A text is one line, as short as its readers take.
+// Longest text of an event; readers bound the length of a line.
 constexpr std::size_t kTextBytesMax = 4000;
 
-// A line that a crash has cut off stays one of its own.
-bool ends_within_a_line(int fd) {
+// Whether the last line was cut off by a crash: the next event must then start a line of its own.
+bool has_truncated_line(int fd) {
   const off_t size = ::lseek(fd, 0, SEEK_END);
   char last = '\n';
   return size > 0 && ::pread(fd, &last, 1, size - 1) == 1 && last != '\n';
@@ -27,7 +27,7 @@ bool ends_within_a_line(int fd) {
 
 Result<void> append_line(const std::filesystem::path& path, const std::string& line) {
   MOTLEY_ASSIGN(const OwnedFd fd, open_file(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW));
-  const std::string whole = (ends_within_a_line(fd.get()) ? "\n" : "") + line + "\n";
+  const std::string whole = (has_truncated_line(fd.get()) ? "\n" : "") + line + "\n";
   const ssize_t written = ::write(fd.get(), whole.data(), whole.size());
   if (written == static_cast<ssize_t>(whole.size())) return {};
   return file_error("write", path, written < 0 ? errno : ENOSPC);
@@ -35,7 +35,7 @@ Result<void> append_line(const std::filesystem::path& path, const std::string& l
 
 }  // namespace
 
-void EventLog::tell(RunEventKind kind,
+void EventLog::emit(RunEventKind kind,
                     std::int64_t step,
                     const std::string& text,
                     const std::string& machine) const {
@@ -59,7 +59,7 @@ void EventLog::tell(RunEventKind kind,
       break;
   }
   const RunEvent event{unix_time_s(), step, kind, excerpt(text, kTextBytesMax), machine};
-  // A text may quote a path, which may be any bytes.
+  // A text may quote a path, which may contain any bytes: invalid UTF-8 is replaced.
   const std::string line =
       run_event_to_json(event).dump(-1, ' ', false, Json::error_handler_t::replace);
   const Result<void> appended = append_line(file_, line);

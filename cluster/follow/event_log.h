@@ -1,5 +1,5 @@
-// EventLog: what happens in a run is said once, in one sentence: to people by the log, and to
-// programs as a line of events.jsonl (docs/formats/events.md).
+// EventLog: records an event of a run as one sentence in two places: the log, for people, and a
+// line of events.jsonl, for programs (docs/formats/events.md).
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,19 @@
 
 namespace motley {
 
-// One owner thread.
+// Used by one thread. Opens the file for each event.
 class EventLog {
  public:
-  // The log must outlive it. before_line: is called before a line that a person may see.
+  // The log is borrowed and must outlive it. before_line: called before each event is logged, to
+  // clear a progress line.
   EventLog(
       std::filesystem::path events_file, const Log& log, std::function<void()> before_line = [] {})
       : file_(std::move(events_file)), log_(log), before_line_(std::move(before_line)) {}
 
-  // A warning where somebody should look, else a line for information; of what people read
-  // elsewhere (how the run starts and ends) only with details. A file that cannot be written is a
-  // warning, once, and no more.
-  void tell(RunEventKind kind,
+  // Logs the text, at the level of its kind: failures and losses as a warning, checkpoints and
+  // restarts as information, start and end, which the commands print themselves, as debug. Appends
+  // the event to the file; if that fails, a warning is logged, once.
+  void emit(RunEventKind kind,
             std::int64_t step,
             const std::string& text,
             const std::string& machine = "") const;

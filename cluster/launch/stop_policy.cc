@@ -3,18 +3,20 @@
 namespace motley {
 namespace {
 
-// timeout(1) sends its own signal to the process and to its group; a terminal that closes sends
-// both the kernel's and the shell's.
-constexpr double kOneWish_s = 0.3;
+// Signals within this time belong to one request: timeout(1) signals the process and its group, and
+// for a closed terminal both the kernel and the shell send SIGHUP.
+constexpr double kDuplicateWindow_s = 0.3;
 
 }  // namespace
 
-StopPolicy::StopAction StopPolicy::take(const Error& stop, bool can_finish, double at_s) {
-  if (finished_by_)
-    return at_s - asked_at_s_ < kOneWish_s ? StopAction::kKnown : StopAction::kEndAtOnce;
-  if (!can_finish) return StopAction::kEndAtOnce;
+StopAction StopPolicy::on_signal(const Error& stop, bool can_finish, double at_s) {
+  if (finished_by_) {
+    const bool is_duplicate = at_s - finish_at_s_ < kDuplicateWindow_s;
+    return is_duplicate ? StopAction::kIgnore : StopAction::kTerminate;
+  }
+  if (!can_finish) return StopAction::kTerminate;
   finished_by_ = stop;
-  asked_at_s_ = at_s;
+  finish_at_s_ = at_s;
   return StopAction::kFinish;
 }
 

@@ -1,5 +1,5 @@
-// StopPolicy: what each signal that reaches a launcher asks of the workers of its group. Pure: the
-// time is passed in.
+// StopPolicy: decides what a launcher does with the workers of its group when it receives a signal.
+// Pure: the time is passed in.
 #pragma once
 
 #include <optional>
@@ -8,24 +8,25 @@
 
 namespace motley {
 
+enum class StopAction {
+  kFinish,     // let the workers finish the step under way
+  kTerminate,  // terminate them at once
+  kIgnore,     // a duplicate of the signal before
+};
+
 class StopPolicy {
  public:
-  enum class StopAction {
-    kFinish,     // let the workers finish what they do
-    kEndAtOnce,  // end them
-    kKnown,      // nothing new: it belongs to the signal before
-  };
+  // The action for a signal, `stop`, received at `at_s` (now_s()). The first signal finishes where
+  // the workers can (`can_finish`), every other one terminates; but a signal right after the one
+  // that asked to finish is ignored, since one request to stop may arrive as several signals.
+  [[nodiscard]] StopAction on_signal(const Error& stop, bool can_finish, double at_s);
 
-  // A signal has come. The first one asks to finish where the workers can; every other ends them,
-  // but for one of the same moment: a single wish may come as several signals.
-  [[nodiscard]] StopAction take(const Error& stop, bool can_finish, double at_s);
-
-  // The signal that asked to finish.
+  // The signal that was answered by kFinish.
   [[nodiscard]] const std::optional<Error>& finished_by() const { return finished_by_; }
 
  private:
   std::optional<Error> finished_by_;
-  double asked_at_s_ = 0;  // meaningful with finished_by_
+  double finish_at_s_ = 0;  // meaningful with finished_by_
 };
 
 }  // namespace motley

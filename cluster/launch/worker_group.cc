@@ -104,7 +104,7 @@ struct WorkerGroup::Impl {
   PeerFault fault;  // of the error that run() returns
   bool addresses_sent = false;
   bool ending = false;  // events no longer count
-  StopPolicy wishes;
+  StopPolicy stop_policy;
   bool quiet = false;                 // there was nothing to handle when last looked
   std::optional<LeaseKeeper> keeper;  // ends before the workers do
 };
@@ -299,9 +299,9 @@ Result<void> WorkerGroup::Impl::handle_signal() {
   if (!stop) return {};
   if (ending) return *std::move(stop);
   const bool can_finish = options.on_finish && waits.started();
-  const StopPolicy::StopAction wish = wishes.take(*stop, can_finish, now_s());
-  if (wish == StopPolicy::StopAction::kEndAtOnce) return *std::move(stop);
-  if (wish == StopPolicy::StopAction::kKnown) return {};
+  const StopAction action = stop_policy.on_signal(*stop, can_finish, now_s());
+  if (action == StopAction::kTerminate) return *std::move(stop);
+  if (action == StopAction::kIgnore) return {};
   options.on_finish(*stop);
   finish();
   return {};
@@ -339,7 +339,7 @@ double WorkerGroup::got_on_at_s() const {
 }
 
 const std::optional<Error>& WorkerGroup::finished_by() const {
-  return impl_->wishes.finished_by();
+  return impl_->stop_policy.finished_by();
 }
 
 Result<void> WorkerGroup::run(const EventHandler& on_event) {

@@ -1,4 +1,4 @@
-// A training that outlasts the loss of a process or a machine.
+// Supervisor: restarts a training that lost a process or a machine, from its newest checkpoint.
 #pragma once
 
 #include <cstdio>
@@ -12,17 +12,18 @@ namespace motley {
 
 struct RunResult {
   TrainingSummary summary;
-  int restarts = 0;  // in all
+  int restarts = 0;  // total, counted or not
   int moves = 0;     // to better plans
 };
 
-// run_training, and after a launch that decide() (cluster/recover/decide.h) lets go on another one,
-// from the newest checkpoint: with the plan of the start where all of its machines answer; else
-// with a new one for those that do, made of the profiles that `run` has. What happened is said in
-// one line, and what it cost with the first step after it. Machines that were left out are asked
-// again at every restart, and taken back. A launch that has learned of a better plan, where the
-// request lets it move, ends after a saved step, and the next one goes on with that plan. `run` is
-// the last launch's when it returns. The error is that of the last launch.
+// Calls run_training(), and again from the newest checkpoint after each launch that ended early, as
+// long as decide() (cluster/recover/decide.h) says so. A restart uses the first plan if all
+// machines of that plan answer, else a new plan for those that do, made from the profiles of `run`.
+// Machines that were left out are asked at every restart, and used again once they answer. Each
+// failure is logged in one line; the first step after it logs what it cost. A launch that finds a
+// better plan ends after a saved step if the request allows moves, and the next launch uses that
+// plan. Blocks until the run has ended. On return `run` is that of the last launch; an error is the
+// last launch's.
 [[nodiscard]] Result<RunResult> run_with_restarts(PreparedRun& run,
                                                   const TrainingRequest& request,
                                                   Log& log,

@@ -16,7 +16,7 @@
 namespace motley {
 namespace {
 
-// Before the launcher's folder is taken there is no launch by which a machine would know it.
+// Before the launcher's folder is locked there is no launch to name to the machines.
 StoresRequest stores_request(const PreparedRun& run,
                              const TrainingRequest& request,
                              const std::set<std::string>& machines) {
@@ -30,8 +30,8 @@ StoresRequest stores_request(const PreparedRun& run,
           .on_fault = request.on_fault};
 }
 
-// A run that is there already is never mixed with another one.
-Result<void> require_no_run(const Stores& stores) {
+// A new run never uses a folder that contains another run.
+Result<void> check_no_run(const Stores& stores) {
   for (const auto& [id, store] : stores.by_id) {
     if (id.empty() || store.answer.steps.empty()) continue;
     const std::string dir = store.answer.place.dir.string();
@@ -45,8 +45,9 @@ Result<void> require_no_run(const Stores& stores) {
   return {};
 }
 
-// Whoever could switch a machine on may not want to do steps again.
-Result<void> require_newest(const PreparedRun& run, const std::vector<std::string>& away) {
+// An older checkpoint is not used while a machine that is away may have the newest one: switching
+// it on avoids repeating steps.
+Result<void> check_is_newest(const PreparedRun& run, const std::vector<std::string>& away) {
   const auto known = list_checkpoints(run.folder.dir());
   if (away.empty() || known.empty() || !run.restore_point) return {};
   const std::int64_t step = run.restore_point->texts.step();
@@ -62,18 +63,18 @@ Result<void> require_newest(const PreparedRun& run, const std::vector<std::strin
 }
 
 // Whether a machine has no folder for the run yet.
-bool has_absent(const Stores& stores) {
+bool has_absent_folder(const Stores& stores) {
   return std::ranges::any_of(stores.by_id, [](const auto& store) {
     const StorePlace& place = store.second.answer.place;
     return !place.is_shared && place.id.empty();
   });
 }
 
-// A folder gets its id when it is made: what had none before is found by its machine.
-void take_new_ids(RestorePoint& point, const Stores& before, const Stores& now) {
+// A folder gets its id when it is created: ids of absent folders are looked up by their machine.
+void replace_ids(RestorePoint& point, const Stores& before, const Stores& after) {
   for (auto& [file, holders] : point.holders) {
     for (StoreId& id : holders) {
-      if (!now.by_id.contains(id)) id = now.of(before.by_id.at(id).machines.front());
+      if (!after.by_id.contains(id)) id = after.of(before.by_id.at(id).machines.front());
     }
   }
 }
@@ -84,9 +85,9 @@ Result<void> require_run_somewhere(const PreparedRun& run,
                                    const TrainingRequest& request,
                                    const RunMachines& machines,
                                    const Log& log) {
-  StoresRequest whom = stores_request(run, request, machines.names);
-  whom.if_absent = IfAbsent::kLeave;
-  MOTLEY_ASSIGN(const Stores stores, inventory_stores(whom, {}, log));
+  StoresRequest query = stores_request(run, request, machines.names);
+  query.if_absent = IfAbsent::kLeave;
+  MOTLEY_ASSIGN(const Stores stores, inventory_stores(query, {}, log));
   const auto has_part = [](const auto& store) { return !store.second.answer.steps.empty(); };
   if (std::ranges::any_of(stores.by_id, has_part)) return {};
   return Error{ErrorCode::kConfig,
@@ -96,34 +97,34 @@ Result<void> require_run_somewhere(const PreparedRun& run,
                "check --run; a new run starts without --resume"};
 }
 
-Result<void> look_for_parts(PreparedRun& run,
-                            const TrainingRequest& request,
-                            const RunMachines& machines,
-                            const Log& log) {
-  StoresRequest whom = stores_request(run, request, machines.names);
-  // A run that cannot go on leaves nothing where it was not.
-  if (request.resume) whom.if_absent = IfAbsent::kLeave;
+Result<void> find_parts(PreparedRun& run,
+                        const TrainingRequest& request,
+                        const RunMachines& machines,
+                        const Log& log) {
+  StoresRequest query = stores_request(run, request, machines.names);
+  // A run that cannot be resumed creates no folders.
+  if (request.resume) query.if_absent = IfAbsent::kLeave;
   const AskStores ask = [&](const StoreQuestion& question) -> Result<Stores> {
-    MOTLEY_ASSIGN(run.stores, inventory_stores(whom, question, log));
+    MOTLEY_ASSIGN(run.stores, inventory_stores(query, question, log));
     return run.stores;
   };
   if (request.resume) {
     MOTLEY_ASSIGN(run.restore_point,
                   find_restore_point(run.folder.dir(), run.lock->launch(), ask, log));
-    MOTLEY_TRY(require_newest(run, request.away));
+    MOTLEY_TRY(check_is_newest(run, request.away));
   } else {
     MOTLEY_ASSIGN(const Stores stores, ask({}));
-    MOTLEY_TRY(require_no_run(stores));
+    MOTLEY_TRY(check_no_run(stores));
   }
   return run.lock->rise_above(run.stores.last_launch(), log);
 }
 
-Result<void> bring_parts(PreparedRun& run, const TrainingRequest& request, const Log& log) {
-  if (has_absent(run.stores)) {
+Result<void> deliver_parts(PreparedRun& run, const TrainingRequest& request, const Log& log) {
+  if (has_absent_folder(run.stores)) {
     const Stores before = std::move(run.stores);
     MOTLEY_ASSIGN(run.stores,
                   inventory_stores(stores_request(run, request, before.machines()), {}, log));
-    if (run.restore_point) take_new_ids(*run.restore_point, before, run.stores);
+    if (run.restore_point) replace_ids(*run.restore_point, before, run.stores);
   }
   if (!run.restore_point) return {};
   const auto parameters = parameters_by_store(run.plan, run.model, run.stores);

@@ -1,6 +1,5 @@
-// What belongs to preparing a run whose machines may have run folders of their own: looking for the
-// checkpoint that it goes on from, wherever its parts lie, and bringing them to where they are
-// needed.
+// Distributed checkpoints: prepares a run whose machines may have run folders of their own. Finds
+// the checkpoint to resume from across all folders, and moves its parts to where they are needed.
 #pragma once
 
 #include <set>
@@ -12,40 +11,41 @@
 
 namespace motley {
 
-// The machines that the run may use, and whether one of them could have a folder of its own, or the
-// launcher's holds only parts of checkpoints.
+// The machines that the run may use, and whether its checkpoints may be distributed: a machine
+// could have a folder of its own, or the launcher's folder has only parts of checkpoints.
 struct RunMachines {
   std::set<std::string> names;
   bool may_be_distributed = false;
 };
 
-// Where the launcher has no folder to go on from, a machine may: kConfig when none does, and
-// nothing is made anywhere. Errors as those of WorkerGroup. REQUIRES: check_reachable() for the
-// machines.
+// For a resumed run without a folder on the launcher: checks that some machine has a part of a
+// checkpoint. kConfig if none has; creates nothing. Errors as those of WorkerGroup. REQUIRES:
+// check_reachable() for the machines.
 [[nodiscard]] Result<void> require_run_somewhere(const PreparedRun& run,
                                                  const TrainingRequest& request,
                                                  const RunMachines& machines,
                                                  const Log& log);
 
-// Asks the machines for their folders, makes those that are absent where a run is to begin, and
-// raises the launch above all that were in them. Sets run.stores and, where the run is to go on,
-// run.restore_point; nothing of it where no checkpoint is known anywhere. kConfig where a run is to
-// begin and a machine's folder holds one; kCorrupt where nothing can be used; kPeer where another
-// launcher is at work, or a machine that is away has what the newest checkpoint needs.
-// REQUIRES: run.lock holds the launcher's folder; check_reachable() for the machines.
-[[nodiscard]] Result<void> look_for_parts(PreparedRun& run,
-                                          const TrainingRequest& request,
-                                          const RunMachines& machines,
-                                          const Log& log);
+// Asks the machines for their folders, and raises the fencing token of run.lock above those that
+// were used in them. A new run creates absent folders; a resumed one does not. Sets run.stores and,
+// for a resumed run, run.restore_point, which stays empty if no checkpoint is known anywhere.
+// kConfig for a new run if a machine's folder contains a run; kCorrupt if no checkpoint is usable;
+// kPeer if another launcher uses a folder, or if the newest checkpoint needs a machine that does
+// not answer. REQUIRES: run.lock holds the launcher's folder; check_reachable() for the machines.
+[[nodiscard]] Result<void> find_parts(PreparedRun& run,
+                                      const TrainingRequest& request,
+                                      const RunMachines& machines,
+                                      const Log& log);
 
-// Makes the machines' folders that are still absent, and sets run.resume_folders. REQUIRES:
-// run.plan is made.
-[[nodiscard]] Result<void> bring_parts(PreparedRun& run,
-                                       const TrainingRequest& request,
-                                       const Log& log);
+// Creates the machines' folders that are still absent, moves the parts of run.restore_point to the
+// ranks that read them, and sets run.resume_folders. Logs a warning for each folder without room
+// for a save. REQUIRES: run.plan is set.
+[[nodiscard]] Result<void> deliver_parts(PreparedRun& run,
+                                         const TrainingRequest& request,
+                                         const Log& log);
 
-// Leaves of the checkpoints on machines with folders of their own those that the launcher's folder
-// holds. Errors as those of WorkerGroup. REQUIRES: the run's training has ended.
+// Deletes, in the machines' own folders, the checkpoints that the launcher's folder no longer has.
+// Errors as those of WorkerGroup. REQUIRES: the run's training has ended.
 [[nodiscard]] Result<void> prune_parts(const PreparedRun& run,
                                        const TrainingRequest& request,
                                        const Log& log);

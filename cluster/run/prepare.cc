@@ -243,7 +243,7 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
   MOTLEY_TRY(run.folder.write_config(run.config));
   MOTLEY_TRY(run.folder.write_plan(run.plan));
   leave_prediction(run, input.options, log);
-  MOTLEY_TRY(bring_parts(run, request, log));
+  MOTLEY_TRY(deliver_parts(run, request, log));
   return run;
 }
 

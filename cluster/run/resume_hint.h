@@ -1,5 +1,5 @@
-// How a training that ended early goes on: the one place that says so, since only the run folder
-// tells whether there is anything to go on from.
+// Hints how to resume a training that ended early. Only this file makes them: whether a run can be
+// resumed depends on the checkpoints in its folder.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace motley {
 
-// What a person types, quoted for a shell; empty where nobody typed anything.
+// Commands for the user to type, quoted for a shell; empty if the run was not started by one.
 struct Commands {
-  std::string again;             // the same run from its beginning
-  std::string resume;            // on from its newest checkpoint
-  std::string resume_settled;    // the same once a checkpoint has what --allow-changes let pass
-  std::string resume_past_stop;  // and where the session ended at its --stop-after
+  std::string again;             // starts the run from its beginning
+  std::string resume;            // resumes from the newest checkpoint
+  std::string resume_settled;    // without --allow-changes: a checkpoint has the changed keys
+  std::string resume_past_stop;  // and without the --stop-after at which the session ended
 };
 
-// The error of a run in the folder, with what the person can do next behind its own remedy: the
-// last line is the command, by itself. `first_step`: of this session. REQUIRES: the folder still is
-// this launch's.
+// Appends to the error's remedy how to resume the run in the folder; the command stands on a line
+// of its own, the last one. first_step: of this session. REQUIRES: the folder still belongs to this
+// launch.
 [[nodiscard]] Error with_resume_hint(Error error,
                                      const std::filesystem::path& run_dir,
                                      std::int64_t first_step,

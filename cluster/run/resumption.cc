@@ -79,7 +79,7 @@ Result<bool> look_for_checkpoint(PreparedRun& run,
                                  const TrainingRequest& request,
                                  const RunMachines& machines,
                                  const Log& log) {
-  MOTLEY_TRY(look_for_parts(run, request, machines, log));
+  MOTLEY_TRY(find_parts(run, request, machines, log));
   if (!request.resume || run.restore_point) return request.resume;
   MOTLEY_ASSIGN(const bool is_run, path_exists(run.folder.config_path()));
   if (!is_run) return run.folder.newest_checkpoint().error();

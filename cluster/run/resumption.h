@@ -20,9 +20,9 @@ namespace motley {
                                    const RunFolder& folder,
                                    const RunMachines& machines);
 
-// What goes_on() could not know: look_for_parts(), with its errors, tells. False, and the folder
+// What goes_on() could not know: find_parts(), with its errors, tells. False, and the folder
 // made for a new run, where no machine knows of a checkpoint of a run that has begun. REQUIRES:
-// those of look_for_parts().
+// those of find_parts().
 [[nodiscard]] Result<bool> look_for_checkpoint(PreparedRun& run,
                                                const TrainingRequest& request,
                                                const RunMachines& machines,

@@ -43,7 +43,7 @@ RunFollower::RunFollower(const PreparedRun& run,
       precision_(run.config.train.precision, rank_names(run.plan), /*refuses=*/true),
       progress_(progress),
       log_(log),
-      teller_(run.folder.events_path(), log, [&progress] { progress.clear(); }),
+      event_log_(run.folder.events_path(), log, [&progress] { progress.clear(); }),
       saves_(run,
              std::move(send),
              [this](RunEventKind kind,
@@ -162,8 +162,8 @@ void RunFollower::tell(RunEventKind kind,
                        std::int64_t step,
                        const std::string& line,
                        int rank) const {
-  teller_.tell(kind, step, line,
-               rank < 0 ? "" : run_.plan.ranks[static_cast<std::size_t>(rank)].machine);
+  event_log_.emit(kind, step, line,
+                  rank < 0 ? "" : run_.plan.ranks[static_cast<std::size_t>(rank)].machine);
 }
 
 // A full disk does not end the run: what cannot be written now is written when there is room.

@@ -99,7 +99,7 @@ class RunFollower {
   bool metrics_wait_ = false;                                // for room on the disk
   Progress& progress_;
   const Log& log_;
-  EventLog teller_;
+  EventLog event_log_;
   std::vector<double> step_s_;
   std::int64_t tokens_a_step_ = 0;
   TrainingSummary summary_;

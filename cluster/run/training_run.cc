@@ -67,7 +67,7 @@ void tell_wish(const StepDirective& wish,
   if (wish.finish) {
     log.info(wish.line);
   } else {
-    EventLog(run.folder.events_path(), log).tell(RunEventKind::kWarning, step, wish.line);
+    EventLog(run.folder.events_path(), log).emit(RunEventKind::kWarning, step, wish.line);
   }
 }
 

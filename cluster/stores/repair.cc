@@ -9,11 +9,11 @@
 namespace motley {
 namespace {
 
-bool lies_in(const std::vector<StoreId>& holders, const StoreId& store) {
-  return std::ranges::count(holders, store) > 0;
+bool has_store(const std::vector<StoreId>& stores, const StoreId& store) {
+  return std::ranges::count(stores, store) > 0;
 }
 
-// Folders that some machine can write into.
+// Folders that some machine can write to.
 std::vector<StoreId> usable_stores(const Stores& stores) {
   std::vector<StoreId> ids;
   for (const auto& [id, store] : stores.by_id) {
@@ -40,7 +40,7 @@ std::vector<FileLocations> file_locations(const std::vector<WrittenFile>& files,
 std::map<StoreId, std::set<std::string>> missing_here(const RestorePoint& point) {
   std::map<StoreId, std::set<std::string>> missing;
   for (const auto& [file, holders] : point.holders) {
-    if (!lies_in(holders, StoreId())) missing[StoreId()].insert(file);
+    if (!has_store(holders, StoreId())) missing[StoreId()].insert(file);
   }
   return missing;
 }
@@ -54,42 +54,44 @@ std::map<StoreId, std::set<std::string>> missing_copies(const RestorePoint& poin
   const auto others = plan_copies(usable, stores, cluster, static_cast<int>(usable.size()));
   for (const WrittenFile& file : tensor_files(point.texts.manifest)) {
     const std::vector<StoreId>& holders = point.holders.at(file.name);
-    const bool answers = std::ranges::any_of(stores.by_id, [&](const auto& store) {
+    const bool has_answered = std::ranges::any_of(stores.by_id, [&](const auto& store) {
       return std::ranges::count(store.second.machines, file.machine) > 0;
     });
-    // In place of a machine that is not asked, whoever has a copy.
-    const StoreId home = answers ? stores.of(file.machine) : holders.front();
-    std::size_t wanted = static_cast<std::size_t>(copies) + 1;
-    std::vector<StoreId> places = {home};
-    // What is damaged is replaced, wherever it lies; then copies that are there count.
+    // If the machine that wrote the file was not asked, the first folder with a copy takes its
+    // place.
+    const StoreId home = has_answered ? stores.of(file.machine) : holders.front();
+    const std::size_t target_count = static_cast<std::size_t>(copies) + 1;
+    std::vector<StoreId> targets = {home};
+    // Damaged files are replaced wherever they are; then existing copies count, then new ones
+    // follow.
     for (const StoreId& store : usable) {
       const auto& damaged = stores.by_id.at(store).answer.damaged;
       const bool is_damaged = std::ranges::count(damaged, file.name) > 0;
-      if (is_damaged && !lies_in(places, store)) places.push_back(store);
+      if (is_damaged && !has_store(targets, store)) targets.push_back(store);
     }
     for (const StoreId& holder : holders) {
-      if (places.size() < wanted && !lies_in(places, holder)) places.push_back(holder);
+      if (targets.size() < target_count && !has_store(targets, holder)) targets.push_back(holder);
     }
     for (const StoreId& other : others.at(home)) {
-      if (places.size() < wanted && !lies_in(places, other)) places.push_back(other);
+      if (targets.size() < target_count && !has_store(targets, other)) targets.push_back(other);
     }
-    for (const StoreId& place : places) {
-      if (!lies_in(holders, place)) missing[place].insert(file.name);
+    for (const StoreId& target : targets) {
+      if (!has_store(holders, target)) missing[target].insert(file.name);
     }
   }
   return missing;
 }
 
-std::set<StoreId> without_texts(const RestorePoint& point, const Stores& told) {
+std::set<StoreId> without_metadata(const RestorePoint& point, const Stores& stores) {
   const auto holds_any = [&](const StoreId& id) {
     return std::ranges::any_of(point.holders,
-                               [&](const auto& file) { return lies_in(file.second, id); });
+                               [&](const auto& file) { return has_store(file.second, id); });
   };
   std::set<StoreId> without;
-  for (const StoreId& id : usable_stores(told)) {
-    const std::optional<CheckpointMetadata>& texts = told.by_id.at(id).answer.texts;
-    const bool has_them = texts && texts->files == point.texts.files;
-    if (!has_them && holds_any(id)) without.insert(id);
+  for (const StoreId& id : usable_stores(stores)) {
+    const std::optional<CheckpointMetadata>& metadata = stores.by_id.at(id).answer.texts;
+    const bool is_complete = metadata && metadata->files == point.texts.files;
+    if (!is_complete && holds_any(id)) without.insert(id);
   }
   return without;
 }

@@ -1,5 +1,5 @@
-// What a checkpoint in several folders lacks: in one of them, or of what each should have. Pure
-// functions.
+// Repair of a distributed checkpoint: which files are missing in the launcher's folder, and which
+// copies are missing or damaged in the others. Pure functions.
 #pragma once
 
 #include <map>
@@ -13,30 +13,31 @@
 
 namespace motley {
 
-// Where a file of a checkpoint lies.
+// The folders that contain a file of a checkpoint.
 struct FileLocations {
   std::string file;
   std::vector<StoreId> whole;
   std::vector<StoreId> damaged;
 };
 
-// Of these files, in their order. `stores`: all were asked for them.
+// The locations of these files, in their order. REQUIRES: `stores` answered a question about them.
 [[nodiscard]] std::vector<FileLocations> file_locations(const std::vector<WrittenFile>& files,
                                                         const Stores& stores);
 
-// The files that do not lie whole in the launcher's folder, under its id.
+// The files that are missing or damaged in the launcher's folder, under its id; empty if none is
+// missing.
 [[nodiscard]] std::map<StoreId, std::set<std::string>> missing_here(const RestorePoint& point);
 
-// The files that the folders should get so that each lies where it was written, if that machine is
-// among those asked, and in so many others: those that follow it as plan_copies has it. And those
-// that are damaged where they lie.
+// By folder, the files to deliver to it, so that each file of the checkpoint is in the folder of
+// the machine that wrote it, if that machine was asked, and in `copies` others: existing copies
+// first, then in the order of plan_copies. Damaged files are replaced wherever they are.
 [[nodiscard]] std::map<StoreId, std::set<std::string>> missing_copies(const RestorePoint& point,
                                                                       const Stores& stores,
                                                                       const Cluster& cluster,
                                                                       int copies);
 
-// The folders that have something of the checkpoint and not its texts, or damaged ones. `told`: all
-// were asked for them.
-[[nodiscard]] std::set<StoreId> without_texts(const RestorePoint& point, const Stores& told);
+// The folders with files of the checkpoint whose metadata is missing or differs. REQUIRES: `stores`
+// answered a question about the checkpoint.
+[[nodiscard]] std::set<StoreId> without_metadata(const RestorePoint& point, const Stores& stores);
 
 }  // namespace motley

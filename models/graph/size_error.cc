@@ -16,22 +16,22 @@
 namespace motley {
 namespace {
 
-// The names of arguments that are sizes of results.
-constexpr std::array<std::string_view, 10> kSizes = {
+// Names of arguments that are sizes of results.
+constexpr std::array<std::string_view, 10> kSizeArguments = {
     "size",    "sizes",       "self_size", "input_sizes", "input_size",
     "repeats", "num_weights", "steps",     "n",           "m"};
-// And of those that are divided by.
-constexpr std::array<std::string_view, 9> kDivisors = {
+// Names of arguments that kernels divide by.
+constexpr std::array<std::string_view, 9> kDivisorArguments = {
     "groups", "group", "stride", "dilation", "kernel_size", "N", "C", "HxW", "upscale_factor"};
 
 bool is_among(std::span<const std::string_view> names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-bool is_size(const std::vector<std::int64_t>& sizes) {
+bool is_valid_size(const std::vector<std::int64_t>& sizes) {
   std::int64_t count = 1;
   for (const std::int64_t size : sizes) {
-    // -1 stands for what is found out from the others.
+    // -1: inferred from the other dimensions.
     if (size < -1 || (size > 0 && size > kTensorCountMax / count)) return false;
     count *= std::max<std::int64_t>(size, 1);
   }
@@ -41,18 +41,17 @@ bool is_size(const std::vector<std::int64_t>& sizes) {
 }  // namespace
 
 std::string size_error(const NodeArguments& arguments, const c10::FunctionSchema& schema) {
-  for (std::size_t place = 0; place < arguments.stack.size(); ++place) {
-    const std::string& name = schema.arguments()[place].name();
-    const c10::IValue& value = arguments.stack[place];
-    std::vector<std::int64_t> numbers;
-    if (value.isIntList()) numbers = value.toIntVector();
-    if (value.isInt()) numbers = {value.toInt()};
-    if (is_among(kSizes, name) && !is_size(numbers)) {
+  for (std::size_t i = 0; i < arguments.stack.size(); ++i) {
+    const std::string& name = schema.arguments()[i].name();
+    const c10::IValue& value = arguments.stack[i];
+    std::vector<std::int64_t> values;
+    if (value.isIntList()) values = value.toIntVector();
+    if (value.isInt()) values = {value.toInt()};
+    if (is_among(kSizeArguments, name) && !is_valid_size(values)) {
       return fmt::format("{} asks for more than {} elements", name, kTensorCountMax);
     }
-    const bool has_zero =
-        std::ranges::any_of(numbers, [](std::int64_t number) { return number < 1; });
-    if (has_zero && is_among(kDivisors, name)) return name + " is less than 1";
+    const bool is_below_1 = std::ranges::any_of(values, [](std::int64_t v) { return v < 1; });
+    if (is_below_1 && is_among(kDivisorArguments, name)) return name + " is less than 1";
   }
   return "";
 }

@@ -1,4 +1,4 @@
-// Numbers among a node's arguments that cannot be meant. Private to models/graph.
+// Checks the integer arguments of a graph node for invalid sizes. Private to models/graph.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace motley {
 
-// Why a number among these arguments cannot be meant, or "": it asks for a tensor of a size that no
-// package has, which is found before a kernel allocates it, or is 0 where kernels divide by it
-// without a look.
+// Returns why an integer among these arguments is invalid, or "" if none is. Invalid are a size of
+// a result with more than kTensorCountMax elements, which is found here before a kernel allocates
+// it, and a value below 1 that kernels divide by without a check.
 [[nodiscard]] std::string size_error(const NodeArguments& arguments,
                                      const c10::FunctionSchema& schema);
 

@@ -110,7 +110,7 @@ std::vector<std::int64_t> encoder_bytes(const Plan& plan, const CostModel& cost)
     add_encoded(plan, replica_ranks(chunk), sizes.summed_parameters(chunk.first_layer, end),
                 encoded);
   }
-  add_encoded(plan, end_ranks(plan), sizes.tied_parameters(), encoded);
+  add_encoded(plan, tied_parameter_ranks(plan), sizes.tied_parameters(), encoded);
   for (std::int64_t& each : encoded) each = cost.encoder_bytes(each);
   return encoded;
 }

@@ -117,7 +117,7 @@ StepBytes::StepBytes(const Plan& plan, const ModelSizes& model, const PayloadByt
     sums_.push_back(count_sum(plan, replica_ranks(chunk),
                               model.summed_parameters(chunk.first_layer, end), payload));
   }
-  const std::vector<Rank> ends = end_ranks(plan);
+  const std::vector<Rank> ends = tied_parameter_ranks(plan);
   sums_.push_back(count_sum(plan, ends, model.tied_parameters(), payload));
   const bool tied = model.tied_parameters() > 0 && ends.size() > 1;
   count_votes(plan, copy_groups(plan, tied));

@@ -109,7 +109,7 @@ bool StepEstimate::fits(
   if (fit_with([&](std::size_t i) { return std::min(fit.shares[i], in_flight); })) return true;
   if (slots.size() == 1) return false;
   const std::vector<int> own =
-      most_in_a_row(assign_micro_batches(fit.shares), slots.size(), in_flight);
+      max_in_window(assign_micro_batches(fit.shares), slots.size(), in_flight);
   return fit_with([&](std::size_t i) { return own[i]; });
 }
 

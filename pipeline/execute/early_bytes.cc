@@ -30,7 +30,7 @@ std::vector<std::uint64_t> boundary_bytes(const Plan& plan, const MessageSizes& 
 // The messages of one sum that are under way: a bucket's take about four times its memory.
 std::uint64_t sum_bytes() {
   constexpr std::uint64_t kBucketsOfMemory = 4;
-  const auto window = static_cast<std::uint64_t>(HierarchicalSumOptions{}.window);
+  const auto window = static_cast<std::uint64_t>(HierarchicalAllreduceOptions{}.window);
   return window * kBucketsOfMemory * (kBucketValues * sizeof(float) + kFrameBytes);
 }
 

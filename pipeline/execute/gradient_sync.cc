@@ -8,9 +8,9 @@
 namespace motley {
 namespace {
 
-constexpr AllreduceId kTiedSum{FrameKind::kTiedGradient, {}};
+constexpr AllreduceId kTiedId{FrameKind::kTiedGradient, {}};
 
-AllreduceId sum_of(ChunkId chunk) {
+AllreduceId replica_id(ChunkId chunk) {
   return {FrameKind::kReplicaSum, chunk};
 }
 
@@ -23,15 +23,15 @@ Result<std::unique_ptr<GradientSync>> GradientSync::make(Rank self,
                                                          const CompressorOptions& options,
                                                          Patience patience,
                                                          double local_clip) {
-  std::unique_ptr<GradientSync> sums(
+  std::unique_ptr<GradientSync> sync(
       new GradientSync(self, link, gradients, options, patience, local_clip));
   for (const ChunkPlan& chunk : plan.chunks) {
-    sums->holders_.push_back(process_group(plan, replica_ranks(chunk)));
+    sync->replica_groups_.push_back(process_group(plan, replica_ranks(chunk)));
   }
-  sums->end_holders_ = process_group(plan, end_ranks(plan));
-  // Refused now rather than in the first step.
+  sync->tied_group_ = process_group(plan, tied_parameter_ranks(plan));
+  // Reports an unknown codec here rather than in the first step.
   MOTLEY_TRY(FeedbackEncoder::make(options));
-  return sums;
+  return sync;
 }
 
 GradientSync::GradientSync(Rank self,
@@ -52,10 +52,10 @@ Result<std::vector<GradientReducer::Task>> GradientSync::tasks_of(
   std::vector<GradientReducer::Task> tasks;
   for (const Action& action : actions) {
     if (action.kind == ActionKind::kReduce) {
-      tasks.push_back({sum_of(action.chunk), holders_[action.chunk.index()],
+      tasks.push_back({replica_id(action.chunk), replica_groups_[action.chunk.index()],
                        gradients_.gradients(action.chunk)});
     } else if (action.kind == ActionKind::kReduceTied) {
-      tasks.push_back({kTiedSum, end_holders_, gradients_.tied_gradient()});
+      tasks.push_back({kTiedId, tied_group_, gradients_.tied_gradient()});
     }
   }
   if (!tasks.empty() && reducer_ == nullptr) {
@@ -72,21 +72,22 @@ Result<void> GradientSync::begin(const Schedule& schedule, std::int64_t step) {
 }
 
 StageCompute::OnFinal GradientSync::on_final(const Action& action, std::size_t at) {
-  const AllreduceId sum = sum_of(action.chunk);
-  if (last_changes_.chunks[action.chunk.index()] != at || !runs(sum)) return nullptr;
-  return [this, sum](std::size_t first) { reducer_->set_final(sum, first); };
+  const AllreduceId id = replica_id(action.chunk);
+  if (last_changes_.chunks[action.chunk.index()] != at || !has_allreduce(id)) return nullptr;
+  return [this, id](std::size_t first) { reducer_->set_final(id, first); };
 }
 
 void GradientSync::after(const Action& action, std::size_t at) {
-  const AllreduceId sum = sum_of(action.chunk);
-  if (last_changes_.chunks[action.chunk.index()] == at && runs(sum)) reducer_->set_final(sum, 0);
+  const AllreduceId id = replica_id(action.chunk);
+  if (last_changes_.chunks[action.chunk.index()] == at && has_allreduce(id))
+    reducer_->set_final(id, 0);
   if (last_changes_.tied != at) return;
   gradients_.end_tied_gradient();
-  if (runs(kTiedSum)) reducer_->set_final(kTiedSum, 0);
+  if (has_allreduce(kTiedId)) reducer_->set_final(kTiedId, 0);
 }
 
 Result<GradientReducer::Span> GradientSync::wait(const Action& action) {
-  return reducer_->wait(action.kind == ActionKind::kReduce ? sum_of(action.chunk) : kTiedSum);
+  return reducer_->wait(action.kind == ActionKind::kReduce ? replica_id(action.chunk) : kTiedId);
 }
 
 void GradientSync::end_step(StepEffect effect) {
@@ -94,14 +95,14 @@ void GradientSync::end_step(StepEffect effect) {
 }
 
 bool GradientSync::add_kept(Kept what) {
-  const bool owes = options_.error_feedback && options_.chain != "none";
-  const bool keeps = what == Kept::kResidual ? owes : options_.momentum > 0;
-  if (!keeps || reducer_ == nullptr) return false;
-  for (ChunkId chunk{0}; chunk.index() < holders_.size(); ++chunk.value) {
-    const AllreduceId sum = sum_of(chunk);
-    if (reducer_->has(sum)) reducer_->add_kept(what, sum, gradients_.gradients(chunk));
+  const bool has_residual = options_.error_feedback && options_.chain != "none";
+  const bool has_state = what == Kept::kResidual ? has_residual : options_.momentum > 0;
+  if (!has_state || reducer_ == nullptr) return false;
+  for (ChunkId chunk{0}; chunk.index() < replica_groups_.size(); ++chunk.value) {
+    const AllreduceId id = replica_id(chunk);
+    if (reducer_->has(id)) reducer_->add_kept(what, id, gradients_.gradients(chunk));
   }
-  if (reducer_->has(kTiedSum)) reducer_->add_kept(what, kTiedSum, gradients_.tied_gradient());
+  if (reducer_->has(kTiedId)) reducer_->add_kept(what, kTiedId, gradients_.tied_gradient());
   return true;
 }
 
@@ -113,8 +114,8 @@ Result<void> GradientSync::set_kept(Kept what, KeptBy whose, const Schedule& sch
   return {};
 }
 
-bool GradientSync::runs(const AllreduceId& sum) const {
-  return reducer_ != nullptr && reducer_->has(sum);
+bool GradientSync::has_allreduce(const AllreduceId& id) const {
+  return reducer_ != nullptr && reducer_->has(id);
 }
 
 }  // namespace motley

@@ -1,6 +1,7 @@
-// GradientSync: the sums of a step's gradients over ranks (R, T) as one rank's actions go by. Each
-// begins with the last action that changes what is summed (pipeline/schedule/action_rules.h), on
-// the thread of GradientReducer; R and T wait for what is left. Used by the compute thread alone.
+// GradientSync: the all-reduces of a step's gradients (R, T) on one rank. GradientReducer runs them
+// on a thread of its own, overlapped with computation: each starts with the last action that
+// changes its gradients (pipeline/schedule/action_rules.h); R and T wait for its end. Used by the
+// compute thread alone.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +25,7 @@ namespace motley {
 
 class GradientSync {
  public:
-  // What is lent must outlive it. kConfig when the options name an unknown codec.
+  // Everything lent must outlive it. kConfig when the options name an unknown codec.
   [[nodiscard]] static Result<std::unique_ptr<GradientSync>> make(Rank self,
                                                                   const Plan& plan,
                                                                   FrameLink& link,
@@ -33,23 +34,25 @@ class GradientSync {
                                                                   Patience patience,
                                                                   double local_clip = 0);
 
-  // Before the first action of a step: all sums of the step, in the order of the schedule, which
-  // must have passed validate_schedule and is then the same on all ranks.
+  // Called before the first action of a step: submits all its all-reduces, in the order of the
+  // schedule. REQUIRES: the schedule has passed validate_schedule, so that all ranks have one
+  // order.
   [[nodiscard]] Result<void> begin(const Schedule& schedule, std::int64_t step);
 
-  // For a backward that stands at `at` in the rank's list: whom it tells how far the chunk's
-  // gradients are final; empty where nobody sums them, or a later action still changes them.
+  // The gradient-ready callback of a backward at position `at` of the rank's list, which reports
+  // from which value on the chunk's gradients are final; empty if they are not all-reduced, or if a
+  // later action still changes them.
   [[nodiscard]] StageCompute::OnFinal on_final(const Action& action, std::size_t at);
-  // After every backward.
+  // Called after every backward.
   void after(const Action& action, std::size_t at);
 
-  // R, T: waits for the sum and says when it was under way.
+  // R, T: waits for the all-reduce and returns when it started and ended.
   [[nodiscard]] Result<GradientReducer::Span> wait(const Action& action);
 
-  // After the vote on a step whose sums are done.
+  // Called after the vote on a step whose all-reduces are done.
   void end_step(StepEffect effect);
 
-  // As Executor's.
+  // Contracts as for the functions of Executor of the same names.
   [[nodiscard]] bool add_kept(Kept what);
   [[nodiscard]] Result<void> set_kept(Kept what, KeptBy whose, const Schedule& schedule);
 
@@ -61,10 +64,10 @@ class GradientSync {
                Patience patience,
                double local_clip);
 
-  // The sums of a step, in their order, and the thread for them if there are any.
+  // The all-reduces of a step, in their order. Makes reducer_ if there are any.
   Result<std::vector<GradientReducer::Task>> tasks_of(const std::vector<Action>& actions);
 
-  [[nodiscard]] bool runs(const AllreduceId& sum) const;
+  [[nodiscard]] bool has_allreduce(const AllreduceId& id) const;
 
   const Rank self_;
   FrameLink& link_;
@@ -72,10 +75,10 @@ class GradientSync {
   const CompressorOptions options_;
   const Patience patience_;
   const double local_clip_;
-  std::vector<ProcessGroup> holders_;         // [ChunkId]
-  ProcessGroup end_holders_;                  // of the first chunk or the last
-  std::unique_ptr<GradientReducer> reducer_;  // made for the first step that sums
-  LastChanges last_changes_;                  // of the step under way
+  std::vector<ProcessGroup> replica_groups_;  // [ChunkId]
+  ProcessGroup tied_group_;                   // of the first or the last chunk
+  std::unique_ptr<GradientReducer> reducer_;  // made for the first step with an all-reduce
+  LastChanges last_changes_;                  // of the current step
 };
 
 }  // namespace motley

@@ -1,12 +1,17 @@
-// A bucket has a slot on a board for values that others add up and one for sums, and a later bucket
-// has them again only when their readers are done, which no message has to say. Values: who adds
-// them up tells its sums afterwards, without which this rank's bucket would not be done, nor the
-// later one begun. Sums: every neighbour reads them before it begins the later bucket, and this
-// rank writes sums of that one only once every neighbour's values of it have come.
+// Reuse of slots. A bucket has two slots of its rank's shared buffer: one for values that
+// neighbours add up, one for sums. The bucket `window` places later uses the same slots. No message
+// needs to say that all readers are done:
+// - Values: a neighbour that adds them up sends its sums afterwards. Without these this rank's
+// bucket
+//   would not be done, and the later bucket not begun.
+// - Sums: every neighbour reads them before it begins the later bucket, and this rank writes sums
+// of
+//   the later bucket only after every neighbour's values of that bucket have arrived.
 //
-// Within a bucket one slot would do for both: values go where the others' slices lie, sums where
-// this rank's own does. But slices lie elsewhere in a bucket of another length, and this rank may
-// begin such a one, and write values where its sums stand, while a neighbour still reads them.
+// Within a bucket, one slot would do for both: values are written at the offsets of the other
+// ranks' slices, sums at those of this rank's own. But in a bucket of another length slices have
+// other offsets: this rank could begin such a bucket and overwrite sums that a neighbour still
+// reads.
 #include "pipeline/reduce/allreduce_channel.h"
 
 #include <fmt/format.h>
@@ -24,9 +29,9 @@ Result<std::unique_ptr<AllreduceChannel>> AllreduceChannel::make(Rank self,
                                                                  std::span<const BucketRole> roles,
                                                                  SliceEncoder& encoder,
                                                                  std::size_t window) {
-  MOTLEY_ASSIGN(auto plain, make_codec("none"));
+  MOTLEY_ASSIGN(auto fp32_codec, make_codec("none"));
   return std::unique_ptr<AllreduceChannel>(
-      new AllreduceChannel(self, plan, roles, encoder, window, std::move(plain)));
+      new AllreduceChannel(self, plan, roles, encoder, window, std::move(fp32_codec)));
 }
 
 AllreduceChannel::AllreduceChannel(Rank self,
@@ -34,125 +39,127 @@ AllreduceChannel::AllreduceChannel(Rank self,
                                    std::span<const BucketRole> roles,
                                    SliceEncoder& encoder,
                                    std::size_t window,
-                                   std::unique_ptr<const Codec> plain)
+                                   std::unique_ptr<const Codec> fp32_codec)
     : self_(self),
       roles_(roles),
       encoder_(encoder),
       window_(window),
-      plain_(std::move(plain)),
+      fp32_codec_(std::move(fp32_codec)),
       neighbours_(plan.machines()[plan.machine_of(self)]) {
   std::erase(neighbours_, self);
 }
 
 Result<void> AllreduceChannel::share_memory(FrameLink& link,
-                                            const AllreduceId& name,
+                                            const AllreduceId& id,
                                             std::int64_t step,
                                             Patience patience) {
-  MOTLEY_CHECK(!boards_, "memory to sum {} was agreed on before", to_words(name));
-  // An empty sum has no messages, so that its end does not mean that the neighbours have begun it:
-  // this rank would wait for them.
+  MOTLEY_CHECK(!buffers_, "memory to sum {} was agreed on before", to_words(id));
+  // An empty all-reduce has no messages, so it may end before the neighbours have begun it; an
+  // agreement would wait for them.
   if (roles_.empty()) {
-    boards_.emplace();
+    buffers_.emplace();
     return {};
   }
   std::size_t longest = 0;
   for (const BucketRole& role : roles_) longest = std::max(longest, role.values.count);
   auto agreed = SharedReduceBuffers::agree(
-      link, neighbours_, name, step, {.slots = 2 * window_, .slot_values = longest}, patience);
+      link, neighbours_, id, step, {.slots = 2 * window_, .slot_values = longest}, patience);
   if (!agreed.ok()) {
     return with_context(std::move(agreed).error(),
-                        fmt::format("sharing memory to sum {}", to_words(name)));
+                        fmt::format("sharing memory to sum {}", to_words(id)));
   }
-  boards_.emplace(std::move(agreed).value());
+  buffers_.emplace(std::move(agreed).value());
   return {};
 }
 
-bool AllreduceChannel::is_shown(const ReduceMessage& message) const {
-  if (!boards_ || !is_inside(message.phase)) return false;
-  return message.from == self_ ? boards_->is_read_by(message.to) : boards_->reads(message.from);
+bool AllreduceChannel::is_published(const ReduceMessage& message) const {
+  if (!buffers_ || !is_inside(message.phase)) return false;
+  return message.from == self_ ? buffers_->is_read_by(message.to) : buffers_->reads(message.from);
 }
 
-std::size_t AllreduceChannel::shown_bytes(const ReduceMessage& message) const {
-  return is_shown(message) ? message.values.count * sizeof(float) : 0;
+std::size_t AllreduceChannel::published_bytes(const ReduceMessage& message) const {
+  return is_published(message) ? message.values.count * sizeof(float) : 0;
 }
 
 std::size_t AllreduceChannel::bytes_max(const ReduceMessage& message) const {
-  if (is_shown(message)) return 0;
-  return is_inside(message.phase) ? plain_->bytes_max(message.values.count)
+  if (is_published(message)) return 0;
+  return is_inside(message.phase) ? fp32_codec_->bytes_max(message.values.count)
                                   : encoder_.bytes_max(message.values.count);
 }
 
-void AllreduceChannel::show(std::size_t bucket,
-                            const ReduceMessage& shown,
-                            std::span<const float> values) {
-  const auto slot = boards_->own(slot_of(bucket, shown.phase));
-  std::ranges::copy(values, slot.subspan(place_of(bucket, shown.values)).begin());
+void AllreduceChannel::publish(std::size_t bucket,
+                               const ReduceMessage& message,
+                               std::span<const float> values) {
+  const auto slot = buffers_->own(slot_of(bucket, message.phase));
+  std::ranges::copy(values, slot.subspan(offset_of(bucket, message.values)).begin());
 }
 
-std::size_t AllreduceChannel::encode(const ReduceMessage& sent,
+std::size_t AllreduceChannel::encode(const ReduceMessage& message,
                                      std::int64_t step,
                                      std::span<float> values,
                                      std::span<std::byte> wire) {
-  return is_inside(sent.phase) ? plain_->encode(values, wire)
-                               : encoder_.encode({sent.phase, sent.values, step}, values, wire);
+  return is_inside(message.phase)
+             ? fp32_codec_->encode(values, wire)
+             : encoder_.encode({message.phase, message.values, step}, values, wire);
 }
 
 Result<void> AllreduceChannel::decode(std::size_t bucket,
-                                      const Came& came,
+                                      const Received& received,
                                       std::span<float> values) const {
-  const ReduceMessage& message = came.expected->message;
-  if (is_shown(message)) {
-    std::ranges::copy(on_board_of(bucket, message), values.begin());
+  const ReduceMessage& message = received.expected->message;
+  if (is_published(message)) {
+    std::ranges::copy(published(bucket, message), values.begin());
     return {};
   }
-  return is_inside(message.phase) ? plain_->decode(came.payload, values)
-                                  : encoder_.decode(came.payload, values);
+  return is_inside(message.phase) ? fp32_codec_->decode(received.payload, values)
+                                  : encoder_.decode(received.payload, values);
 }
 
 Result<void> AllreduceChannel::add_one(std::size_t bucket,
-                                       const Came& came,
+                                       const Received& received,
                                        std::span<float> sum) const {
-  const ReduceMessage& message = came.expected->message;
-  if (is_shown(message)) {
-    sums_.add(on_board_of(bucket, message), sum);
+  const ReduceMessage& message = received.expected->message;
+  if (is_published(message)) {
+    kernels_.add(published(bucket, message), sum);
     return {};
   }
-  return is_inside(message.phase) ? plain_->decode_add(came.payload, sum)
-                                  : encoder_.decode_add(came.payload, sum);
+  return is_inside(message.phase) ? fp32_codec_->decode_add(received.payload, sum)
+                                  : encoder_.decode_add(received.payload, sum);
 }
 
-// Two terms may be added either way round.
+// The order of two terms does not matter: their sum has the same bits.
 Result<void> AllreduceChannel::add(std::size_t bucket,
-                                   std::span<const Came> came,
+                                   std::span<const Received> received,
                                    std::size_t own_order,
                                    std::span<float> own) {
-  const auto behind =
-      std::ranges::find_if(came, [&](const Came& c) { return c.expected->order > own_order; });
-  const auto before = came.first(static_cast<std::size_t>(behind - came.begin()));
+  const auto first_after = std::ranges::find_if(
+      received, [&](const Received& r) { return r.expected->order > own_order; });
+  const auto before = received.first(static_cast<std::size_t>(first_after - received.begin()));
   if (before.size() == 1) {
     MOTLEY_TRY(add_one(bucket, before.front(), own));
   } else if (before.size() > 1) {
-    total_.resize(own.size());
-    MOTLEY_TRY(decode(bucket, before.front(), total_));
-    for (const Came& term : before.subspan(1)) MOTLEY_TRY(add_one(bucket, term, total_));
-    sums_.add(total_, own);
+    prefix_sum_.resize(own.size());
+    MOTLEY_TRY(decode(bucket, before.front(), prefix_sum_));
+    for (const Received& term : before.subspan(1)) MOTLEY_TRY(add_one(bucket, term, prefix_sum_));
+    kernels_.add(prefix_sum_, own);
   }
-  for (const Came& term : came.subspan(before.size())) MOTLEY_TRY(add_one(bucket, term, own));
+  for (const Received& term : received.subspan(before.size()))
+    MOTLEY_TRY(add_one(bucket, term, own));
   return {};
 }
 
-std::span<const float> AllreduceChannel::on_board_of(std::size_t bucket,
-                                                     const ReduceMessage& came) const {
-  const auto slot = boards_->of(came.from, slot_of(bucket, came.phase));
-  return slot.subspan(place_of(bucket, came.values), came.values.count);
+std::span<const float> AllreduceChannel::published(std::size_t bucket,
+                                                   const ReduceMessage& message) const {
+  const auto slot = buffers_->of(message.from, slot_of(bucket, message.phase));
+  return slot.subspan(offset_of(bucket, message.values), message.values.count);
 }
 
-// The system gives pages only to what is written of a slot.
+// Unwritten parts of a slot take no memory: the system allocates pages on the first write.
 std::size_t AllreduceChannel::slot_of(std::size_t bucket, ReducePhase phase) const {
   return 2 * (bucket % window_) + (phase == ReducePhase::kLocalAllGather ? 1 : 0);
 }
 
-std::size_t AllreduceChannel::place_of(std::size_t bucket, ValueRange values) const {
+std::size_t AllreduceChannel::offset_of(std::size_t bucket, ValueRange values) const {
   return values.first - roles_[bucket].values.first;
 }
 

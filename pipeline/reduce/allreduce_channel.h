@@ -1,7 +1,7 @@
-// AllreduceChannel: how the values of a sum's messages come from one rank to another. Between
-// machines they travel as an encoder makes them. Inside a machine they are fp32: they travel as
-// they are, or, between ranks that share memory, stand on the sender's board (SharedReduceBuffers),
-// and the message that says so is empty. Which of the two, both ends know.
+// AllreduceChannel: encodes and decodes the messages of an all-reduce. Values between machines are
+// encoded by a SliceEncoder. Values inside a machine are fp32: they are the payload, or, between
+// ranks that share memory, are published in the sender's shared buffer (SharedReduceBuffers) and
+// announced by an empty message. Both ends know which of the two applies.
 //
 // Used by one thread.
 #pragma once
@@ -28,13 +28,13 @@ namespace motley {
 
 class AllreduceChannel {
  public:
-  struct Came {
+  struct Received {
     const ExpectedMessage* expected = nullptr;
     std::span<const std::byte> payload;
   };
 
-  // Of a sum of which at most `window` buckets are under way. roles: this rank's, [bucket]. What is
-  // lent must outlive it, the roles included.
+  // For an all-reduce with at most `window` buckets in flight. roles: this rank's, [bucket].
+  // Everything lent must outlive it, the roles included; the plan is only read here.
   [[nodiscard]] static Result<std::unique_ptr<AllreduceChannel>> make(
       Rank self,
       const AllreducePlan& plan,
@@ -42,43 +42,45 @@ class AllreduceChannel {
       SliceEncoder& encoder,
       std::size_t window);
 
-  // What can is shown instead of sent from the next message on. All of a machine call it after the
-  // same run, once. Errors as SharedReduceBuffers::agree.
+  // Agrees on shared memory with the other ranks of the machine: from the next message on, ranks
+  // that can share memory publish values instead of sending them. All ranks of a machine call it
+  // once, after the same run. Errors as SharedReduceBuffers::agree.
   [[nodiscard]] Result<void> share_memory(FrameLink& link,
-                                          const AllreduceId& name,
+                                          const AllreduceId& id,
                                           std::int64_t step,
                                           Patience patience);
 
-  [[nodiscard]] bool has_agreed() const { return boards_.has_value(); }
+  [[nodiscard]] bool has_agreed() const { return buffers_.has_value(); }
 
-  // Whether any message inside the machine is empty from now on.
-  [[nodiscard]] bool shows_any() const { return boards_ && boards_->are_read(); }
+  // Whether values of any message inside the machine are published instead of sent.
+  [[nodiscard]] bool publishes_any() const { return buffers_ && buffers_->are_used(); }
 
-  // Whether the message is empty: its values are read where the sender shows them.
-  [[nodiscard]] bool is_shown(const ReduceMessage& message) const;
-  // Of values that it says are there.
-  [[nodiscard]] std::size_t shown_bytes(const ReduceMessage& message) const;
-  // Upper bound of its payload, in bytes.
+  // Whether the message is empty: its values are read from the sender's shared buffer.
+  [[nodiscard]] bool is_published(const ReduceMessage& message) const;
+  // Bytes of the message's values in the sender's shared buffer; 0 unless it is_published().
+  [[nodiscard]] std::size_t published_bytes(const ReduceMessage& message) const;
+  // Upper bound of the message's payload, in bytes.
   [[nodiscard]] std::size_t bytes_max(const ReduceMessage& message) const;
 
-  // Shows the values, which are the message's, to all who read this rank's board. REQUIRES:
-  // is_shown(shown), and it is of the bucket.
-  void show(std::size_t bucket, const ReduceMessage& shown, std::span<const float> values);
-  // Writes them to `wire`, returns the bytes written and leaves in `values` what the receiver makes
-  // of them. REQUIRES: wire.size() >= bytes_max(sent).
-  std::size_t encode(const ReduceMessage& sent,
+  // Writes the values of the message into this rank's shared buffer, for all its readers. REQUIRES:
+  // is_published(message), and the message is of the bucket.
+  void publish(std::size_t bucket, const ReduceMessage& message, std::span<const float> values);
+  // Writes the values to `wire`, returns the bytes written, and leaves in `values` what the
+  // receiver decodes. REQUIRES: wire.size() >= bytes_max(message).
+  std::size_t encode(const ReduceMessage& message,
                      std::int64_t step,
                      std::span<float> values,
                      std::span<std::byte> wire);
 
-  // Sets `values` to what came of the bucket. kCorrupt when the payload does not fit.
+  // Sets `values` to those of the received message. kCorrupt if the payload does not fit.
   [[nodiscard]] Result<void> decode(std::size_t bucket,
-                                    const Came& came,
+                                    const Received& received,
                                     std::span<float> values) const;
-  // Makes `own`, this rank's term of the same values, the sum of it and of all that came, in their
-  // order. Fails as decode(). REQUIRES: `came` ascends in order and is not empty.
+  // Sets `own`, this rank's term, to the sum of all terms, added in ascending order; `own_order` is
+  // this rank's place in it. Errors as decode(). REQUIRES: `received` are of the values of `own`,
+  // ascend in order and are not empty.
   [[nodiscard]] Result<void> add(std::size_t bucket,
-                                 std::span<const Came> came,
+                                 std::span<const Received> received,
                                  std::size_t own_order,
                                  std::span<float> own);
 
@@ -88,25 +90,27 @@ class AllreduceChannel {
                    std::span<const BucketRole> roles,
                    SliceEncoder& encoder,
                    std::size_t window,
-                   std::unique_ptr<const Codec> plain);
+                   std::unique_ptr<const Codec> fp32_codec);
 
   [[nodiscard]] std::size_t slot_of(std::size_t bucket, ReducePhase phase) const;
-  [[nodiscard]] std::size_t place_of(std::size_t bucket, ValueRange values) const;
-  [[nodiscard]] std::span<const float> on_board_of(std::size_t bucket,
-                                                   const ReduceMessage& came) const;
+  // Of the values in a slot.
+  [[nodiscard]] std::size_t offset_of(std::size_t bucket, ValueRange values) const;
+  // The message's values in the sender's shared buffer.
+  [[nodiscard]] std::span<const float> published(std::size_t bucket,
+                                                 const ReduceMessage& message) const;
   [[nodiscard]] Result<void> add_one(std::size_t bucket,
-                                     const Came& came,
+                                     const Received& received,
                                      std::span<float> sum) const;
 
   const Rank self_;
   const std::span<const BucketRole> roles_;  // [bucket]
   SliceEncoder& encoder_;
   const std::size_t window_;
-  const std::unique_ptr<const Codec> plain_;  // inside a machine
-  const SumKernels sums_ = best_sum_kernels();
-  std::vector<float> total_;                   // of terms before this rank's
-  std::vector<Rank> neighbours_;               // on this rank's machine
-  std::optional<SharedReduceBuffers> boards_;  // once share_memory() was called
+  const std::unique_ptr<const Codec> fp32_codec_;  // inside a machine
+  const SumKernels kernels_ = best_sum_kernels();
+  std::vector<float> prefix_sum_;               // of the terms before this rank's
+  std::vector<Rank> neighbours_;                // the other ranks of this machine
+  std::optional<SharedReduceBuffers> buffers_;  // set by share_memory()
 };
 
 }  // namespace motley

@@ -11,8 +11,8 @@ std::string to_words(const AllreduceId& id) {
                                              : fmt::format("chunk {}", id.chunk.value);
 }
 
-// A bucket has one message from each rank to each other in a phase, but for segments, which come in
-// their order.
+// In a phase of a bucket a rank sends at most one message to each other rank, except that it sends
+// one for each segment; these have the same id and arrive in the order of sending.
 FrameId frame_of(const AllreduceId& id, std::size_t bucket, ReducePhase phase, std::int64_t step) {
   const SumPart part{static_cast<std::int32_t>(bucket), static_cast<std::int32_t>(phase)};
   return id.kind == FrameKind::kTiedGradient ? FrameId::tied_sum(part, step)

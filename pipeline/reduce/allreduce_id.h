@@ -1,5 +1,5 @@
-// AllreduceId: which gradients a rank sums with others; several such sums may be under way between
-// two ranks, and every message names its own.
+// AllreduceId: names the gradients of one all-reduce. Several all-reduces may run between two ranks
+// at once; each message carries the id of its own.
 #pragma once
 
 #include <cstddef>
@@ -21,10 +21,10 @@ struct AllreduceId {
 
 [[nodiscard]] std::string to_words(const AllreduceId& id);  // "chunk 3", "the tied gradients"
 
-// The most buckets that the messages of a sum can number.
+// The largest number of buckets that the messages of an all-reduce can number.
 inline constexpr std::size_t kBucketsMax = (std::size_t{1} << 24) / kReducePhases;
 
-// Names a bucket's messages in a phase. REQUIRES: bucket < kBucketsMax.
+// The frame id of a bucket's messages in a phase of a step. REQUIRES: bucket < kBucketsMax.
 [[nodiscard]] FrameId frame_of(const AllreduceId& id,
                                std::size_t bucket,
                                ReducePhase phase,

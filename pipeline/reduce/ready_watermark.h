@@ -1,8 +1,9 @@
-// ReadyWatermark: from which value on a gradient changes no more. A backward writes a chunk's
-// gradient from its end to its beginning; the thread that computes it moves the mark, and the
-// thread that sums it over the replicas (pipeline/reduce/gradient_reducer.h) follows.
+// ReadyWatermark: the index from which on the values of a gradient are final. A backward writes a
+// chunk's gradient from its end to its beginning. The compute thread moves the watermark; the
+// thread that all-reduces the gradient (pipeline/reduce/gradient_reducer.h) reads it.
 //
-// Whoever sees a set() may read what was written before it.
+// Thread-safe. first() synchronises with set(): a thread that reads a watermark may read the values
+// written before it was set.
 #pragma once
 
 #include <atomic>
@@ -16,7 +17,7 @@ namespace motley {
 
 class ReadyWatermark {
  public:
-  // The bell rings whenever the mark has moved. It begins where nothing is final.
+  // The bell rings after each set() and abandon(). At first no value is final.
   explicit ReadyWatermark(std::shared_ptr<Bell> bell) : bell_(std::move(bell)) {}
 
   // The values [first, end) are final. REQUIRES: first does not grow within a step.
@@ -27,7 +28,7 @@ class ReadyWatermark {
 
   [[nodiscard]] std::size_t first() const { return first_.load(std::memory_order_acquire); }
 
-  // The step ends without the rest.
+  // The step ends early: no further values become final.
   void abandon() {
     abandoned_.store(true, std::memory_order_release);
     bell_->ring();

@@ -1,5 +1,6 @@
-// Two rounds of messages: what each offers, and whether it was opened. In between both ends are
-// free to fail, since each direction of a pair is agreed on by itself.
+// The agreement takes two rounds of messages: each rank offers its buffer, then answers whether it
+// could open the other's. Each direction of a pair is agreed on separately, so a rank that cannot
+// create or open a buffer still takes part in both rounds.
 #include "pipeline/reduce/shared_reduce_buffers.h"
 
 #include <fmt/format.h>
@@ -20,101 +21,100 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "offers are little-endian");
 static_assert(sizeof(MemoryOffer) == 16, "as docs/formats/frame.md has it");
 
-enum class Verdict : std::uint8_t { kNotOpened = 0, kOpened = 1 };
+enum class OfferAnswer : std::uint8_t { kNotOpened = 0, kOpened = 1 };
 
-Error nonsense(Rank from, std::string cause) {
+Error malformed_offer(Rank from, std::string cause) {
   return {ErrorCode::kCorrupt,
           fmt::format("what rank {} says about the memory that it shares", from.value),
           std::move(cause), "start all ranks from the same version"};
 }
 
-// Tells every neighbour something and returns what each of them told. [neighbour]
+// Sends sent[i] to neighbour i and returns what each neighbour sent. [neighbour]
 template <typename T>
 Result<std::vector<T>> exchange(FrameLink& link,
                                 std::span<const Rank> neighbours,
                                 const FrameId& name,
-                                const std::vector<T>& told,
+                                const std::vector<T>& sent,
                                 Patience patience) {
   std::vector<PendingFrame> receives;
   std::vector<Pending> sends;
   for (std::size_t i = 0; i < neighbours.size(); ++i) {
     receives.push_back(link.recv(neighbours[i], name, Buffer(sizeof(T))));
     sends.push_back(
-        link.send(neighbours[i], name, buffer_with(std::as_bytes(std::span(&told[i], 1)))));
+        link.send(neighbours[i], name, buffer_with(std::as_bytes(std::span(&sent[i], 1)))));
   }
   const Deadline deadline = patience.deadline();
-  std::vector<T> heard(neighbours.size());
+  std::vector<T> received(neighbours.size());
   for (std::size_t i = 0; i < neighbours.size(); ++i) {
     MOTLEY_ASSIGN(const Buffer buffer, receives[i].wait(deadline));
     if (buffer.payload_bytes() != sizeof(T)) {
-      return nonsense(neighbours[i], fmt::format("it has {} bytes instead of {}",
-                                                 buffer.payload_bytes(), sizeof(T)));
+      return malformed_offer(neighbours[i], fmt::format("it has {} bytes instead of {}",
+                                                        buffer.payload_bytes(), sizeof(T)));
     }
-    std::memcpy(&heard[i], buffer.payload().data(), sizeof(T));
+    std::memcpy(&received[i], buffer.payload().data(), sizeof(T));
     MOTLEY_TRY(sends[i].wait(
         deadline, fmt::format("rank {} to take an offer of memory", neighbours[i].value)));
   }
-  return heard;
+  return received;
 }
 
 }  // namespace
 
 Result<SharedReduceBuffers> SharedReduceBuffers::agree(FrameLink& link,
                                                        std::span<const Rank> neighbours,
-                                                       const AllreduceId& sum,
+                                                       const AllreduceId& id,
                                                        std::int64_t step,
-                                                       Form form,
+                                                       Layout layout,
                                                        Patience patience) {
   std::vector<Rank> sharing;
   std::ranges::copy_if(neighbours, std::back_inserter(sharing),
                        [&](Rank rank) { return link.shares_memory(rank); });
-  SharedReduceBuffers boards;
-  if (sharing.empty()) return boards;
-  boards.form_ = form;
-  const bool is_tied = sum.kind == FrameKind::kTiedGradient;
-  const std::size_t bytes = form.slots * form.slot_values * sizeof(float);
+  SharedReduceBuffers buffers;
+  if (sharing.empty()) return buffers;
+  buffers.layout_ = layout;
+  const bool is_tied = id.kind == FrameKind::kTiedGradient;
+  const std::size_t bytes = layout.slots * layout.slot_values * sizeof(float);
   auto made = SharedMemory::make(bytes);
-  if (made.ok()) boards.own_.emplace(std::move(made).value());
-  const MemoryOffer offer = boards.own_ ? boards.own_->offer() : MemoryOffer{};
-  MOTLEY_ASSIGN(const auto offers,
-                exchange(link, sharing, FrameId::memory(sum.chunk, is_tied, step),
-                         std::vector(sharing.size(), offer), patience));
-  std::vector<Verdict> verdicts(sharing.size(), Verdict::kNotOpened);
+  if (made.ok()) buffers.own_.emplace(std::move(made).value());
+  const MemoryOffer offer = buffers.own_ ? buffers.own_->offer() : MemoryOffer{};
+  MOTLEY_ASSIGN(const auto offers, exchange(link, sharing, FrameId::memory(id.chunk, is_tied, step),
+                                            std::vector(sharing.size(), offer), patience));
+  std::vector<OfferAnswer> own_answers(sharing.size(), OfferAnswer::kNotOpened);
   for (std::size_t i = 0; i < sharing.size(); ++i) {
     if (offers[i] == MemoryOffer{}) continue;
     auto opened = SharedMemory::open(offers[i], bytes);
     if (!opened.ok()) continue;
-    boards.theirs_.emplace(sharing[i], std::move(opened).value());
-    verdicts[i] = Verdict::kOpened;
+    buffers.opened_.emplace(sharing[i], std::move(opened).value());
+    own_answers[i] = OfferAnswer::kOpened;
   }
   MOTLEY_ASSIGN(const auto answers,
-                exchange(link, sharing, FrameId::memory_answer(sum.chunk, is_tied, step), verdicts,
-                         patience));
+                exchange(link, sharing, FrameId::memory_answer(id.chunk, is_tied, step),
+                         own_answers, patience));
   for (std::size_t i = 0; i < sharing.size(); ++i) {
-    if (answers[i] > Verdict::kOpened) {
-      return nonsense(sharing[i],
-                      fmt::format("{} is neither yes nor no", static_cast<int>(answers[i])));
+    if (answers[i] > OfferAnswer::kOpened) {
+      return malformed_offer(sharing[i],
+                             fmt::format("{} is neither yes nor no", static_cast<int>(answers[i])));
     }
-    if (boards.own_ && answers[i] == Verdict::kOpened) boards.readers_.insert(sharing[i]);
+    if (buffers.own_ && answers[i] == OfferAnswer::kOpened) buffers.readers_.insert(sharing[i]);
   }
-  if (boards.own_) boards.own_->withdraw();
-  return boards;
+  if (buffers.own_) buffers.own_->withdraw();
+  return buffers;
 }
 
 std::span<float> SharedReduceBuffers::own(std::size_t slot) const {
-  MOTLEY_CHECK(own_.has_value() && !readers_.empty(), "nobody reads this rank's board");
+  MOTLEY_CHECK(own_.has_value() && !readers_.empty(), "no neighbour reads this rank's buffer");
   return slot_of(*own_, slot);
 }
 
 std::span<const float> SharedReduceBuffers::of(Rank neighbour, std::size_t slot) const {
-  const auto board = theirs_.find(neighbour);
-  MOTLEY_CHECK(board != theirs_.end(), "rank {}'s board was not opened", neighbour.value);
-  return slot_of(board->second, slot);
+  const auto opened = opened_.find(neighbour);
+  MOTLEY_CHECK(opened != opened_.end(), "rank {}'s buffer was not opened", neighbour.value);
+  return slot_of(opened->second, slot);
 }
 
-std::span<float> SharedReduceBuffers::slot_of(const SharedMemory& board, std::size_t slot) const {
-  auto* const values = reinterpret_cast<float*>(board.bytes().data());
-  return {values + slot * form_.slot_values, form_.slot_values};
+std::span<float> SharedReduceBuffers::slot_of(const SharedMemory& buffer, std::size_t slot) const {
+  auto* const values = reinterpret_cast<float*>(buffer.bytes().data());
+  return {values + slot * layout_.slot_values, layout_.slot_values};
 }
 
 }  // namespace motley

@@ -1,15 +1,14 @@
-// SharedReduceBuffers: how the ranks of one machine hand each other the values of a sum without
-// sending them. Each rank has a board, memory that its neighbours see
-// (comm/transport/shared_memory.h). It writes values there once, tells by an empty message that
-// they stand there, and the neighbours read them in place: one copy or two, where a message through
-// a ring is copied four times and hashed twice.
+// SharedReduceBuffers: shared memory by which the ranks of one machine exchange the values of an
+// all-reduce without sending them. Each rank owns a buffer that its neighbours, the other ranks of
+// the machine, map (comm/transport/shared_memory.h). It writes values there once and sends an empty
+// message; the neighbours read them in place. This takes one or two copies; a message through a
+// ring is copied four times and hashed twice.
 //
-// A board has slots as long as the longest bucket, in which a value has the place that it has in
-// its bucket. Which slot is whose, and when it may be written again, is for the sum to know
-// (allreduce_channel.cc). What stands on a board is not trusted and need not be: every pattern of
-// bits is a float.
+// A buffer has slots as long as the longest bucket; a value's offset in a slot is that in its
+// bucket. AllreduceChannel assigns the slots and decides when they may be written again
+// (allreduce_channel.cc). Contents are untrusted and need no check: every bit pattern is a float.
 //
-// Used by one thread.
+// Owns its own buffer and the mappings of the others. Used by one thread.
 #pragma once
 
 #include <cstddef>
@@ -30,45 +29,46 @@ namespace motley {
 
 class SharedReduceBuffers {
  public:
-  struct Form {
+  struct Layout {
     std::size_t slots = 0;
-    std::size_t slot_values = 0;
+    std::size_t slot_values = 0;  // floats in a slot
   };
 
-  // Nobody's: everything is sent.
+  // Shares nothing: all values are sent.
   SharedReduceBuffers() = default;
 
-  // Agrees with the neighbours on who reads whose board in a sum. Each of them calls it with the
-  // same form in the same step. A pair that cannot share memory after all goes on sending. kPeer
-  // when a neighbour is lost or late, kCorrupt when it says what has no meaning.
+  // Agrees with the neighbours, for the all-reduce `id`, on which buffers are mapped. Every
+  // neighbour calls it with the same id, layout and step. Where mapping fails, values of that
+  // direction of the pair are sent as before; this is no error. kPeer if a neighbour is lost or
+  // late, kCorrupt if its message is malformed.
   [[nodiscard]] static Result<SharedReduceBuffers> agree(FrameLink& link,
                                                          std::span<const Rank> neighbours,
-                                                         const AllreduceId& sum,
+                                                         const AllreduceId& id,
                                                          std::int64_t step,
-                                                         Form form,
+                                                         Layout layout,
                                                          Patience patience);
 
-  // Whether the neighbour reads from this rank's board, and this rank from the neighbour's.
+  // Whether the neighbour reads this rank's buffer, and whether this rank reads the neighbour's.
   [[nodiscard]] bool is_read_by(Rank neighbour) const { return readers_.contains(neighbour); }
 
-  [[nodiscard]] bool reads(Rank neighbour) const { return theirs_.contains(neighbour); }
+  [[nodiscard]] bool reads(Rank neighbour) const { return opened_.contains(neighbour); }
 
-  // Whether anybody reads anybody's.
-  [[nodiscard]] bool are_read() const { return !readers_.empty() || !theirs_.empty(); }
+  // Whether this rank reads a neighbour's buffer or a neighbour reads this rank's.
+  [[nodiscard]] bool are_used() const { return !readers_.empty() || !opened_.empty(); }
 
-  // A slot of this rank's board. REQUIRES: somebody reads it.
+  // A slot of this rank's buffer. REQUIRES: is_read_by() some neighbour.
   [[nodiscard]] std::span<float> own(std::size_t slot) const;
 
-  // A slot of the neighbour's. REQUIRES: reads(neighbour).
+  // A slot of the neighbour's buffer. REQUIRES: reads(neighbour).
   [[nodiscard]] std::span<const float> of(Rank neighbour, std::size_t slot) const;
 
  private:
-  [[nodiscard]] std::span<float> slot_of(const SharedMemory& board, std::size_t slot) const;
+  [[nodiscard]] std::span<float> slot_of(const SharedMemory& buffer, std::size_t slot) const;
 
-  Form form_;
+  Layout layout_;
   std::optional<SharedMemory> own_;
-  std::set<Rank> readers_;
-  std::map<Rank, SharedMemory> theirs_;
+  std::set<Rank> readers_;               // neighbours that opened own_
+  std::map<Rank, SharedMemory> opened_;  // buffers of neighbours
 };
 
 }  // namespace motley

@@ -12,7 +12,7 @@ CollectiveChecks::CollectiveChecks(const Schedule& schedule,
                                    bool tied_across_ranks)
     : training_(training),
       tied_(training && tied_across_ranks),
-      summed_on_(schedule.ranks.size()),
+      reduced_chunks_(schedule.ranks.size()),
       tied_ranks_(schedule.end_holders()),
       tied_at_(schedule.ranks.size()),
       vote_at_(schedule.ranks.size()),
@@ -21,36 +21,36 @@ CollectiveChecks::CollectiveChecks(const Schedule& schedule,
     last_changes_.push_back(rules.last_changes(actions));
   }
   for (ChunkId chunk{0}; chunk.value < schedule.chunk_count(); ++chunk.value) {
-    holders_.push_back(schedule.holders(chunk));
-    if (!training || holders_.back().size() < 2) continue;
-    reduced_[chunk].resize(schedule.ranks.size());
-    for (const Rank rank : holders_.back()) summed_on_[rank.index()].push_back(chunk);
+    replicas_.push_back(schedule.holders(chunk));
+    if (!training || replicas_.back().size() < 2) continue;
+    reduced_at_[chunk].resize(schedule.ranks.size());
+    for (const Rank rank : replicas_.back()) reduced_chunks_[rank.index()].push_back(chunk);
   }
 }
 
-Verdict CollectiveChecks::meet(Places& places,
-                               const std::vector<Rank>& members,
-                               Rank here,
-                               std::size_t at) {
-  std::optional<std::size_t>& mine = places[here.index()];
-  if (!mine) mine = at;
-  if (*mine != at) return breaks("summed twice");
+Verdict CollectiveChecks::arrive(Positions& positions,
+                                 const std::vector<Rank>& members,
+                                 Rank here,
+                                 std::size_t at) {
+  std::optional<std::size_t>& own = positions[here.index()];
+  if (!own) own = at;
+  if (*own != at) return breaks("summed twice");
   for (const Rank rank : members) {
-    if (!places[rank.index()]) return must_wait_for(fmt::format("rank {}", rank.value));
+    if (!positions[rank.index()]) return must_wait_for(fmt::format("rank {}", rank.value));
   }
   return {};
 }
 
 Verdict CollectiveChecks::reduce(Rank here, std::size_t at, ChunkId chunk) {
   if (!training_) return breaks("a forward schedule has no gradients");
-  const std::vector<Rank>& holders = holders_[chunk.index()];
-  if (!std::ranges::binary_search(holders, here)) return breaks("the chunk is not on this rank");
-  if (holders.size() == 1) return breaks("the chunk is on one rank");
+  const std::vector<Rank>& members = replicas_[chunk.index()];
+  if (!std::ranges::binary_search(members, here)) return breaks("the chunk is not on this rank");
+  if (members.size() == 1) return breaks("the chunk is on one rank");
   const std::size_t last = last_changes_[here.index()].chunks[chunk.index()];
   if (last == LastChanges::kNever || at < last) {
     return breaks("its rank has not computed all of the chunk");
   }
-  return meet(reduced_.at(chunk), holders, here, at);
+  return arrive(reduced_at_.at(chunk), members, here, at);
 }
 
 Verdict CollectiveChecks::reduce_tied(Rank here, std::size_t at) {
@@ -64,12 +64,12 @@ Verdict CollectiveChecks::reduce_tied(Rank here, std::size_t at) {
   if (last == LastChanges::kNever || at < last) {
     return breaks("its rank has not computed all that adds to the tied gradient");
   }
-  return meet(tied_at_, tied_ranks_, here, at);
+  return arrive(tied_at_, tied_ranks_, here, at);
 }
 
-std::optional<std::string> CollectiveChecks::missing_sum(Rank here) const {
-  for (const ChunkId chunk : summed_on_[here.index()]) {
-    if (!reduced_.at(chunk)[here.index()]) {
+std::optional<std::string> CollectiveChecks::missing_allreduce(Rank here) const {
+  for (const ChunkId chunk : reduced_chunks_[here.index()]) {
+    if (!reduced_at_.at(chunk)[here.index()]) {
       return fmt::format("the sum of chunk {} over its replicas", chunk.value);
     }
   }
@@ -80,8 +80,8 @@ std::optional<std::string> CollectiveChecks::missing_sum(Rank here) const {
 }
 
 Verdict CollectiveChecks::vote(Rank here, std::size_t at) {
-  if (const auto sum = missing_sum(here)) {
-    return breaks(fmt::format("its rank has not computed everything: {} is missing", *sum));
+  if (const auto allreduce = missing_allreduce(here)) {
+    return breaks(fmt::format("its rank has not computed everything: {} is missing", *allreduce));
   }
   vote_at_[here.index()] = at;
   while (voted_ < vote_at_.size() && vote_at_[voted_]) ++voted_;
@@ -96,7 +96,7 @@ Verdict CollectiveChecks::step(Rank here) {
   return {};
 }
 
-Verdict CollectiveChecks::check_not_over(Rank here, std::size_t at, ActionKind kind) const {
+Verdict CollectiveChecks::check_not_ended(Rank here, std::size_t at, ActionKind kind) const {
   if (stepped_[here.index()]) return breaks("nothing may follow the update");
   const std::optional<std::size_t>& vote = vote_at_[here.index()];
   if (vote && *vote != at && kind != ActionKind::kStep) {

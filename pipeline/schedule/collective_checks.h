@@ -1,5 +1,6 @@
-// CollectiveChecks: where ranks meet while a schedule is run without computing: R, T and V, and the
-// update behind the vote. Whoever comes waits for all others who take part.
+// CollectiveChecks: checks the collective actions of a schedule that is interpreted without
+// computing: R (all-reduce over the replicas of a chunk), T (of the tied gradients) and V (vote),
+// and the update after the vote. A collective waits until all its members have reached it.
 #pragma once
 
 #include <cstddef>
@@ -17,45 +18,47 @@ namespace motley {
 
 class CollectiveChecks {
  public:
-  // The schedule is lent. tied_across_ranks: several ranks hold a use of a tied parameter.
+  // Copies what it needs of the schedule. tied_across_ranks: several ranks use a tied parameter.
   CollectiveChecks(const Schedule& schedule,
                    const ActionRules& rules,
                    bool training,
                    bool tied_across_ranks);
 
-  // Tries an action that stands at `at` in the list of `here`. The vote comes after everything that
-  // the rank has to do.
+  // Tries the action at position `at` of the list of `here`; may be called again while it waits.
+  // The vote fails while an all-reduce of the rank is missing.
   [[nodiscard]] Verdict reduce(Rank here, std::size_t at, ChunkId chunk);
   [[nodiscard]] Verdict reduce_tied(Rank here, std::size_t at);
   [[nodiscard]] Verdict vote(Rank here, std::size_t at);
   [[nodiscard]] Verdict step(Rank here);
 
-  // Whether any action of the kind may stand at `at`, as to the vote and the update.
-  [[nodiscard]] Verdict check_not_over(Rank here, std::size_t at, ActionKind kind) const;
+  // Checks that an action of the kind at position `at` breaks no rule about what may follow the
+  // rank's vote and update.
+  [[nodiscard]] Verdict check_not_ended(Rank here, std::size_t at, ActionKind kind) const;
 
-  // What ends a step and did not come.
+  // After the last action: a vote or an update that some rank lacks, in words; nullopt = none.
   [[nodiscard]] std::optional<std::string> missing() const;
 
  private:
-  using Places = std::vector<std::optional<std::size_t>>;  // [Rank] in its list, once it came
+  // [Rank] position of a collective in its list, once the rank has reached it.
+  using Positions = std::vector<std::optional<std::size_t>>;
 
-  // Notes that the rank has come, once, and waits for the others.
-  [[nodiscard]] static Verdict meet(Places& places,
-                                    const std::vector<Rank>& members,
-                                    Rank here,
-                                    std::size_t at);
-  [[nodiscard]] std::optional<std::string> missing_sum(Rank here) const;
+  // Notes that the rank has reached the collective, which it may do once, and waits for the others.
+  [[nodiscard]] static Verdict arrive(Positions& positions,
+                                      const std::vector<Rank>& members,
+                                      Rank here,
+                                      std::size_t at);
+  [[nodiscard]] std::optional<std::string> missing_allreduce(Rank here) const;
 
   const bool training_;
   const bool tied_;
-  std::vector<LastChanges> last_changes_;        // [Rank]
-  std::vector<std::vector<Rank>> holders_;       // [ChunkId]
-  std::vector<std::vector<ChunkId>> summed_on_;  // [Rank] the chunks that it has replicas of
-  std::map<ChunkId, Places> reduced_;
+  std::vector<LastChanges> last_changes_;             // [Rank]
+  std::vector<std::vector<Rank>> replicas_;           // [ChunkId] the ranks with a replica
+  std::vector<std::vector<ChunkId>> reduced_chunks_;  // [Rank] the chunks that it all-reduces
+  std::map<ChunkId, Positions> reduced_at_;
   std::vector<Rank> tied_ranks_;
-  Places tied_at_;
-  Places vote_at_;
-  std::size_t voted_ = 0;      // the ranks below have come to their V
+  Positions tied_at_;
+  Positions vote_at_;
+  std::size_t voted_ = 0;      // all ranks below this one have reached their V
   std::vector<bool> stepped_;  // [Rank]
 };
 

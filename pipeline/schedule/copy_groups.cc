@@ -14,7 +14,7 @@ std::vector<CopyGroup> copy_groups(const Plan& plan, bool tied_across_ranks) {
     std::vector<Rank> ranks = replica_ranks(plan.chunks[chunk.index()]);
     if (ranks.size() > 1) groups.push_back({chunk, std::move(ranks)});
   }
-  if (tied_across_ranks) groups.push_back({{}, end_ranks(plan)});
+  if (tied_across_ranks) groups.push_back({{}, tied_parameter_ranks(plan)});
   return groups;
 }
 

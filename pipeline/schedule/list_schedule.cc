@@ -63,7 +63,7 @@ class ListRun {
         track_at_[c * micros_ + m] = t;
         tracks_[t].micros.push_back(MicroId{static_cast<std::int32_t>(m)});
       }
-      const std::vector<int> own_windows = most_in_a_row(numbers, owners.size(), windows[c]);
+      const std::vector<int> own_windows = max_in_window(numbers, owners.size(), windows[c]);
       for (std::size_t k = 0; k < owners.size(); ++k) tracks_[first + k].window = own_windows[k];
     }
   }

@@ -26,7 +26,7 @@
 namespace motley {
 
 // F, BI and BW of every rank, [Rank]. windows, queued_weights_max: [ChunkId], from 1; of a replica
-// its own of any row of so many (most_in_a_row).
+// its own of any row of so many (max_in_window).
 // O(actions x log actions).
 [[nodiscard]] std::vector<std::vector<Action>> list_schedule(
     const ScheduleInput& input,

@@ -8,7 +8,7 @@
 
 namespace motley {
 
-std::vector<Rank> end_ranks(const Plan& plan) {
+std::vector<Rank> tied_parameter_ranks(const Plan& plan) {
   return distinct_ranks(tied_holders(plan));
 }
 
@@ -18,7 +18,7 @@ ProcessGroup process_group(const Plan& plan, std::span<const Rank> ranks) {
       ranks, [&](Rank rank) -> const std::string& { return plan.ranks[rank.index()].machine; });
   for (const std::vector<Rank>& members : group.machines) {
     const std::int64_t speed = plan.ranks[members.front().index()].link_mbps;
-    // One unknown speed leaves the others without meaning.
+    // Speeds only matter relative to each other: all of them or none.
     if (speed == 0) return {std::move(group.machines), {}};
     group.link_speeds.push_back(speed);
   }

@@ -1,4 +1,4 @@
-// ProcessGroup: who takes part in a sum, and how fast their machines' links are.
+// ProcessGroup: the members of an all-reduce by machine, and the speeds of these machines' links.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,14 @@ namespace motley {
 
 struct ProcessGroup {
   RanksByMachine machines;
-  std::vector<std::int64_t> link_speeds;  // [machine], in Mbit/s; empty where the plan has none
+  std::vector<std::int64_t>
+      link_speeds;  // [machine], Mbit/s; empty unless the plan has all of them
 };
 
-// The holders of a tied parameter (tied_holders), ascending.
-[[nodiscard]] std::vector<Rank> end_ranks(const Plan& plan);
+// The ranks that hold a tied parameter (tied_holders), ascending, each once.
+[[nodiscard]] std::vector<Rank> tied_parameter_ranks(const Plan& plan);
 
-// As every rank has to see it. REQUIRES: ranks ascend.
+// The group of these ranks, equal on every rank of the plan. REQUIRES: ranks ascend.
 [[nodiscard]] ProcessGroup process_group(const Plan& plan, std::span<const Rank> ranks);
 
 }  // namespace motley

@@ -73,7 +73,7 @@ class Interpreter {
         rules_(schedule.owners),
         values_(rules_, schedule.ranks.size()),
         turns_(schedule, is_training(schedule)),
-        meetings_(schedule, rules_, is_training(schedule), tied_across_ranks),
+        collectives_(schedule, rules_, is_training(schedule), tied_across_ranks),
         next_(schedule.ranks.size(), 0) {}
 
   Result<ScheduleStats> run() {
@@ -114,7 +114,7 @@ class Interpreter {
       return breaks(
           fmt::format("on its chunk the micro-batch is another rank's, {}", owner->value));
     }
-    if (Verdict verdict = meetings_.check_not_over(here, at, action.kind); !verdict.ran()) {
+    if (Verdict verdict = collectives_.check_not_ended(here, at, action.kind); !verdict.ran()) {
       return verdict;
     }
     switch (action.kind) {
@@ -134,17 +134,17 @@ class Interpreter {
       case ActionKind::kBackwardWeight:
         return compute(here, action);
       case ActionKind::kReduce:
-        return meetings_.reduce(here, at, action.chunk);
+        return collectives_.reduce(here, at, action.chunk);
       case ActionKind::kReduceTied:
-        return meetings_.reduce_tied(here, at);
+        return collectives_.reduce_tied(here, at);
       case ActionKind::kVote:
         if (const auto missing = turns_.missing(here)) {
           return breaks(
               fmt::format("its rank has not computed everything: {} is missing", *missing));
         }
-        return meetings_.vote(here, at);
+        return collectives_.vote(here, at);
       case ActionKind::kStep:
-        return meetings_.step(here);
+        return collectives_.step(here);
     }
     return breaks("unknown action");
   }
@@ -171,7 +171,7 @@ class Interpreter {
       return bad_at(schedule_, rank_, next_[rank_],
                     "deadlock: it waits for " + verdict.wait + ", which never comes");
     }
-    if (const auto missing = meetings_.missing()) return bad(schedule_, *missing);
+    if (const auto missing = collectives_.missing()) return bad(schedule_, *missing);
     if (const auto message = values_.left_over()) return bad(schedule_, *message);
     return {};
   }
@@ -180,7 +180,7 @@ class Interpreter {
   const ActionRules rules_;
   ValueLedger values_;
   ComputingTurns turns_;
-  CollectiveChecks meetings_;
+  CollectiveChecks collectives_;
   std::vector<std::size_t> next_;  // [Rank] position in its actions
   std::size_t rank_ = 0;           // being advanced
 };

@@ -15,16 +15,16 @@
 namespace motley {
 namespace {
 
-class PatientWriterTest : public testing::Test {
+class NonBlockingWriterTest : public testing::Test {
  protected:
-  PatientWriterTest() { EXPECT_EQ(::pipe(pipe_), 0); }
+  NonBlockingWriterTest() { EXPECT_EQ(::pipe(pipe_), 0); }
 
-  ~PatientWriterTest() override {
+  ~NonBlockingWriterTest() override {
     ::close(pipe_[0]);
     if (pipe_[1] >= 0) ::close(pipe_[1]);
   }
 
-  // All that was written; nobody writes any more.
+  // Closes the write end and returns everything that was written.
   std::string read_all() {
     ::close(pipe_[1]);
     pipe_[1] = -1;
@@ -39,7 +39,7 @@ class PatientWriterTest : public testing::Test {
   int pipe_[2] = {-1, -1};
 };
 
-TEST_F(PatientWriterTest, HasWrittenWhenItReturns) {
+TEST_F(NonBlockingWriterTest, ReturnsAfterTheTextWasWritten) {
   {
     NonBlockingWriter writer(pipe_[1]);
     for (const char* text : {"one ", "two ", "three"}) EXPECT_TRUE(writer.write(text));
@@ -50,27 +50,27 @@ TEST_F(PatientWriterTest, HasWrittenWhenItReturns) {
   EXPECT_EQ(read_all(), "four");
 }
 
-TEST_F(PatientWriterTest, DropsWhatNobodyReadsAndGoesOnWhenSomebodyDoes) {
-  const std::string more_than_a_pipe_holds(1 << 20, 'x');
+TEST_F(NonBlockingWriterTest, DropsTextsWhileTheReaderIsStoppedAndRecovers) {
+  const std::string larger_than_a_pipe(1 << 20, 'x');
   NonBlockingWriter writer(pipe_[1]);
   const double begun_s = now_s();
-  EXPECT_TRUE(writer.write(more_than_a_pipe_holds));
+  EXPECT_TRUE(writer.write(larger_than_a_pipe));
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(writer.write("lost"));
   EXPECT_LT(now_s() - begun_s, 1);
-  std::string got(more_than_a_pipe_holds.size(), ' ');
+  std::string got(larger_than_a_pipe.size(), ' ');
   for (std::size_t at = 0; at < got.size();) {
     const ssize_t bytes = ::read(pipe_[0], got.data() + at, got.size() - at);
     ASSERT_GT(bytes, 0);
     at += static_cast<std::size_t>(bytes);
   }
-  EXPECT_EQ(got, more_than_a_pipe_holds);
-  // The thread may not have taken note yet.
+  EXPECT_EQ(got, larger_than_a_pipe);
+  // The thread may not have finished the first text yet.
   while (!writer.write("again")) ::usleep(1000);
   char some[64];
   EXPECT_EQ(::read(pipe_[0], some, sizeof some), 5);
 }
 
-TEST_F(PatientWriterTest, DropsWhatNoThreadCanWriteAndLeavesTheSignalsAsTheyWere) {
+TEST_F(NonBlockingWriterTest, DropsTextsWithoutAThreadAndRestoresTheSignalMask) {
   NonBlockingWriter writer(pipe_[1]);
   std::optional<test::NoMoreThreads> no_more_threads(std::in_place);
   EXPECT_FALSE(writer.write("lost"));

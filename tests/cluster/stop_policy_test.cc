@@ -5,30 +5,28 @@
 namespace motley {
 namespace {
 
-using StopAction = StopPolicy::StopAction;
-
 const Error kFirst{ErrorCode::kInterrupted, "interrupted", "", ""};
 const Error kSecond{ErrorCode::kTerminated, "terminated", "", ""};
 
-TEST(StopPolicy, TheFirstLetsWorkersFinishAndTheNextEndsThem) {
-  StopPolicy wishes;
-  EXPECT_FALSE(wishes.finished_by());
-  EXPECT_EQ(wishes.take(kFirst, /*can_finish=*/true, 10), StopAction::kFinish);
-  EXPECT_EQ(wishes.take(kSecond, true, 12), StopAction::kEndAtOnce);
-  ASSERT_TRUE(wishes.finished_by());
-  EXPECT_EQ(wishes.finished_by()->code, ErrorCode::kInterrupted);
+TEST(StopPolicy, FirstSignalFinishesAndNextTerminates) {
+  StopPolicy policy;
+  EXPECT_FALSE(policy.finished_by());
+  EXPECT_EQ(policy.on_signal(kFirst, /*can_finish=*/true, 10), StopAction::kFinish);
+  EXPECT_EQ(policy.on_signal(kSecond, true, 12), StopAction::kTerminate);
+  ASSERT_TRUE(policy.finished_by());
+  EXPECT_EQ(policy.finished_by()->code, ErrorCode::kInterrupted);
 }
 
-TEST(StopPolicy, OneMomentIsOneWish) {
-  StopPolicy wishes;
-  EXPECT_EQ(wishes.take(kFirst, true, 10), StopAction::kFinish);
-  EXPECT_EQ(wishes.take(kSecond, true, 10.1), StopAction::kKnown);
+TEST(StopPolicy, IgnoresADuplicateSignal) {
+  StopPolicy policy;
+  EXPECT_EQ(policy.on_signal(kFirst, true, 10), StopAction::kFinish);
+  EXPECT_EQ(policy.on_signal(kSecond, true, 10.1), StopAction::kIgnore);
 }
 
-TEST(StopPolicy, EndsAtOnceWhereNothingCanBeFinished) {
-  StopPolicy wishes;
-  EXPECT_EQ(wishes.take(kFirst, /*can_finish=*/false, 10), StopAction::kEndAtOnce);
-  EXPECT_FALSE(wishes.finished_by());
+TEST(StopPolicy, TerminatesIfNothingCanBeFinished) {
+  StopPolicy policy;
+  EXPECT_EQ(policy.on_signal(kFirst, /*can_finish=*/false, 10), StopAction::kTerminate);
+  EXPECT_FALSE(policy.finished_by());
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include <rapidcheck.h>
 
+#include "compression/codec_chain.h"
 #include "compression/make_codec.h"
 
 namespace motley {

@@ -30,7 +30,7 @@ struct Case {
   std::size_t bucket_values = 1000;
   int window = 4;
   std::string codec = "none";
-  int steps = 1;  // more only of a codec that loses nothing
+  int steps = 1;  // more than 1 only with a lossless codec
 };
 
 const RanksByMachine kTwoByTwo = {{Rank{0}, Rank{2}}, {Rank{1}, Rank{3}}};
@@ -66,7 +66,7 @@ std::vector<float> small_values_of(Rank rank, std::size_t count) {
 using Values = std::vector<float>;
 using MakeValues = Values (*)(Rank, std::size_t);
 
-// The plain slow way: the ranks of each machine in turn, then the machines in turn.
+// The slow reference: adds the ranks of each machine in order, then the machines in order.
 struct Reference {
   std::vector<Values> machine_sums;
   Values sum;
@@ -105,21 +105,21 @@ Values times(Values values, float factor) {
   return values;
 }
 
-// One rank's part. No value is the same in two steps, so that one which a step before left
-// somewhere cannot pass for the right one: each step sums twice what the last one did, which rounds
-// alike, and what it gives is told as if it had been the first.
+// One rank's part. Values differ between steps, so that a stale value of an earlier step cannot
+// pass for the right one: each step doubles the values of the step before, which rounds the same
+// way, and its result is scaled back to that of the first step.
 Summed sum_on(Transport& transport, Rank self, const Case& c, const Values& values) {
   Summed summed;
   FrameLink link(transport, self, /*epoch=*/1, /*plan_hash=*/2);
   const AllreducePlan plan(c.machines, values.size(), c.bucket_values);
   const auto codec = make_codec(c.codec);
   CodecEncoder encoder(**codec);
-  const auto summing =
+  const auto allreduce =
       HierarchicalAllreduce::make(link, self, AllreduceId{.chunk = ChunkId{3}}, plan, encoder,
                                   {.window = c.window, .patience = 1});
   for (int step = 1; step <= c.steps && !summed.error; ++step) {
     Values& sums = summed.steps.emplace_back(times(values, std::ldexp(1.0F, step - 1)));
-    const auto waited = (*summing)->run(step, sums);
+    const auto waited = (*allreduce)->run(step, sums);
     if (!waited.ok()) summed.error = waited.error();
     sums = times(std::move(sums), std::ldexp(1.0F, 1 - step));
   }
@@ -130,10 +130,10 @@ Summed sum_on(Transport& transport, Rank self, const Case& c, const Values& valu
 std::vector<Summed> sum(RankGroup& group, const Case& c, MakeValues make = values_of) {
   std::vector<Summed> summed(static_cast<std::size_t>(group.size()));
   group.run([&](Rank self) {
-    const bool holds = std::ranges::any_of(c.machines, [&](const auto& members) {
+    const bool is_member = std::ranges::any_of(c.machines, [&](const auto& members) {
       return std::ranges::find(members, self) != members.end();
     });
-    if (holds) summed[self.index()] = sum_on(group.at(self), self, c, make(self, c.count));
+    if (is_member) summed[self.index()] = sum_on(group.at(self), self, c, make(self, c.count));
   });
   return summed;
 }
@@ -157,9 +157,9 @@ RC_GTEST_PROP(HierarchicalAllreduce, AddsInTheOrderOfRanksAndMachines, ()) {
   }
 }
 
-class HierarchicalSums : public testing::TestWithParam<std::string> {};
+class HierarchicalAllreduceOver : public testing::TestWithParam<std::string> {};
 
-TEST_P(HierarchicalSums, AreTheSameOnEveryRankStepAfterStep) {
+TEST_P(HierarchicalAllreduceOver, HasTheSameBitsOnEveryRankInEveryStep) {
   for (const auto& machines : {kTwoByTwo, kOneTwoThree, kThreeAndOne}) {
     const Case c{.machines = machines, .count = 100'001, .bucket_values = 4096, .steps = 3};
     RankGroup group(GetParam(), rank_count(machines));
@@ -171,7 +171,7 @@ TEST_P(HierarchicalSums, AreTheSameOnEveryRankStepAfterStep) {
   }
 }
 
-TEST_P(HierarchicalSums, EndWhenARankIsLost) {
+TEST_P(HierarchicalAllreduceOver, EndsWhenARankIsLost) {
   const Case c{.machines = kOneTwoThree};
   RankGroup group(GetParam(), rank_count(c.machines));
   const Rank lost{4};
@@ -186,7 +186,7 @@ TEST_P(HierarchicalSums, EndWhenARankIsLost) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds,
-                         HierarchicalSums,
+                         HierarchicalAllreduceOver,
                          testing::ValuesIn(all_transport_kinds()),
                          [](const auto& kind) { return "Over_" + kind.param; });
 
@@ -214,8 +214,8 @@ double largest(const Values& values) {
   return most;
 }
 
-// Every machine's sum is rounded once, and with more than two the sum of all. A rounding is off by
-// at most that share of the largest value around.
+// Every machine's sum is rounded once, and with more than two machines the total too. A rounding
+// error is at most `share` of the largest value.
 void expect_rounded(const Case& c, double share) {
   RankGroup group("inproc", rank_count(c.machines));
   const Reference expected = reference(c, small_values_of);
@@ -235,10 +235,9 @@ void expect_rounded(const Case& c, double share) {
   EXPECT_GT(most, 0) << "nothing was rounded";
 }
 
-// fp16 keeps 11 bits, int8 has 127 steps on each side and int4 has 7. Every value of int4 is a sum
-// over 128 rotated ones, whose errors of half a step are unrelated: they add up to sqrt(128) of
-// one.
-TEST(HierarchicalAllreduce, RoundsWithALossyCodecAsOftenAsItMust) {
+// fp16 has 11 bits, int8 127 steps on each side and int4 7. Every value of int4 is a sum over 128
+// rotated ones, whose errors of half a step are independent: they add up to sqrt(128) times one.
+TEST(HierarchicalAllreduce, RoundsOncePerEncodingWithALossyCodec) {
   for (const auto& machines : {kTwoByTwo, kOneTwoThree, kPair}) {
     expect_rounded({.machines = machines, .codec = "fp16"}, std::ldexp(1, -11));
     expect_rounded({.machines = machines, .codec = "int8"}, 0.5 / 127);
@@ -257,7 +256,7 @@ TEST(HierarchicalAllreduce, RoundsNothingInsideAMachine) {
   }
 }
 
-// The ranks wait after each message, or after some, in which the others go on: [Rank].
+// late_every: [Rank] after how many messages the rank is delayed while the others continue.
 void expect_sums_of_late_ranks(const Case& c, const std::vector<int>& late_every) {
   RankGroup group("local", rank_count(c.machines));
   const std::vector<Values> expected = in_every_step(c, reference(c, values_of).sum);
@@ -269,8 +268,8 @@ void expect_sums_of_late_ranks(const Case& c, const std::vector<int>& late_every
   });
 }
 
-// Boards have few slots here, which are written again as soon as that may be, and at last one for
-// each bucket, in which the bucket's values of the step before stand.
+// Shared buffers have few slots here, which are reused as soon as allowed, and in the last case one
+// for each bucket, which still holds the bucket's values of the step before.
 TEST(HierarchicalAllreduce, WritesNoSlotThatIsStillRead) {
   for (const int window : {1, 2, 3, 100}) {
     expect_sums_of_late_ranks(
@@ -279,9 +278,9 @@ TEST(HierarchicalAllreduce, WritesNoSlotThatIsStillRead) {
   }
 }
 
-// A bucket of 3 grains after one of 8, and so on: who has a place of the slot is another rank each
-// time.
-TEST(HierarchicalAllreduce, WritesNoSlotThatIsStillReadOfALongerBucket) {
+// Buckets of 3 and 8 grains alternate, so that the rank that owns an offset of the slot changes
+// each time.
+TEST(HierarchicalAllreduce, WritesNoSlotThatIsStillReadForALongerBucket) {
   constexpr std::size_t kGrain = AllreducePlan::kGrain;
   expect_sums_of_late_ranks({.machines = {{Rank{0}, Rank{1}, Rank{2}}},
                              .count = 11 * kGrain,
@@ -329,7 +328,7 @@ std::vector<std::uint64_t> uplink_bytes(const Case& c) {
 }
 
 TEST(HierarchicalAllreduce, SendsAsManyBytesAsTheFormulaSays) {
-  // Divides into parts of whole blocks: 2 (H - 1) / H of the values.
+  // Divisible into parts of whole blocks, for which the formula 2 (H - 1) / H is exact.
   const std::size_t count = 3 * 2 * 3 * 8 * AllreducePlan::kGrain;
   const std::vector<std::pair<std::string, double>> codecs = {
       {"none", 4.0}, {"fp16", 2.0}, {"int8", 132.0 / 128}, {"int4", 68.0 / 128}};
@@ -363,9 +362,10 @@ TEST(HierarchicalAllreduce, RefusesMoreBucketsThanFramesCanNumber) {
   const auto codec = make_codec("none");
   CodecEncoder encoder(**codec);
   const AllreducePlan plan({{Rank{0}}}, (kBucketsMax + 1) * AllreducePlan::kGrain, 1);
-  const auto summing = HierarchicalAllreduce::make(link, Rank{0}, AllreduceId{}, plan, encoder, {});
-  ASSERT_FALSE(summing.ok());
-  EXPECT_EQ(summing.error().code, ErrorCode::kConfig);
+  const auto allreduce =
+      HierarchicalAllreduce::make(link, Rank{0}, AllreduceId{}, plan, encoder, {});
+  ASSERT_FALSE(allreduce.ok());
+  EXPECT_EQ(allreduce.error().code, ErrorCode::kConfig);
 }
 
 }  // namespace

@@ -174,7 +174,7 @@ RC_GTEST_PROP(OneFOneB, HoldsWhatComesToAReplicaInAnyRowOfItsWindow, ()) {
     const int window =
         input.in_flight.empty() ? static_cast<int>(input.owners.size() - c) : input.in_flight[c];
     RC_ASSERT(stats->peak_in_flight[c] ==
-              std::ranges::max(most_in_a_row(owners, replicas.size(), window)));
+              std::ranges::max(max_in_window(owners, replicas.size(), window)));
   }
 }
 

@@ -23,7 +23,7 @@ namespace {
 using testing::Each;
 using testing::HasSubstr;
 
-constexpr SharedReduceBuffers::Form kForm{.slots = 3, .slot_values = 100};
+constexpr SharedReduceBuffers::Layout kLayout{.slots = 3, .slot_values = 100};
 constexpr Rank kRank0{0};
 constexpr Rank kRank1{1};
 
@@ -37,10 +37,11 @@ FrameLink link_of(RankGroup& group, Rank self) {
 Result<SharedReduceBuffers> agree(FrameLink& link,
                                   std::vector<Rank> neighbours,
                                   double patience_s = 5) {
-  return SharedReduceBuffers::agree(link, neighbours, {.chunk = ChunkId{4}}, 3, kForm, patience_s);
+  return SharedReduceBuffers::agree(link, neighbours, {.chunk = ChunkId{4}}, 3, kLayout,
+                                    patience_s);
 }
 
-class LocalBoardsOver : public testing::TestWithParam<std::string> {
+class SharedReduceBuffersOver : public testing::TestWithParam<std::string> {
  protected:
   // "mixed" has ranks 0 and 1 on one machine and rank 2 on another one.
   [[nodiscard]] static bool share_memory(Rank one, Rank other) {
@@ -50,56 +51,56 @@ class LocalBoardsOver : public testing::TestWithParam<std::string> {
   }
 };
 
-TEST_P(LocalBoardsOver, AreReadByWhomTheTransportNames) {
+TEST_P(SharedReduceBuffersOver, AreReadByRanksThatShareMemory) {
   RankGroup group(GetParam(), 3);
   group.run([&](Rank self) {
     FrameLink link = link_of(group, self);
     std::vector<Rank> others{Rank{0}, Rank{1}, Rank{2}};
     std::erase(others, self);
-    const auto boards = agree(link, others);
-    ASSERT_TRUE(boards.ok()) << describe(boards.error());
+    const auto buffers = agree(link, others);
+    ASSERT_TRUE(buffers.ok()) << describe(buffers.error());
     for (const Rank other : others) {
       const bool shares = share_memory(self, other);
       EXPECT_EQ(link.shares_memory(other), shares);
-      EXPECT_EQ(boards->reads(other), shares);
-      EXPECT_EQ(boards->is_read_by(other), shares);
+      EXPECT_EQ(buffers->reads(other), shares);
+      EXPECT_EQ(buffers->is_read_by(other), shares);
     }
   });
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds,
-                         LocalBoardsOver,
+                         SharedReduceBuffersOver,
                          testing::ValuesIn(all_transport_kinds()),
                          [](const auto& kind) { return "Over_" + kind.param; });
 
-TEST(SharedReduceBuffers, ShowWhatTheirOwnersWrite) {
+TEST(SharedReduceBuffers, ContainWhatTheirOwnersWrite) {
   RankGroup group("local", 2);
-  std::vector<std::unique_ptr<SharedReduceBuffers>> boards(2);
+  std::vector<std::unique_ptr<SharedReduceBuffers>> buffers(2);
   group.run([&](Rank self) {
     FrameLink link = link_of(group, self);
     auto agreed = agree(link, {self == kRank0 ? kRank1 : kRank0});
     ASSERT_TRUE(agreed.ok()) << describe(agreed.error());
-    boards[self.index()] = std::make_unique<SharedReduceBuffers>(std::move(agreed).value());
+    buffers[self.index()] = std::make_unique<SharedReduceBuffers>(std::move(agreed).value());
   });
-  for (std::size_t slot = 0; slot < kForm.slots; ++slot) {
-    ASSERT_EQ(boards[0]->own(slot).size(), kForm.slot_values);
-    std::ranges::fill(boards[0]->own(slot), static_cast<float>(slot + 1));
+  for (std::size_t slot = 0; slot < kLayout.slots; ++slot) {
+    ASSERT_EQ(buffers[0]->own(slot).size(), kLayout.slot_values);
+    std::ranges::fill(buffers[0]->own(slot), static_cast<float>(slot + 1));
   }
-  for (std::size_t slot = 0; slot < kForm.slots; ++slot) {
-    EXPECT_THAT(boards[1]->of(kRank0, slot), Each(static_cast<float>(slot + 1)));
-    EXPECT_THAT(boards[0]->of(kRank1, slot), Each(0.0F));
+  for (std::size_t slot = 0; slot < kLayout.slots; ++slot) {
+    EXPECT_THAT(buffers[1]->of(kRank0, slot), Each(static_cast<float>(slot + 1)));
+    EXPECT_THAT(buffers[0]->of(kRank1, slot), Each(0.0F));
   }
-  boards[0].reset();
-  EXPECT_EQ(boards[1]->of(kRank0, 0)[0], 1.0F) << "it is there as long as somebody has it";
+  buffers[0].reset();
+  EXPECT_EQ(buffers[1]->of(kRank0, 0)[0], 1.0F) << "memory lives as long as one mapping";
 }
 
-// What a rank answers that offers `offer` and says of the other's board that it was opened, or not.
-struct Played {
+// The messages of a peer: its offer, and its answer to the other's (1: opened, 0: not opened).
+struct PeerMessages {
   std::vector<std::byte> offer;
-  std::uint8_t verdict = 0;
+  std::uint8_t answer = 0;
 };
 
-// While it lives this process can open no file, and so make no memory.
+// During its lifetime this process can open no file, and so create no shared memory.
 class NoMoreFiles {
  public:
   NoMoreFiles() {
@@ -117,15 +118,15 @@ class NoMoreFiles {
   rlimit before_{};
 };
 
-// Rank 0 agrees with a rank 1 that is played.
-Result<SharedReduceBuffers> agreed_with(const Played& played, bool can_make_memory = true) {
+// Rank 0 agrees with a simulated rank 1 that sends these messages.
+Result<SharedReduceBuffers> agree_with_peer(const PeerMessages& peer, bool can_make_memory = true) {
   RankGroup group("local", 2);
   FrameLink theirs = link_of(group, kRank1);
-  auto offer = theirs.send(kRank0, kOffer, buffer_with(played.offer));
-  auto verdict =
-      theirs.send(kRank0, kAnswer, buffer_with(std::as_bytes(std::span(&played.verdict, 1))));
-  auto heard_offer = theirs.recv(kRank0, kOffer, Buffer(100));
-  auto heard_verdict = theirs.recv(kRank0, kAnswer, Buffer(100));
+  auto offer = theirs.send(kRank0, kOffer, buffer_with(peer.offer));
+  auto answer =
+      theirs.send(kRank0, kAnswer, buffer_with(std::as_bytes(std::span(&peer.answer, 1))));
+  auto received_offer = theirs.recv(kRank0, kOffer, Buffer(100));
+  auto received_answer = theirs.recv(kRank0, kAnswer, Buffer(100));
   FrameLink ours = link_of(group, kRank0);
   std::optional<NoMoreFiles> no_more_files;
   if (!can_make_memory) no_more_files.emplace();
@@ -137,58 +138,58 @@ std::vector<std::byte> bytes_of(const MemoryOffer& offer) {
   return {bytes.begin(), bytes.end()};
 }
 
-TEST(SharedReduceBuffers, AreAgreedOnInEachDirectionByItself) {
-  const auto neither = agreed_with({bytes_of({}), 0});
+TEST(SharedReduceBuffers, AreAgreedOnSeparatelyForEachDirection) {
+  const auto neither = agree_with_peer({bytes_of({}), 0});
   ASSERT_TRUE(neither.ok()) << describe(neither.error());
   EXPECT_FALSE(neither->reads(kRank1));
   EXPECT_FALSE(neither->is_read_by(kRank1));
 
-  const auto reading = agreed_with({bytes_of({}), 1});
+  const auto reading = agree_with_peer({bytes_of({}), 1});
   ASSERT_TRUE(reading.ok()) << describe(reading.error());
   EXPECT_FALSE(reading->reads(kRank1)) << "it offered nothing";
   EXPECT_TRUE(reading->is_read_by(kRank1));
 
-  const auto memory = SharedMemory::make(kForm.slots * kForm.slot_values * sizeof(float));
+  const auto memory = SharedMemory::make(kLayout.slots * kLayout.slot_values * sizeof(float));
   ASSERT_TRUE(memory.ok());
-  const auto shown = agreed_with({bytes_of(memory->offer()), 0});
-  ASSERT_TRUE(shown.ok()) << describe(shown.error());
-  EXPECT_TRUE(shown->reads(kRank1));
-  EXPECT_FALSE(shown->is_read_by(kRank1)) << "it did not open what was offered";
+  const auto offered = agree_with_peer({bytes_of(memory->offer()), 0});
+  ASSERT_TRUE(offered.ok()) << describe(offered.error());
+  EXPECT_TRUE(offered->reads(kRank1));
+  EXPECT_FALSE(offered->is_read_by(kRank1)) << "it did not open what was offered";
 }
 
-TEST(SharedReduceBuffers, AreNotReadWhereTheyHaveAnotherSize) {
-  const auto memory = SharedMemory::make(kForm.slots * kForm.slot_values * sizeof(float) - 4);
+TEST(SharedReduceBuffers, AreNotReadIfTheirSizeDiffers) {
+  const auto memory = SharedMemory::make(kLayout.slots * kLayout.slot_values * sizeof(float) - 4);
   ASSERT_TRUE(memory.ok());
-  const auto boards = agreed_with({bytes_of(memory->offer()), 1});
-  ASSERT_TRUE(boards.ok()) << describe(boards.error());
-  EXPECT_FALSE(boards->reads(kRank1));
+  const auto buffers = agree_with_peer({bytes_of(memory->offer()), 1});
+  ASSERT_TRUE(buffers.ok()) << describe(buffers.error());
+  EXPECT_FALSE(buffers->reads(kRank1));
 }
 
-TEST(SharedReduceBuffers, AreNotReadByWhoSaysSoWhereNoneWasOffered) {
-  const auto boards = agreed_with({bytes_of({}), 1}, /*can_make_memory=*/false);
-  ASSERT_TRUE(boards.ok()) << describe(boards.error());
-  EXPECT_FALSE(boards->is_read_by(kRank1));
+TEST(SharedReduceBuffers, AreNotReadByAPeerThatClaimsToWithoutAnOffer) {
+  const auto buffers = agree_with_peer({bytes_of({}), 1}, /*can_make_memory=*/false);
+  ASSERT_TRUE(buffers.ok()) << describe(buffers.error());
+  EXPECT_FALSE(buffers->is_read_by(kRank1));
 }
 
-TEST(SharedReduceBuffers, RefuseAnOfferThatIsNone) {
-  const auto boards = agreed_with({std::vector<std::byte>(15), 0});
-  ASSERT_FALSE(boards.ok());
-  EXPECT_EQ(boards.error().code, ErrorCode::kCorrupt);
-  EXPECT_THAT(boards.error().what, HasSubstr("what rank 1 says about the memory that it shares"));
+TEST(SharedReduceBuffers, RejectAMalformedOffer) {
+  const auto buffers = agree_with_peer({std::vector<std::byte>(15), 0});
+  ASSERT_FALSE(buffers.ok());
+  EXPECT_EQ(buffers.error().code, ErrorCode::kCorrupt);
+  EXPECT_THAT(buffers.error().what, HasSubstr("what rank 1 says about the memory that it shares"));
 }
 
-TEST(SharedReduceBuffers, RefuseAnAnswerThatIsNone) {
-  const auto boards = agreed_with({bytes_of({}), 2});
-  ASSERT_FALSE(boards.ok());
-  EXPECT_EQ(boards.error().code, ErrorCode::kCorrupt);
+TEST(SharedReduceBuffers, RejectAMalformedAnswer) {
+  const auto buffers = agree_with_peer({bytes_of({}), 2});
+  ASSERT_FALSE(buffers.ok());
+  EXPECT_EQ(buffers.error().code, ErrorCode::kCorrupt);
 }
 
-TEST(SharedReduceBuffers, EndTheWaitForANeighbourThatSaysNothing) {
+TEST(SharedReduceBuffers, EndTheWaitForASilentNeighbour) {
   RankGroup group("local", 2);
   FrameLink link = link_of(group, kRank0);
-  const auto boards = agree(link, {kRank1}, 0.2);
-  ASSERT_FALSE(boards.ok());
-  EXPECT_EQ(boards.error().code, ErrorCode::kPeer);
+  const auto buffers = agree(link, {kRank1}, 0.2);
+  ASSERT_FALSE(buffers.ok());
+  EXPECT_EQ(buffers.error().code, ErrorCode::kPeer);
 }
 
 }  // namespace

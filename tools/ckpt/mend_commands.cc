@@ -157,7 +157,7 @@ Result<Deliveries> choose_to_repair(const FoundParts& found,
   MOTLEY_ASSIGN(const Stores told, inventory_stores(request, {{}, found.point.texts.step()}, log));
   Deliveries deliveries =
       missing_copies(found.point, found.stores, found.cluster, found.config.checkpoint.copies);
-  for (const StoreId& store : without_texts(found.point, told)) deliveries.try_emplace(store);
+  for (const StoreId& store : without_metadata(found.point, told)) deliveries.try_emplace(store);
   return deliveries;
 }
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "compression/make_codec.h"
+#include "compression/codec_chain.h"
 #include "pipeline/schedule/process_group.h"
 #include "plan/holders.h"
 #include "training/optimizer/optimizer.h"
@@ -73,7 +73,7 @@ PushedSums pushed_sums(const Config& config,
     values += values_of(model, chunk, tied);
     std::fill_n(layers.begin() + chunk.first_layer, chunk.layer_count, true);
   }
-  if (tied_across_ranks && leaves_machine(plan, end_ranks(plan))) {
+  if (tied_across_ranks && leaves_machine(plan, tied_parameter_ranks(plan))) {
     sums.tied = true;
     values += tied_values(model);
     layers[static_cast<std::size_t>(model.tied_pair()->owner_layer)] = true;

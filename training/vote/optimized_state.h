@@ -1,5 +1,6 @@
-// OptimizedState: what a step changes. The worker's is StageState; a virtual device has none and
-// only waits (rehearsal/virtual_compute.h).
+// OptimizedState: the interface through which a vote reads gradients and parameters, and a step
+// updates them. Implemented by StageState for a worker, and by VirtualCompute
+// (rehearsal/virtual_compute.h) for a virtual device, which has no values and only waits.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +11,19 @@
 
 namespace motley {
 
-// What gradients are multiplied by in a step: both times by 1/tokens.
+// Factors by which a step multiplies gradients; both contain 1/tokens.
 struct GradientScales {
-  float clipped = 1;  // and by the clip factor
-  float pushed = 1;   // of pushes, whose gradients were clipped before they were summed
+  float clipped = 1;  // contains the clip factor too
+  float pushed = 1;   // of momentum-corrected gradients, clipped before the all-reduce
 };
 
 class OptimizedState {
  public:
   virtual ~OptimizedState() = default;
 
-  // Squared norms by layer, of the gradients that this rank is the one to vote for.
+  // Squared gradient norms of the layers for which this rank votes.
   [[nodiscard]] virtual std::vector<LayerNorm2> layer_norms() = 0;
-  // Of this rank's copy of the group's parameters: equal copies, equal hash.
+  // Hash of this rank's copy of the group's parameters; equal copies have equal hashes.
   [[nodiscard]] virtual std::uint64_t copy_hash(const CopyGroup& group) = 0;
 
   // Updates every parameter.

@@ -82,8 +82,8 @@ Patience RankRun::patience() const {
 }
 
 Result<void> RankRun::train(const StepVoter& voter, Evaluator& evaluator, ShardSaver& saver) {
-  TrainStep batches(schedules_.training, voter, *link_, *executor_);
-  TrainingLoop loop(loop_options(job_), batches, evaluator, saver, launcher_);
+  TrainStep step(schedules_.training, voter, *link_, *executor_);
+  TrainingLoop loop(loop_options(job_), step, evaluator, saver, launcher_);
   MOTLEY_TRY(loop.run());
   disconnect_ranks(*link_, job_.rank, job_.plan.rank_count(), voter.progress().step + 1,
                    launcher_.group_progress());

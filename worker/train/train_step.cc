@@ -9,13 +9,13 @@ namespace motley {
 
 namespace {
 
-// What went between the two counts, to whom anything went.
+// Bytes sent to each rank between two readings of the counters; ranks without any are left out.
 std::vector<StepReport::Sent> sent_between(const std::vector<std::uint64_t>& before,
                                            const std::vector<std::uint64_t>& after) {
   std::vector<StepReport::Sent> sent;
   for (Rank to{0}; to.index() < after.size(); ++to.value) {
-    const std::uint64_t had = to.index() < before.size() ? before[to.index()] : 0;
-    if (after[to.index()] > had) sent.push_back({to, after[to.index()] - had});
+    const std::uint64_t earlier = to.index() < before.size() ? before[to.index()] : 0;
+    if (after[to.index()] > earlier) sent.push_back({to, after[to.index()] - earlier});
   }
   return sent;
 }
@@ -33,20 +33,20 @@ Result<TrainedStep> TrainStep::run_step() {
 }
 
 std::int64_t TrainStep::memory_bytes() {
-  constexpr double kLook_s = 0.25;
+  constexpr double kRereadInterval_s = 0.25;
   const double time_s = now_s();
-  if (!looked_at_s_ || time_s - *looked_at_s_ >= kLook_s) {
+  if (!memory_read_at_s_ || time_s - *memory_read_at_s_ >= kRereadInterval_s) {
     memory_bytes_ = resident_bytes();
-    looked_at_s_ = time_s;
+    memory_read_at_s_ = time_s;
   }
   return memory_bytes_;
 }
 
 Result<std::optional<Evaluation>> HeldOutEvaluator::evaluate(std::int64_t step) {
   double loss_sum = 0;
-  double all = 0;
-  double right = 0;
-  bool counts = true;
+  double count = 0;
+  double correct = 0;
+  bool has_accuracy = true;
   for (int batch = 0; batch < count_; ++batch) {
     const auto first_sample =
         static_cast<std::uint64_t>(batch) * static_cast<std::uint64_t>(samples_);
@@ -55,13 +55,14 @@ Result<std::optional<Evaluation>> HeldOutEvaluator::evaluate(std::int64_t step) 
     const StepOutcome& outcome = voter_.outcome();
     if (outcome.count == 0) continue;
     loss_sum += outcome.loss * outcome.count;
-    all += outcome.count;
-    right += outcome.accuracy.value_or(0) * outcome.count;
-    counts = counts && outcome.accuracy;
+    count += outcome.count;
+    correct += outcome.accuracy.value_or(0) * outcome.count;
+    has_accuracy = has_accuracy && outcome.accuracy;
   }
-  Evaluation evaluation{
-      .tokens = reported_count(all), .loss = loss_sum / all, .bytes_per_token = bytes_per_token_};
-  if (counts && all > 0) evaluation.accuracy = right / all;
+  Evaluation evaluation{.tokens = reported_count(count),
+                        .loss = loss_sum / count,
+                        .bytes_per_token = bytes_per_token_};
+  if (has_accuracy && count > 0) evaluation.accuracy = correct / count;
   return std::optional(evaluation);
 }
 

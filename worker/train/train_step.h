@@ -1,4 +1,5 @@
-// What the training loop runs: batches of all ranks, by the executor of this one.
+// The operations that TrainingLoop calls, carried out by this rank's executor: a training step and
+// a held-out evaluation, each together with all other ranks. Used by the compute thread alone.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ namespace motley {
 
 class TrainStep final : public StepRunner {
  public:
-  // All that is lent must outlive it.
+  // Everything lent must outlive it.
   TrainStep(const Schedule& schedule, const StepVoter& voter, FrameLink& link, Executor& executor)
       : schedule_(schedule), voter_(voter), link_(link), executor_(executor) {}
 
@@ -28,7 +29,8 @@ class TrainStep final : public StepRunner {
   void record(TraceRecorder* trace) override { executor_.record(trace); }
 
  private:
-  // Resident bytes, as they were not long ago: asking the system each time would cost short steps.
+  // Resident bytes, at most kRereadInterval_s old: a query in each step would slow short steps
+  // down.
   [[nodiscard]] std::int64_t memory_bytes();
 
   const Schedule& schedule_;
@@ -36,14 +38,14 @@ class TrainStep final : public StepRunner {
   FrameLink& link_;
   Executor& executor_;
   std::int64_t memory_bytes_ = 0;
-  std::optional<double> looked_at_s_;
+  std::optional<double> memory_read_at_s_;  // as now_s()
 };
 
-// The first held-out batches, the same ones every time.
+// Evaluates the first held-out batches, the same ones every time.
 class HeldOutEvaluator final : public Evaluator {
  public:
-  // `count` batches of `samples` each. All that is lent must outlive it; `schedule` runs forwards
-  // only. `bytes_per_token`: of the data, 0 where it is on another rank.
+  // `count` batches of `samples` samples each. Everything lent must outlive it; `schedule` has
+  // forwards only. bytes_per_token: of the data; 0 if another rank reads it.
   HeldOutEvaluator(int count,
                    int samples,
                    const Schedule& schedule,
@@ -68,7 +70,7 @@ class HeldOutEvaluator final : public Evaluator {
   Executor& executor_;
 };
 
-// A virtual device holds nothing that could be evaluated or saved.
+// For a virtual device, which has no values to evaluate or save.
 class NullEvaluator final : public Evaluator, public ShardSaver {
  public:
   [[nodiscard]] Result<std::optional<Evaluation>> evaluate(std::int64_t /*step*/) override {

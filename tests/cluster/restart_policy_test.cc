@@ -1,0 +1,58 @@
+#include "cluster/recover/restart_policy.h"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace motley {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// "desk" and "box" are started here and always answer.
+TrainingRequest request_of_two() {
+  TrainingRequest request;
+  for (const char* name : {"desk", "box"}) request.cluster.machines.push_back({.name = name});
+  return request;
+}
+
+FailedAttempt failure_of(const std::string& machine, bool cannot_connect) {
+  return {.at_s = 1,
+          .code = ErrorCode::kPeer,
+          .fault = {.machines = {machine}, .cannot_connect = cannot_connect}};
+}
+
+TEST(RestartPolicy, AsksNoMachineIfTheRunEndsAnyway) {
+  TrainingRequest request = request_of_two();
+  request.cluster.machines.back().shell = {"/does/not/exist"};
+  RestartPolicy policy(request, {});
+  policy.add({.at_s = 1, .code = ErrorCode::kConfig});
+  const auto decision = policy.decide_next();
+  ASSERT_TRUE(decision.ok()) << describe(decision.error());
+  EXPECT_EQ(decision->move, NextMove::kEnd);
+  EXPECT_EQ(policy.problems(), "");
+}
+
+TEST(RestartPolicy, LeavesOutAnExcludedMachineUntilItIsRequired) {
+  const TrainingRequest request = request_of_two();
+  RestartPolicy policy(request, {});
+  policy.add(failure_of("box", /*cannot_connect=*/true));
+  const auto first = policy.decide_next();
+  ASSERT_TRUE(first.ok()) << describe(first.error());
+  EXPECT_EQ(first->excluded, "box");
+  policy.exclude(first->excluded);
+  policy.add({.at_s = 2, .code = ErrorCode::kPeer});
+  const auto second = policy.decide_next();
+  ASSERT_TRUE(second.ok()) << describe(second.error());
+  EXPECT_THAT(second->without, ElementsAre("box"));
+  policy.require({"box"});
+  const auto third = policy.decide_next();
+  ASSERT_TRUE(third.ok()) << describe(third.error());
+  EXPECT_THAT(third->without, IsEmpty());
+}
+
+}  // namespace
+}  // namespace motley
