@@ -6,8 +6,8 @@
 
 #include "base/log.h"
 #include "base/result.h"
-#include "cluster/run/resumed_plan.h"
 #include "cluster/run/prepare.h"
+#include "cluster/run/resumed_plan.h"
 #include "cluster/run/scattered.h"
 #include "data/source.h"
 

@@ -1,5 +1,6 @@
-// Messages have these bytes on every processor. Those of a build for another one, by itself or under
-// emulation, show it; a change of these numbers is a change of the formats (docs/formats/frame.md).
+// Messages have these bytes on every processor. Those of a build for another one, by itself or
+// under emulation, show it; a change of these numbers is a change of the formats
+// (docs/formats/frame.md).
 #include <cstdint>
 #include <ostream>
 #include <span>
