@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "partitioner/cost/cost_model.h"
 #include "partitioner/simulate/simulator.h"
 #include "pipeline/schedule/schedules.h"
 

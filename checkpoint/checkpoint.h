@@ -51,7 +51,8 @@ struct PlanMark {
   friend bool operator==(const PlanMark&, const PlanMark&) = default;
 };
 
-// In the place of an optimizer's name: a mean of checkpoints holds no state of one.
+// In the place of an optimizer's name, in means of checkpoints, which earlier versions wrote: they
+// hold no state of one.
 inline constexpr const char* kNoOptimizer = "none";
 
 // What a run needs to go on exactly where it was.

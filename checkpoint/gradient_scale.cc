@@ -9,7 +9,7 @@
 namespace motley {
 namespace {
 
-bool occurs(const GradientScale& scale) {
+bool is_valid(const GradientScale& scale) {
   int exponent = 0;
   return scale.value >= kLeastGradientScale && scale.value <= kLargestGradientScale &&
          std::frexp(scale.value, &exponent) == 0.5 && scale.steps >= 0 &&
@@ -26,7 +26,7 @@ Result<GradientScale> gradient_scale_from_json(const Json& json, const std::stri
   GradientScale scale;
   MOTLEY_ASSIGN(scale.value, json_get<double>(json, "value", source));
   MOTLEY_ASSIGN(scale.steps, json_get<std::int64_t>(json, "steps", source));
-  if (occurs(scale)) return scale;
+  if (is_valid(scale)) return scale;
   return Error{ErrorCode::kCorrupt, fmt::format("an impossible gradient scale, {}", source),
                fmt::format("it is {} since {} steps", scale.value, scale.steps), ""};
 }

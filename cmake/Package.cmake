@@ -2,7 +2,27 @@
 # and an archive. docs/install.md says what is in them; scripts/package makes and tries them.
 include(CMakePackageConfigHelpers)
 
-# find_package(motley): the modules.
+# find_package(motley): the modules with public headers, and those that they use.
+set(installed)
+get_property(left GLOBAL PROPERTY motley_public_modules)
+while(left)
+  list(POP_FRONT left module)
+  if(module IN_LIST installed)
+    continue()
+  endif()
+  list(APPEND installed ${module})
+  get_target_property(used ${module} LINK_LIBRARIES)
+  if("LibTorch::LibTorch" IN_LIST used)
+    message(FATAL_ERROR "${module} cannot be installed, since it uses LibTorch: remove it from the dependencies of the "
+                        "modules with PUBLIC_HEADERS")
+  endif()
+  list(FILTER used INCLUDE REGEX "^motley::")
+  list(TRANSFORM used REPLACE "^motley::" "motley_")
+  list(APPEND left ${used})
+endwhile()
+install(TARGETS ${installed} EXPORT motleyTargets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/motley COMPONENT dev
+        FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/motley COMPONENT dev)
 set(MOTLEY_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/motley)
 install(EXPORT motleyTargets NAMESPACE motley:: DESTINATION ${MOTLEY_PACKAGE_DIR} COMPONENT dev)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/motley-config.cmake.in
@@ -12,11 +32,6 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/motley-config-version.cma
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/motley-config.cmake ${PROJECT_BINARY_DIR}/motley-config-version.cmake
         DESTINATION ${MOTLEY_PACKAGE_DIR} COMPONENT dev)
-if(MOTLEY_WITH_TORCH)
-  install(EXPORT motleyTorchTargets NAMESPACE motley:: DESTINATION ${MOTLEY_PACKAGE_DIR} COMPONENT dev_torch)
-  install(FILES ${CMAKE_CURRENT_LIST_DIR}/FindLibTorch.cmake DESTINATION ${MOTLEY_PACKAGE_DIR}
-          COMPONENT dev_torch)
-endif()
 
 # What people read. The help and the pages name configs/ and docs/, which lie here.
 set(doc ${CMAKE_INSTALL_DATADIR}/doc)
@@ -79,14 +94,7 @@ fast the links are, plans who computes what, and trains the model as a
 pipeline over machines of any speed, joined by an ordinary network.")
 set(CPACK_DEBIAN_LIBMOTLEY_PACKAGE_NAME libmotley-dev)
 set(CPACK_DEBIAN_LIBMOTLEY_PACKAGE_SECTION libdevel)
-set(dev_packages libfmt-dev libspdlog-dev nlohmann-json3-dev libzstd-dev libboost-program-options-dev
-                 libssl-dev libxxhash-dev)
-if(MOTLEY_WITH_UCX)
-  list(APPEND dev_packages libucx-dev)
-endif()
-if(MOTLEY_WITH_GLOO)
-  list(APPEND dev_packages libgloo-dev)
-endif()
+set(dev_packages libfmt-dev libspdlog-dev nlohmann-json3-dev libzstd-dev libssl-dev libxxhash-dev)
 if(TARGET motley_png)
   list(APPEND dev_packages libpng-dev)
 endif()
@@ -95,9 +103,9 @@ if(TARGET motley_jpeg)
 endif()
 list(JOIN dev_packages ", " CPACK_DEBIAN_LIBMOTLEY_PACKAGE_DEPENDS)
 set(CPACK_DEBIAN_LIBMOTLEY_DESCRIPTION "planner and checkpoint libraries of Motley
-Motley's planner, the formats of its plans and checkpoints and all else of it
-that needs no LibTorch, as static libraries with headers for C++20. CMake finds
-them by find_package(motley).")
+Motley's planner, the formats of its plans and checkpoints, and its codecs, as
+static libraries with headers for C++20. CMake finds them by
+find_package(motley); they need no LibTorch.")
 include(DebianTexts)
 
 include(CPack)

@@ -9,7 +9,6 @@
 #include "compression/formats/dense_formats.h"
 #include "compression/formats/quantised_formats.h"
 #include "compression/formats/zstd_codec.h"
-#include "compression/lowrank/low_rank_codec.h"
 #include "compression/sparse/sparse_codec.h"
 
 namespace motley {
@@ -24,11 +23,10 @@ struct ChainLink {
 Error not_a_chain(const std::string& chain, const std::string& cause) {
   return {ErrorCode::kConfig, fmt::format("not a codec: '{}'", chain), cause,
           fmt::format("use none, fp16, bf16, int8, int4, topk(DENSITY) with a density above 0 and "
-                      "up to 1, lowrank(RANK) with a rank of 1 to {}, or zstd(LEVEL) with a level "
-                      "of {} to {}; or a chain of topk or lowrank, what writes its values (fp16, "
-                      "bf16 or int8; int4 for lowrank) and zstd, such as fp16|zstd(1), "
-                      "topk(0.01)|int8 or lowrank(4)|fp16",
-                      kRankMax, kZstdLevelMin, kZstdLevelMax)};
+                      "up to 1, or zstd(LEVEL) with a level of {} to {}; or a chain of topk, what "
+                      "writes its values (fp16, bf16 or int8) and zstd, such as fp16|zstd(1) or "
+                      "topk(0.01)|int8",
+                      kZstdLevelMin, kZstdLevelMax)};
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -76,7 +74,6 @@ Number parse_number(std::string_view text, Number otherwise) {
 // All of the chain but zstd.
 std::unique_ptr<const Codec> make_first_codec(const CodecChain& chain, double density_max) {
   if (chain.density) return make_sparse_codec({*chain.density, density_max, chain.format});
-  if (chain.rank) return make_low_rank_codec(LowRankCoder(*chain.rank, chain.format));
   return make_fixed_size_codec(chain.format);
 }
 
@@ -86,7 +83,15 @@ bool CodecChain::lossy() const {
   return for_gradients_only() || format.name != std::string_view("none");
 }
 
+std::optional<Error> removed_codec(const std::string& chain) {
+  if (split_chain(chain).front().name != "lowrank") return std::nullopt;
+  return Error{ErrorCode::kConfig, fmt::format("not a codec: '{}'", chain),
+               "lowrank was removed: it raised the loss by 18 % and more",
+               "use int8 or int4, or topk(DENSITY) for gradients, such as topk(0.01)|fp16"};
+}
+
 Result<CodecChain> parse_codec_chain(const std::string& text) {
+  if (auto removed = removed_codec(text)) return *std::move(removed);
   const std::vector<ChainLink> links = split_chain(text);
   CodecChain chain;
   chain.format = fp32_format();  // a chain without a format writes plain fp32
@@ -95,11 +100,6 @@ Result<CodecChain> parse_codec_chain(const std::string& text) {
     const auto density = parse_number(links[next].argument, 0.0);
     if (!(0 < density && density <= 1)) return not_a_chain(text, "topk needs a density");
     chain.density = density;
-    ++next;
-  } else if (links[next].name == "lowrank") {
-    const auto rank = parse_number(links[next].argument, std::size_t{0});
-    if (!(1 <= rank && rank <= kRankMax)) return not_a_chain(text, "lowrank needs a rank");
-    chain.rank = rank;
     ++next;
   }
   if (next < links.size()) {
@@ -129,11 +129,6 @@ std::unique_ptr<const Codec> make_chain_codec(const CodecChain& chain, double de
   auto codec = make_first_codec(chain, density_max);
   return chain.zstd_level == 0 ? std::move(codec)
                                : make_zstd_codec(std::move(codec), chain.zstd_level);
-}
-
-Result<std::unique_ptr<const Codec>> make_codec(const std::string& chain) {
-  MOTLEY_ASSIGN(const CodecChain parsed, parse_codec_chain(chain));
-  return make_chain_codec(parsed, parsed.density.value_or(1));
 }
 
 }  // namespace motley

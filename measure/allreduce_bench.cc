@@ -14,8 +14,8 @@
 namespace motley {
 namespace {
 
-constexpr SumId kMeasured{};
-constexpr SumId kLeftOver{.chunk = ChunkId{1}};
+constexpr AllreduceId kMeasured{};
+constexpr AllreduceId kLeftOver{.chunk = ChunkId{1}};
 // So few values are summed again without compression that their bytes do not count beside a run's.
 constexpr std::size_t kCheckedValues = std::size_t{1} << 14;
 
@@ -105,7 +105,7 @@ class AllreduceBench {
     MOTLEY_ASSIGN(const auto feedback, FeedbackEncoder::make(compression));
     CountingEncoder encoder(*feedback);
     MOTLEY_ASSIGN(const auto sum,
-                  HierarchicalSum::make(link_, self_, kMeasured, plan_, encoder, options_));
+                  HierarchicalAllreduce::make(link_, self_, kMeasured, plan_, encoder, options_));
     values_.resize(plan_.value_count());
     std::vector<float> all_runs(std::min(plan_.value_count(), kCheckedValues));
     AllreduceSample sample;
@@ -123,7 +123,7 @@ class AllreduceBench {
 
  private:
   // Returns the seconds that the sum took.
-  Result<double> run_once(int run, HierarchicalSum& sum, AllreduceSample& sample) {
+  Result<double> run_once(int run, HierarchicalAllreduce& sum, AllreduceSample& sample) {
     for (std::size_t i = 0; i < values_.size(); ++i) values_[i] = value_of(self_, i);
     MOTLEY_TRY(meet(0));
     const double start_cpu_s = process_cpu_s();
@@ -146,7 +146,7 @@ class AllreduceBench {
     MOTLEY_ASSIGN(const auto exact, FeedbackEncoder::make({}));
     const AllreducePlan plan(plan_.machines(), all_runs.size(), kBucketValues);
     MOTLEY_ASSIGN(const auto sum,
-                  HierarchicalSum::make(link_, self_, kLeftOver, plan, *exact, options_));
+                  HierarchicalAllreduce::make(link_, self_, kLeftOver, plan, *exact, options_));
     const auto kept = std::span(values_).first(all_runs.size());
     MOTLEY_TRY(sum->run(1, kept));
     for (std::size_t i = 0; i < all_runs.size(); ++i) all_runs[i] += kept[i];

@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "comm/frames/frame_link.h"
 #include "compression/feedback/gradient_compressor.h"
-#include "pipeline/reduce/hierarchical_sum.h"
+#include "pipeline/reduce/hierarchical_allreduce.h"
 #include "pipeline/schedule/allreduce_plan.h"
 
 namespace motley {
@@ -27,7 +27,7 @@ struct AllreduceSample {
 // Called by every rank of the plan, and by no other rank of the link's group. Each run sums the
 // same values; the first one warms up and is not counted. The bytes are by the plan's messages,
 // each value at what this rank's encoded slices took. kConfig as GradientCompressor::make, kCorrupt
-// when two ranks end with different bits; else as HierarchicalSum::run.
+// when two ranks end with different bits; else as HierarchicalAllreduce::run.
 [[nodiscard]] Result<AllreduceSample> measure_allreduce(FrameLink& link,
                                                         Rank self,
                                                         const AllreducePlan& plan,

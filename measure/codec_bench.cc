@@ -15,8 +15,8 @@
 #include "comm/make_transport.h"
 #include "comm/transport/shared_memory.h"
 #include "compression/codec/codec.h"
-#include "compression/codec_chain.h"
 #include "compression/kernels/sum_kernels.h"
+#include "compression/make_codec.h"
 #include "pipeline/schedule/allreduce_plan.h"
 
 namespace motley {
@@ -131,10 +131,11 @@ Result<double> measure_message(Loopback& loopback) {
   return median(message_s);
 }
 
-// As values of a sum pass over a board (pipeline/reduce/local_boards.h): a bucket of a gradient,
-// which the caches do not hold, is copied to a window of shared memory and added from there to the
-// other's. One core does both here; in a run the reader is another core, whose caches do not hold
-// the board. 0 where the system gives no such memory: ranks send each other the values then.
+// As values of a sum pass over a board (pipeline/reduce/shared_reduce_buffers.h): a bucket of a
+// gradient, which the caches do not hold, is copied to a window of shared memory and added from
+// there to the other's. One core does both here; in a run the reader is another core, whose caches
+// do not hold the board. 0 where the system gives no such memory: ranks send each other the values
+// then.
 double measure_shared() {
   constexpr std::size_t kBuckets = 128;
   constexpr std::size_t kWindow = 12;

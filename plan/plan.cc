@@ -6,10 +6,10 @@
 
 #include "base/hash.h"
 #include "base/json.h"
+#include "plan/assign_micro_batches.h"
 #include "plan/cluster.h"
 #include "plan/json_fields.h"
 #include "plan/limits.h"
-#include "plan/turns.h"
 
 namespace motley {
 namespace {
@@ -179,7 +179,8 @@ std::vector<Rank> micro_batch_owners(const ChunkPlan& chunk) {
   std::vector<int> shares;
   for (const Replica& replica : chunk.replicas) shares.push_back(replica.micro_batches);
   std::vector<Rank> owners;
-  for (const std::size_t replica : turns(shares)) owners.push_back(chunk.replicas[replica].rank);
+  for (const std::size_t replica : assign_micro_batches(shares))
+    owners.push_back(chunk.replicas[replica].rank);
   return owners;
 }
 

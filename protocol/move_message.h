@@ -33,7 +33,7 @@ struct MoveOrder {
   // Set: incoming files go into the part of the step, which these texts make where it is not there;
   // else they and the linked ones become a view (checkpoint/store/view.h), where makes_view says
   // so.
-  std::optional<CheckpointTexts> texts;
+  std::optional<CheckpointMetadata> texts;
   bool makes_view = true;
 };
 

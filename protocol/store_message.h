@@ -32,7 +32,7 @@ inline constexpr const char* kStoreTextsEvent = "store_texts";
 
 // What becomes of a save, to who keeps a machine's own folder: `{"keep": …}` and `{"drop": …}`.
 struct KeepOrder {
-  CheckpointTexts texts;
+  CheckpointMetadata texts;
   std::vector<std::int64_t> kept_steps;  // that stay in the folder, this one among them
   bool adopts = false;                   // it was saved by an earlier launch
   // By the rank of its keeper: the files that ranks of a folder have written.

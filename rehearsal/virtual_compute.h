@@ -27,8 +27,8 @@
 #include "rehearsal/noise.h"
 #include "rehearsal/virtual_values.h"
 #include "training/optimizer/optimizer.h"
+#include "training/vote/optimized_state.h"
 #include "training/vote/step_outcome.h"
-#include "training/vote/stepped_state.h"
 
 namespace motley {
 
@@ -38,7 +38,7 @@ namespace motley {
                                            const TrainConfig& train,
                                            const std::vector<int>& sizes);
 
-class VirtualCompute final : public StageCompute, public StageGradients, public SteppedState {
+class VirtualCompute final : public StageCompute, public StageGradients, public OptimizedState {
  public:
   // Of rank `self` of the plan, which is one of the model.
   VirtualCompute(const TrainConfig& train,

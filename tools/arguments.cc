@@ -101,7 +101,7 @@ Result<void> check_operands(const CommandSpec& spec,
     return usage_error(spec, fmt::format("motley {} needs {}{}", spec.name, name,
                                          spec.instead.empty() ? "" : " or --" + spec.instead));
   }
-  if (operands.size() > wanted && !(spec.more && !has_instead)) {
+  if (operands.size() > wanted) {
     return usage_error(spec,
                        fmt::format("motley {}{} does not take '{}'", spec.name,
                                    has_instead ? " --" + spec.instead : "", operands[wanted]));
@@ -190,7 +190,6 @@ Result<Arguments> parse_arguments(const CommandSpec& spec,
 std::string usage_line(const CommandSpec& spec) {
   std::string usage = fmt::format("motley {}", spec.name);
   for (const std::string& operand : spec.operands) usage += " " + operand;
-  if (spec.more) usage += "…";
   if (!spec.needs.empty()) usage += " " + spec.needs;
   return usage + " [options]";
 }

@@ -27,7 +27,6 @@ struct CommandSpec {
   std::string text;                   // what it does and examples, for --help
   std::string instead = {};           // … unless this option is given: then there are none
   std::string needs = {};             // options that must be given, "--cluster FILE", for the usage
-  bool more = false;                  // the last operand may be followed by others of its kind
 };
 
 class Arguments {
@@ -41,8 +40,6 @@ class Arguments {
   [[nodiscard]] std::vector<std::string> values(const std::string& option) const;
 
   [[nodiscard]] const std::string& operand(std::size_t index) const { return operands_[index]; }
-
-  [[nodiscard]] const std::vector<std::string>& operands() const { return operands_; }
 
   [[nodiscard]] const std::string& command() const { return command_; }
 

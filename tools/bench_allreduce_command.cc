@@ -25,9 +25,8 @@ constexpr std::int64_t kValuesPerMib = (std::int64_t{1} << 20) / std::int64_t{si
 std::vector<std::string> chains_to_sum(const Arguments& arguments) {
   std::vector<std::string> chains = {"none"};
   const std::vector<std::string> asked =
-      arguments.has("codec")
-          ? arguments.values("codec")
-          : std::vector<std::string>{"fp16", "int8", "int4", "topk(0.01)|fp16", "lowrank(4)|fp16"};
+      arguments.has("codec") ? arguments.values("codec")
+                             : std::vector<std::string>{"fp16", "int8", "int4", "topk(0.01)|fp16"};
   std::ranges::copy_if(asked, std::back_inserter(chains),
                        [](const std::string& chain) { return chain != "none"; });
   return chains;
@@ -133,8 +132,8 @@ Command bench_allreduce_command() {
       "                 the speeds of the cluster file, or of --links. Near 100 %: only fewer\n"
       "                 bytes help. Far below: processors or latency are the limit\n"
       "  faster         than without compression\n"
-      "  largest error  of one sum; values lie between -1 and 1. topk and lowrank leave most\n"
-      "                 of it for later, so it is large there\n"
+      "  largest error  of one sum; values lie between -1 and 1. topk leaves most of it for\n"
+      "                 later, so it is large there\n"
       "  lost           what the sums of all runs, with what is kept for later, lack. Near 0:\n"
       "                 error feedback delays, and loses nothing\n"
       "  CPU s          of all ranks, in one sum\n\n"

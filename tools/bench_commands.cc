@@ -26,7 +26,7 @@ constexpr std::size_t kFloatsPerMib = (std::size_t{1} << 20) / sizeof(float);
 
 std::vector<std::string> measured_chains(const Arguments& arguments) {
   if (arguments.has("codec")) return arguments.values("codec");
-  return {"fp16", "bf16", "int8", "int4", "topk(0.01)", "topk(0.01)|fp16", "lowrank(4)|fp16"};
+  return {"fp16", "bf16", "int8", "int4", "topk(0.01)", "topk(0.01)|fp16"};
 }
 
 std::string rate_text(double bytes_per_s, double copy_bytes_per_s) {

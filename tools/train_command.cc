@@ -9,13 +9,13 @@
 
 #include "base/json.h"
 #include "base/log.h"
-#include "base/system/patient_writer.h"
+#include "base/system/non_blocking_writer.h"
 #include "base/system/shell_word.h"
 #include "cluster/follow/run_report.h"
 #include "cluster/launch/workers.h"
 #include "cluster/process/work_line.h"
 #include "cluster/recover/begin_run.h"
-#include "cluster/recover/lasting_run.h"
+#include "cluster/recover/supervisor.h"
 #include "cluster/run/prepare.h"
 #include "cluster/run/run_folder.h"
 #include "partitioner/advise/explain.h"
@@ -149,8 +149,7 @@ Result<void> carry_out(const TrainingRequest& request,
     return {};
   }
   std::fflush(stdout);
-  MOTLEY_ASSIGN(const LastingEnd end,
-                run_lasting_training(run, request, log, json ? stderr : stdout));
+  MOTLEY_ASSIGN(const RunResult end, run_with_restarts(run, request, log, json ? stderr : stdout));
   const TrainingSummary& summary = end.summary;
   if (json) {
     Json result{{"run", run.folder.dir().string()},
@@ -184,7 +183,7 @@ Result<void> train(const Arguments& arguments) {
   WorkLine line("", request.quiet ? nullptr : live_standard_error());
   request.line = &line;
   // Whoever stops reading does not stop the training.
-  PatientWriter errors(STDERR_FILENO);
+  NonBlockingWriter errors(STDERR_FILENO);
   Log log("", log_level(arguments), [&](std::string_view text) {
     line.step_aside();
     errors.write(text);

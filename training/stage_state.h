@@ -25,7 +25,7 @@
 #include "training/host_memory.h"
 #include "training/optimizer/optimizer.h"
 #include "training/state_memory.h"
-#include "training/vote/stepped_state.h"
+#include "training/vote/optimized_state.h"
 #include "training/vote/vote.h"
 
 namespace motley {
@@ -57,7 +57,7 @@ struct HeldChunk {
                                                        std::unique_ptr<const Optimizer> optimizer,
                                                        InParts in_parts = in_one_part);
 
-class StageState final : public StageGradients, public SteppedState {
+class StageState final : public StageGradients, public OptimizedState {
  public:
   // `held`: in the order of the layers. `memory` has its parameters, numbered in their order over
   // all chunks. `tied_parameter`: the model's, "" = none. `micro_batches`: of a step, over all

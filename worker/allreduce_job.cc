@@ -81,7 +81,7 @@ Result<void> run_allreduce_job(const Job& job, WorkerChannel& channel) {
     channel.send(sum_event(codec, sample));
   }
   FrameLink link(*transport, task.self, epoch_of(job), task.codecs.size());
-  part_ranks(link, task.self, task.rank_count, 0, channel.group_progress());
+  disconnect_ranks(link, task.self, task.rank_count, 0, channel.group_progress());
   return {};
 }
 

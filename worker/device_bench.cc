@@ -12,10 +12,10 @@
 #include "base/system/system_memory.h"
 #include "measure/codec_bench.h"
 #include "measure/layer_effort.h"
+#include "measure/less_disturbed_sample.h"
 #include "measure/optimizer_bench.h"
 #include "measure/profile_warnings.h"
-#include "measure/sizes_with_room.h"
-#include "measure/undisturbed.h"
+#include "measure/sizes_that_fit.h"
 #include "models/device/tensor_memory.h"
 
 namespace motley {
@@ -176,7 +176,7 @@ void DeviceBench::measure_again(std::map<int, std::vector<LayerBench::Measured>>
       LayerBench bench(job_, model_, layer, device_);
       const auto on_run = [&] { report_.tick(); };
       const LayerBench::Measured again = bench.measure(sizes_[i], {enough_s, enough_s}, on_run);
-      first.sample = undisturbed(first.sample, again.sample);
+      first.sample = less_disturbed_sample(first.sample, again.sample);
     }
   }
 }

@@ -88,7 +88,7 @@ class Prober {
         MOTLEY_TRY(meet());
       }
     }
-    part_ranks(barrier_, task_.self, count, meetings_ + 1, channel_.group_progress());
+    disconnect_ranks(barrier_, task_.self, count, meetings_ + 1, channel_.group_progress());
     return {};
   }
 

@@ -19,7 +19,7 @@ namespace {
 // Into the answer: the step's texts, or why it cannot tell them.
 void tell_texts(const CheckpointInfo& checkpoint, StoreAnswer& answer) {
   constexpr std::size_t kReasonBytesMax = 200;
-  Result<CheckpointTexts> texts = read_texts(checkpoint.folder);
+  Result<CheckpointMetadata> texts = read_texts(checkpoint.folder);
   if (!texts.ok()) {
     const Error& error = texts.error();
     answer.untold = excerpt(error.cause.empty() ? error.what : error.cause, kReasonBytesMax);
@@ -32,7 +32,7 @@ void tell_texts(const CheckpointInfo& checkpoint, StoreAnswer& answer) {
 
 }  // namespace
 
-WantedStep wanted_of(const CheckpointTexts& texts) {
+WantedStep wanted_of(const CheckpointMetadata& texts) {
   WantedStep wanted{texts.step(), tensor_files(texts.manifest)};
   for (WrittenFile& file : wanted.files) file.tensor_hashes.clear();
   return wanted;

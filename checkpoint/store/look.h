@@ -20,7 +20,7 @@ struct WantedStep {
   std::vector<WrittenFile> files;  // of tensors; what they hold is left out
 };
 
-[[nodiscard]] WantedStep wanted_of(const CheckpointTexts& texts);
+[[nodiscard]] WantedStep wanted_of(const CheckpointMetadata& texts);
 
 struct StoreQuestion {
   std::optional<WantedStep> wanted;      // files to look for, every byte compared
@@ -29,14 +29,14 @@ struct StoreQuestion {
 
 struct StoreAnswer {
   StorePlace place;
-  std::string run;                       // as read_run_id()
-  std::uint64_t free_bytes = 0;          // as free_bytes()
-  std::int64_t last_launch = 0;          // that was in the folder
-  std::string held_by;                   // who is at work there now, in words; "" = nobody
-  std::vector<std::int64_t> steps;       // of checkpoints of which it has the manifest, ascending
-  std::vector<std::string> whole;        // of the wanted files
-  std::vector<std::string> damaged;      // of the wanted files: there, and not as they should be
-  std::optional<CheckpointTexts> texts;  // those asked for, where they are there
+  std::string run;                   // as read_run_id()
+  std::uint64_t free_bytes = 0;      // as free_bytes()
+  std::int64_t last_launch = 0;      // that was in the folder
+  std::string held_by;               // who is at work there now, in words; "" = nobody
+  std::vector<std::int64_t> steps;   // of checkpoints of which it has the manifest, ascending
+  std::vector<std::string> whole;    // of the wanted files
+  std::vector<std::string> damaged;  // of the wanted files: there, and not as they should be
+  std::optional<CheckpointMetadata> texts;  // those asked for, where they are there
   // Why they are not, where it has that step's manifest: an excerpt of one line.
   std::string untold;
 };

@@ -13,14 +13,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_kept(const fs::path& part, const CheckpointTexts& texts) {
+bool is_kept(const fs::path& part, const CheckpointMetadata& texts) {
   if (!has_manifest(part)) return false;
-  const Result<CheckpointTexts> there = read_texts(part);
+  const Result<CheckpointMetadata> there = read_texts(part);
   return there.ok() && there->files.at(kManifestName) == texts.files.at(kManifestName);
 }
 
 // The partial folder, with the files that it has already, becomes the part.
-Result<void> publish_with(const SavePlace& place, const CheckpointTexts& texts) {
+Result<void> publish_with(const SavePlace& place, const CheckpointMetadata& texts) {
   const fs::path partial = partial_folder(place);
   MOTLEY_TRY(make_folders(partial));
   std::set<std::string> names;
@@ -48,7 +48,7 @@ Result<void> link_into(const fs::path& folder, const fs::path& file) {
 // Into `folder`, of what the step's other folders hold.
 Result<void> gather(const fs::path& folder,
                     const SavePlace& place,
-                    const CheckpointTexts& texts,
+                    const CheckpointMetadata& texts,
                     WorkCounter* work,
                     const std::stop_token& stop) {
   std::error_code code;
@@ -68,7 +68,7 @@ Result<void> gather(const fs::path& folder,
 
 Result<void> keep_part(const fs::path& run_dir,
                        const std::string& launch,
-                       const CheckpointTexts& texts) {
+                       const CheckpointMetadata& texts) {
   const SavePlace place{run_dir, launch, texts.step()};
   const fs::path part = checkpoint_folder(run_dir, texts.step());
   if (!is_kept(part, texts)) return publish_with(place, texts);
@@ -80,7 +80,7 @@ Result<void> keep_part(const fs::path& run_dir,
 
 Result<void> adopt_part(const fs::path& run_dir,
                         const std::string& launch,
-                        const CheckpointTexts& texts,
+                        const CheckpointMetadata& texts,
                         WorkCounter* work,
                         const std::stop_token& stop) {
   const SavePlace place{run_dir, launch, texts.step()};

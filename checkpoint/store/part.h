@@ -19,14 +19,14 @@ namespace motley {
 // and where the step was committed before, its old part or the new one is listed.
 [[nodiscard]] Result<void> keep_part(const std::filesystem::path& run_dir,
                                      const std::string& launch,
-                                     const CheckpointTexts& texts);
+                                     const CheckpointMetadata& texts);
 
 // The same of what any launch has left of the step: of files with the manifest's sizes and hashes
 // alone. `work` counts the bytes that are read. kInterrupted when stopped while it reads them: no
 // file is lost by that, and another launch can adopt them.
 [[nodiscard]] Result<void> adopt_part(const std::filesystem::path& run_dir,
                                       const std::string& launch,
-                                      const CheckpointTexts& texts,
+                                      const CheckpointMetadata& texts,
                                       WorkCounter* work,
                                       const std::stop_token& stop = {});
 

@@ -22,9 +22,9 @@ bool holds_tensors(const WrittenFile& file) {
 }
 
 // Exactly the texts that the manifest names, each with its hash.
-Result<CheckpointTexts> checked(std::map<std::string, std::string> files,
-                                const std::string& source) {
-  CheckpointTexts texts;
+Result<CheckpointMetadata> checked(std::map<std::string, std::string> files,
+                                   const std::string& source) {
+  CheckpointMetadata texts;
   MOTLEY_ASSIGN(texts.manifest, parse_manifest(files[kManifestName], source));
   std::size_t known = 1;
   for (const WrittenFile& file : texts.manifest.files) {
@@ -55,7 +55,7 @@ Result<std::string> read_text(const std::filesystem::path& path) {
 
 }  // namespace
 
-Result<CheckpointTexts> read_texts(const std::filesystem::path& folder) {
+Result<CheckpointMetadata> read_texts(const std::filesystem::path& folder) {
   MOTLEY_ASSIGN(const Manifest manifest, read_manifest(folder));
   std::map<std::string, std::string> files;
   MOTLEY_ASSIGN(files[kManifestName], read_text(folder / kManifestName));
@@ -66,11 +66,11 @@ Result<CheckpointTexts> read_texts(const std::filesystem::path& folder) {
   return checked(std::move(files), folder.string());
 }
 
-Json texts_to_json(const CheckpointTexts& texts) {
+Json texts_to_json(const CheckpointMetadata& texts) {
   return Json(texts.files);
 }
 
-Result<CheckpointTexts> texts_from_json(const Json& json, const std::string& source) {
+Result<CheckpointMetadata> texts_from_json(const Json& json, const std::string& source) {
   std::map<std::string, std::string> files;
   if (json.is_object()) {
     for (const auto& [name, text] : json.items()) {

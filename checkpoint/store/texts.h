@@ -14,7 +14,7 @@
 
 namespace motley {
 
-struct CheckpointTexts {
+struct CheckpointMetadata {
   Manifest manifest;
   std::map<std::string, std::string> files;  // all of them, the manifest's too, by name
 
@@ -22,11 +22,12 @@ struct CheckpointTexts {
 };
 
 // kCorrupt when one is missing, or not as the manifest says.
-[[nodiscard]] Result<CheckpointTexts> read_texts(const std::filesystem::path& folder);
+[[nodiscard]] Result<CheckpointMetadata> read_texts(const std::filesystem::path& folder);
 
-[[nodiscard]] Json texts_to_json(const CheckpointTexts& texts);
+[[nodiscard]] Json texts_to_json(const CheckpointMetadata& texts);
 // The same checks.
-[[nodiscard]] Result<CheckpointTexts> texts_from_json(const Json& json, const std::string& source);
+[[nodiscard]] Result<CheckpointMetadata> texts_from_json(const Json& json,
+                                                         const std::string& source);
 
 // Whether the folder, a checkpoint's, lacks files that its manifest names: they lie on other
 // machines. False where it has no manifest that can be read.

@@ -1,6 +1,6 @@
 #include "cluster/follow/codec_bounds.h"
 
-#include "compression/codec_chain.h"
+#include "compression/make_codec.h"
 
 namespace motley {
 

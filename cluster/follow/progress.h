@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/system/patient_writer.h"
+#include "base/system/non_blocking_writer.h"
 #include "cluster/follow/metrics.h"
 
 namespace motley {
@@ -54,7 +54,7 @@ class Progress {
   [[nodiscard]] std::string held_out_part(const StepMetrics& metrics) const;
   void draw(const std::string& text);
 
-  PatientWriter out_;
+  NonBlockingWriter out_;
   ProgressStyle style_;
   std::int64_t done_before_;
   std::int64_t steps_total_;

@@ -22,7 +22,7 @@ struct Advice {
   std::string remedy;
 };
 
-// How a training goes on, only the run knows (cluster/run/way_on.h).
+// How a training goes on, only the run knows (cluster/run/resume_hint.h).
 std::string and_then(const std::string& remedy, bool trains) {
   if (trains) return remedy;
   return remedy.empty() ? "run the command again" : remedy + "; run the command again";

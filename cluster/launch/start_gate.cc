@@ -25,9 +25,9 @@ void StartGate::leave(const std::vector<std::string>& prefix) {
   if (login != logins_.end()) logins_.erase(login);
 }
 
-bool was_turned_away(const std::vector<std::string>& prefix,
-                     const ProcessExit& exit,
-                     const std::vector<std::string>& last_lines) {
+bool was_rejected(const std::vector<std::string>& prefix,
+                  const ProcessExit& exit,
+                  const std::vector<std::string>& last_lines) {
   constexpr int kSshFailed = 255;
   constexpr std::array<std::string_view, 4> kBusy = {"kex_exchange_identification",
                                                      "Connection reset by", "Connection closed by",

@@ -35,9 +35,9 @@ class StartGate {
 
 // Whether an ssh that ended so before its worker had said a word may well succeed when it is tried
 // again: the other side was too busy to let it in. `last_lines` are the end of its stderr.
-[[nodiscard]] bool was_turned_away(const std::vector<std::string>& prefix,
-                                   const ProcessExit& exit,
-                                   const std::vector<std::string>& last_lines);
+[[nodiscard]] bool was_rejected(const std::vector<std::string>& prefix,
+                                const ProcessExit& exit,
+                                const std::vector<std::string>& last_lines);
 
 // Seconds to wait before the next try after `tries` that were turned away; negative: enough.
 [[nodiscard]] double wait_before_retry_s(int tries);

@@ -47,7 +47,7 @@ void Starter::limit_cpu(Worker& worker) {
 bool Starter::starts_again(Worker& worker, const ProcessExit& exit) {
   const std::vector<std::string>& prefix = worker.spec().machine.shell;
   gate_.leave(prefix);
-  if (worker.greeted() || !was_turned_away(prefix, exit, worker.last_lines())) return false;
+  if (worker.greeted() || !was_rejected(prefix, exit, worker.last_lines())) return false;
   const double wait_s = wait_before_retry_s(++worker.tries);
   if (wait_s < 0) return false;
   worker.start_over(now_s() + wait_s);

@@ -13,7 +13,7 @@
 #include "cluster/launch/group_failures.h"
 #include "cluster/launch/group_waits.h"
 #include "cluster/launch/starter.h"
-#include "cluster/launch/stop_wishes.h"
+#include "cluster/launch/stop_policy.h"
 #include "cluster/launch/worker.h"
 #include "cluster/launch/worker_poll.h"
 #include "cluster/lease/lease_keeper.h"
@@ -104,7 +104,7 @@ struct WorkerGroup::Impl {
   PeerFault fault;  // of the error that run() returns
   bool addresses_sent = false;
   bool ending = false;  // events no longer count
-  StopWishes wishes;
+  StopPolicy wishes;
   bool quiet = false;                 // there was nothing to handle when last looked
   std::optional<LeaseKeeper> keeper;  // ends before the workers do
 };
@@ -299,9 +299,9 @@ Result<void> WorkerGroup::Impl::handle_signal() {
   if (!stop) return {};
   if (ending) return *std::move(stop);
   const bool can_finish = options.on_finish && waits.started();
-  const StopWishes::Wish wish = wishes.take(*stop, can_finish, now_s());
-  if (wish == StopWishes::Wish::kEndAtOnce) return *std::move(stop);
-  if (wish == StopWishes::Wish::kKnown) return {};
+  const StopPolicy::StopAction wish = wishes.take(*stop, can_finish, now_s());
+  if (wish == StopPolicy::StopAction::kEndAtOnce) return *std::move(stop);
+  if (wish == StopPolicy::StopAction::kKnown) return {};
   options.on_finish(*stop);
   finish();
   return {};

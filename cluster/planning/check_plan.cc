@@ -9,6 +9,7 @@
 
 #include "compression/codec_chain.h"
 #include "compression/feedback/gradient_compressor.h"
+#include "compression/make_codec.h"
 #include "partitioner/cost/cost_model.h"
 #include "partitioner/search/planner.h"
 #include "pipeline/schedule/schedules.h"
@@ -17,18 +18,21 @@
 namespace motley {
 namespace {
 
-// What each rank of the run makes of the plan: its codecs and its schedule.
-Result<void> check_steps(const Plan& plan, const ModelSpec& model) {
+Result<void> check_codecs(const Plan& plan) {
   for (const ChunkPlan& chunk : plan.chunks) {
-    MOTLEY_ASSIGN([[maybe_unused]] const auto codec, make_codec(chunk.codec));
-    MOTLEY_ASSIGN(const CodecChain chain, parse_codec_chain(chunk.codec));
-    if (!chain.for_gradients_only()) continue;
+    const auto chain = parse_codec_chain(chunk.codec);
+    if (!chain.ok()) return with_context(chain.error(), "a boundary of the plan");
+    if (!chain->for_gradients_only()) continue;
     return Error{ErrorCode::kConfig, fmt::format("the plan sends {} between stages", chunk.codec),
                  kWhyForGradientsOnly,
                  "make the codec of each boundary none, fp16, bf16, int8 or int4"};
   }
-  MOTLEY_ASSIGN([[maybe_unused]] const auto codec,
-                make_gradient_codec({.chain = plan.gradient_codec}));
+  const auto codec = make_gradient_codec({.chain = plan.gradient_codec});
+  if (!codec.ok()) return with_context(codec.error(), "gradient_codec of the plan");
+  return {};
+}
+
+Result<void> check_schedule(const Plan& plan, const ModelSpec& model) {
   const bool tied = tied_across_ranks(model, plan);
   MOTLEY_ASSIGN(const Schedule schedule, make_schedule(plan, tied));
   MOTLEY_ASSIGN([[maybe_unused]] const ScheduleStats stats, validate_schedule(schedule, tied));
@@ -96,6 +100,7 @@ Result<void> check_plan(const Plan& plan,
                  fmt::format("train.global_batch is {}", config.train.global_batch),
                  "make it again with motley plan"};
   }
+  MOTLEY_TRY(check_codecs(plan));
   const std::string& asked = config.compression.gradients;
   if (asked != "none" && asked != "auto" && asked != plan.gradient_codec) {
     return Error{ErrorCode::kConfig,
@@ -104,7 +109,7 @@ Result<void> check_plan(const Plan& plan,
                  "make it again with motley plan, or leave compression.gradients out"};
   }
   for (const RankPlan& rank : plan.ranks) MOTLEY_TRY(check_place(rank, cluster));
-  return check_steps(plan, model);
+  return check_schedule(plan, model);
 }
 
 Result<void> check_planning(const PlanOptions& options,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compression/codec_chain.h"
+#include "compression/make_codec.h"
 #include "data/held_bytes.h"
 #include "job/optimizers.h"
 #include "training/optimizer/optimizer.h"

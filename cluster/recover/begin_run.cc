@@ -22,7 +22,7 @@ Result<TrainingRequest> of_who_answers(TrainingRequest request, const Log& log) 
       request.plan ? machines_in_use(*request.plan) : machine_names(request.cluster);
   MOTLEY_ASSIGN(const std::vector<Member> members,
                 ask_members(request.cluster, machines, request.stage_program));
-  const std::vector<Setback> setbacks = {{.at_s = now_s(), .code = ErrorCode::kPeer}};
+  const std::vector<FailedAttempt> setbacks = {{.at_s = now_s(), .code = ErrorCode::kPeer}};
   // The person who waits knows whether the network is away.
   const RecoveryRules rules{.restarts = request.config.run.restarts, .alone_after_s = 0};
   const Decision decision = decide(setbacks.back().at_s, members, setbacks, rules);

@@ -9,12 +9,12 @@
 namespace motley {
 namespace {
 
-bool may_not_happen_again(const Setback& setback) {
+bool may_not_happen_again(const FailedAttempt& setback) {
   return setback.code == ErrorCode::kPeer ||
          (setback.code == ErrorCode::kInternal && setback.has_trained);
 }
 
-std::span<const Setback> setbacks_in_a_row(std::span<const Setback> setbacks) {
+std::span<const FailedAttempt> setbacks_in_a_row(std::span<const FailedAttempt> setbacks) {
   std::size_t count = 0;
   while (count < setbacks.size()) {
     ++count;
@@ -70,20 +70,20 @@ class Members {
 };
 
 // By one machine alone, which the others may go on without.
-bool is_by_one(const Setback& setback, const Members& members) {
+bool is_by_one(const FailedAttempt& setback, const Members& members) {
   return setback.fault.machines.size() == 1 &&
          members.can_do_without(setback.fault.machines.front());
 }
 
-bool is_counted(const Setback& setback, const Members& members) {
+bool is_counted(const FailedAttempt& setback, const Members& members) {
   const bool is_excused =
       setback.outage_at_s || setback.fault.own_absence || setback.fault.cannot_connect;
   return !is_excused && !is_by_one(setback, members);
 }
 
 // The machine that is to be left out for what it did, "" for none.
-std::string to_exclude(std::span<const Setback> row, const Members& members) {
-  const Setback& last = row.back();
+std::string to_exclude(std::span<const FailedAttempt> row, const Members& members) {
+  const FailedAttempt& last = row.back();
   if (last.outage_at_s) return "";
   if (last.fault.cannot_connect) {
     for (auto it = last.fault.machines.rbegin(); it != last.fault.machines.rend(); ++it) {
@@ -92,7 +92,7 @@ std::string to_exclude(std::span<const Setback> row, const Members& members) {
     return "";
   }
   if (!is_by_one(last, members) || members.is_excluded(last.fault.machines.front())) return "";
-  const auto failed_alike = std::ranges::count_if(row, [&](const Setback& setback) {
+  const auto failed_alike = std::ranges::count_if(row, [&](const FailedAttempt& setback) {
     return !setback.outage_at_s && setback.fault.machines == last.fault.machines;
   });
   return failed_alike >= RecoveryRules::kAloneMax ? last.fault.machines.front() : "";
@@ -100,7 +100,7 @@ std::string to_exclude(std::span<const Setback> row, const Members& members) {
 
 // Of machines that could not connect and of which none can be left out, another start shows the
 // same.
-bool is_hopeless(const Setback& setback, const std::string& excluded) {
+bool is_hopeless(const FailedAttempt& setback, const std::string& excluded) {
   if (!setback.fault.cannot_connect || setback.outage_at_s) return false;
   return setback.is_of_new_run || excluded.empty();
 }
@@ -109,7 +109,7 @@ bool is_hopeless(const Setback& setback, const std::string& excluded) {
 bool is_too_few(double now_s,
                 const Members& members,
                 const std::vector<std::string>& silent,
-                const Setback& last,
+                const FailedAttempt& last,
                 const RecoveryRules& rules) {
   if (silent.empty()) return false;
   const std::size_t answering = members.expected() - silent.size();
@@ -125,9 +125,9 @@ bool is_too_few(double now_s,
 
 Decision decide(double now_s,
                 std::span<const Member> machines,
-                std::span<const Setback> setbacks,
+                std::span<const FailedAttempt> setbacks,
                 const RecoveryRules& rules) {
-  const Setback& last = setbacks.back();
+  const FailedAttempt& last = setbacks.back();
   if (rules.restarts == 0 || !may_not_happen_again(last)) return {};
   const Members members(machines);
   const auto row = setbacks_in_a_row(setbacks);
@@ -152,7 +152,7 @@ Decision decide(double now_s,
     return decision;
   }
   const auto counted = static_cast<int>(std::ranges::count_if(
-      row, [&](const Setback& setback) { return is_counted(setback, members); }));
+      row, [&](const FailedAttempt& setback) { return is_counted(setback, members); }));
   if (counted > rules.restarts) {
     return {.reason = fmt::format("it was started again {} times without reaching a new checkpoint",
                                   rules.restarts)};

@@ -14,7 +14,7 @@
 namespace motley {
 
 // A launch that ended early, as far as that decides what comes next.
-struct Setback {
+struct FailedAttempt {
   double at_s = 0;  // as now_s()
   ErrorCode code = ErrorCode::kInternal;
   bool has_trained = false;    // it did a step
@@ -83,7 +83,7 @@ struct Decision {
 // there. REQUIRES: setbacks, in their order, is not empty; members are all machines of the cluster.
 [[nodiscard]] Decision decide(double now_s,
                               std::span<const Member> members,
-                              std::span<const Setback> setbacks,
+                              std::span<const FailedAttempt> setbacks,
                               const RecoveryRules& rules);
 
 }  // namespace motley

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kBetweenOutageLines_s = 60;
 
-std::string excluded_text(const std::string& machine, const Setback& setback) {
+std::string excluded_text(const std::string& machine, const FailedAttempt& setback) {
   return fmt::format("; {} is left out, since {}", machine,
                      setback.fault.cannot_connect ? "other machines and it cannot connect"
                                                   : "it alone has failed twice in a row");
@@ -23,7 +23,7 @@ std::string excluded_text(const std::string& machine, const Setback& setback) {
 
 std::string loss_text(const Error& error,
                       const Decision& decision,
-                      const Setback& setback,
+                      const FailedAttempt& setback,
                       const RecoveryRules& rules,
                       std::int64_t saved_step) {
   std::string text = error.what;

@@ -16,7 +16,7 @@ namespace motley {
 // `saved_step`: of the newest checkpoint, 0 = there is none. REQUIRES: the decision is not to end.
 [[nodiscard]] std::string loss_text(const Error& error,
                                     const Decision& decision,
-                                    const Setback& setback,
+                                    const FailedAttempt& setback,
                                     const RecoveryRules& rules,
                                     std::int64_t saved_step);
 

@@ -23,7 +23,7 @@ std::set<std::pair<int, int>> copies_of(const PreparedRun& run) {
 }  // namespace
 
 FolderKeepers::FolderKeepers(const PreparedRun& run,
-                             std::optional<CheckpointTexts> resumed,
+                             std::optional<CheckpointMetadata> resumed,
                              Send send)
     : run_dir_(run.folder.dir()),
       resumed_(std::move(resumed)),
@@ -44,7 +44,7 @@ void FolderKeepers::add(int worker) {
 
 Result<void> FolderKeepers::tell_committed(const std::filesystem::path& folder) {
   if (workers_.empty()) return {};
-  MOTLEY_ASSIGN(CheckpointTexts texts, read_texts(folder));
+  MOTLEY_ASSIGN(CheckpointMetadata texts, read_texts(folder));
   if (!copies_.empty()) copied_[texts.step()] = {};
   const std::vector<Json> messages =
       keep_messages({std::move(texts), kept_steps(), /*adopts=*/false, files_of_});

@@ -25,7 +25,7 @@ class FolderKeepers {
 
   // `resumed`: the checkpoint that this launch goes on from, which a keeper is told of first, so
   // that its folder has its part of it whatever it missed.
-  FolderKeepers(const PreparedRun& run, std::optional<CheckpointTexts> resumed, Send send);
+  FolderKeepers(const PreparedRun& run, std::optional<CheckpointMetadata> resumed, Send send);
 
   // The worker has said that it is one.
   void add(int worker);
@@ -47,7 +47,7 @@ class FolderKeepers {
   [[nodiscard]] std::vector<std::int64_t> kept_steps() const;
 
   const std::filesystem::path run_dir_;
-  const std::optional<CheckpointTexts> resumed_;
+  const std::optional<CheckpointMetadata> resumed_;
   const Send send_;
   const std::map<int, std::vector<std::string>> files_of_;
   const std::set<std::pair<int, int>> copies_;  // from keeper to keeper

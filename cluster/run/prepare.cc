@@ -16,10 +16,10 @@
 #include "cluster/planning/planning_options.h"
 #include "cluster/planning/resolve_plan.h"
 #include "cluster/run/checkpoint_committer.h"
+#include "cluster/run/distributed_checkpoint.h"
 #include "cluster/run/predict.h"
 #include "cluster/run/resumed_plan.h"
 #include "cluster/run/resumption.h"
-#include "cluster/run/scattered.h"
 #include "data/source.h"
 #include "job/config_io.h"
 #include "training/optimizer/rate_change.h"
@@ -57,7 +57,7 @@ RunMachines machines_of(const TrainingRequest& request,
   machines.names =
       request.plan ? machines_in_use(*request.plan) : machines_to_plan_with(cluster, options.pins);
   const auto checkpoints = list_checkpoints(request.config.run.dir);
-  machines.may_be_scattered =
+  machines.may_be_distributed =
       !is_virtual(cluster) && (may_have_own_folders(cluster, machines.names) ||
                                std::ranges::any_of(checkpoints, is_part, &CheckpointInfo::folder));
   return machines;
@@ -101,7 +101,7 @@ Result<void> require_run(const PreparedRun& run,
                          const TrainingRequest& request,
                          const RunMachines& machines,
                          const Log& log) {
-  if (!machines.may_be_scattered) return run.folder.newest_checkpoint().error();
+  if (!machines.may_be_distributed) return run.folder.newest_checkpoint().error();
   MOTLEY_TRY(check_machines(request, run, machines));
   return require_run_somewhere(run, request, machines, log);
 }
@@ -123,7 +123,7 @@ Result<void> take_folder(PreparedRun& run,
   }
   // Nobody else writes here any more, so whatever is half-written is of a launch that has gone; but
   // it may be all that is left of what was committed on another machine.
-  if (machines.may_be_scattered) return {};
+  if (machines.may_be_distributed) return {};
   return prune_checkpoints(run.folder.dir(), /*rule=*/{}, run.lock->launch());
 }
 
@@ -181,7 +181,7 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
     MOTLEY_TRY(make_folders(run.folder.log_dir()));
     MOTLEY_TRY(log.keep_in(run.folder.log_dir() / "motley.log"));
   }
-  const bool is_scattered = machines.may_be_scattered && !request.dry_run;
+  const bool is_scattered = machines.may_be_distributed && !request.dry_run;
   if (is_scattered) {
     MOTLEY_TRY(check_machines(request, run, machines));
     MOTLEY_ASSIGN(is_resumed, look_for_checkpoint(run, request, machines, log));

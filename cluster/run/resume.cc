@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "compression/codec_chain.h"
 #include "job/config_changes.h"
 #include "training/optimizer/rate_change.h"
 
@@ -142,7 +143,8 @@ PlanOptions options_like(const PlanMark& saved, const Config& config, PlanOption
     for (CoarserCodecs& coarser : options.coarser) coarser.codecs.clear();
   }
   const bool has_replicas = !shared(saved).empty();
-  if (config.compression.gradients == "auto" && has_replicas) {
+  const bool has_codec = !removed_codec(saved.gradient_codec).has_value();
+  if (config.compression.gradients == "auto" && has_replicas && has_codec) {
     options.gradient_codecs = {saved.gradient_codec};
     for (CoarserCodecs& coarser : options.coarser) coarser.gradient_codecs.clear();
   }

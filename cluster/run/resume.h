@@ -46,7 +46,7 @@ namespace motley {
 [[nodiscard]] PlanMark plan_mark(const Plan& plan);
 
 // The options narrowed to plans that round as the run did so far, where the configuration leaves it
-// open: its codecs, and no replicas where it had none.
+// open: its codecs, but for one that is no longer a codec, and no replicas where it had none.
 [[nodiscard]] PlanOptions options_like(const PlanMark& saved,
                                        const Config& config,
                                        PlanOptions options);

@@ -68,7 +68,7 @@ Result<bool> goes_on(const TrainingRequest& request,
                      const RunFolder& folder,
                      const RunMachines& machines) {
   if (!request.resume) return false;
-  if (machines.may_be_scattered && !request.dry_run) return true;  // the machines will tell
+  if (machines.may_be_distributed && !request.dry_run) return true;  // the machines will tell
   MOTLEY_ASSIGN(const bool is_run, path_exists(folder.config_path()));
   if (!is_run || !list_checkpoints(folder.dir()).empty()) return true;
   MOTLEY_TRY(require_all_count(folder.dir()));

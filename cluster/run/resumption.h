@@ -6,9 +6,9 @@
 
 #include "base/log.h"
 #include "base/result.h"
+#include "cluster/run/distributed_checkpoint.h"
 #include "cluster/run/prepare.h"
 #include "cluster/run/resumed_plan.h"
-#include "cluster/run/scattered.h"
 #include "data/source.h"
 
 namespace motley {

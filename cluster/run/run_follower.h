@@ -14,12 +14,12 @@
 #include "base/result.h"
 #include "cluster/examine/precision_check.h"
 #include "cluster/follow/divergence_watch.h"
+#include "cluster/follow/event_log.h"
 #include "cluster/follow/metrics.h"
 #include "cluster/follow/metrics_file.h"
 #include "cluster/follow/pace_watch.h"
 #include "cluster/follow/progress.h"
 #include "cluster/follow/report_collector.h"
-#include "cluster/follow/run_teller.h"
 #include "cluster/follow/target_watch.h"
 #include "cluster/follow/trace_collector.h"
 #include "cluster/run/folder_keepers.h"
@@ -99,7 +99,7 @@ class RunFollower {
   bool metrics_wait_ = false;                                // for room on the disk
   Progress& progress_;
   const Log& log_;
-  RunTeller teller_;
+  EventLog teller_;
   std::vector<double> step_s_;
   std::int64_t tokens_a_step_ = 0;
   TrainingSummary summary_;

@@ -13,7 +13,7 @@
 namespace motley {
 namespace {
 
-std::optional<CheckpointTexts> resumed_texts(const PreparedRun& run) {
+std::optional<CheckpointMetadata> resumed_texts(const PreparedRun& run) {
   return run.restore_point ? std::optional(run.restore_point->texts) : std::nullopt;
 }
 

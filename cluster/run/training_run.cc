@@ -10,16 +10,16 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/system/files.h"
+#include "cluster/follow/event_log.h"
 #include "cluster/follow/metrics_file.h"
 #include "cluster/follow/progress.h"
-#include "cluster/follow/run_teller.h"
 #include "cluster/launch/worker_group.h"
 #include "cluster/launch/workers.h"
+#include "cluster/run/distributed_checkpoint.h"
 #include "cluster/run/folder_keepers.h"
 #include "cluster/run/rank_folders.h"
+#include "cluster/run/resume_hint.h"
 #include "cluster/run/run_follower.h"
-#include "cluster/run/scattered.h"
-#include "cluster/run/way_on.h"
 
 namespace motley {
 namespace {
@@ -58,7 +58,7 @@ void prune_machines(const PreparedRun& run, const TrainingRequest& request, cons
 }
 
 // A person can do something about what does not happen by itself.
-void tell_wish(const StepWish& wish,
+void tell_wish(const StepDirective& wish,
                std::int64_t step,
                const PreparedRun& run,
                Progress& progress,
@@ -67,7 +67,7 @@ void tell_wish(const StepWish& wish,
   if (wish.finish) {
     log.info(wish.line);
   } else {
-    RunTeller(run.folder.events_path(), log).tell(RunEventKind::kWarning, step, wish.line);
+    EventLog(run.folder.events_path(), log).tell(RunEventKind::kWarning, step, wish.line);
   }
 }
 
@@ -106,7 +106,7 @@ Result<TrainingSummary> train(const PreparedRun& run,
   std::optional<WorkerGroup> group;
   bool finishes = false;
   const auto on_rank_step = [&](Rank rank, const StepReport& report) {
-    const StepWish wish = watch(rank, report);
+    const StepDirective wish = watch(rank, report);
     if (!wish.line.empty()) tell_wish(wish, report.step, run, progress, log);
     if (!wish.finish || finishes) return;
     finishes = true;
@@ -159,7 +159,8 @@ Result<TrainingSummary> train(const PreparedRun& run,
   if (!reported.ok()) log.warn(fmt::format("no report: {}", reported.error().what));
   // A rehearsal saves nothing and cannot be resumed.
   if (is_virtual(run.plan)) return ended;
-  return with_way_on(std::move(ended).error(), run.folder.dir(), run.first_step, request.commands);
+  return with_resume_hint(std::move(ended).error(), run.folder.dir(), run.first_step,
+                          request.commands);
 }
 
 }  // namespace

@@ -40,13 +40,13 @@ struct TrainingEnd {
 };
 
 // What somebody who looks at the steps wants.
-struct StepWish {
+struct StepDirective {
   std::string line;     // that people are told; "" = nothing
   bool finish = false;  // the step under way is saved, and the launch ends as if it were its last
 };
 
 // Sees each step of each rank; memory is 0 where the rank's is not what its device holds.
-using StepWatch = std::function<StepWish(Rank rank, const StepReport& report)>;
+using StepWatch = std::function<StepDirective(Rank rank, const StepReport& report)>;
 
 // "step 40 done, loss 2.3140, held-out loss 2.4000, 45.10 % of the held-out right": in one line.
 [[nodiscard]] std::string done_text(const TrainingSummary& summary, bool is_virtual);

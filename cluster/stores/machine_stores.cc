@@ -177,7 +177,7 @@ std::string own_dir_of(const Machine& machine, const fs::path& run_dir, const st
   return is_below ? "~/" + from_home.string() : run_dir.string();
 }
 
-Result<Stores> look_into_stores(const StoresRequest& request,
+Result<Stores> inventory_stores(const StoresRequest& request,
                                 const StoreQuestion& question,
                                 const Log& log) {
   Stores stores;

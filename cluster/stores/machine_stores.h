@@ -76,7 +76,7 @@ struct StoresRequest {
 // launcher's. Errors as those of WorkerGroup; kPeer where another launch is at work in a folder,
 // kConfig where one holds checkpoints of another run than the launcher's or another machine's.
 // REQUIRES: check_reachable() for them; the launcher's folder is this launch's, where there is one.
-[[nodiscard]] Result<Stores> look_into_stores(const StoresRequest& request,
+[[nodiscard]] Result<Stores> inventory_stores(const StoresRequest& request,
                                               const StoreQuestion& question,
                                               const Log& log);
 

@@ -62,7 +62,7 @@ std::optional<WantedStep> likely_step(const std::vector<CheckpointInfo>& known,
                                       std::optional<std::int64_t> only) {
   for (auto it = known.rbegin(); it != known.rend(); ++it) {
     if (only && it->step != *only) continue;
-    const Result<CheckpointTexts> texts = read_texts(it->folder);
+    const Result<CheckpointMetadata> texts = read_texts(it->folder);
     return texts.ok() ? std::optional(wanted_of(*texts)) : std::nullopt;
   }
   return {};
@@ -173,7 +173,7 @@ Result<std::optional<RestorePoint>> find_restore_point(const fs::path& run_dir,
   std::vector<std::string> reasons;
   std::vector<std::int64_t> untold_passed;
   for (const CheckpointInfo& checkpoint : candidates_of(run_dir, untold, only)) {
-    Result<CheckpointTexts> read = read_texts(checkpoint.folder);
+    Result<CheckpointMetadata> read = read_texts(checkpoint.folder);
     if (!read.ok() && !untold.contains(checkpoint.step)) {
       MOTLEY_ASSIGN(const Untold still, learn({checkpoint.step}, run_dir, launch, ask, log));
       untold.insert(still.begin(), still.end());
@@ -184,7 +184,7 @@ Result<std::optional<RestorePoint>> find_restore_point(const fs::path& run_dir,
       untold_passed.push_back(checkpoint.step);
       continue;
     }
-    CheckpointTexts texts = *std::move(read);
+    CheckpointMetadata texts = *std::move(read);
     const WantedStep wanted = wanted_of(texts);
     Stores stores = known;
     if (!likely || likely->step != wanted.step) {

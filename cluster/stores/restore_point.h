@@ -17,7 +17,7 @@
 namespace motley {
 
 struct RestorePoint {
-  CheckpointTexts texts;
+  CheckpointMetadata texts;
   std::filesystem::path folder;                         // of the launcher's
   std::map<std::string, std::vector<StoreId>> holders;  // by file: where it lies whole
 };

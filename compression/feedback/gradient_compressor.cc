@@ -74,7 +74,6 @@ GradientCompressor::GradientCompressor(const CompressorOptions& options,
   if (fed_back) residual_N_.resize(count);
   if (options.momentum > 0) velocity_N_.resize(count);
   if (chain.density.has_value()) sparse_.emplace(chain.format);
-  if (chain.rank.has_value()) low_rank_.emplace(*chain.rank, chain.format);
   if (chain.zstd_level > 0) packer_.emplace(chain.zstd_level);
 }
 
@@ -124,17 +123,13 @@ std::size_t GradientCompressor::encode(std::span<const float> values_N,
 
 std::size_t GradientCompressor::unpacked_bytes_max(std::int64_t step) const {
   if (sparse_) return sparse_bytes_max(count_, density(step), chain_.format);
-  return low_rank_ ? low_rank_->bytes(count_) : chain_.format.bytes(count_);
+  return chain_.format.bytes(count_);
 }
 
 std::size_t GradientCompressor::encode_fed_back(std::span<const float> values_N,
                                                 std::int64_t step,
                                                 bool is_gathered,
                                                 std::span<std::byte> wire_B) {
-  if (low_rank_) {
-    low_rank_->encode_feedback(values_N, residual_N_, wire_B.data());
-    return low_rank_->bytes(count_);
-  }
   if (!sparse_) {
     chain_.format.encode_feedback(values_N, residual_N_, wire_B.data());
     return chain_.format.bytes(count_);

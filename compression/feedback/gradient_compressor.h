@@ -21,7 +21,6 @@
 #include "compression/codec/codec.h"
 #include "compression/codec_chain.h"
 #include "compression/formats/zstd_codec.h"
-#include "compression/lowrank/low_rank_coder.h"
 #include "compression/sparse/sparse_encoder.h"
 
 namespace motley {
@@ -132,7 +131,6 @@ class GradientCompressor {
   std::vector<float> residual_N_;
   std::vector<float> velocity_N_;
   std::optional<SparseEncoder> sparse_;
-  std::optional<LowRankCoder> low_rank_;
   std::optional<ZstdPacker> packer_;
   std::vector<std::byte> unpacked_B_;
 };

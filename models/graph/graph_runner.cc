@@ -17,7 +17,7 @@
 #include "models/graph/libtorch_operation.h"
 #include "models/graph/node_arguments.h"
 #include "models/graph/rounded_product.h"
-#include "models/graph/unfit_number.h"
+#include "models/graph/size_error.h"
 #include "models/package/limits.h"
 #include "models/package/operations.h"
 
@@ -115,7 +115,7 @@ struct GraphRunner::Impl {
     for (Step& step : steps) {
       if (step.arguments.batch_numbers.empty()) continue;
       std::string fault = motley::set_samples(step.arguments, wanted);
-      if (fault.empty()) fault = unfit_number(step.arguments, step.operation->schema());
+      if (fault.empty()) fault = size_error(step.arguments, step.operation->schema());
       if (!fault.empty()) return error(step, fault);
     }
     samples = wanted;
@@ -238,7 +238,7 @@ Result<GraphRunner> GraphRunner::make(const Graph& graph,
     const c10::FunctionSchema& schema = step.operation->schema();
     auto [arguments, fault] = prepare_arguments(node, schema, device);
     if (fault.empty()) fault = results_fault(node, schema);
-    if (fault.empty()) fault = unfit_number(arguments, schema);
+    if (fault.empty()) fault = size_error(arguments, schema);
     const auto contiguous = contiguous_places(node, schema);
     if (!contiguous) fault = "its schema lacks an argument that its kernels need contiguous";
     if (!fault.empty()) return impl->error(step, fault);

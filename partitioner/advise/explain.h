@@ -7,16 +7,17 @@
 
 #include "base/result.h"
 #include "models/spec/model_spec.h"
-#include "partitioner/advise/plan_analysis.h"
 #include "partitioner/advise/planning_input.h"
 #include "partitioner/advise/text_table.h"
-#include "partitioner/cost/plan_memory.h"
 #include "partitioner/search/planner.h"
 #include "plan/cluster.h"
 #include "plan/plan.h"
 #include "plan/profile.h"
 
 namespace motley {
+
+struct PlanAnalysis;
+struct RankMemory;
 
 // The short form: who holds which layers, memory used and free, predicted times. kConfig when the
 // plan does not belong to the others.

@@ -4,6 +4,7 @@
 
 #include "partitioner/advise/explain.h"
 #include "partitioner/advise/text_table.h"
+#include "partitioner/cost/plan_memory.h"
 #include "plan/quantity_text.h"
 
 namespace motley {

@@ -115,6 +115,7 @@ class Change {
   }
 
   [[nodiscard]] Result<void> check_codec() const {
+    if (auto removed = removed_codec(value_)) return *std::move(removed);
     for (const DeviceProfile& device : input_.profile.devices) {
       if (device.codecs.contains(value_)) continue;
       std::vector<std::string> names;

@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kFloatBytes = 4;
 // Of a sum over ranks, what is under way in each direction: frames, or what ranks that share memory
 // show each other, of which the system counts what was read too
-// (pipeline/reduce/hierarchical_sum.h, decision 0042).
+// (pipeline/reduce/hierarchical_allreduce.h, decision 0042).
 constexpr std::int64_t kSumWindowBytes = 12 << 18;
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "compression/codec/codec.h"
-#include "compression/codec_chain.h"
+#include "compression/make_codec.h"
 #include "partitioner/cost/cost_model.h"
 #include "plan/units.h"
 

@@ -5,9 +5,10 @@
 #include <tuple>
 
 #include "base/check.h"
+#include "partitioner/cost/cost_model.h"
 #include "partitioner/cost/model_sizes.h"
 #include "pipeline/schedule/allreduce_plan.h"
-#include "pipeline/schedule/sum_group.h"
+#include "pipeline/schedule/process_group.h"
 #include "plan/holders.h"
 
 namespace motley {
@@ -84,7 +85,7 @@ void add_encoded(const Plan& plan,
                  std::int64_t values,
                  std::vector<std::int64_t>& encoded) {
   if (ranks.size() < 2 || values == 0) return;
-  const SumGroup group = sum_group(plan, ranks);
+  const ProcessGroup group = process_group(plan, ranks);
   if (group.machines.size() < 2) return;
   const AllreducePlan sum(group.machines, static_cast<std::size_t>(values), AllreducePlan::kWhole,
                           group.link_speeds);

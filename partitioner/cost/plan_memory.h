@@ -4,11 +4,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "partitioner/cost/cost_model.h"
 #include "pipeline/schedule/action.h"
 #include "plan/plan.h"
 
 namespace motley {
+
+class CostModel;
 
 // The memory of a rank's process at the moment when it holds most, in bytes.
 struct RankMemory {

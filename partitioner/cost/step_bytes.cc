@@ -6,7 +6,7 @@
 
 #include "base/wire_sizes.h"
 #include "pipeline/schedule/action_rules.h"
-#include "pipeline/schedule/sum_group.h"
+#include "pipeline/schedule/process_group.h"
 #include "plan/holders.h"
 
 namespace motley {
@@ -22,7 +22,7 @@ class SumCount {
            std::span<const Rank> ranks,
            std::int64_t values,
            const PayloadBytes& payload)
-      : plan_(plan), group_(sum_group(plan, ranks)), values_(values), payload_(payload) {}
+      : plan_(plan), group_(process_group(plan, ranks)), values_(values), payload_(payload) {}
 
   [[nodiscard]] std::vector<SumBytes> messages() const {
     const AllreducePlan whole(group_.machines, static_cast<std::size_t>(values_),
@@ -63,7 +63,7 @@ class SumCount {
   }
 
   const Plan& plan_;
-  const SumGroup group_;
+  const ProcessGroup group_;
   const std::int64_t values_;
   const PayloadBytes& payload_;
 };

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "partitioner/cost/at.h"
-#include "plan/turns.h"
+#include "plan/assign_micro_batches.h"
 
 namespace motley {
 namespace {
@@ -108,7 +108,8 @@ bool StepEstimate::fits(
   // Most often there is room for more than a replica can have.
   if (fit_with([&](std::size_t i) { return std::min(fit.shares[i], in_flight); })) return true;
   if (slots.size() == 1) return false;
-  const std::vector<int> own = most_in_a_row(turns(fit.shares), slots.size(), in_flight);
+  const std::vector<int> own =
+      most_in_a_row(assign_micro_batches(fit.shares), slots.size(), in_flight);
   return fit_with([&](std::size_t i) { return own[i]; });
 }
 

@@ -6,6 +6,9 @@
 #include <array>
 #include <string_view>
 
+#include "partitioner/cost/cost_model.h"
+#include "partitioner/cost/search_space.h"
+
 namespace motley {
 namespace {
 

@@ -7,14 +7,15 @@
 
 #include "base/result.h"
 #include "models/spec/model_spec.h"
-#include "partitioner/cost/cost_model.h"
 #include "partitioner/cost/kept_state.h"
-#include "partitioner/cost/search_space.h"
 #include "plan/cluster.h"
 #include "plan/pins.h"
 #include "plan/plan.h"
 
 namespace motley {
+
+class CostModel;
+struct SearchSpace;
 
 // Further codecs, where measured, that round more than the others.
 struct CoarserCodecs {

@@ -7,12 +7,13 @@
 
 #include "base/result.h"
 #include "models/spec/model_spec.h"
-#include "partitioner/cost/cost_model.h"
 #include "pipeline/schedule/action.h"
 #include "plan/plan.h"
 #include "plan/trace.h"
 
 namespace motley {
+
+class CostModel;
 
 struct SimulateOptions {
   bool spans = false;       // keep what each rank and link did when
@@ -36,8 +37,8 @@ struct SimulatedStep {
 [[nodiscard]] Result<std::vector<int>> slots_of_ranks(const Plan& plan, const CostModel& cost);
 
 // The time of one step. Each rank runs its actions in order on one compute stream; messages share
-// links as partitioner/cost/shared_links.h says. kConfig when a profile lacks a codec of the plan
-// or, for schedule split, the two parts of backward, kInternal on a schedule that deadlocks.
+// links as partitioner/simulate/shared_links.h says. kConfig when a profile lacks a codec of the
+// plan or, for schedule split, the two parts of backward, kInternal on a schedule that deadlocks.
 // rank_slots: as slots_of_ranks gives them.
 // REQUIRES: schedule, plan and rank_slots agree in ranks and chunks; validate_schedule accepts the
 // schedule or it deadlocks.

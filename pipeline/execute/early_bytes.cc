@@ -7,8 +7,8 @@
 #include "base/check.h"
 #include "comm/transport/early_share.h"
 #include "comm/transport/transport.h"
-#include "compression/codec_chain.h"
-#include "pipeline/reduce/hierarchical_sum.h"
+#include "compression/make_codec.h"
+#include "pipeline/reduce/hierarchical_allreduce.h"
 #include "pipeline/schedule/action_rules.h"
 
 namespace motley {

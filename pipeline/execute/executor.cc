@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "compression/codec_chain.h"
+#include "compression/make_codec.h"
 
 namespace motley {
 namespace {
@@ -27,7 +27,7 @@ Result<std::unique_ptr<Executor>> Executor::make(Rank self,
     MOTLEY_ASSIGN(auto codec, make_codec(chunk.codec));
     codecs.push_back(std::move(codec));
   }
-  MOTLEY_ASSIGN(auto sums, GradientSums::make(self, plan, link, stage.gradients, options.gradients,
+  MOTLEY_ASSIGN(auto sums, GradientSync::make(self, plan, link, stage.gradients, options.gradients,
                                               options.patience, options.local_clip));
   return std::unique_ptr<Executor>(
       new Executor(self, link, stage, activity, options, std::move(codecs), std::move(sums)));
@@ -39,7 +39,7 @@ Executor::Executor(Rank self,
                    Activity& activity,
                    ExecutorOptions options,
                    std::vector<std::unique_ptr<const Codec>> codecs,
-                   std::unique_ptr<GradientSums> sums)
+                   std::unique_ptr<GradientSync> sums)
     : self_(self),
       link_(link),
       compute_(stage.compute),

@@ -21,7 +21,7 @@
 #include "compression/feedback/gradient_compressor.h"
 #include "pipeline/execute/action_times.h"
 #include "pipeline/execute/activity.h"
-#include "pipeline/execute/gradient_sums.h"
+#include "pipeline/execute/gradient_sync.h"
 #include "pipeline/execute/stage_clock.h"
 #include "pipeline/execute/stage_compute.h"
 #include "pipeline/execute/stage_gradients.h"
@@ -103,7 +103,7 @@ class Executor {
            Activity& activity,
            ExecutorOptions options,
            std::vector<std::unique_ptr<const Codec>> codecs,
-           std::unique_ptr<GradientSums> sums);
+           std::unique_ptr<GradientSync> sums);
 
   Result<void> run_all(const std::vector<Action>& actions);
   // `at`: its place in this rank's list.
@@ -123,7 +123,7 @@ class Executor {
   Activity& activity_;
   const ExecutorOptions options_;
   ValueExchange exchange_;
-  std::unique_ptr<GradientSums> sums_;
+  std::unique_ptr<GradientSync> sums_;
 
   BatchPosition position_;  // of the run under way
   int rank_count_ = 0;

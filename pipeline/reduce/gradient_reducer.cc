@@ -49,7 +49,7 @@ Result<void> GradientReducer::begin(std::int64_t step, const std::vector<Task>& 
     MOTLEY_ASSIGN(Sum* const sum, sum_for(task));
     const bool is_clipped = local_clip_ > 0 && task.holders.machines.size() > 1;
     running.push_back({task.id, sum->sum.get(), task.values, is_clipped,
-                       std::make_unique<FinalMark>(sum->sum->bell()), 0, std::nullopt});
+                       std::make_unique<ReadyWatermark>(sum->sum->bell()), 0, std::nullopt});
   }
   {
     const std::scoped_lock lock(mutex_);
@@ -68,23 +68,23 @@ Result<GradientReducer::Sum*> GradientReducer::sum_for(const Task& task) {
     const AllreducePlan plan(task.holders.machines, task.values.size(), kBucketValues,
                              task.holders.link_speeds);
     MOTLEY_ASSIGN(sum.encoder, FeedbackEncoder::make(options_));
-    MOTLEY_ASSIGN(sum.sum, HierarchicalSum::make(link_, self_, task.id, plan, *sum.encoder,
-                                                 {.patience = patience_}));
+    MOTLEY_ASSIGN(sum.sum, HierarchicalAllreduce::make(link_, self_, task.id, plan, *sum.encoder,
+                                                       {.patience = patience_}));
   }
   return &sum;
 }
 
-bool GradientReducer::has(const SumId& id) const {
+bool GradientReducer::has(const AllreduceId& id) const {
   return std::ranges::find(running_, id, &Running::id) != running_.end();
 }
 
-void GradientReducer::set_final(const SumId& id, std::size_t first) {
+void GradientReducer::set_final(const AllreduceId& id, std::size_t first) {
   Running& moved = running(id);
   if (moved.start_s == 0) moved.start_s = now_s();
   moved.mark->set(first);
 }
 
-Result<GradientReducer::Span> GradientReducer::wait(const SumId& id) {
+Result<GradientReducer::Span> GradientReducer::wait(const AllreduceId& id) {
   Running& waited = running(id);
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return waited.outcome.has_value(); });
@@ -96,7 +96,7 @@ void GradientReducer::end_step(StepEffect effect) {
   for (auto& [id, sum] : sums_) sum.encoder->end_step(effect);
 }
 
-void GradientReducer::add_kept(Kept what, const SumId& id, std::span<float> values) {
+void GradientReducer::add_kept(Kept what, const AllreduceId& id, std::span<float> values) {
   const auto sum = sums_.find(id);
   if (sum != sums_.end()) sum->second.encoder->add_kept(what, values);
 }
@@ -111,7 +111,7 @@ Result<void> GradientReducer::set_kept(Kept what, KeptBy whose, const Task& task
 }
 
 // The vector does not change while a sum of it is under way.
-GradientReducer::Running& GradientReducer::running(const SumId& id) {
+GradientReducer::Running& GradientReducer::running(const AllreduceId& id) {
   const auto found = std::ranges::find(running_, id, &Running::id);
   MOTLEY_CHECK(found != running_.end(), "{} is not summed in step {}", to_words(id), step_);
   return *found;

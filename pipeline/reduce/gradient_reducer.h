@@ -25,10 +25,10 @@
 #include "comm/frames/frame_link.h"
 #include "compression/feedback/gradient_compressor.h"
 #include "pipeline/reduce/feedback_encoder.h"
-#include "pipeline/reduce/final_mark.h"
-#include "pipeline/reduce/hierarchical_sum.h"
+#include "pipeline/reduce/hierarchical_allreduce.h"
+#include "pipeline/reduce/ready_watermark.h"
+#include "pipeline/schedule/process_group.h"
 #include "pipeline/schedule/step_effect.h"
-#include "pipeline/schedule/sum_group.h"
 
 namespace motley {
 
@@ -36,8 +36,8 @@ class GradientReducer {
  public:
   // One sum of a step. The same holders and the same number of values in every step.
   struct Task {
-    SumId id;
-    SumGroup holders;         // this rank is one of them
+    AllreduceId id;
+    ProcessGroup holders;     // this rank is one of them
     std::span<float> values;  // lent until wait() returned
   };
 
@@ -63,19 +63,20 @@ class GradientReducer {
   GradientReducer(const GradientReducer&) = delete;
   GradientReducer& operator=(const GradientReducer&) = delete;
 
-  // Begins the sums of a step. kConfig as HierarchicalSum::make. REQUIRES: wait() returned for all
-  // sums of the step before.
+  // Begins the sums of a step. kConfig as HierarchicalAllreduce::make. REQUIRES: wait() returned
+  // for all sums of the step before.
   [[nodiscard]] Result<void> begin(std::int64_t step, const std::vector<Task>& tasks);
 
   // Returns whether the step has this sum.
-  [[nodiscard]] bool has(const SumId& id) const;
+  [[nodiscard]] bool has(const AllreduceId& id) const;
 
   // The task's values from `first` on are final. REQUIRES: begin() had a task of this id.
-  void set_final(const SumId& id, std::size_t first);
+  void set_final(const AllreduceId& id, std::size_t first);
 
   // Waits until the task's values are the sums. Every wait for a message has its deadline in the
-  // sum, so that this one ends. Errors as HierarchicalSum::run. REQUIRES: all values are final.
-  [[nodiscard]] Result<Span> wait(const SumId& id);
+  // sum, so that this one ends. Errors as HierarchicalAllreduce::run. REQUIRES: all values are
+  // final.
+  [[nodiscard]] Result<Span> wait(const AllreduceId& id);
 
   // After the vote on a step: FeedbackEncoder::end_step. REQUIRES: no sum is under way.
   void end_step(StepEffect effect);
@@ -83,7 +84,7 @@ class GradientReducer {
   // Adds to `values` what this rank kept of its messages of that sum so far. The residuals over all
   // ranks are what the sums still owe. REQUIRES: no sum is under way; as many values as the sum
   // has.
-  void add_kept(Kept what, const SumId& id, std::span<float> values);
+  void add_kept(Kept what, const AllreduceId& id, std::span<float> values);
   // Goes on from task.values as kept: by this rank, where all ranks kept the same slices as they do
   // now, or by all. kConfig as begin(). REQUIRES: no sum is under way.
   [[nodiscard]] Result<void> set_kept(Kept what, KeptBy whose, const Task& task);
@@ -92,15 +93,15 @@ class GradientReducer {
   // Made at its first step.
   struct Sum {
     std::unique_ptr<FeedbackEncoder> encoder;
-    std::unique_ptr<HierarchicalSum> sum;
+    std::unique_ptr<HierarchicalAllreduce> sum;
   };
 
   struct Running {
-    SumId id;
-    HierarchicalSum* sum = nullptr;
+    AllreduceId id;
+    HierarchicalAllreduce* sum = nullptr;
     std::span<float> values;
     bool is_clipped = false;
-    std::unique_ptr<FinalMark> mark;
+    std::unique_ptr<ReadyWatermark> mark;
     double start_s = 0;                     // the compute thread's; 0: nothing is final
     std::optional<Result<double>> outcome;  // guarded by mutex_: when it ended
   };
@@ -112,7 +113,7 @@ class GradientReducer {
                   double local_clip);
 
   Result<Sum*> sum_for(const Task& task);
-  Running& running(const SumId& id);
+  Running& running(const AllreduceId& id);
   void work();
   // Of the step's sums before the first.
   void clip();
@@ -123,7 +124,7 @@ class GradientReducer {
   const Patience patience_;
   const double local_clip_;
   FrameLink link_;  // of the thread
-  std::map<SumId, Sum> sums_;
+  std::map<AllreduceId, Sum> sums_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

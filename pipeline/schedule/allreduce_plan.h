@@ -1,6 +1,6 @@
 // AllreducePlan: who sends which values to whom when the ranks that hold the same values, on one or
-// several machines, all want their sum. Pure data: pipeline/reduce/hierarchical_sum.h carries it
-// out, the planner and the simulator price it, and both therefore mean the same messages.
+// several machines, all want their sum. Pure data: pipeline/reduce/hierarchical_allreduce.h carries
+// it out, the planner and the simulator price it, and both therefore mean the same messages.
 //
 // Values cross the slow links between machines as seldom as they can. Words, from large to small:
 //   part     of a machine: what it adds up for all machines; faster links get larger parts

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "pipeline/schedule/sum_group.h"
+#include "pipeline/schedule/process_group.h"
 #include "plan/holders.h"
 
 namespace motley {

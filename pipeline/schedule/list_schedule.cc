@@ -11,7 +11,7 @@
 
 #include "base/check.h"
 #include "pipeline/schedule/action_rules.h"
-#include "plan/turns.h"
+#include "plan/assign_micro_batches.h"
 
 namespace motley {
 namespace {

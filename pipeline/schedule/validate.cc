@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "pipeline/schedule/action_rules.h"
+#include "pipeline/schedule/collective_checks.h"
 #include "pipeline/schedule/computing_turns.h"
-#include "pipeline/schedule/meetings.h"
 #include "pipeline/schedule/value_ledger.h"
 #include "pipeline/schedule/verdict.h"
 
@@ -180,7 +180,7 @@ class Interpreter {
   const ActionRules rules_;
   ValueLedger values_;
   ComputingTurns turns_;
-  Meetings meetings_;
+  CollectiveChecks meetings_;
   std::vector<std::size_t> next_;  // [Rank] position in its actions
   std::size_t rank_ = 0;           // being advanced
 };

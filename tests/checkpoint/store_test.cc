@@ -59,7 +59,7 @@ class Scattered : public ::testing::Test {
 
   TestRun run_;
   TempFolder own_;
-  CheckpointTexts texts_;
+  CheckpointMetadata texts_;
   std::vector<WrittenFile> files_;
 };
 
@@ -121,7 +121,7 @@ TEST_F(Scattered, PartOfAnotherStateIsReplacedWithItsFilesThatStillCount) {
   ASSERT_TRUE(keep_part(own(), kLaunch, texts_).ok());
   // The step was saved again by one rank of two that has other values.
   const std::vector<Shard> shards = *run_.write(10, 2, 2);
-  const CheckpointTexts newer = *read_texts(*run_.commit(10, shards));
+  const CheckpointMetadata newer = *read_texts(*run_.commit(10, shards));
   ASSERT_TRUE(adopt_part(own(), kLater, newer, nullptr).ok());
   EXPECT_EQ(read_texts(checkpoint_folder(own(), 10))->manifest.parameter_hash,
             newer.manifest.parameter_hash);

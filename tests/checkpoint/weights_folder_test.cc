@@ -8,7 +8,6 @@
 #include <csignal>
 #include <limits>
 
-#include "checkpoint/convert/mean.h"
 #include "checkpoint/convert/new_output.h"
 #include "tests/checkpoint/convert_fixture.h"
 #include "tests/support/property.h"
@@ -177,68 +176,6 @@ TEST(NewOutput, IsNotMadeWithinACheckpoint) {
   EXPECT_FALSE(NewOutput::check_free(checkpoint / "hf").ok());
   EXPECT_THAT(names_in(checkpoint), ElementsAre("manifest.json"));
   EXPECT_OK(NewOutput::begin(folder.path() / "hf", NewOutput::Kind::kFolder, 1));
-}
-
-TEST(Mean, IsRoundedOnceFromDoubles) {
-  EXPECT_TRUE(rc::check([] {
-    const auto inputs = *rc::gen::inRange<std::size_t>(1, 5);
-    const auto count = *rc::gen::inRange<std::size_t>(0, 40);
-    std::vector<std::vector<float>> values;
-    std::vector<double> weights;
-    std::vector<WeightedValues> parts;
-    for (std::size_t i = 0; i < inputs; ++i) {
-      values.push_back(*rc::gen::container<std::vector<float>>(
-          count, rc::gen::map(rc::gen::inRange(-1000, 1000),
-                              [](int value) { return static_cast<float>(value) / 3; })));
-      weights.push_back(*rc::gen::inRange(1, 9) / 4.0);
-      parts.push_back({std::make_unique<testing::ListedValues>(values.back()), weights.back()});
-    }
-    MeanValues mean(std::move(parts));
-    std::vector<float> got(count);
-    RC_ASSERT(mean.next(got).ok());
-    for (std::size_t at = 0; at < count; ++at) {
-      double sum = 0;
-      double weight = 0;
-      for (std::size_t i = 0; i < inputs; ++i) {
-        sum += weights[i] * values[i][at];
-        weight += weights[i];
-      }
-      RC_ASSERT(got[at] == static_cast<float>(sum / weight));
-    }
-  }));
-}
-
-TEST(Mean, OfOneModelTwiceIsThatModel) {
-  const TestRun run;
-  const auto folder = run.save(10, 2, 0.1F);
-  std::vector<CheckpointReader> readers;
-  for (int i = 0; i < 3; ++i) readers.push_back(*CheckpointReader::open(*folder));
-  const auto mean = mean_of(readers, {"a", "b", "c"}, {1, 1, 1});
-  ASSERT_OK(mean);
-  Allowance watch;
-  ASSERT_OK(write_weights_file(run.dir() / "f", *mean, {}, watch));
-  const auto file = CheckpointReader::open(run.dir() / "f");
-  for (const OwnedTensor& tensor : TestRun::parameters(0.1F)) {
-    std::vector<float> values(tensor.values.size());
-    ASSERT_OK(file->read(tensor.name, tensor.shape, values));
-    EXPECT_EQ(values, tensor.values);
-  }
-}
-
-TEST(Mean, OfOtherModelsIsRefusedWithAllThatDiffers) {
-  const TempFolder folder;
-  const auto write = [&](const char* name, const std::vector<OwnedTensor>& tensors) {
-    EXPECT_OK(write_safetensors(folder.path() / name, views(tensors), {}));
-    return *CheckpointReader::open(folder.path() / name);
-  };
-  std::vector<CheckpointReader> readers;
-  readers.push_back(write("a", {{"x", {1}, {1}}, {"y", {2}, {1, 2}}, {"z", {1}, {1}}}));
-  readers.push_back(write("b", {{"x", {1}, {1}}, {"y", {1, 2}, {1, 2}}, {"w", {1}, {1}}}));
-  const auto mean = mean_of(readers, {"A", "B"}, {1, 1});
-  ASSERT_FALSE(mean.ok());
-  EXPECT_EQ(mean.error().code, ErrorCode::kConfig);
-  EXPECT_EQ(mean.error().cause,
-            "beside A: 'y' is [2] and in B [1, 2]; 'z' is not in B; 'w' is in B alone");
 }
 
 TEST(TransposedValues, AreTheTransposeWhateverThePieces) {

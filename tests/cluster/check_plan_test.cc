@@ -48,12 +48,25 @@ class CheckPlan : public testing::Test {
 };
 
 TEST_F(CheckPlan, RefusesBoundariesThatLeaveValuesOut) {
-  for (const char* codec : {"topk(0.01)", "lowrank(4)|fp16"}) {
-    plan_.chunks.front().codec = codec;
+  plan_.chunks.front().codec = "topk(0.01)";
+  const auto error = wrong_with("cpu", {"cpu"});
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(error->code, ErrorCode::kConfig);
+  EXPECT_THAT(error->cause, HasSubstr("only sums of gradients send later"));
+}
+
+// A plan of an earlier version, also where the configuration has another codec by now.
+TEST_F(CheckPlan, RefusesACodecThatWasRemoved) {
+  plan_.gradient_codec = "lowrank(4)|fp16";
+  for (const char* asked : {"none", "auto", "int8", "lowrank(4)|fp16"}) {
+    config_.compression.gradients = asked;
     const auto error = wrong_with("cpu", {"cpu"});
-    ASSERT_TRUE(error.has_value()) << codec;
+    ASSERT_TRUE(error.has_value()) << asked;
     EXPECT_EQ(error->code, ErrorCode::kConfig);
-    EXPECT_THAT(error->cause, HasSubstr("only sums of gradients send later"));
+    EXPECT_THAT(error->what,
+                HasSubstr("gradient_codec of the plan: not a codec: 'lowrank(4)|fp16'"));
+    EXPECT_THAT(error->cause, HasSubstr("was removed"));
+    EXPECT_THAT(error->remedy, HasSubstr("use int8 or int4, or topk(DENSITY)"));
   }
 }
 

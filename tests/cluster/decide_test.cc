@@ -27,12 +27,12 @@ std::vector<Member> members(const std::vector<std::string>& answering,
 const std::vector<Member> kAllAnswer = members({"desk", "box"});
 const std::vector<Member> kThreeAnswer = members({"attic", "box", "desk"});
 
-Setback lost(double at_s, bool has_saved = false) {
+FailedAttempt lost(double at_s, bool has_saved = false) {
   return {.at_s = at_s, .code = ErrorCode::kPeer, .has_trained = true, .has_saved = has_saved};
 }
 
 TEST(Decide, GoesOnAfterALoss) {
-  const std::vector<Setback> setbacks = {lost(100)};
+  const std::vector<FailedAttempt> setbacks = {lost(100)};
   const Decision decision = decide(100, kAllAnswer, setbacks, {});
   EXPECT_EQ(decision.move, NextMove::kGoOn);
   EXPECT_EQ(decision.restart, 1);
@@ -40,14 +40,14 @@ TEST(Decide, GoesOnAfterALoss) {
   EXPECT_THAT(decision.without, IsEmpty());
 }
 
-Setback by(const std::vector<std::string>& machines, bool cannot_connect = false) {
-  Setback setback = lost(100);
+FailedAttempt by(const std::vector<std::string>& machines, bool cannot_connect = false) {
+  FailedAttempt setback = lost(100);
   setback.fault = {.machines = machines, .cannot_connect = cannot_connect};
   return setback;
 }
 
 TEST(Decide, LeavesOutWhoDoesNotAnswer) {
-  const std::vector<Setback> setbacks = {lost(100)};
+  const std::vector<FailedAttempt> setbacks = {lost(100)};
   const Decision decision = decide(108, members({"attic", "desk"}, {"box"}), setbacks, {});
   EXPECT_THAT(decision.without, ElementsAre("box"));
   EXPECT_EQ(decision.restart, 1);
@@ -55,7 +55,7 @@ TEST(Decide, LeavesOutWhoDoesNotAnswer) {
 
 // What was waited for answers is waited no second time.
 TEST(Decide, WaitsLongerEachTimeInARow) {
-  std::vector<Setback> setbacks = {lost(100), lost(200)};
+  std::vector<FailedAttempt> setbacks = {lost(100), lost(200)};
   EXPECT_EQ(decide(200, kAllAnswer, setbacks, {}).wait_s, 2);
   EXPECT_EQ(decide(201.5, kAllAnswer, setbacks, {}).wait_s, 0.5);
   EXPECT_EQ(decide(230, kAllAnswer, setbacks, {}).wait_s, 0);
@@ -66,19 +66,19 @@ TEST(Decide, WaitsLongerEachTimeInARow) {
 }
 
 TEST(Decide, EndsAfterThreeRestartsInARow) {
-  const std::vector<Setback> setbacks(4, lost(100));
+  const std::vector<FailedAttempt> setbacks(4, lost(100));
   const Decision decision = decide(100, kAllAnswer, setbacks, {});
   EXPECT_EQ(decision.move, NextMove::kEnd);
   EXPECT_THAT(decision.reason, HasSubstr("3 times without reaching a new checkpoint"));
 }
 
 TEST(Decide, CountsAnewAfterACheckpoint) {
-  const std::vector<Setback> setbacks = {lost(1), lost(2), lost(3), lost(4, true)};
+  const std::vector<FailedAttempt> setbacks = {lost(1), lost(2), lost(3), lost(4, true)};
   EXPECT_EQ(decide(4, kAllAnswer, setbacks, {}).restart, 1);
 }
 
 TEST(Decide, EndsWhereItWasToldTo) {
-  const std::vector<Setback> setbacks = {lost(1)};
+  const std::vector<FailedAttempt> setbacks = {lost(1)};
   EXPECT_EQ(decide(1, kAllAnswer, setbacks, {.restarts = 0}).move, NextMove::kEnd);
 }
 
@@ -86,10 +86,10 @@ TEST(Decide, EndsWhereTheSameWouldHappenAgain) {
   for (const ErrorCode code :
        {ErrorCode::kConfig, ErrorCode::kUnauthorised, ErrorCode::kInfeasible, ErrorCode::kCorrupt,
         ErrorCode::kData, ErrorCode::kDiverged, ErrorCode::kInterrupted, ErrorCode::kTerminated}) {
-    const std::vector<Setback> setbacks = {{.code = code, .has_trained = true}};
+    const std::vector<FailedAttempt> setbacks = {{.code = code, .has_trained = true}};
     EXPECT_EQ(decide(0, kAllAnswer, setbacks, {}).move, NextMove::kEnd);
   }
-  std::vector<Setback> internal = {{.code = ErrorCode::kInternal, .has_trained = false}};
+  std::vector<FailedAttempt> internal = {{.code = ErrorCode::kInternal, .has_trained = false}};
   EXPECT_EQ(decide(0, kAllAnswer, internal, {}).move, NextMove::kEnd);
   internal.front().has_trained = true;
   EXPECT_EQ(decide(0, kAllAnswer, internal, {}).move, NextMove::kGoOn);
@@ -97,7 +97,7 @@ TEST(Decide, EndsWhereTheSameWouldHappenAgain) {
 
 TEST(Decide, AsksAgainWhereNobodyAnswers) {
   const std::vector<Member> silent = members({}, {"desk", "box"});
-  const std::vector<Setback> setbacks = {lost(100)};
+  const std::vector<FailedAttempt> setbacks = {lost(100)};
   const Decision decision = decide(200, silent, setbacks, {.ask_again_s = 3});
   EXPECT_EQ(decision.move, NextMove::kAskAgain);
   EXPECT_EQ(decision.wait_s, 3);
@@ -109,7 +109,7 @@ TEST(Decide, AsksAgainWhereNobodyAnswers) {
 // Two machines at once rather are away because this one's network is.
 TEST(Decide, WaitsAWhileWhereOneOfThreeAnswers) {
   const std::vector<Member> alone = members({"desk"}, {"attic", "box"});
-  const std::vector<Setback> setbacks = {lost(100)};
+  const std::vector<FailedAttempt> setbacks = {lost(100)};
   EXPECT_TRUE(decide(108, alone, setbacks, {}).is_outage);
   const Decision later = decide(161, alone, setbacks, {.alone_after_s = 60});
   EXPECT_EQ(later.move, NextMove::kGoOn);
@@ -118,7 +118,7 @@ TEST(Decide, WaitsAWhileWhereOneOfThreeAnswers) {
 }
 
 TEST(Decide, AsksThoseAgainThatAreLateAfterAnOutage) {
-  std::vector<Setback> setbacks = {lost(100)};
+  std::vector<FailedAttempt> setbacks = {lost(100)};
   setbacks.back().outage_at_s = 200;
   const std::vector<Member> two = members({"attic", "desk"}, {"box"});
   const Decision late = decide(205, two, setbacks, {.grace_s = 10});
@@ -128,7 +128,7 @@ TEST(Decide, AsksThoseAgainThatAreLateAfterAnOutage) {
 }
 
 TEST(Decide, WaitsForThoseWithoutWhomItCouldNotGoOn) {
-  std::vector<Setback> setbacks = {lost(100)};
+  std::vector<FailedAttempt> setbacks = {lost(100)};
   setbacks.back().lacking = {"attic"};
   EXPECT_EQ(decide(300, members({"desk", "box"}, {"attic"}), setbacks, {}).move,
             NextMove::kAskAgain);
@@ -136,11 +136,11 @@ TEST(Decide, WaitsForThoseWithoutWhomItCouldNotGoOn) {
 }
 
 TEST(Decide, DoesNotCountOutagesAndItsOwnAbsence) {
-  Setback outage = lost(100);
+  FailedAttempt outage = lost(100);
   outage.outage_at_s = 50;
-  Setback slept = lost(100);
+  FailedAttempt slept = lost(100);
   slept.fault.own_absence = true;
-  std::vector<Setback> setbacks(6, outage);
+  std::vector<FailedAttempt> setbacks(6, outage);
   setbacks.insert(setbacks.end(), 6, slept);
   const Decision uncounted = decide(100, kThreeAnswer, setbacks, {});
   EXPECT_EQ(uncounted.move, NextMove::kGoOn);
@@ -151,7 +151,7 @@ TEST(Decide, DoesNotCountOutagesAndItsOwnAbsence) {
 }
 
 TEST(Decide, LeavesOutAMachineThatFailsAloneTwice) {
-  std::vector<Setback> setbacks = {by({"box"})};
+  std::vector<FailedAttempt> setbacks = {by({"box"})};
   const Decision first = decide(100, kThreeAnswer, setbacks, {});
   EXPECT_EQ(first.move, NextMove::kGoOn);
   EXPECT_EQ(first.restart, 0);
@@ -171,7 +171,7 @@ TEST(Decide, LeavesOutAMachineThatFailsAloneTwice) {
 
 TEST(Decide, CountsForEachMachineAndAnewAfterACheckpoint) {
   EXPECT_EQ(decide(100, kThreeAnswer, std::vector{by({"box"}), by({"desk"})}, {}).excluded, "");
-  std::vector<Setback> setbacks = {by({"box"}), by({"box"})};
+  std::vector<FailedAttempt> setbacks = {by({"box"}), by({"box"})};
   setbacks.back().has_saved = true;
   EXPECT_EQ(decide(100, kThreeAnswer, setbacks, {}).excluded, "");
 }
@@ -180,7 +180,7 @@ TEST(Decide, CountsForEachMachineAndAnewAfterACheckpoint) {
 TEST(Decide, CountsTheFailuresOfAMachineThatIsNeeded) {
   std::vector<Member> needed = kThreeAnswer;
   needed[1].is_needed = true;
-  const std::vector<Setback> setbacks(3, by({"box"}));
+  const std::vector<FailedAttempt> setbacks(3, by({"box"}));
   EXPECT_EQ(decide(100, needed, setbacks, {}).restart, 3);
   EXPECT_EQ(decide(100, needed, setbacks, {}).excluded, "");
   EXPECT_EQ(decide(100, members({"box"}), setbacks, {}).restart, 3);
@@ -188,7 +188,7 @@ TEST(Decide, CountsTheFailuresOfAMachineThatIsNeeded) {
 }
 
 TEST(Decide, LeavesOutOneOfTwoThatCannotConnectAtOnce) {
-  const std::vector<Setback> setbacks = {by({"attic", "box"}, true)};
+  const std::vector<FailedAttempt> setbacks = {by({"attic", "box"}, true)};
   const Decision decision = decide(100, kThreeAnswer, setbacks, {});
   EXPECT_EQ(decision.excluded, "box");
   EXPECT_EQ(decision.restart, 0);
@@ -200,7 +200,7 @@ TEST(Decide, LeavesOutOneOfTwoThatCannotConnectAtOnce) {
 }
 
 TEST(Decide, EndsANewRunWhoseMachinesCannotConnect) {
-  std::vector<Setback> setbacks = {by({"box"}, true)};
+  std::vector<FailedAttempt> setbacks = {by({"box"}, true)};
   setbacks.back().is_of_new_run = true;
   EXPECT_EQ(decide(100, kThreeAnswer, setbacks, {}).move, NextMove::kEnd);
 }
@@ -208,9 +208,9 @@ TEST(Decide, EndsANewRunWhoseMachinesCannotConnect) {
 // Of whomever and however often: it comes to an end.
 RC_GTEST_PROP(Decide, NeverStartsForEverWithoutACheckpoint, ()) {
   std::vector<Member> all = kThreeAnswer;
-  std::vector<Setback> setbacks;
+  std::vector<FailedAttempt> setbacks;
   for (;; RC_ASSERT(setbacks.size() <= 40U)) {
-    Setback setback = lost(static_cast<double>(setbacks.size()));
+    FailedAttempt setback = lost(static_cast<double>(setbacks.size()));
     if (*rc::gen::arbitrary<bool>()) setback.outage_at_s = 0;
     setback.fault.own_absence = *rc::gen::arbitrary<bool>();
     setback.fault.cannot_connect = *rc::gen::arbitrary<bool>();
@@ -232,7 +232,7 @@ RC_GTEST_PROP(Decide, NeverStartsForEverWithoutACheckpoint, ()) {
 RC_GTEST_PROP(Decide, NeverGoesOnForEver, ()) {
   const auto saved = *rc::gen::container<std::vector<bool>>(rc::gen::arbitrary<bool>());
   const RecoveryRules rules{.restarts = *rc::gen::inRange(0, 6)};
-  std::vector<Setback> setbacks;
+  std::vector<FailedAttempt> setbacks;
   int row = 0;
   for (const bool has_saved : saved) {
     setbacks.push_back(lost(static_cast<double>(setbacks.size()), has_saved));

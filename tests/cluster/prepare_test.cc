@@ -1,4 +1,5 @@
 #include <string>
+#include <tuple>
 
 #include <gmock/gmock.h>
 
@@ -20,7 +21,7 @@ Result<PlanOptions> options_with(const std::string& activations, const std::stri
 }
 
 TEST(PlanOptions, TakeAnyChainForGradients) {
-  for (const char* chain : {"none", "int4", "topk(0.01)|fp16", "lowrank(4)|fp16"}) {
+  for (const char* chain : {"none", "int4", "topk(0.01)|fp16"}) {
     const auto options = options_with("fp16", chain);
     ASSERT_TRUE(options.ok()) << describe(options.error());
     EXPECT_THAT(options->codecs, ElementsAre("fp16"));
@@ -29,12 +30,25 @@ TEST(PlanOptions, TakeAnyChainForGradients) {
 }
 
 TEST(PlanOptions, RefuseForActivationsWhatNeedsFeedback) {
-  for (const char* chain : {"topk(0.01)", "topk(0.1)|int8|zstd(1)", "lowrank(4)|fp16"}) {
+  for (const char* chain : {"topk(0.01)", "topk(0.1)|int8|zstd(1)"}) {
     const auto options = options_with(chain, "none");
     ASSERT_FALSE(options.ok());
     EXPECT_EQ(options.error().code, ErrorCode::kConfig);
     EXPECT_THAT(options.error().what, HasSubstr(chain));
     EXPECT_THAT(options.error().remedy, HasSubstr("fp16"));
+  }
+}
+
+TEST(PlanOptions, RefuseACodecThatWasRemoved) {
+  for (const auto& [activations, gradients, key] :
+       {std::tuple("none", "lowrank(4)|fp16", "compression.gradients"),
+        {"lowrank(4)|fp16", "none", "compression.activations"}}) {
+    const auto options = options_with(activations, gradients);
+    ASSERT_FALSE(options.ok());
+    EXPECT_EQ(options.error().code, ErrorCode::kConfig);
+    EXPECT_EQ(options.error().key, key);
+    EXPECT_THAT(options.error().cause, HasSubstr("was removed"));
+    EXPECT_THAT(options.error().remedy, HasSubstr("use int8 or int4"));
   }
 }
 

@@ -44,7 +44,7 @@ class RestorePointTest : public ::testing::Test {
   // The launcher's folder keeps of it what is the same on all machines.
   void move_to_box(std::int64_t step) const {
     const std::filesystem::path folder = checkpoint_folder(run_.dir(), step);
-    const CheckpointTexts texts = *read_texts(folder);
+    const CheckpointMetadata texts = *read_texts(folder);
     EXPECT_TRUE(adopt_part(box_.path(), kLaunch, texts, nullptr).ok());
     for (const WrittenFile& file : tensor_files(texts.manifest)) {
       std::filesystem::rename(folder / file.name, checkpoint_folder(box_.path(), step) / file.name);

@@ -103,6 +103,18 @@ TEST_F(ResumeTest, ListsWhatChangesTheNumbers) {
   EXPECT_THAT(changes_of(config_, config), ElementsAre("train.lr 0.0003 -> 0.001"));
 }
 
+// The codec of a run that an earlier version began has to be replaced, which is asked back once.
+TEST_F(ResumeTest, ReplacesARemovedCodecAsAnyOther) {
+  Config before = config_;
+  before.compression.gradients = "lowrank(4)|fp16";
+  Config config = config_;
+  config.compression.gradients = "int8";
+  EXPECT_TRUE(check().ok());
+  const auto changes = changes_of(before, config);
+  EXPECT_THAT(changes, ElementsAre("compression.gradients \"lowrank(4)|fp16\" -> \"int8\""));
+  EXPECT_THAT(refuse_changes(changes).error().remedy, HasSubstr("--allow-changes"));
+}
+
 TEST_F(ResumeTest, RefusesOtherData) {
   const DataIdentity same{1000, kHash};
   const DataIdentity longer{1001, kHash};
@@ -162,6 +174,21 @@ TEST(PlanMarks, NarrowWhatIsLeftOpen) {
   EXPECT_TRUE(kept.replicas);
   EXPECT_THAT(kept.coarser.front().codecs, IsEmpty());
   EXPECT_THAT(kept.coarser.front().gradient_codecs, IsEmpty());
+}
+
+// A run that an earlier version began: `auto` selects anew, and what the planner is asked for is
+// still a codec.
+TEST(PlanMarks, WithARemovedCodecLeaveItOpen) {
+  Plan plan = plan_of(2, {1, 3, 1});
+  plan.gradient_codec = "lowrank(4)|fp16";
+  const PlanMark mark = plan_mark(plan);
+  const PlanOptions kept = options_like(mark, config_that_leaves_all_open(), open_options());
+  EXPECT_THAT(kept.gradient_codecs, ElementsAre("none", "fp16"));
+  EXPECT_THAT(kept.coarser.front().gradient_codecs, ElementsAre("int8", "int4"));
+  EXPECT_THAT(kept.codecs, ElementsAre("fp16"));
+  EXPECT_TRUE(kept.replicas);
+  EXPECT_EQ(plan_change(mark, plan_mark(plan_of(2, {1, 3, 1}))),
+            "sums of gradients through int8 instead of lowrank(4)|fp16");
 }
 
 TEST(PlanMarks, OfAPipelineWithoutReplicasWantNone) {

@@ -34,15 +34,15 @@ TEST(StartGate, HoldsNobodyUpWhoDoesNotLogIn) {
 
 TEST(StartGate, TellsABusySshdFromOneThatRefuses) {
   const ProcessExit failed{.status = 255};
-  EXPECT_TRUE(was_turned_away(kSsh, failed,
-                              {"kex_exchange_identification: read: Connection reset by peer"}));
-  EXPECT_TRUE(was_turned_away(kSsh, failed,
-                              {"kex_exchange_identification: Connection closed by remote host"}));
-  EXPECT_FALSE(was_turned_away(kSsh, failed, {"root@box: Permission denied (publickey)."}));
+  EXPECT_TRUE(
+      was_rejected(kSsh, failed, {"kex_exchange_identification: read: Connection reset by peer"}));
+  EXPECT_TRUE(was_rejected(kSsh, failed,
+                           {"kex_exchange_identification: Connection closed by remote host"}));
+  EXPECT_FALSE(was_rejected(kSsh, failed, {"root@box: Permission denied (publickey)."}));
   EXPECT_FALSE(
-      was_turned_away(kSsh, failed, {"ssh: connect to host box port 22: Connection refused"}));
-  EXPECT_FALSE(was_turned_away(kSsh, {.status = 1}, {"Connection reset by peer"}));
-  EXPECT_FALSE(was_turned_away({"env"}, failed, {"Connection reset by peer"}));
+      was_rejected(kSsh, failed, {"ssh: connect to host box port 22: Connection refused"}));
+  EXPECT_FALSE(was_rejected(kSsh, {.status = 1}, {"Connection reset by peer"}));
+  EXPECT_FALSE(was_rejected({"env"}, failed, {"Connection reset by peer"}));
 }
 
 TEST(StartGate, WaitsLongerEachTimeAndGivesUp) {

@@ -42,7 +42,7 @@ class StoreProgram : public ::testing::Test {
   }
 
   [[nodiscard]] Result<Stores> look(IfAbsent if_absent, const StoreQuestion& question = {}) const {
-    return look_into_stores(request(if_absent), question, Log("test", LogLevel::kError));
+    return inventory_stores(request(if_absent), question, Log("test", LogLevel::kError));
   }
 
   [[nodiscard]] fs::path own() const { return runs_.path() / run_.dir().filename(); }
@@ -69,7 +69,7 @@ TEST_F(StoreProgram, TellsWhatIsWhole) {
   ASSERT_TRUE(run_.save(10).ok());
   ASSERT_TRUE(look(IfAbsent::kMake).ok());
   const fs::path folder = checkpoint_folder(run_.dir(), 10);
-  const CheckpointTexts texts = *read_texts(folder);
+  const CheckpointMetadata texts = *read_texts(folder);
   ASSERT_TRUE(adopt_part(own(), kLaunch, texts, nullptr).ok());
   const std::string file = "model-00002-of-00002.safetensors";
   fs::copy_file(folder / file, checkpoint_folder(own(), 10) / file);
@@ -83,7 +83,7 @@ TEST_F(StoreProgram, LeavesWhatTheLauncherHas) {
   ASSERT_TRUE(look(IfAbsent::kMake).ok());
   for (const std::int64_t step : {10, 20, 30}) {
     ASSERT_TRUE(run_.save(step).ok());
-    const CheckpointTexts texts = *read_texts(checkpoint_folder(run_.dir(), step));
+    const CheckpointMetadata texts = *read_texts(checkpoint_folder(run_.dir(), step));
     ASSERT_TRUE(adopt_part(own(), kLaunch, texts, nullptr).ok());
   }
   const Result<Stores> stores = look(IfAbsent::kLeave);

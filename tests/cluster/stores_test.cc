@@ -9,8 +9,8 @@
 #include "base/json.h"
 #include "cluster/run/rank_folders.h"
 #include "cluster/stores/copy_plan.h"
-#include "cluster/stores/mend.h"
 #include "cluster/stores/plan_moves.h"
+#include "cluster/stores/repair.h"
 #include "models/spec/model_spec.h"
 
 namespace motley {
@@ -132,12 +132,12 @@ TEST(PlanMoves, TheWholeCheckpointInTheLaunchersFolderIsReadAsItLies) {
   EXPECT_THAT(moves, IsEmpty());
 }
 
-TEST(Whereabouts, SayWhereEachFileIsWholeAndWhereItIsDamaged) {
+TEST(FileLocations, SayWhereEachFileIsWholeAndWhereItIsDamaged) {
   Stores stores = three_stores();
   stores.by_id["b"].answer.whole = {"model", "optimizer"};
   stores.by_id["l"].answer.whole = {"model"};
   stores.by_id[""].answer.damaged = {"optimizer"};
-  const auto all = whereabouts_of({{"model"}, {"optimizer"}, {"other"}}, stores);
+  const auto all = file_locations({{"model"}, {"optimizer"}, {"other"}}, stores);
   ASSERT_EQ(all.size(), 3U);
   EXPECT_THAT(all[0].whole, ElementsAre("b", "l"));
   EXPECT_THAT(all[1].whole, ElementsAre("b"));

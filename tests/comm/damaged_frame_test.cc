@@ -13,7 +13,7 @@
 #include "base/hash.h"
 #include "comm/frames/frame_header.h"
 #include "comm/frames/frame_link.h"
-#include "compression/codec_chain.h"
+#include "compression/make_codec.h"
 #include "support/rank_group.h"
 
 namespace motley {

@@ -28,9 +28,5 @@ RC_GTEST_PROP(DamagedMessage, OfTopkIsReadOrRefused, ()) {
   RC_ASSERT(wrong_with_some_message(kTopkChains) == "");
 }
 
-RC_GTEST_PROP(DamagedMessage, OfLowRankIsReadOrRefused, ()) {
-  RC_ASSERT(wrong_with_some_message(kLowRankChains) == "");
-}
-
 }  // namespace
 }  // namespace motley

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "compression/codec_chain.h"
+#include "compression/make_codec.h"
 #include "compression/sparse/sparse_threshold.h"
 #include "tests/compression/read_sparse.h"
 #include "tests/support/property.h"

@@ -49,7 +49,7 @@ TEST(Help, ListsTheCommandsOfAFamily) {
   EXPECT_THAT(motley({"help", "bench"}).out,
               AllOf(HasSubstr("bench codec"), HasSubstr("bench transport")));
   for (const char* verb :
-       {"list", "show", "verify", "diff", "reshard", "export", "import", "average", "prune"}) {
+       {"list", "show", "verify", "diff", "reshard", "export", "import", "prune"}) {
     EXPECT_THAT(motley({"help", "ckpt"}).out, HasSubstr(std::string("ckpt ") + verb));
   }
 }

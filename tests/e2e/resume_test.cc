@@ -43,27 +43,6 @@ TEST(Resume, GoesOnFromACheckpointInOtherFiles) {
   EXPECT_EQ(job.parameter_hash("run", 40), job.parameter_hash("straight", 40));
 }
 
-// It can be used for all that needs no optimizer.
-TEST(Resume, IsNotForAMeanOfCheckpoints) {
-  const SmallJob job;
-  for (const char* run : {"a", "b"}) {
-    ASSERT_EQ(job.train(run, forty_steps({"--stop-after", "5"})).status, 0);
-  }
-  const std::filesystem::path saved = job.run_dir("a") + "/checkpoints/step-000005";
-  const std::string mean = job.run_dir("mean");
-  ASSERT_EQ(motley({"ckpt", "average", job.run_dir("a"), job.run_dir("b"), "-o", mean}).status, 0);
-  const Outcome text = motley({"generate", mean, "--tokens", "3", "--prompt", "1,2"});
-  EXPECT_EQ(text.status, 0) << text.err;
-  const Outcome from = job.train("from", {"--set", "train.steps=6", "--set", "model.dropout=0.1",
-                                          "--set", "model.init_from=" + mean});
-  EXPECT_EQ(from.status, 0) << from.err;
-  std::filesystem::remove_all(saved);
-  std::filesystem::copy(mean, saved);
-  const Outcome outcome = job.train("a", forty_steps({"--resume"}));
-  EXPECT_EQ(outcome.status, 3);
-  EXPECT_NE(outcome.err.find("model.init_from="), std::string::npos) << outcome.err;
-}
-
 TEST(Resume, RefusesADamagedCheckpoint) {
   const SmallJob job;
   ASSERT_EQ(job.train("run", forty_steps({"--stop-after", "5"})).status, 0);

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "compression/codec_chain.h"
+#include "compression/make_codec.h"
 #include "tests/fuzz/laws.h"
 
 namespace motley {
@@ -22,8 +22,6 @@ inline constexpr std::size_t kMessageHead = 3;  // bytes before what a peer sent
 
 inline constexpr std::array kTopkChains = {"topk(0.1)", "topk(0.5)|fp16", "topk(0.1)|int8",
                                            "topk(0.1)|int8|zstd(1)"};
-inline constexpr std::array kLowRankChains = {"lowrank(1)", "lowrank(4)|fp16", "lowrank(9)|int8",
-                                              "lowrank(2)|int4|zstd(1)"};
 inline constexpr std::array kZstdChains = {"zstd(1)", "fp16|zstd(1)", "bf16|zstd(3)",
                                            "int8|zstd(1)", "int4|zstd(1)"};
 

@@ -115,8 +115,6 @@ Result<void> add_messages(Seeds& seeds) {
   seeds["topk/gaps"] = message_input(kTopkChains, 0, some_values(600));
   seeds["topk/mask"] = message_input(kTopkChains, 1, some_values(5000));
   seeds["topk/packed"] = message_input(kTopkChains, 3, some_values(500));
-  seeds["lowrank/factors"] = message_input(kLowRankChains, 1, some_values(5000));
-  seeds["lowrank/plain"] = message_input(kLowRankChains, 0, some_values(40));
   for (std::size_t i = 0; i < kZstdChains.size(); ++i) {
     seeds["zstd/" + std::to_string(i)] = message_input(kZstdChains, i, some_values(300));
   }

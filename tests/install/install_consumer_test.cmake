@@ -27,6 +27,9 @@ foreach(package_file IN LISTS package_files)
   endforeach()
 endforeach()
 
+run(${CMAKE_COMMAND} -D ROOT=${prefix}/include/motley -D PAGE=${SOURCE_DIR}/docs/install.md
+    -P ${CMAKE_CURRENT_LIST_DIR}/public_headers.cmake)
+
 # What the installed README.md leads to is there.
 set(pages ${prefix}/share/doc/motley)
 file(READ ${pages}/README.md text)
@@ -49,6 +52,6 @@ run(${CMAKE_COMMAND} --build ${consumer_build} --config ${CONFIG})
 
 execute_process(COMMAND ${EMULATOR} ${consumer_build}/consumer ${CHECKPOINT}
                 OUTPUT_VARIABLE printed COMMAND_ERROR_IS_FATAL ANY)
-if(NOT printed STREQUAL "2 ranks, step 2\n")
+if(NOT printed STREQUAL "2 ranks, 20 bytes, step 2\n")
   message(FATAL_ERROR "the consumer printed '${printed}'")
 endif()

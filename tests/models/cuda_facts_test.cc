@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/device/kinds/cards_shown.h"
+#include "models/device/kinds/visible_gpus.h"
 
 namespace motley {
 namespace {
@@ -27,7 +27,7 @@ TEST(WhyNoCard, ALibTorchForProcessorsIsTheCauseOnlyWhereACardIsShown) {
   EXPECT_THAT(without.remedy, AllOf(HasSubstr("nvidia-smi"), Not(HasSubstr("LibTorch"))));
   EXPECT_FALSE(without.is_shown);
 
-  const DeviceTrouble with = why_no_card({.library_trouble = kNoLibrary, .cards_shown = 2});
+  const DeviceTrouble with = why_no_card({.library_trouble = kNoLibrary, .visible_gpus = 2});
   EXPECT_THAT(with.cause, AllOf(HasSubstr("2 cards"), HasSubstr("for processors")));
   EXPECT_THAT(with.remedy, AllOf(HasSubstr("libtorch-cuda-dev"), HasSubstr("docs/portability.md")));
   EXPECT_TRUE(with.is_shown);
@@ -37,13 +37,13 @@ TEST(WhyNoCard, ALibraryThatAnotherOneNeedsIsNamed) {
   const DeviceTrouble trouble =
       why_no_card({.library_trouble =
                        "libcudnn.so.9: cannot open shared object file: No such file or directory",
-                   .cards_shown = 1});
+                   .visible_gpus = 1});
   EXPECT_THAT(trouble.cause, AllOf(HasSubstr("libcudnn.so.9"), Not(HasSubstr("for processors"))));
   EXPECT_THAT(trouble.remedy, HasSubstr("install the CUDA libraries"));
 }
 
 TEST(WhyNoCard, ADriverThatIsNotThereIsToBeInstalled) {
-  const DeviceTrouble trouble = why_no_card({.runtime = 12040, .cards_shown = 1});
+  const DeviceTrouble trouble = why_no_card({.runtime = 12040, .visible_gpus = 1});
   EXPECT_THAT(trouble.cause, AllOf(HasSubstr("for CUDA 12.4"), HasSubstr("no driver")));
   EXPECT_THAT(trouble.remedy, HasSubstr("nvidia-driver"));
   EXPECT_TRUE(trouble.is_shown);
@@ -51,7 +51,7 @@ TEST(WhyNoCard, ADriverThatIsNotThereIsToBeInstalled) {
 }
 
 TEST(WhyNoCard, ADriverOfAnEarlierMajorVersionIsTooOld) {
-  const DeviceTrouble old = why_no_card({.runtime = 12040, .driver = 11080, .cards_shown = 1});
+  const DeviceTrouble old = why_no_card({.runtime = 12040, .driver = 11080, .visible_gpus = 1});
   EXPECT_THAT(old.cause, AllOf(HasSubstr("12.4"), HasSubstr("11.8 at most")));
   EXPECT_THAT(old.remedy, AllOf(HasSubstr("for CUDA 12 or later"), HasSubstr("for CUDA 11")));
 }
@@ -59,7 +59,7 @@ TEST(WhyNoCard, ADriverOfAnEarlierMajorVersionIsTooOld) {
 TEST(WhyNoCard, ADriverOfTheSameMajorVersionServes) {
   for (const int driver : {12000, 12040, 13000}) {
     const DeviceTrouble trouble =
-        why_no_card({.runtime = 12040, .driver = driver, .cards_shown = 1});
+        why_no_card({.runtime = 12040, .driver = driver, .visible_gpus = 1});
     EXPECT_THAT(trouble.cause, AllOf(HasSubstr("shows no card"), Not(HasSubstr("at most"))));
   }
   // Before CUDA 11 the minor version counted too.
@@ -68,7 +68,7 @@ TEST(WhyNoCard, ADriverOfTheSameMajorVersionServes) {
 
 TEST(WhyNoCard, AVariableThatHidesTheCardsIsNamed) {
   const DeviceTrouble trouble =
-      why_no_card({.runtime = 12040, .driver = 12040, .cards_shown = 1, .are_hidden = true});
+      why_no_card({.runtime = 12040, .driver = 12040, .visible_gpus = 1, .are_hidden = true});
   EXPECT_THAT(trouble.cause, HasSubstr("CUDA_VISIBLE_DEVICES"));
 }
 
@@ -120,20 +120,20 @@ TEST(TroubleWithACard, IsNotKnownWhereLibTorchDoesNotTell) {
 
 TEST(NvidiaCardsShown, CountsDisplaysAndOtherCardsOfNvidia) {
   const std::filesystem::path top =
-      std::filesystem::path(testing::TempDir()) / "nvidia_cards_shown";
+      std::filesystem::path(testing::TempDir()) / "visible_nvidia_gpus";
   std::filesystem::remove_all(top);
   const auto add = [&](const char* name, const char* vendor, const char* kind) {
     std::filesystem::create_directories(top / name);
     std::ofstream(top / name / "vendor") << vendor << '\n';
     std::ofstream(top / name / "class") << kind << '\n';
   };
-  EXPECT_EQ(nvidia_cards_shown(top), 0);
+  EXPECT_EQ(visible_nvidia_gpus(top), 0);
   add("0000:01:00.0", "0x10de", "0x030000");
   add("0000:01:00.1", "0x10de", "0x040300");  // its sound
   add("0000:02:00.0", "0x10de", "0x030200");  // without an output
   add("0000:03:00.0", "0x1002", "0x030000");
   std::filesystem::create_directories(top / "0000:04:00.0");
-  EXPECT_EQ(nvidia_cards_shown(top), 2);
+  EXPECT_EQ(visible_nvidia_gpus(top), 2);
   std::filesystem::remove_all(top);
 }
 

@@ -11,7 +11,7 @@
 #include "partitioner/simulate/simulator.h"
 #include "pipeline/schedule/schedules.h"
 #include "pipeline/schedule/validate.h"
-#include "plan/turns.h"
+#include "plan/assign_micro_batches.h"
 #include "tests/partitioner/random_step.h"
 
 namespace motley {

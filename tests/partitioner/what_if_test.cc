@@ -185,6 +185,20 @@ TEST(WhatIf, OnlySumsMayLeaveValuesOut) {
   EXPECT_TRUE(apply_changes(input, {"gradients=topk(0.01)"}).ok());
 }
 
+// A profile of an earlier version may have measured it.
+TEST(WhatIf, RefusesACodecThatWasRemoved) {
+  PlanningInput input = three_machines();
+  for (DeviceProfile& device : input.profile.devices) {
+    device.codecs["lowrank(4)|fp16"] = device.codecs.at("half");
+  }
+  for (const char* change : {"gradients=lowrank(4)|fp16", "codec=lowrank(4)|fp16"}) {
+    const auto changed = apply_changes(input, {change});
+    ASSERT_FALSE(changed.ok()) << change;
+    EXPECT_EQ(changed.error().code, ErrorCode::kConfig);
+    EXPECT_THAT(changed.error().remedy, HasSubstr("use int8 or int4"));
+  }
+}
+
 TEST(WhatIf, ForgetsWhatWasPinnedOnADroppedMachine) {
   PlanningInput input = three_machines();
   input.options.pins.always = {"m1", "m2"};

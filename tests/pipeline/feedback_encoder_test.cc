@@ -64,7 +64,7 @@ std::unique_ptr<FeedbackEncoder> encoder_of(const CompressorOptions& options) {
 }
 
 TEST(FeedbackEncoder, LosesNothingOverTheSteps) {
-  for (const char* chain : {"int4", "topk(0.02)|fp16", "lowrank(2)|fp16", "fp16|zstd(1)"}) {
+  for (const char* chain : {"int4", "topk(0.02)|fp16", "fp16|zstd(1)"}) {
     EXPECT_LT(missing_after(*encoder_of({.chain = chain}), 20), 1e-4) << chain;
   }
 }
@@ -108,9 +108,8 @@ std::vector<float> kept_of(FeedbackEncoder& encoder, Kept what) {
 
 // The messages of such a step send what is owed, but they are not used.
 TEST(FeedbackEncoder, HasWhatItHadAfterAStepWithoutTargets) {
-  for (const CompressorOptions& options : {CompressorOptions{.chain = "int4"},
-                                           {.chain = "lowrank(2)|fp16"},
-                                           {.chain = "topk(0.02)|fp16", .momentum = 0.9F}}) {
+  for (const CompressorOptions& options :
+       {CompressorOptions{.chain = "int4"}, {.chain = "topk(0.02)|fp16", .momentum = 0.9F}}) {
     const auto encoder = encoder_of(options);
     const auto unbroken = encoder_of(options);
     sent_in(*encoder, 3);

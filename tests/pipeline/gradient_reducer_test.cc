@@ -20,15 +20,15 @@ using testing::HasSubstr;
 
 constexpr double kTimeout_s = 5;
 
-const SumGroup kOneTwo = {{{Rank{0}}, {Rank{1}, Rank{2}}}, {}};
-const SumGroup kAllThree = {{{Rank{0}, Rank{2}}, {Rank{1}}}, {}};
+const ProcessGroup kOneTwo = {{{Rank{0}}, {Rank{1}, Rank{2}}}, {}};
+const ProcessGroup kAllThree = {{{Rank{0}, Rank{2}}, {Rank{1}}}, {}};
 
 float value_of(Rank rank, std::size_t i, std::int64_t step) {
   return static_cast<float>((i * 7 + rank.index() * 31 + static_cast<std::size_t>(step)) % 101);
 }
 
 // Small whole numbers: their sums are exact in any order.
-float sum_of(const SumGroup& holders, std::size_t i, std::int64_t step) {
+float sum_of(const ProcessGroup& holders, std::size_t i, std::int64_t step) {
   float sum = 0;
   for (const auto& members : holders.machines) {
     for (const Rank rank : members) sum += value_of(rank, i, step);
@@ -42,7 +42,7 @@ std::vector<float> not_yet_written(std::size_t count) {
 
 // Writes the values from the last to the first, as a backward does, and says so every few values.
 void write_backwards(GradientReducer& reducer,
-                     const SumId& id,
+                     const AllreduceId& id,
                      std::vector<float>& values,
                      std::size_t stride,
                      Rank self,
@@ -61,8 +61,8 @@ RC_GTEST_PROP(GradientReducer, SumsWhatIsFinalWhileTheRestIsWritten, ()) {
       2, rc::gen::inRange<std::size_t>(0, 5 * kBucketValues));
   const auto strides = *rc::gen::container<std::vector<std::size_t>>(
       3, rc::gen::inRange<std::size_t>(1000, 3 * kBucketValues));
-  const SumId second{.chunk = ChunkId{1}};
-  const SumId first{.chunk = ChunkId{0}};
+  const AllreduceId second{.chunk = ChunkId{1}};
+  const AllreduceId first{.chunk = ChunkId{0}};
   RankGroup group("inproc", 3);
   std::vector<int> wrong(3, 0);
   group.run([&](Rank self) {
@@ -76,7 +76,7 @@ RC_GTEST_PROP(GradientReducer, SumsWhatIsFinalWhileTheRestIsWritten, ()) {
       if (!begun.ok()) ++wrong[self.index()];
       write_backwards(**reducer, second, of_second, strides[self.index()], self, step);
       write_backwards(**reducer, first, of_first, strides[self.index()], self, step);
-      for (const SumId& id : {second, first}) {
+      for (const AllreduceId& id : {second, first}) {
         if (!(*reducer)->wait(id).ok()) ++wrong[self.index()];
       }
       for (std::size_t i = 0; i < of_second.size(); ++i) {
@@ -92,32 +92,32 @@ RC_GTEST_PROP(GradientReducer, SumsWhatIsFinalWhileTheRestIsWritten, ()) {
 
 TEST(GradientReducer, SendsWhatIsFinalBeforeTheRestIs) {
   RankGroup group("inproc", 2);
-  const SumGroup pair = {{{Rank{0}}, {Rank{1}}}, {}};
+  const ProcessGroup pair = {{{Rank{0}}, {Rank{1}}}, {}};
   std::vector<float> values(2 * kBucketValues, 1);
   std::vector<float> others(2 * kBucketValues, 2);
   FrameLink link(group.at(Rank{0}), Rank{0}, 1, 2);
   FrameLink other_link(group.at(Rank{1}), Rank{1}, 1, 2);
   auto reducer = GradientReducer::make(link, Rank{0}, {}, kTimeout_s);
   auto other = GradientReducer::make(other_link, Rank{1}, {}, kTimeout_s);
-  ASSERT_TRUE((*reducer)->begin(1, {{SumId{}, pair, values}}).ok());
-  ASSERT_TRUE((*other)->begin(1, {{SumId{}, pair, others}}).ok());
-  (*other)->set_final(SumId{}, 0);
-  (*reducer)->set_final(SumId{}, kBucketValues);
+  ASSERT_TRUE((*reducer)->begin(1, {{AllreduceId{}, pair, values}}).ok());
+  ASSERT_TRUE((*other)->begin(1, {{AllreduceId{}, pair, others}}).ok());
+  (*other)->set_final(AllreduceId{}, 0);
+  (*reducer)->set_final(AllreduceId{}, kBucketValues);
   const auto half_B = kBucketValues * sizeof(float);
   const Deadline deadline = Deadline::after_s(kTimeout_s);
   while (link.wire_bytes() < half_B && !deadline.passed()) std::this_thread::yield();
   EXPECT_GE(link.wire_bytes(), half_B) << "of the last bucket";
   EXPECT_LT(link.wire_bytes(), 2 * half_B) << "the first bucket is not final";
-  (*reducer)->set_final(SumId{}, 0);
-  EXPECT_TRUE((*reducer)->wait(SumId{}).ok());
-  EXPECT_TRUE((*other)->wait(SumId{}).ok());
+  (*reducer)->set_final(AllreduceId{}, 0);
+  EXPECT_TRUE((*reducer)->wait(AllreduceId{}).ok());
+  EXPECT_TRUE((*other)->wait(AllreduceId{}).ok());
   EXPECT_EQ(values, std::vector<float>(2 * kBucketValues, 3));
 }
 
 // What the sums brought and what the ranks still owe is what there was to sum.
 TEST(GradientReducer, KnowsWhatItsCompressedMessagesLeftOut) {
   constexpr std::size_t kCount = 3000;
-  const SumGroup pair = {{{Rank{0}}, {Rank{1}}}, {}};
+  const ProcessGroup pair = {{{Rank{0}}, {Rank{1}}}, {}};
   RankGroup group("inproc", 2);
   std::vector<std::vector<float>> owed(2, std::vector<float>(kCount, 0));
   std::vector<std::vector<float>> sums(2);
@@ -126,10 +126,10 @@ TEST(GradientReducer, KnowsWhatItsCompressedMessagesLeftOut) {
     auto reducer = GradientReducer::make(link, self, {.chain = "int4"}, kTimeout_s);
     std::vector<float>& values = sums[self.index()];
     for (std::size_t i = 0; i < kCount; ++i) values.push_back(value_of(self, i, 1));
-    ASSERT_TRUE((*reducer)->begin(1, {{SumId{}, pair, values}}).ok());
-    (*reducer)->set_final(SumId{}, 0);
-    ASSERT_TRUE((*reducer)->wait(SumId{}).ok());
-    (*reducer)->add_kept(Kept::kResidual, SumId{}, owed[self.index()]);
+    ASSERT_TRUE((*reducer)->begin(1, {{AllreduceId{}, pair, values}}).ok());
+    (*reducer)->set_final(AllreduceId{}, 0);
+    ASSERT_TRUE((*reducer)->wait(AllreduceId{}).ok());
+    (*reducer)->add_kept(Kept::kResidual, AllreduceId{}, owed[self.index()]);
   });
   float most = 0;
   for (std::size_t i = 0; i < kCount; ++i) {
@@ -145,8 +145,8 @@ TEST(GradientReducer, EndsAtOnceInMidStep) {
   for (const std::size_t first : {std::size_t{0}, std::size_t{500}}) {
     std::vector<float> values(1000);
     auto reducer = GradientReducer::make(link, Rank{0}, {}, /*patience=*/3600);
-    ASSERT_TRUE((*reducer)->begin(1, {{SumId{}, {{{Rank{0}}, {Rank{1}}}, {}}, values}}).ok());
-    (*reducer)->set_final(SumId{}, first);
+    ASSERT_TRUE((*reducer)->begin(1, {{AllreduceId{}, {{{Rank{0}}, {Rank{1}}}, {}}, values}}).ok());
+    (*reducer)->set_final(AllreduceId{}, first);
   }
 }
 
@@ -154,14 +154,14 @@ TEST(GradientReducer, GivesEveryWaiterTheErrorOfTheFirstSumThatFailed) {
   RankGroup group("inproc", 2);
   group.destroy(Rank{1});
   FrameLink link(group.at(Rank{0}), Rank{0}, 1, 2);
-  const SumGroup pair = {{{Rank{0}}, {Rank{1}}}, {}};
+  const ProcessGroup pair = {{{Rank{0}}, {Rank{1}}}, {}};
   std::vector<float> values(1000);
   std::vector<float> tied(100);
-  const SumId tied_id{FrameKind::kTiedGradient, {}};
+  const AllreduceId tied_id{FrameKind::kTiedGradient, {}};
   auto reducer = GradientReducer::make(link, Rank{0}, {}, kTimeout_s);
-  ASSERT_TRUE((*reducer)->begin(1, {{SumId{}, pair, values}, {tied_id, pair, tied}}).ok());
-  for (const SumId& id : {SumId{}, tied_id}) (*reducer)->set_final(id, 0);
-  for (const SumId& id : {SumId{}, tied_id}) {
+  ASSERT_TRUE((*reducer)->begin(1, {{AllreduceId{}, pair, values}, {tied_id, pair, tied}}).ok());
+  for (const AllreduceId& id : {AllreduceId{}, tied_id}) (*reducer)->set_final(id, 0);
+  for (const AllreduceId& id : {AllreduceId{}, tied_id}) {
     const auto span = (*reducer)->wait(id);
     ASSERT_FALSE(span.ok());
     EXPECT_EQ(span.error().code, ErrorCode::kPeer) << describe(span.error());

@@ -13,7 +13,7 @@
 
 #include <gtest/gtest.h>
 
-#include "compression/codec_chain.h"
+#include "compression/make_codec.h"
 #include "pipeline/execute/executor.h"
 #include "pipeline/schedule/schedules.h"
 #include "pipeline/schedule/validate.h"

@@ -64,7 +64,7 @@ struct Machine {
 };
 
 // What a rank ends with after each step, [step - 1].
-std::vector<Values> summed(RankGroup& group, const SumGroup& holders, double clip = 0) {
+std::vector<Values> summed(RankGroup& group, const ProcessGroup& holders, double clip = 0) {
   std::vector<std::vector<Values>> all(static_cast<std::size_t>(group.size()));
   group.run([&](Rank self) {
     FrameLink link(group.at(self), self, 1, 2);
@@ -72,9 +72,9 @@ std::vector<Values> summed(RankGroup& group, const SumGroup& holders, double cli
     const auto reducer = std::move(GradientReducer::make(link, self, options, 20, clip)).value();
     for (std::int64_t step = 1; step <= kSteps; ++step) {
       Values values = gradient_of(self, step);
-      ASSERT_TRUE(reducer->begin(step, {{SumId{}, holders, values}}).ok());
-      reducer->set_final(SumId{}, 0);
-      ASSERT_TRUE(reducer->wait(SumId{}).ok());
+      ASSERT_TRUE(reducer->begin(step, {{AllreduceId{}, holders, values}}).ok());
+      reducer->set_final(AllreduceId{}, 0);
+      ASSERT_TRUE(reducer->wait(AllreduceId{}).ok());
       all[self.index()].push_back(values);
     }
   });
@@ -99,7 +99,7 @@ TEST(PushedSum, OfTwoMachinesIsWhatBothSend) {
 TEST(PushedSum, OfThreeMachinesIsWhatTheOwnerSends) {
   RankGroup group("inproc", 3);
   // All parts but the first machine's are empty where links are so unequal.
-  const SumGroup holders{{{Rank{0}}, {Rank{1}}, {Rank{2}}}, {1'000'000'000, 1, 1}};
+  const ProcessGroup holders{{{Rank{0}}, {Rank{1}}, {Rank{2}}}, {1'000'000'000, 1, 1}};
   const std::vector<Values> sums = summed(group, holders);
   Machine owner;
   Machine second;

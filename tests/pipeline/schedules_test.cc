@@ -6,7 +6,7 @@
 #include <map>
 
 #include "pipeline/schedule/validate.h"
-#include "plan/turns.h"
+#include "plan/assign_micro_batches.h"
 #include "tests/pipeline/schedule_fixtures.h"
 
 namespace motley {
@@ -159,7 +159,7 @@ RC_GTEST_PROP(Schedules, AreValidForAnyMapOfChunksToRanks, ()) {
   for (const int unsent : stats->peak_unsent) RC_ASSERT(unsent <= 1);
 }
 
-// What planning counts on (plan/turns.h).
+// What planning counts on (plan/assign_micro_batches.h).
 RC_GTEST_PROP(OneFOneB, HoldsWhatComesToAReplicaInAnyRowOfItsWindow, ()) {
   const ScheduleInput input = random_input();
   const auto stats = validate_schedule(one_f_one_b_schedule(input), input.tied_across_ranks);

@@ -31,8 +31,8 @@ Manifest manifest_of(const std::vector<WrittenFile>& files) {
           .config = Json::object()};
 }
 
-CheckpointTexts texts() {
-  CheckpointTexts texts;
+CheckpointMetadata texts() {
+  CheckpointMetadata texts;
   const std::string index = "{}\n";
   texts.manifest = manifest_of(
       {{.name = "model-00001-of-00001.safetensors", .bytes = 5, .hash = std::string(32, '1')},

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "compression/codec_chain.h"
+#include "compression/make_codec.h"
 #include "partitioner/cost/step_bytes.h"
 #include "partitioner/cost/virtual_profile.h"
 #include "partitioner/search/planner.h"
@@ -115,7 +115,7 @@ std::vector<double> simulated(const Plan& plan, const ModelSpec& model) {
     DeviceProfile device = profile_in_job(model, kSpeed, eight_samples(), {1});
     device.machine = machine.name;
     device.device = "virtual";
-    for (const char* codec : {"none", "fp16", "int8", "int4", "lowrank(2)|fp16"}) {
+    for (const char* codec : {"none", "fp16", "int8", "int4"}) {
       device.codecs[codec] = {.bytes_per_float = 17};
     }
     profile.devices.push_back(std::move(device));
@@ -170,7 +170,7 @@ TEST(WireBytes, OfAPipelineAreThoseCountedByHand) {
 }
 
 TEST(WireBytes, AgreeForEveryCodecOfAFixedSize) {
-  for (const char* gradients : {"none", "fp16", "int8", "int4", "lowrank(2)|fp16"}) {
+  for (const char* gradients : {"none", "fp16", "int8", "int4"}) {
     for (const auto& [codec, payload] : kBoundaryBytes) {
       // A pipeline whose second stage is shared by two ranks of another machine.
       expect_agreement(

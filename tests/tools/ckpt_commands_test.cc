@@ -3,7 +3,9 @@
 
 #include <csignal>
 
+#include "checkpoint/convert/checkpoint_writer.h"
 #include "checkpoint/lock/run_lock.h"
+#include "tests/checkpoint/convert_fixture.h"
 #include "tests/tools/ckpt_fixture.h"
 
 namespace motley {
@@ -95,14 +97,10 @@ TEST_F(Ckpt, ShowSaysWhoWroteWhatAndWhatLiesHere) {
   const Said tensors = ckpt({"show", at("run"), "--tensors"});
   EXPECT_EQ(tensors.status, 7);
   EXPECT_THAT(tensors.err, HasSubstr("ckpt gather"));
-  for (const auto& command : {std::vector<std::string>{"diff", at("run"), at("run")},
-                              {"average", at("run"), at("run"), "-o", at("mean")}}) {
-    const Said refused = ckpt(command);
-    EXPECT_EQ(refused.status, 7);
-    EXPECT_THAT(refused.err, HasSubstr("\n         motley ckpt gather " +
-                                       at("run/checkpoints/step-000010") + " --cluster FILE"))
-        << command.front();
-  }
+  const Said refused = ckpt({"diff", at("run"), at("run")});
+  EXPECT_EQ(refused.status, 7);
+  EXPECT_THAT(refused.err, HasSubstr("\n         motley ckpt gather " +
+                                     at("run/checkpoints/step-000010") + " --cluster FILE"));
 }
 
 TEST_F(Ckpt, ReshardExportAndDiffAgree) {
@@ -170,7 +168,6 @@ TEST_F(Ckpt, ADamagedFileThatIsReadIsNamed) {
       for (const std::vector<std::string>& words :
            {std::vector<std::string>{"export", at("run"), "-o", at("out")},
             {"diff", at("run"), at("run")},
-            {"average", at("run"), at("run"), "-o", at("out")},
             {"diff", at("run"), at("run"), "--optimizer"},
             {"reshard", at("run"), "--files", "1", "-o", at("out")}}) {
         const bool reads_all = words[0] == "reshard" || words.back() == "--optimizer";
@@ -197,8 +194,7 @@ TEST_F(Ckpt, ASignalLeavesNothingBehind) {
        {std::vector<std::string>{"export", at("run"), "-o", at("out")},
         {"reshard", at("run"), "--files", "1", "-o", at("out")},
         {"prune", at("run"), "--keep", "1"},
-        {"verify", at("run")},
-        {"average", at("run"), at("run"), "-o", at("out")}}) {
+        {"verify", at("run")}}) {
     std::raise(SIGTERM);
     EXPECT_EQ(ckpt(words).status, 143) << words[0];
     EXPECT_THAT(names_in(folder_.path()), ElementsAre("run"));
@@ -207,28 +203,32 @@ TEST_F(Ckpt, ASignalLeavesNothingBehind) {
   EXPECT_THAT(names_in(at("run") + "/checkpoints"), ElementsAre("step-000010", "step-000020"));
 }
 
-TEST_F(Ckpt, AverageOfCheckpointsIsOneWithoutMoments) {
+// Earlier versions wrote them: checkpoints without moments, which no training goes on from.
+TEST_F(Ckpt, AMeanOfCheckpointsIsReadAsOneWithoutMoments) {
   const Config config = small_config();
-  const auto a = save_run(at("a"), config, 10, 2, 1);
-  const auto b = save_run(at("b"), config, 30, 3, 2);
-  const Said said = ckpt({"average", at("a"), at("b"), "-o", at("mean"), "--weights", "1,3"});
-  ASSERT_EQ(said.status, 0) << said.err;
-  EXPECT_EQ(ckpt({"verify", at("mean")}).status, 0);
-  const auto manifest = read_manifest(at("mean"));
-  ASSERT_OK(manifest);
-  EXPECT_EQ(manifest->state.step, 30);
-  EXPECT_EQ(manifest->state.optimizer, kNoOptimizer);
-  const auto reader = CheckpointReader::open(at("mean"));
-  for (const ParameterSpec& parameter : testing::parameters_of(*describe_model(config.model))) {
+  const ModelSpec model = *describe_model(config.model);
+  save_run(at("b"), config, 30, 3, 2);
+  std::vector<testing::OwnedTensor> means;
+  for (const ParameterSpec& parameter : testing::parameters_of(model)) {
     const auto count = static_cast<std::size_t>(parameter.count());
-    const auto first = testing::values_of(parameter.name, count, 1);
-    const auto second = testing::values_of(parameter.name, count, 2);
-    std::vector<float> mean(count);
-    ASSERT_OK(reader->read(parameter.name, parameter.shape, mean));
-    for (std::size_t i = 0; i < count; ++i) {
-      ASSERT_EQ(mean[i], static_cast<float>((first[i] + 3.0 * second[i]) / 4));
-    }
+    means.push_back(
+        {parameter.name, parameter.shape, testing::values_of(parameter.name, count, 1)});
   }
+  testing::Allowance watch;
+  ASSERT_OK(write_checkpoint(at("mean"),
+                             {.state = {.step = 30,
+                                        .samples = 8,
+                                        .model_hash = model.hash(),
+                                        .model_family = model.family,
+                                        .optimizer = kNoOptimizer},
+                              .config = config_to_json(config),
+                              .model_config = huggingface_config(config.model),
+                              .parameters = testing::new_tensors(means),
+                              .moments = {},
+                              .parameter_ends = {means.size()},
+                              .moment_ends = {}},
+                             watch));
+  EXPECT_EQ(ckpt({"verify", at("mean")}).status, 0);
   EXPECT_THAT(ckpt({"show", at("mean")}).out,
               HasSubstr("none: a mean of checkpoints, which no training goes on from"));
   EXPECT_EQ(Json::parse(ckpt({"show", at("mean"), "--json"}).out)["optimizer"], kNoOptimizer);
@@ -239,14 +239,6 @@ TEST_F(Ckpt, AverageOfCheckpointsIsOneWithoutMoments) {
   EXPECT_EQ(std::ranges::count(moments.out, '\n'), 5) << moments.out;
   EXPECT_EQ(ckpt({"reshard", at("mean"), "--files", "2", "-o", at("cut")}).status, 0);
   EXPECT_EQ(ckpt({"export", at("mean"), "-o", at("out")}).status, 0);
-  Config other = config;
-  other.model.heads = 2;
-  save_run(at("c"), other, 10, 1);
-  EXPECT_EQ(ckpt({"average", at("a"), at("c"), "-o", at("no")}).status, 3) << "other heads";
-  for (const char* weights : {"1", "1,2,3", "1,x", "-1,2", "0,0", "nan,1", ""}) {
-    EXPECT_EQ(ckpt({"average", at("a"), at("b"), "-o", at("no"), "--weights", weights}).status, 2)
-        << weights;
-  }
 }
 
 TEST_F(Ckpt, PruneKeepsTheLastGoodOne) {
@@ -331,7 +323,7 @@ TEST_F(Ckpt, MistakesHaveTheirStatus) {
   expect(2, {"export", at("run"), "-o", at("x"), "--max-file", "many"}, "must be a size");
   expect(2, {"reshard", at("run"), "-o", at("x")}, "needs --files");
   expect(2, {"reshard", at("run"), "-o", at("x"), "--files", "0"}, "whole number");
-  expect(2, {"average", at("run"), "-o", at("x")}, "needs B");
+  expect(2, {"diff", at("run")}, "needs B");
   expect(3, {"export", at("none"), "-o", at("x")}, "no such file");
   expect(3, {"export", at("empty"), "-o", at("x")}, "holds no checkpoint");
   expect(3, {"export", at("run"), "-o", at("empty")}, "is there already");

@@ -14,7 +14,7 @@
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
 
-#include "compression/codec_chain.h"
+#include "compression/make_codec.h"
 #include "tests/support/property.h"
 #include "tests/support/tested_device.h"
 
@@ -113,7 +113,7 @@ RC_GTEST_PROP(DeviceFormatsOfAny, MakeTheCodecsBytes, (const std::vector<std::ui
 }
 
 TEST(FindDeviceFormat, LeavesTheRestToTheProcessor) {
-  for (const char* const name : {"none", "int4", "fp16|zstd(1)", "topk(0.01)|fp16", "lowrank(4)"}) {
+  for (const char* const name : {"none", "int4", "fp16|zstd(1)", "topk(0.01)|fp16"}) {
     EXPECT_EQ(find_device_format(name, kSomeDevice), nullptr) << name;
   }
   EXPECT_EQ(find_device_format("fp16", c10::Device(c10::kCPU)), nullptr);

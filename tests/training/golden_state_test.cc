@@ -6,7 +6,9 @@
 #include <gmock/gmock.h>
 
 #include "base/hash.h"
+#include "checkpoint/folders.h"
 #include "checkpoint/manifest.h"
+#include "job/config_io.h"
 #include "tests/checkpoint/fixture.h"
 #include "tests/checkpoint/golden_checkpoint.h"
 #include "training/first_state.h"
@@ -117,6 +119,28 @@ TEST(GoldenState, GoesOnFromEveryVersionWithTheSameBits) {
     if (version == 1) of_first = resumed;
     EXPECT_EQ(resumed, of_first) << version;
   }
+}
+
+// Of a run that an earlier version began: a residual is a gradient, whatever codec left it.
+TEST(GoldenState, GoesOnFromTheResidualsOfARemovedCodec) {
+  const testing::GoldenCheckpoint golden = golden_checkpoint(kManifestVersion);
+  const testing::TempFolder folder;
+  const auto copy = folder.path() / "step-000002";
+  std::filesystem::copy(golden.folder(), copy);
+  auto manifest = read_manifest(copy);
+  ASSERT_OK(manifest);
+  ASSERT_TRUE(manifest->state.plan.has_value());
+  manifest->state.plan->gradient_codec = "lowrank(4)|fp16";
+  manifest->config["compression"]["gradients"] = "lowrank(4)|fp16";
+  testing::write_bytes(copy / kManifestName, format_manifest(*manifest));
+
+  const auto read = read_manifest(copy);
+  ASSERT_OK(read);
+  EXPECT_EQ(read->state.plan->gradient_codec, "lowrank(4)|fp16");
+  const auto config = saved_config_from_json(read->config, copy.string());
+  ASSERT_OK(config);
+  EXPECT_EQ(config->compression.gradients, "lowrank(4)|fp16");
+  EXPECT_EQ(resumed_from(copy), expected_of(golden));
 }
 
 }  // namespace

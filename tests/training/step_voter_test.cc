@@ -19,7 +19,7 @@ namespace {
 using testing::HasSubstr;
 
 // Remembers what it was told; one layer.
-class Remembering final : public SteppedState {
+class Remembering final : public OptimizedState {
  public:
   double squared_norm = 4;
   std::vector<StepFactors> updates;
@@ -70,7 +70,7 @@ TEST(StepVoter, ClipsOnlyWhatIsNotPushed) {
   TrainConfig train = plain_sgd();
   train.clip = 0.25;
 
-  struct TwoLayers final : SteppedState {
+  struct TwoLayers final : OptimizedState {
     GradientScales scales;
 
     [[nodiscard]] std::vector<LayerNorm2> layer_norms() override { return {{0, 64}, {1, 4e6}}; }

@@ -76,7 +76,7 @@ TEST(RunState, StepsThatAreNotKnownAreNoSignThatNoneIsDone) {
 TEST(RunState, IsRestartingFromTheLossToTheNextLaunch) {
   RunSigns signs = at_work();
   signs.report = ReportedEnd{40, EarlyEnd{4, "machine box was lost"}};
-  signs.goes_on = SaidToGoOn{"machine box was lost; the run goes on from step 30", 500};
+  signs.goes_on = PendingRestart{"machine box was lost; the run goes on from step 30", 500};
   EXPECT_EQ(run_state_of(signs).phase, RunPhase::kRestarting);
   EXPECT_THAT(run_state_of(signs).text, HasSubstr("goes on from step 30"));
   // Between two launches there is no launcher for a moment.

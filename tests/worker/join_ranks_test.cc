@@ -119,7 +119,7 @@ TEST(JoinRanks, BringsAllRanksTogetherAndLetsThemPart) {
                              1, Deadline::after_s(kPatience_s));
         ASSERT_TRUE(votes.ok()) << describe(votes.error());
         met[self.index()] = static_cast<int>(votes->size());
-        part_ranks(link, self, kRanks, kStep, channel.group_progress());
+        disconnect_ranks(link, self, kRanks, kStep, channel.group_progress());
       });
     }
   }
@@ -139,13 +139,13 @@ TEST(JoinRanks, KeepsRank0UntilTheOthersHaveParted) {
     FrameLink link(**transport, Rank{1}, 1, 0);
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     said = true;
-    part_ranks(link, Rank{1}, 2, 1, channel.group_progress());
+    disconnect_ranks(link, Rank{1}, 2, 1, channel.group_progress());
   });
   Channel channel(launcher, Rank{0});
   const auto transport = join_ranks(job_with(secret), Rank{0}, 2, channel, kPatience_s);
   ASSERT_TRUE(transport.ok()) << describe(transport.error());
   FrameLink link(**transport, Rank{0}, 1, 0);
-  part_ranks(link, Rank{0}, 2, 1, channel.group_progress());
+  disconnect_ranks(link, Rank{0}, 2, 1, channel.group_progress());
   EXPECT_TRUE(said);
 }
 

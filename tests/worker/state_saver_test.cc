@@ -170,7 +170,7 @@ class SaveWithResiduals : public StateSaverTest {
     HeldValues held = one_parameter();
     StageState state(held.chunks(), make_optimizer(plain_sgd()), "");
     ShardWriter writer([this] { return spare_bytes_; }, nullptr);
-    ReadState read_state(state, [&] { writer.let_go(); });
+    CopyBeforeUpdate read_state(state, [&] { writer.let_go(); });
     RankGroup alone("inproc", 1);
     FrameLink link(alone.at(Rank{0}), Rank{0}, 1, 2);
     adds_residuals_ = [&] {

@@ -109,7 +109,6 @@ std::vector<Command> checkpoint_commands() {
       ckpt_reshard_command(),
       ckpt_export_command(),
       ckpt_import_command(),
-      ckpt_average_command(),
       ckpt_prune_command(),
       ckpt_gather_command(),
       ckpt_repair_command(),

@@ -10,7 +10,6 @@ namespace motley {
 [[nodiscard]] Command ckpt_reshard_command();
 [[nodiscard]] Command ckpt_export_command();
 [[nodiscard]] Command ckpt_import_command();
-[[nodiscard]] Command ckpt_average_command();
 [[nodiscard]] Command ckpt_prune_command();
 [[nodiscard]] Command ckpt_gather_command();
 [[nodiscard]] Command ckpt_repair_command();

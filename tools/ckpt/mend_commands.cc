@@ -16,9 +16,9 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/lock/run_lock.h"
 #include "cluster/process/work_line.h"
-#include "cluster/stores/mend.h"
 #include "cluster/stores/move.h"
 #include "cluster/stores/plan_moves.h"
+#include "cluster/stores/repair.h"
 #include "job/config_io.h"
 #include "plan/quantity_text.h"
 #include "tools/ckpt/commands.h"
@@ -59,7 +59,7 @@ Result<void> find_parts(
   const fs::path& run = named.run;
   const AskStores ask = [&](const StoreQuestion& question) -> Result<Stores> {
     MOTLEY_ASSIGN(found.stores,
-                  look_into_stores(request_of(found, run, lock, line), question, log));
+                  inventory_stores(request_of(found, run, lock, line), question, log));
     return found.stores;
   };
   MOTLEY_ASSIGN(auto point, find_restore_point(run, lock.launch(), ask, log, named.step));
@@ -154,7 +154,7 @@ Result<Deliveries> choose_to_gather(const FoundParts& found,
 Result<Deliveries> choose_to_repair(const FoundParts& found,
                                     const StoresRequest& request,
                                     const Log& log) {
-  MOTLEY_ASSIGN(const Stores told, look_into_stores(request, {{}, found.point.texts.step()}, log));
+  MOTLEY_ASSIGN(const Stores told, inventory_stores(request, {{}, found.point.texts.step()}, log));
   Deliveries deliveries =
       missing_copies(found.point, found.stores, found.cluster, found.config.checkpoint.copies);
   for (const StoreId& store : without_texts(found.point, told)) deliveries.try_emplace(store);

@@ -18,7 +18,7 @@
 #include "checkpoint/store/texts.h"
 #include "cluster/process/work_line.h"
 #include "cluster/stores/machine_stores.h"
-#include "cluster/stores/mend.h"
+#include "cluster/stores/repair.h"
 #include "job/config_io.h"
 #include "partitioner/advise/text_table.h"
 #include "tools/ckpt/commands.h"
@@ -50,7 +50,7 @@ Result<void> verify_here(const Arguments& arguments) {
 }
 
 // The newest that the folder knows of, or the one that was named.
-Result<CheckpointTexts> texts_to_verify(const NamedRun& named) {
+Result<CheckpointMetadata> texts_to_verify(const NamedRun& named) {
   const auto known = list_checkpoints(named.run);
   for (auto it = known.rbegin(); it != known.rend(); ++it) {
     if (!named.step || *named.step == it->step) return read_texts(it->folder);
@@ -68,7 +68,7 @@ struct FoundFiles {
   std::int64_t step = 0;
   int copies = 0;  // that each file should have besides
   Stores stores;
-  std::vector<Whereabouts> files;
+  std::vector<FileLocations> files;
 
   [[nodiscard]] std::string name_of(const StoreId& id) const {
     const Store& store = stores.by_id.at(id);
@@ -89,7 +89,7 @@ Result<FoundFiles> look_everywhere(const Arguments& arguments) {
   MOTLEY_ASSIGN(const NamedRun named, named_run(arguments.operand(0)));
   MOTLEY_ASSIGN(const Cluster cluster, read_cluster(arguments, 1));
   MOTLEY_ASSIGN(const fs::path program, stage_program());
-  MOTLEY_ASSIGN(const CheckpointTexts texts, texts_to_verify(named));
+  MOTLEY_ASSIGN(const CheckpointMetadata texts, texts_to_verify(named));
   MOTLEY_ASSIGN(const Config config,
                 saved_config_from_json(texts.manifest.config, named.run.string()));
   MOTLEY_ASSIGN(const RunLock lock, RunLock::take(named.run, log));
@@ -104,14 +104,14 @@ Result<FoundFiles> look_everywhere(const Arguments& arguments) {
                               .start_timeout_s = config.comm.start_timeout_s,
                               .if_absent = IfAbsent::kLeave,
                               .line = &line};
-  MOTLEY_ASSIGN(found.stores, look_into_stores(request, {.wanted = wanted}, log));
-  found.files = whereabouts_of(wanted.files, found.stores);
+  MOTLEY_ASSIGN(found.stores, inventory_stores(request, {.wanted = wanted}, log));
+  found.files = file_locations(wanted.files, found.stores);
   return found;
 }
 
 std::string files_table(const FoundFiles& found) {
   std::vector<TextRow> rows = {{"file", "whole on", "damaged on"}};
-  for (const Whereabouts& each : found.files) {
+  for (const FileLocations& each : found.files) {
     rows.push_back({each.file, fmt::format("{}", fmt::join(found.names_of(each.whole), ", ")),
                     fmt::format("{}", fmt::join(found.names_of(each.damaged), ", "))});
   }
@@ -120,7 +120,7 @@ std::string files_table(const FoundFiles& found) {
 
 Json files_to_json(const FoundFiles& found) {
   Json files = Json::array();
-  for (const Whereabouts& each : found.files) {
+  for (const FileLocations& each : found.files) {
     files.push_back({{"file", each.file},
                      {"whole", found.names_of(each.whole)},
                      {"damaged", found.names_of(each.damaged)}});
@@ -141,7 +141,7 @@ std::size_t wanted_places(const FoundFiles& found) {
 Result<void> judge_files(const FoundFiles& found) {
   std::vector<std::string> lost;
   std::vector<std::string> damaged;
-  for (const Whereabouts& each : found.files) {
+  for (const FileLocations& each : found.files) {
     if (each.whole.empty()) lost.push_back(each.file);
     if (!each.damaged.empty()) damaged.push_back(each.file);
   }
@@ -168,7 +168,7 @@ Result<void> verify_everywhere(const Arguments& arguments) {
   }
   std::fputs(files_table(found).c_str(), stdout);
   if (!judged.ok()) return judged;
-  const auto few = std::ranges::count_if(found.files, [&](const Whereabouts& each) {
+  const auto few = std::ranges::count_if(found.files, [&](const FileLocations& each) {
     return each.whole.size() < wanted_places(found);
   });
   fmt::print("step {}: all {} files are whole", found.step, found.files.size());

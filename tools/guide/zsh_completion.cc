@@ -69,9 +69,8 @@ std::string zsh_branch(const CommandSpec& spec) {
     text += " \\\n        " + zsh_option(option);
   }
   for (std::size_t i = 0; i < spec.operands.size(); ++i) {
-    const bool is_more = spec.more && i + 1 == spec.operands.size();
-    text += fmt::format(" \\\n        '{}:{}:{}'", is_more ? "*" : std::to_string(i + 1),
-                        spec.operands[i], zsh_action(completion_kind(spec.operands[i])));
+    text += fmt::format(" \\\n        '{}:{}:{}'", i + 1, spec.operands[i],
+                        zsh_action(completion_kind(spec.operands[i])));
   }
   return text + "\n      ;;\n";
 }

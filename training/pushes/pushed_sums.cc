@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "compression/codec_chain.h"
-#include "pipeline/schedule/sum_group.h"
+#include "compression/make_codec.h"
+#include "pipeline/schedule/process_group.h"
 #include "plan/holders.h"
 #include "training/optimizer/optimizer.h"
 
@@ -14,7 +14,7 @@ namespace motley {
 namespace {
 
 bool leaves_machine(const Plan& plan, std::span<const Rank> ranks) {
-  return ranks.size() > 1 && sum_group(plan, ranks).machines.size() > 1;
+  return ranks.size() > 1 && process_group(plan, ranks).machines.size() > 1;
 }
 
 // The parameter that a sum of its own is for; "" where none has one.

@@ -16,8 +16,8 @@
 #include "job/config.h"
 #include "pipeline/execute/stage_votes.h"
 #include "training/optimizer/optimizer.h"
+#include "training/vote/optimized_state.h"
 #include "training/vote/step_outcome.h"
-#include "training/vote/stepped_state.h"
 #include "training/vote/vote.h"
 
 namespace motley {
@@ -46,7 +46,7 @@ class StepVoter final : public StageVotes {
       std::vector<CopyGroup> copies,
       Rank self,
       std::function<BatchLoss()> loss,
-      SteppedState& state,
+      OptimizedState& state,
       CheckpointState progress,
       std::function<bool()> is_to_end = [] { return false; },
       std::function<bool()> is_save_due = [] { return false; },
@@ -75,7 +75,7 @@ class StepVoter final : public StageVotes {
   const double clip_;  // of what is not pushed; 0 = none
   const Rank self_;
   const std::function<BatchLoss()> loss_;
-  SteppedState& state_;
+  OptimizedState& state_;
   CheckpointState progress_;
   const std::function<bool()> is_to_end_;
   const std::function<bool()> is_save_due_;

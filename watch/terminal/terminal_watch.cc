@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/system/patient_writer.h"
+#include "base/system/non_blocking_writer.h"
 #include "cluster/process/status_line.h"
 #include "cluster/process/stop_signals.h"
 #include "watch/terminal/pause_signals.h"
@@ -127,7 +127,7 @@ Result<Wish> wish_within(double seconds,
 
 Result<void> redraw_until_left(RunView& view, bool in_colour) {
   Person person;
-  PatientWriter out(STDOUT_FILENO);
+  NonBlockingWriter out(STDOUT_FILENO);
   const auto leave_screen = [&out] { out.write(kLeave); };
   std::string drawn;
   Deadline drawn_lately = Deadline::after_s(0);
@@ -180,7 +180,7 @@ class Lines {
 
   const RunView& view_;
   bool is_reading_;
-  PatientWriter out_{STDOUT_FILENO};
+  NonBlockingWriter out_{STDOUT_FILENO};
   std::optional<double> said_at_s_;
   std::string last_;
 };

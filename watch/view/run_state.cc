@@ -56,11 +56,11 @@ const char* run_phase_word(RunPhase phase) {
   return "silent";
 }
 
-std::optional<SaidToGoOn> said_to_go_on(const std::deque<RunEvent>& events, double now_s) {
+std::optional<PendingRestart> said_to_go_on(const std::deque<RunEvent>& events, double now_s) {
   for (auto event = events.rbegin(); event != events.rend(); ++event) {
     switch (event->kind) {
       case RunEventKind::kLost:
-        return SaidToGoOn{event->text, std::abs(now_s - event->time_s)};
+        return PendingRestart{event->text, std::abs(now_s - event->time_s)};
       case RunEventKind::kStarted:
       case RunEventKind::kResumed:
       case RunEventKind::kRestarted:

@@ -25,15 +25,15 @@ struct RunState {
 };
 
 // A launch that failed, whose launcher has said that the run goes on, and which nothing followed.
-struct SaidToGoOn {
+struct PendingRestart {
   std::string text;  // what it said
   double ago_s = 0;
 };
 
 // Of a run's events, in order. Nothing where the newest of those about launches says something
 // else.
-[[nodiscard]] std::optional<SaidToGoOn> said_to_go_on(const std::deque<RunEvent>& events,
-                                                      double now_s);
+[[nodiscard]] std::optional<PendingRestart> said_to_go_on(const std::deque<RunEvent>& events,
+                                                          double now_s);
 
 // How a session came to its end, as its report says.
 struct ReportedEnd {
@@ -51,7 +51,7 @@ struct RunSigns {
   bool is_planned = false;
   bool lacks_metrics = false;  // steps were done, and their file is gone: which ones is not known
   std::optional<ReportedEnd> report;
-  std::optional<SaidToGoOn> goes_on;
+  std::optional<PendingRestart> goes_on;
 };
 
 // A run that goes on by itself has no launcher for a moment, between two launches, for kGap_s at

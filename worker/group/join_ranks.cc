@@ -82,7 +82,7 @@ Result<std::unique_ptr<Transport>> join_ranks(const Job& job,
   return transport;
 }
 
-void part_ranks(
+void disconnect_ranks(
     FrameLink& link, Rank self, int rank_count, std::int64_t step, const ProgressMark& group) {
   constexpr double kPart_s = 5;
   const Deadline deadline = Deadline::after_s(kPart_s, group);

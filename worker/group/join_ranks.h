@@ -30,7 +30,7 @@ namespace motley {
 // vote. So rank 0 leaves after a word from everybody else, who got that answer before. What goes
 // wrong here no longer matters: the work is done. `step` is beyond the last one, `group` touched
 // while others still work, as one does that saves.
-void part_ranks(
+void disconnect_ranks(
     FrameLink& link, Rank self, int rank_count, std::int64_t step, const ProgressMark& group);
 
 }  // namespace motley

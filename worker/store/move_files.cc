@@ -228,7 +228,7 @@ Result<void> move_files(const Job& job,
   launcher.send({{"event", "ready"}});
   MOTLEY_TRY(mover.move(link, Patience(timeout_s, launcher.group_progress())));
   MOTLEY_TRY(mover.end());
-  part_ranks(link, order.self, order.rank_count, 0, launcher.group_progress());
+  disconnect_ranks(link, order.self, order.rank_count, 0, launcher.group_progress());
   return {};
 }
 

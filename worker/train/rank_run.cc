@@ -12,7 +12,7 @@
 #include "pipeline/schedule/validate.h"
 #include "worker/group/join_ranks.h"
 #include "worker/keep/file_copies.h"
-#include "worker/train/batches.h"
+#include "worker/train/train_step.h"
 
 namespace motley {
 namespace {
@@ -82,11 +82,11 @@ Patience RankRun::patience() const {
 }
 
 Result<void> RankRun::train(const StepVoter& voter, Evaluator& evaluator, ShardSaver& saver) {
-  Batches batches(schedules_.training, voter, *link_, *executor_);
+  TrainStep batches(schedules_.training, voter, *link_, *executor_);
   TrainingLoop loop(loop_options(job_), batches, evaluator, saver, launcher_);
   MOTLEY_TRY(loop.run());
-  part_ranks(*link_, job_.rank, job_.plan.rank_count(), voter.progress().step + 1,
-             launcher_.group_progress());
+  disconnect_ranks(*link_, job_.rank, job_.plan.rank_count(), voter.progress().step + 1,
+                   launcher_.group_progress());
   return {};
 }
 

@@ -14,7 +14,7 @@
 #include "compression/feedback/gradient_compressor.h"
 #include "protocol/launcher_channel.h"
 #include "training/stage_state.h"
-#include "training/vote/stepped_state.h"
+#include "training/vote/optimized_state.h"
 #include "worker/train/save_space.h"
 #include "worker/train/save_timer.h"
 #include "worker/train/training_loop.h"
@@ -22,10 +22,10 @@
 namespace motley {
 
 // The state as a step changes it: whoever reads it beside the step is told first.
-class ReadState final : public SteppedState {
+class CopyBeforeUpdate final : public OptimizedState {
  public:
   // `before_change` must be callable as long as it lives.
-  ReadState(SteppedState& state, std::function<void()> before_change)
+  CopyBeforeUpdate(OptimizedState& state, std::function<void()> before_change)
       : state_(state), before_change_(std::move(before_change)) {}
 
   [[nodiscard]] std::vector<LayerNorm2> layer_norms() override { return state_.layer_norms(); }
@@ -46,7 +46,7 @@ class ReadState final : public SteppedState {
   }
 
  private:
-  SteppedState& state_;
+  OptimizedState& state_;
   const std::function<void()> before_change_;
 };
 

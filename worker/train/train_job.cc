@@ -42,24 +42,24 @@
 #include "training/stage_trainer.h"
 #include "training/vote/step_voter.h"
 #include "worker/keep/folder_keeper.h"
-#include "worker/train/batches.h"
 #include "worker/train/rank_run.h"
 #include "worker/train/save_timer.h"
 #include "worker/train/spare_memory.h"
 #include "worker/train/state_saver.h"
+#include "worker/train/train_step.h"
 
 namespace motley {
 namespace {
 
 // Leaves the run where a scope ends, however it ends.
-class LeavesAtTheEnd {
+class LeaveGroupOnExit {
  public:
-  explicit LeavesAtTheEnd(RankRun& run) : run_(run) {}
+  explicit LeaveGroupOnExit(RankRun& run) : run_(run) {}
 
-  ~LeavesAtTheEnd() { run_.leave(); }
+  ~LeaveGroupOnExit() { run_.leave(); }
 
-  LeavesAtTheEnd(const LeavesAtTheEnd&) = delete;
-  LeavesAtTheEnd& operator=(const LeavesAtTheEnd&) = delete;
+  LeaveGroupOnExit(const LeaveGroupOnExit&) = delete;
+  LeaveGroupOnExit& operator=(const LeaveGroupOnExit&) = delete;
 
  private:
   RankRun& run_;
@@ -72,7 +72,7 @@ PushedSums pushed_sums_of(const Job& job, const ModelSpec& model) {
 StepVoter make_voter(const Job& job,
                      const ModelSpec& model,
                      std::function<BatchLoss()> loss,
-                     SteppedState& state,
+                     OptimizedState& state,
                      CheckpointState progress,
                      const LauncherChannel& launcher,
                      const SaveTimer& timer,
@@ -99,7 +99,7 @@ Result<void> rehearse(const Job& job,
   const PushedSums pushed = pushed_sums_of(job, model);
   StepVoter voter = make_voter(
       job, model, [&compute] { return compute.loss(); }, compute, {}, launcher, never, pushed);
-  NothingHeld nothing;
+  NullEvaluator nothing;
   MOTLEY_TRY(run.join({compute, compute, voter}, pushed));
   return run.train(voter, nothing, nothing);
 }
@@ -181,7 +181,7 @@ Result<void> train(const Job& job,
   const PushedSums pushed = pushed_sums_of(job, model);
   const auto spare_bytes = [&job, &device] { return spare_bytes_of(job, device); };
   ShardWriter writer(spare_bytes, &run.work());
-  ReadState read_state(state, [&writer] { writer.let_go(); });
+  CopyBeforeUpdate read_state(state, [&writer] { writer.let_go(); });
   constexpr double kMinute_s = 60;
   SaveTimer timer(job.config.checkpoint.every_minutes * kMinute_s, now_s);
   StepVoter voter = make_voter(
@@ -194,9 +194,9 @@ Result<void> train(const Job& job,
   }
   MOTLEY_TRY(run.join({*trainer, state, voter, clock.get()}, pushed));
   if (keeper) keeper->start(run.link(), run.patience());
-  HeldOutBatches held_out(job.config.train.eval_batches, job.config.train.global_batch,
-                          schedules.evaluation, source != nullptr ? source->bytes_per_token() : 0,
-                          voter, run.executor());
+  HeldOutEvaluator held_out(job.config.train.eval_batches, job.config.train.global_batch,
+                            schedules.evaluation, source != nullptr ? source->bytes_per_token() : 0,
+                            voter, run.executor());
   StateSaver saver(saving_rank(job),
                    {state, writer, timer, run.link(), launcher,
                     [&run](Kept what) { return run.executor().add_kept(what); },
@@ -208,7 +208,7 @@ Result<void> train(const Job& job,
     watch.emplace(activity, device.patience_s() + kLater_s,
                   leave_with_error(launcher, activity, device));
   }
-  const LeavesAtTheEnd leaves(run);  // before the trainer and the state go
+  const LeaveGroupOnExit leaves(run);  // before the trainer and the state go
   if (!job.resume_from.empty()) {
     MOTLEY_ASSIGN(const CheckpointReader reader,
                   CheckpointReader::open_part(job.resume_from, &run.work()));

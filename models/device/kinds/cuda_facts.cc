@@ -37,14 +37,14 @@ bool lacks_another_library(std::string_view trouble) {
 DeviceTrouble why_library_is_closed(const CudaFacts& facts) {
   if (lacks_another_library(facts.library_trouble)) {
     return {fmt::format("LibTorch's library for CUDA lacks another one: {}", facts.library_trouble),
-            "install the CUDA libraries that this LibTorch was built for", facts.cards_shown > 0};
+            "install the CUDA libraries that this LibTorch was built for", facts.visible_gpus > 0};
   }
-  if (facts.cards_shown == 0) {
+  if (facts.visible_gpus == 0) {
     return {"the system shows no card of NVIDIA's",
             "name \"cpu\"; where there is a card, see first that `nvidia-smi` lists it"};
   }
   return {fmt::format("the system shows {}, and this LibTorch is for processors ({})",
-                      cards_text(facts.cards_shown), facts.library_trouble),
+                      cards_text(facts.visible_gpus), facts.library_trouble),
           kOtherLibTorch, true};
 }
 
@@ -69,11 +69,11 @@ DeviceTrouble why_no_card(const CudaFacts& facts) {
   if (!facts.library_trouble.empty()) return why_library_is_closed(facts);
   const std::string built = fmt::format("this LibTorch is for CUDA {}",
                                         facts.runtime == 0 ? "" : cuda_version_text(facts.runtime));
-  const bool is_shown = facts.cards_shown > 0;
+  const bool is_shown = facts.visible_gpus > 0;
   if (facts.driver == 0) {
     return {
         fmt::format("{}, and no driver of NVIDIA's runs{}", built,
-                    is_shown ? fmt::format(" for {}", cards_text(facts.cards_shown))
+                    is_shown ? fmt::format(" for {}", cards_text(facts.visible_gpus))
                              : ", and the system shows no card"),
         "install it (Debian: `apt-get install nvidia-driver`, non-free), start the machine anew, "
         "and see that `nvidia-smi` lists the card",

@@ -33,7 +33,7 @@ struct CudaFacts {
   std::string library_trouble;  // why LibTorch's library for CUDA is not open; "" = it is
   int runtime = 0;              // that it is built for, 12040 for CUDA 12.4; 0 = unknown
   int driver = 0;               // the latest CUDA that the driver serves; 0 = there is no driver
-  int cards_shown = 0;          // by the system, whether anything drives them or not
+  int visible_gpus = 0;         // by the system, whether anything drives them or not
   bool are_hidden = false;      // CUDA_VISIBLE_DEVICES says which of them count
 };
 

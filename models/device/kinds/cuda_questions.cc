@@ -10,8 +10,8 @@
 
 #include <ATen/Version.h>
 
-#include "models/device/kinds/cards_shown.h"
 #include "models/device/kinds/library_symbol.h"
+#include "models/device/kinds/visible_gpus.h"
 
 namespace motley {
 namespace {
@@ -49,7 +49,7 @@ CudaFacts ask_cuda(const std::string& library_trouble) {
   return {.library_trouble = library_trouble,
           .runtime = version_of("cudaRuntimeGetVersion"),
           .driver = version_of("cudaDriverGetVersion"),
-          .cards_shown = nvidia_cards_shown(),
+          .visible_gpus = visible_nvidia_gpus(),
           .are_hidden = std::getenv("CUDA_VISIBLE_DEVICES") != nullptr};
 }
 

@@ -45,7 +45,7 @@ class PlayedMachines {
 
   [[nodiscard]] std::filesystem::path run_dir(const std::string& machine) const;
 
-  // What look_into_stores() finds out by a worker on each machine.
+  // What inventory_stores() finds out by a worker on each machine.
   [[nodiscard]] Result<Stores> ask(const std::string& launch,
                                    const StoreQuestion& question,
                                    IfAbsent if_absent) const;

@@ -57,7 +57,7 @@ std::int64_t ToldSaves::must_be_found(bool lost) const {
   return newest;
 }
 
-std::optional<int> ToldSaves::version_of(const CheckpointTexts& texts,
+std::optional<int> ToldSaves::version_of(const CheckpointMetadata& texts,
                                          const SavedFiles& saved) const {
   const auto save = saves_.find(texts.step());
   if (save == saves_.end()) return {};

@@ -39,7 +39,7 @@ class ToldSaves {
                                       bool lost) const;
 
   // The version of a step's files; nothing where nobody has saved these.
-  [[nodiscard]] std::optional<int> version_of(const CheckpointTexts& texts,
+  [[nodiscard]] std::optional<int> version_of(const CheckpointMetadata& texts,
                                               const SavedFiles& saved) const;
 
   // The newest that must be found; 0 = none.

@@ -1,0 +1,151 @@
+#include "cluster/run/distributed_checkpoint.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "cluster/launch/workers.h"
+#include "cluster/stores/move.h"
+#include "cluster/stores/plan_moves.h"
+#include "cluster/stores/prune.h"
+#include "cluster/stores/room.h"
+#include "job/optimizers.h"
+
+namespace motley {
+namespace {
+
+// Before the launcher's folder is taken there is no launch by which a machine would know it.
+StoresRequest stores_request(const PreparedRun& run,
+                             const TrainingRequest& request,
+                             const std::set<std::string>& machines) {
+  return {.cluster = run.cluster,
+          .machines = machines,
+          .run_dir = run.folder.dir(),
+          .launch = run.lock ? run.lock->launch() : "",
+          .program = request.stage_program,
+          .start_timeout_s = request.config.comm.start_timeout_s,
+          .line = request.line,
+          .on_fault = request.on_fault};
+}
+
+// A run that is there already is never mixed with another one.
+Result<void> require_no_run(const Stores& stores) {
+  for (const auto& [id, store] : stores.by_id) {
+    if (id.empty() || store.answer.steps.empty()) continue;
+    const std::string dir = store.answer.place.dir.string();
+    return Error{ErrorCode::kConfig,
+                 fmt::format("{} already holds a run, {}", store.machines.front(), dir),
+                 fmt::format("its part of step {} lies there; a run is never overwritten",
+                             store.answer.steps.back()),
+                 "go on with it by --resume, choose another folder by --run, or remove that folder "
+                 "there"};
+  }
+  return {};
+}
+
+// Whoever could switch a machine on may not want to do steps again.
+Result<void> require_newest(const PreparedRun& run, const std::vector<std::string>& away) {
+  const auto known = list_checkpoints(run.folder.dir());
+  if (away.empty() || known.empty() || !run.restore_point) return {};
+  const std::int64_t step = run.restore_point->texts.step();
+  if (step >= known.back().step) return {};
+  return Error{ErrorCode::kPeer,
+               fmt::format("the checkpoint of step {} needs a machine that does not answer: {}",
+                           known.back().step, fmt::join(away, ", ")),
+               "some of its files are on none of the others; checkpoint.copies says how many "
+               "machines have them",
+               fmt::format("switch it on; without it in the cluster file the run goes on from step "
+                           "{}",
+                           step)};
+}
+
+// Whether a machine has no folder for the run yet.
+bool has_absent(const Stores& stores) {
+  return std::ranges::any_of(stores.by_id, [](const auto& store) {
+    const StorePlace& place = store.second.answer.place;
+    return !place.is_shared && place.id.empty();
+  });
+}
+
+// A folder gets its id when it is made: what had none before is found by its machine.
+void take_new_ids(RestorePoint& point, const Stores& before, const Stores& now) {
+  for (auto& [file, holders] : point.holders) {
+    for (StoreId& id : holders) {
+      if (!now.by_id.contains(id)) id = now.of(before.by_id.at(id).machines.front());
+    }
+  }
+}
+
+}  // namespace
+
+Result<void> require_run_somewhere(const PreparedRun& run,
+                                   const TrainingRequest& request,
+                                   const RunMachines& machines,
+                                   const Log& log) {
+  StoresRequest whom = stores_request(run, request, machines.names);
+  whom.if_absent = IfAbsent::kLeave;
+  MOTLEY_ASSIGN(const Stores stores, inventory_stores(whom, {}, log));
+  const auto has_part = [](const auto& store) { return !store.second.answer.steps.empty(); };
+  if (std::ranges::any_of(stores.by_id, has_part)) return {};
+  return Error{ErrorCode::kConfig,
+               fmt::format("there is no run {} on any machine", run.folder.dir().string()),
+               fmt::format("that folder is not here, and no part of a checkpoint is in those of {}",
+                           fmt::join(machines.names, ", ")),
+               "check --run; a new run starts without --resume"};
+}
+
+Result<void> look_for_parts(PreparedRun& run,
+                            const TrainingRequest& request,
+                            const RunMachines& machines,
+                            const Log& log) {
+  StoresRequest whom = stores_request(run, request, machines.names);
+  // A run that cannot go on leaves nothing where it was not.
+  if (request.resume) whom.if_absent = IfAbsent::kLeave;
+  const AskStores ask = [&](const StoreQuestion& question) -> Result<Stores> {
+    MOTLEY_ASSIGN(run.stores, inventory_stores(whom, question, log));
+    return run.stores;
+  };
+  if (request.resume) {
+    MOTLEY_ASSIGN(run.restore_point,
+                  find_restore_point(run.folder.dir(), run.lock->launch(), ask, log));
+    MOTLEY_TRY(require_newest(run, request.away));
+  } else {
+    MOTLEY_ASSIGN(const Stores stores, ask({}));
+    MOTLEY_TRY(require_no_run(stores));
+  }
+  return run.lock->rise_above(run.stores.last_launch(), log);
+}
+
+Result<void> bring_parts(PreparedRun& run, const TrainingRequest& request, const Log& log) {
+  if (has_absent(run.stores)) {
+    const Stores before = std::move(run.stores);
+    MOTLEY_ASSIGN(run.stores,
+                  inventory_stores(stores_request(run, request, before.machines()), {}, log));
+    if (run.restore_point) take_new_ids(*run.restore_point, before, run.stores);
+  }
+  if (!run.restore_point) return {};
+  const auto parameters = parameters_by_store(run.plan, run.model, run.stores);
+  const auto moves = plan_moves(*run.restore_point, parameters, run.stores, run.cluster);
+  const std::set<std::string> machines = machines_in_use(run.plan);
+  for (const std::string& line : saves_without_room(
+           save_bytes(parameters, run.model, moments_per_parameter(run.config.train)),
+           run.stores)) {
+    log.warn(line);
+  }
+  MOTLEY_ASSIGN(run.resume_folders, move_files(moves, stores_request(run, request, machines),
+                                               run.stores, run.config, log));
+  return {};
+}
+
+Result<void> prune_parts(const PreparedRun& run, const TrainingRequest& request, const Log& log) {
+  std::set<std::int64_t> kept;
+  for (const CheckpointInfo& checkpoint : list_checkpoints(run.folder.dir())) {
+    kept.insert(checkpoint.step);
+  }
+  const std::set<std::string> machines = machines_in_use(run.plan);
+  return prune_stores(kept, stores_request(run, request, machines), run.stores, log);
+}
+
+}  // namespace motley

@@ -1,0 +1,40 @@
+#include "cluster/run/resume_hint.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "checkpoint/checkpoint.h"
+
+namespace motley {
+namespace {
+
+// In words, as they stand before a command or by themselves.
+std::string way_on(ErrorCode code, const std::vector<CheckpointInfo>& checkpoints) {
+  if (checkpoints.empty()) return "no checkpoint was saved yet: start again, without --resume";
+  const std::string resumes =
+      fmt::format("--resume goes on from the checkpoint of step {}", checkpoints.back().step);
+  if (code != ErrorCode::kDiverged) return resumes;
+  return resumes + (checkpoints.size() > 1
+                        ? "; where it diverges from there too, put that one away to go on from the "
+                          "one before"
+                        : "; where it diverges from there too, start again with another --run");
+}
+
+}  // namespace
+
+Error with_resume_hint(Error error,
+                       const std::filesystem::path& run_dir,
+                       std::int64_t first_step,
+                       const Commands& commands) {
+  const auto checkpoints = list_checkpoints(run_dir);
+  const bool has_own = !checkpoints.empty() && checkpoints.back().step >= first_step;
+  const std::string& resume = has_own ? commands.resume_settled : commands.resume;
+  const std::string& command = checkpoints.empty() ? commands.again : resume;
+  if (!error.remedy.empty()) error.remedy += command.empty() ? "; " : "\n";
+  error.remedy += way_on(error.code, checkpoints);
+  if (!command.empty()) error.remedy += "\n" + command;
+  return error;
+}
+
+}  // namespace motley

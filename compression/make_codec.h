@@ -1,0 +1,16 @@
+// A codec from its name, a chain such as "topk(0.01)|fp16|zstd(1)".
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "compression/codec/codec.h"
+
+namespace motley {
+
+// kConfig, naming the known codecs, when `chain` is not one. "auto" is not a codec: the planner
+// replaces it by one.
+[[nodiscard]] Result<std::unique_ptr<const Codec>> make_codec(const std::string& chain);
+
+}  // namespace motley

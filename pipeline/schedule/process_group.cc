@@ -1,0 +1,28 @@
+#include "pipeline/schedule/process_group.h"
+
+#include <string>
+#include <utility>
+
+#include "pipeline/schedule/action.h"
+#include "plan/holders.h"
+
+namespace motley {
+
+std::vector<Rank> end_ranks(const Plan& plan) {
+  return distinct_ranks(tied_holders(plan));
+}
+
+ProcessGroup process_group(const Plan& plan, std::span<const Rank> ranks) {
+  ProcessGroup group;
+  group.machines = ranks_by_machine(
+      ranks, [&](Rank rank) -> const std::string& { return plan.ranks[rank.index()].machine; });
+  for (const std::vector<Rank>& members : group.machines) {
+    const std::int64_t speed = plan.ranks[members.front().index()].link_mbps;
+    // One unknown speed leaves the others without meaning.
+    if (speed == 0) return {std::move(group.machines), {}};
+    group.link_speeds.push_back(speed);
+  }
+  return group;
+}
+
+}  // namespace motley

@@ -1,0 +1,83 @@
+// What the training loop runs: batches of all ranks, by the executor of this one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/result.h"
+#include "checkpoint/checkpoint.h"
+#include "comm/frames/frame_link.h"
+#include "pipeline/execute/executor.h"
+#include "pipeline/schedule/action.h"
+#include "plan/trace.h"
+#include "training/vote/step_voter.h"
+#include "worker/train/training_loop.h"
+
+namespace motley {
+
+class TrainStep final : public StepRunner {
+ public:
+  // All that is lent must outlive it.
+  TrainStep(const Schedule& schedule, const StepVoter& voter, FrameLink& link, Executor& executor)
+      : schedule_(schedule), voter_(voter), link_(link), executor_(executor) {}
+
+  [[nodiscard]] const CheckpointState& progress() const override { return voter_.progress(); }
+
+  [[nodiscard]] Result<TrainedStep> run_step() override;
+
+  void record(TraceRecorder* trace) override { executor_.record(trace); }
+
+ private:
+  // Resident bytes, as they were not long ago: asking the system each time would cost short steps.
+  [[nodiscard]] std::int64_t memory_bytes();
+
+  const Schedule& schedule_;
+  const StepVoter& voter_;
+  FrameLink& link_;
+  Executor& executor_;
+  std::int64_t memory_bytes_ = 0;
+  std::optional<double> looked_at_s_;
+};
+
+// The first held-out batches, the same ones every time.
+class HeldOutEvaluator final : public Evaluator {
+ public:
+  // `count` batches of `samples` each. All that is lent must outlive it; `schedule` runs forwards
+  // only. `bytes_per_token`: of the data, 0 where it is on another rank.
+  HeldOutEvaluator(int count,
+                   int samples,
+                   const Schedule& schedule,
+                   double bytes_per_token,
+                   const StepVoter& voter,
+                   Executor& executor)
+      : count_(count),
+        samples_(samples),
+        schedule_(schedule),
+        bytes_per_token_(bytes_per_token),
+        voter_(voter),
+        executor_(executor) {}
+
+  [[nodiscard]] Result<std::optional<Evaluation>> evaluate(std::int64_t step) override;
+
+ private:
+  const int count_;
+  const int samples_;
+  const Schedule& schedule_;
+  const double bytes_per_token_;
+  const StepVoter& voter_;
+  Executor& executor_;
+};
+
+// A virtual device holds nothing that could be evaluated or saved.
+class NullEvaluator final : public Evaluator, public ShardSaver {
+ public:
+  [[nodiscard]] Result<std::optional<Evaluation>> evaluate(std::int64_t /*step*/) override {
+    return std::optional<Evaluation>();
+  }
+
+  [[nodiscard]] Result<void> save() override { return {}; }
+
+  void finish() override {}
+};
+
+}  // namespace motley
