@@ -100,7 +100,8 @@ struct Counts final : c10::MemoryReportingInfoBase {
   Shown shown;
 };
 
-// An enumerator in older versions of LibTorch, in newer ones an object of its library: either binds.
+// An enumerator in older versions of LibTorch, in newer ones an object of its library: either
+// binds.
 constexpr const auto& kKind = c10::DebugInfoKind::PROFILER_STATE;
 
 // REQUIRES: a meter of this thread lives.

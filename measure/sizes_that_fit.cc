@@ -1,5 +1,6 @@
-#include "measure/cache_eviction.h"
 #include "measure/sizes_that_fit.h"
+
+#include "measure/cache_eviction.h"
 
 namespace motley {
 

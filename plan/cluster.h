@@ -61,9 +61,9 @@ struct LinkOverride {
 
 struct Cluster {
   std::vector<Machine> machines;
-  LinkSpeed network;                // between machines, unless overridden
-  LinkSpeed local{4e9, 20e-6};      // between processes of one machine
-  bool trusted = false;             // the network's users are trusted: plain transports allowed
+  LinkSpeed network;            // between machines, unless overridden
+  LinkSpeed local{4e9, 20e-6};  // between processes of one machine
+  bool trusted = false;         // the network's users are trusted: plain transports allowed
   // Directed. Those with a machine that is gone tell how fast the network of the other one is.
   std::vector<LinkOverride> links;
 

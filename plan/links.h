@@ -42,9 +42,9 @@ using Links = std::vector<MeasuredLink>;
 
 // Lays measured speeds over those of the cluster, and the media that the links show over its
 // machines' where links tell; of machines that share one and that no link with a machine on a cable
-// shows to be on it, the cluster file decides (docs/formats/links.md). Links with a machine that the
-// cluster lacks, or no longer has, tell only of the other's network and medium. kConfig when all
-// are such.
+// shows to be on it, the cluster file decides (docs/formats/links.md). Links with a machine that
+// the cluster lacks, or no longer has, tell only of the other's network and medium. kConfig when
+// all are such.
 [[nodiscard]] Result<void> apply_links(Cluster& cluster, const Links& links);
 
 // "laptop: what it sends and receives takes turns": a line for each medium that apply_links finds,

@@ -197,8 +197,8 @@ Result<Examination> examine(const Cluster& cluster,
   Announcer announcer(log);
   const std::filesystem::path& run_dir =
       options.missing_folder.empty() ? options.run_folder : options.missing_folder;
-  announcer.say(fmt::format("asking {} for an answer by shell",
-                            fmt::join(machine_names(cluster), ", ")));
+  announcer.say(
+      fmt::format("asking {} for an answer by shell", fmt::join(machine_names(cluster), ", ")));
   MOTLEY_ASSIGN(const std::vector<FirstAnswer> first, ask_first(cluster, run_dir, program));
   for (const Machine& machine : cluster.machines) {
     const FirstAnswer& answer = first[examination.machines.size()];

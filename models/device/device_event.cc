@@ -46,7 +46,7 @@ bool DeviceEvent::is_done() const {
 void DeviceEvent::wait(double patience_s) const {
   constexpr double kShortest_s = 20e-6;
   constexpr double kLongest_s = 0.5e-3;  // so that a look takes 2 % of a core at the most
-  constexpr double kShare = 0.125;  // of what was waited so far
+  constexpr double kShare = 0.125;       // of what was waited so far
   // A thread that only waits has not chosen this device, and CUDA's questions would make a context
   // on the one that it has.
   device_of(stream_).setDevice(stream_.device());

@@ -1,5 +1,6 @@
-// What differs between the versions of LibTorch that Motley is compiled with, 1.13 to 2.15: the program asks
-// for the version here and nowhere else. What only the tests' device needs: tests/support/far/torch_versions.h.
+// What differs between the versions of LibTorch that Motley is compiled with, 1.13 to 2.15: the
+// program asks for the version here and nowhere else. What only the tests' device needs:
+// tests/support/far/torch_versions.h.
 #pragma once
 
 #include <cstddef>
@@ -27,11 +28,10 @@
 namespace motley::torch_compat {
 
 // A total in what allocators report (c10::MemoryReportingInfoBase): without a sign since 2.0.
-using ReportedTotal =
-    std::conditional_t<MOTLEY_TORCH_SINCE(2, 0), std::size_t, std::int64_t>;
+using ReportedTotal = std::conditional_t<MOTLEY_TORCH_SINCE(2, 0), std::size_t, std::int64_t>;
 
-// Returns when the event that was recorded on `stream` is done. Before 2.5 the host cannot wait for an
-// event alone, and waits for all that the stream was given.
+// Returns when the event that was recorded on `stream` is done. Before 2.5 the host cannot wait for
+// an event alone, and waits for all that the stream was given.
 inline void wait_for_event(const c10::impl::DeviceGuardImplInterface& device,
                            [[maybe_unused]] void* event,
                            [[maybe_unused]] const c10::Stream& stream) {
@@ -42,8 +42,8 @@ inline void wait_for_event(const c10::impl::DeviceGuardImplInterface& device,
 #endif
 }
 
-// From one mark to another, both on `stream` and done. Throws where LibTorch, before 2.6, or the device does
-// not tell the times of events.
+// From one mark to another, both on `stream` and done. Throws where LibTorch, before 2.6, or the
+// device does not tell the times of events.
 inline double seconds_between([[maybe_unused]] const c10::impl::DeviceGuardImplInterface& device,
                               [[maybe_unused]] void* first,
                               [[maybe_unused]] void* second,

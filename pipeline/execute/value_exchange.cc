@@ -150,13 +150,13 @@ FrameSender::Frame ValueExchange::floats_frame(const Value& value) {
   MOTLEY_CHECK(!kept.empty(), "{} is not there", to_words(frame));
   if (auto* const message = std::get_if<OwnedBytes>(&kept.mapped())) {
     const std::size_t bytes = message->values.size();
-    return {rules_->user(value), frame, bytes,
-            [frame,
-             message = std::move(*message)](std::span<std::byte> room) -> Result<std::size_t> {
-              MOTLEY_TRY(message.await(to_words(frame)));
-              std::ranges::copy(message.values, room.begin());
-              return message.values.size();
-            }};
+    return {
+        rules_->user(value), frame, bytes,
+        [frame, message = std::move(*message)](std::span<std::byte> room) -> Result<std::size_t> {
+          MOTLEY_TRY(message.await(to_words(frame)));
+          std::ranges::copy(message.values, room.begin());
+          return message.values.size();
+        }};
   }
   const Codec& codec = codec_of(value);
   auto floats = std::get<OwnedFloats>(std::move(kept.mapped()));

@@ -1,7 +1,8 @@
+#include "measure/sizes_that_fit.h"
+
 #include <gtest/gtest.h>
 
 #include "measure/cache_eviction.h"
-#include "measure/sizes_that_fit.h"
 
 namespace motley {
 namespace {

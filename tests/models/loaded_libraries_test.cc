@@ -1,6 +1,6 @@
-// What a program with LibTorch loads: one oneDNN, one BLAS and one OpenMP, since two copies answer each
-// other's calls, and of CUDA nothing before a job names a device of it. Alone in its program: what is
-// loaded stays.
+// What a program with LibTorch loads: one oneDNN, one BLAS and one OpenMP, since two copies answer
+// each other's calls, and of CUDA nothing before a job names a device of it. Alone in its program:
+// what is loaded stays.
 #include <cstdio>
 #include <fstream>
 #include <memory>

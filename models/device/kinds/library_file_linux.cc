@@ -1,5 +1,3 @@
-#include "models/device/kinds/library_file.h"
-
 #include <elf.h>
 #include <link.h>
 
@@ -7,6 +5,8 @@
 #include <cstring>
 #include <fstream>
 #include <system_error>
+
+#include "models/device/kinds/library_file.h"
 
 namespace motley {
 namespace {

@@ -1,8 +1,8 @@
+#include "models/device/kinds/visible_gpus.h"
+
 #include <fstream>
 #include <string>
 #include <system_error>
-
-#include "models/device/kinds/visible_gpus.h"
 
 namespace motley {
 namespace {
