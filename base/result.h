@@ -128,13 +128,10 @@ class [[nodiscard]] Result<void> {
 
 #define MOTLEY_CONCAT_INNER(a, b) a##b
 #define MOTLEY_CONCAT(a, b) MOTLEY_CONCAT_INNER(a, b)
-// The left side may declare a variable, which takes no parentheses.
-// NOLINTBEGIN(bugprone-macro-parentheses)
 #define MOTLEY_ASSIGN_IMPL(tmp, lhs, expr)      \
   auto tmp = (expr);                            \
   if (!tmp.ok()) return std::move(tmp).error(); \
   lhs = std::move(tmp).value()
-// NOLINTEND(bugprone-macro-parentheses)
 
 // MOTLEY_ASSIGN(auto plan, read_plan(path)): assigns the value, or returns the error.
 #define MOTLEY_ASSIGN(lhs, expr) \
