@@ -32,7 +32,7 @@ struct StoreAnswer {
   std::string run;                   // as read_run_id()
   std::uint64_t free_bytes = 0;      // as free_bytes()
   std::int64_t last_launch = 0;      // that was in the folder
-  std::string held_by;               // who is at work there now, in words; "" = nobody
+  std::string held_by;               // the process that holds the folder's lock, as text; "" = none
   std::vector<std::int64_t> steps;   // of checkpoints of which it has the manifest, ascending
   std::vector<std::string> whole;    // of the wanted files
   std::vector<std::string> damaged;  // of the wanted files: there, and not as they should be
