@@ -37,12 +37,6 @@ constexpr Accessor kCheckpoint = &member<&Config::checkpoint, kMember>;
 template <auto kMember>
 constexpr Accessor kRun = &member<&Config::run, kMember>;
 
-std::vector<const char*> optimizer_names() {
-  std::vector<const char*> names;
-  for (const OptimizerFacts& each : optimizers()) names.push_back(each.name);
-  return names;
-}
-
 NumberRange positive(double high) {
   return {0, high, true, false};
 }

@@ -17,6 +17,12 @@ std::span<const OptimizerFacts> optimizers() {
   return kOptimizers;
 }
 
+std::vector<const char*> optimizer_names() {
+  std::vector<const char*> names;
+  for (const OptimizerFacts& each : optimizers()) names.push_back(each.name);
+  return names;
+}
+
 const OptimizerFacts& optimizer_of(const TrainConfig& train) {
   const auto found =
       std::ranges::find(optimizers(), std::string_view(train.optimizer),

@@ -28,6 +28,9 @@ struct OptimizerFacts {
 // In the order of the documentation; the first is the default.
 [[nodiscard]] std::span<const OptimizerFacts> optimizers();
 
+// Their names, in that order.
+[[nodiscard]] std::vector<const char*> optimizer_names();
+
 // REQUIRES: a validated configuration.
 [[nodiscard]] const OptimizerFacts& optimizer_of(const TrainConfig& train);
 

@@ -101,7 +101,7 @@ struct Plan {
 // Whether the plan is a rehearsal: its devices are virtual (is_virtual_device).
 [[nodiscard]] bool is_virtual(const Plan& plan);
 
-// Who computes each micro-batch of the chunk, [MicroId]: its replicas in turns
+// The rank that computes each micro-batch of the chunk, [MicroId]: one of its replicas
 // (plan/assign_micro_batches.h).
 [[nodiscard]] std::vector<Rank> micro_batch_owners(const ChunkPlan& chunk);
 

@@ -9,7 +9,6 @@
 
 #include "compression/codec_chain.h"
 #include "compression/feedback/gradient_compressor.h"
-#include "compression/make_codec.h"
 #include "partitioner/cost/cost_model.h"
 #include "partitioner/search/planner.h"
 #include "pipeline/schedule/schedules.h"

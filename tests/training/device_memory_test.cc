@@ -130,13 +130,7 @@ TEST(DeviceOptimizerOnce, IsOneOperationWhereThereIsOne) {
   EXPECT_FALSE(FusedAdamw::find(train_of("sgd"), there).has_value());
 }
 
-std::vector<const char*> names_of_all() {
-  std::vector<const char*> names;
-  for (const OptimizerFacts& each : optimizers()) names.push_back(each.name);
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(All, DeviceOptimizerTest, testing::ValuesIn(names_of_all()));
+INSTANTIATE_TEST_SUITE_P(All, DeviceOptimizerTest, testing::ValuesIn(optimizer_names()));
 
 // What DeviceMemory is for; on the processor there is nothing to copy.
 class DeviceMemoryTest : public testing::Test {

@@ -18,12 +18,6 @@ TrainConfig config_of(const std::string& optimizer) {
   return train;
 }
 
-std::vector<const char*> names_of_all() {
-  std::vector<const char*> names;
-  for (const OptimizerFacts& each : optimizers()) names.push_back(each.name);
-  return names;
-}
-
 std::vector<float> noise(std::size_t count, std::uint64_t stream) {
   std::vector<float> values(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -71,7 +65,7 @@ struct State {
 
 class EachOptimizer : public testing::TestWithParam<const char*> {};
 
-INSTANTIATE_TEST_SUITE_P(Optimizer, EachOptimizer, testing::ValuesIn(names_of_all()));
+INSTANTIATE_TEST_SUITE_P(Optimizer, EachOptimizer, testing::ValuesIn(optimizer_names()));
 
 // Who applies the momentum makes no difference, as long as one does; weight decay has it always.
 TEST(Sgd, MovesByPushesAsByTheirGradients) {

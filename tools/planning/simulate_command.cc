@@ -66,8 +66,9 @@ Result<void> simulate(const Arguments& arguments) {
   PlanRequest asked{.config = resolved.config, .plan = plan};
   MOTLEY_ASSIGN(asked.cluster, read_cluster(arguments, plan.rank_count(), Mixture::kAllowed));
   MOTLEY_ASSIGN(asked.known_profile, read_profiles(arguments, resolved.config.train));
-  MOTLEY_ASSIGN(const PlanningInput input, resolve_plan(asked));
-  const auto& [model, cluster, profile, options] = input;
+  const auto resolved_plan = resolve_plan(asked);
+  if (!resolved_plan.ok()) return with_place_of_key(resolved_plan.error(), resolved);
+  const auto& [model, cluster, profile, options] = *resolved_plan;
   std::int64_t repeat = 0;
   if (arguments.has("repeat")) {
     MOTLEY_ASSIGN(repeat, integer_value(arguments, "repeat", 1, 100'000));
