@@ -22,11 +22,12 @@
 namespace motley {
 namespace {
 
-constexpr int kNotRun = 127;        // of a shell: there is no such program
-constexpr int kNoConnection = 255;  // of ssh
+constexpr int kNotRun = 127;        // a shell's status if the program does not exist
+constexpr int kNoConnection = 255;  // ssh's status if it cannot connect
 constexpr std::size_t kAddressBytesMax = 4096;
 
-// A port that is free here now. What takes it meanwhile makes ssh end with an error.
+// A port that is free on this machine now. If another program takes it meanwhile, ssh ends with an
+// error.
 Result<std::uint16_t> free_port() {
   const OwnedFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
@@ -42,7 +43,7 @@ Result<std::uint16_t> free_port() {
   return ntohs(address.sin_port);
 }
 
-// One word for the login shell there, whichever it is.
+// One word for the remote login shell, independent of which shell that is.
 std::string there(const RunElsewhere& run,
                   const std::filesystem::path& program,
                   const std::string& options,
@@ -56,7 +57,7 @@ std::string there(const RunElsewhere& run,
   return "exec sh -c " + quote_for_shell(script);
 }
 
-// What ssh does in any case: end where nothing comes of the connection any more.
+// The common options of ssh: it ends when the connection is lost.
 std::vector<std::string> ssh_words() {
   return {"ssh",
           "-o",
@@ -67,16 +68,16 @@ std::vector<std::string> ssh_words() {
           "ServerAliveCountMax=3"};
 }
 
-// Hands on what comes, and keeps the first line.
+// Forwards the output and stores its first line.
 class Relay {
  public:
-  // All that is there by now.
+  // Forwards all output that is available now.
   void drain(const OwnedFd& fd, std::FILE* to) {
     pollfd readable{fd.get(), POLLIN, 0};
     while (fd.open() && ::poll(&readable, 1, 0) == 1 && take(fd.get(), to)) continue;
   }
 
-  // Whether the descriptor is still open.
+  // Returns whether the descriptor is still open.
   bool take(int fd, std::FILE* to) {
     std::array<char, 4096> block{};
     const ssize_t got = ::read(fd, block.data(), block.size());
@@ -91,7 +92,7 @@ class Relay {
     return true;
   }
 
-  // "" until it is whole.
+  // "" until the line is complete.
   [[nodiscard]] std::string first_line() const {
     const std::size_t end = first_line_.find('\n');
     return end == std::string::npos ? "" : first_line_.substr(0, end);
@@ -139,7 +140,7 @@ std::optional<RunElsewhere> run_elsewhere(const std::string& operand) {
                          return c == '/' || c <= ' ' || c == '\x7f';
                        });
   if (!is_host) return {};
-  constexpr std::string_view kHome = "~/";  // where commands by ssh begin
+  constexpr std::string_view kHome = "~/";  // the directory in which ssh starts commands
   if (run.folder.starts_with(kHome)) run.folder.erase(0, kHome.size());
   if (run.folder.starts_with('-') || run.folder.empty()) run.folder.insert(0, "./");
   return run;

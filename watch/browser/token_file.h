@@ -1,5 +1,5 @@
-// The token of a server that programs come back to, such as one that scrapes metrics: kept in a
-// file that the person names, so that it is the same after a restart.
+// A persistent access token for clients that reconnect, such as a metrics scraper. It is stored in
+// a file that the user names, so it is the same after a restart.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,10 @@ namespace motley {
 inline constexpr std::size_t kTokenCharactersMin = 32;
 inline constexpr std::size_t kTokenCharactersMax = 128;
 
-// The token in the file. Where there is no file, one that only this person can read is made, with a
-// new token. kConfig where others than its owner and group can read it, or it holds no token: one
-// line of letters, digits, '-', '_', '.' and '~', as long as the bounds above say.
+// Returns the token in the file. If the file does not exist, it is created with a new token and is
+// readable by its owner only. kConfig if users other than its owner and group can read it, or if it
+// holds no valid token: one line of letters, digits, '-', '_', '.' and '~', with a length within
+// the bounds above.
 [[nodiscard]] Result<std::string> kept_token(const std::filesystem::path& file);
 
 }  // namespace motley

@@ -9,8 +9,8 @@
 namespace motley {
 namespace {
 
-// A run's texts are of its configuration and its machines: whatever bytes they have, a browser gets
-// UTF-8.
+// Texts of a run come from its configuration and machines and may hold arbitrary bytes; a browser
+// gets valid UTF-8.
 std::string text_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

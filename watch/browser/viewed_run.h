@@ -1,4 +1,4 @@
-// A run's folder as the source of its page: what a RunView makes of it.
+// A run's folder as the data source of its page, read through a RunView.
 #pragma once
 
 #include <utility>

@@ -9,7 +9,7 @@
 namespace motley {
 namespace {
 
-// Takes as long for a wrong token as for the right one, so that guessing by time learns nothing.
+// Compares in constant time, so that timing does not reveal the token.
 bool is_token(std::string_view given, std::string_view token) {
   unsigned char differ = given.size() == token.size() ? 0 : 1;
   for (std::size_t i = 0; i < token.size(); ++i) {
@@ -19,7 +19,7 @@ bool is_token(std::string_view given, std::string_view token) {
   return differ == 0 && !token.empty();
 }
 
-// The part before the separator; the rest is left in `text`.
+// Returns the part before the separator and leaves the rest in `text`.
 std::string_view take_part(std::string_view& text, char separator) {
   const std::size_t end = std::min(text.find(separator), text.size());
   const std::string_view part = text.substr(0, end);
@@ -46,7 +46,7 @@ bool is_plain(std::string_view target) {
          std::ranges::all_of(target, [](char c) { return c > ' ' && c < '\x7f'; });
 }
 
-// No page can have a browser add this to a request to another one's server.
+// A web page cannot make a browser add this header to a cross-origin request.
 bool has_bearer(std::string_view authorization, const Door& door) {
   constexpr std::string_view kScheme = "Bearer ";
   return authorization.starts_with(kScheme) &&
@@ -65,7 +65,7 @@ bool has_cookie(std::string_view cookies, const Door& door) {
   return found;
 }
 
-// Whether it may be looked at further at all, before anything about tokens.
+// The checks before the token's: malformed or misdirected requests.
 std::optional<Refused> malformed(const RequestHead& request, const Door& door) {
   if (request.repeats_a_field) return Refused{400, "a field of the request came twice"};
   if (!is_own_name(request.host, door.port)) {
@@ -109,8 +109,8 @@ std::variant<Admitted, Refused> admit(const RequestHead& request, const Door& do
     }
   }
   if (admitted.came_by_address || has_bearer(request.authorization, door)) return admitted;
-  // A page of another port of this machine is of the same site to a browser, which then adds the
-  // cookie; what caused the request tells them apart.
+  // A page on another port of this machine is same-site to a browser, which then adds the cookie;
+  // Sec-Fetch-Site distinguishes its requests.
   if (!request.fetch_site.empty() && request.fetch_site != "same-origin" &&
       request.fetch_site != "none") {
     return Refused{403, "other pages may not ask this server"};

@@ -16,7 +16,7 @@ Answer of_run(Result<std::string> text, std::string_view type = "application/jso
   return {503, "application/json", error_json(text.error())};
 }
 
-// `ask` with the number that the query has under `key`.
+// Calls `ask` with the number under `key` in the query.
 template <class Ask>
 Answer with_number(const Admitted& request,
                    std::string_view key,

@@ -1,5 +1,5 @@
-// What is answered to a request that was admitted. No path is ever that of a file: the pages' parts
-// are compiled in, the rest is asked of the run.
+// Responses to admitted requests. No path maps to a file: the page's parts are compiled in,
+// everything else comes from the run.
 #pragma once
 
 #include <string>
@@ -16,11 +16,11 @@ struct Answer {
   std::string body;
 };
 
-// The one path whose answer does not end (watch/http/live_feed.h).
+// The only path with an unbounded response (watch/http/live_feed.h).
 inline constexpr std::string_view kLivePath = "/api/live";
 
-// `accept`: what the request says that it takes; metrics come in two formats. REQUIRES: the path is
-// not kLivePath.
+// `accept`: the request's Accept field; metrics have two formats. REQUIRES: the path is not
+// kLivePath.
 [[nodiscard]] Answer answer(const Admitted& request, std::string_view accept, RunSource& source);
 
 // {"error", "cause", "remedy"}.

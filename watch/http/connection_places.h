@@ -1,7 +1,7 @@
-// The places of a server's connections. Those that have shown the token have places of their own,
-// which no stranger can take: whoever connects is a stranger until then, and where strangers are
-// too many the oldest of them gives way, so that somebody who has the token always gets to show it.
-// One thread.
+// The limits on a server's connections. A connection is unauthenticated until it has shown the
+// token. Authenticated connections have their own limit, which unauthenticated ones cannot exhaust.
+// If there are too many unauthenticated connections, the oldest is closed, so a client with the
+// token can always present it. One thread.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace motley {
 class Guest {
  public:
   virtual ~Guest() = default;
-  // Ends it, whatever it is about.
+  // Closes the connection in any state.
   virtual void leave() = 0;
 };
 
@@ -25,14 +25,15 @@ class ConnectionPlaces {
 
   void enter(const std::shared_ptr<Guest>& guest);
 
-  // The guest has shown the token. False where all places of those are taken; it stays a stranger.
+  // The guest has shown the token. False if the limit of authenticated connections is reached; it
+  // then stays unauthenticated.
   [[nodiscard]] bool admit(const std::shared_ptr<Guest>& guest);
 
  private:
   const std::size_t known_max_;
   const std::size_t strangers_max_;
   std::deque<std::weak_ptr<Guest>> known_;
-  std::deque<std::weak_ptr<Guest>> strangers_;  // the oldest first
+  std::deque<std::weak_ptr<Guest>> strangers_;  // oldest first
 };
 
 }  // namespace motley

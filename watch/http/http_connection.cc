@@ -30,8 +30,7 @@ std::string_view text(boost::beast::string_view view) {
   return {view.data(), view.size()};
 }
 
-// What every answer says to the browser: keep nothing, tell nobody where the person came from, and
-// let the page use only what comes from here.
+// The security headers of every response: no caching, no referrer, and only same-origin resources.
 template <class Fields>
 void say_rules(Fields& fields) {
   fields.set(http::field::cache_control, "no-store");
@@ -148,7 +147,8 @@ void HttpConnection::say_and_close(const Refused& refused) {
   write(refusal(refused), Head{}, &nobody);
 }
 
-// A socket that is closed with something unread in it takes the answer back from its reader.
+// Reads and discards what remains: closing a socket with unread data resets the connection, and the
+// client could lose the response.
 void HttpConnection::drain() {
   buffer_.clear();
   stream_.async_read_some(
@@ -168,7 +168,7 @@ void HttpConnection::go_live(const Head& head, const Admitted& admitted) {
   response.keep_alive(false);
   std::ostringstream opening;
   opening << response.base();
-  stream_.expires_never();  // check() and what the other end does are its ends
+  stream_.expires_never();  // ended by check() or by the client
   send(std::make_shared<const std::string>(opening.str()));
   shared_.feed->add(shared_from_this(), text(head["Last-Event-ID"]));
   watch_for_end();
@@ -197,7 +197,7 @@ void HttpConnection::check(SteadyClock::time_point now) {
   if (!unsent_.empty() && now - began_writing_ > seconds(shared_.limits.write_s)) close();
 }
 
-// A browser sends nothing on a live stream; the end of it is how a page leaves.
+// A browser sends nothing on a live stream; end of file means that the page was closed.
 void HttpConnection::watch_for_end() {
   buffer_.clear();
   stream_.async_read_some(buffer_.prepare(1),

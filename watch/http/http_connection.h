@@ -1,8 +1,8 @@
-// One connection of a browser: requests one after the other, or a live stream to its end. Boost's
-// types stay in the http_* files. Owned by what it waits for; all on the server's one thread.
+// One connection of a browser: a sequence of requests, or a live stream. Boost types stay in the
+// http_* files. Kept alive by its pending operations; runs on the server's thread.
 //
-// Nothing that a stranger does keeps it for long: a request's head has to be there in `request_s`,
-// an answer taken in `write_s`, and what one has not taken of a live stream is bounded.
+// A client cannot hold a connection for long: the head of a request must arrive within `request_s`,
+// a response must be received within `write_s`, and the unsent part of a live stream is bounded.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ struct ConnectionLimits {
   std::size_t unsent_bytes = std::size_t{8} << 20;  // of a live stream
 };
 
-// What all connections of a server share; outlives them.
+// Shared by all connections of a server; outlives them.
 struct SharedByConnections {
   Door door;
   RunSource* source;
@@ -74,10 +74,10 @@ class HttpConnection : public LiveStream,
   boost::beast::tcp_stream stream_;
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<boost::beast::http::empty_body>> parser_;
-  std::optional<Response> response_;  // while it is written
-  bool drains_ = false;               // nothing more is answered on this connection
+  std::optional<Response> response_;  // while it is being written
+  bool drains_ = false;               // no further responses on this connection
   std::size_t drained_bytes_ = 0;
-  // Of a live stream. The first is being written.
+  // Of a live stream. The first message is being written.
   std::deque<std::shared_ptr<const std::string>> unsent_;
   std::size_t unsent_bytes_ = 0;
   SteadyClock::time_point began_writing_;

@@ -23,7 +23,8 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 
 constexpr std::size_t kTokenBytes = 16;
-constexpr std::chrono::milliseconds kPause{100};  // when the system has no socket to give
+constexpr std::chrono::milliseconds kPause{100};  // after a failed accept, for example without free
+                                                  // descriptors
 
 class BeastServer : public HttpServer {
  public:
@@ -64,7 +65,7 @@ class BeastServer : public HttpServer {
     for (const int fd : stop_fds) {
       boost::system::error_code failure;
       stops.emplace_back(io_).assign(fd, failure);
-      // What cannot be waited for, as a file, can be read at once.
+      // A descriptor that cannot be polled, such as a file, is always readable.
       if (failure) return let_go(stops);
       stops.back().async_wait(asio::posix::stream_descriptor::wait_read,
                               [this](const boost::system::error_code&) { io_.stop(); });
@@ -76,7 +77,7 @@ class BeastServer : public HttpServer {
   }
 
  private:
-  // They are the caller's.
+  // The descriptors belong to the caller.
   static void let_go(std::vector<asio::posix::stream_descriptor>& stops) {
     for (auto& stop : stops) {
       if (stop.is_open()) stop.release();
@@ -102,7 +103,7 @@ class BeastServer : public HttpServer {
     connection->start();
   }
 
-  // A long run is read piece by piece; what has come meanwhile is answered in between.
+  // A long run is read in pieces; pending requests are handled in between.
   void read_on() {
     if (is_reading_on_ || !feed_.has_more()) return;
     is_reading_on_ = true;

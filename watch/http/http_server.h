@@ -1,5 +1,5 @@
-// The server of a run's page: on 127.0.0.1 only, one thread, which is the caller's. It reads the
-// run's folder and nothing else, writes nothing, and a training does not know of it.
+// The HTTP server of a run's page. It listens on 127.0.0.1 only and runs on the caller's thread. It
+// only reads the run's folder and has no connection to the training.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,15 @@
 namespace motley {
 
 struct HttpServerOptions {
-  std::uint16_t port = 0;  // 0: one that is free
-  // What follows is for tests.
+  std::uint16_t port = 0;  // 0 = any free port
+  // For tests:
   double look_every_s = 1.0;
   double heartbeat_s = 15.0;
   double request_s = 10.0;
   double write_s = 20.0;
-  std::size_t connections_max = 64;  // of those that have shown the token
-  std::size_t strangers_max = 256;   // of the others: the oldest gives way to one more
-  std::string token = {};  // for a server that comes back at the same address; empty: a new one
+  std::size_t connections_max = 64;  // authenticated
+  std::size_t strangers_max = 256;   // not authenticated; a new one closes the oldest
+  std::string token = {};            // for a stable address across restarts; empty: a new token
 };
 
 // 128 random bits in hexadecimal.
@@ -31,17 +31,17 @@ struct HttpServerOptions {
 
 class HttpServer {
  public:
-  // kPeer where the port is taken. `source` must outlive the server.
+  // kPeer if the port is taken. `source` must outlive the server.
   [[nodiscard]] static Result<std::unique_ptr<HttpServer>> open(RunSource& source,
                                                                 const HttpServerOptions& options);
   virtual ~HttpServer() = default;
 
   [[nodiscard]] virtual std::uint16_t port() const = 0;
   [[nodiscard]] virtual const std::string& token() const = 0;
-  // "http://127.0.0.1:PORT/?token=…", of that path, which lets in whoever has it.
+  // "http://127.0.0.1:PORT/?token=…" with the given path. It grants access.
   [[nodiscard]] std::string address(std::string_view path = "/") const;
 
-  // Serves until one of them can be read, or is at its end; nothing is read of it.
+  // Serves until one of the descriptors is readable or at end of file; reads nothing from it.
   virtual void serve_until(const std::vector<int>& stop_fds) = 0;
 };
 

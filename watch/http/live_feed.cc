@@ -15,7 +15,7 @@ constexpr std::size_t kPointsSent = 2000;
 constexpr std::size_t kEventsSent = 50;
 constexpr double kFresh_s = 0.5;
 
-// Browsers come back by themselves after so long.
+// The browser's reconnection delay in milliseconds.
 constexpr std::string_view kOpening = "retry: 1000\n\n";
 constexpr std::string_view kHeartbeat = ": still here\n\n";
 
@@ -27,14 +27,15 @@ std::int64_t step_of(std::string_view id) {
              : 0;
 }
 
-// Why the run cannot be read: the page says it beside what it had.
+// The description, or the reason why the run cannot be read; the page then shows it beside the last
+// data.
 std::string description_message(RunSource& source) {
   const auto data = source.part(RunPart::kDescription);
   return data.ok() ? live_message("description", *data)
                    : live_message("unreadable", error_json(data.error()));
 }
 
-// What else cannot be told now is told at the next change.
+// Other parts that cannot be read now are sent with the next change.
 std::string message_of(std::string_view event, const Result<std::string>& data) {
   return data.ok() ? live_message(event, *data) : std::string();
 }
@@ -108,9 +109,9 @@ void LiveFeed::refresh() {
 }
 
 void LiveFeed::add(const std::shared_ptr<LiveStream>& stream, std::string_view last_event_id) {
-  look();  // those who are here get what is new first, so that all have the same steps
+  look();  // existing streams first, so that all have the same steps
   std::int64_t had = step_of(last_event_id);
-  if (had > last_step_) had = 0;  // of steps that are no longer there
+  if (had > last_step_) had = 0;  // its steps were replaced
   std::string all(kOpening);
   all += description_message(source_);
   if (had == 0 || had < last_step_) all += steps_message(had, last_step_);

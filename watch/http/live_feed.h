@@ -1,11 +1,10 @@
-// What is sent, as it happens, to every page that looks on: server-sent events as browsers read
-// them. Here is the one place that looks at the run: once a tick for all pages, not at all where
-// nobody looks on, and where somebody asks for a single answer. What takes long to read is read in
-// pieces, by go_on(), and told at the next tick.
+// The live feed: server-sent events to all open pages. It polls the run: once a tick for all pages,
+// not at all without an open page, and before a single response. Long reads are done in pieces by
+// go_on() and sent at the next tick.
 //
-// A page that comes gets description, state, events and the steps so far; one that comes back says
-// the last step it has (Last-Event-ID), and gets those after it. `steps` carries the columns of
-// history(), and "whole": true where they replace all that the page has.
+// A new page gets description, state, events and all steps so far. A page that reconnects sends the
+// last step it has (Last-Event-ID) and gets the steps after it. `steps` carries the columns of
+// history(), and "whole": true if they replace all steps of the page.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +18,12 @@
 
 namespace motley {
 
-// One page's end of the feed. What it cannot take it drops, with itself.
+// The sender's end of one page's stream. On overflow it closes itself.
 class LiveStream {
  public:
   virtual ~LiveStream() = default;
   virtual void send(std::shared_ptr<const std::string> text) = 0;
-  // Now and then; ends what has not taken anything for too long.
+  // Called periodically; closes a stream whose client has not received anything for too long.
   virtual void check(SteadyClock::time_point now) = 0;
 };
 
@@ -34,44 +33,44 @@ class LiveFeed {
   LiveFeed(RunSource& source, double heartbeat_s)
       : source_(source), heartbeat_s_(heartbeat_s), heartbeat_(Deadline::after_s(heartbeat_s)) {}
 
-  // `last_event_id` as the browser sent it; anything but a step's number is as good as none.
+  // `last_event_id`: as the browser sent it; anything but a step number counts as none.
   void add(const std::shared_ptr<LiveStream>& stream, std::string_view last_event_id);
 
   void tick();
 
-  // Before a single answer: looks, unless that was done just now.
+  // Before a single response: polls the run unless it was polled just now.
   void refresh();
 
-  // Whether the last look, or that of who opened the run, has left something to read.
+  // Whether unread data remained after the last poll or after opening the run.
   [[nodiscard]] bool has_more() const { return has_more_; }
 
-  // Reads a piece of it. Between two calls requests are answered.
+  // Reads one piece. Requests are handled between two calls.
   void go_on() { gather(); }
 
   [[nodiscard]] std::size_t streams() const { return streams_.size(); }
 
  private:
-  // Looks, and keeps what it finds until it is told.
+  // Polls the run and accumulates the changes until they are sent.
   void gather();
-  // Looks, and sends what is new to those who are here. Whether there was anything to send.
+  // Polls the run and sends the changes to all streams. Returns whether anything was sent.
   bool look();
   void send_all(std::string text);
   [[nodiscard]] std::string news(const RunChanges& changes);
-  // Empty where the source cannot tell.
+  // Empty if the source returns an error.
   [[nodiscard]] std::string steps_message(std::int64_t after_step, std::int64_t last_step);
 
   RunSource& source_;
   std::vector<std::weak_ptr<LiveStream>> streams_;
   RunChanges untold_;
   bool has_more_ = true;
-  std::int64_t last_step_ = 0;  // every stream has the steps to here
+  std::int64_t last_step_ = 0;  // every stream has the steps up to this one
   double heartbeat_s_;
   Deadline heartbeat_;
-  Deadline fresh_ = Deadline::after_s(0.0);  // until then a look finds nothing that matters
+  Deadline fresh_ = Deadline::after_s(0.0);  // the last poll is recent enough until then
 };
 
-// "event: NAME\ndata: …\n\n", with an id where one is given. `data` has no line ends of its own, or
-// they become lines of data.
+// "event: NAME\ndata: …\n\n", with an id if one is given. Line ends in `data` start further data
+// lines.
 [[nodiscard]] std::string live_message(std::string_view event,
                                        std::string_view data,
                                        std::string_view id = {});

@@ -1,4 +1,4 @@
-// Which of the two formats of metrics a program asks for, by its request's Accept. Pure.
+// Content negotiation between the two metrics formats by a request's Accept field. Pure.
 #pragma once
 
 #include <string_view>
@@ -7,11 +7,11 @@ namespace motley {
 
 enum class MetricsFormat { kOpenMetrics, kPrometheus };
 
-// OpenMetrics 1.0.0 where it is named, and not less liked than plain text; else the text of
-// Prometheus, which every program reads, as of one that says nothing.
+// OpenMetrics 1.0.0 if it is named and its q is not below that of plain text; otherwise, also
+// without an Accept field, the Prometheus text format, which every program reads.
 [[nodiscard]] MetricsFormat metrics_format_for(std::string_view accept);
 
-// As an answer's Content-Type says it.
+// The value of the response's Content-Type.
 [[nodiscard]] std::string_view content_type(MetricsFormat format);
 
 }  // namespace motley

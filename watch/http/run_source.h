@@ -1,6 +1,6 @@
-// What a server of the page asks about a run. All answers are texts as docs/formats/watch.md
-// describes them: metrics those of their format, all others JSON. Asked on one thread; nothing here
-// ever writes to the run's folder.
+// The data source of a page's server. All results are texts as specified in docs/formats/watch.md:
+// metrics in their format, everything else JSON. Called on one thread; never writes to the run's
+// folder.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@
 
 namespace motley {
 
-// What a look found that was not there before.
+// Changes since the previous poll.
 struct RunChanges {
   bool description = false;
   bool state = false;
   bool events = false;
   bool timeline = false;
-  bool cut = false;            // steps that were there are gone, as after a resume
-  std::int64_t last_step = 0;  // the newest that history() knows; 0 = none
-  bool has_more = false;       // there is more to read: to be asked for soon
+  bool cut = false;            // steps were removed, for example by a resume
+  std::int64_t last_step = 0;  // the newest in history(); 0 = none
+  bool has_more = false;       // unread data remains: poll again soon
 };
 
 enum class RunPart { kDescription, kState, kTimeline };
@@ -28,11 +28,11 @@ enum class RunPart { kDescription, kState, kTimeline };
 class RunSource {
  public:
   virtual ~RunSource() = default;
-  // Reads what is new in the run's folder, of a lot of it a piece; the other questions are about
-  // what was read last.
+  // Reads new data of the run's folder, at most one piece. The other functions return what was read
+  // last.
   virtual RunChanges look() = 0;
   [[nodiscard]] virtual Result<std::string> part(RunPart part) = 0;
-  // Columns of the steps after `after_step`, of which at most about `points` are kept.
+  // Columns of the steps after `after_step`, thinned to at most about `points`.
   [[nodiscard]] virtual Result<std::string> history(std::size_t points,
                                                     std::int64_t after_step) = 0;
   [[nodiscard]] virtual Result<std::string> events(std::size_t newest) = 0;

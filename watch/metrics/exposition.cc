@@ -8,7 +8,7 @@
 namespace motley {
 namespace {
 
-// A label's value may be any text, help has no quotes to end.
+// In a label's value quotes are escaped too; help text is not quoted.
 std::string escaped(std::string_view text, bool quotes) {
   std::string all;
   for (const char c : text) {

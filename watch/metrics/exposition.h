@@ -1,8 +1,8 @@
-// Metrics as monitoring programs read them: families of samples, and the two text formats that they
-// are written in. Pure. What a run tells is in watch/metrics/run_metrics.h.
+// Metrics exposition for monitoring programs: families of samples, and two text formats. Pure.
+// watch/metrics/run_metrics.h defines the metrics of a run.
 //
-// OpenMetrics 1.0.0 (https://openmetrics.io) has units and more types; the older text of Prometheus
-// has what every program reads, promtool among them.
+// OpenMetrics 1.0.0 (https://openmetrics.io) has units and more types; the older Prometheus text
+// format is read by every program, including promtool.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ enum class MetricType { kGauge, kCounter, kSummary, kInfo, kStateSet };
 struct MetricSample {
   std::vector<std::pair<std::string, std::string>> labels;
   double value = 0;
-  std::string suffix = {};  // of a summary: "_sum", "_count"; other types bring their own
+  std::string suffix = {};  // of a summary: "_sum", "_count"; other types have fixed suffixes
 };
 
 struct MetricFamily {
@@ -28,7 +28,7 @@ struct MetricFamily {
 };
 
 [[nodiscard]] std::string openmetrics_text(const std::vector<MetricFamily>& families);
-// The text format 0.0.4: an info and a set of states are gauges there.
+// The text format 0.0.4; info and state-set families become gauges.
 [[nodiscard]] std::string prometheus_text(const std::vector<MetricFamily>& families);
 
 }  // namespace motley

@@ -17,10 +17,10 @@ using Labels = std::vector<std::pair<std::string, std::string>>;
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-// Gathers families; what is not known is left out, as a gap says more than a number that is none.
+// Collects families. Unknown values are left out: a gap is better than a wrong number.
 class Gathering {
  public:
-  // The family that the samples from here on are of.
+  // Starts a family; the following samples belong to it.
   Gathering& family(MetricType type, const char* name, const char* unit, const char* help) {
     families_.push_back({name, type, unit, help, {}});
     return *this;
@@ -37,7 +37,7 @@ class Gathering {
     return sample(static_cast<double>(value), std::move(labels), suffix);
   }
 
-  // One state of all, of which only this one holds.
+  // A state set in which only `now` is 1.
   Gathering& states(const char* name, const char* help, const auto& all, const std::string& now) {
     family(MetricType::kStateSet, name, "", help);
     for (const char* state : all) sample(state == now ? 1 : 0, {{name, state}});
@@ -89,7 +89,7 @@ void tell_run(const RunView& view, Gathering& all) {
   }
 }
 
-// What sums and steps a long run has is not known until all of it was read.
+// Totals of a long run are unknown until it has been read completely.
 void tell_reading(const RunView& view, Gathering& all) {
   const auto& reading = view.reading();
   const double read = reading && reading->bytes > 0 ? static_cast<double>(reading->read_bytes) /

@@ -1,8 +1,8 @@
-// What a run tells monitoring programs. Pure: all of it is in the view already.
-// docs/formats/watch.md lists the names, which never change their meaning.
+// The metrics of a run for monitoring programs. Pure: all values come from the view.
+// docs/formats/watch.md lists the names; their meaning never changes.
 //
-// Ranks and links are told apart by their numbers in the plan, machines are in families of infos
-// beside them, and no label grows with the steps: a series is of a run, not of a moment in it.
+// Labels identify ranks and links by their numbers in the plan; info families map them to machines.
+// No label depends on the step, so the number of series does not grow during a run.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
 // The curves of a run over its steps, drawn by dygraphs (dygraph.min.js, which defines Dygraph).
-// Keeps a bounded number of points; what is left out the server chooses, so that peaks stay.
+// Holds a bounded number of points; the server thins them so that peaks remain.
 
 import * as format from './format.js';
 import {html} from './svg.js';
@@ -8,7 +8,8 @@ import {ask} from './live.js';
 const POINTS = 2000;
 const POINTS_MAX = 2 * POINTS;
 
-// What can be chosen: a column, its name, how a value is written, also at the axis, and the name of a second line.
+// The selectable curves: column, name, format of a value, format at the axis, and the name of a
+// second line.
 const CHOICES = [
   {key: 'loss', name: 'loss', text: format.value, axis: format.short, other: 'held-out loss'},
   {key: 'step_s', name: 'seconds a step', text: format.seconds, other: 'predicted'},
@@ -18,8 +19,8 @@ const CHOICES = [
 ];
 const COLUMNS = ['loss', 'step_s', 'tokens_per_s', 'bubble', 'lr'];
 
-// The library's own legend writes styles into markup, which the page's rules forbid; what a point says
-// stands in the text beside the curve.
+// The library's legend writes styles into markup, which the page's security policy forbids. The
+// text beside the curve shows the values of a point instead.
 const PLUGINS = window.Dygraph.PLUGINS.filter((plugin) => !/legend/i.test(plugin.prototype.toString()));
 window.Dygraph.PLUGINS = PLUGINS;
 
@@ -47,7 +48,7 @@ export class Curves {
     this.predicted = null;
   }
 
-  // Columns as the server tells them: they take the place of all that is here from their first step on.
+  // The server's columns replace all points from their first step on.
   add(columns) {
     if (columns.whole) this.clear();
     const {step} = this.columns;
@@ -72,7 +73,7 @@ export class Curves {
       const columns = await ask(`api/history?points=${POINTS}`);
       this.add({...columns, whole: true});
     } catch {
-      // The next steps ask again; until then the curves are only longer than they need be.
+      // The next steps retry; until then the curves only have more points than necessary.
     } finally {
       this.asking = false;
     }
@@ -83,7 +84,7 @@ export class Curves {
     const values = this.columns[this.choice.key];
     const other = this.other();
     const rows = step.map((at, i) => [at, values[i], other(at)]);
-    // Evaluations of steps that were thinned out have a row of their own.
+    // Evaluations at steps that were thinned out have their own row.
     if (this.choice.key === 'loss') {
       const known = new Set(step);
       for (const [at, loss] of this.evals) if (!known.has(at)) rows.push([at, null, loss]);
@@ -137,7 +138,7 @@ export class Curves {
     this.describe(rows);
   }
 
-  // What the curve is, for those who do not see it.
+  // A description of the curve for screen readers.
   describe(rows) {
     const values = rows.map((row) => row[1]).filter(format.isNumber);
     const {name, text} = this.choice;
@@ -160,7 +161,7 @@ export class Curves {
     if (this.graph) this.graph.updateOptions(this.options());
   }
 
-  // On virtual devices there is no loss: another curve is shown first.
+  // On simulated devices there is no loss: another curve is shown first.
   rehearses(yes) {
     const loss = this.inputs.get('loss');
     if (loss.disabled === yes) return;

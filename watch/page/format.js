@@ -1,4 +1,4 @@
-// Numbers as people read them. What is not known is a dash.
+// Numbers formatted for display. An unknown value is a dash.
 
 const DASH = '–';
 
@@ -10,7 +10,7 @@ export function count(x) {
   return isNumber(x) ? Math.round(x).toLocaleString('en') : DASH;
 }
 
-// About four digits, without an exponent where there is no need of one.
+// About four digits, with an exponent only if necessary.
 export function value(x) {
   if (!isNumber(x)) return DASH;
   const size = Math.abs(x);
@@ -18,7 +18,7 @@ export function value(x) {
   return x.toFixed(size >= 100 ? 1 : size >= 10 ? 2 : size >= 1 ? 3 : 4);
 }
 
-// Of an axis, whose marks are round.
+// For axes, whose marks are round numbers.
 export function short(x) {
   return isNumber(x) ? String(Number(x.toPrecision(5))) : DASH;
 }
@@ -30,7 +30,7 @@ export function seconds(s) {
   return `${s.toPrecision(3)} s`;
 }
 
-// "2 h 05 min": of what is still to come.
+// A remaining time: "2 h 05 min".
 export function span(s) {
   if (!isNumber(s)) return DASH;
   const minutes = Math.round(s / 60);
@@ -54,7 +54,7 @@ export function bytes(b) {
   return isNumber(b) ? scaled(b, 1024, ['B', 'KiB', 'MiB', 'GiB', 'TiB']) : DASH;
 }
 
-// Of links, whose rates are told in bits by everybody who sells them; in the words of cluster files.
+// Link bandwidths in bits per second, with the units of cluster files.
 export function rate(bytesPerSecond) {
   return isNumber(bytesPerSecond)
     ? scaled(bytesPerSecond * 8, 1000, ['bit/s', 'kbit/s', 'Mbit/s', 'Gbit/s', 'Tbit/s']) : DASH;

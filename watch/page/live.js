@@ -1,10 +1,10 @@
-// The connection to motley watch. Says what comes, and whether anything can come: a page that looks
-// alive and is not would be worse than none.
+// The connection to motley watch. Reports its data and the connection's state, so that a stale page
+// is visible as such.
 
 const PARTS = ['description', 'unreadable', 'state', 'steps', 'events', 'timeline'];
 
-// `on` has a function for each part, and `connection(state)`: "live", "lost" (it tries again by
-// itself) or "refused" (it will not come back).
+// `on` has a function for each part, and `connection(state)`: "live", "lost" (it reconnects
+// automatically) or "refused" (it does not reconnect).
 export function follow(on) {
   const source = new EventSource('api/live');
   source.onopen = () => on.connection('live');
@@ -12,7 +12,7 @@ export function follow(on) {
   for (const part of PARTS) {
     source.addEventListener(part, (message) => on[part](JSON.parse(message.data)));
   }
-  // A tab that is put aside and shown again, as phones do it, must not wait for the browser's turn.
+  // A tab restored from the back/forward cache, as on phones, reconnects at once.
   addEventListener('pagehide', () => source.close());
   addEventListener('pageshow', (shown) => shown.persisted && location.reload());
 }

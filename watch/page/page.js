@@ -1,5 +1,5 @@
-// The page of a run: takes what the server tells and hands it to what draws it. Nothing is kept
-// elsewhere, and nothing is ever asked of another machine.
+// The page of a run: receives the server's data and passes it to the drawing modules. It stores
+// nothing in the browser and contacts no other machine.
 
 import * as format from './format.js';
 import {Curves} from './curves.js';
@@ -12,7 +12,7 @@ import {showGroup} from './topology.js';
 const at = (id) => document.getElementById(id);
 const run = {description: null, state: null, timeline: null, heard: Date.now()};
 
-// A sign and a word for each level, so that no colour has to be told apart.
+// A sign and a word for each level, so that colours alone carry no meaning.
 const SIGNS = {good: '✓', watch: '!', bad: '✕', none: ''};
 const UNDER_WAY = ['preparing', 'training', 'restarting'];
 const STATES = {
@@ -74,7 +74,7 @@ function showEvents(events) {
   at('events').replaceChildren(...(rows.length ? rows : [html('li', {class: 'quiet'}, 'none so far')]));
 }
 
-// All that is drawn to the width there is.
+// Draws everything that depends on the page's width.
 function draw() {
   const {description, state, timeline} = run;
   if (!description || !state) return;
@@ -107,7 +107,7 @@ async function askTimeline() {
   draw();
 }
 
-// The run's folder is gone, or nobody lets us look: what is shown is what was.
+// The run's folder is gone or unreadable: the page shows the last data.
 function showUnreadable({error, cause}) {
   say(at('connection'), 'bad', `${[error, cause].filter(Boolean).join(': ')}; this is of ${format.clock(run.heard / 1000)}`);
 }
@@ -120,7 +120,7 @@ function heard(show) {
 }
 
 addPatterns();
-// The token has become a cookie: the address may be shown, and be kept in the browser's history.
+// The token is now in the cookie, so it is removed from the address and the browser's history.
 history.replaceState(null, '', location.pathname);
 follow({
   connection: showConnection,

@@ -1,4 +1,4 @@
-// What each rank does with its time, and with its memory.
+// The time and memory of each rank.
 
 import * as format from './format.js';
 import {KINDS, block, html, picture, showLegend, svg} from './svg.js';
@@ -6,8 +6,8 @@ import {KINDS, block, html, picture, showLegend, svg} from './svg.js';
 const BAR = 20;
 const CAUSES = ['activation', 'gradient', 'sum', 'vote'];
 
-// What a rank's seconds of a step went into, in the order in which it is drawn. Messages and the update are told
-// apart from its computing, which the document gives with them.
+// The parts of a rank's step time, in drawing order. Messages and the update are separated from the
+// computing time, which includes them in the document.
 export function shares(rank) {
   const layers = rank.compute_s - (rank.codec_s ?? 0) - (rank.optimizer_s ?? 0);
   const parts = [['compute', layers], ['codec', rank.codec_s], ['update', rank.optimizer_s]];
@@ -51,7 +51,7 @@ export function showTime(place, legend, description, state) {
   showLegend(legend, legendKinds(rows));
 }
 
-// A bar to what was predicted, or beyond it to what there is.
+// A bar up to the predicted memory, extended beyond it if more is in use.
 export function showMemory(place, description, state) {
   const width = Math.max(place.clientWidth, 260);
   const rows = (description.ranks ?? []).map((rank, i) => {

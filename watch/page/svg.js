@@ -1,5 +1,5 @@
-// Elements for HTML and SVG, and what kinds of work look like. Texts from a run go in as text, never
-// as markup.
+// Elements for HTML and SVG, and the appearance of the kinds of work. Texts from a run are inserted
+// as text, never as markup.
 
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -19,14 +19,14 @@ export function svg(name, attributes = {}, ...children) {
   return fill(document.createElementNS(SVG, name), attributes, children);
 }
 
-// A picture of so many pixels that a reader hears as `label`.
+// An SVG image; `label` is its text for screen readers.
 export function picture(width, height, label, ...children) {
   return svg('svg', {viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', 'aria-label': label},
              ...children);
 }
 
-// What a rank's time goes into. Each has a pattern of its own beside its colour, and its name is
-// written wherever it is drawn.
+// The kinds of a rank's time. Each has a pattern in addition to its colour, and its name is written
+// wherever it is drawn.
 export const KINDS = {
   forward: 'forward',
   backward: 'backward',
@@ -42,7 +42,7 @@ export const KINDS = {
   wait: 'waits',
 };
 
-// The drawing of a pattern's lines, in a square of 8 pixels.
+// The lines of each pattern, in a square of 8 pixels.
 const LINES = {
   backward: 'M0 8L8 0',
   weights: 'M0 4H8',
@@ -56,7 +56,7 @@ const LINES = {
   wait: 'M4 4h1',
 };
 
-// Draws the patterns, once for the page.
+// Defines the patterns, once per page.
 export function addPatterns() {
   const patterns = Object.keys(KINDS).map((kind) => svg(
     'pattern', {id: `fill-${kind}`, width: 8, height: 8, patternUnits: 'userSpaceOnUse'},

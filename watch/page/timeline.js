@@ -1,5 +1,5 @@
-// The last step that was traced above the same step as it was planned, on one scale of time: a rank
-// a row, what it computes and waits for in its upper part, what its links and sums carry below.
+// The last traced step above the same step as planned, on one time scale. Each rank has a row:
+// computing and waits in its upper part, links and all-reduces below.
 
 import * as format from './format.js';
 import {KINDS, block, html, picture, showLegend, svg} from './svg.js';
@@ -11,7 +11,7 @@ const TOP = 22;
 const SPANS_MAX = 6000;
 const WAITS = {RA: 'activation', RG: 'gradient', RT: 'activation'};
 
-// Lanes and names are those of docs/formats/trace.md.
+// Lanes and names are defined in docs/formats/trace.md.
 export function kindOf({lane, name}) {
   if (lane.startsWith('link') || lane === 'sum') return 'link';
   if (lane === 'codec') return 'codec';
@@ -32,7 +32,7 @@ function length(step) {
   return step ? step.spans.reduce((end, span) => Math.max(end, span.start_s + span.duration_s), 0) : 0;
 }
 
-// A round number of seconds between two marks, of which about five fit.
+// A round distance in seconds between two marks, for about five marks.
 function markDistance(whole) {
   const rough = whole / 5;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -72,7 +72,7 @@ function drawn(step, ranks, whole, width, title) {
                                picture(width, TOP + count * ROW + 2, label, ...parts))};
 }
 
-// Why no step is drawn that was measured.
+// The reason why no measured step is drawn.
 function untraced(state) {
   if (['preparing', 'training', 'restarting'].includes(state)) return 'The last step that was traced is drawn here when the run ends; none is traced with run.trace_steps = 0.';
   return 'No step of this plan was traced: the first two warm up, none is with run.trace_steps = 0, and a run that is lost leaves none.';

@@ -1,17 +1,18 @@
-// The machines of a group with what each link carries: a picture for the overview and a table with
-// all numbers. What a link could carry is what was probed, or what the cluster file says.
+// The machines of a group and the traffic of each link: a picture for the overview and a table with
+// all numbers. Bandwidths are those that were probed, or those of the cluster file.
 
 import * as format from './format.js';
 import {html, picture, svg} from './svg.js';
 
 const BOX_WIDTH = 128;
 const BEND = 34;
-const NARROW = 520;  // below so many pixels the machines stand in a column
+const NARROW = 520;  // below this width in pixels the machines form a column
 const COLUMN_STEP = 124;
 const LINE_HEIGHT = 16;
-// Along the line: the first that is free. Where none is, the table below has to do.
+// Label positions along the line: the first free one is used. Without one, only the table has the
+// numbers.
 const LABEL_PLACES = [0.5, 0.4, 0.6, 0.3, 0.7, 0.22, 0.78];
-const LABELS_MAX = 12;  // beyond it only the fullest links have theirs in the picture
+const LABELS_MAX = 12;  // beyond this number only the busiest links have labels
 
 function layers(rank) {
   if (!format.isNumber(rank.first_layer)) return '';
@@ -19,8 +20,8 @@ function layers(rank) {
     ? ` · layer ${rank.first_layer}` : ` · layers ${rank.first_layer}–${rank.last_layer}`;
 }
 
-// The pairs of machines between which something is sent, the busiest first. Links between ranks of
-// one pair are one cable, and are added up.
+// The pairs of machines with traffic, the busiest first. Links between ranks of one pair are added
+// up.
 export function pairs(description, state) {
   const found = new Map();
   const sent = new Map((state.links ?? []).map((link) => [`${link.from} ${link.to}`, link.bytes_s]));
@@ -42,7 +43,7 @@ export function pairs(description, state) {
   })).sort((a, b) => (b.used ?? -1) - (a.used ?? -1));
 }
 
-// "full" is drawn thick and written with a sign, "busy" thicker than the rest.
+// "full" is drawn thick and with a sign, "busy" thicker than the rest.
 function level(used) {
   if (!format.isNumber(used)) return 'unknown';
   return used >= 0.8 ? 'full' : used >= 0.4 ? 'busy' : 'easy';
@@ -82,8 +83,8 @@ function box(machine, ranks, {x, y}) {
              svg('rect', {x: x - BOX_WIDTH / 2, y: top, width: BOX_WIDTH, height, rx: 6}), ...lines);
 }
 
-// Both directions bend away from each other, so that each has its own line, and its own text on the
-// outer side. In a column a line goes around the machines between its ends.
+// The two directions bend away from each other, so each has its own line, with its text on the
+// outer side. In a column a line passes around the machines between its ends.
 function line(pair, a, b, width, taken) {
   const [dx, dy] = [b.x - a.x, b.y - a.y];
   const length = Math.hypot(dx, dy) || 1;

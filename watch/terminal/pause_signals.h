@@ -1,7 +1,7 @@
-// PauseSignals: while it lives, ^Z (SIGTSTP) does not stop this process but arrives on a
-// descriptor, so that the terminal can be given back first; SIGCONT arrives there too. Restores
-// what was before. REQUIRES: made and destroyed on one thread, while the process has no other
-// thread that leaves these signals unblocked.
+// PauseSignals: while it exists, ^Z (SIGTSTP) does not stop this process but arrives on a
+// descriptor, so that the terminal can be restored first; SIGCONT arrives there too. The destructor
+// restores the previous signal mask. REQUIRES: constructed and destroyed on one thread, while the
+// process has no other thread that leaves these signals unblocked.
 #pragma once
 
 #include <signal.h>
@@ -21,13 +21,13 @@ class PauseSignals {
   PauseSignals(const PauseSignals&) = delete;
   PauseSignals& operator=(const PauseSignals&) = delete;
 
-  // Readable when a signal has arrived.
+  // Readable when a signal is pending.
   [[nodiscard]] int fd() const { return fd_.get(); }
 
-  // The next signal that has arrived.
+  // The next pending signal.
   [[nodiscard]] std::optional<PauseSignal> take();
 
-  // Stops this process as ^Z would have done, and returns when it goes on.
+  // Stops this process as ^Z does by default; returns after SIGCONT.
   void pause();
 
  private:

@@ -28,7 +28,7 @@ std::optional<PauseSignal> PauseSignals::take() {
   return info.ssi_signo == SIGTSTP ? PauseSignal::kPause : PauseSignal::kGoOn;
 }
 
-// Unblocked, the signal does what it does by default, so that the shell tells it as it is used to.
+// Unblocked, the signal has its default effect, so the shell reports the stop as usual.
 void PauseSignals::pause() {
   sigset_t stop;
   sigemptyset(&stop);

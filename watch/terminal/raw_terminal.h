@@ -1,6 +1,6 @@
-// RawTerminal: while it lives, keys of the terminal on standard input come one by one and are not
-// shown; signals still come by their keys. What was before is restored. Where standard input is no
-// terminal there are no keys. give_back() and take() let others have the terminal for a while.
+// RawTerminal: while it exists, the terminal on standard input delivers keys one at a time without
+// echo; signal keys still work. The destructor restores the previous settings. Without a terminal
+// on standard input there are no keys. give_back() and take() lend the terminal to other programs.
 #pragma once
 
 #include <termios.h>
@@ -18,12 +18,12 @@ class RawTerminal {
   RawTerminal& operator=(const RawTerminal&) = delete;
 
   void give_back() const;
-  // Again, as the constructor did.
+  // Enters raw mode again, as the constructor did.
   void take() const;
 
-  // To wait for a key with poll(); -1 = there are none.
+  // For poll() on keys; -1 = no keys.
   [[nodiscard]] int fd() const;
-  // A key that has come; nothing where none has.
+  // A key, or nothing if none is pending.
   [[nodiscard]] std::optional<char> key();
 
  private:
@@ -35,7 +35,7 @@ struct TerminalSize {
   std::size_t rows = 24;
 };
 
-// Of the terminal on standard output, as it is now; the usual size where it does not tell.
+// The current size of the terminal on standard output; 80 x 24 if it is unknown.
 [[nodiscard]] TerminalSize terminal_size();
 
 }  // namespace motley

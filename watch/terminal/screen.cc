@@ -26,7 +26,7 @@ std::string step_text(const Json& state) {
   return fmt::format("step {:.0f}{}", number_at(state, "step"), of);
 }
 
-// Without what is not known.
+// Unknown values are omitted.
 std::string figures_text(const Json& state) {
   std::string text = step_text(state);
   if (state.value("virtual", false)) text += "  virtual";
@@ -49,7 +49,7 @@ LineStyle style_of(const Json& verdict) {
   return level == "watch" ? LineStyle::kWatch : LineStyle::kBad;
 }
 
-// A word beside the colour, for who does not see it.
+// The level as a word, in addition to its colour.
 std::string verdict_text(const Json& verdict) {
   return fmt::format("{}: {}", text_at(verdict, "level"), text_at(verdict, "text"));
 }
@@ -69,7 +69,7 @@ std::string over_text(double planned, double measured) {
              : "";
 }
 
-// "0-3", of a rank with several chunks "0-3,8-11".
+// "0-3", or "0-3,8-11" for a rank with several chunks.
 std::string layers_text(const Json& rank) {
   std::string text;
   for (const Json& chunk : rank["chunks"]) {
@@ -103,7 +103,7 @@ Rows rank_rows(const Json& description, const Json& state) {
   return rows;
 }
 
-// Of the links between machines.
+// The links between machines.
 Rows link_rows(const Json& description, const Json& state) {
   Rows rows = {{"link", "codec", "used", "of"}};
   for (const Json& link : description["links"]) {
@@ -148,7 +148,7 @@ std::string loss_line(const Json& history, std::size_t columns) {
   return sparkline(losses);
 }
 
-// Lines until the screen is full.
+// Collects lines until the screen is full.
 class Page {
  public:
   explicit Page(ScreenSize size) : size_(size) {}
@@ -157,16 +157,17 @@ class Page {
     if (lines_.size() < size_.rows) lines_.push_back({clipped(text, size_.columns), style});
   }
 
-  // In as many lines as it needs.
+  // Adds the text, wrapped.
   void add_wrapped(const std::string& text, LineStyle style) {
     for (const std::string& line : wrapped(text, std::max<std::size_t>(size_.columns, 1))) {
       add(line, style);
     }
   }
 
-  // The first line is a heading. Of more than fit the last ones are left out, and that is said.
+  // The first line is a heading. Rows that do not fit are left out at the end and counted in a last
+  // line.
   void add_table(const Rows& rows, std::size_t names, std::size_t rows_kept_free) {
-    constexpr std::size_t kLeast = 3;  // a heading, a line, and that there are more
+    constexpr std::size_t kLeast = 3;  // a heading, a row, and the count of the omitted ones
     const std::size_t room = size_.rows - std::min(size_.rows, lines_.size() + rows_kept_free + 1);
     if (rows.empty() || room < kLeast) return;
     const std::vector<std::string> lines = aligned_lines(rows, names);
@@ -189,7 +190,7 @@ class Page {
   std::vector<ScreenLine> lines_;
 };
 
-// Below that a screen has no room for pictures beside the stages.
+// Lower screens show no curve and no bar.
 constexpr std::size_t kRowsOfLowScreen = 20;
 
 void add_head(const ScreenDocuments& run, ScreenSize size, Page& page) {

@@ -1,7 +1,7 @@
-// Screen: a run as lines of text for a terminal, made of the documents of a RunView. Pure.
+// Screen: a run as lines of text for a terminal, from the documents of a RunView. Pure.
 //
-// What stands in a run's folder may be anything: names and texts are shown with '?' for what could
-// move the cursor or change the colours of a terminal (watch/terminal/screen_text.h).
+// A run's folder may contain arbitrary bytes: control and invalid characters in names and texts are
+// shown as '?' (watch/terminal/screen_text.h).
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct ScreenLine {
   friend bool operator==(const ScreenLine&, const ScreenLine&) = default;
 };
 
-// What a RunView gives.
+// The documents of a RunView.
 struct ScreenDocuments {
   const Json& description;
   const Json& state;
@@ -34,12 +34,12 @@ struct ScreenSize {
   std::size_t rows = 24;
 };
 
-// As many lines as fit at most, none wider than the screen; the verdict and its advice are whole,
-// in as many lines as they need. What is left out where it is low: first events, the bar and the
-// curve, then links and ranks that do not fit.
+// At most size.rows lines, none wider than the screen; the verdict and its advice are complete,
+// over as many lines as they need. On low screens first events, bar and curve are left out, then
+// links and ranks that do not fit.
 [[nodiscard]] std::vector<ScreenLine> screen_lines(const ScreenDocuments& run, ScreenSize size);
 
-// The same in one line, for where nothing can be redrawn:
+// A one-line summary, for output that cannot be redrawn:
 //   step 120/1000  loss 2.314  1,234 tok/s  412.00 ms a step  ETA 0:05:31  as planned: …
 [[nodiscard]] std::string one_line(const Json& state);
 

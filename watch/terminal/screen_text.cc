@@ -15,7 +15,7 @@ bool is_continuation(char c) {
   return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
 }
 
-// How many bytes the character has that begins with this one; 0 = none begins so.
+// The length in bytes of a UTF-8 character with this first byte; 0 = invalid.
 std::size_t length_of(unsigned char first) {
   if (first < 0x80) return 1;
   if (first >= 0xC2 && first < 0xE0) return 2;
@@ -23,8 +23,8 @@ std::size_t length_of(unsigned char first) {
   return first >= 0xF0 && first < 0xF5 ? 4 : 0;
 }
 
-// Whether the first two bytes begin no character: a longer way to write one, half of a pair of
-// UTF-16, or beyond the last one.
+// Whether the first two bytes are invalid: an overlong encoding, a surrogate, or a code point above
+// U+10FFFF.
 bool is_refused(unsigned char first, unsigned char second) {
   switch (first) {
     case 0xE0:
@@ -50,7 +50,7 @@ bool is_character(std::string_view bytes) {
   return std::ranges::all_of(bytes.substr(1), is_continuation);
 }
 
-// Control characters, also those of the second page (U+0080 to U+009F), which some terminals obey.
+// Control characters, including C1 (U+0080 to U+009F), which some terminals interpret.
 bool is_control(std::string_view character) {
   const auto first = static_cast<unsigned char>(character[0]);
   if (character.size() == 1) return first < 0x20 || first == 0x7F;
@@ -93,7 +93,7 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t columns) {
   while (!text.empty()) {
     std::string line = clipped(text, columns);
     if (line.size() < text.size() && text[line.size()] != ' ') {
-      // A word that is longer than a line is cut.
+      // A word longer than a line is split.
       if (const std::size_t space = line.rfind(' '); space != std::string::npos && space > 0) {
         line.resize(space);
       }
@@ -141,7 +141,7 @@ std::string sparkline(const std::vector<double>& values) {
       line += ' ';
       continue;
     }
-    // Halves, so that no difference of numbers is beyond all numbers.
+    // Halved, so that the difference cannot overflow.
     const double range = greatest / 2 - least / 2;
     const double share = range > 0 ? (value / 2 - least / 2) / range : 0;
     const auto bar = static_cast<std::size_t>(share * static_cast<double>(kBars.size()));

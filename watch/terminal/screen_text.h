@@ -1,5 +1,4 @@
-// The pieces that lines of a screen are made of: text that is harmless, and as wide as it should
-// be.
+// Building blocks of screen lines: sanitized text of a given width.
 #pragma once
 
 #include <cstddef>
@@ -11,37 +10,37 @@
 
 namespace motley {
 
-// Of foreign text what a terminal may be given: '?' for what could move its cursor, change its
-// colours, or is no character.
+// Untrusted text made safe for a terminal: '?' replaces control characters and invalid UTF-8.
 [[nodiscard]] std::string harmless(std::string_view text);
 
-// One character is one column. REQUIRES: the text is UTF-8, as harmless() gives it.
+// The width in columns, one per character. REQUIRES: UTF-8, as harmless() returns it.
 [[nodiscard]] std::size_t columns_of(std::string_view text);
 
-// The beginning of a text that takes so many columns at most.
+// The longest prefix of at most so many columns.
 [[nodiscard]] std::string clipped(std::string_view text, std::size_t columns);
 
-// The text in lines of so many columns at most, broken at spaces where there are any; none of "".
-// REQUIRES: columns > 0.
+// Lines of at most so many columns, broken at spaces if possible; no line for "". REQUIRES: columns
+// > 0.
 [[nodiscard]] std::vector<std::string> wrapped(std::string_view text, std::size_t columns);
 
-// Columns two apart, each as wide as its widest cell; the first one flush left, numbers flush
-// right.
+// Columns separated by two spaces, each as wide as its widest cell. The first `names` columns are
+// left-aligned, the others right-aligned.
 [[nodiscard]] std::vector<std::string> aligned_lines(
     const std::vector<std::vector<std::string>>& rows, std::size_t names);
 
-// Values from the least to the greatest as bars, "▁▂▃▄▅▆▇█"; ' ' for one that is not finite.
+// Values, scaled from the minimum to the maximum, as bars "▁▂▃▄▅▆▇█"; ' ' for one that is not
+// finite.
 [[nodiscard]] std::string sparkline(const std::vector<double>& values);
 
-// "[#####---------------]  25 %", as wide.
+// "[#####---------------]  25 %", `columns` wide.
 [[nodiscard]] std::string progress_bar(double share, std::size_t columns);
 
-// A number of a document; not a number where it is null or none.
+// The number under `key`; NaN if it is null or no number.
 [[nodiscard]] double number_at(const Json& object, const char* key);
-// A text of it, harmless; "" where it is none.
+// The string under `key`, through harmless(); "" if it is no string.
 [[nodiscard]] std::string text_at(const Json& object, const char* key);
 
-// "0:05:31"; "?" where it is not known.
+// "0:05:31"; "?" if unknown.
 [[nodiscard]] std::string duration_text(double seconds);
 
 }  // namespace motley

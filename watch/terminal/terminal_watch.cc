@@ -26,10 +26,10 @@ namespace motley {
 namespace {
 
 constexpr double kLook_s = 0.5;
-constexpr double kLine_s = 5;  // between two lines, where nothing can be redrawn
+constexpr double kLine_s = 5;  // between two lines if the output cannot be redrawn
 constexpr std::size_t kEventsShown = 100;
 
-// A screen of its own, without a cursor, and lines that are cut where they are too long.
+// Alternate screen, hidden cursor, no line wrapping.
 constexpr const char* kEnter = "\x1b[?1049h\x1b[?25l\x1b[?7l";
 constexpr const char* kLeave = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 constexpr const char* kHome = "\x1b[H";
@@ -76,12 +76,12 @@ std::string screen_of(const RunView& view, bool in_colour) {
       in_colour);
 }
 
-// How long to wait before the next look: not at all where the last one has left something to read.
+// The delay before the next poll: none if unread data remains.
 double pause_s(const RunView::Changes& changes) {
   return changes.has_more ? 0 : kLook_s;
 }
 
-// Whoever looks on, by what comes of them.
+// The sources of user input: signals and keys.
 struct Person {
   StopSignals stops;
   PauseSignals pauses;
@@ -90,7 +90,8 @@ struct Person {
 
 enum class Wish { kNothing, kToLeave, kScreenAgain };
 
-// After ^Z others have the terminal until SIGCONT. Who was stopped otherwise notices only that.
+// After ^Z the terminal belongs to other programs until SIGCONT. After any other stop only SIGCONT
+// is seen.
 Wish wish_after(PauseSignal signal, Person& person, const std::function<void()>& leave_screen) {
   if (signal == PauseSignal::kPause) {
     leave_screen();
@@ -103,7 +104,8 @@ Wish wish_after(PauseSignal signal, Person& person, const std::function<void()>&
   return Wish::kScreenAgain;
 }
 
-// Waits for so long, or for a key or a signal. What the person wants, or why this has to end.
+// Waits for the given time, a key or a signal. Returns the requested action, or the error that ends
+// the command.
 Result<Wish> wish_within(double seconds,
                          Person& person,
                          const std::function<void()>& leave_screen) {
@@ -120,7 +122,7 @@ Result<Wish> wish_within(double seconds,
   while (const auto key = person.terminal.key()) {
     if (*key == 'q' || *key == 'Q' || *key == kControlC) return Wish::kToLeave;
   }
-  // A terminal that was closed is always readable, and has no keys.
+  // A closed terminal is always readable and has no keys.
   if ((fds[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) return Wish::kToLeave;
   return Wish::kNothing;
 }
@@ -140,7 +142,7 @@ Result<void> redraw_until_left(RunView& view, bool in_colour) {
     const RunView::Changes changes = view.poll(unix_time_s());
     if (!changes.has_more || drawn_lately.passed()) {
       std::string screen = screen_of(view, in_colour);
-      // What was not taken is drawn again.
+      // A screen that was not written is drawn again.
       if (screen != drawn && out.write(screen)) drawn = std::move(screen);
       drawn_lately = Deadline::after_s(kLook_s);
     }
@@ -151,13 +153,13 @@ Result<void> redraw_until_left(RunView& view, bool in_colour) {
   return {};
 }
 
-// What is to be said of a run that cannot be redrawn.
+// The line-by-line output for a terminal that cannot redraw.
 class Lines {
  public:
   explicit Lines(const RunView& view) : view_(view), is_reading_(view.reading().has_value()) {}
 
   void say(const RunView::Changes& changes) {
-    // What happened before this began is no news.
+    // Events from before the start are not shown.
     const bool was_reading = std::exchange(is_reading_, view_.reading().has_value());
     if (!was_reading && !is_reading_) {
       const Json events = view_.events(changes.events);

@@ -12,7 +12,7 @@ namespace {
 
 using Row = History::Row;
 
-// A loss that is not a number is neither the least nor the greatest of any.
+// A NaN loss is neither a minimum nor a maximum.
 bool is_less(const Row& a, const Row& b) {
   if (std::isnan(a.loss)) return false;
   return std::isnan(b.loss) || a.loss < b.loss;

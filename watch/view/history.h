@@ -1,5 +1,5 @@
-// History: what is shown of all steps of a run, in bounded memory: of a run that is longer than
-// fits, fewer and fewer of its early steps, those with the extremes of the loss among them.
+// History: the series of all steps of a run, in bounded memory. If a run has more steps than fit,
+// early steps are thinned; the extremes of the loss are retained.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,15 @@ namespace motley {
 
 class History {
  public:
-  // A step of a number that is not above the last one's takes the place of all from there on: the
-  // run has gone back to a checkpoint.
+  // A step number that is not above the last one replaces all steps from there on: the run was
+  // resumed from a checkpoint.
   void add(const StepMetrics& metrics);
 
   void clear();
 
   // {"step": […], "loss": […], "step_s", "tokens_per_s", "bubble", "lr", "eval": [[step, loss],
-  // …]}, each of at most `points` values, steps after `after` only. Of as many steps as make a
-  // point those with the least and the greatest loss are kept, and the first and the last of all.
+  // …]}, each of at most `points` values, only for steps after `after`. Thinning retains the steps
+  // with the minimum and the maximum loss of each interval, and the first and last step.
   [[nodiscard]] Json columns(std::size_t points, std::int64_t after = 0) const;
 
   [[nodiscard]] std::size_t size() const { return rows_.size(); }
@@ -40,10 +40,10 @@ class History {
 
  private:
   std::vector<Row> rows_;   // steps ascend
-  std::vector<Row> evals_;  // of the held-out loss; step and loss alone
+  std::vector<Row> evals_;  // held-out loss; only step and loss are set
 };
 
-// As many of the rows, in their order: REQUIRES: points >= History::kPointsMin.
+// Thins the rows to at most `points`, in order. REQUIRES: points >= History::kPointsMin.
 [[nodiscard]] std::vector<History::Row> thinned(const std::vector<History::Row>& rows,
                                                 std::size_t points);
 

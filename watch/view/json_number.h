@@ -1,4 +1,4 @@
-// Numbers as views write them: what is not finite is null.
+// Numbers in the documents of views: NaN and infinities become null.
 #pragma once
 
 #include <cmath>

@@ -9,7 +9,7 @@
 namespace motley {
 namespace {
 
-// A line says its time and its times, so that no two steps end alike.
+// Lines contain times, so the ends of two steps' lines differ.
 constexpr std::size_t kTailBytes = 256;
 
 }  // namespace

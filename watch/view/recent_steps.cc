@@ -22,7 +22,7 @@ std::size_t rank_count(const StepMetrics& step) {
 
 Json waits_to_json(const std::vector<StepMetrics>& steps, std::size_t rank) {
   Json waits = Json::object();
-  // Files of earlier versions do not tell what was waited for.
+  // Files of earlier versions do not contain the cause of a wait.
   if (rank >= steps.back().ranks.size()) {
     waits["other"] = number_or_null(
         median_of(steps, [&](const StepMetrics& step) { return step.wait_s[rank]; }));
@@ -80,7 +80,7 @@ std::vector<StepPace> RecentSteps::paces() const {
   for (std::size_t i = 1; i < ended_.size(); ++i) {
     const Ended& before = ended_[i - 1];
     const Ended& now = ended_[i];
-    // A gap in the steps is a session that ended.
+    // A gap in the step numbers is the end of a session.
     if (now.evaluated || now.step != before.step + 1 || now.at_s < before.at_s) continue;
     const bool is_broken = std::ranges::any_of(
         launches_s_, [&](double at_s) { return before.at_s < at_s && at_s <= now.at_s; });
@@ -103,7 +103,7 @@ double RecentSteps::tokens_per_s() const {
 }
 
 double RecentSteps::pace_s() const {
-  constexpr double kUnusual = 10;  // times the middle: a session that ended, or a machine asleep
+  constexpr double kUnusual = 10;  // times the median: a session that ended, or a suspended machine
   const std::vector<StepPace> all = paces();
   if (all.empty()) return step_s();
   std::vector<double> taken_s;
@@ -144,7 +144,7 @@ Json RecentSteps::ranks_to_json() const {
 }
 
 Json RecentSteps::links_to_json() const {
-  std::map<std::pair<int, int>, double> bytes;  // by ranks
+  std::map<std::pair<int, int>, double> bytes;  // by pair of ranks
   double all_s = 0;
   for (const StepMetrics& step : steps()) {
     if (!std::isfinite(step.step_s)) continue;

@@ -1,4 +1,4 @@
-// RecentSteps: the newest steps of a run, whole, and what is made of them; in bounded memory.
+// RecentSteps: the newest steps of a run in full, and statistics of them; bounded memory.
 #pragma once
 
 #include <cstddef>
@@ -15,30 +15,30 @@ namespace motley {
 
 class RecentSteps {
  public:
-  // A step that is not above the last one takes the place of all from there on.
+  // A step number that is not above the last one replaces all steps from there on.
   void add(StepMetrics metrics);
-  // The checkpoint of that step was committed then.
+  // The checkpoint of that step was committed at that time.
   void add_save(std::int64_t step, double committed_at_s);
-  // A launch began then: the time before its first step is no step's.
+  // A launch began at that time; the time before its first step belongs to no step.
   void add_launch(double began_at_s);
 
   void clear();
 
-  // The newest kWindow at most, all of as many ranks as the newest.
+  // At most the newest kWindow, all with the same number of ranks as the newest.
   [[nodiscard]] std::vector<StepMetrics> steps() const;
-  // From each step to the next of the last kPaces, but for those that evaluated and those between
-  // which a launch began; empty where the steps do not tell their times.
+  // The intervals between consecutive steps among the last kPaces. Intervals with an evaluation or
+  // a launch are excluded. Empty if the steps have no timestamps.
   [[nodiscard]] std::vector<StepPace> paces() const;
 
   [[nodiscard]] const StepMetrics* last() const {
     return window_.empty() ? nullptr : &window_.back();
   }
 
-  // Medians over steps(): of a step; not a number where there are none.
+  // Medians over steps(), per step; NaN without steps.
   [[nodiscard]] double step_s() const;
   [[nodiscard]] double tokens_per_s() const;
-  // From a step to the next, pauses included, as far as they are usual; step_s() where the steps do
-  // not tell their times.
+  // The mean interval between steps, including usual pauses; step_s() if the steps have no
+  // timestamps.
   [[nodiscard]] double pace_s() const;
 
   // The members "ranks", "links" and "losses" of a state.

@@ -9,7 +9,7 @@
 namespace motley {
 namespace {
 
-// As much as the longest trace that a run records (plan/trace.h), and half as much again.
+// 1.5 times the longest trace that a run records (plan/trace.h).
 constexpr std::uint64_t kTraceBytesMax = 96 << 20;
 constexpr std::uint64_t kPredictionBytesMax = 16 << 20;
 
@@ -32,7 +32,7 @@ std::optional<Plan> plan_in(const std::filesystem::path& path) {
   return *std::move(plan);
 }
 
-// Between two launches it may be of the plan before.
+// Between two launches the file may belong to the previous plan.
 std::optional<RunPrediction> prediction_of(const Plan& plan, const std::filesystem::path& path) {
   const auto text = read_file(path, kPredictionBytesMax);
   auto prediction = text.ok() ? parse_prediction(*text, path.string()) : text.error();

@@ -1,6 +1,6 @@
-// RunFiles: what lies in a run's folder beside its lines: the configuration, the plan, the report
-// and the traces, read again when somebody has replaced them. What is not there, not readable or
-// being replaced is nothing.
+// RunFiles: the files of a run's folder other than metrics and events: configuration, plan, report
+// and traces, reread after they are replaced. A file that is missing, unreadable or being replaced
+// counts as absent.
 #pragma once
 
 #include <sys/stat.h>
@@ -19,7 +19,7 @@
 
 namespace motley {
 
-// Whether a file is another than at the last look.
+// Detects that a file has changed since the last check.
 class FileStamp {
  public:
   explicit FileStamp(std::filesystem::path path) : path_(std::move(path)) {}
@@ -39,7 +39,7 @@ class RunFiles {
  public:
   explicit RunFiles(const RunFolder& folder);
 
-  // Whether anything of it changed.
+  // Returns whether any of the files changed.
   bool poll();
 
   [[nodiscard]] const std::optional<Config>& config() const { return config_; }
@@ -62,14 +62,14 @@ class RunFiles {
   std::optional<ReportedEnd> report_;
 };
 
-// The last step of a trace file, read when it is asked for and has changed.
+// The last step of a trace file, read on demand after a change.
 class TracedFile {
  public:
   explicit TracedFile(std::filesystem::path path) : file_(std::move(path)) {}
 
-  // Whether it is another file than at the last poll.
+  // Returns whether the file has changed since the last poll.
   bool poll();
-  // nullptr where there is none.
+  // nullptr if there is none.
   [[nodiscard]] const TracedStep* step();
 
  private:

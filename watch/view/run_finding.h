@@ -1,5 +1,4 @@
-// What there may be to say of a run, as those who look at one side of it find it; run_verdict.cc
-// chooses among them. Pure.
+// Findings about a run, each from one aspect of it; run_verdict.cc selects among them. Pure.
 #pragma once
 
 #include <fmt/format.h>
@@ -17,13 +16,13 @@
 
 namespace motley {
 
-// A verdict while the run goes on, and what stays true of it when it has ended.
+// The verdict for a live run, and the corresponding statement about a finished one.
 struct RunFinding {
   RunVerdict verdict;
   std::string lesson;
 };
 
-// A finding, and what its reason costs of a step.
+// A finding with the time that its cause costs per step.
 struct Complaint {
   double lost_s = 0;
   RunFinding finding;
@@ -31,13 +30,13 @@ struct Complaint {
 
 using Steps = std::span<const StepMetrics>;
 
-// The newest, as far as they are looked at for what lasts.
+// The newest steps, at most kLastingSteps, in which a condition must persist.
 [[nodiscard]] inline Steps lasting_steps(const JudgedRun& run) {
   const Steps all = run.steps;
   return all.last(std::min(all.size(), kLastingSteps));
 }
 
-// Not a number where none has one.
+// NaN if no step has a finite value.
 template <class Of>
 [[nodiscard]] double median_of(Steps steps, const Of& of) {
   std::vector<double> values;
@@ -56,7 +55,7 @@ template <class Is>
   return median_of(steps, [](const StepMetrics& step) { return step.step_s; });
 }
 
-// Of what costs so much of a step.
+// The level for a loss of this share of a step.
 [[nodiscard]] inline VerdictLevel level_of(double share_of_step) {
   return share_of_step >= kBad ? VerdictLevel::kBad : VerdictLevel::kWatch;
 }

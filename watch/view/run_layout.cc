@@ -12,10 +12,10 @@
 namespace motley {
 namespace {
 
-// A plan may have thousands of replicas beside thousands; nobody looks at so many pairs.
+// Bounds the pairs of replicated chunks with thousands of replicas each.
 constexpr std::size_t kLinksShownMax = 4096;
 
-using Pairs = std::map<std::pair<int, int>, std::string>;  // codec by ranks
+using Pairs = std::map<std::pair<int, int>, std::string>;  // codec by pair of ranks
 
 void add_pairs(const ChunkPlan& from, const ChunkPlan& to, const std::string& codec, Pairs& pairs) {
   for (const Replica& a : from.replicas) {
@@ -48,7 +48,7 @@ Json predicted_or_null(double value) {
   return value > 0 ? Json(value) : Json(nullptr);
 }
 
-// The layers of each chunk that the rank holds.
+// The layer ranges of the chunks on the rank.
 Json chunks_of(const Plan& plan, Rank rank) {
   Json chunks = Json::array();
   for (const ChunkPlan& chunk : plan.chunks) {

@@ -1,5 +1,5 @@
-// RunLayout: who computes what in a run and who sends to whom, made of its plan; what is shown
-// around the numbers.
+// RunLayout: the ranks of a run and the links between them, from its plan; the static part of the
+// display.
 #pragma once
 
 #include <cstdint>
@@ -21,24 +21,23 @@ struct LayoutLink {
   Rank to;
   std::string codec;
   double bandwidth_bytes_per_s = 0;  // 0 = unknown
-  double predicted_bytes = 0;        // of a step; 0 = unknown
+  double predicted_bytes = 0;        // per step; 0 = unknown
 };
 
 struct RunLayout {
   std::vector<JudgedRank> ranks;   // [Rank]
-  std::vector<double> sent_bytes;  // [Rank] predicted, of a step; empty = unknown
+  std::vector<double> sent_bytes;  // [Rank] predicted, per step; empty = unknown
   std::vector<LayoutLink> links;
 };
 
-// Ranks of neighbouring chunks, in both directions, and ranks that share a chunk; where there is a
-// prediction, which is of that plan, those of them that send anything.
+// Links join ranks of neighbouring chunks, in both directions, and ranks that share a chunk. With a
+// prediction, which must be of this plan, only links in it are included.
 [[nodiscard]] RunLayout layout_of(const Plan& plan, const std::optional<RunPrediction>& prediction);
 
 // "gpt2, 4 layers of width 128".
 [[nodiscard]] std::string model_text(const ModelConfig& model);
 
-// The members "machines", "ranks", "links" and "plan" of a description; null where there is no
-// plan.
+// The members "machines", "ranks", "links" and "plan" of a description.
 [[nodiscard]] Json layout_to_json(const Plan& plan, const RunLayout& layout);
 
 }  // namespace motley

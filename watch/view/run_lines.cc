@@ -11,7 +11,7 @@
 namespace motley {
 namespace {
 
-// Of a run of 4,096 ranks.
+// Enough for a run of 4,096 ranks.
 constexpr std::size_t kLineBytesMax = std::size_t{4} << 20;
 
 bool begins_launch(RunEventKind kind) {

@@ -1,7 +1,7 @@
-// RunLines: what the lines of a run's folder tell, metrics.jsonl and events.jsonl, as they come. A
-// long run is read piece by piece, so that who reads it can do something else in between.
+// RunLines: incremental reading of metrics.jsonl and events.jsonl. A long run is read in pieces, so
+// that the caller can do other work in between.
 //
-// A line that cannot be read is left out, and memory is bounded. One owner thread.
+// Invalid lines are skipped, and memory is bounded. One owner thread.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 
 namespace motley {
 
-// How much of what lies there was read.
+// How much of the two files has been read.
 struct ReadingProgress {
   std::int64_t read_bytes = 0;
   std::int64_t bytes = 0;
@@ -35,30 +35,30 @@ class RunLines {
   explicit RunLines(const RunFolder& folder);
 
   struct News {
-    bool steps_begin_anew = false;  // those that were given are no longer so
+    bool steps_begin_anew = false;  // earlier steps are void
     bool events_begin_anew = false;
-    std::int64_t steps = 0;  // that came
-    std::size_t events = 0;  // that came
-    bool has_more = false;   // to be asked for at once
+    std::int64_t steps = 0;  // new ones
+    std::size_t events = 0;  // new ones
+    bool has_more = false;   // unread data remains: poll again at once
   };
 
-  // Of each file about LineFollower::kPieceBytes at most. Events come first: they say what becomes
-  // of the steps.
+  // Reads at most about LineFollower::kPieceBytes of each file. Events come first: they mark the
+  // launches that the steps belong to.
   News poll();
 
-  // While all that was there is read for the first time, or more than kBehindBytes are left.
+  // Set during the first complete read, or while more than kBehindBytes are unread.
   [[nodiscard]] const std::optional<ReadingProgress>& reading() const { return reading_; }
 
-  // Whether steps were done in the launch that the events tell of, and their file is not there.
+  // Whether steps were done in the current launch but metrics.jsonl does not exist.
   [[nodiscard]] bool lacks_metrics() const;
 
-  // Whether there is a file of steps that can be read.
+  // Whether a readable metrics.jsonl exists.
   [[nodiscard]] bool has_metrics() const { return metrics_lines_.has_file(); }
 
-  // When either file was last written, since 1970 UTC; 0 where there is none.
+  // The newer modification time of the two files, since 1970 UTC; 0 without a file.
   [[nodiscard]] double written_at_s() const;
 
-  // The number of the last step that is done; 0 = none.
+  // The number of the last finished step; 0 = none.
   [[nodiscard]] std::int64_t last_step() const;
 
   [[nodiscard]] const History& history() const { return history_; }
@@ -88,7 +88,7 @@ class RunLines {
   std::deque<RunEvent> events_;
   std::optional<ReadingProgress> reading_;
   bool has_caught_up_ = false;
-  // Of the launch that is told of last: the step that it began after, and the last it is known of.
+  // Of the last known launch: the step after which it began, and the last step it reported.
   std::optional<std::int64_t> launch_step_;
   std::int64_t told_step_ = 0;
 };

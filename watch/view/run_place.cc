@@ -23,8 +23,8 @@ Result<bool> holds_run(const RunFolder& folder) {
   return last_launch(folder.dir()) > 0;
 }
 
-// What to name instead: the runs inside, as "name one of the runs in it: a, b", or how a run is
-// named.
+// The hint: the runs inside the folder, as "name one of the runs in it: a, b", or how to name a
+// run.
 std::string remedy_for(const std::filesystem::path& folder) {
   constexpr std::size_t kLookedAtMax = 1000;
   constexpr std::size_t kNamedMax = 5;

@@ -1,4 +1,4 @@
-// Where a run is looked for: whether a folder holds one, and what to name where it does not.
+// Checks whether a folder holds a run, and suggests runs if it does not.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace motley {
 
-// kConfig where the folder is not there or holds no run, kCorrupt where this process may not look.
+// kConfig if the folder does not exist or holds no run, kCorrupt if this process may not read it.
 // The remedy names the runs inside.
 [[nodiscard]] Result<void> check_holds_run(const RunFolder& folder);
 
-// A path may be any bytes; a document is UTF-8.
+// A path may contain arbitrary bytes; the result is valid UTF-8.
 [[nodiscard]] std::string readable_text(const std::string& text);
 
 }  // namespace motley

@@ -16,7 +16,7 @@ std::string step_text(const RunSigns& signs) {
                          : fmt::format("step {} is done", signs.last_step);
 }
 
-// nullptr: nobody asked for that end.
+// The signal behind an exit status; nullptr if the run was not stopped by one.
 const char* who_stopped(int status) {
   if (status == static_cast<int>(ErrorCode::kInterrupted)) return "Ctrl-C";
   return status == static_cast<int>(ErrorCode::kTerminated) ? "SIGTERM" : nullptr;

@@ -18,47 +18,45 @@ enum class RunPhase { kPreparing, kTraining, kRestarting, kEnded, kStopped, kFai
 
 struct RunState {
   RunPhase phase = RunPhase::kTraining;
-  std::optional<int> status;  // the exit status, once it is known
+  std::optional<int> status;  // the exit status; empty while unknown
   std::string text;           // for people
 
   friend bool operator==(const RunState&, const RunState&) = default;
 };
 
-// A launch that failed, whose launcher has said that the run goes on, and which nothing followed.
+// A failed launch that is to be restarted automatically, and has not been restarted yet.
 struct PendingRestart {
-  std::string text;  // what it said
+  std::string text;  // the event's text
   double ago_s = 0;
 };
 
-// Of a run's events, in order. Nothing where the newest of those about launches says something
-// else.
+// From a run's events, in order. Nothing if the newest event about launches is not a loss.
 [[nodiscard]] std::optional<PendingRestart> said_to_go_on(const std::deque<RunEvent>& events,
                                                           double now_s);
 
-// How a session came to its end, as its report says.
+// The end of a session according to its report.
 struct ReportedEnd {
   std::int64_t last_step = 0;
   std::optional<EarlyEnd> early;
 };
 
 struct RunSigns {
-  std::string unreadable;      // why the run's folder cannot be read; "" = it can be
-  std::string launcher;        // that seems to be at work there; "" = none
-  double quiet_s = 0;          // since the run's folder told anything
-  double step_s = 0;           // that a step takes; 0 = unknown
-  std::int64_t last_step = 0;  // that is done; 0 = none
+  std::string unreadable;      // the reason why the run's folder cannot be read; "" = readable
+  std::string launcher;        // the active launcher; "" = none
+  double quiet_s = 0;          // since the last write to the run's folder
+  double step_s = 0;           // duration of a step; 0 = unknown
+  std::int64_t last_step = 0;  // finished; 0 = none
   std::int64_t steps = 0;      // of the whole run; 0 = unknown
   bool is_planned = false;
-  bool lacks_metrics = false;  // steps were done, and their file is gone: which ones is not known
+  bool lacks_metrics = false;  // steps were done, but metrics.jsonl is missing
   std::optional<ReportedEnd> report;
   std::optional<PendingRestart> goes_on;
 };
 
-// A run that goes on by itself has no launcher for a moment, between two launches, for kGap_s at
-// the most. A launcher that tells nothing for as long as kQuietSteps steps take, and for kQuiet_s,
-// is silent; before the first step it measures and plans: the run is being prepared. Without a
-// launcher the report decides, unless steps were done since. Who was told to end early, by Ctrl-C
-// or SIGTERM, has stopped and not failed.
+// Between two launches a restarting run has no launcher, for at most kGap_s. A launcher is silent
+// if it writes nothing for kQuietSteps steps and for kQuiet_s; before the first step it profiles
+// and plans, and the run is being prepared. Without a launcher the report decides, unless steps
+// were done since. A run that was ended early by Ctrl-C or SIGTERM is stopped, not failed.
 [[nodiscard]] RunState run_state_of(const RunSigns& signs);
 
 inline constexpr double kGap_s = 30;

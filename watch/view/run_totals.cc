@@ -6,7 +6,7 @@
 namespace motley {
 namespace {
 
-// What a file does not tell, and what cannot be, adds nothing.
+// Missing and invalid values add nothing.
 void grow(double& sum, double value) {
   if (std::isfinite(value) && value > 0) sum += value;
 }

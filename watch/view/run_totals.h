@@ -1,6 +1,6 @@
-// RunTotals: sums over all steps that a run has done, for counters that never fall, in bounded
-// memory. A step that is done again after a resume counts again; a line that is given once more,
-// because its file was cut or replaced, does not.
+// RunTotals: totals over all steps of a run, for monotonic counters, in bounded memory. A step that
+// is repeated after a resume counts again; a line that is read again, because its file was
+// truncated or replaced, does not.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ namespace motley {
 class RunTotals {
  public:
   struct RankSums {
-    double compute_s = 0;  // all but waiting: of it
+    double compute_s = 0;  // all time except waits
     double codec_s = 0;
     double optimizer_s = 0;
     std::array<double, kWaitCauseNames.size()> wait_s{};  // [WaitCause]
@@ -35,22 +35,22 @@ class RunTotals {
     double step_s = 0;
     double tokens = 0;
     double sent_bytes = 0;
-    std::vector<RankSums> ranks;                           // [Rank], of every plan that there was
+    std::vector<RankSums> ranks;                           // [Rank], for all plans of the run
     std::map<std::pair<Rank, Rank>, double> link_bytes;    // by sender and receiver
     std::map<RunEventKind, std::int64_t> events = {};      // by kind
     std::optional<double> eval_loss = {};                  // of the last evaluation
-    std::optional<std::pair<std::int64_t, double>> saved;  // the last checkpoint, and when
+    std::optional<std::pair<std::int64_t, double>> saved;  // the last checkpoint's step and time
   };
 
   void add(const StepMetrics& metrics);
   void add(const RunEvent& event);
 
-  // Another file of events is there: those of it are added from its beginning.
+  // The events file was replaced; its events are counted from its beginning.
   void forget_events() { sums_.events.clear(); }
 
   [[nodiscard]] const Sums& sums() const { return sums_; }
 
-  // So many steps are told apart from those that are given again.
+  // The number of newest steps that are recognized when they are read again.
   static constexpr std::size_t kRemembered = std::size_t{1} << 16;
   static constexpr std::size_t kLinksMax = 4096;
 
@@ -60,12 +60,12 @@ class RunTotals {
     double time_s = 0;
   };
 
-  // Whether the step was not counted yet; it is then.
+  // Records the step; returns whether it had not been counted before.
   bool take(const StepMetrics& metrics);
 
   Sums sums_;
   std::deque<Counted> counted_;  // steps ascend
-  bool has_forgotten_ = false;   // steps before the first of them were counted too
+  bool has_forgotten_ = false;   // earlier steps were counted and dropped
 };
 
 }  // namespace motley

@@ -17,7 +17,7 @@ std::string since(double time_s) {
   return clock ? fmt::format("since {} UTC", *clock) : "for some time";
 }
 
-// A launch may have mended what failed in the one before.
+// A new launch may have fixed a failure of the previous one.
 bool begins_afresh(const RunEvent& event) {
   return event.kind == RunEventKind::kStarted || event.kind == RunEventKind::kResumed;
 }
@@ -44,7 +44,8 @@ std::optional<RunTrouble> failing_saves(const std::deque<RunEvent>& events) {
                     excerpt(last->text, kAdviceBytesMax)};
 }
 
-// The step of such an event is the last one in the file: more of them there, and it is mended.
+// The event's step is the last one in the file at that time; later steps in the file mean that the
+// problem is fixed.
 std::optional<RunTrouble> unwritten_steps(const std::deque<RunEvent>& events,
                                           std::int64_t last_step) {
   const RunEvent* failed = nullptr;

@@ -1,5 +1,5 @@
-// What goes wrong with the files of a run while it trains: saves that fail, and steps that are not
-// written. The training itself may be as well as ever, so it is said beside the verdict. Pure.
+// File errors of a live run: failing saves and unwritten steps. They do not slow the training, so
+// they are reported in addition to the verdict. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,26 @@
 
 namespace motley {
 
-// Of a folder in which a launcher is at work: since when somebody sees it so, since 1970 UTC.
+// Observations of the folder of a live run, with the time of the first observation, since 1970 UTC.
 struct FolderSigns {
-  std::optional<double> metrics_gone_since_s;  // steps were done, and metrics.jsonl is not there
+  std::optional<double> metrics_gone_since_s;  // steps were done, but metrics.jsonl is missing
   std::optional<double> disk_full_since_s;
 };
 
 struct RunTrouble {
-  std::string text;    // what, and since when
-  std::string advice;  // why, and what can be done
+  std::string text;    // the problem and its beginning
+  std::string advice;  // cause and hint
 
   friend bool operator==(const RunTrouble&, const RunTrouble&) = default;
 };
 
-// `events`: in order. `last_step`: that metrics.jsonl tells of; nothing where it is not there.
+// `events`: in order. `last_step`: the last one in metrics.jsonl; nothing if the file does not
+// exist.
 [[nodiscard]] std::vector<RunTrouble> troubles_of(const std::deque<RunEvent>& events,
                                                   std::optional<std::int64_t> last_step,
                                                   const FolderSigns& folder);
 
-// What they add: a good verdict becomes one that somebody should look at.
+// Adds the troubles to a verdict; a good one becomes kWatch.
 [[nodiscard]] RunVerdict beside(RunVerdict verdict, const std::vector<RunTrouble>& troubles);
 
 }  // namespace motley

@@ -28,7 +28,7 @@ std::optional<RunFinding> judge_skipped(const JudgedRun& run) {
                     text};
 }
 
-// The rank that is nearest to its limit.
+// The rank nearest to its memory limit.
 std::optional<RunFinding> judge_memory(const JudgedRun& run) {
   const StepMetrics& last = run.steps.back();
   double nearest = 0;
@@ -53,7 +53,7 @@ std::optional<RunFinding> judge_memory(const JudgedRun& run) {
                     fmt::format("{} was near the end of its memory: {}", machine, used)};
 }
 
-// What saving costs, as far as the steps beside it take longer than others.
+// The cost of saving: how much longer the steps during saves take than others.
 std::optional<Complaint> judge_saves(const JudgedRun& run) {
   constexpr std::size_t kOthers = 5;
   std::vector<double> others_s;
@@ -83,7 +83,7 @@ std::optional<Complaint> judge_saves(const JudgedRun& run) {
 
 RunVerdict in_order(const JudgedRun& run) {
   const Steps steps = lasting_steps(run);
-  const double measured_s = median_step_s(run.steps);  // as it is shown beside
+  const double measured_s = median_step_s(run.steps);  // as in the displayed figures
   if (!std::isfinite(measured_s))
     return {VerdictLevel::kGood, "the run does not tell its times", ""};
   const std::string text = seconds_text(measured_s) + " a step";
@@ -98,7 +98,7 @@ RunVerdict in_order(const JudgedRun& run) {
           ""};
 }
 
-// What is most worth saying of the run; nothing where all is in order.
+// The most important finding; nothing if the run is in order.
 std::optional<RunFinding> worst_of(const JudgedRun& run) {
   if (auto skipped = judge_skipped(run)) return skipped;
   auto memory = judge_memory(run);

@@ -1,9 +1,9 @@
-// The verdict on a run: who is slow, now, and why, and what somebody can do about it. Pure.
+// The health summary of a run: what is slow now, why, and what can be done about it. Pure.
 //
-// A step that takes longer than planned is explained by where its time went. What the plan gives a
-// rank is its computing, and waiting for the rest of the step. Where a machine is slow, its own
-// computing is over its plan and all others wait; where a link is slow, no computing is over its
-// plan and all wait. Only what lasts for several steps counts, and only what costs time.
+// A step that takes longer than planned is explained by its times. The plan predicts for each rank
+// its computing time; the rest of the step is waiting. If a machine is slow, its own computing
+// exceeds the plan and all others wait. If a link is slow, no computing exceeds the plan and all
+// ranks wait. Only a condition that persists for several steps and costs time is reported.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ enum class VerdictLevel { kGood, kWatch, kBad };
 struct RunVerdict {
   VerdictLevel level = VerdictLevel::kGood;
   std::string text;    // "box is the bottleneck: +9 % over plan"
-  std::string advice;  // what to do about it; "" = nothing needs to be done
+  std::string advice;  // what to do about it; "" = nothing
 
   friend bool operator==(const RunVerdict&, const RunVerdict&) = default;
 };
@@ -28,7 +28,7 @@ struct RunVerdict {
 // "good", "watch", "bad".
 [[nodiscard]] const char* verdict_word(VerdictLevel level);
 
-// What the plan says of a rank, and of what it sends another; 0 = unknown.
+// The plan's prediction for a rank and for its links; 0 = unknown.
 struct JudgedRank {
   std::string machine;
   double predicted_compute_s = 0;
@@ -41,7 +41,7 @@ struct JudgedLink {
   double bandwidth_bytes_per_s = 0;
 };
 
-// The time between the ends of two steps, and whether the run saved meanwhile.
+// The interval between the ends of two steps, and whether a save was in progress.
 struct StepPace {
   double taken_s = 0;
   bool saving = false;
@@ -50,26 +50,27 @@ struct StepPace {
 struct JudgedRun {
   double predicted_step_s = 0;     // 0 = unknown
   std::vector<JudgedRank> ranks;   // [Rank]
-  std::vector<JudgedLink> links;   // of the pairs that have one
-  std::vector<StepMetrics> steps;  // the newest, in order; of each as many ranks, or none
-  std::vector<StepPace> paces;     // of more of them, without evaluations
+  std::vector<JudgedLink> links;   // of the pairs with a link
+  std::vector<StepMetrics> steps;  // the newest, in order; all with the same number of ranks, or
+                                   // with none
+  std::vector<StepPace> paces;     // of more steps than `steps`, without evaluations
 };
 
 [[nodiscard]] RunVerdict judge(const JudgedRun& run);
 
-// What can still be learnt of a run that has ended, where nobody can help it any more: "local
-// computed 74 % longer than planned"; "" where it went as it should.
+// The finding about a finished run, "local computed 74 % longer than planned"; "" if it ran as
+// planned.
 [[nodiscard]] std::string lesson_of(const JudgedRun& run);
 
-// What a rank computed, or the step without its waiting where the file does not tell; not a number
-// where it tells neither.
+// The rank's computing time, or the step without its waits if the file lacks it; NaN if it lacks
+// both.
 [[nodiscard]] double computed_s(const StepMetrics& step, std::size_t rank);
 
-inline constexpr std::size_t kLastingSteps = 6;   // that are looked at, and
-inline constexpr std::size_t kLastingOfThem = 5;  // in which it must be so
-inline constexpr double kWorthSaying = 0.05;      // of the step, or of a rank's plan
-inline constexpr double kBad = 0.25;              // of the step
-inline constexpr double kMemoryNear = 0.92;       // of the limit
+inline constexpr std::size_t kLastingSteps = 6;   // the number of steps examined
+inline constexpr std::size_t kLastingOfThem = 5;  // of them must meet a condition
+inline constexpr double kWorthSaying = 0.05;      // share of the step, or of a rank's plan
+inline constexpr double kBad = 0.25;              // share of the step
+inline constexpr double kMemoryNear = 0.92;       // share of the limit
 inline constexpr double kMemoryBad = 0.97;
 inline constexpr std::size_t kSkippedBad = 3;  // of kLastingSteps
 

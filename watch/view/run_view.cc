@@ -40,13 +40,13 @@ Json spans_to_json(const TracedStep* traced) {
   return {{"step", traced->step}, {"spans", std::move(list)}};
 }
 
-// Of a file system that does not tell, no.
+// False if the file system does not report free space.
 bool is_disk_full(const std::filesystem::path& folder) {
   constexpr std::uint64_t kFull_bytes = std::uint64_t{64} << 10;
   return free_disk_bytes(folder).value_or(kFull_bytes) < kFull_bytes;
 }
 
-// Whether the text of that phase may change while it lasts, and not by every poll.
+// Whether the text may change during this phase. It does not change with every poll.
 bool tells_more(RunPhase phase) {
   return phase == RunPhase::kRestarting || phase == RunPhase::kPreparing;
 }
@@ -117,7 +117,8 @@ void RunView::look_at_state(double now_s, Changes& changes) {
   }
   look_at_folder(now_s);
   const double step_s = recent().step_s();
-  // What a launcher before this one has told says nothing of this one, which may measure and plan.
+  // The files of a previous launcher say nothing about this one, which may be profiling and
+  // planning.
   const double told_at_s = std::max(lines_.written_at_s(), launcher_since_s_);
   const Result<void> found = readable();
   RunState state =
@@ -142,7 +143,7 @@ std::string RunView::name() const {
   return readable_text((path.has_filename() ? path : path.parent_path()).filename().string());
 }
 
-// Who trains there writes there; of a folder in which nobody is at work this is no trouble.
+// Only a live run writes here, so only then are these conditions errors.
 void RunView::look_at_folder(double now_s) {
   const auto see = [&](std::optional<double>& since_s, bool is_so) {
     if (!is_so) {
@@ -186,7 +187,7 @@ JudgedRun RunView::judged() const {
       !run.steps.empty() &&
       (run.steps.back().ranks.size() == ranks ||
        (run.steps.back().ranks.empty() && run.steps.back().wait_s.size() == ranks));
-  // A new plan was written, and no step of it is done yet.
+  // A new plan was written, and none of its steps is done yet.
   if (!is_of_plan) return run;
   run.ranks = layout_->ranks;
   run.predicted_step_s = files_.plan()->predicted_step_s;
@@ -218,7 +219,7 @@ RunVerdict RunView::verdict() const {
     case RunPhase::kSilent: {
       const RunVerdict silent{VerdictLevel::kBad, state_.text,
                               readable().ok() ? "look into log/motley.log; --resume goes on" : ""};
-      // Why nothing is told, where somebody is at work.
+      // With an active launcher, file errors may explain the silence.
       return launcher_.empty() ? silent : with_troubles(silent);
     }
   }
@@ -287,7 +288,7 @@ Json RunView::events(std::size_t count) const {
 
 Json RunView::timeline() {
   const TracedStep* measured = measured_.step();
-  // A launch before may have left the trace of another plan.
+  // A previous launch may have left the trace of another plan.
   const bool is_of_plan =
       measured == nullptr || !files_.plan() || measured->rank_names == rank_names(*files_.plan());
   return {{"measured", spans_to_json(is_of_plan ? measured : nullptr)},

@@ -1,9 +1,8 @@
-// RunView: a run as its folder tells of it, while it is written and afterwards. Reads files and
-// never writes one, so that looking cannot hurt a training. What pages and terminals show is made
-// here.
+// RunView: a live or finished run, read from its folder. Reads files and never writes one, so
+// viewers cannot affect a training. Pages and terminals show the documents made here.
 //
-// Whatever stands in the folder is checked: what cannot be read is left out, and memory is bounded
-// however long the run is. One owner thread.
+// All contents of the folder are untrusted: what cannot be read is left out, and memory is bounded
+// for runs of any length. One owner thread.
 #pragma once
 
 #include <cstddef>
@@ -24,61 +23,61 @@ namespace motley {
 
 class RunView {
  public:
-  // Reads all that is there, which may take long. As readable() where that says no. `now_s`: since
-  // 1970 UTC.
+  // Reads everything, which may take long. Returns the error of readable() if there is one.
+  // `now_s`: since 1970 UTC.
   [[nodiscard]] static Result<RunView> open(const std::filesystem::path& run, double now_s);
-  // Reads of it what about kBegin_s suffice for; polls read the rest.
+  // Reads for about kBegin_s; polls read the rest.
   [[nodiscard]] static Result<RunView> begin(const std::filesystem::path& run, double now_s);
 
   struct Changes {
     bool description = false;
     bool timeline = false;
-    bool state = false;        // also when steps or events came
-    bool begins_anew = false;  // steps that were given are no longer so: ask for all of history
-    std::int64_t steps = 0;    // that came
-    std::size_t events = 0;    // that came
-    bool has_more = false;     // to be polled for at once
+    bool state = false;        // also set by new steps and events
+    bool begins_anew = false;  // earlier steps are void: request the whole history
+    std::int64_t steps = 0;    // new ones
+    std::size_t events = 0;    // new ones
+    bool has_more = false;     // unread data remains: poll again at once
   };
 
-  // Whether the run's folder is there and can be read: kConfig where it holds no run, kCorrupt
-  // where this process may not look.
+  // Whether the run's folder exists and can be read: kConfig if it holds no run, kCorrupt if this
+  // process may not read it.
   [[nodiscard]] Result<void> readable() const;
 
-  // Reads what came, of a lot of it a piece that takes a small part of a second. Some times a
-  // second is often enough where there is no more; nothing is read twice.
+  // Reads new data, at most a piece that takes a fraction of a second. Without more data, a few
+  // polls per second suffice; nothing is read twice.
   Changes poll(double now_s);
 
   [[nodiscard]] Json description() const;
   [[nodiscard]] Json state() const;
-  // Of the steps after `after`, at most so many points, and no fewer than History::kPointsMin.
+  // The steps after `after`, thinned to at most `points`, but not below History::kPointsMin.
   [[nodiscard]] Json history(std::size_t points, std::int64_t after = 0) const;
   // The newest `count`, in order.
   [[nodiscard]] Json events(std::size_t count) const;
-  // The last step that was traced, and one as it was predicted.
+  // The last traced step, and a simulated one.
   [[nodiscard]] Json timeline();
 
-  // How far it is with a run that takes a while to read: what is told until then is of its part.
+  // The progress of the first read; until it ends, all documents describe the part read so far.
   [[nodiscard]] const std::optional<ReadingProgress>& reading() const { return lines_.reading(); }
 
-  // The number of the last step that is done; 0 = none.
+  // The number of the last finished step; 0 = none.
   [[nodiscard]] std::int64_t last_step() const { return lines_.last_step(); }
 
-  // Whether more is to come, as far as can be seen.
+  // Whether the run is still active, as far as its folder shows.
   [[nodiscard]] bool is_under_way() const {
     return state_.phase == RunPhase::kPreparing || state_.phase == RunPhase::kTraining ||
            state_.phase == RunPhase::kRestarting;
   }
 
-  // What the views above are made of, as typed values.
+  // The contents of the documents above, as typed values.
   [[nodiscard]] std::string name() const;
-  // Of how it goes; of a run that is not under way, how it ended, and what is learnt of it.
+  // The health of a live run; for other runs how it ended, and the lesson from it.
   [[nodiscard]] RunVerdict verdict() const;
 
   [[nodiscard]] RunPhase phase() const { return state_.phase; }
 
   [[nodiscard]] const std::optional<Config>& config() const { return files_.config(); }
 
-  // Of layout().
+  // The plan of layout().
   [[nodiscard]] const std::optional<Plan>& plan() const { return files_.plan(); }
 
   [[nodiscard]] const std::optional<RunLayout>& layout() const { return layout_; }
@@ -88,14 +87,14 @@ class RunView {
   [[nodiscard]] const RunTotals& totals() const { return lines_.totals(); }
 
   static constexpr double kBegin_s = 1;
-  static constexpr std::size_t kSpansMax = 20'000;  // of a timeline: the longest
+  static constexpr std::size_t kSpansMax = 20'000;  // per timeline: the longest
 
  private:
   explicit RunView(const std::filesystem::path& run);
 
   void read_lines(Changes& changes);
   void look_at_state(double now_s, Changes& changes);
-  // `now_s`: since when it is seen, where that is new.
+  // `now_s` becomes the start time of new observations.
   void look_at_folder(double now_s);
   [[nodiscard]] JudgedRun judged() const;
   [[nodiscard]] RunVerdict with_troubles(RunVerdict verdict) const;
@@ -110,8 +109,8 @@ class RunView {
   std::optional<RunLayout> layout_;
   RunState state_;
   std::string launcher_;
-  double launcher_since_s_ = 0;  // that it was seen first
-  double looked_at_s_ = 0;       // for a launcher
+  double launcher_since_s_ = 0;  // time of its first observation
+  double looked_at_s_ = 0;       // time of the last check for a launcher
   FolderSigns folder_signs_;
 };
 

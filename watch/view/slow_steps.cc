@@ -14,7 +14,7 @@ std::string percent_longer(double base, double value) {
   return fmt::format("{:.0f} % longer than planned", (value / base - 1) * 100);
 }
 
-// Whether anything waits for anything.
+// Whether the ranks are on several machines, so that one can delay others.
 bool is_of_several_machines(const JudgedRun& run) {
   return std::ranges::any_of(
       run.ranks, [&](const JudgedRank& rank) { return rank.machine != run.ranks.front().machine; });
@@ -22,10 +22,10 @@ bool is_of_several_machines(const JudgedRun& run) {
 
 struct SlowRank {
   std::size_t rank = 0;
-  double over_s = 0;  // what its computing is over its plan
+  double over_s = 0;  // computing time above the plan
 };
 
-// The rank whose computing is most over its plan, for long enough to say so.
+// The rank whose computing exceeds its plan the most, persistently.
 std::optional<SlowRank> slowest_rank(const JudgedRun& run) {
   const Steps steps = lasting_steps(run);
   std::optional<SlowRank> slowest;
@@ -60,11 +60,11 @@ Complaint complain_of(const JudgedRun& run, const SlowRank& slow, double over_pl
 
 struct BusyLink {
   const JudgedLink* link = nullptr;
-  double bytes = 0;   // of a step
-  double busy_s = 0;  // of a step, at its rate
+  double bytes = 0;   // per step
+  double busy_s = 0;  // per step, at the link's bandwidth
 };
 
-// Of the links between machines the one that what is sent keeps busy for longest.
+// The link between machines with the longest transfer time per step.
 BusyLink busiest_link(const JudgedRun& run) {
   BusyLink busiest;
   for (const JudgedLink& link : run.links) {
@@ -90,8 +90,8 @@ std::string link_name(const JudgedRun& run, const JudgedLink& link) {
                      run.ranks[link.to.index()].machine);
 }
 
-// Of waiting that no link explains at half its rate. One that is far slower still may be the cause,
-// and a frozen process or a message that was lost as well.
+// Waits that no link explains even at half its bandwidth. The cause may be a link that is slower
+// still, a frozen process or a lost message.
 Complaint complain_of_waiting(const JudgedRun& run,
                               const BusyLink& busiest,
                               double waited_s,
@@ -113,7 +113,7 @@ Complaint complain_of_waiting(const JudgedRun& run,
                        percent_longer(run.predicted_step_s, measured_s))}};
 }
 
-// A link explains what is waited for if it would at half its rate: then it is busy for as long.
+// A link explains the waits if half its bandwidth would: it is then busy for as long again.
 Complaint complain_of_links(const JudgedRun& run, double waited_s, double over_plan) {
   const BusyLink busiest = busiest_link(run);
   if (busiest.busy_s <= waited_s) return complain_of_waiting(run, busiest, waited_s, over_plan);
@@ -141,7 +141,7 @@ std::optional<Complaint> why_slow(const JudgedRun& run) {
   if (!is_over) return {};
   const double over_s = median_step_s(steps) - planned_s;
   const auto slow = slowest_rank(run);
-  // What is not one machine's computing is waiting, and all do it.
+  // Excess time that is not one machine's computing is waiting, and all ranks wait.
   const double waited_s = over_s - (slow ? slow->over_s : 0);
   if (slow && slow->over_s >= waited_s) return complain_of(run, *slow, over_s / planned_s);
   return complain_of_links(run, waited_s, over_s / planned_s);

@@ -1,4 +1,4 @@
-// Why steps take longer than planned: a machine that computes longer, or what is waited for. Pure.
+// Why steps take longer than planned: a slow machine, or waits. Pure.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace motley {
 
-// Nothing where they do not, or not for long enough to say so.
+// Nothing if they do not, or not persistently.
 [[nodiscard]] std::optional<Complaint> why_slow(const JudgedRun& run);
 
 }  // namespace motley

@@ -1,4 +1,4 @@
-// The time of day, in UTC, as people read it beside an event.
+// Time of day in UTC, for display beside an event.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 
 namespace motley {
 
-// "12:03:11". `time_s`: since 1970 UTC. Nothing where that is no time of a calendar.
+// "12:03:11". `time_s`: since 1970 UTC. Nothing if it is not a valid calendar time.
 [[nodiscard]] inline std::optional<std::string> clock_text(double time_s) {
   constexpr double kTimeMax_s = 1e12;
   if (!(std::abs(time_s) <= kTimeMax_s)) return {};
