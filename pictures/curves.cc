@@ -28,14 +28,14 @@ bool is_drawn(const CurvePoint& point) {
   return std::isfinite(point.x) && std::isfinite(point.y);
 }
 
-// Wider where it holds one value only, so that there is a scale.
+// Widens the range of a single value, so that the axis has a scale.
 Range widened(Range range) {
   if (range.most > range.least) return range;
   const double half = range.least == 0 ? 1 : std::abs(range.least) / 2;
   return {range.least - half, range.most + half};
 }
 
-// With all digits before the point: 12000 and not 1.2e+04.
+// All digits before the point: 12000, not 1.2e+04.
 std::string axis_text(double value) {
   constexpr double kManyDigits = 1000;
   return std::abs(value) >= kManyDigits ? fmt::format("{:.0f}", value)
@@ -123,7 +123,7 @@ class CurvesDrawing {
     std::vector<FigurePoint> run;
     const auto end_run = [&] {
       pen_.curve(run, look);
-      // A point between two gaps would not be seen.
+      // A point between two gaps has no line; without a dot it would be invisible.
       if (run.size() == 1) pen_.dot(run.front(), 1.5, look, "");
       run.clear();
     };

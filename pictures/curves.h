@@ -8,7 +8,7 @@
 
 namespace motley {
 
-// Where y is not finite the curve has a gap.
+// A y that is not finite makes a gap in the curve.
 struct CurvePoint {
   double x = 0;
   double y = 0;
@@ -17,21 +17,21 @@ struct CurvePoint {
 struct Curve {
   std::string name;
   std::vector<CurvePoint> points;  // by ascending x
-  bool dots = false;               // few points, each drawn
+  bool dots = false;               // few points, each drawn as a dot
 };
 
 struct CurvesOptions {
   std::string title;
   std::string unit;  // of y
   std::string x_name = "step";
-  bool from_zero = false;    // whether the axis of y begins there
-  double most_at_least = 0;  // that the axis of y reaches, however low all values are
-  // The share of the points, from the lowest, that the scale of y is chosen for: what lies above is
-  // drawn at the upper edge, and the figure says how many do.
+  bool from_zero = false;    // whether the y axis begins at 0
+  double most_at_least = 0;  // minimum upper end of the y axis
+  // The share of the points, from the lowest, that the y axis covers. Points above it are drawn at
+  // the upper edge, and the figure states their number.
   double share_in_scale = 1;
 };
 
-// Up to three curves, told apart by colour and by dashes.
+// Up to three curves, distinguished by colour and dashes.
 [[nodiscard]] Figure curves(const std::vector<Curve>& drawn, const CurvesOptions& options);
 
 }  // namespace motley

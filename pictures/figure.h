@@ -1,8 +1,8 @@
-// Figure: a drawing as a value, of which pictures and pages are put together. Pure.
+// Figure: a drawing as a value, from which pictures and pages are composed. Pure.
 //
-// What a thing looks like is said once, in figure_style(): drawings only name looks. Every paint
-// has a pattern besides its colour, so that it is told apart without seeing colours, and the style
-// has a light and a dark form, of which the browser takes the one that its user likes.
+// Appearance is defined only in figure_style(); drawings refer to it by name. Every paint has a
+// pattern besides its colour, so that it can be distinguished without colours. The style has a
+// light and a dark variant, of which the browser selects the one that its user prefers.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ inline constexpr double kFigureWidth = 1280;  // pixels
 inline constexpr double kFontPx = 12;
 inline constexpr double kSmallFontPx = 10;
 
-// SVG elements within a box of kFigureWidth by `height` pixels.
+// SVG elements within a box of kFigureWidth x `height` pixels.
 struct Figure {
   double height = 0;
   std::string body;
@@ -33,17 +33,18 @@ struct FigurePoint {
   double y = 0;
 };
 
-// Draws one figure. `look`: one or more names of figure_style(), with spaces between. All texts are
-// escaped here.
+// Draws one figure. `look`: one or more names of figure_style(), separated by spaces. Escapes all
+// texts.
 class FigurePen {
  public:
-  // `hint`: what a browser shows where somebody points at it; "" = nothing.
+  // `hint`: the tooltip; "" = none.
   void box(const FigureBox& box, std::string_view look, std::string_view hint = "");
   void line(const FigurePoint& from, const FigurePoint& to, std::string_view look);
   void curve(const std::vector<FigurePoint>& points, std::string_view look);
   void dot(const FigurePoint& middle, double radius, std::string_view look, std::string_view hint);
   void text(const FigurePoint& at, std::string_view text, std::string_view look = "");
-  // As much of the text as `width` holds; the whole text is its hint where something is missing.
+  // Draws as much of the text as fits into `width`; a shortened text has the whole one as its
+  // tooltip.
   void text_in(double width,
                const FigurePoint& at,
                std::string_view text,
@@ -55,14 +56,14 @@ class FigurePen {
   std::string body_;
 };
 
-// A picture of its own: a file that any browser shows.
+// A self-contained SVG file.
 [[nodiscard]] std::string svg_file(std::string_view title, const std::vector<Figure>& figures);
 
-// The same as a part of a page, which must hold figure_style() and figure_patterns() once.
-// `label`: said to those who hear the page.
+// The same as part of a page, which must contain figure_style() and figure_patterns() once.
+// `label`: text for screen readers.
 [[nodiscard]] std::string svg_in_page(std::string_view label, const Figure& figure);
 
-// CSS of all looks, and the SVG definitions that it refers to.
+// The CSS of all looks, and the SVG definitions that it refers to.
 [[nodiscard]] std::string figure_style();
 [[nodiscard]] std::string figure_patterns();
 

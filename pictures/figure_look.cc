@@ -1,5 +1,5 @@
-// The looks of figures, in one place: colours of enough contrast on light and dark paper, each
-// paint with a pattern of its own.
+// The looks of figures: colours with enough contrast on light and dark paper, each paint with its
+// own pattern.
 #include "pictures/figure.h"
 
 namespace motley {

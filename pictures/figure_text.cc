@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kEllipsis = "…";
 
-// The bytes of the character of UTF-8 that begins at `at`, if XML allows it; else 0.
+// The length in bytes of the UTF-8 character at `at` if XML allows it; else 0.
 std::size_t character_bytes(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(at);
@@ -32,7 +32,7 @@ bool starts_character(char c) {
   return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
 }
 
-// Of the widest usual fonts, in parts of the font's size.
+// The width in the widest common fonts, relative to the font size.
 double character_width(char c) {
   constexpr std::string_view kNarrow = " ,.:;|!'`ijlI[]()/\\-tfr";
   constexpr std::string_view kWide = "mwMW@%";
@@ -89,7 +89,7 @@ double text_width(std::string_view text, double font_px) {
 
 std::string fitted(std::string_view text, double width, double font_px) {
   if (text_width(text, font_px) <= width) return std::string(text);
-  double used = font_px;  // of the ellipsis
+  double used = font_px;  // the ellipsis
   std::size_t characters = 0;
   for (const char c : text) {
     if (!starts_character(c)) continue;

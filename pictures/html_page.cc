@@ -32,7 +32,7 @@ th, td { border-color: #383c42; }
 @media print { .wide > svg { min-width: 0; } }
 )";
 
-// A browser is to obey this as well: the page has no scripts and fetches nothing.
+// Enforced by the browser: the page runs no scripts and fetches nothing.
 constexpr std::string_view kPolicy = "default-src 'none'; style-src 'unsafe-inline'";
 
 }  // namespace
@@ -45,7 +45,7 @@ void HtmlPage::paragraph(std::string_view text) {
   body_ += fmt::format("<p>{}</p>\n", escaped(text));
 }
 
-// Line ends are no characters of a text.
+// escaped() replaces line ends, so each line is escaped alone.
 void HtmlPage::lines(std::string_view text) {
   body_ += "<div class=\"wide\"><pre>";
   for (std::size_t at = 0; at < text.size();) {

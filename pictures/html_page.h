@@ -1,4 +1,4 @@
-// A page that is one file: nothing is fetched, nothing runs, and it prints. Pure.
+// A self-contained HTML page: it fetches nothing, runs no scripts, and can be printed. Pure.
 #pragma once
 
 #include <string>
@@ -13,15 +13,15 @@ class HtmlPage {
  public:
   explicit HtmlPage(std::string title) : title_(std::move(title)) {}
 
-  // All texts are escaped here.
+  // All functions escape their texts.
   void section(std::string_view title);
   void paragraph(std::string_view text);
-  void lines(std::string_view text);  // as it stands, in letters of one width
-  // The first row is the head. Rows may be shorter than it.
+  void lines(std::string_view text);  // preformatted, in a monospaced font
+  // The first row is the header. Other rows may be shorter.
   void table(const std::vector<std::vector<std::string>>& rows);
-  // `label`: said to those who hear the page.
+  // `label`: text for screen readers.
   void figure(std::string_view label, const Figure& figure);
-  // What leads to the page: its words, in a box before all else. `level`: good, watch or bad.
+  // The summary in a box at the top of the page. `level`: good, watch or bad.
   void headline(std::string_view level, std::string_view text);
 
   [[nodiscard]] std::string text() const;

@@ -12,8 +12,8 @@
 namespace motley {
 namespace {
 
-// Of the picture, in pixels.
-constexpr double kLeft = 190;  // of the time axis; the names stand before it
+// In pixels.
+constexpr double kLeft = 190;  // the time axis's start; rank names are left of it
 constexpr double kRight = 20;
 constexpr double kTop = 74;
 constexpr double kBottom = 40;
@@ -40,7 +40,7 @@ bool is_link(const TraceSpan& span) {
   return span.lane.starts_with("link") || span.lane == "sum";
 }
 
-// A span's lane and name are those of docs/formats/trace.md.
+// Lanes and names of spans are defined in docs/formats/trace.md.
 Paint paint_of(const TraceSpan& span) {
   if (span.lane == "wait") return kWait;
   if (is_link(span)) return kLink;
@@ -76,7 +76,7 @@ class TimelineDrawing {
   }
 
  private:
-  // The spans of the ranks that are shown: the longest, in their order.
+  // Selects the longest spans of the ranks shown, in their order.
   void choose(const std::vector<TraceSpan>& spans) {
     for (const TraceSpan& span : spans) {
       const bool shown = span.rank.value >= 0 && span.rank.index() < rank_count_;
@@ -88,7 +88,7 @@ class TimelineDrawing {
     for (const TraceSpan* span : chosen_) durations.push_back(span->duration_s);
     const auto limit = durations.begin() + static_cast<std::ptrdiff_t>(left_out_);
     std::nth_element(durations.begin(), limit, durations.end());
-    // As many of the spans that are just as long as the limit are left out as it takes.
+    // Drops as many of the spans exactly as long as the limit as necessary.
     const double shortest_s =
         limit == durations.end() ? std::numeric_limits<double>::infinity() : *limit;
     std::size_t surplus = left_out_;
@@ -142,7 +142,7 @@ class TimelineDrawing {
   }
 
   void draw_span(const TraceSpan& span) {
-    constexpr double kLeastWidth = 0.3;  // else it could not be seen
+    constexpr double kLeastWidth = 0.3;  // narrower spans would be invisible
     const bool in_link = is_link(span);
     const Paint paint = paint_of(span);
     const double x = x_of(span.start_s);
@@ -170,7 +170,7 @@ class TimelineDrawing {
   const TimelineOptions& options_;
   const std::size_t rank_count_;
   const double end_s_;
-  const double whole_s_;  // of the axis
+  const double whole_s_;  // the axis's length
   const double height_;
   std::vector<const TraceSpan*> chosen_;
   std::size_t left_out_ = 0;

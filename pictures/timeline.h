@@ -1,4 +1,4 @@
-// Timeline: what every rank and link did when, as a figure. Pure.
+// Timeline: the activities of every rank and link over time, as a figure. Pure.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,17 @@ struct TimelineOptions {
   std::string title;
   std::size_t ranks_max = 64;    // the first ones are drawn
   std::size_t spans_max = 8000;  // the longest ones are drawn
-  // That the time axis has; 0 = as long as the spans take. Steps beside each other share one.
+  // Length of the time axis; 0 = until the last span's end. Adjacent figures of steps share one.
   double whole_s = 0;
 };
 
-// One lane a rank with what it computes, encodes and waits for, and a thinner one below with what
-// its links carry. What the caps leave out is said in the figure. rank_names: [Rank].
+// One lane per rank with its computing, encoding and waiting, and a thinner one below with its
+// links' transfers. The figure states what is left out because of the limits. rank_names: [Rank].
 [[nodiscard]] Figure timeline(const std::vector<TraceSpan>& spans,
                               const std::vector<std::string>& rank_names,
                               const TimelineOptions& options);
 
-// Until when the last of them takes.
+// The time at which the last span ends; 0 without spans.
 [[nodiscard]] double end_of(const std::vector<TraceSpan>& spans);
 
 }  // namespace motley

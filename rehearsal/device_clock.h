@@ -1,11 +1,11 @@
 // DeviceClock: waits as long as a device would compute.
 //
-// A computation begins when its caller asks for it and ends a given time later: the thread sleeps
-// until then, on the monotonic clock, so that many devices fit on one processor. A sleep ends late,
-// by some 50 us of timer slack and by as much as the processor is busy. What one computation was
-// late the next one begins earlier, unless the thread has waited for something else in between, as
-// for a message: then that, and not the lateness, decided when it began. So lateness does not add
-// up along a chain of computations; the end of each is late by what its own sleep was.
+// A computation begins when its caller requests it and ends a given time later. The thread sleeps
+// until then, on the monotonic clock, so many devices fit on one processor. A sleep ends late, by
+// about 50 us of timer slack and by the processor's load. The next computation begins earlier by
+// the lateness of the previous one, unless the thread waited for something else in between, for
+// example a message; then that wait decided when it began. So lateness does not accumulate along a
+// chain of computations: the end of each is late only by its own sleep.
 #pragma once
 
 #include <functional>
@@ -13,37 +13,38 @@
 
 namespace motley {
 
-// Time as a device that only waits sees it; tests have a clock of their own.
+// The clock of a simulated device; tests replace it.
 class WaitTime {
  public:
   virtual ~WaitTime() = default;
   virtual double now_s() = 0;         // monotonic
-  virtual double thread_cpu_s() = 0;  // that the calling thread has computed
+  virtual double thread_cpu_s() = 0;  // processor time of the calling thread
   virtual void sleep_until(double at_s) = 0;
 };
 
 [[nodiscard]] std::unique_ptr<WaitTime> system_wait_time();
 
-// Used by one thread, whose processor time tells it whether the thread waited.
+// Used by one thread, whose processor time shows whether the thread waited.
 class DeviceClock {
  public:
   explicit DeviceClock(std::unique_ptr<WaitTime> time) : time_(std::move(time)) {}
 
-  // A computation begins now, or as much earlier as the one before was late.
+  // Starts a computation now, or earlier by the lateness of the previous one.
   void begin();
 
-  // What is done while time passes; false: nothing is left to do. Each call should be short.
+  // Work done while time passes; returns false when nothing is left to do. Each call should be
+  // short.
   using Chore = std::function<bool()>;
 
-  // Lets it go on for that long, then returns. Several parts of one computation follow each other
-  // without a gap. REQUIRES: begin().
+  // Lets the computation run for that long, then returns. Successive parts of one computation
+  // follow without a gap. REQUIRES: begin().
   void pass(double seconds, const Chore& chore);
 
  private:
   std::unique_ptr<WaitTime> time_;
-  double target_s_ = 0;     // when the part under way is over
-  double late_s_ = 0;       // by how much the last one ended after its target
-  double ended_s_ = 0;      // when it did
+  double target_s_ = 0;     // end of the current part
+  double late_s_ = 0;       // how late the last part ended
+  double ended_s_ = 0;      // when the last part ended
   double ended_cpu_s_ = 0;  // the thread's processor time then
 };
 

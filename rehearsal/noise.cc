@@ -10,14 +10,14 @@
 namespace motley {
 namespace {
 
-constexpr std::size_t kTable = std::size_t{1} << 18;  // 1 MiB: stays in a second-level cache
+constexpr std::size_t kTable = std::size_t{1} << 18;  // 1 MiB: fits into a second-level cache
 constexpr std::uint64_t kTableStream = ~std::uint64_t{0};
 constexpr float kSizeOctaves = 4;
 
 }  // namespace
 
 Noise::Noise(std::uint64_t key) : key_(key), table_(kTable) {
-  // Box and Muller's transform: two normal values from two uniform ones.
+  // Box-Muller transform: two normal values from two uniform ones.
   for (std::size_t i = 0; i < kTable; i += 2) {
     const PhiloxBlock block = philox4x32(key, kTableStream, i);
     const float radius = std::sqrt(-2.0F * std::log(1.0F - to_unit_float(block[0])));

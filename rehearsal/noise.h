@@ -1,8 +1,9 @@
-// Noise: values that look to a codec like gradients and activations, made at the speed of memory.
+// Noise: values with the statistics of gradients and activations for a codec, generated at memory
+// speed.
 //
-// A table of normally distributed values is drawn once. A piece of noise is a place in the table,
-// multiplied by a size between a quarter and four: pieces differ as the tensors of a model do, and
-// repeat no bytes that a compressor could find. Place and size are a function of (key, stream,
+// A table of normally distributed values is drawn once. A piece of noise is a section of the table,
+// multiplied by a factor between 1/4 and 4: pieces differ as a model's tensors do, and contain no
+// repeated bytes that a compressor could find. Section and factor are a function of (key, stream,
 // piece), as all random numbers here (base/philox.h).
 #pragma once
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kSlot = 0;
 
-// Streams of the noise below those that are steps.
+// Noise streams outside the range of step numbers, which are the streams of gradients.
 constexpr std::uint64_t kOutputStream = std::uint64_t{1} << 63;
 constexpr std::uint64_t kGradientStream = kOutputStream + 1;
 
@@ -33,7 +33,7 @@ CostModel device_costs(const ModelSpec& model,
   return std::move(cost).value();
 }
 
-// What a training job means to a virtual device.
+// The properties of a training job that a simulated device depends on.
 VirtualJob virtual_job(const TrainConfig& train) {
   return {train.global_batch, moments_per_parameter(train)};
 }
@@ -51,18 +51,18 @@ struct VirtualCompute::Chunk {
   int first_layer = 0;
   int end_layer = 0;
   bool recompute = false;
-  bool counts = false;  // this rank is the first of its replicas
+  bool counts = false;  // this rank is the first replica
   double forward_s = 0;
-  double backward_s = 0;  // with the forward before it where that is computed again
+  double backward_s = 0;  // includes the recomputed forward pass, if any
   double backward_input_s = 0;
   double backward_weight_s = 0;
-  // What crosses its boundaries; what is sent is the same for all micro-batches.
+  // Messages at the chunk's boundaries; sent values are the same for all micro-batches.
   MessageRooms input;
   std::vector<float> output;
   MessageRooms output_gradient;
   std::vector<float> input_gradient;
-  SummedGradient sum;                // empty where the chunk is on this rank alone
-  std::vector<std::size_t> offsets;  // [layer - first_layer], in the values of the sum
+  SummedGradient sum;                // empty if the chunk has no other replica
+  std::vector<std::size_t> offsets;  // [layer - first_layer], in the values of `sum`
 };
 
 VirtualCompute::VirtualCompute(const TrainConfig& train,
@@ -179,7 +179,7 @@ std::span<float> VirtualCompute::room(const Value& value) {
   return is_input ? here.input.next() : here.output_gradient.next();
 }
 
-// Nobody reads what a neighbour hands over either.
+// Received values are not read.
 void VirtualCompute::hand(const Value& /*value*/, OwnedFloats /*floats*/) {}
 
 OwnedFloats VirtualCompute::forward(ChunkId chunk, MicroId /*micro*/) {
@@ -226,8 +226,8 @@ double VirtualCompute::layer_backward_s(int layer, bool input_part) const {
   return input_part ? sample.backward_s : sample.backward_weight_s();
 }
 
-// The last of the step for this chunk: layer by layer, each of which is final when its time is
-// over.
+// The chunk's last backward of the step, layer by layer: a layer's gradient is final when its time
+// is over.
 void VirtualCompute::pass_weights(Chunk& chunk, bool input_part, const OnFinal& on_final) {
   for (int layer = chunk.end_layer; layer-- > chunk.first_layer;) {
     pass(layer_backward_s(layer, input_part));

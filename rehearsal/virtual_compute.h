@@ -1,12 +1,12 @@
-// VirtualCompute: what a rank on a virtual device computes: nothing, for as long as the device
-// would.
+// VirtualCompute: the computation of a rank on a simulated device. It computes nothing, for as long
+// as the device would compute.
 //
-// Each action waits the time that partitioner/cost/virtual_profile.h gives it
-// (rehearsal/device_clock.h says how well). All else is real: activations and gradients have their
-// true sizes and go through the real codecs and sums, which find noise in them; gradients become
-// final layer by layer while the last backward is under way.
-// Parameters, optimizer state and what layers keep for backward do not exist, and gradients only
-// where ranks sum them. The loss is 0.
+// Each action waits the time that partitioner/cost/virtual_profile.h assigns it
+// (rehearsal/device_clock.h describes the precision). Communication is real: activations and
+// gradients have their true sizes and pass through the real codecs and all-reduces, with noise as
+// values. Gradients become final layer by layer during the last backward. Parameters, optimizer
+// state and saved activations do not exist, and gradients only if they are all-reduced. The loss is
+// 0.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@
 
 namespace motley {
 
-// virtual_profile() of a device in a training job.
+// The virtual_profile() of a device in a training job.
 [[nodiscard]] DeviceProfile profile_in_job(const ModelSpec& model,
                                            const VirtualSpeed& speed,
                                            const TrainConfig& train,
@@ -40,7 +40,7 @@ namespace motley {
 
 class VirtualCompute final : public StageCompute, public StageGradients, public OptimizedState {
  public:
-  // Of rank `self` of the plan, which is one of the model.
+  // For rank `self` of the plan, which must be a plan of the model.
   VirtualCompute(const TrainConfig& train,
                  const ModelSpec& model,
                  const Plan& plan,
@@ -65,14 +65,15 @@ class VirtualCompute final : public StageCompute, public StageGradients, public 
   std::span<float> tied_gradient() override;
   void end_tied_gradient() override;
 
-  // Norms of 0 of what a real device would hold, and parameters that are always equal.
+  // Norms of 0 for the layers that a real device would report, and parameter hashes that are always
+  // equal.
   [[nodiscard]] std::vector<LayerNorm2> layer_norms() override;
   [[nodiscard]] std::uint64_t copy_hash(const CopyGroup& group) override;
-  // Waits.
+  // Only waits.
   void update(const StepFactors& factors, const GradientScales& scales) override;
   void clear_gradients() override;
 
-  // Of the batch so far; stays where it is.
+  // Of the batch so far; the reference stays valid.
   [[nodiscard]] const BatchLoss& loss() const { return loss_; }
 
  private:
@@ -80,19 +81,20 @@ class VirtualCompute final : public StageCompute, public StageGradients, public 
 
   [[nodiscard]] Chunk& chunk_at(ChunkId chunk);
   void pass(double seconds);
-  // Of one layer: both parts of its backward, or the weight part alone.
+  // Of one layer: both parts of its backward, or only the weight part.
   [[nodiscard]] double layer_backward_s(int layer, bool input_part) const;
   void pass_weights(Chunk& chunk, bool input_part, const OnFinal& on_final);
   bool fill_piece();
 
   const int micro_batch_;
-  const CostModel cost_;  // of one slot: this device
+  const CostModel cost_;  // with this device as its only slot
   DeviceClock clock_;
   const Noise noise_;
-  std::vector<std::unique_ptr<Chunk>> chunks_;  // [ChunkId]; null where another rank holds it
-  std::unique_ptr<SummedGradient> tied_;        // where other ranks have a use too
+  std::vector<std::unique_ptr<Chunk>> chunks_;  // [ChunkId]; null if not on this rank
+  std::unique_ptr<SummedGradient> tied_;        // null unless the tied parameter is used on several
+                                                // ranks and on this one
   std::vector<std::int32_t> targets_;
-  std::vector<std::size_t> boundary_floats_;  // [ChunkId], between it and the next
+  std::vector<std::size_t> boundary_floats_;  // [ChunkId], to the next chunk
   BatchPosition position_;
   BatchLoss loss_;
 };

@@ -1,6 +1,6 @@
-// What a virtual device holds in place of tensors: values that nobody reads as such, but that are
-// encoded, sent, decoded and summed like real ones. Used by the compute thread; rooms that were
-// lent and sums that are under way are filled by others.
+// The buffers of a simulated device in place of tensors: their values are not used, but are
+// encoded, sent, decoded and all-reduced like real ones. Used by the compute thread; lent buffers
+// and running all-reduces are written by other threads.
 #pragma once
 
 #include <array>
@@ -13,8 +13,9 @@
 
 namespace motley {
 
-// Where messages of one boundary go. Nobody reads them, but no two are decoded to one place at
-// once: there are more places than a schedule has receives of the boundary posted.
+// Receive buffers of one boundary. Their contents are not read, but no two messages may be decoded
+// into one buffer at once: there are more buffers than a schedule has posted receives of the
+// boundary.
 class MessageRooms {
  public:
   MessageRooms() = default;
@@ -23,7 +24,7 @@ class MessageRooms {
     for (std::vector<float>& room : rooms_) room.resize(count);
   }
 
-  // Values of a message.
+  // The number of values of a message.
   [[nodiscard]] std::size_t count() const { return rooms_.front().size(); }
 
   std::span<float> next() { return rooms_[taken_++ % rooms_.size()]; }
@@ -33,21 +34,21 @@ class MessageRooms {
   std::size_t taken_ = 0;
 };
 
-// Values that are summed over ranks, filled anew each step from the end to the beginning, as
-// gradients become final. A step's filling is spread over its waiting.
+// Values that are all-reduced, refilled each step from the end to the beginning as gradients become
+// final. The filling is spread over the step's waits.
 class SummedGradient {
  public:
   SummedGradient() = default;
 
-  // `place`: of its pieces among those of the rank.
+  // `place`: the number of its first piece in the rank's noise.
   SummedGradient(std::size_t count, std::uint64_t place) : values_(count), place_(place) {}
 
   std::span<float> values() { return values_; }
 
-  // A new step begins.
+  // Starts a new step.
   void begin() { filled_from_ = values_.size(); }
 
-  // Fills the next piece; false: all is filled.
+  // Fills the next piece; false if everything is filled.
   bool fill_piece(const Noise& noise, std::uint64_t stream) {
     if (filled_from_ == 0) return false;
     const std::size_t first = (filled_from_ - 1) / Noise::kPiece * Noise::kPiece;

@@ -13,7 +13,7 @@
 namespace motley {
 namespace {
 
-// Of the picture, in pixels. Columns, each with room to the next:
+// In pixels. Columns, each with a gap to the next:
 constexpr double kNameX = 10;
 constexpr double kNameWidth = 225;
 constexpr double kLayersX = 250;
@@ -59,7 +59,7 @@ class PlanDrawing {
   }
 
  private:
-  // "" where hardly anything is.
+  // "" if at most 1 % are frozen.
   [[nodiscard]] std::string frozen_text() const {
     constexpr std::int64_t kShare = 100;
     if (sketch_.frozen_values <= sketch_.parameters / kShare) return "";
@@ -137,7 +137,7 @@ class PlanDrawing {
                  "faint");
   }
 
-  // Where the limit is not known, or the plan goes beyond it, what is used fills the bar.
+  // If the limit is unknown or exceeded, the used memory fills the bar.
   void draw_memory(const RankSketch& rank, double y) {
     const bool is_known = rank.memory_limit_bytes > 0;
     const double whole = std::max(rank.memory_limit_bytes, rank.memory_bytes);
@@ -164,7 +164,7 @@ class PlanDrawing {
     return link == sketch_.links.end() ? nullptr : &*link;
   }
 
-  // Between two rows: what goes from one to the other.
+  // The traffic between two rows.
   void draw_joint(const RankSketch& upper, const RankSketch& lower, double y) {
     const double x = kNameX + 8;
     std::string words;

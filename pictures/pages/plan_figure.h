@@ -1,5 +1,5 @@
-// A plan drawn: one row a rank with its layers, its time and its memory, what joins it to the next
-// one between the rows, and below them all links. Pure.
+// A plan as a figure: one row per rank with its layers, time and memory, the link to the next rank
+// between the rows, and a list of all links below. Pure.
 #pragma once
 
 #include <string>
@@ -14,12 +14,13 @@ namespace motley {
 inline constexpr std::size_t kRanksDrawnMax = 64;
 inline constexpr std::size_t kLinksDrawnMax = 16;
 
-// rank_names: [Rank]. `title` stands above.
+// rank_names: [Rank]. `title`: the figure's title.
 [[nodiscard]] Figure plan_figure(const PlanSketch& sketch,
                                  const std::vector<std::string>& rank_names,
                                  const std::string& title);
 
-// What each machine adds, as worth_rows has it, as lines of text; nothing where there are none.
+// The contribution of each machine, from worth_rows, as lines of text; an empty figure without
+// rows.
 [[nodiscard]] Figure worth_figure(const std::vector<TextRow>& rows);
 
 }  // namespace motley

@@ -1,4 +1,4 @@
-// A plan as a picture to send to a friend, and as a page. Pure.
+// A plan as a picture and as a page. Pure.
 #pragma once
 
 #include <optional>
@@ -13,17 +13,18 @@
 namespace motley {
 
 struct PlanToShow {
-  std::string name;  // of the file that it is of
+  std::string name;  // of the plan's file
   const PlanningInput& input;
   const Plan& plan;
-  const PlanAnalysis& analysis;         // of both
+  const PlanAnalysis& analysis;         // of `input` and `plan`
   std::vector<std::string> rank_names;  // [Rank]
 };
 
-// The plan, its simulated step and what each machine adds. kConfig as sketch_plan.
+// The plan, its simulated step and the contribution of each machine. kConfig as in sketch_plan.
 [[nodiscard]] Result<std::string> plan_picture(const PlanToShow& shown);
 
-// The same as a page, with the plan's explanation in words, and beside `other` where there is one.
+// The same as a page, with the textual explanation of the plan, and a comparison with `other` if
+// there is one.
 [[nodiscard]] Result<std::string> plan_page(const PlanToShow& shown,
                                             const std::string& explanation,
                                             const std::optional<PlanToShow>& other);

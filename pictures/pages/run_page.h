@@ -1,4 +1,4 @@
-// A run as a page to keep or to send: how it went, beside what its plan predicted. Pure.
+// A run as a self-contained page: its measurements beside the predictions of its plan. Pure.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@
 
 namespace motley {
 
-// Values by step, thinned to what a page shows.
+// Values by step, thinned for the page.
 struct RunCurves {
   std::vector<CurvePoint> loss;
   std::vector<CurvePoint> eval_loss;
@@ -25,31 +25,31 @@ struct RunCurves {
   double predicted_step_s = 0;     // 0 = unknown
 };
 
-// A share of the devices' time, and what took it.
+// A share of the devices' time, with its cause.
 struct TimeShare {
   std::string cause;
   double share = 0;
 };
 
-// What is not known is left out of the page, or its place says why.
+// Unknown parts are left out of the page or replaced by the reason.
 struct RunToShow {
   std::string name;
   std::string level;  // good, watch or bad
   std::string verdict;
   std::string advice;          // what to do about it; "" = nothing
-  double step_s = 0;           // as measured; 0 = unknown
-  std::vector<TextRow> facts;  // a name and a value each
+  double step_s = 0;           // measured; 0 = unknown
+  std::vector<TextRow> facts;  // pairs of name and value
   RunCurves curves;
-  std::vector<TimeShare> losses;  // where the devices' time went that was not spent in layers
+  std::vector<TimeShare> losses;  // the devices' time outside of layers
   std::optional<RunReport> report;
   std::optional<PlanSketch> plan;
-  std::vector<TraceSpan> simulated;     // of that plan
+  std::vector<TraceSpan> simulated;     // of `plan`
   std::vector<std::string> rank_names;  // [Rank]
   std::optional<TracedStep> traced;
-  std::string not_traced;  // why there is none
+  std::string not_traced;  // the reason if `traced` is empty
   std::optional<AdvisorReport> advised;
-  std::string not_advised;      // why there is none
-  std::vector<TextRow> events;  // with a head; the newest last
+  std::string not_advised;      // the reason if `advised` is empty
+  std::vector<TextRow> events;  // with a header row; the newest last
 };
 
 [[nodiscard]] std::string run_page(const RunToShow& run);
