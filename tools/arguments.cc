@@ -19,7 +19,8 @@ namespace po = boost::program_options;
 
 namespace {
 
-constexpr const char* kOperand = "operand";  // Program_options wants a name for positional words
+constexpr const char* kOperand = "operand";  // program_options needs a name for positional
+                                             // arguments
 
 po::options_description known_options(const CommandSpec& spec) {
   po::options_description options;
@@ -38,7 +39,7 @@ po::options_description known_options(const CommandSpec& spec) {
 
 constexpr std::size_t kLineWidth = 96;
 
-// The text in lines that begin at that column, but for the first, which stands there already.
+// Wraps the text into lines that begin at that column. The first one is already there.
 std::string wrapped(const std::string& text, std::size_t column) {
   std::istringstream words(text);
   std::string lines;
@@ -58,7 +59,7 @@ std::string wrapped(const std::string& text, std::size_t column) {
   return lines;
 }
 
-// One line or more for each option: "  -o, --output FILE   write the profile …".
+// One or more lines per option: "  -o, --output FILE   write the profile …".
 std::string options_text(const CommandSpec& spec) {
   const std::vector<OptionSpec> options = options_with_help(spec);
   std::vector<std::string> names;
@@ -79,7 +80,7 @@ Error usage_error(const CommandSpec& spec, const std::string& what) {
   return {ErrorCode::kUsage, what, "", fmt::format("motley {} --help", spec.name)};
 }
 
-// The option may have been written with a value: "--stage=2".
+// `written` may include a value: "--stage=2".
 Error unknown_option(const CommandSpec& spec, std::string written) {
   written = written.substr(0, written.find('='));
   const std::size_t start = std::min(written.find_first_not_of('-'), written.size());
@@ -126,7 +127,7 @@ std::string Arguments::command_line(const std::vector<std::string>& without,
                                     const std::vector<std::string>& with) const {
   std::string line = fmt::format("{} {}", quote_for_shell(program_), command_);
   for (const auto& [option, value] : in_order_) {
-    // A word that begins with a dash would be taken for an option.
+    // A value with a leading dash would be parsed as an option.
     const bool has_dash = value.starts_with("-");
     if (option == kOperand) {
       line += " " + quote_for_shell((has_dash ? "./" : "") + value);
@@ -153,7 +154,7 @@ Result<Arguments> parse_arguments(const CommandSpec& spec,
   arguments.program_ = program;
   arguments.command_ = spec.name;
   try {
-    // Not the beginnings of names: a misspelt option would be another one.
+    // No abbreviated names: a misspelt option could be taken for another one.
     constexpr int kStyle =
         po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
     const auto parsed =

@@ -1,5 +1,5 @@
-// motley bench allreduce: what the sum of gradients over replicas costs between these machines,
-// with each codec, beside what the links allow.
+// motley bench allreduce: the cost of an all-reduce of gradients between these machines, for each
+// codec, beside the limit of the links.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::int64_t kValuesPerMib = (std::int64_t{1} << 20) / std::int64_t{sizeof(float)};
 
-// The first is what the others are compared with.
+// The first codec is the baseline of the comparison.
 std::vector<std::string> chains_to_sum(const Arguments& arguments) {
   std::vector<std::string> chains = {"none"};
   const std::vector<std::string> asked =

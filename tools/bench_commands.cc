@@ -1,5 +1,5 @@
-// motley bench codec, motley bench transport: what compression and links cost on these machines,
-// beside the limit of each.
+// motley bench codec, motley bench transport: the cost of compression and links on these machines,
+// beside their limits.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -78,7 +78,8 @@ Result<void> bench_codecs(const Arguments& arguments) {
   return {};
 }
 
-// Every transport of this build as it may be used there: in the clear only where that is allowed.
+// Every transport of this build that the cluster permits: unencrypted ones only on trusted
+// networks.
 std::vector<CommConfig> usable_transports(const Cluster& cluster) {
   std::vector<CommConfig> all;
   CommConfig comm;

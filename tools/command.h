@@ -1,4 +1,4 @@
-// The commands of motley: one table, one file a command.
+// The commands of motley: one table, one file per command or family.
 #pragma once
 
 #include <string>
@@ -34,14 +34,14 @@ struct Command {
 [[nodiscard]] std::vector<Command> checkpoint_commands();  // ckpt list, ckpt show, …
 [[nodiscard]] std::vector<Command> package_commands();     // package show, package verify
 
-// What the overview and the manual say of all of them.
+// Common texts of the overview and the manual.
 inline constexpr std::string_view kPurpose = "train one model on machines that do not match";
 inline constexpr std::string_view kExitStatuses =
     "0 ok, 2 usage, 3 configuration, 4 a machine or process was lost, 5 not authorised,\n"
     "6 no feasible plan, 7 damaged or unwritable file, 8 unusable data, 9 diverged,\n"
     "130/143 signals\n";
 
-// Every command in the order of the help.
+// All commands in the order of the help.
 [[nodiscard]] std::vector<Command> all_commands();
 
 }  // namespace motley

@@ -1,4 +1,4 @@
-// motley config: every configuration key, its value and where it comes from.
+// motley config: all configuration keys, their values and origins.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -13,7 +13,7 @@
 namespace motley {
 namespace {
 
-// The [model] section that fits these weights, as a beginning of a configuration.
+// The [model] section for these weights, as the start of a configuration.
 Result<void> show_model_of(const std::filesystem::path& weights, bool json) {
   MOTLEY_TRY(check_exists(weights));
   if (!is_plain_text(weights.string())) {

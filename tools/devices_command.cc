@@ -1,4 +1,4 @@
-// motley devices: what this machine, or each of a cluster, can compute on.
+// motley devices: the compute devices of this machine, or of each machine of a cluster.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -26,10 +26,10 @@ namespace {
 
 struct MachineDevices {
   std::string machine;
-  std::string imagined;         // what its virtual devices stand for; "" = they are real
-  std::set<std::string> asked;  // devices that the cluster file names
+  std::string imagined;         // the device that its virtual devices simulate; "" = they are real
+  std::set<std::string> asked;  // devices named in the cluster file
   std::optional<DevicesFound> found;
-  std::optional<Error> failure;  // why nothing was
+  std::optional<Error> failure;  // why `found` is empty
 };
 
 std::string or_dash(const std::string& text) {
@@ -40,7 +40,7 @@ std::string size_text(std::int64_t bytes) {
   return bytes == 0 ? "-" : bytes_text(static_cast<double>(bytes));
 }
 
-// What "auto" stands for is marked.
+// The devices that "auto" selects are marked.
 std::string devices_table(const DevicesFound& found) {
   std::vector<TextRow> rows = {
       {"", "device", "what it is", "memory", "free", "computes in", "capability", "driver"}};
@@ -68,14 +68,14 @@ std::string faults_text(const DevicesFound& found) {
     }
   }
   for (const MissingKind& missing : found.missing) {
-    // One that needs a library which nobody has named is nothing that anybody misses.
+    // A device that needs a library which was not configured is not reported as missing.
     if (missing.kind == kLibraryDeviceKind && !missing.is_shown) continue;
     add(fmt::format("no {}", missing.kind), missing.fault);
   }
   return text;
 }
 
-// Those that the cluster file names and that the machine does not have. REQUIRES: it answered.
+// Devices in the cluster file that the machine does not have. REQUIRES: it responded.
 std::vector<std::string> absent_devices(const MachineDevices& each) {
   std::vector<std::string> absent;
   for (const std::string& device : each.asked) {

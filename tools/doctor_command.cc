@@ -1,5 +1,5 @@
-// motley doctor: what Motley would use on these machines, whether it would work, and what to do
-// where it would not.
+// motley doctor: what Motley would use on these machines, whether it works, and how to fix what
+// does not.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -104,7 +104,7 @@ Json to_json(const Cluster& cluster, const Examination& examination, const Diagn
           {"machines", machines}};
 }
 
-// The exit status is that of a run that meets the first problem.
+// The exit status is that of a run that fails with the first problem.
 Result<void> verdict_of(const Diagnosis& diagnosis) {
   const auto first = std::ranges::find(diagnosis.findings, FindingLevel::kProblem, &Finding::level);
   if (first == diagnosis.findings.end()) return {};
@@ -112,7 +112,7 @@ Result<void> verdict_of(const Diagnosis& diagnosis) {
                fmt::format("{}, {}: {}", first->subject, first->check, first->what), first->remedy};
 }
 
-// A run's own folder is made when it starts; until then what holds it counts.
+// A run's folder is created when it starts; until then its nearest existing parent is used.
 std::filesystem::path existing_folder(const std::filesystem::path& folder) {
   std::filesystem::path path = std::filesystem::absolute(folder).lexically_normal();
   std::error_code ignored;

@@ -19,7 +19,7 @@
 namespace motley {
 namespace {
 
-// What is generated from is checked first.
+// Verifies the checkpoint before it is used.
 Result<std::filesystem::path> sound_checkpoint(const std::filesystem::path& path) {
   MOTLEY_ASSIGN(const std::filesystem::path folder, named_checkpoint(path));
   TerminalWatch watch;
@@ -93,15 +93,15 @@ Result<Json> read_options(const Arguments& arguments, const Config& config) {
   return options;
 }
 
-// Of tokens that are bytes.
+// For tokens that are bytes.
 std::string text_of(const Json& tokens) {
   std::string text;
   for (const Json& token : tokens) text += static_cast<char>(token.get<int>());
   return text;
 }
 
-// Shows the prompt and what continues it as it comes: characters, or numbers in the way that a
-// prompt of numbers is written.
+// Prints the prompt and its continuation incrementally: as characters, or as numbers in the format
+// of a numeric prompt.
 class Continuation {
  public:
   Continuation(const Config& config, std::string prompt)
@@ -123,7 +123,7 @@ class Continuation {
     std::fputc('\n', stdout);
   }
 
-  // Leaves the line that it began to whatever is said next.
+  // Ends the current line, so that other output starts on a new one.
   void break_off() {
     if (!was_shown_) return;
     std::fputc('\n', stdout);
@@ -173,7 +173,7 @@ Result<void> generate(const Arguments& arguments) {
   if (is_json) {
     Json result{{"step", manifest.state.step}, {"tokens", tokens}};
     if (config.data.kind == "text") result["text"] = text_of(tokens);
-    // A model may write what is no UTF-8, or end within a character.
+    // A model may generate invalid UTF-8, or end within a character.
     fmt::print("{}\n", result.dump(-1, ' ', false, Json::error_handler_t::replace));
   } else {
     text.end();

@@ -1,4 +1,4 @@
-// motley init: writes a cluster file and a configuration to begin with.
+// motley init: writes an initial cluster file and configuration.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -22,10 +22,10 @@
 namespace motley {
 namespace {
 
-// What is to be written, from options or answers.
+// The contents to write, from options or answers.
 struct Wishes {
   std::string own_name;
-  std::vector<DraftMachine> machines;  // as given, this one perhaps among them
+  std::vector<DraftMachine> machines;  // as given; may include this machine
   std::string data;
   std::string run_dir;
 };
@@ -34,7 +34,7 @@ std::string value_or(const Arguments& arguments, const char* option, const char*
   return arguments.has(option) ? arguments.value(option) : otherwise;
 }
 
-// An answer, or `otherwise` where it is empty. kUsage when there are no more.
+// Returns the answer, or `otherwise` if it is empty. kUsage at end of input.
 Result<std::string> ask(const std::string& question, const std::string& otherwise) {
   fmt::print("{}{}: ", question, otherwise.empty() ? "" : fmt::format(" [{}]", otherwise));
   std::fflush(stdout);
@@ -46,12 +46,12 @@ Result<std::string> ask(const std::string& question, const std::string& otherwis
                "nothing was written; Enter takes what stands in brackets"};
 }
 
-// A loopback address is its own for every machine, and of no use to the others.
+// A loopback address means a different machine on each machine.
 bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
-// As a shell would take it.
+// Expands "~/" as a shell does.
 std::string with_home(const std::string& path) {
   const char* home = std::getenv("HOME");
   return home != nullptr && path.starts_with("~/") ? home + path.substr(1) : path;
@@ -69,7 +69,7 @@ Result<std::string> ask_for_data(const std::string& otherwise) {
   }
 }
 
-// Why the machine cannot stand beside these; "" = it can.
+// The reason why the machine cannot be added; "" = it can.
 std::string objection(const std::vector<DraftMachine>& machines, const DraftMachine& machine) {
   if (std::ranges::find(machines, machine.name, &DraftMachine::name) != machines.end()) {
     return fmt::format("There is a machine named {} already.", machine.name);
@@ -85,7 +85,7 @@ std::string objection(const std::vector<DraftMachine>& machines, const DraftMach
   return fmt::format("{} is at {} already.", same->name, *address);
 }
 
-// What cannot be used is asked for again: the answers before it would be lost.
+// Repeats the question after an unusable answer, so that earlier answers are not lost.
 Result<Wishes> ask_all(Wishes wishes) {
   fmt::print("What is asked has its default in brackets; Enter takes it.\n");
   MOTLEY_ASSIGN(const std::string own_name, ask("Name of this machine", wishes.own_name));
@@ -136,7 +136,7 @@ Result<Wishes> read_wishes(const Arguments& arguments, const ThisMachine& here) 
   return wishes;
 }
 
-// Names become addresses, and this machine stands first if it was not named.
+// Resolves names to addresses, and adds this machine at the front if it was not named.
 Result<std::vector<DraftMachine>> complete(const Wishes& wishes, const ThisMachine& here) {
   std::vector<DraftMachine> machines = wishes.machines;
   std::vector<std::string> peers;
@@ -176,7 +176,7 @@ Result<void> check_free(const std::filesystem::path& path) {
   return check_can_write(path);
 }
 
-// Never over a file that is there, whoever made it meanwhile.
+// Never overwrites a file, even one created in the meantime.
 Result<void> write_new(const std::filesystem::path& path, const std::string& text) {
   std::FILE* file = std::fopen(path.c_str(), "wxe");
   if (file == nullptr) return file_error("write", path, errno);

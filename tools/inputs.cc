@@ -32,7 +32,7 @@ std::map<std::string, std::string> motley_environment() {
   return variables;
 }
 
-// A TOML file that the user named on the command line: an unreadable one is a configuration error.
+// Reads a TOML file named on the command line; an unreadable one is a configuration error.
 Result<std::string> read_toml_file(const std::filesystem::path& path) {
   auto text = read_input(path, kTomlBytesMax);
   if (!text.ok()) {
@@ -172,7 +172,7 @@ Result<std::filesystem::path> named_checkpoint(const std::filesystem::path& path
     return Error{ErrorCode::kConfig, fmt::format("the run in {} was a virtual one", path.string()),
                  "it trained nothing and saved no checkpoint", "name a run on real devices"};
   }
-  MOTLEY_TRY(path_exists(checkpoint_folder(path, 0)));  // that it can be looked into
+  MOTLEY_TRY(path_exists(checkpoint_folder(path, 0)));  // fails if the folder is not readable
   const std::vector<CheckpointInfo> checkpoints = list_checkpoints(path);
   if (checkpoints.empty()) {
     return Error{ErrorCode::kConfig, fmt::format("{} holds no checkpoint", path.string()),

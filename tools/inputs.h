@@ -1,4 +1,5 @@
-// What several commands read: the configuration, the cluster, profiles, and where motley-stage is.
+// Common inputs of several commands: configuration, cluster, profiles, and the path of
+// motley-stage.
 #pragma once
 
 #include <filesystem>
@@ -18,7 +19,7 @@
 
 namespace motley {
 
-// Options that mean the same in every command that takes them.
+// Options with the same meaning in every command.
 [[nodiscard]] OptionSpec set_option();
 [[nodiscard]] OptionSpec cluster_option();
 [[nodiscard]] OptionSpec links_option();
@@ -27,57 +28,58 @@ namespace motley {
 [[nodiscard]] OptionSpec pin_option();
 [[nodiscard]] OptionSpec json_option();
 
-// CONFIG with the environment's MOTLEY_* and --set on top. Where a command has them, --run sets
+// CONFIG with the environment's MOTLEY_* and --set applied. For commands that take them, --run sets
 // run.dir and each --pin is added to parallel.pins.
 [[nodiscard]] Result<ResolvedConfig> read_config(const std::filesystem::path& path,
                                                  const Arguments& arguments);
 
-// An error that names a key to change gets the place where that key was set.
+// Adds to an error that names a key the place where that key was set.
 [[nodiscard]] Error with_place_of_key(Error error, const ResolvedConfig& resolved);
 
-// --cluster's file, else this machine with what devices it has, `devices` or more; with the speeds
-// of --links. Where that is "auto", they are to be settled (cluster/examine/automatic_devices.h).
+// The cluster of --cluster, else this machine with its devices, at least `devices` of them; with
+// the link speeds of --links. Devices "auto" remain to be resolved
+// (cluster/examine/automatic_devices.h).
 [[nodiscard]] Result<Cluster> read_cluster(const Arguments& arguments,
                                            int devices,
                                            Mixture mixture = Mixture::kRefused);
 
-// All --profile files together; a later one replaces an earlier one's devices.
+// All --profile files combined; a later file replaces the devices of an earlier one.
 [[nodiscard]] Result<Profile> read_profiles(const Arguments& arguments);
-// The same for a job; kConfig where one was measured in another precision.
+// The same for a job; kConfig if a profile was measured in another precision.
 [[nodiscard]] Result<Profile> read_profiles(const Arguments& arguments, const TrainConfig& train);
 
 // This machine twice, for measurements without a cluster file.
 [[nodiscard]] Cluster loopback_pair();
 
-// kConfig when there is nothing of that name, kCorrupt where this process may not look.
+// kConfig if the path does not exist, kCorrupt if this process may not read it.
 [[nodiscard]] Result<void> check_exists(const std::filesystem::path& path);
 
-// kConfig when that is no folder of a run: it has no checkpoints, and no launcher has ever been in
+// kConfig if the path is not a run's folder: it has no checkpoints, and no launcher has ever used
 // it.
 [[nodiscard]] Result<void> check_is_run(const std::filesystem::path& path);
 
-// A plan named on the command line; kConfig when there is no such file, else as read_plan.
+// A plan named on the command line; kConfig if the file does not exist, else as read_plan.
 [[nodiscard]] Result<Plan> read_named_plan(const std::filesystem::path& path);
 
-// The checkpoint that a path names: itself, or the newest one of the run whose folder it is.
-// kConfig when it is neither. Its bytes are not looked at.
+// The checkpoint that a path names: the path itself, or the newest checkpoint of that run's folder.
+// kConfig if it is neither. Does not verify its contents.
 [[nodiscard]] Result<std::filesystem::path> named_checkpoint(const std::filesystem::path& path);
 
-// The report of a run, by its folder; kConfig when the run has not ended or there is none.
+// The report of a run, by its folder; kConfig if the run has not ended or does not exist.
 [[nodiscard]] Result<RunReport> read_named_report(const std::filesystem::path& run);
 
-// What a run measured of its plan, by its folder; kConfig as read_named_report, and where its files
-// are not of one plan.
+// The measurements of a run for its plan, by its folder; kConfig as in read_named_report, and if
+// its files belong to different plans.
 [[nodiscard]] Result<RunMeasurement> read_measurement(const std::filesystem::path& run);
 
-// What the runs of --learn measured.
+// The measurements of the --learn runs.
 [[nodiscard]] Result<std::vector<RunMeasurement>> read_measurements(const Arguments& arguments);
 
-// motley-stage beside this program. kConfig when it is not there (a build without LibTorch).
+// The motley-stage beside this program. kConfig if it does not exist (a build without LibTorch).
 [[nodiscard]] Result<std::filesystem::path> stage_program();
 
-// That the files which these options name, as far as they are given, can be written: asked before
-// the work whose results they take.
+// Checks that the files named by these options, if given, can be written, before the work whose
+// results they store.
 [[nodiscard]] Result<void> check_outputs(const Arguments& arguments,
                                          std::initializer_list<const char*> options);
 

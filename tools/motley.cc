@@ -1,4 +1,4 @@
-// motley: the control side. Plans, launches, inspects; holds no LibTorch and starts at once.
+// motley: the launcher. Plans, launches and inspects; does not link LibTorch and starts at once.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,7 +37,8 @@ bool asks_for_help(const std::string& word) {
   return word == "--help" || word == "-h" || word == "help";
 }
 
-// The words of a command are its name's ("ckpt show"); what follows are its arguments.
+// The leading words that form a command's name ("ckpt show") are removed; the rest are its
+// arguments.
 const Command* find_command(const std::vector<Command>& commands, std::vector<std::string>& words) {
   for (const std::size_t count : {std::size_t{2}, std::size_t{1}}) {
     if (words.size() < count) continue;
@@ -51,7 +52,7 @@ const Command* find_command(const std::vector<Command>& commands, std::vector<st
   return nullptr;
 }
 
-// The commands whose names begin with that word: "bench codec", "bench transport", ….
+// The commands that begin with that word: "bench codec", "bench transport", ….
 std::vector<const Command*> family_of(const std::vector<Command>& commands,
                                       const std::string& word) {
   std::vector<const Command*> family;
@@ -84,7 +85,7 @@ Error unknown_command(const std::vector<Command>& commands, const std::vector<st
                         : fmt::format("did you mean 'motley {}'? {} lists all", close, list)};
 }
 
-// Explains the command, or the family of commands, that the words name.
+// Prints the help of the command or family that the words name.
 Result<void> show_help(const std::vector<Command>& commands, std::vector<std::string> words) {
   if (words.empty()) {
     std::fputs(overview().c_str(), stdout);
@@ -122,7 +123,7 @@ Result<void> run_command(const std::string& program, std::vector<std::string> wo
   return command->run(arguments);
 }
 
-// Nothing was asked for: what could have been goes to standard error. "" when something was.
+// The help for an incomplete command line, for standard error; "" if it is complete.
 std::string nothing_asked(const std::vector<std::string>& words) {
   if (words.empty()) return overview();
   const std::vector<Command> commands = all_commands();
@@ -130,8 +131,8 @@ std::string nothing_asked(const std::vector<std::string>& words) {
   return words.size() == 1 && !family.empty() ? family_help(words[0], family) : "";
 }
 
-// That all of standard output is where it should be. Nobody reads on where a pipe was closed, which
-// is the reader's business.
+// Checks that all of standard output was written. A closed pipe is not an error: its reader ended
+// it.
 Result<void> printed() {
   errno = 0;
   const bool is_through = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
@@ -165,7 +166,7 @@ int main(int argc, char** argv) {
   motley::outlive_file_limits();
   motley::quiet_transports();
   motley::take_back_hangup();
-  // Whatever starts workers holds the secret by which they know each other.
+  // A process that starts workers holds the secret by which they authenticate each other.
   motley::forbid_core_dumps();
   try {
     const std::string program = argc > 0 ? argv[0] : "motley";

@@ -15,11 +15,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where the output comes to lie.
+// The destination of an output.
 struct OutputPlace {
   fs::path file;
-  fs::path temporary;       // beside it, of a name that nobody else has
-  bool is_replaced = true;  // else it is no file, and is written to
+  fs::path temporary;       // in the same folder, with a unique name
+  bool is_replaced = true;  // false: not a regular file, written in place
 };
 
 Result<OutputPlace> place_of(const fs::path& path) {
@@ -64,7 +64,8 @@ Result<void> check_output(const fs::path& path) {
   ::unlink(place.temporary.c_str());
   if (file.ok()) return {};
   Error error = file.error();
-  error.what = fmt::format("cannot write {}", path.string());  // and not a name that nobody typed
+  error.what = fmt::format("cannot write {}", path.string());  // the user's path, not the temporary
+                                                               // one
   return error;
 }
 

@@ -8,13 +8,13 @@
 
 namespace motley {
 
-// Replaces the file by `text`, whole or not at all, as write_file_atomic. A link is followed; what
-// is not a regular file, as /dev/stdout or a pipe, is written to and stays what it is. kCorrupt
-// when it cannot be written.
+// Replaces the file atomically, as write_file_atomic does. A symbolic link is followed; anything
+// but a regular file, such as /dev/stdout or a pipe, is written to and not replaced. kCorrupt if it
+// cannot be written.
 [[nodiscard]] Result<void> write_output(const std::filesystem::path& path, std::string_view text);
 
-// Whether write_output would find the place to write it. Leaves nothing. For finding a mistake
-// before the work whose result is to be written.
+// Checks that write_output could write there, and leaves nothing behind. It finds mistakes before
+// the work whose result is to be written.
 [[nodiscard]] Result<void> check_output(const std::filesystem::path& path);
 
 }  // namespace motley

@@ -54,7 +54,7 @@ std::set<std::string> operations_of(const Package& package) {
   return operations;
 }
 
-// "" where everything is trained.
+// "" if all values are trained.
 std::string constants_text(const ModelSpec& model) {
   if (model.constant_values() == 0) return "";
   return fmt::format(", and {} values that never change ({})", count_text(model.constant_values()),

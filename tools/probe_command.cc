@@ -17,7 +17,7 @@
 namespace motley {
 namespace {
 
-// What is left of a direction's speed while the other one is in use.
+// The remaining speed of one direction while the other one is in use.
 std::string both_ways_text(const MeasuredLink& link) {
   if (!link.turns) return "?";
   return fmt::format("{:.0f} %", 100 / (1 + *link.turns));

@@ -1,4 +1,4 @@
-// motley profile: measures this machine, or every machine of a cluster.
+// motley profile: profiles this machine, or every machine of a cluster.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace motley {
 namespace {
 
-// A kind of layer, as people know it: its first layer, and how many there are.
+// The display name of a kind of layer: its first layer, and their number.
 std::string kind_text(const ModelSpec& model, const std::string& signature) {
   const auto is_of_kind = [&](const LayerSpec& layer) { return layer.signature == signature; };
   const auto first = std::ranges::find_if(model.layers, is_of_kind);

@@ -1,6 +1,6 @@
-// TerminalWatch: long work on files as a person sees it. One line on a terminal says how far it is;
-// a signal ends it between two pieces, so that what it has half made is removed.
-// One owner thread.
+// TerminalWatch: progress display and cancellation of long work on files. It shows the progress in
+// a line on a terminal. A signal ends the work between two pieces, so that partial results are
+// removed. One owner thread.
 #pragma once
 
 #include <optional>
@@ -16,10 +16,10 @@ namespace motley {
 class TerminalWatch final : public WorkWatch {
  public:
   void begin(const char* what, std::uint64_t bytes_total) override;
-  // kInterrupted or kTerminated when a signal has arrived.
+  // kInterrupted or kTerminated after a signal.
   [[nodiscard]] Result<void> advance(std::uint64_t bytes) override;
 
-  // Takes the line off the screen, before something is printed.
+  // Removes the line from the screen before other output.
   void clear() { line_.clear(); }
 
  private:

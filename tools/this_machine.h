@@ -1,4 +1,4 @@
-// What this machine is called and at which addresses others find it.
+// This machine's name, and the addresses at which other machines reach it.
 #pragma once
 
 #include <string>
@@ -10,22 +10,22 @@
 
 namespace motley {
 
-// Its host name and every address of its interfaces. Without the addresses where the system does
-// not tell them.
+// The host name and all interface addresses; without the addresses if the system does not report
+// them.
 [[nodiscard]] ThisMachine this_machine();
 
-// The address at which the machines at `peers` (numeric) reach this one; without any of them that
-// of the first interface which leads outside. kPeer when there is none.
+// The address at which the machines at `peers` (numeric) reach this one. Without peers, the address
+// of the first interface that leads outside. kPeer if there is none.
 [[nodiscard]] Result<std::string> own_address(const std::vector<std::string>& peers);
 
-// Gives the machines whose address is this machine's name the numeric one.
+// Replaces this machine's name by its numeric address in the machines' addresses.
 [[nodiscard]] Result<void> make_addresses_numeric(Cluster& cluster, const ThisMachine& here);
 
-// The numeric address of a host, IPv4 first. kConfig when it has none that other machines could
-// use: Debian knows its own name as 127.0.1.1.
+// The numeric address of a host, IPv4 first. kConfig if no address is usable by other machines:
+// Debian resolves its own name to 127.0.1.1.
 [[nodiscard]] Result<std::string> address_of_host(const std::string& host);
 
-// "desktop here, oldbox by `ssh 192.168.1.11`"; "" where all machines are started here.
+// "desktop here, oldbox by `ssh 192.168.1.11`"; "" if all machines are started locally.
 [[nodiscard]] std::string starting_places(const Cluster& cluster);
 
 }  // namespace motley

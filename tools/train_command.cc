@@ -1,4 +1,4 @@
-// motley train and motley launch: the same run, on this machine or on several.
+// motley train and motley launch: a run, on this machine or on several.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -29,8 +29,8 @@ namespace {
 
 constexpr std::int64_t kStopAfterMax = std::int64_t{1} << 40;
 
-// How the person goes on with this run: the command as it was given, with what the environment
-// said.
+// The commands that continue this run: the given command line, with the environment variables in
+// use.
 Commands commands_of(const Arguments& arguments, const ResolvedConfig& resolved) {
   std::set<std::string> variables = {kDeviceLibraryVariable};
   for (const auto& [key, origin] : resolved.origins) {
@@ -114,7 +114,7 @@ Result<TrainingRequest> read_request(const Arguments& arguments, ResolvedConfig&
   return request;
 }
 
-// A signal while nothing was trained yet.
+// A signal before any training.
 Error with_same_command(Error error, const TrainingRequest& request) {
   if (!is_stop(error) || !error.remedy.empty()) return error;
   error.remedy = fmt::format("nothing was trained yet; the same command begins again\n{}",
@@ -182,14 +182,14 @@ Result<void> train(const Arguments& arguments) {
   MOTLEY_ASSIGN(TrainingRequest request, read_request(arguments, resolved));
   WorkLine line("", request.quiet ? nullptr : live_standard_error());
   request.line = &line;
-  // Whoever stops reading does not stop the training.
+  // A blocked reader does not block the training.
   NonBlockingWriter errors(STDERR_FILENO);
   Log log("", log_level(arguments), [&](std::string_view text) {
     line.step_aside();
     errors.write(text);
   });
   Result<void> done = carry_out(request, resolved, arguments.has("json"), log);
-  // The person reads it on the terminal, after all else.
+  // The terminal shows the error last; here it is only logged.
   if (!done.ok()) log.keep(done.error());
   return done;
 }

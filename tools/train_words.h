@@ -1,4 +1,4 @@
-// What `motley train` prints of a run: what a dry run would have started, and how a run ended.
+// The output of `motley train`: the plan of a dry run, and the summary of a run.
 #pragma once
 
 #include "base/json.h"
@@ -7,11 +7,11 @@
 
 namespace motley {
 
-// What a dry run would have started.
+// What a run would start, for a dry run.
 void print_intention(const PreparedRun& run, const TrainingRequest& request);
 [[nodiscard]] Json intention_to_json(const PreparedRun& run, const TrainingRequest& request);
 
-// How a run ended, and what it left.
+// How a run ended, and its results.
 void print_summary(const PreparedRun& run, const TrainingSummary& summary);
 
 }  // namespace motley

@@ -1,4 +1,4 @@
-// motley ckpt list | show, and the table of all that begin with ckpt.
+// motley ckpt list | show, and the table of all ckpt commands.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -18,7 +18,7 @@
 namespace motley {
 namespace {
 
-// Prints the text for people, or the JSON twin.
+// Prints the text, or the JSON with --json.
 template <class Text, class Twin>
 Result<void> print(const Arguments& arguments, Text make_text, Twin make_json) {
   if (arguments.has("json")) {
@@ -34,14 +34,14 @@ Result<void> print(const Arguments& arguments, Text make_text, Twin make_json) {
 Result<void> run_list(const Arguments& arguments) {
   const std::filesystem::path run = arguments.operand(0);
   MOTLEY_TRY(check_is_run(run));
-  MOTLEY_TRY(path_exists(checkpoint_folder(run, 0)));  // that it can be looked into
+  MOTLEY_TRY(path_exists(checkpoint_folder(run, 0)));  // fails if the folder is not readable
   const auto checkpoints = list_checkpoints(run);
   return print(
       arguments, [&] { return Result<std::string>(format_checkpoint_list(checkpoints)); },
       [&] { return Result<Json>(checkpoint_list_to_json(checkpoints)); });
 }
 
-// Weights that are no checkpoint of ours.
+// Weights that are not a Motley checkpoint.
 Result<OpenedWeights> open_unverified(const std::filesystem::path& path) {
   MOTLEY_ASSIGN(CheckpointReader reader, CheckpointReader::open(path));
   return describe_weights(path, std::move(reader));
@@ -74,7 +74,7 @@ Result<void> run_show(const Arguments& arguments) {
     MOTLEY_ASSIGN(Json all, checkpoint_to_json(path));
     MOTLEY_ASSIGN(const Manifest manifest, read_manifest(path));
     all["plan"] = plan_mark_to_json(manifest);
-    if (is_part(path)) return all;  // shapes stand in files that are not here
+    if (is_part(path)) return all;  // shapes are in files that are not here
     MOTLEY_ASSIGN(const OpenedWeights weights, open_unverified(path));
     all["layers"] = layers_to_json(weights);
     return all;

@@ -1,4 +1,4 @@
-// The commands of `motley ckpt` that have a file of their own.
+// The `motley ckpt` commands with their own files.
 #pragma once
 
 #include "tools/command.h"

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::int64_t kTopDefault = 20;
 
-// JSON has no infinity.
+// JSON cannot represent infinity.
 Json number(double value) {
   return std::isfinite(value) ? Json(value) : Json();
 }

@@ -40,7 +40,7 @@ bool is_among(const std::vector<WrittenFile>& files, const std::string& part) {
       files, [&](const WrittenFile& file) { return file.name.find(part) != std::string::npos; });
 }
 
-// What a folder lacks that other programs look for, and where it could come from.
+// Files that other programs expect and that the folder lacks, with their possible sources.
 std::vector<std::string> lacks(const std::vector<WrittenFile>& files, bool is_package) {
   if (is_among(files, "adapter_config.json")) return {};
   std::vector<std::string> lines;

@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The folder of model.init_from, where that is on this machine.
+// The folder of model.init_from, if it is on this machine.
 std::optional<fs::path> origin_of(const OpenedWeights& weights) {
   if (weights.reader.manifest() == nullptr) return weights.folder();
   if (!weights.model || weights.model->init_from.empty()) return {};
@@ -34,7 +34,7 @@ std::optional<fs::path> origin_of(const OpenedWeights& weights) {
   return fs::is_regular_file(origin, code) ? std::optional(origin.parent_path()) : std::nullopt;
 }
 
-// Those of `more` join whose names are not there yet.
+// Appends those of `more` with new names.
 void add_files(std::vector<fs::path>& files, const std::vector<fs::path>& more) {
   for (const fs::path& path : more) {
     const bool is_there = std::ranges::any_of(
@@ -58,7 +58,7 @@ Result<std::vector<fs::path>> companions_of(const Arguments& arguments,
                "name the folder of the model whose tokenizer it is"};
 }
 
-// The config.json of the folder that --config names.
+// The config.json in the folder that --config names.
 Result<Json> given_config(const fs::path& folder) {
   const fs::path path = folder / kModelConfigName;
   MOTLEY_TRY(check_exists(path));
@@ -69,8 +69,8 @@ Result<Json> given_config(const fs::path& folder) {
                "it is not a JSON object", "name the folder of a model of Hugging Face"};
 }
 
-// config.json with the type of the numbers that are written; null where there is none: of a
-// package that keeps none, unless it began from weights that have one.
+// config.json with the dtype of the written values. Null if there is none: for a package without
+// one, unless it was initialized from weights with one.
 Result<Json> exported_config(const Arguments& arguments,
                              const OpenedWeights& weights,
                              const PackageExport* package,
@@ -91,7 +91,7 @@ Result<Json> exported_config(const Arguments& arguments,
       config = std::move(outline.config);
     }
   }
-  // What our own checkpoints of a package have says nothing to others.
+  // The config.json of our own package checkpoints has no meaning for other programs.
   if (is_package && config == huggingface_config(*weights.model)) config = Json();
   return config.is_null() ? config : with_number_type(std::move(config), torch_dtype(format));
 }
@@ -151,7 +151,7 @@ Result<WeightsFolder> exported_folder(const Arguments& arguments,
                        .rule = rule};
   if (is_adapter) {
     folder.name = "adapter_model";
-    folder.file_bytes_max = std::numeric_limits<std::uint64_t>::max();  // peft reads one file
+    folder.file_bytes_max = std::numeric_limits<std::uint64_t>::max();  // peft reads a single file
   } else {
     MOTLEY_ASSIGN(folder.file_bytes_max, max_file_bytes(arguments));
     MOTLEY_ASSIGN(folder.config, exported_config(arguments, weights, package, rule.format));

@@ -1,5 +1,5 @@
-// What `motley ckpt export` writes: which tensors under which names, the configuration and the
-// files beside them.
+// The output of `motley ckpt export`: tensors and their names, the configuration, and the files
+// beside them.
 #pragma once
 
 #include <vector>
@@ -12,19 +12,19 @@
 
 namespace motley {
 
-// Of weights that are ours or of a family of ours exactly the model's parameters, without buffers
-// that lie beside; of others all.
+// For our checkpoints and known model families, exactly the model's parameters, without additional
+// buffers; for other weights all tensors.
 [[nodiscard]] Result<std::vector<StoredTensor>> exported_tensors(const OpenedWeights& weights);
 
-// Those, and what `package` (nullptr: it is none) adds; `as_adapter`: under peft's names, and
-// nothing added. REQUIRES: all arguments outlive what is returned.
+// The tensors of `stored` and those that `package` adds (nullptr: not a package). `as_adapter`:
+// with peft's names, and nothing added. REQUIRES: all arguments outlive the result.
 [[nodiscard]] std::vector<NewTensor> exported_values(const OpenedWeights& weights,
                                                      const std::vector<StoredTensor>& stored,
                                                      const PackageExport* package,
                                                      bool as_adapter);
 
-// The same as a folder, an adapter's where the package is one, as --config, --tokenizer and
-// --max-file have it.
+// The same as a folder, in adapter format if the package is an adapter, according to --config,
+// --tokenizer and --max-file.
 [[nodiscard]] Result<WeightsFolder> exported_folder(const Arguments& arguments,
                                                     const OpenedWeights& weights,
                                                     const std::vector<StoredTensor>& stored,

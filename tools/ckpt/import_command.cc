@@ -51,7 +51,7 @@ Result<WeightMatch> placed(const OpenedWeights& weights,
   return error;
 }
 
-// A head that was saved beside the embedding that it is tied to must be that embedding.
+// A head stored beside the embedding that it is tied to must equal that embedding.
 Result<void> check_tied_copy(const OpenedWeights& weights,
                              const Stored& stored,
                              const WeightMatch& match,
@@ -90,7 +90,8 @@ std::vector<NewTensor> imported_tensors(const OpenedWeights& weights,
   return tensors;
 }
 
-// What model.init_from compares; a package keeps that of the weights, for an export.
+// The configuration that model.init_from compares; for a package that of the weights, for a later
+// export.
 Json imported_config(const OpenedWeights& weights, const ModelConfig& model) {
   Json config = model.kind == "package" ? weights.config : huggingface_config(model);
   if (!config.is_null()) config["torch_dtype"] = torch_dtype(NumberFormat::kFp32);

@@ -1,4 +1,4 @@
-// motley ckpt gather | repair: a checkpoint that lies in the folders of several machines.
+// motley ckpt gather | repair: for a checkpoint distributed over several machines' folders.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -30,8 +30,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A run, its machines that answer, and what they have of the checkpoint named, or of its newest one
-// that can be used.
+// A run, its responding machines, and their files of the named checkpoint, or of the newest usable
+// one.
 struct FoundParts {
   Cluster cluster;
   std::set<std::string> machines;
@@ -74,14 +74,13 @@ Result<void> find_parts(
   return lock.rise_above(found.stores.last_launch(), log);
 }
 
-// What is to be brought where, of what was found: files, and the texts of the checkpoint in any
-// case.
+// The files to deliver to each folder; the checkpoint's metadata is always delivered.
 using Deliveries = std::map<StoreId, std::set<std::string>>;
 using Choose = Result<Deliveries> (*)(const FoundParts& found,
                                       const StoresRequest& request,
                                       const Log& log);
 
-// Of the tensors' files that are brought.
+// The total size of the delivered tensor files.
 std::uint64_t bytes_of(const Deliveries& deliveries, const Manifest& manifest) {
   std::uint64_t bytes = 0;
   for (const auto& [store, names] : deliveries) {
@@ -91,7 +90,7 @@ std::uint64_t bytes_of(const Deliveries& deliveries, const Manifest& manifest) {
   return bytes;
 }
 
-// One line a folder.
+// One line per folder.
 void tell(const Deliveries& deliveries, const FoundParts& found, const Log& log) {
   for (const auto& [id, files] : deliveries) {
     const Store& store = found.stores.by_id.at(id);

@@ -19,7 +19,7 @@ bool is_float(const std::string& dtype) {
   return dtype == "F32" || dtype == "F16" || dtype == "BF16";
 }
 
-// The steps that a BatchNorm has seen are those of the run.
+// A BatchNorm's step counter becomes the number of steps of the run.
 bool counts_steps(const StoredTensor& tensor) {
   return tensor.outline.dtype == "I64" && tensor.outline.shape.empty() &&
          tensor.outline.name.ends_with("num_batches_tracked");

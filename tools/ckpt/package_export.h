@@ -1,5 +1,5 @@
-// What an export of a run's checkpoint takes from the package that was trained: the tensors that
-// training does not move, which no checkpoint has, and the files of the model.
+// The parts of an export that come from the trained package: the tensors that training does not
+// change, which checkpoints do not contain, and the model's files.
 #pragma once
 
 #include <filesystem>
@@ -18,25 +18,26 @@ namespace motley {
 
 class PackageExport {
  public:
-  // Reads the package that the checkpoint's configuration names, every byte, or that in `folder`
-  // where it is not empty. kConfig where it is not there, or is not the one that was trained.
+  // Reads and verifies the package that the checkpoint's configuration names, or the one in
+  // `folder` if that is not empty. kConfig if it does not exist or is not the one that was trained.
   [[nodiscard]] static Result<PackageExport> open(const OpenedWeights& weights,
                                                   const std::string& folder);
 
-  // Of the state_dict all that is not in the checkpoint. REQUIRES: this outlives what it returns.
+  // All tensors of the state_dict that are not in the checkpoint. REQUIRES: this outlives the
+  // result.
   [[nodiscard]] std::vector<NewTensor> untrained() const;
 
   [[nodiscard]] bool is_adapter() const { return !package_->adapter_names.empty(); }
 
-  // What peft calls a parameter. REQUIRES: is_adapter(), and the package trains it.
+  // The parameter's name in peft. REQUIRES: is_adapter(), and the package trains the parameter.
   [[nodiscard]] const std::string& adapter_name(const std::string& parameter) const {
     return package_->adapter_names.at(parameter);
   }
 
-  // Its config.json; null where it keeps none.
+  // The package's config.json; null if it has none.
   [[nodiscard]] Result<Json> config() const;
 
-  // Its other files.
+  // The package's other files.
   [[nodiscard]] std::vector<std::filesystem::path> files() const;
 
  private:
@@ -51,7 +52,7 @@ class PackageExport {
 
   std::shared_ptr<const Package> package_;
   CheckpointReader weights_;
-  SafetensorsFile raw_;  // the same file, for tensors of integers
+  SafetensorsFile raw_;  // the same file, for integer tensors
   std::int64_t steps_;
 };
 

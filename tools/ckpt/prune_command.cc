@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kNewestMax = 1'000'000;
 constexpr std::int64_t kKeepEveryMax = 1'000'000'000'000;
 
-// What the run itself keeps, as far as the command does not say.
+// The run's own retention rule, overridden by the command's options.
 Result<KeepRule> rule_of(const Arguments& arguments, const fs::path& run) {
   KeepRule rule = keep_rule({});
   const fs::path config_path = RunFolder(run).config_path();
@@ -50,11 +50,11 @@ Result<KeepRule> rule_of(const Arguments& arguments, const fs::path& run) {
 }
 
 struct Soundness {
-  std::int64_t last_good = 0;         // the newest step that is whole
-  std::vector<std::int64_t> damaged;  // later ones, the newest first
+  std::int64_t last_good = 0;         // the newest intact step
+  std::vector<std::int64_t> damaged;  // later steps, the newest first
 };
 
-// kCorrupt where none is whole. REQUIRES: there is one.
+// kCorrupt if no checkpoint is intact. REQUIRES: there is at least one.
 Result<Soundness> soundness_of(const std::vector<CheckpointInfo>& checkpoints, WorkWatch& watch) {
   Soundness found;
   std::optional<Error> first_fault;

@@ -23,7 +23,7 @@ std::optional<ModelConfig> model_of_checkpoint(const Manifest& manifest,
   return config.ok() ? std::optional(config->model) : std::nullopt;
 }
 
-// A tensor is not divided, so more files than tensors would be empty ones.
+// Tensors are not split, so there cannot be more files than tensors.
 Result<void> check_files(std::int64_t files, const Manifest& manifest) {
   std::size_t tensors = 0;
   for (const WrittenFile& file : manifest.files) {

@@ -24,7 +24,7 @@ Result<NamedRun> named_run(const std::string& text) {
     return NamedRun{above.parent_path(), name->step};
   }
   std::error_code code;
-  // An empty one is where a run that was lost here is to come back.
+  // An empty folder may be the place to restore a lost run into.
   if (fs::exists(checkpoints_root(path), code) || fs::is_empty(path, code))
     return NamedRun{path, {}};
   return Error{ErrorCode::kConfig, fmt::format("{} is no run's folder", path.string()),

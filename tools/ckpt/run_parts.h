@@ -1,4 +1,4 @@
-// A run whose checkpoints lie in the folders of several machines, as commands take it.
+// Operands of commands for runs whose checkpoints are distributed over several machines' folders.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,18 @@
 
 namespace motley {
 
-// What the person named: a run, or a checkpoint in one.
+// The operand: a run, or a checkpoint in one.
 struct NamedRun {
   std::filesystem::path run;
   std::optional<std::int64_t> step;
 };
 
-// kConfig for what is no run's folder; an empty one may be where a run that was lost is to be.
+// kConfig if it is not a run's folder; an empty folder is accepted, as the place to restore a lost
+// run into.
 [[nodiscard]] Result<NamedRun> named_run(const std::string& text);
 
-// The machines of the cluster that answer; of the others `log` is told. kInterrupted and
-// kTerminated.
+// The responding machines of the cluster; the others are logged to `log`. kInterrupted or
+// kTerminated after a signal.
 [[nodiscard]] Result<std::set<std::string>> answering_machines(const Cluster& cluster,
                                                                const std::filesystem::path& program,
                                                                const Log& log);

@@ -18,12 +18,12 @@ namespace motley {
 namespace {
 
 struct ListedLayer {
-  std::string name;  // "" = of no layer that is known
+  std::string name;  // "" = not part of a known layer
   std::uint64_t bytes = 0;
   std::vector<StoredTensor> tensors;
 };
 
-// The layer that owns each parameter.
+// Maps each parameter to its layer.
 std::map<std::string, std::string> layers_by_parameter(const std::optional<ModelConfig>& model) {
   std::map<std::string, std::string> layers;
   if (!model) return layers;
@@ -50,7 +50,7 @@ std::vector<ListedLayer> listed_layers(const OpenedWeights& weights) {
   return layers;
 }
 
-// By parameter.
+// Bytes of optimizer state by parameter.
 std::map<std::string, std::uint64_t> optimizer_bytes(const CheckpointReader& reader) {
   std::map<std::string, std::uint64_t> bytes;
   for (const StoredTensor& tensor : reader.tensors()) {

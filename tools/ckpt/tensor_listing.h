@@ -1,5 +1,5 @@
-// What `motley ckpt show` adds to a checkpoint's facts: the layers of its model with their tensors,
-// and the plan that wrote it.
+// The additional output of `motley ckpt show`: the layers of the model with their tensors, and the
+// plan that wrote the checkpoint.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace motley {
 
-// "layer  tensor  type  shape  bytes  file", a line a parameter and one for each layer's total, in
-// the model's order. What is of no layer that is known stands alone.
+// "layer  tensor  type  shape  bytes  file": a line per parameter and one for each layer's total,
+// in the model's order. Tensors of no known layer are listed separately.
 [[nodiscard]] std::string tensors_text(const OpenedWeights& weights);
 
 // [{"layer", "bytes", "tensors": [{"name", "dtype", "shape", "bytes", "file", "optimizer_bytes"}]}]

@@ -1,4 +1,4 @@
-// motley ckpt verify: every byte of a checkpoint, here or on all machines of its run.
+// motley ckpt verify: verifies every byte of a checkpoint, here or on all machines of its run.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -49,7 +49,7 @@ Result<void> verify_here(const Arguments& arguments) {
   return {};
 }
 
-// The newest that the folder knows of, or the one that was named.
+// The named checkpoint, or the newest one in the folder.
 Result<CheckpointMetadata> texts_to_verify(const NamedRun& named) {
   const auto known = list_checkpoints(named.run);
   for (auto it = known.rbegin(); it != known.rend(); ++it) {
@@ -62,11 +62,11 @@ Result<CheckpointMetadata> texts_to_verify(const NamedRun& named) {
                "check the path; `motley ckpt gather` brings back what this folder has lost"};
 }
 
-// A checkpoint on all machines that answer.
+// A checkpoint on all responding machines.
 struct FoundFiles {
   fs::path run;
   std::int64_t step = 0;
-  int copies = 0;  // that each file should have besides
+  int copies = 0;  // additional copies that each file should have
   Stores stores;
   std::vector<FileLocations> files;
 
@@ -82,7 +82,7 @@ struct FoundFiles {
   }
 };
 
-// The folder is held for as long, so that no training changes what is read.
+// Holds the folder's lock meanwhile, so that no training changes the files.
 Result<FoundFiles> look_everywhere(const Arguments& arguments) {
   WorkLine line("");
   const Log log("", arguments.has("json") ? LogLevel::kWarn : LogLevel::kInfo, line.log_output());
@@ -131,7 +131,7 @@ Json files_to_json(const FoundFiles& found) {
           {"files", files}};
 }
 
-// As many folders as there are can have it.
+// Limited by the number of usable folders.
 std::size_t wanted_places(const FoundFiles& found) {
   const auto usable = std::ranges::count_if(
       found.stores.by_id, [](const auto& store) { return !store.second.machines.empty(); });

@@ -1,5 +1,5 @@
-// What the commands on checkpoints and weights read: the places that a person names, and what the
-// weights there are of.
+// Inputs of the commands for checkpoints and weights: the named paths, and the model of the
+// weights.
 #pragma once
 
 #include <filesystem>
@@ -18,48 +18,48 @@ namespace motley {
 [[nodiscard]] OptionSpec output_option(const std::string& value, const std::string& help);
 [[nodiscard]] OptionSpec max_file_option();
 
-// Where --output is to be made. kConfig when something is there already.
+// The path of --output. kConfig if it already exists.
 [[nodiscard]] Result<std::filesystem::path> output_place(const Arguments& arguments);
 
 // --max-file, or 5 GB.
 [[nodiscard]] Result<std::uint64_t> max_file_bytes(const Arguments& arguments);
 
-// A checkpoint, as named_checkpoint finds it, or a foreign folder or file of safetensors. kConfig
-// when it is neither.
+// A checkpoint, as in named_checkpoint, or a folder or file of safetensors from another program.
+// kConfig if it is neither.
 [[nodiscard]] Result<std::filesystem::path> named_weights(const std::filesystem::path& path);
 
 struct OpenedWeights {
   std::filesystem::path path;
   CheckpointReader reader;
-  Json config;  // config.json beside them; null = none
-  // What they are of, as their manifest says, or their config.json where that is of a family that
-  // Motley computes.
+  Json config;  // the config.json beside the weights; null = none
+  // The model of the weights, from their manifest, or from their config.json if Motley supports
+  // that model family.
   std::optional<ModelConfig> model;
 
-  // "a checkpoint's folder" or what holds the file, for what lies beside.
+  // The checkpoint's folder or the file's parent, where related files are.
   [[nodiscard]] std::filesystem::path folder() const;
 };
 
-// Opens them; the files of a checkpoint that will be read are verified first, every byte, so what
-// is read is what was saved. What this process makes from then on of a checkpoint is as private as
-// that is (keep_files_private).
+// Opens the weights. The files of a checkpoint that will be read are verified completely first.
+// Files that this process creates afterwards from a checkpoint are as private as the checkpoint
+// (keep_files_private).
 [[nodiscard]] Result<OpenedWeights> open_weights(const std::filesystem::path& named,
                                                  bool with_optimizer,
                                                  WorkWatch& watch);
 
-// The same of weights that are open. kCorrupt for a config.json that cannot be read.
+// The same for open weights. kCorrupt if a config.json cannot be read.
 [[nodiscard]] Result<OpenedWeights> describe_weights(std::filesystem::path path,
                                                      CheckpointReader reader);
 
-// The names of the model's parameters in its order; none when it cannot be described, as when its
-// package is not on this machine.
+// The names of the model's parameters in its order; empty if the model cannot be described, for
+// example because its package is not on this machine.
 [[nodiscard]] std::vector<std::string> parameter_order(const std::optional<ModelConfig>& model);
 
-// The parameters, without the optimizer's state, in the model's order as far as that is known and
-// in that of the files else.
+// The parameters without optimizer state, in the model's order if it is known, otherwise in that of
+// the files.
 [[nodiscard]] std::vector<StoredTensor> parameters_of(const OpenedWeights& weights);
 
-// Those files of a folder that go where its weights go (huggingface_companions).
+// The files of a folder that accompany its weights (huggingface_companions).
 [[nodiscard]] std::vector<std::filesystem::path> companions_in(const std::filesystem::path& folder);
 
 }  // namespace motley

@@ -50,7 +50,7 @@ const char* bash_kind(CompletionKind kind) {
   return "''";
 }
 
-// What may follow one command, as a branch of `case $command`.
+// The completions after one command, as a branch of `case $command`.
 std::string bash_branch(const CommandSpec& spec) {
   std::string names;
   std::string values;

@@ -20,7 +20,7 @@ std::string completion_script(const std::string& shell, const CompletionTable& t
 }
 
 CompletionKind completion_kind(std::string_view name) {
-  // RUN is a run's folder or what else holds weights, so that files count too.
+  // RUN may be a run's folder or other weights, so files are completed too.
   static constexpr std::array<std::string_view, 9> kPaths = {
       "A", "B", "CONFIG", "FILE", "FOLDER", "OUT", "PATH", "PLAN", "RUN"};
   if (std::ranges::find(kPaths, name) != kPaths.end()) return CompletionKind::kPath;

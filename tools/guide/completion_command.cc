@@ -1,4 +1,4 @@
-// motley completion: what a shell reads to complete the command lines of motley.
+// motley completion: prints the completion script for a shell.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -31,7 +31,7 @@ std::string fish_quoted(const std::string& text) {
   return "'" + inside + "'";
 }
 
-// How the value of an option, or an operand, is completed.
+// The completion of an option's value or of an operand.
 std::string fish_kind(CompletionKind kind, const CompletionTable& table) {
   switch (kind) {
     case CompletionKind::kAnything:

@@ -1,4 +1,4 @@
-// What the tables of this program say of it: its commands and its configuration keys.
+// The tables behind the manual and the completions: commands and configuration keys.
 #pragma once
 
 #include <vector>

@@ -24,7 +24,7 @@ std::string head(const std::string& name, const std::string& version, std::strin
                      troff_text(title), version, troff_text(name), troff_text(summary));
 }
 
-// Words between backquotes are set in bold.
+// Sets words between backquotes in bold.
 std::string flowing_line(const std::string& line) {
   std::string shown;
   bool is_bold = false;
@@ -36,8 +36,7 @@ std::string flowing_line(const std::string& line) {
   return shown + "\n";
 }
 
-// The text of a command's help: paragraphs, lines that keep their form as they are indented, and
-// examples.
+// The text of a command's help: paragraphs, indented preformatted lines, and examples.
 std::string body(const std::string& text) {
   std::string shown;
   std::istringstream lines(text);
@@ -73,7 +72,7 @@ std::string options(const CommandSpec& spec) {
   return text;
 }
 
-// What follows options in the order that people expect: examples come last in the help already.
+// The sections after OPTIONS in the usual order; examples are already last in the help.
 std::string command_page(const CommandSpec& spec, const std::string& version) {
   const std::size_t at = std::min(spec.text.find("Example"), spec.text.size());
   return fmt::format("{}.SH SYNOPSIS\n.B {}\n.SH DESCRIPTION\n{}.PP\n{}{}{}.SH SEE ALSO\n{}",
@@ -99,7 +98,7 @@ std::string overview_page(const std::vector<CommandSpec>& commands, const std::s
   return text + ".SH SEE ALSO\n\\fBmotley\\-stage\\fR(1), \\fBssh\\fR(1)\n";
 }
 
-// Of a program that only `motley` starts. `starts`: when it does so.
+// For a program that only `motley` starts. `starts`: the occasion.
 std::string worker_page(const std::string& program,
                         const std::string& version,
                         const std::string& summary,
@@ -120,11 +119,11 @@ std::string worker_page(const std::string& program,
 }  // namespace
 
 std::string troff_text(std::string_view text) {
-  // troff makes typographic ones of some characters, which could not be copied from the page.
+  // troff replaces some characters by typographic ones, which could not be copied from the page.
   static const std::map<char, std::string_view> kNames = {{'\\', "\\(rs"}, {'-', "\\-"},
                                                           {'\'', "\\(aq"}, {'`', "\\(ga"},
                                                           {'^', "\\(ha"},  {'~', "\\(ti"}};
-  // A line that begins with a point or an apostrophe would be a request.
+  // A line that begins with a period or an apostrophe would be a request.
   std::string shown = text.starts_with('.') ? "\\&" : "";
   for (const char c : text) {
     const auto name = kNames.find(c);

@@ -1,5 +1,5 @@
-// Run by the build: write_guide FOLDER writes the manual's pages into FOLDER/man1 and the
-// completions of shells into FOLDER/completions. Not installed.
+// Run by the build: write_guide FOLDER writes the manual pages into FOLDER/man1 and the shell
+// completions into FOLDER/completions. Not installed.
 #include <cstdio>
 #include <exception>
 #include <filesystem>

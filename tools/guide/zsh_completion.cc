@@ -15,7 +15,7 @@ else
 fi
 )";
 
-// Inside single quotes, with a backslash before each of these characters.
+// Single-quoted, with a backslash before each of the `special` characters.
 std::string zsh_quoted(const std::string& text, std::string_view special) {
   std::string inside;
   for (const char c : text) {
@@ -29,7 +29,7 @@ std::string zsh_quoted(const std::string& text, std::string_view special) {
   return inside;
 }
 
-// The function that completes such a value, for _arguments; " " completes nothing.
+// The _arguments function that completes such a value; " " completes nothing.
 std::string zsh_action(CompletionKind kind) {
   switch (kind) {
     case CompletionKind::kAnything:
@@ -46,7 +46,7 @@ std::string zsh_action(CompletionKind kind) {
   return " ";
 }
 
-// One word of _arguments: '--stages=[exactly N stages]:N: '.
+// One argument of _arguments: '--stages=[exactly N stages]:N: '.
 std::string zsh_option(const OptionSpec& option) {
   const bool has_value = !option.value.empty();
   const std::string repeated = option.repeated ? "*" : "";

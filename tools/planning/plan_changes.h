@@ -1,4 +1,4 @@
-// What `motley plan` shows of machines as they are not: --what-if and --advise.
+// The output of `motley plan` for hypothetical machines: --what-if and --advise.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace motley {
 
-// One of the two on standard output, as --json asks.
+// Prints one of the two on standard output, according to --json.
 void print_planned(const Arguments& arguments, const Json& json, const std::string& text);
 
-// The plan as things are beside the plan with the changes. A plan that is only possible with them
-// is shown alone.
+// The current plan beside the plan with the changes. If only the latter is feasible, it is shown
+// alone.
 [[nodiscard]] Result<void> show_what_if(const Arguments& arguments, const PlanningInput& input);
 
 // The upgrades that shorten the step most, and those that do not.

@@ -1,4 +1,5 @@
-// motley plan: who computes which layers, why, and what another machine or link would change.
+// motley plan: the assignment of layers to devices, its reasons, and the effect of other machines
+// or links.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -31,8 +32,7 @@
 namespace motley {
 namespace {
 
-// What the runs of --learn have shown goes into the profile; the corrections go to standard error,
-// beside the plan.
+// Applies the corrections from the --learn runs to the profile, and prints them on standard error.
 Result<void> learn(const std::vector<RunMeasurement>& runs, PlanningInput& input) {
   if (runs.empty()) return {};
   MOTLEY_ASSIGN(const Calibration calibration, calibrate(input, runs));
@@ -44,7 +44,7 @@ Result<void> learn(const std::vector<RunMeasurement>& runs, PlanningInput& input
 struct Request {
   PlanningInput input;
   std::string precision;                     // train.precision
-  std::optional<Plan> other = std::nullopt;  // of --compare
+  std::optional<Plan> other = std::nullopt;  // the plan of --compare
 };
 
 Result<Request> read_request(const Arguments& arguments) {
@@ -66,7 +66,7 @@ Result<Request> read_request(const Arguments& arguments) {
   if (arguments.has("compare")) {
     MOTLEY_ASSIGN(request.other, read_named_plan(arguments.value("compare")));
   }
-  // A misspelt change shows before anything is measured.
+  // Reports a misspelt change before profiling.
   if (arguments.has("what-if")) MOTLEY_TRY(apply_changes(input, arguments.values("what-if")));
   if (input.profile.devices.empty()) {
     MOTLEY_ASSIGN(const auto program, stage_program());
@@ -89,7 +89,7 @@ Result<Request> read_request(const Arguments& arguments) {
   return request;
 }
 
-// The machines that hold something.
+// The machines that hold layers.
 Cluster cluster_of(const Plan& plan, Cluster cluster) {
   std::erase_if(cluster.machines, [&](const Machine& machine) {
     return std::ranges::none_of(plan.ranks,
@@ -142,7 +142,7 @@ Result<void> plan(const Arguments& arguments) {
   return {};
 }
 
-// What prints something else than the plan goes alone.
+// Options that print something other than the plan exclude each other.
 Result<void> check_together(const Arguments& arguments) {
   for (const auto& [one, other] : {std::pair("what-if", "advise"),
                                    {"what-if", "explain"},

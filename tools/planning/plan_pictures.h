@@ -1,4 +1,4 @@
-// The pictures that `motley plan` makes of a plan.
+// The figures that `motley plan` makes of a plan.
 #pragma once
 
 #include <optional>
@@ -12,11 +12,11 @@
 
 namespace motley {
 
-// Whether the command line asks for any.
+// Whether the command line requests any.
 [[nodiscard]] bool draws(const Arguments& arguments);
 
-// Writes what it asks for: the picture of --svg, the page of --html, beside `other` where that is
-// given. REQUIRES: analyse_plan gave `analysis` of the input and the plan.
+// Writes the requested files: the picture of --svg and the page of --html, with `other` for
+// comparison if given. REQUIRES: analyse_plan returned `analysis` for the input and the plan.
 [[nodiscard]] Result<void> write_plan_pictures(const Arguments& arguments,
                                                const PlanningInput& input,
                                                const Planning& planning,

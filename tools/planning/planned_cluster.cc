@@ -11,7 +11,7 @@
 namespace motley {
 namespace {
 
-using MachinePairs = std::map<std::pair<std::string, std::string>, double>;  // bytes a second
+using MachinePairs = std::map<std::pair<std::string, std::string>, double>;  // bytes per second
 
 std::vector<Machine> machines_of(const Plan& plan) {
   std::vector<Machine> machines;

@@ -1,4 +1,4 @@
-// The machines of a run's plan, for those who have no cluster file of it.
+// The machines of a run's plan, for use without its cluster file.
 #pragma once
 
 #include <optional>
@@ -9,9 +9,9 @@
 
 namespace motley {
 
-// On the links that the plan counts on: of pairs of machines that send each other anything as the
-// run's prediction says, of others as the plan has it for the machine. REQUIRES: the prediction is
-// of that plan.
+// Link speeds are those that the plan assumes: from the run's prediction for pairs of machines that
+// communicate, otherwise the plan's value for the machine. REQUIRES: the prediction is of that
+// plan.
 [[nodiscard]] Cluster planned_cluster(const Plan& plan,
                                       const std::optional<RunPrediction>& prediction);
 

@@ -1,4 +1,4 @@
-// motley report: what was predicted of a run beside what it measured.
+// motley report: a run's predictions beside its measurements.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 namespace motley {
 namespace {
 
-// The last step that the run traced, as `motley simulate --svg` draws the predicted one.
+// The run's last traced step, drawn as `motley simulate --svg` draws the predicted one.
 Result<void> draw_traced_step(const std::string& run, const std::string& picture) {
   MOTLEY_ASSIGN(const TracedStep traced, read_traced_step(run));
   const std::string title = fmt::format("{}: step {}, as measured", run, traced.step);
@@ -29,7 +29,7 @@ Result<void> draw_traced_step(const std::string& run, const std::string& picture
       picture, svg_file(title, {timeline(traced.spans, traced.rank_names, {.title = title})}));
 }
 
-// Also of a run that is under way, or was lost before it could write its report.
+// Also works for a live run, or one that was lost before it wrote its report.
 Result<void> write_page(const Arguments& arguments) {
   WorkLine line("reading the run");
   MOTLEY_ASSIGN(const RunToShow shown, run_to_show(arguments.operand(0), arguments, line));
@@ -39,8 +39,8 @@ Result<void> write_page(const Arguments& arguments) {
   return {};
 }
 
-// Whether steps take much longer than predicted, and no rank computes for as much longer: learning
-// corrects what devices take, not what links do.
+// Whether steps take much longer than predicted while no rank computes correspondingly longer.
+// Learning corrects the times of devices, not of links.
 bool waits_beyond_plan(const RunReport& report) {
   constexpr double kMuch = 0.2;
   const auto over_s = [](const PredictedAndMeasured& time) {
@@ -63,7 +63,7 @@ Result<void> report(const Arguments& arguments) {
   if (arguments.has("html")) {
     MOTLEY_TRY(write_page(arguments));
     MOTLEY_ASSIGN(const bool exists, path_exists(RunFolder(arguments.operand(0)).report_path()));
-    // Whoever asks for the page alone has it.
+    // If only the page was requested, it is done.
     if (!exists && !arguments.has("svg") && !arguments.has("json")) return {};
   }
   MOTLEY_ASSIGN(const RunReport report, read_named_report(arguments.operand(0)));
@@ -88,7 +88,7 @@ Result<void> report(const Arguments& arguments) {
         under_way->text());
   }
   fmt::print("{}", report_text(report));
-  // A rehearsal measures neither the devices nor the links that its plan is for.
+  // A simulated run measures neither the devices nor the links of its plan.
   if (is_virtual(report)) return {};
   if (waits_beyond_plan(report)) {
     fmt::print(

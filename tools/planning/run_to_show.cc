@@ -32,10 +32,10 @@
 namespace motley {
 namespace {
 
-// More would not be seen in a picture of that width.
+// More points would not be visible at that width.
 constexpr std::size_t kPointsShown = 1200;
 constexpr std::size_t kEventsShown = 100;
-// Advice plans some times for each machine.
+// Advice needs several planner runs per machine.
 constexpr std::size_t kMachinesAdvised = 8;
 
 double number_or_gap(const Json& value) {
@@ -146,7 +146,7 @@ Result<TracedStep> traced_step_in(const std::string& path) {
   return last_traced_step(text, path);
 }
 
-// By the profile as the run has corrected it, where it measured anything.
+// Uses the profile as corrected by the run's measurements, if there are any.
 Result<AdvisorReport> advice_for(const std::filesystem::path& run, PlanningInput input) {
   if (const auto measured = read_measurement(run); measured.ok()) {
     MOTLEY_ASSIGN(const Calibration calibration, calibrate(input, {*measured}));
@@ -232,7 +232,7 @@ Result<RunToShow> run_to_show(const std::filesystem::path& run,
     shown.traced.reset();
     shown.not_traced = "the trace is of a launch before, which had another plan";
   }
-  // As the run was planned, where its folder tells.
+  // Prefers the prediction from planning time, if the folder contains it.
   auto predicted = traced_step_in(RunFolder(run).predicted_trace_path());
   if (predicted.ok()) shown.simulated = std::move(predicted->spans);
   return shown;

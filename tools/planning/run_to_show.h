@@ -1,4 +1,4 @@
-// What a page of a run is made of, gathered from its folder.
+// The data of a run's page, read from its folder.
 #pragma once
 
 #include <filesystem>
@@ -12,12 +12,12 @@
 
 namespace motley {
 
-// The last step that the run traced. kConfig where it traced none.
+// The run's last traced step. kConfig if no step was traced.
 [[nodiscard]] Result<TracedStep> read_traced_step(const std::filesystem::path& run);
 
-// All that there is of the run; what is missing or cannot be read is said in its place. With
-// --cluster, the links are those of its file; else as the plan counts on them. kConfig when the
-// folder holds no run. `line` says what is being done.
+// All data of the run; missing or unreadable parts are replaced by the reason. With --cluster the
+// links are those of its file, else as the plan assumes. kConfig if the folder holds no run. `line`
+// shows the progress.
 [[nodiscard]] Result<RunToShow> run_to_show(const std::filesystem::path& run,
                                             const Arguments& arguments,
                                             WorkLine& line);

@@ -1,5 +1,5 @@
-// SearchBudget: ends a search for a plan when it has had its work or its seconds, and says to who
-// waits how it goes.
+// SearchBudget: ends a plan search when its budget of work or seconds is used up, and reports
+// progress.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,8 @@ class SearchBudget : public SearchWatch {
  public:
   using Clock = std::function<double()>;
 
-  // Of work alone where there are no seconds: counted, so that the same search ends at the same
-  // place however slow or busy the computer is.
-  // `line` outlives it; nullptr: nobody waits.
+  // Without `seconds` the budget is counted work, so that a search ends at the same point on any
+  // machine under any load. `line` must outlive it; nullptr: no progress display.
   explicit SearchBudget(std::optional<double> seconds,
                         Clock clock = now_s,
                         WorkLine* line = nullptr);
@@ -28,7 +27,7 @@ class SearchBudget : public SearchWatch {
 
   void count_work(std::int64_t actions) override { work_ += actions; }
 
-  // What it may do without seconds: about ten of them.
+  // The budget without `seconds`: about ten seconds of work.
   static constexpr std::int64_t kWorkMax = 250'000'000;
 
  private:
@@ -39,7 +38,7 @@ class SearchBudget : public SearchWatch {
   Clock clock_;
   WorkLine* line_;
   double start_s_;
-  double told_s_;  // after the start
+  double told_s_;  // time of the last progress report, after the start
   double step_s_;
   std::int64_t work_ = 0;
 };

@@ -1,4 +1,4 @@
-// motley simulate: a plan's schedule on the cost model; no hardware needed.
+// motley simulate: a plan's schedule on the cost model, without hardware.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@
 namespace motley {
 namespace {
 
-// What the options ask for beside the times: the schedule's text, a trace, a picture.
+// The optional outputs besides the times: the schedule's text, a trace, a picture.
 Result<void> write_pictures(const Arguments& arguments,
                             const Plan& plan,
                             const SimulatedPlan& simulated) {

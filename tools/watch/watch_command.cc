@@ -1,4 +1,4 @@
-// motley watch: how a run goes, while it trains and afterwards.
+// motley watch: monitors a run during training and afterwards.
 #include <fmt/format.h>
 
 #include <cstdint>
