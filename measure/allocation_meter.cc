@@ -14,12 +14,12 @@
 namespace motley {
 namespace {
 
-// What of a device's memory is held, as its allocator reports it.
+// The bytes held on a device, as its allocator reports them.
 class Reported {
  public:
   void add(std::int64_t bytes) {
     is_told_ = true;
-    held_bytes_ += bytes;  // negative when memory is given back
+    held_bytes_ += bytes;  // negative when memory is freed
     peak_bytes_ = std::max(peak_bytes_, held_bytes_);
   }
 
@@ -33,7 +33,7 @@ class Reported {
   std::int64_t peak_bytes_ = 0;
 };
 
-// The same as the tensors show it that operations take and return.
+// The same, derived from the tensors that operations take and return.
 class Shown {
  public:
   explicit Shown(c10::Device device) : device_(device) {}
@@ -59,8 +59,7 @@ class Shown {
  private:
   struct Seen {
     c10::weak_intrusive_ptr<c10::StorageImpl> storage;
-    bool is_made =
-        false;  // since the meter began: no operation was given it before one returned it
+    bool is_made = false;  // first seen as an operation's output, so created since the meter began
   };
 
   void see_all(const c10::IValue& value, bool is_made) {
@@ -72,7 +71,7 @@ class Shown {
   void see(const at::Tensor& tensor, bool is_made) {
     if (!tensor.defined() || tensor.device() != device_ || !tensor.has_storage()) return;
     c10::StorageImpl* const storage = tensor.storage().unsafeGetStorageImpl();
-    // Nothing else can have its address while it is remembered.
+    // The weak reference keeps the address from being reused.
     seen_.try_emplace(storage, Seen{tensor.storage().getWeakStorageImpl(), is_made});
   }
 
@@ -81,7 +80,7 @@ class Shown {
   std::int64_t peak_bytes_ = 0;
 };
 
-// What LibTorch finds for this thread when there is something to tell.
+// The object that LibTorch finds for this thread when it reports allocations.
 struct Counts final : c10::MemoryReportingInfoBase {
   explicit Counts(c10::Device counted) : device(counted), shown(counted) {}
 
@@ -100,11 +99,11 @@ struct Counts final : c10::MemoryReportingInfoBase {
   Shown shown;
 };
 
-// An enumerator in older versions of LibTorch, in newer ones an object of its library: either
-// binds.
+// An enumerator in older versions of LibTorch, an object of its library in newer ones; the
+// reference binds to either.
 constexpr const auto& kKind = c10::DebugInfoKind::PROFILER_STATE;
 
-// REQUIRES: a meter of this thread lives.
+// REQUIRES: this thread has an active meter.
 Shown& shown_here() {
   return static_cast<Counts*>(c10::ThreadLocalDebugInfo::get(kKind))->shown;
 }

@@ -1,10 +1,10 @@
-// AllocationMeter: the most tensor memory that this thread held at once, above what it held when
-// the meter began.
+// AllocationMeter: the peak of tensor memory held by this thread, above what it held when the meter
+// began.
 //
-// Counts ATen's allocations on one device, exactly, where the device's allocator reports them to
-// LibTorch's profiler, as those of the processor and of CUDA do. Of any other it counts what
-// operations return, and looks after each one, also within another, which of that is still there:
-// all but what a library takes within one operation and gives back before its end.
+// Counts ATen's allocations on one device. The count is exact if the device's allocator reports to
+// LibTorch's profiler, as those of the processor and of CUDA do. For other devices it tracks the
+// outputs of operations, and checks after each operation, including nested ones, which of them
+// still exist. That misses memory that a library allocates and frees within one operation.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ namespace motley {
 
 class AllocationMeter {
  public:
-  // Makes one small tensor on the device, to see whether that is reported.
+  // Creates one small tensor on the device, to detect whether its allocator reports.
   explicit AllocationMeter(c10::Device device = c10::kCPU);
-  ~AllocationMeter();  // ends the measuring; meters of one thread nest
+  ~AllocationMeter();  // ends the measurement; meters of one thread nest
   AllocationMeter(const AllocationMeter&) = delete;
   AllocationMeter& operator=(const AllocationMeter&) = delete;
 

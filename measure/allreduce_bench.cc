@@ -16,10 +16,11 @@ namespace {
 
 constexpr AllreduceId kMeasured{};
 constexpr AllreduceId kLeftOver{.chunk = ChunkId{1}};
-// So few values are summed again without compression that their bytes do not count beside a run's.
+// The number of values all-reduced again without compression; small, so that it hardly adds to a
+// run.
 constexpr std::size_t kCheckedValues = std::size_t{1} << 14;
 
-// Between -1 and 1, in steps of 2^-8: sums of up to 65,536 ranks are exact in any order.
+// Between -1 and 1, in steps of 2^-8: sums over up to 65,536 ranks are exact in any order.
 float value_of(Rank rank, std::size_t i) {
   const std::uint32_t mixed =
       (static_cast<std::uint32_t>(i) + 7919U * static_cast<std::uint32_t>(rank.value)) *
@@ -33,7 +34,7 @@ int rank_count(const AllreducePlan& plan) {
   return static_cast<int>(count);
 }
 
-// Of `times` sums beside so many exact ones.
+// Compares sums over `times` runs with the exact values.
 double largest_error(const AllreducePlan& plan, std::span<const float> sums, int times) {
   double largest = 0;
   for (std::size_t i = 0; i < sums.size(); ++i) {
@@ -45,7 +46,7 @@ double largest_error(const AllreducePlan& plan, std::span<const float> sums, int
   return largest;
 }
 
-// Counts what goes through an encoder.
+// Counts the values and bytes that pass through an encoder.
 class CountingEncoder final : public SliceEncoder {
  public:
   explicit CountingEncoder(SliceEncoder& encoder) : encoder_(encoder) {}
@@ -82,7 +83,7 @@ class CountingEncoder final : public SliceEncoder {
   double bytes_ = 0;
 };
 
-// Values that the rank sends to other machines in a run.
+// The number of values that the rank sends to other machines in a run.
 double values_out(const AllreducePlan& plan, Rank self) {
   double values = 0;
   for (const ReduceMessage& message : plan.all_messages()) {
@@ -92,7 +93,7 @@ double values_out(const AllreducePlan& plan, Rank self) {
   return values;
 }
 
-// The measured sums of one rank, one run after another.
+// The measured all-reduces of one rank, run by run.
 class AllreduceBench {
  public:
   AllreduceBench(FrameLink& link,
@@ -122,7 +123,7 @@ class AllreduceBench {
   }
 
  private:
-  // Returns the seconds that the sum took.
+  // Returns the duration of the all-reduce in seconds.
   Result<double> run_once(int run, HierarchicalAllreduce& sum, AllreduceSample& sample) {
     for (std::size_t i = 0; i < values_.size(); ++i) values_[i] = value_of(self_, i);
     MOTLEY_TRY(meet(0));
@@ -139,7 +140,7 @@ class AllreduceBench {
     return took_s;
   }
 
-  // Adds what all ranks kept for later, summed without compression.
+  // Adds the residuals of all ranks, all-reduced without compression.
   Result<void> add_left_over(FeedbackEncoder& feedback, std::span<float> all_runs) {
     std::ranges::fill(values_, 0.0F);
     feedback.add_kept(Kept::kResidual, values_);
@@ -153,7 +154,7 @@ class AllreduceBench {
     return {};
   }
 
-  // Returns when all ranks have called it, with what each of them gave.
+  // A barrier over all ranks; returns the value passed by each of them.
   Result<std::vector<std::vector<std::byte>>> meet(std::uint64_t given) {
     return all_gather_small(link_, self_, rank_count(plan_), ++meetings_,
                             std::as_bytes(std::span(&given, 1)), sizeof given,

@@ -13,7 +13,7 @@ CacheEviction::CacheEviction(std::int64_t elsewhere_bytes)
     : memory_(static_cast<std::size_t>(std::clamp<std::int64_t>(elsewhere_bytes, 0, kBytesMax))) {}
 
 void CacheEviction::run() {
-  // Volatile: nobody reads the result, and the accesses must stay.
+  // Volatile, so that the compiler retains the accesses although their result is unused.
   volatile std::byte* memory = memory_.data();
   for (std::size_t i = 0; i < memory_.size(); i += kLineBytes) {
     memory[i] = static_cast<std::byte>(static_cast<unsigned>(memory[i]) + 1U);

@@ -1,5 +1,5 @@
-// CacheEviction: makes the processor's caches hold something else, as they do in a real step when
-// the rest of a stage's layers has run since.
+// CacheEviction: fills the processor's caches with other data, as the other layers of a stage do in
+// a real step.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@ namespace motley {
 
 class CacheEviction {
  public:
-  // Memory far larger than any cache has no further effect, so no more than this is used.
+  // An upper limit: memory far larger than any cache has no further effect.
   static constexpr std::int64_t kBytesMax = std::int64_t{128} << 20;
 
-  // `elsewhere_bytes`: what the real step touches between two visits.
+  // `elsewhere_bytes`: what the real step accesses between two executions of the layer.
   explicit CacheEviction(std::int64_t elsewhere_bytes);
 
   // Reads and writes that much memory.

@@ -22,7 +22,7 @@
 namespace motley {
 namespace {
 
-constexpr std::size_t kFloats = std::size_t{1} << 20;  // 4 MiB: as large as boundaries get
+constexpr std::size_t kFloats = std::size_t{1} << 20;  // 4 MiB: the size of large boundary messages
 constexpr int kRuns = 7;
 constexpr int kSmallMessages = 64;
 constexpr double kFrameWait_s = 30;
@@ -31,7 +31,7 @@ constexpr double kFrameWait_s = 30;
 struct Loopback {
   std::vector<std::unique_ptr<Transport>> transports;
   std::vector<FrameLink> links;
-  std::int64_t sent = 0;  // frames so far; each needs a name of its own
+  std::int64_t sent = 0;  // frames so far; makes each frame's id unique
 };
 
 Result<std::vector<std::unique_ptr<Transport>>> connect_loopback(TransportOptions options) {
@@ -64,7 +64,7 @@ Result<Loopback> make_loopback(const TransportOptions& options) {
   return loopback;
 }
 
-// Sends a frame from end 0 to end 1 and waits for it; returns what arrived.
+// Sends a frame from end 0 to end 1 and waits for it; returns the received buffer.
 Result<Buffer> pass(Loopback& loopback, Buffer payload, std::size_t bytes_max) {
   const FrameId id{FrameKind::kActivation, ChunkId{0}, MicroId{0}, ++loopback.sent};
   PendingFrame arriving = loopback.links[1].recv(Rank{0}, id, Buffer(bytes_max));
@@ -74,8 +74,8 @@ Result<Buffer> pass(Loopback& loopback, Buffer payload, std::size_t bytes_max) {
   return arrived;
 }
 
-// Normally distributed, as activations and gradients are nearly: what zstd finds in them depends
-// on it.
+// Normally distributed, roughly as activations and gradients are; zstd's ratio depends on the
+// distribution.
 std::vector<float> normal_values(std::size_t count) {
   std::vector<float> values(count);
   for (std::size_t i = 0; i < count; i += 2) {
@@ -88,8 +88,8 @@ std::vector<float> normal_values(std::size_t count) {
   return values;
 }
 
-// Processor seconds are added over all threads: the transport's copies are its own threads'. Of
-// what is spent between encode and decode, each end is taken to have half.
+// Processor seconds are added over all threads, because the transport copies in its own threads.
+// The time between encode and decode is attributed to both ends in equal parts.
 Result<CodecSample> measure_codec(const Codec& codec,
                                   Loopback& loopback,
                                   const std::vector<float>& values_N) {
@@ -131,11 +131,11 @@ Result<double> measure_message(Loopback& loopback) {
   return median(message_s);
 }
 
-// As values of a sum pass over a board (pipeline/reduce/shared_reduce_buffers.h): a bucket of a
-// gradient, which the caches do not hold, is copied to a window of shared memory and added from
-// there to the other's. One core does both here; in a run the reader is another core, whose caches
-// do not hold the board. 0 where the system gives no such memory: ranks send each other the values
-// then.
+// Emulates the shared-memory path of an all-reduce (pipeline/reduce/shared_reduce_buffers.h): a
+// bucket of a gradient that is not in the caches is copied to a window of shared memory and added
+// from there to another one. One core does both here; in a run another core reads, whose caches do
+// not hold the buffer. 0 if the system provides no such memory: ranks then send each other the
+// values.
 double measure_shared() {
   constexpr std::size_t kBuckets = 128;
   constexpr std::size_t kWindow = 12;

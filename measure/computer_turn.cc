@@ -21,8 +21,7 @@ namespace {
 
 constexpr const char* kPrefix = ".measuring-";
 
-// Files of starts of the system that are long over. Another computer that measures has touched its
-// own a moment ago.
+// Removes files from long before. Another computer that is measuring has just touched its own file.
 void remove_old(const std::filesystem::path& folder) {
   constexpr auto kOld = std::chrono::days(30);
   std::error_code code;
@@ -42,7 +41,7 @@ void remove_old(const std::filesystem::path& folder) {
 
 ComputerTurn::ComputerTurn(const std::filesystem::path& folder) {
   if (folder.empty() || !make_folders(folder)) return;
-  // Folders may be shared between computers, which do not wait for each other.
+  // Folders may be shared between computers, which need not wait for each other.
   const std::filesystem::path file =
       folder / fmt::format("{}{:016x}", kPrefix, hash64(this_process().place));
   fd_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);

@@ -1,8 +1,8 @@
-// ComputerTurn: who measures on this computer at the same time.
+// ComputerTurn: coordinates concurrent measurements on one computer.
 //
-// Workers measure beside each other, as they will compute in a group, or one of them alone while
-// the others wait; which of them share a computer only they can tell, by a file that all of them
-// see. Where no such file can be made, everybody goes on at once.
+// Workers measure concurrently, as they will compute in a group, or exclusively while the others
+// wait. They identify others on the same computer by a lock on a common file. If no such file can
+// be created, none waits.
 #pragma once
 
 #include <filesystem>
@@ -12,16 +12,17 @@ namespace motley {
 
 class ComputerTurn {
  public:
-  // The file is made in this folder, one for each start of the system; "" = there is none.
+  // Creates the lock file in this folder, one per boot of the system; "" = no file.
   explicit ComputerTurn(const std::filesystem::path& folder);
-  ~ComputerTurn();  // others may go on
+  ~ComputerTurn();  // releases the lock
   ComputerTurn(const ComputerTurn&) = delete;
   ComputerTurn& operator=(const ComputerTurn&) = delete;
 
-  // Waits until nobody is alone, and is then one of those who measure beside each other. Gives up,
-  // and returns false, after `patience_s`. `on_wait` is called now and then meanwhile.
+  // Waits until no exclusive measurement is running, then takes the shared lock. Returns false
+  // after `patience_s` without it, or at once if there is no file. `on_wait` is called repeatedly
+  // meanwhile.
   bool beside_others(double patience_s, const std::function<void()>& on_wait = {});
-  // Waits until nobody else measures.
+  // The same for the exclusive lock.
   bool alone(double patience_s, const std::function<void()>& on_wait = {});
 
  private:

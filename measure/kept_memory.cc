@@ -10,18 +10,18 @@
 namespace motley {
 namespace {
 
-// Formulas and devices differ by a few times at the most: padding, another path of attention, what
-// operations need beside their results.
+// Measurements differ from formulas by a small factor: padding, another attention kernel,
+// temporaries of operations.
 constexpr double kFactorMax = 16;
 constexpr double kSlackBytes = 64e6;
-constexpr double kBaselineBytesMax = 16e9;  // of a process without any layer
+constexpr double kBaselineBytesMax = 16e9;  // of a process without layers
 
-// In fp32, where all that is wider than bf16 and fp16 is.
+// In fp32, the widest dtype of the values.
 double bytes_by_formula(const ModelSpec& model, int layer, int samples) {
   constexpr double kFloatBytes = sizeof(float);
   const LayerSpec& spec = model.layers[static_cast<std::size_t>(layer)];
   const LayerMemory memory = layer_memory(model, layer);
-  // What a package says of itself may be nothing.
+  // The numbers that a package declares about itself may be 0.
   constexpr double kTensorsPerOutput = 16;
   const double of_sample = std::max(
       static_cast<double>(memory.saved_bytes + memory.queued_bytes + memory.workspace_bytes),

@@ -1,5 +1,5 @@
-// Whether the memory that a kept profile claims can be that of this model's layers: times are tried
-// again before it is used, bytes are not.
+// Checks whether the memory in a stored profile is plausible for this model's layers. Times are
+// sampled again before a profile is used; byte counts are not.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,8 @@
 
 namespace motley {
 
-// Why it cannot: "its layer gpt2.mlp(512) keeps 131072 GiB at 1 sample". Nothing where it can.
+// The reason if it is not: "its layer gpt2.mlp(512) keeps 131072 GiB at 1 sample". Nothing if it
+// is.
 [[nodiscard]] std::optional<std::string> impossible_memory(const DeviceProfile& kept,
                                                            const ModelSpec& model);
 

@@ -16,19 +16,20 @@ namespace motley {
 namespace {
 
 constexpr int kTimedMin = LayerBench::kRunsMin - 1;  // one with each kind of backward
-constexpr int kAgreedMin = 6;                        // fewer tell nothing of how far they agree
-constexpr double kAgreed = 0.01;                     // error of a median, as a share of it
+constexpr int kAgreedMin = 6;                        // fewer runs give no estimate of the spread
+constexpr double kAgreed = 0.01;                     // relative error of a median
 constexpr int kEnoughRuns = 10;
 constexpr int kRunsMax = 100;
 const MicroContext kMicro{1, 1, 0, true};
 
-// Whether a run has its parts of backward apart: every second.
+// Whether a run times the parts of backward separately: every second one.
 bool is_apart(int run) {
   return run % 2 != 0;
 }
 
-// What a step touches between two visits of the layer: values, gradients and constants of the
-// model's other layers, and their tensors, whose sum is some 16 times what a layer hands on.
+// The memory that a step accesses between two executions of the layer: values, gradients and
+// constants of the model's other layers, and their tensors, together about 16 times a layer's
+// output.
 std::int64_t bytes_of_others(const ModelSpec& model, int layer, int samples) {
   constexpr std::int64_t kTensorsPerOutput = 16;
   std::int64_t floats = 0;
@@ -50,7 +51,7 @@ at::Tensor wave(const std::vector<std::int64_t>& sizes) {
   return x;
 }
 
-// What the data could hold; `limit` is that of its integers.
+// A tensor of values that the data could contain; `limit`: the upper bound of its integers.
 at::Tensor made_up(const TensorSpec& spec, std::int64_t limit, int samples) {
   const std::vector<std::int64_t> sizes = spec.sizes(samples);
   if (spec.type == NumberType::kFloat32) return wave(sizes);
@@ -60,8 +61,8 @@ at::Tensor made_up(const TensorSpec& spec, std::int64_t limit, int samples) {
   return x;
 }
 
-// Whether the median of these is known to a hundredth: its error falls with the root of their
-// number.
+// Whether the median of the times is known to 1 %: its error decreases with the square root of
+// their number.
 bool agree(const std::vector<double>& times_s) {
   const MedianAndSpread known = median_and_spread(times_s);
   return 1.5 * known.spread <=
@@ -85,7 +86,7 @@ LayerBench::LayerBench(const Job& job,
              {.device = device.torch(),
               .products = product_type(device, job.config.train.precision)}) {
   chain_.initialize(job.config.train.seed);
-  // In fp16 training hardly ever has a scale of 1, which would save time and memory.
+  // In fp16 training the scale is hardly ever 1, which would save time and memory.
   constexpr double kGradientScale = 2;
   chain_.begin(kGradientScale);
 }
@@ -152,7 +153,8 @@ LayerBench::KeptBytes LayerBench::run_once(const at::Tensor& input,
                                            CacheEviction* others) {
   KeptBytes kept;
   if (others != nullptr) others->run();
-  at::Tensor fresh = input.clone();  // after the others: the layer before just wrote it
+  at::Tensor fresh = input.clone();  // after the eviction: in a step the previous layer has just
+                                     // written it
   watch_.mark();
   at::Tensor output = forward(std::move(fresh), targets);
   watch_.mark();
@@ -175,7 +177,7 @@ LayerBench::Times LayerBench::times_of(std::span<const double> marks_s) {
 }
 
 int LayerBench::runs_in_a_row(const std::vector<double>& total_s) const {
-  constexpr double kShort_s = 5e-3;  // beside what is longer launching one run is nothing
+  constexpr double kShort_s = 5e-3;  // for longer runs the launch overhead is negligible
   const bool are_short = !total_s.empty() && total_s.back() < kShort_s;
   return watch_.runs_beside() && are_short ? kAgreedMin : 1;
 }

@@ -1,15 +1,15 @@
-// LayerBench: one layer of a model alone, timed as it runs in a chain.
+// LayerBench: times one layer of a model as it runs in a chain.
 //
-// Times are a Stopwatch's, whose medians are steady. On the processor, before each forward
-// and each backward the caches are filled with other memory, as much as the model's other layers
-// take: on its own, a layer would find its parameters where the last run left them and seem faster
-// than it is in a step. On a device runs that are short follow each other without a wait, so that
-// launching hides behind computing as it does in a step. Every second run times the two parts of
-// backward apart, on the processor with the caches filled between them, which gives the time of a
-// weight part that is put off; the others give the time of the two in a row.
+// Times are medians of a Stopwatch's. On the processor, before each forward and each backward the
+// caches are filled with other memory, as much as the model's other layers use: otherwise a layer
+// would find its parameters in the caches and appear faster than in a step. On a device, short runs
+// follow each other without a wait, so that launches overlap with computing as in a step. Every
+// second run times the two parts of backward separately, on the processor with the caches filled
+// between them; this gives the time of a deferred weight part. The other runs time the two parts in
+// a row.
 //
-// A run is repeated until the times are known well enough or the time for it is over, at least once
-// with either kind of backward.
+// A run is repeated until the times are known well enough or its time budget is used up, at least
+// once with each kind of backward.
 #pragma once
 
 #include <cstddef>
@@ -37,28 +37,28 @@ class LayerBench {
 
   struct Measured {
     LayerSample sample;
-    double run_s = 0;  // on the clock, of one run with all that goes with it
+    double run_s = 0;  // wall-clock time of one run, with all overhead
   };
 
   struct Effort {
-    double most_s = 0;    // runs are repeated for about so long at the most
-    double enough_s = 0;  // and so long where there were ten of them by then
+    double most_s = 0;    // approximate upper limit for the repetitions
+    double enough_s = 0;  // the limit once there were ten runs
   };
 
-  // Forward and backward of a micro-batch of that many samples: medians of repeated runs, fewer
-  // where they agree. `on_run` is called after each.
+  // Forward and backward of a micro-batch of that many samples: medians of repeated runs, fewer if
+  // they agree. `on_run` is called after each run.
   [[nodiscard]] Measured measure(int samples,
                                  const Effort& effort,
                                  const std::function<void()>& on_run = {});
 
-  // Runs that measure() makes at least.
+  // The minimum number of runs of measure().
   static constexpr int kRunsMin = 3;
 
  private:
   struct Times {
     double forward_s = 0;
-    double input_s = 0;   // of backward's two parts
-    double weight_s = 0;  // the second
+    double input_s = 0;   // the first part of backward
+    double weight_s = 0;  // the second part
   };
 
   struct KeptBytes {
@@ -66,25 +66,24 @@ class LayerBench {
     std::int64_t queued = 0;
   };
 
-  static constexpr std::size_t kMarks = 6;  // of a run
+  static constexpr std::size_t kMarks = 6;  // per run
 
-  // Marks the beginnings and ends of its parts. `input` is copied.
-  // apart: with other memory in the caches between the parts of backward.
-  // `others`: nullptr where there are no caches to fill.
+  // Marks the beginning and end of each part of a run. `input` is copied. `apart`: with the caches
+  // filled between the parts of backward. `others`: nullptr if there are no caches to fill.
   KeptBytes run_once(const at::Tensor& input,
                      const at::Tensor& targets,
                      bool apart,
                      CacheEviction* others);
   [[nodiscard]] static Times times_of(std::span<const double> marks_s);
-  // How many runs follow each other before their times are read.
+  // The number of consecutive runs before their times are read.
   [[nodiscard]] int runs_in_a_row(const std::vector<double>& total_s) const;
-  // The peak of its tensors beyond what stays kept. The run is not timed, so that it may be the one
-  // that touches memory for the first time.
+  // The peak of its tensors beyond the saved ones. The run is not timed, so it may be the one that
+  // touches memory for the first time.
   [[nodiscard]] std::int64_t measure_workspace(int samples);
   [[nodiscard]] at::Tensor make_input(int samples) const;
   [[nodiscard]] at::Tensor make_targets(int samples) const;
   at::Tensor forward(at::Tensor input, const at::Tensor& targets);
-  // The two parts; the second is nothing but chain_.backward_weight().
+  // The first of the two parts; the second is only chain_.backward_weight().
   void backward_input(at::Tensor gradient);
 
   const ModelSpec& model_;

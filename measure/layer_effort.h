@@ -1,4 +1,4 @@
-// How far a time for measuring goes.
+// Distribution of a time budget over measurements.
 #pragma once
 
 #include <cstddef>
@@ -6,16 +6,17 @@
 
 namespace motley {
 
-// How many of the sizes, ascending, are worth measuring in `seconds` when a run of the first takes
-// `first_run_s` and others take in proportion: at least one, and no more than can each be run
-// `runs_min` times. Times are nearly a line beyond small sizes, so what is left out are the
-// largest.
+// The number of sizes, ascending, to measure in `seconds`, if a run of the first takes
+// `first_run_s` and runs of the others take proportionally long. At least one, and no more than can
+// each be run `runs_min` times. Times are nearly linear beyond small sizes, so the largest are left
+// out.
 [[nodiscard]] std::size_t affordable_sizes(const std::vector<int>& sizes,
                                            double first_run_s,
                                            int runs_min,
                                            double seconds);
 
-// The part of `seconds` for one of the sizes from `first` to `end`, in proportion to it.
+// The share of `seconds` for `first` among the sizes from `first` to `end`, proportional to the
+// size.
 [[nodiscard]] double share_of_size(const std::vector<int>& sizes,
                                    std::size_t first,
                                    std::size_t end,

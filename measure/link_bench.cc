@@ -18,12 +18,13 @@ constexpr double kMessageWait_s = 30;
 constexpr std::size_t kSmallBytes = 8;
 constexpr int kSmallMax = 500;
 constexpr int kSmallMin = 20;
-// A slow link takes the first of these in seconds; on a fast one they grow until they last.
+// The first size takes seconds on a slow link; on a fast one the sizes grow until a message takes
+// long enough.
 constexpr std::size_t kLargeFirst = std::size_t{1} << 16;
 constexpr std::size_t kLargeMax = std::size_t{8} << 20;
 constexpr int kLargeRunsMin = 5;
 constexpr int kLargeRunsMax = 200;
-constexpr double kLargeLong_s = 0.05;  // long enough to outlast buffers on the way
+constexpr double kLargeLong_s = 0.05;  // longer than buffers on the path can hide
 
 Buffer message_of(std::size_t bytes) {
   Buffer buffer(bytes);
@@ -32,7 +33,8 @@ Buffer message_of(std::size_t bytes) {
   return buffer;
 }
 
-// Sends the message, which comes back, and waits for the answer; returns the seconds it took.
+// Sends the message, gets its buffer back, and waits for the answer; returns the duration in
+// seconds.
 Result<double> round_trip(Transport& transport, Rank peer, Buffer& message) {
   Pending answer = transport.recv(peer, kToClient, Buffer(kSmallBytes));
   const double start_s = now_s();
@@ -50,7 +52,7 @@ Result<void> end_serving(Transport& transport, Rank peer) {
   return {};
 }
 
-// The value that a share of all is not above. REQUIRES: values is not empty.
+// The quantile `share` of the values. REQUIRES: values is not empty.
 double quantile(std::vector<double> values, double share) {
   const auto last = static_cast<double>(values.size() - 1);
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(share * last + 0.5);
@@ -72,7 +74,8 @@ Result<void> measure_latency(Transport& transport, Rank peer, double seconds, Li
   return end_serving(transport, peer);
 }
 
-// Grows messages until one lasts, so that neither latency nor a buffer on the way decides.
+// Increases the size until a message takes long enough that neither latency nor buffers on the path
+// dominate.
 Result<std::size_t> find_large_size(Transport& transport, Rank peer) {
   std::size_t bytes = kLargeFirst;
   for (; bytes < kLargeMax; bytes *= 2) {
@@ -90,7 +93,7 @@ Result<void> measure_bandwidth(Transport& transport,
   const Deadline until = Deadline::after_s(seconds);
   const double start_cpu_s = process_cpu_s();
   MOTLEY_ASSIGN(const std::size_t bytes, find_large_size(transport, peer));
-  double sent_bytes = 2 * static_cast<double>(bytes);  // all sizes up to this one
+  double sent_bytes = 2 * static_cast<double>(bytes);  // includes all sizes up to this one
   Buffer message = message_of(bytes);
   std::vector<double> times_s;
   for (int run = 0; run < kLargeRunsMin || (run < kLargeRunsMax && !until.passed()); ++run) {
@@ -100,13 +103,13 @@ Result<void> measure_bandwidth(Transport& transport,
   }
   sample.send_cpu_s_per_byte = (process_cpu_s() - start_cpu_s) / sent_bytes;
   const double median_s = median(std::move(times_s));
-  // The answer's way and the message's own latency are not the link's width.
+  // Subtracts the answer's time and the message's own latency.
   const double moving_s = std::max(median_s - 2 * sample.latency_s, median_s / 2);
   sample.bandwidth_bytes_per_s = static_cast<double>(bytes) / moving_s;
   return end_serving(transport, peer);
 }
 
-// Agrees with the other end on whether both send once more.
+// Agrees with the other end on whether there is another round.
 Result<bool> begin_round(Transport& transport, Rank peer, bool is_leader, bool wants_more) {
   Pending word = transport.recv(peer, is_leader ? kToClient : kToServer, Buffer(kSmallBytes));
   if (is_leader) {
@@ -122,7 +125,7 @@ Result<bool> begin_round(Transport& transport, Rank peer, bool is_leader, bool w
   return goes_on;
 }
 
-// Answers until an empty message; returns the bytes that came.
+// Answers until an empty message; returns the received bytes.
 Result<double> answer_all(Transport& transport, Rank peer) {
   double bytes = 0;
   Pending message = transport.recv(peer, kToServer, Buffer(kLargeMax));
@@ -131,7 +134,7 @@ Result<double> answer_all(Transport& transport, Rank peer) {
                   message.wait(Deadline::after_s(kMessageWait_s), "the probe's next message"));
     more = came.payload_bytes() > 0;
     bytes += static_cast<double>(came.payload_bytes());
-    // Posted before the answer: what comes next then finds its place.
+    // Posted before the answer, so that the next message finds its buffer.
     if (more) message = transport.recv(peer, kToServer, std::move(came));
     Pending answer = transport.send(peer, kToClient, message_of(kSmallBytes));
     MOTLEY_TRY(answer.wait(Deadline::after_s(kMessageWait_s), "the probe's answer to leave"));
@@ -171,7 +174,7 @@ Result<BothWays> measure_both_ways(
                   sent.wait(Deadline::after_s(kMessageWait_s), "the probe's message to leave"));
     if (!goes_on) break;
   }
-  times_s.pop_back();  // of the empty ones
+  times_s.pop_back();  // of the final, empty messages
   return BothWays{alone_s, median(std::move(times_s))};
 }
 

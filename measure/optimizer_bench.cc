@@ -36,7 +36,7 @@ double measure_optimizer(const TrainConfig& train,
   const auto there = at::TensorOptions(device.torch()).dtype(at::kFloat);
   const at::Tensor values = at::full({count}, 0.5, there);
   at::Tensor gradients = at::zeros({count}, there);
-  // Several: compute threads share a step's norms parameter by parameter.
+  // Several parameters: compute threads divide a step's norms by parameter.
   std::vector<HeldParameter> held;
   std::vector<HostMemory::Parameter> on_host;
   std::vector<DeviceMemory::Parameter> on_device;

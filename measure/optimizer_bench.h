@@ -1,5 +1,5 @@
-// What a step does for each parameter besides layers: its gradient's norm, the update, and zeroing
-// the gradient.
+// Measures the work of a step per parameter outside of layers: the gradient's norm, the update, and
+// zeroing the gradient.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace motley {
 
-// Seconds of a Stopwatch a parameter, by the stage's own code on `parameters` parameters (fewer,
-// where more would not fit any cache either), with the processor's caches full of other memory as
+// Seconds of a Stopwatch per parameter, for the stage's own code on `parameters` parameters (fewer
+// if more would exceed any cache anyway). The processor's caches are filled with other memory, as
 // after a backward.
 [[nodiscard]] double measure_optimizer(const TrainConfig& train,
                                        std::int64_t parameters,

@@ -9,8 +9,8 @@
 namespace motley {
 namespace {
 
-// A quarter in one layer at one size is some per cent of a step; on two quiet cores a layer of a
-// small model spreads by up to a fifth.
+// A quarter in one layer at one size is a few percent of a step; on two quiet cores the times of a
+// small model's layer spread by up to a fifth.
 constexpr double kSpreadMax = 0.25;
 constexpr double kDriftMax = 0.2;
 constexpr double kWeighty = 0.05;  // of the slowest kind's time at the same size

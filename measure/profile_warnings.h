@@ -1,4 +1,4 @@
-// When a measurement is not to be trusted, in words for people.
+// Warnings about unreliable measurements, as text.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 namespace motley {
 
 // "noisy: forward of gpt2.attn … at 4 samples spread 34 %" for every kind of layer with a spread of
-// more than a quarter of its median. Kinds too quick to weigh in a step are left out.
+// more than a quarter of its median. Kinds too fast to matter in a step are left out.
 [[nodiscard]] std::vector<std::string> noise_warnings(const DeviceProfile& device);
 
-// What to say when one layer took `before` first and `after` at the end of the measuring; "" when
-// the two agree to a fifth.
+// The warning if one layer took `before` at first and `after` at the end of the measurement; "" if
+// the two agree within a fifth.
 [[nodiscard]] std::string drift_warning(const LayerSample& before, const LayerSample& after);
 
 }  // namespace motley

@@ -1,4 +1,4 @@
-// Which micro-batch sizes a device with little memory is measured with.
+// Selection of the micro-batch sizes to measure on a device with little memory.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,10 @@
 namespace motley {
 
 // Whether a layer that was measured with these sizes, ascending, may be measured with a larger one:
-// when its tensors will take no more than half of what is free beside the memory that fills the
-// caches. The other half is for what goes with measuring: the layer's input and what it hands on,
-// what libraries keep, what the allocator cannot use again. Without any size yet, always: a layer
-// needs one. The planner continues the line through the sizes that were measured (interpolate()) to
-// one that was left out.
+// its tensors must take at most half of the free memory, without the memory for the cache eviction.
+// The other half is for the rest of the measurement: the layer's input and output, buffers of
+// libraries, fragmentation in the allocator. Always true without a measured size: a layer needs
+// one. The planner extrapolates to a size that was left out (interpolate()).
 [[nodiscard]] bool has_room(const std::vector<LayerSample>& measured,
                             int samples,
                             std::int64_t free_bytes);

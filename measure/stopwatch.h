@@ -1,8 +1,8 @@
-// Stopwatch: what computing on a device takes. On the processor seconds of the calling thread,
-// which others do not lengthen; on another device seconds of its own clock, so that neither the
-// host's waiting nor, while the device has work, its launching counts. Where a device's events have
-// no times (models/device/device_timeline.h), seconds on the clock until it has done all that it
-// was given.
+// Stopwatch: the time that computing on a device takes. On the processor, seconds of processor time
+// of the calling thread, which other load does not lengthen. On another device, seconds of its own
+// clock, so that neither the host's waits nor, while the device has work, its launches count. If a
+// device's events have no times (models/device/device_timeline.h), wall-clock seconds until it has
+// finished all work.
 #pragma once
 
 #include <memory>
@@ -17,17 +17,17 @@ class Stopwatch {
  public:
   explicit Stopwatch(const ComputeDevice& device);
 
-  // Something is over, and something else begins.
+  // Marks the end of one part and the beginning of the next.
   void mark();
 
-  // Of the marks since the last call, in their order: seconds from some moment on, of which only
-  // differences mean something. Waits for the device to come to them.
+  // The times of the marks since the last call, in order, in seconds from an arbitrary origin.
+  // Waits for the device to reach them.
   [[nodiscard]] std::vector<double> read_s();
 
-  // Of a mark that is set now. REQUIRES: none that was not read.
+  // The time of a mark set now. REQUIRES: no unread mark.
   [[nodiscard]] double read_now_s();
 
-  // Whether marks leave the device its work, so that several may be set before one is read.
+  // Whether marks do not interrupt the device, so that several may be set before one is read.
   [[nodiscard]] bool runs_beside() const { return timeline_ != nullptr; }
 
  private:

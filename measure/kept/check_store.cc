@@ -55,7 +55,7 @@ Result<std::set<std::string>> parse_kept_check(std::string_view text,
   return std::set<std::string>(layers.begin(), layers.end());
 }
 
-// Apart from the profiles, whose number is bounded by itself.
+// In a separate folder: the number of profiles has its own limit.
 CheckStore::CheckStore(std::filesystem::path folder)
     : folder_(folder.empty() ? std::move(folder) : folder / "checks") {}
 

@@ -1,10 +1,10 @@
-// CheckStore: which layers of which packages were found to compute on this machine's devices as
-// their references say (models/package/reference/reference.h), kept from one start to the next
-// beside the profiles. Format: docs/formats/kept-profile.md.
+// CheckStore: a persistent record of the package layers that compute on this machine's devices as
+// their references say (models/package/reference/reference.h), stored beside the profiles. Format:
+// docs/formats/kept-profile.md.
 //
-// One file for each set of circumstances that decide what is computed. A file that is damaged, of
-// another version or of other circumstances counts as none. Several processes may find and keep at
-// the same time: a file is whole or absent, and the last one that is written counts.
+// One file for each set of conditions that determine the results. A file that is damaged, of
+// another version or for other conditions is ignored. Several processes may read and write at the
+// same time: a file is complete or absent, and the last write wins.
 #pragma once
 
 #include <filesystem>
@@ -20,31 +20,31 @@
 namespace motley {
 
 struct CheckKey {
-  std::string package;    // SHA-256 of package.json, which has that of the weights
-  std::string reference;  // hash of its references
+  std::string package;    // SHA-256 of package.json, which contains that of the weights
+  std::string reference;  // hash of the package's references
   std::string device;
   std::string processor;
   int threads = 1;
   std::vector<std::string> libraries;
-  std::string numbers;  // that products are computed in
+  std::string numbers;  // dtype of matrix products
 
   friend bool operator==(const CheckKey&, const CheckKey&) = default;
 };
 
-// `package`: SHA-256; the rest of the circumstances is as of the profile.
+// `package`: SHA-256; the other conditions are those of the profile.
 [[nodiscard]] CheckKey check_key(const ProfileKey& profile,
                                  std::string package,
                                  std::string reference);
 
 class CheckStore {
  public:
-  // As of ProfileStore.
+  // As in ProfileStore.
   explicit CheckStore(std::filesystem::path folder);
 
-  // The signatures of the layers that were right; none where nothing is kept.
+  // The signatures of the layers that passed; empty without a record.
   [[nodiscard]] std::set<std::string> find(const CheckKey& key) const;
 
-  // Replaces what is kept under the key. kCorrupt when it cannot be written.
+  // Replaces the record under the key. kCorrupt if it cannot be written.
   [[nodiscard]] Result<void> keep(const CheckKey& key, const std::set<std::string>& layers) const;
 
  private:
@@ -53,7 +53,7 @@ class CheckStore {
   std::filesystem::path folder_;
 };
 
-// One file's text, and back. kCorrupt for what is not such a text.
+// One file's text, and its parser. kCorrupt for an invalid text.
 [[nodiscard]] Json kept_check_to_json(const CheckKey& key, const std::set<std::string>& layers);
 [[nodiscard]] Result<std::set<std::string>> parse_kept_check(std::string_view text,
                                                              const CheckKey& key,

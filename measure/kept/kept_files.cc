@@ -39,7 +39,7 @@ Result<void> keep_file(const std::filesystem::path& path,
                        std::size_t files_max) {
   const std::filesystem::path folder = path.parent_path();
   MOTLEY_TRY(make_folders(folder));
-  // A name of this process's own on the way: two may write the same at the same time.
+  // A temporary name unique to this process: two may write the same file at the same time.
   const std::filesystem::path own =
       folder / fmt::format(".{}-{:x}{}", ::getpid(), SteadyClock::now().time_since_epoch().count(),
                            path.extension().string());

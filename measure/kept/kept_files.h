@@ -1,5 +1,5 @@
-// Small files that are kept in a folder of the user's from one start to the next, each under a name
-// of its own: whole or absent, however many processes write, and not more than so many.
+// Small persistent files in a folder of the user, in bounded number. Each is complete or absent,
+// with any number of writing processes.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@
 
 namespace motley {
 
-// Writes beside and renames; makes the folder where it is missing, and removes those with the same
-// extension that were not written for longest where there are more than `files_max`. kCorrupt when
-// it cannot be written.
+// Writes a temporary file and renames it. Creates a missing folder. If there are more than
+// `files_max` files with the same extension, removes those written longest ago. kCorrupt if the
+// file cannot be written.
 [[nodiscard]] Result<void> keep_file(const std::filesystem::path& path,
                                      const std::string& text,
                                      std::size_t files_max);

@@ -47,7 +47,7 @@ bool serves(const KeptProfile& profile, const std::vector<int>& sizes, double se
 
 std::filesystem::path profile_folder(const char* xdg_cache_home, const char* home) {
   const std::filesystem::path cache = xdg_cache_home == nullptr ? "" : xdg_cache_home;
-  // What is not absolute does not count, by the standard that names the variable.
+  // The XDG standard requires that relative paths are ignored.
   if (cache.is_absolute()) return cache / "motley" / "profiles";
   const std::filesystem::path own = home == nullptr ? "" : home;
   return own.is_absolute() ? own / ".cache" / "motley" / "profiles" : std::filesystem::path();
@@ -102,7 +102,7 @@ ProfileStore::Found ProfileStore::find(const ProfileKey& key) const {
   const std::filesystem::path path = path_of(key);
   std::error_code code;
   if (!std::filesystem::exists(path, code)) return {};
-  // Opening a pipe would wait for whoever writes into it.
+  // Opening a pipe would block until another process writes to it.
   if (!std::filesystem::is_regular_file(path, code)) {
     return {std::nullopt, fmt::format("{} is no file", path.string())};
   }
