@@ -73,7 +73,8 @@ Result<void> run_allreduce_job(const Job& job, WorkerChannel& channel) {
   channel.send({{"event", "ready"}});
   const AllreducePlan plan(task.machines, task.values, kBucketValues);
   for (std::size_t codec = 0; codec < task.codecs.size(); ++codec) {
-    // Every sum has numbers of its own, so that no message of one is taken for another's.
+    // Each codec's all-reduce has its own frame ids, so that no message is taken for one of
+    // another.
     FrameLink link(*transport, task.self, epoch_of(job), /*plan_hash=*/codec);
     MOTLEY_ASSIGN(const AllreduceSample sample,
                   measure_allreduce(link, task.self, plan, {.chain = task.codecs[codec]},

@@ -1,4 +1,4 @@
-// The worker's summing job: how long the sum over replicas takes between the machines.
+// The worker's all-reduce job: the duration of an all-reduce over replicas between the machines.
 #pragma once
 
 #include "base/result.h"
@@ -7,8 +7,8 @@
 
 namespace motley {
 
-// One worker a rank. options: "rank" of this one; "machines", how many ranks each machine has,
-// which are numbered machine by machine; "codecs", chains to sum with, one after another; "values"
+// One worker per rank. options: "rank" of this one; "machines", the number of ranks of each
+// machine, numbered machine by machine; "codecs", the chains to measure one after another; "values"
 // on each rank; "runs" of each. Sends a "sum" event for each codec (measure/allreduce_bench.h).
 [[nodiscard]] Result<void> run_allreduce_job(const Job& job, WorkerChannel& channel);
 

@@ -21,14 +21,15 @@
 namespace motley {
 namespace {
 
-// Of all work: codecs come first, then the optimizer and the layers; the rest follows them.
+// Shares of the whole time: codecs come first, then the optimizer and the layers; the rest follows
+// them.
 constexpr double kCodecShare = 0.1;
 constexpr double kOptimizerShare = 0.05;
-// Of the time for layers, what is left for measuring them at another moment.
+// The share of the layers' time that is reserved for measuring them again later.
 constexpr double kLaterShare = 0.3;
 constexpr double kAgainShare = kLaterShare * 0.8;
 constexpr double kLayersShare = 0.8 - kAgainShare;
-// Of all time, for one size after its first ten runs: there are more kinds and sizes than that.
+// The share for one size after its first ten runs; small, because there are many kinds and sizes.
 constexpr double kEnoughShare = 1.0 / 80;
 constexpr double kDrift_s = 0.2;
 
@@ -36,7 +37,7 @@ double total_s(const LayerSample& sample) {
   return sample.forward_s + sample.backward_s;
 }
 
-// How long a kind takes beside others. What has no products to compute still moves its output.
+// The relative duration of a layer's kind. A layer without matrix products still moves its output.
 double weight_of(const LayerSpec& layer) {
   constexpr double kOperationsPerFloat = 100;
   return layer.forward_flops_per_sample +
@@ -100,14 +101,14 @@ void DeviceBench::add_layers(DeviceProfile& device, double seconds) {
     weight_left -= weight;
     report_.begin(name(layer),
                   kCodecShare + kOptimizerShare + kLayersShare * (1 - weight_left / weight_all));
-    // What is light in a step still needs its runs.
+    // A cheap layer still needs its minimum number of runs.
     const double least_s =
         kEnoughShare * job_.config.profile.seconds * static_cast<double>(sizes_.size());
     const double part_s = std::max(least_s, left_s * weight / (weight_left + weight));
     measured[layer] = measure_kind(layer, part_s);
   }
-  // Again what was measured at the start. A layer may be a look-up that is over at once; the next
-  // one computes.
+  // Measures again what was measured at the start. Layer 0 may be an embedding, which is too fast
+  // to compare; the next one computes.
   const int checked = missing.empty() ? -1 : missing[std::min<std::size_t>(1, missing.size() - 1)];
   const LayerSample before = checked < 0 ? LayerSample{} : measured.at(checked).front().sample;
   measure_again(measured, start_s + seconds);
@@ -134,7 +135,7 @@ std::vector<LayerBench::Measured> DeviceBench::measure_kind(int layer, double se
   const double until_s = now_s() + seconds;
   std::size_t end = sizes_.size();
   for (std::size_t i = 0; i < end; ++i) {
-    release_tensor_memory();  // what other sizes left is in pieces that do not serve this one
+    release_tensor_memory();  // memory freed for other sizes is fragmented
     if (!has_room(samples, sizes_[i], free_bytes())) break;
     const double left_s = std::max(0.0, until_s - now_s());
     const double enough_s = kEnoughShare * job_.config.profile.seconds;
@@ -147,7 +148,8 @@ std::vector<LayerBench::Measured> DeviceBench::measure_kind(int layer, double se
     if (i > 0) continue;
     std::vector<int> larger(sizes_.begin() + 1, sizes_.end());
     if (larger.empty()) break;
-    // Two sizes make a line, which one that is dear does not need: it is one through the origin.
+    // Two sizes define a line. An expensive layer does not need the second: its line passes through
+    // the origin.
     const double dear_s = std::max(0.0, until_s - now_s());
     const double next_s = one.run_s * larger.front() / sizes_.front();
     if (LayerBench::kRunsMin * next_s > dear_s) break;
@@ -156,8 +158,8 @@ std::vector<LayerBench::Measured> DeviceBench::measure_kind(int layer, double se
   return measured;
 }
 
-// What disturbs a computer for some seconds falls on all that is measured meanwhile. Small sizes
-// first: the usual micro-batch is small.
+// Other load on the computer for some seconds affects everything measured meanwhile. Small sizes
+// first, because the usual micro-batch is small.
 void DeviceBench::measure_again(std::map<int, std::vector<LayerBench::Measured>>& measured,
                                 double until_s) {
   report_.begin("layers at another moment",
@@ -193,7 +195,7 @@ Result<void> DeviceBench::add_codecs(const std::vector<std::string>& chains,
   const bool has_all = device.codecs.contains("none") && device.shared_s_per_float > 0;
   if (missing.empty() && has_all) return {};
   report_.begin("codecs and messages", kCodecShare);
-  // A virtual device too has its values encoded and sent by this processor.
+  // The values of a simulated device are also encoded and sent by this processor.
   TransportOptions transport;
   transport.kind = job_.config.comm.transport;
   transport.secret = job_.secret;
@@ -206,18 +208,18 @@ Result<void> DeviceBench::add_codecs(const std::vector<std::string>& chains,
 }
 
 DeviceBench::Sample DeviceBench::sample(const DeviceProfile& device, double seconds) {
-  // Layer 0 may be a look-up that is over at once; layer 1 computes.
+  // Layer 0 may be an embedding, which is too fast to compare; layer 1 computes.
   std::vector<int> layers = kinds();
   std::ranges::rotate(layers, layers.begin() + (layers.size() > 1 ? 1 : 0));
   const auto kept = std::ranges::find_if(
       layers, [&](int layer) { return device.layers.contains(signature(layer)); });
   const LayerSample& before = device.layers.at(signature(*kept)).front();
   LayerBench bench(job_, model_, *kept, device_);
-  // A few runs agree soon; the share of a core that they get shows over some time only.
+  // A few runs agree soon, but the share of a core that they get shows only over a longer time.
   const double start_s = now_s();
   const double start_watch_s = watch_.read_now_s();
-  // One that agrees is enough: on a busy machine others do not, and the fastest of many is faster
-  // than the median that was kept.
+  // The measurement nearest to the stored one counts: on a busy machine others deviate, and the
+  // minimum of many would be below the stored median.
   const auto distance = [&](const LayerSample& sample) {
     return std::abs(std::log(total_s(sample) / total_s(before)));
   };

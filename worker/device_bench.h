@@ -1,7 +1,7 @@
-// DeviceBench: measures what a profile of this worker's device lacks, within a time.
+// DeviceBench: measures what a profile of this worker's device lacks, within a time limit.
 //
-// All times are a Stopwatch's: of the processor, its seconds. One that shares its cores, or may use
-// only a part of one, gives fewer of them per second: that rate is taken over all that was
+// All times are a Stopwatch's; on the processor, its seconds. A process that shares its cores or
+// has a quota gets fewer processor seconds per second: that rate is averaged over everything
 // measured.
 #pragma once
 
@@ -22,43 +22,43 @@ namespace motley {
 
 class DeviceBench {
  public:
-  // What is lent must outlive it. `sizes` ascend.
+  // References must outlive it. `sizes` are ascending.
   DeviceBench(const Job& job,
               const ModelSpec& model,
               const std::vector<int>& sizes,
               MeasuringReport& report,
               const ComputeDevice& device = {});
 
-  // Whether anything is missing in the device's layers and optimizer.
+  // Whether the profile lacks layers or the optimizer.
   [[nodiscard]] bool lacks_layers(const DeviceProfile& device) const;
-  // Adds the kinds of layers that are missing, and the optimizer, in about `seconds`.
+  // Adds the missing kinds of layers, and the optimizer, in about `seconds`.
   void add_layers(DeviceProfile& device, double seconds);
-  // Adds the codecs that are missing, and what a message costs.
+  // Adds the missing codecs, and the cost of a message.
   [[nodiscard]] Result<void> add_codecs(const std::vector<std::string>& chains,
                                         DeviceProfile& device);
 
   struct Sample {
-    double ratio = 1;                   // of the time now to the time in the profile
-    double seconds_per_cpu_second = 1;  // that this process was given meanwhile
-    double noise = 0;                   // share by which the ratio may be off by chance
+    double ratio = 1;                   // time now / time in the profile
+    double seconds_per_cpu_second = 1;  // wall-clock time per processor time of this process
+    double noise = 0;                   // relative uncertainty of the ratio
   };
 
-  // How long a layer of the profile takes now, in about `seconds`. REQUIRES: the profile has layers
+  // Measures one layer of the profile again, in about `seconds`. REQUIRES: the profile has layers
   // of this model.
   [[nodiscard]] Sample sample(const DeviceProfile& device, double seconds);
 
-  // Of all layers that were measured so far; 1 where that was nothing.
+  // Over all layers measured so far; 1 if there were none.
   [[nodiscard]] double seconds_per_cpu_second() const;
 
  private:
-  // A layer of each kind, in the order of the model.
+  // One layer of each kind, in the model's order.
   [[nodiscard]] std::vector<int> kinds() const;
-  // At each size that there is room and time for.
+  // At each size for which there is memory and time.
   [[nodiscard]] std::vector<LayerBench::Measured> measure_kind(int layer, double seconds);
-  // The sizes of all kinds at another moment, small ones first, as far as the time goes.
+  // Measures the sizes of all kinds again, small ones first, while time remains.
   void measure_again(std::map<int, std::vector<LayerBench::Measured>>& measured, double until_s);
-  [[nodiscard]] std::int64_t free_bytes() const;           // where tensors lie
-  [[nodiscard]] const std::string& name(int layer) const;  // for people
+  [[nodiscard]] std::int64_t free_bytes() const;           // in the memory where tensors are
+  [[nodiscard]] const std::string& name(int layer) const;  // for display
   [[nodiscard]] const std::string& signature(int layer) const;
 
   const Job& job_;

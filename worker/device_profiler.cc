@@ -26,23 +26,24 @@
 namespace motley {
 namespace {
 
-// What the process of a stage holds beyond this one and its layers: connections, threads and their
-// malloc arenas. Chosen from measured runs (docs/planning.md).
+// The memory of a stage's process beyond this process and its layers: connections, threads and
+// their malloc arenas. Chosen from measured runs (docs/planning.md).
 constexpr std::int64_t kStageBytes = std::int64_t{16} << 20;
 
-// A quota is dealt out in periods of up to a tenth of a second: fewer of them tell no share.
+// A quota is enforced in periods of up to a tenth of a second; a shorter sample would not show the
+// share.
 constexpr double kSample_s = 1.5;
-// What a kept profile may be off by, besides noise.
+// The tolerated deviation from a stored profile, besides noise.
 constexpr double kSampleTolerance = 0.15;
-// Beyond it, noise excuses nothing: what was measured so badly, or a file that claims it, says
-// little of the device.
+// Noise beyond this is not tolerated: such a measurement, or a file that claims it, says little
+// about the device.
 constexpr double kNoiseMax = 1;
-// A device that is faster alone by less is as fast as beside the others.
+// A smaller gain from running alone is ignored.
 constexpr double kAloneTolerance = 0.05;
-constexpr double kTurn_s = 300;  // for the others of this computer, who may still measure
+constexpr double kTurn_s = 300;  // timeout for other measurements on this computer
 
-// Every codec that needs no parameter, the cheapest chains with zstd where they are asked for,
-// since no plan takes them by itself, and what this run is set to.
+// All codecs without parameters, the cheapest chains with zstd if requested, because no plan
+// selects them by itself, and the codecs of the configuration.
 std::vector<std::string> codecs_to_measure(const Job& job) {
   std::vector<std::string> chains = {"fp16", "bf16", "int8", "int4"};
   if (job.options.value("all_codecs", false)) {
@@ -52,7 +53,7 @@ std::vector<std::string> codecs_to_measure(const Job& job) {
   }
   const CompressionConfig& compression = job.config.compression;
   for (const std::string& chain : {compression.activations, compression.gradients}) {
-    if (chain != "auto") chains.push_back(chain);  // which chooses among those above
+    if (chain != "auto") chains.push_back(chain);  // "auto" selects among those above
   }
   return chains;
 }
@@ -61,7 +62,7 @@ void say(const std::string& line) {
   std::fputs((line + "\n").c_str(), stderr);
 }
 
-// A profile of a device that computes.
+// Profiles a real device.
 class DeviceProfiler {
  public:
   DeviceProfiler(const Job& job,
@@ -81,7 +82,7 @@ class DeviceProfiler {
     clear();
   }
 
-  // Times are those of the clock.
+  // Times in the result are wall-clock seconds.
   Result<DeviceProfile> profile() {
     const double start_s = now_s();
     turn_.beside_others(kTurn_s, [&] { report_.tick(); });
@@ -93,9 +94,9 @@ class DeviceProfiler {
         together_ = DeviceBench::Sample{.seconds_per_cpu_second = bench_.seconds_per_cpu_second()};
     }
     if (device_.baseline_bytes == 0) {
-      // At the end: by now the libraries have loaded what they use and keep their own buffers.
+      // At the end, when the libraries have loaded their code and allocated their buffers.
       release_tensor_memory();
-      // What a device's own context takes is not free there.
+      // A device's own context is already excluded from its free memory.
       device_.baseline_bytes = (computes_.is_host() ? resident_bytes() : 0) + kStageBytes;
     }
     keep();
@@ -109,7 +110,7 @@ class DeviceProfiler {
   [[nodiscard]] bool was_kept() const { return was_kept_; }
 
  private:
-  // Takes what is kept, where it still holds.
+  // Loads the stored profile if it is still valid.
   void recall() {
     if (job_.options.value("measure", false)) return;
     ProfileStore::Found found = store_.find(key_);
@@ -121,16 +122,16 @@ class DeviceProfiler {
     }
     recalled_ = *std::move(found.profile);
     const std::string machine = std::exchange(device_, recalled_->device).machine;
-    device_.machine = machine;                              // it may be called otherwise today
+    device_.machine = machine;                              // its name may have changed
     device_.rounded_bytes_per_parameter = rounded_bytes();  // packages have none
-    device_.warnings.clear();                               // of then
+    device_.warnings.clear();                               // of the earlier measurement
     const auto is_kept = [&](const LayerSpec& layer) {
       return device_.layers.contains(layer.signature);
     };
     if (std::ranges::none_of(model_.layers, is_kept)) return;
     report_.begin("whether the kept profile still holds", 0.01);
     together_ = bench_.sample(device_, kSample_s);
-    // Once more: it may have been a burst of something else.
+    // Repeated, because the deviation may be due to a burst of other load.
     if (is_off(*together_)) together_ = bench_.sample(device_, kSample_s);
     was_kept_ = !is_off(*together_);
     if (was_kept_) return;
@@ -150,7 +151,8 @@ class DeviceProfiler {
     device_.rounded_bytes_per_parameter = rounded_bytes();
   }
 
-  // Packages round what goes into each product instead of keeping a copy of parameters.
+  // Packages round the operands of each product instead of storing a rounded copy of the
+  // parameters.
   [[nodiscard]] int rounded_bytes() const {
     const at::ScalarType products = product_type(computes_, job_.config.train.precision);
     if (products == at::kFloat || model_.package != nullptr) return 0;
@@ -158,13 +160,13 @@ class DeviceProfiler {
   }
 
   static bool is_off(const DeviceBench::Sample& sample) {
-    // A profile without times has no ratio to them: it is off too.
+    // A profile without times has no ratio and counts as off.
     const double tolerance = kSampleTolerance + std::min(kNoiseMax, sample.noise);
     return !(std::abs(std::log(sample.ratio)) <= std::log1p(tolerance));
   }
 
-  // What is new in the profile. With a kind of layer that was measured for what is asked for now,
-  // the whole tells no more than that.
+  // Stores new measurements. If only codecs or other values were added to the stored layers, the
+  // extent stays that of the stored profile.
   void keep() {
     KeptProfile now{job_.config.profile.seconds, sizes_.front(), sizes_.back(), device_};
     if (recalled_ && recalled_->device.layers.size() == device_.layers.size()) {
@@ -181,8 +183,8 @@ class DeviceProfiler {
     }
   }
 
-  // Of the time that the device takes beside the others of its computer, what it takes while they
-  // rest: one after the other they have the computer to themselves.
+  // The time of the device alone, divided by its time beside the other devices of its computer. The
+  // devices are measured one after another.
   double alone_factor() {
     report_.begin("how fast the device is alone", 1);
     if (!turn_.alone(kTurn_s, [&] { report_.tick(); })) return 1;
@@ -202,12 +204,12 @@ class DeviceProfiler {
   const ComputeDevice computes_;
   DeviceBench bench_;
   DeviceProfile device_;
-  std::optional<KeptProfile> recalled_;          // what of it was kept, where that still holds
+  std::optional<KeptProfile> recalled_;          // the stored profile, if it is still valid
   std::optional<DeviceBench::Sample> together_;  // beside the other devices
   bool was_kept_ = false;
 };
 
-// Layers are computed from the cluster file; what crosses between stages this processor encodes.
+// Layer times follow from the cluster file; messages between stages are encoded by this processor.
 Result<DeviceProfile> profile_virtual(const Job& job,
                                       const ModelSpec& model,
                                       const std::vector<int>& sizes,
@@ -238,7 +240,7 @@ Result<MeasuredDevice> measure_device(const Job& job,
     MOTLEY_ASSIGN(measured.device, profiler.profile());
     measured.was_kept = profiler.was_kept();
   }
-  // What is kept tells of the machine; this is of a run, which may send all values.
+  // The stored value describes the machine; in this run ranks may send all values instead.
   if (!job.options.value("shares_memory", false)) measured.device.shared_s_per_float = 0;
   return measured;
 }

@@ -1,4 +1,4 @@
-// The profile of one device: what is kept of it, where that still holds, and measured what is not.
+// The profile of one device: stored values if they are still valid, measurements of the rest.
 #pragma once
 
 #include <vector>
@@ -17,11 +17,10 @@ struct MeasuredDevice {
   bool was_kept = false;  // nothing had to be measured
 };
 
-// A device that computes is measured beside those of the computer that measure at the same time;
-// times are those of the clock. Of a virtual one (job.virtual_speed) layers are computed, and what
-// crosses between stages this processor encodes. Says on stderr what is the matter with a kept
-// profile. Throws what LibTorch throws, such as for a layer that the device has no memory for.
-// sizes: of micro-batches, ascending.
+// A real device is measured concurrently with the others of its computer; times are wall-clock
+// seconds. For a simulated one (job.virtual_speed) layer times are computed, and this processor
+// encodes messages. Reports problems with a stored profile on stderr. Throws LibTorch's exceptions,
+// for example for a layer that exceeds the device's memory. sizes: micro-batch sizes, ascending.
 [[nodiscard]] Result<MeasuredDevice> measure_device(const Job& job,
                                                     const ModelSpec& model,
                                                     const std::vector<int>& sizes,

@@ -27,11 +27,11 @@
 namespace motley {
 namespace {
 
-// Of a device that can be opened also its memory, which takes a moment, and some of that memory,
-// for each card.
+// kAll also opens each device and reports its memory, which takes time and allocates memory on the
+// device.
 enum class DeviceDetails { kNames, kAll };
 
-// What libraries and drivers say may be long, and lines to the launcher are not.
+// Texts of libraries and drivers may be long; lines to the launcher are limited.
 constexpr std::size_t kWordsBytesMax = 1000;
 
 std::string words_of(std::string (*question)(int), int index) {
@@ -65,7 +65,7 @@ DeviceFacts processor_facts() {
 }
 
 void add_details(DeviceFacts& facts) {
-  constexpr double kPatience_s = 10;  // for one number; a machine may have several that hang
+  constexpr double kPatience_s = 10;  // per device; several of a machine may hang
   const auto device = ComputeDevice::open(facts.name, kPatience_s);
   if (!device.ok()) {
     const Error& error = device.error();

@@ -1,4 +1,4 @@
-// The worker's jobs that look around on its machine and say what they find.
+// The worker's jobs that inspect its machine and report.
 #pragma once
 
 #include "base/result.h"
@@ -7,14 +7,13 @@
 
 namespace motley {
 
-// Of `motley doctor`. Joins nobody. options: "peers", the addresses of the other machines; "mark"
-// and "mark_text", a file that the launcher left in the run folder and what stands in it, both
-// empty where it could not. Sends a "facts" event (protocol/machine_facts.h).
+// For `motley doctor`. Joins no group. options: "peers", the addresses of the other machines;
+// "mark" and "mark_text", a file that the launcher created in the run folder and its contents, both
+// empty if it could not. Sends a "facts" event (protocol/machine_facts.h).
 [[nodiscard]] Result<void> run_doctor_job(const Job& job, WorkerChannel& channel);
 
-// What is asked of devices alone. Joins nobody. options: "details", whether all is to be said of
-// them, also what takes a moment, and memory of theirs. Sends a "devices" event
-// (protocol/device_facts.h).
+// Reports the devices only. Joins no group. options: "details", whether to report everything, which
+// takes time and device memory. Sends a "devices" event (protocol/device_facts.h).
 [[nodiscard]] Result<void> run_devices_job(const Job& job, WorkerChannel& channel);
 
 }  // namespace motley

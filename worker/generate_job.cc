@@ -18,7 +18,7 @@ namespace motley {
 namespace {
 
 struct Sampling {
-  std::vector<std::int64_t> tokens;  // the prompt
+  std::vector<std::int64_t> tokens;  // starts as the prompt
   std::int64_t count = 0;
   double temperature = 1;
   std::int64_t top_k = 0;
@@ -49,7 +49,7 @@ Result<void> check_writes_text(const ModelSpec& model) {
                "motley generate is for language models"};
 }
 
-// Draws from softmax(logits / temperature), restricted to the k likeliest.
+// Draws from softmax(logits / temperature), restricted to the k most likely tokens.
 std::int64_t draw(std::span<const float> logits_V,
                   const Sampling& sampling,
                   std::int64_t position) {
@@ -105,14 +105,15 @@ Result<void> run_generate_job(const Job& job, WorkerChannel& channel, WorkCounte
   if (sampling.tokens.empty()) sampling.tokens.push_back(0);
   for (std::int64_t i = 0; i < sampling.count; ++i) {
     const std::size_t length = std::min(context, sampling.tokens.size());
-    // A package computes at its full length only; what comes after a position does not count there.
+    // A package computes at its full length only; values after the position do not affect the
+    // result there.
     const std::size_t room = model.package == nullptr ? length : context;
     at::Tensor input = at::zeros({1, static_cast<std::int64_t>(room)}, at::kLong);
     std::copy(sampling.tokens.end() - static_cast<std::ptrdiff_t>(length), sampling.tokens.end(),
               input.data_ptr<std::int64_t>());
     const at::Tensor there = chain.logits_at(
         input.to(device.torch()), static_cast<std::int64_t>(length) - 1, {0, 0, 0, false});
-    device.finish();  // which has a deadline
+    device.finish();  // has a deadline
     const at::Tensor logits = there.cpu().contiguous();
     const std::int64_t token =
         draw({logits.data_ptr<float>(), static_cast<std::size_t>(logits.size(-1))}, sampling, i);

@@ -9,8 +9,8 @@
 namespace motley {
 
 // Loads the model from job.resume_from onto job.device and continues options.prompt (a list of
-// tokens) by options.tokens tokens, drawn at options.temperature (0 = always the likeliest) from
-// the options.top_k likeliest (0 = all) by options.seed. Sends a "result" event with the new
+// tokens) by options.tokens tokens, drawn at options.temperature (0 = always the most likely) from
+// the options.top_k most likely (0 = all) with options.seed. Sends a "result" event with the new
 // tokens.
 [[nodiscard]] Result<void> run_generate_job(const Job& job,
                                             WorkerChannel& channel,

@@ -10,7 +10,7 @@ namespace motley {
 namespace {
 
 constexpr double kBetweenTellings_s = 0.5;
-constexpr double kTelling = 0.1;  // from this share on it can be said how long the rest takes
+constexpr double kTelling = 0.1;  // from this share on the remaining time can be estimated
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// MeasuringReport: tells the launcher, now and then, what is being measured, how much of all is
-// done and how long the rest will take. One owner thread.
+// MeasuringReport: reports periodically to the launcher what is being measured, how much is done
+// and how long the rest will take. One owner thread.
 #pragma once
 
 #include <string>
@@ -11,22 +11,22 @@ namespace motley {
 
 class MeasuringReport {
  public:
-  // All takes about `seconds` at the most.
+  // `seconds`: approximate upper limit for the whole measurement.
   MeasuringReport(LauncherChannel& channel, double seconds);
 
-  // What follows, and which share of all work will be done after it.
+  // Starts a part, and states the share of all work that is done at its end.
   void begin(std::string what, double done_after);
 
-  // What of it comes now, in other words.
+  // Updates the description of the current part.
   void say(std::string what) { what_ = std::move(what); }
 
   // What is being measured: "block3 at 16 samples".
   [[nodiscard]] const std::string& what() const { return what_; }
 
-  // So much of it is done, from 0 to 1.
+  // The finished share of the current part, from 0 to 1.
   void advance(double share);
 
-  // Still at it.
+  // Reports without further progress.
   void tick() { advance(share_); }
 
  private:
@@ -35,7 +35,7 @@ class MeasuringReport {
   double seconds_;
   double told_at_s_ = 0;
   std::string what_;
-  double before_ = 0;  // of all work
+  double before_ = 0;  // share of all work
   double after_ = 0;
   double share_ = 0;
 };

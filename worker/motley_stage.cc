@@ -1,5 +1,5 @@
-// motley-stage: the worker. Started by `motley`, which tells it over standard input what to do
-// (protocol/protocol.h). It holds layers and computes; when it dies, nothing else does.
+// motley-stage: the worker. Started by `motley`, which sends it a job over standard input
+// (protocol/protocol.h). It holds layers and computes; its death ends no other process.
 #include <string>
 
 #include <c10/core/InferenceMode.h>
@@ -26,13 +26,13 @@ namespace {
 
 Result<void> run_job(Job job, WorkerChannel& channel, Activity& activity) {
   MOTLEY_TRY(check_device(job.device));
-  // The launcher need not know the machine's cores.
+  // The launcher may not know the machine's cores.
   if (job.threads == 0) {
     const CoreSharers sharers{job.options.value("computing", 1), job.options.value("serving", 0)};
     job.threads = job.virtual_speed ? 1 : default_threads(sharers, has_own_memory(job.device));
   }
   set_compute_threads(job.threads);
-  // Layers compute their own gradients; nothing is recorded (models/layers/layer.h).
+  // Layers compute their own gradients; autograd records nothing (models/layers/layer.h).
   const c10::InferenceMode no_recording;
   if (job.verb == "train") return run_train_job(job, channel, activity, check_layers);
   if (job.verb == "profile") return run_profile_job(job, channel);

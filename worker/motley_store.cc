@@ -1,6 +1,6 @@
-// motley-store: the worker that looks after its machine's folder of a run while nothing trains.
-// Started by `motley`, as motley-stage is, and without LibTorch, whose loading takes longer than
-// all that is done here.
+// motley-store: the worker for its machine's run folder while no training runs. Started by
+// `motley`, as motley-stage is. It does not link LibTorch, whose loading takes longer than all its
+// work.
 #include "base/system/standard_streams.h"
 #include "comm/make_transport.h"
 #include "worker/serve.h"

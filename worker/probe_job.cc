@@ -16,7 +16,7 @@ namespace motley {
 namespace {
 
 constexpr double kSecondsMax = 60;
-// Longest that one message of a transport may stand still.
+// The stall timeout of a message on a transport.
 constexpr double kStandstill_s = 30;
 
 struct ProbeTask {
@@ -45,7 +45,7 @@ Result<ProbeTask> read_probe_task(const Job& job) {
 }
 
 // "eth0: it holds 10.77.0.1 and routes to 10.77.0.2": the interface that the transport is bound to,
-// and whether the system would take the same way.
+// and whether the system would use the same route.
 Result<std::string> describe_network(const Job& job, const ProbeTask& task) {
   std::string interface = job.interface;
   if (interface.empty()) {
@@ -112,7 +112,7 @@ class Prober {
     return {};
   }
 
-  // When each direction has been measured alone.
+  // Called after each direction has been measured alone.
   Result<void> run_both_ways(Rank leader, Rank other) {
     if (task_.self != leader && task_.self != other) return {};
     const Rank peer = task_.self == leader ? other : leader;
@@ -126,8 +126,8 @@ class Prober {
     return {};
   }
 
-  // Nobody begins the next pair while this one still uses the network. The wait covers the slowest
-  // link that measure_link() accepts.
+  // A barrier: the next pair starts after this one has stopped using the network. The timeout
+  // covers the slowest link that measure_link() accepts.
   Result<void> meet() {
     constexpr double kSlowest_s = 600;
     MOTLEY_TRY(all_gather_small(barrier_, task_.self, static_cast<int>(task_.machines.size()),
@@ -139,7 +139,7 @@ class Prober {
   Transport& transport_;
   FrameLink barrier_;
   WorkerChannel& channel_;
-  std::vector<LinkSample> measured_;  // [Rank] from here to there
+  std::vector<LinkSample> measured_;  // [Rank] from this rank to that one
   std::int64_t meetings_ = 0;
 };
 

@@ -37,7 +37,7 @@ Result<std::vector<int>> read_sizes(const Job& job) {
   return sizes;
 }
 
-// Workers measure beside each other from here on, as they will compute.
+// From here on workers measure concurrently, as they will compute.
 Result<void> meet_others(const Job& job, WorkerChannel& channel) {
   channel.send({{"event", "address"}, {"address", ""}});
   const Deadline deadline =
@@ -47,7 +47,7 @@ Result<void> meet_others(const Job& job, WorkerChannel& channel) {
   return {};
 }
 
-// A layer that the device has no memory for. What is measured first is the smallest micro-batch.
+// A layer that does not fit into the device's memory. The smallest micro-batch is measured first.
 Error too_large(const Job& job, Error error, const std::string& what, std::int64_t memory_bytes) {
   error.what = fmt::format("{} has not enough memory for {}", job.device, what);
   if (memory_bytes > 0) {
@@ -78,7 +78,7 @@ Result<void> run_profile_job(const Job& job, WorkerChannel& channel) {
                                     : own_memory ? own_memory->free_bytes
                                                  : available_memory_bytes();
   const std::string computer = job.virtual_speed ? "" : computer_id();
-  keep_files_private({});  // what is kept lies in the folder of one person
+  keep_files_private({});  // stored profiles are in a user's private folder
   channel.send({{"event", "memory"},
                 {"bytes", memory_bytes},
                 {"computer", computer},

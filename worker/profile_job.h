@@ -1,4 +1,4 @@
-// The worker's profiling job: how fast this device computes each kind of layer.
+// The worker's profiling job: measures how fast this device computes each kind of layer.
 #pragma once
 
 #include "base/result.h"
@@ -7,14 +7,14 @@
 
 namespace motley {
 
-// Sends a "result" event with the profile of this device (named options.machine): every different
-// layer of the job's model at each size of options.sizes (samples) that the time allows, forward
-// and backward, the optimizer, codecs and messages. What this machine has kept of an earlier start
-// is taken where a short sample agrees with it, unless options.measure asks for new measurements;
-// what is new is kept. Before that each different layer of a package is compared with its reference
-// (worker/check/layer_checks.h), once for each device. Where options.company says that other
-// devices are measured with it, it also finds out how fast the device is while those of the same
-// computer rest.
+// Sends a "result" event with the profile of this device (named options.machine): every kind of
+// layer of the job's model at each size of options.sizes (samples) that the time permits, forward
+// and backward, the optimizer, codecs and messages. Values that this machine stored earlier are
+// used if a short sample agrees with them, unless options.measure requests new measurements; new
+// values are stored. Before that each kind of layer of a package is compared with its reference
+// (worker/check/layer_checks.h), once for each device. If options.company says that other devices
+// are measured too, it also measures how fast the device is while those of the same computer are
+// idle.
 [[nodiscard]] Result<void> run_profile_job(const Job& job, WorkerChannel& channel);
 
 }  // namespace motley

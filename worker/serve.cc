@@ -22,14 +22,14 @@ namespace {
 constexpr double kFirstMessage_s = 60;
 constexpr double kBeatInterval_s = 0.25;
 
-// A launcher that is gone passes nothing on to the rank's log, so a rank that trains writes its
-// last words there itself.
+// After the launcher has ended, it no longer copies the worker's standard error to the rank's log,
+// so a training rank writes its last message to the log itself.
 std::function<void(const std::string&)> log_for_last_words(const Job& job) {
   if (job.verb != "train") return {};
   return [path = std::filesystem::path(job.run_dir) / "log" /
                  (std::to_string(job.rank.value) + ".log")](const std::string& words) {
     const std::string text = words + '\n';
-    // Where this fails, standard error has them.
+    // If this fails, standard error still has the message.
     const Result<OwnedFd> log = open_regular_file(path, O_WRONLY | O_CREAT | O_APPEND);
     if (!log.ok()) return;
     [[maybe_unused]] const ssize_t written = ::write(log->get(), text.data(), text.size());
@@ -65,7 +65,8 @@ Error error_of(const WorkerTrade& trade, const std::exception& thrown, const Act
           "raise the limit of processes (ulimit -u, or the container's)"};
 }
 
-// Where no channel came about, which takes standard output over before it fails.
+// Sends the event if the channel could not be created, which redirects standard output before it
+// fails.
 void say_without_channel(const OwnedFd& output, const Json& event) {
   const std::string line =
       fmt::format("\n{}\n", event.dump(-1, ' ', false, Json::error_handler_t::replace));

@@ -1,4 +1,4 @@
-// A worker process from its first word to its last, whatever it does in between.
+// The life cycle of a worker process, independent of its job.
 #pragma once
 
 #include <exception>
@@ -12,20 +12,21 @@
 
 namespace motley {
 
-// What a program does as a worker.
+// The program-specific part of a worker.
 struct WorkerTrade {
-  // Does the job that the launcher has sent.
+  // Runs the job that the launcher has sent.
   std::function<Result<void>(Job job, WorkerChannel& channel, Activity& activity)> run_job;
-  // What is said of an exception that a library threw during what the words name.
+  // The error for an exception that a library threw during the activity named.
   std::function<Error(const std::exception& thrown, const std::string& during)> failure_of;
 };
 
-// Greets the launcher, takes one job, tells how far it is while it is done, and how it ended.
-// Returns the exit status. REQUIRES: called once in a process, whose standard streams are the
-// launcher's.
+// Sends "hello" to the launcher, receives one job, reports progress while it runs, and then its
+// outcome. Returns the exit status. REQUIRES: called once in a process whose standard streams are
+// the launcher's.
 [[nodiscard]] int serve_launcher(const WorkerTrade& trade);
 
-// For a person who starts the program with arguments: says who starts it. The exit status.
+// For a program started with arguments by a user: explains how it is started. Returns the exit
+// status.
 [[nodiscard]] int explain_no_arguments(const std::string& program, const std::string& first);
 
 }  // namespace motley

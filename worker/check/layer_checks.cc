@@ -30,7 +30,7 @@ std::int64_t free_bytes(const ComputeDevice& device) {
   return own ? own->free_bytes : available_memory_bytes();
 }
 
-// References of layers whose signatures are not among `right`, each once.
+// One reference for each signature of these layers that is not among `right`.
 std::vector<const LayerReference*> still_to_compare(const PackageReferences& references,
                                                     const Package& package,
                                                     const std::set<int>& layers,
@@ -56,7 +56,7 @@ class LayerComparer {
         products_(product_type(device, job.config.train.precision)),
         progress_(progress) {}
 
-  // Whether it was compared, and is right.
+  // True if the layer was compared and is right; false if it could not be compared.
   Result<bool> compare(const LayerReference& reference) {
     const PackageLayer& layer = package_->layers[static_cast<std::size_t>(reference.layer)];
     const std::string what = fmt::format("layer {} beside its reference", excerpt(layer.name));
@@ -119,7 +119,7 @@ Result<void> check_layers(const Job& job,
       right.insert(package.layers[static_cast<std::size_t>(reference->layer)].signature);
   }
   release_freed_memory();
-  right.merge(store.find(key));  // what other ranks of this machine have found meanwhile
+  right.merge(store.find(key));  // recorded meanwhile by other ranks of this machine
   const Result<void> kept = store.keep(key, right);
   if (!kept.ok()) {
     say_of_check(fmt::format("that the layers are right is not kept: {}: {}", kept.error().what,

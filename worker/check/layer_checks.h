@@ -1,6 +1,6 @@
-// Whether the layers of a package compute on this machine's device what they computed where the
-// package was exported: compared before anything is trained, once for each device, its libraries
-// and number type (models/graph/reference_check.h, measure/kept/check_store.h).
+// Checks whether the layers of a package compute on this machine's device what they computed where
+// the package was exported: once for each device, its libraries and dtype, before training
+// (models/graph/reference_check.h, measure/kept/check_store.h).
 #pragma once
 
 #include <functional>
@@ -14,11 +14,11 @@
 
 namespace motley {
 
-// Compares those of `layers` that were not found right here before; nothing of a model that is no
-// package, or whose package has no reference. What was right is kept. A layer that the device has
-// no room to compare is left out with a line on stderr. `progress` is called again and again, with
-// what is being compared. kConfig where one is wrong, with the operation and what to do. REQUIRES:
-// the job's device computes.
+// Compares those of `layers` that have not passed here before. Does nothing for a model that is not
+// a package, or a package without references. Passed layers are recorded. A layer that does not fit
+// into the device's memory for the comparison is skipped with a line on stderr. `progress` is
+// called repeatedly with the current comparison. kConfig if a layer is wrong, with the operation
+// and a hint. REQUIRES: the job's device is not a simulated one.
 [[nodiscard]] Result<void> check_layers(
     const Job& job,
     const ModelSpec& model,

@@ -14,8 +14,8 @@
 namespace motley {
 namespace {
 
-// The file of the first library of these names that this process has loaded; "" = none. Which one
-// it is, the system chooses when a program starts. Lines of the map end in the file.
+// The file of the first of these libraries that this process has loaded; "" = none. The dynamic
+// loader selects it when a program starts. Each line of the map ends with the file.
 std::string loaded_file(std::initializer_list<const char*> libraries) {
   std::ifstream lines("/proc/self/maps");
   for (std::string line; std::getline(lines, line);) {

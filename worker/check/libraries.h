@@ -1,4 +1,4 @@
-// Which libraries this worker computes with: they decide how fast its layers are.
+// The libraries that this worker computes with: they determine the speed of its layers.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 
 namespace motley {
 
-// The file of the library that multiplies matrices, and for which processors its kernels are, where
-// it tells. "" = unknown.
+// The file of the BLAS library and, if it reports it, the processor type that its kernels are for.
+// "" = unknown.
 [[nodiscard]] std::string loaded_blas();
 
-// Everything that decides how fast layers are, each with its version: Motley and its kernels,
+// All libraries that determine the speed of layers, each with its version: Motley and its kernels,
 // LibTorch, the BLAS and oneDNN.
 [[nodiscard]] std::vector<std::string> computing_libraries();
 

@@ -16,8 +16,8 @@
 namespace motley {
 namespace {
 
-// What a model's other layers push out of the caches between two runs of one, in powers of two:
-// models of nearly equal size need no profiles of their own, nor those that fill any cache.
+// The memory that a model's other layers access between two runs of one, rounded to a power of two:
+// models of nearly equal size share profiles, as do all models larger than any cache.
 std::int64_t elsewhere_bytes(const ModelSpec& model) {
   constexpr std::int64_t kBytesPerParameter = 8;  // values and gradients
   const std::int64_t bytes = std::clamp<std::int64_t>(

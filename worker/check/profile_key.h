@@ -1,4 +1,4 @@
-// Under which key this worker's device keeps its profile.
+// The key of this device's profile in the ProfileStore.
 #pragma once
 
 #include "measure/kept/profile_store.h"

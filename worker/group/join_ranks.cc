@@ -74,7 +74,7 @@ Result<std::unique_ptr<Transport>> join_ranks(const Job& job,
                   launcher.send(unreached_event_of(missing));
                 }));
   launcher.send({{"event", "address"}, {"address", transport->address()}});
-  // The launcher gives up on a rank that does not get on after half of this, and names it.
+  // The launcher gives up on a rank without progress after half of this time, and names it.
   const Patience start = options.patience.with_s(2 * job.config.comm.start_timeout_s);
   MOTLEY_ASSIGN(const auto addresses,
                 receive_addresses(launcher, options.rank_count, start.deadline()));

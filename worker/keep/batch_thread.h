@@ -1,4 +1,4 @@
-// BatchThread: does some files of one save after those of another, on a thread of its own.
+// BatchThread: processes batches of files, each from one save, in order on its own thread.
 #pragma once
 
 #include <condition_variable>
@@ -34,7 +34,7 @@ class BatchThread {
     changed_.notify_all();
   }
 
-  // Waits until all that were added are done.
+  // Waits until all added batches are done.
   void finish() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return batches_.empty(); });
@@ -48,7 +48,7 @@ class BatchThread {
       lock.unlock();
       do_(batch, stop);
       lock.lock();
-      batches_.pop_front();  // only now: finish() waits for it
+      batches_.pop_front();  // only now, because finish() waits for it
       changed_.notify_all();
     }
   }
@@ -56,8 +56,8 @@ class BatchThread {
   const Do do_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::deque<FileBatch> batches_;  // guarded by mutex_; the first is under way
-  std::jthread thread_;            // last, so that it ends first
+  std::deque<FileBatch> batches_;  // guarded by mutex_; the first is being processed
+  std::jthread thread_;            // declared last, so that it is destroyed first
 };
 
 }  // namespace motley

@@ -24,7 +24,8 @@ constexpr std::int32_t kStreams = 65'536;
 
 std::uint64_t early_copy_bytes(const Job& job) {
   const bool gets_any = job.keeper && !job.keeper->copies_from.empty();
-  return gets_any ? 2 * kPaceBesideTraining.part_bytes : 0;  // one part at a time, and its words
+  return gets_any ? 2 * kPaceBesideTraining.part_bytes : 0;  // one part at a time, and its control
+                                                             // messages
 }
 
 struct FileCopies::Impl {
@@ -32,8 +33,8 @@ struct FileCopies::Impl {
   struct Stream {
     Rank peer;
     FrameLink link;
-    std::int32_t next = 0;                // the thread's
-    std::unique_ptr<BatchThread> thread;  // last, so that it ends first
+    std::int32_t next = 0;                // used by the thread
+    std::unique_ptr<BatchThread> thread;  // declared last, so that it is destroyed first
   };
 
   Impl(const Job& given, const Patience& how_long, LauncherChannel& channel, WorkCounter& counter)
@@ -54,14 +55,14 @@ struct FileCopies::Impl {
     }
   }
 
-  // All files of a batch are tried whatever became of those before: both ends count them.
+  // Every file of a batch is attempted even after failures, so that both ends count alike.
   FileOrder next_order(Stream& stream, std::int64_t step, const WrittenFile& file) const {
     const FileOrder order{stream.next, step, file, {}};
     stream.next = (stream.next + 1) % kStreams;
     return order;
   }
 
-  // Who sends hears of what goes wrong at either end, and is the one to tell it.
+  // The sender learns of failures at either end and reports them.
   void send_all(Stream& stream, const FileBatch& batch, const std::stop_token& stop) const {
     std::optional<Error> failure;
     for (const WrittenFile& file : batch.files) {
@@ -108,8 +109,8 @@ struct FileCopies::Impl {
   const Patience patience;
   LauncherChannel& launcher;
   WorkCounter& work;
-  std::vector<std::unique_ptr<Stream>> going;   // one a peer
-  std::vector<std::unique_ptr<Stream>> coming;  // one a peer
+  std::vector<std::unique_ptr<Stream>> going;   // one per peer
+  std::vector<std::unique_ptr<Stream>> coming;  // one per peer
 };
 
 FileCopies::FileCopies(const Job& job,

@@ -1,9 +1,9 @@
-// FileCopies: second copies of a machine's files of each checkpoint, on other machines, while the
-// run trains. What the machine's ranks have written goes to the keepers that the launcher chose,
-// and theirs come here, by the ranks' connections and in what the links have left.
+// FileCopies: replicates a machine's files of each checkpoint on other machines during training.
+// Files written by the machine's ranks are sent to the replicators that the launcher chose, and
+// files of others are received here, over the ranks' connections in their spare bandwidth.
 //
-// Who sends and who receives goes by the launcher's words alone: all keepers are told the same of
-// the same saves in the same order, so both ends know which file is next.
+// The launcher's messages alone define who sends what: all replicators get the same messages about
+// the same saves in the same order, so both ends know the next file.
 #pragma once
 
 #include <cstdint>
@@ -20,28 +20,28 @@
 
 namespace motley {
 
-// What another rank may send of files before this one asks for it.
+// The bytes of files that other ranks may send before this one posts a receive.
 [[nodiscard]] std::uint64_t early_copy_bytes(const Job& job);
 
 class FileCopies {
  public:
-  // All that is given must outlive it, but for `link`.
+  // All arguments except `link` must outlive it.
   FileCopies(const Job& job,
              const FrameLink& link,
              const Patience& patience,
              LauncherChannel& launcher,
              WorkCounter& work);
-  // Gives up what is under way.
+  // Cancels running transfers.
   ~FileCopies();
   FileCopies(const FileCopies&) = delete;
   FileCopies& operator=(const FileCopies&) = delete;
 
-  // The files of a save that is committed go and come, after those of the ones before. Returns at
-  // once. The launcher hears ("copied") when all that were to go have arrived, and what could not
-  // be copied ("copy_failed").
+  // Sends and receives the files of a committed save, after those of earlier ones. Returns at once.
+  // The launcher gets a "copied" event when all outgoing files have arrived, and a "copy_failed"
+  // event for files that could not be copied.
   void add(const KeepOrder& order);
 
-  // Waits until nothing is left to do. Each wait within ends with the patience.
+  // Waits until all transfers are done. Each wait inside is limited by the stall timeout.
   void finish();
 
  private:

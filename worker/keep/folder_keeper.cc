@@ -48,13 +48,13 @@ struct FolderKeeper::Impl {
     const Result<KeepOrder> order = keep_from_text(**text, "what the launcher says of a save");
     if (!order.ok()) return end_with(order.error());
     const Result<void> kept = is_own() ? keep(*order, stop) : Result<void>();
-    // What is not adopted stays where it lies, and is found there.
+    // An interrupted adoption leaves the files in place, where the next launch finds them.
     if (!kept.ok() && kept.error().code == ErrorCode::kInterrupted) return;
     if (!order->adopts) copies->add(*order);
     done(order->texts.step(), kept);
   }
 
-  // The launcher's folder is its own to look after.
+  // Whether this rank manages the folder; the launcher manages its own.
   [[nodiscard]] bool is_own() const { return lock.has_value(); }
 
   [[nodiscard]] Result<void> keep(const KeepOrder& order, const std::stop_token& stop) {
@@ -65,7 +65,7 @@ struct FolderKeeper::Impl {
                     order.texts.step());
   }
 
-  // Who does not know which files are next cannot go on.
+  // Without knowing the next files, this rank cannot continue.
   void end_with(const Error& error) {
     Json event = error_to_json(error);
     event["event"] = "error";
@@ -91,14 +91,14 @@ struct FolderKeeper::Impl {
   WorkCounter& work;
   const Log log{"", LogLevel::kWarn};
   std::optional<RunLock> lock;       // of the machine's own folder
-  std::optional<FileCopies> copies;  // once started
-  std::optional<Patience> patience;  // once started
-  PieceJoiner pieces;                // the thread's
+  std::optional<FileCopies> copies;  // set by start()
+  std::optional<Patience> patience;  // set by start()
+  PieceJoiner pieces;                // used by the thread
 
   std::mutex mutex;
   std::condition_variable changed;
-  std::int64_t done_step = 0;  // guarded by mutex: the last of which the launcher has said its word
-  std::jthread thread;         // last, so that it ends first
+  std::int64_t done_step = 0;  // guarded by mutex: the last save whose outcome was handled
+  std::jthread thread;         // declared last, so that it is destroyed first
 };
 
 FolderKeeper::FolderKeeper(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -1,9 +1,9 @@
-// FolderKeeper: the one rank of those that write into a machine's run folder that looks after it
-// while the run trains, where machines have folders of their own.
+// FolderKeeper: the replicator of a machine-local run folder during training, on one of the ranks
+// that write into it.
 //
-// It makes parts of checkpoints of what all of the folder's ranks have written, as the launcher
-// says, removes old ones, and sees to the copies on other machines (file_copies.h). On threads of
-// its own, since disks may be slow and the training goes on.
+// According to the launcher's messages it turns the files of all the folder's ranks into shards of
+// checkpoints, removes old ones, and copies files to and from other machines (file_copies.h). It
+// has its own threads, because disks may be slow and the training continues.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ namespace motley {
 
 class FolderKeeper {
  public:
-  // Takes the folder for the launch where it is not the launcher's. What is given must outlive it.
-  // kPeer when another launch is at work there. REQUIRES: job.keeper is set.
+  // Acquires the folder for the launch unless it is the launcher's. Arguments must outlive it.
+  // kPeer if another launch is active there. REQUIRES: job.keeper is set.
   [[nodiscard]] static Result<std::unique_ptr<FolderKeeper>> open(const Job& job,
                                                                   LauncherChannel& launcher,
                                                                   WorkCounter& work);
@@ -29,13 +29,14 @@ class FolderKeeper {
   FolderKeeper(const FolderKeeper&) = delete;
   FolderKeeper& operator=(const FolderKeeper&) = delete;
 
-  // Tells the launcher that this rank keeps the folder, and from now on hears what becomes of
-  // saves. `patience`: of copies, with other keepers. REQUIRES: the launcher's addresses have come,
-  // and `link` is connected.
+  // Reports to the launcher that this rank is the folder's replicator, and handles the outcomes of
+  // saves from then on. `patience`: for transfers with other replicators. REQUIRES: the launcher's
+  // addresses have arrived, and `link` is connected.
   void start(const FrameLink& link, const Patience& patience);
 
-  // Waits until it has been told what became of the save of this step (0 = none was made), has done
-  // it, and the copies are where they belong or cannot be. kPeer when nobody gets on for so long.
+  // Waits until the outcome of the save of this step (0 = there was none) has arrived and been
+  // handled, and until its copies have succeeded or failed. kPeer after a stall timeout without
+  // progress.
   [[nodiscard]] Result<void> finish(std::int64_t last_saved_step);
 
  private:

@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The first error of several threads, which ends the others.
+// The first error of several threads; it stops the others.
 class FirstError {
  public:
   void take(const Result<void>& result) {
@@ -58,7 +58,7 @@ class Mover {
         work_(work),
         task_(work, "getting its part of the checkpoint ready", own_bytes()) {}
 
-  // What lies here.
+  // Handles the files that are already on this machine.
   Result<void> begin() {
     if (order_.texts) {
       if (!run_id_.empty()) MOTLEY_TRY(write_run_id(place_.run_dir, run_id_));
@@ -67,10 +67,11 @@ class Mover {
     return order_.makes_view ? begin_to_read() : Result<void>();
   }
 
-  // Why the part is read as it lies, where a view could not be made; "" = there is a view.
+  // The reason why the shards are read in place because no view could be created; "" = there is a
+  // view.
   [[nodiscard]] const std::string& no_view() const { return no_view_; }
 
-  // One thread sends; one for each of the others receives, so that nobody waits for a third.
+  // One thread sends and one per peer receives, so that no transfer waits for a third rank.
   Result<void> move(FrameLink& link, const Patience& patience) {
     FirstError failed;
     {
@@ -91,8 +92,8 @@ class Mover {
   }
 
  private:
-  // A view of files that are all here is whole at once. Where it cannot be made, on a full disk,
-  // the part that they lie in is read instead: reading needs no room.
+  // A view whose files are all local is complete at once. If it cannot be created, for example on a
+  // full disk, the folder that holds the files is read instead, which needs no disk space.
   Result<void> begin_to_read() {
     bool is_part_enough = order_.incoming.empty();
     const fs::path part = checkpoint_folder(place_.run_dir, place_.step);
@@ -140,7 +141,7 @@ class Mover {
            std::ranges::count(order_.incoming, name, &FileMove::file) > 0;
   }
 
-  // Of what lies here and is read, and of what comes.
+  // The bytes of local files to verify, and of incoming files.
   [[nodiscard]] std::uint64_t own_bytes() const {
     std::uint64_t bytes = 0;
     for (const WrittenFile& file : order_.manifest.files) {
@@ -174,7 +175,7 @@ class Mover {
     for (const FileMove& move : order_.outgoing) {
       if (failed.stop().stop_requested()) return;
       const Result<fs::path> path = path_here(move.file, giving_, failed.stop());
-      // The receiver is told what became of a file that is gone.
+      // Also for a missing file, so that the receiver gets the error.
       const fs::path named = path.ok() ? *path : fs::path(place_.run_dir) / move.file;
       failed.take(send_file(link, move.peer, order_of(move), named, TransferPace{}, patience,
                             failed.stop(), &giving_));
@@ -205,7 +206,7 @@ class Mover {
   const std::string run_id_;
   const MoveOrder& order_;
   WorkCounter& work_;
-  WorkCounter giving_{work_};  // what is no part of the task: others count what they get
+  WorkCounter giving_{work_};  // not part of this task: receivers count these bytes
   const WorkCounter::Task task_;
   std::string no_view_;
 };

@@ -1,4 +1,4 @@
-// Brings together what a machine needs of a checkpoint.
+// Collects the files of a checkpoint that a machine needs.
 #pragma once
 
 #include "base/result.h"
@@ -9,9 +9,9 @@
 
 namespace motley {
 
-// Joins the other workers, sends what they need of job.run_dir and takes what comes, each file
-// compared with the manifest. A view is readable, and a part holds the files, when it returns.
-// kCorrupt where a file is not whole, at either end; kPeer when a worker is lost.
+// Joins the other workers, sends the files of job.run_dir that they need and receives its own, each
+// verified against the manifest. On return the view is readable, or the machine's folder holds the
+// files. kCorrupt if a file is damaged at either end; kPeer if a worker is lost.
 [[nodiscard]] Result<void> move_files(const Job& job,
                                       const MoveOrder& order,
                                       LauncherChannel& launcher,

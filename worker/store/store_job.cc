@@ -29,13 +29,14 @@ Result<void> look(const Job& job, LauncherChannel& launcher, WorkCounter& work) 
   launcher.send({{"event", "ready"}});
   MOTLEY_ASSIGN(const StorePlace place,
                 find_store({job.run_dir, order.own_dir, job.launch}, order.if_absent));
-  if (place.is_shared) order.question = {};  // the launcher looks there itself
+  if (place.is_shared) order.question = {};  // the launcher inspects it itself
   MOTLEY_ASSIGN(const StoreAnswer answer, look_into_store(place, order.question, &work));
   for (const Json& event : store_events(answer)) launcher.send(event);
   return {};
 }
 
-// What the launch's keeper of the folder would have removed with the next save. That one has ended.
+// Performs the removal that the launch's replicator would do at the next save, which no longer
+// comes.
 Result<void> prune(const Job& job, LauncherChannel& launcher) {
   MOTLEY_ASSIGN(const std::vector<std::int64_t> kept, counts_of(job.options, "prune", kSource));
   launcher.send({{"event", "ready"}});
@@ -44,13 +45,14 @@ Result<void> prune(const Job& job, LauncherChannel& launcher) {
   return prune_to(job.run_dir, {kept.begin(), kept.end()}, job.launch);
 }
 
-// Whose the folder is. A machine's own is not taken before the launch trains: a launch takes a
-// folder once, and the rank that keeps it does (FolderKeeper::open).
+// The launch that holds the folder. A machine's own folder is not acquired before training: a
+// launch acquires a folder once, and its replicator does so (FolderKeeper::open).
 std::optional<LaunchRecord> holder_of(const std::string& run_dir) {
   return read_launch_record(run_dir, last_launch(run_dir));
 }
 
-// Where another launch takes the folder meanwhile, it removes what is being brought for this one.
+// If another launch acquires the folder meanwhile, it removes the files that are being moved for
+// this one.
 Result<void> move_parts(const Job& job, LauncherChannel& launcher, WorkCounter& work) {
   MOTLEY_ASSIGN(const MoveOrder order, move_from_json(job.options["move"], kSource));
   const auto before = holder_of(job.run_dir);

@@ -1,4 +1,4 @@
-// The verb "store": what a worker does with its machine's folder of a run while nothing trains.
+// The verb "store": a worker's work on its machine's run folder while no training runs.
 #pragma once
 
 #include "base/result.h"
@@ -8,11 +8,11 @@
 
 namespace motley {
 
-// options.look: tells what the folder holds ("store" events). options.move: brings together what
-// the machine needs of a checkpoint, from its own folder and from the other workers'.
-// options.prune: removes from the launch's folder all checkpoints but those of these steps.
-// kCorrupt for an order that is none and for files that are not whole, kPeer when a worker is lost,
-// or another launcher has come to the folder while files were moved.
+// options.look: reports the folder's contents ("store" events). options.move: collects the files of
+// a checkpoint that the machine needs, from its own folder and from the other workers'.
+// options.prune: removes from the launch's folder all checkpoints except those of these steps.
+// kCorrupt for an invalid order and for damaged files, kPeer if a worker is lost, or if another
+// launcher has acquired the folder during the transfer.
 [[nodiscard]] Result<void> run_store_job(const Job& job,
                                          LauncherChannel& launcher,
                                          WorkCounter& work);

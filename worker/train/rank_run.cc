@@ -29,7 +29,7 @@ TrainingLoopOptions loop_options(const Job& job) {
   return options;
 }
 
-// What a peer may make this rank keep: what the plan has it send, and never more than without one.
+// The limit of unexpected bytes from peers: what the plan makes them send, at most kEarlyBytesMax.
 std::uint64_t early_bytes_of(const Job& job,
                              const ModelSpec& model,
                              const Schedule& schedule,

@@ -1,5 +1,5 @@
-// RankRun: one rank of a run, from joining the others to leaving them, whatever it holds. Used by
-// the compute thread alone.
+// RankRun: the participation of one rank in a run, from joining to leaving, on any device. Used by
+// the compute thread only.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@
 
 namespace motley {
 
-// What all ranks agree on before anything is computed, both validated.
+// The schedules that all ranks share, both validated.
 struct Schedules {
   Schedule training;
   Schedule evaluation;
@@ -32,7 +32,7 @@ struct Schedules {
 
 class RankRun {
  public:
-  // All that is lent must outlive it.
+  // References must outlive it.
   RankRun(const Job& job,
           const ModelSpec& model,
           LauncherChannel& launcher,
@@ -40,21 +40,21 @@ class RankRun {
           const Schedules& schedules)
       : job_(job), model_(model), launcher_(launcher), activity_(activity), schedules_(schedules) {}
 
-  // Connects to all other ranks and says that this one is ready.
+  // Connects to all other ranks and reports that this one is ready.
   [[nodiscard]] Result<void> join(const StageParts& stage, const PushedSums& pushed);
 
-  // Ends what computes and sends beside the compute thread, before what it was lent goes.
+  // Ends the threads beside the compute thread, before objects lent to them are destroyed.
   void leave() { executor_.reset(); }
 
-  // Once joined.
+  // REQUIRES: joined.
   [[nodiscard]] Executor& executor() { return *executor_; }
 
   [[nodiscard]] FrameLink& link() { return *link_; }
 
   [[nodiscard]] WorkCounter& work() { return activity_.work(); }
 
-  // A wait may last as long as the other stages compute, or save; a step that takes four times its
-  // prediction while no stage gets on has gone wrong.
+  // The stall timeout: a wait may last while other stages compute or save; a step that takes four
+  // times its prediction without progress of any stage has failed.
   [[nodiscard]] Patience patience() const;
 
   // Trains to the end of the session. REQUIRES: joined.

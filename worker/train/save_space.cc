@@ -20,7 +20,7 @@ Result<void> agree_on_space(const SavingRank& self,
                                    std::as_bytes(std::span(&mine, 1)), sizeof mine, deadline);
   if (!payloads) {
     Error error = std::move(payloads).error();
-    // A damaged message is no damaged disk, and the others still wait for an answer.
+    // A damaged message is not a disk error, and the other ranks still wait for an answer.
     if (error.code == ErrorCode::kCorrupt) error.code = ErrorCode::kPeer;
     return error;
   }

@@ -1,4 +1,4 @@
-// Whether the disk has room for the parts of all ranks, asked before any of them is written.
+// Agreement of all ranks, before a save, on whether the disk has space for their shards.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,19 @@
 
 namespace motley {
 
-// Who saves, and where.
+// The saving rank and its folder.
 struct SavingRank {
   std::filesystem::path run_dir;
   std::string launch;
   Rank rank;
   int rank_count = 0;
-  std::uint64_t folder = 0;           // as SpaceReport::folder
+  std::uint64_t folder = 0;           // as in SpaceReport::folder
   std::vector<std::string> machines;  // [Rank]
 };
 
-// REQUIRES: called by all ranks at the same step. They tell each other how much they need and how
-// much they see free in which folder (SpaceReport::folder), so that all of them leave the disk
-// alone when it has no room (kCorrupt on each). kPeer when a rank is lost.
+// The ranks exchange how much space they need and how much they see free in which folder
+// (SpaceReport::folder), so that none of them writes if space is short (kCorrupt on each). kPeer if
+// a rank is lost. REQUIRES: called by all ranks at the same step.
 [[nodiscard]] Result<void> agree_on_space(const SavingRank& self,
                                           std::int64_t step,
                                           FrameLink& link,

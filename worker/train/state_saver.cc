@@ -25,7 +25,7 @@ std::vector<OwnedTensor> copies_of(const std::vector<TensorView>& views) {
   return copies;
 }
 
-// The event that the launcher waits for, of what became of a save.
+// The event with the outcome of a save, for which the launcher waits.
 Json saved_event(const CheckpointState& state, const Result<Shard>& shard) {
   if (!shard.ok()) return shard_failed_event({state.step, shard.error()});
   return shard_event({state, *shard});
@@ -34,10 +34,10 @@ Json saved_event(const CheckpointState& state, const Result<Shard>& shard) {
 }  // namespace
 
 Result<void> StateSaver::save() {
-  parts_.writer.finish();  // a disk that is slower than the steps holds them up
-  parts_.timer.restart();  // after that, or such a disk would never be caught up with
-  // Between steps the gradients are 0, so that they have room for what the sums keep. Of two kinds
-  // one is copied whatever memory there is.
+  parts_.writer.finish();  // a disk slower than the steps delays them
+  parts_.timer.restart();  // after that wait, or saves on such a disk would always be due
+  // Between steps the gradients are 0, so their buffers can hold the residuals. With two kinds of
+  // residuals, the first is copied regardless of free memory.
   ShardContents contents;
   if (parts_.add_kept(Kept::kVelocity)) {
     contents.residuals = copies_of(parts_.state.velocity_views());
@@ -53,7 +53,7 @@ Result<void> StateSaver::save() {
   contents.parameters = parts_.state.parameter_views();
   contents.moments = parts_.state.moment_views();
   if (is_copied) return begin(std::move(contents));
-  // The next step needs the gradients' room at once.
+  // The next step needs the gradient buffers at once.
   std::ranges::move(residuals, std::back_inserter(contents.moments));
   const Result<void> begun = begin(std::move(contents));
   parts_.writer.finish();

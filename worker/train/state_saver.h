@@ -1,5 +1,6 @@
-// StateSaver: saves what a rank holds beside the steps that follow (checkpoint/shard_writer.h), and
-// tells the launcher when it is written. Used by the compute thread alone.
+// StateSaver: saves a rank's state concurrently with the following steps
+// (checkpoint/shard_writer.h), and reports the result to the launcher. Used by the compute thread
+// only.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +22,11 @@
 
 namespace motley {
 
-// The state as a step changes it: whoever reads it beside the step is told first.
+// Calls `before_change` before a step changes the state, for a reader that is concurrent with the
+// step.
 class CopyBeforeUpdate final : public OptimizedState {
  public:
-  // `before_change` must be callable as long as it lives.
+  // `before_change` must be callable for its whole lifetime.
   CopyBeforeUpdate(OptimizedState& state, std::function<void()> before_change)
       : state_(state), before_change_(std::move(before_change)) {}
 
@@ -39,7 +41,7 @@ class CopyBeforeUpdate final : public OptimizedState {
     state_.update(factors, scales);
   }
 
-  // On a device it ends the views of all that is held.
+  // On a device this invalidates all views of the state.
   void clear_gradients() override {
     before_change_();
     state_.clear_gradients();
@@ -55,24 +57,24 @@ class StateSaver final : public ShardSaver {
   struct Parts {
     StageState& state;
     ShardWriter& writer;
-    SaveTimer& timer;  // begins anew with each save
+    SaveTimer& timer;  // restarted by each save
     FrameLink& link;
     EventSink& events;
-    // Adds to the gradients what sums of gradients kept; false where they keep nothing of the kind.
+    // Adds the error-feedback state of this kind to the gradients; false if there is none.
     std::function<bool(Kept)> add_kept;
     std::function<const CheckpointState&()> progress;
-    std::function<Deadline()> deadline;          // of what the ranks tell each other
+    std::function<Deadline()> deadline;          // for the exchange between ranks
     std::function<std::uint64_t()> spare_bytes;  // of memory
   };
 
-  // All that is lent must outlive it.
+  // References must outlive it.
   StateSaver(SavingRank self, Parts parts) : self_(std::move(self)), parts_(std::move(parts)) {}
 
   [[nodiscard]] Result<void> save() override;
 
   void finish() override { parts_.writer.finish(); }
 
-  // The last one that a save was asked for, whatever became of it; 0 = none.
+  // The last step for which a save was requested, whatever its outcome; 0 = none.
   [[nodiscard]] std::int64_t last_step() const { return last_step_; }
 
  private:

@@ -51,7 +51,7 @@
 namespace motley {
 namespace {
 
-// Leaves the run where a scope ends, however it ends.
+// Leaves the run at the end of a scope, on every path.
 class LeaveGroupOnExit {
  public:
   explicit LeaveGroupOnExit(RankRun& run) : run_(run) {}
@@ -104,7 +104,8 @@ Result<void> rehearse(const Job& job,
   return run.train(voter, nothing, nothing);
 }
 
-// What this rank may take of its machine's memory for a while; the others there may ask too.
+// The memory of its machine that this rank may use temporarily; the machine's other ranks may do
+// the same.
 std::uint64_t spare_bytes_of(const Job& job, const ComputeDevice& device) {
   const std::vector<RankPlan>& ranks = job.plan.ranks;
   const RankPlan& self = ranks[job.rank.index()];
@@ -120,7 +121,7 @@ SavingRank saving_rank(const Job& job) {
   return self;
 }
 
-// Those of its chunks.
+// The layers of the rank's chunks.
 std::set<int> layers_held(const Job& job) {
   std::set<int> layers;
   for (const ChunkPlan& chunk : job.plan.chunks) {
@@ -130,7 +131,7 @@ std::set<int> layers_held(const Job& job) {
   return layers;
 }
 
-// For a compute thread that does not come back: nothing of the process can end in order.
+// For a compute thread that hangs in a device call: an orderly exit is impossible.
 std::function<void(const std::string&)> leave_with_error(LauncherChannel& launcher,
                                                          const Activity& activity,
                                                          const ComputeDevice& device) {
@@ -153,7 +154,7 @@ Result<void> train(const Job& job,
                    const CheckLayers& check,
                    RankRun& run) {
   {
-    // Where a profile was given, they have not been compared here.
+    // With a given profile, the layers have not been compared here before.
     const WorkCounter::Task task(run.work(), "comparing layers with their reference", 0);
     MOTLEY_TRY(check(job, model, layers_held(job), device,
                      [&](const std::string&) { run.work().add_one(); }));
@@ -165,10 +166,10 @@ Result<void> train(const Job& job,
         {{"event", "precision"}, {"numbers", number_type_name(product_type(device, wanted))}});
   }
   const Source* source = trainer->source();
-  // The launcher compares what the ranks with the data read, and with what the run has read so far.
+  // The launcher compares the data of the ranks with each other, and with the run's earlier data.
   if (source != nullptr) {
     const DataIdentity data = source->identity();
-    // A run that goes on has told before what is odd about its data.
+    // A resumed run has reported the remarks about its data before.
     launcher.send(
         data_event({data.bytes, data.hash,
                     job.resume_from.empty() ? source->remarks() : std::vector<std::string>()}));
@@ -204,11 +205,11 @@ Result<void> train(const Job& job,
                     [&run] { return run.patience().deadline(); }, spare_bytes});
   std::optional<DeviceWatch> watch;
   if (!device.is_host()) {
-    constexpr double kLater_s = 1;  // than waits that can tell more
+    constexpr double kLater_s = 1;  // later than waits with a more precise error
     watch.emplace(activity, device.patience_s() + kLater_s,
                   leave_with_error(launcher, activity, device));
   }
-  const LeaveGroupOnExit leaves(run);  // before the trainer and the state go
+  const LeaveGroupOnExit leaves(run);  // before the trainer and the state are destroyed
   if (!job.resume_from.empty()) {
     MOTLEY_ASSIGN(const CheckpointReader reader,
                   CheckpointReader::open_part(job.resume_from, &run.work()));
@@ -219,7 +220,7 @@ Result<void> train(const Job& job,
     MOTLEY_TRY(run.train(voter, held_out, saver));
     return keeper ? keeper->finish(saver.last_step()) : Result<void>();
   } catch (const DeviceStandstill& stood) {
-    // Where the host waited tells little: it runs ahead of the device.
+    // The host's position says little: it runs ahead of the device.
     const auto under_way = run.executor().under_way();
     return failure_of(stood, under_way ? fmt::format("{} of step {}", to_words(under_way->action),
                                                      under_way->step)
@@ -227,7 +228,7 @@ Result<void> train(const Job& job,
   }
 }
 
-// The same; where memory runs out, with what the rank holds there.
+// The same; if memory runs out, the error lists what the rank holds there.
 Result<void> train_on_device(const Job& job,
                              const ModelSpec& model,
                              const Schedules& schedules,
@@ -262,7 +263,7 @@ Result<void> run_train_job(const Job& job,
                  fmt::format("the package {} is another one here", job.config.model.path),
                  "copy the package to every machine, or keep it where all see it"};
   }
-  // Without a folder of its own, shards are written where the launcher commits them.
+  // Without a machine-local folder, shards are written to the launcher's, where it commits them.
   if (job.store.empty()) MOTLEY_TRY(require_launch(job.run_dir, job.launch));
   keep_files_private(job.run_dir);
   MOTLEY_ASSIGN(const Schedules schedules,

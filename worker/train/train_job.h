@@ -14,8 +14,8 @@
 
 namespace motley {
 
-// Whether layers of a package compute on the device what their references say
-// (worker/check/layer_checks.h); `progress` is called again and again.
+// Compares layers of a package on the device with their references (worker/check/layer_checks.h);
+// `progress` is called repeatedly.
 using CheckLayers =
     std::function<Result<void>(const Job& job,
                                const ModelSpec& model,
@@ -23,9 +23,9 @@ using CheckLayers =
                                const ComputeDevice& device,
                                const std::function<void(const std::string& what)>& progress)>;
 
-// Connects to the other ranks, trains from where the job says to its end, reports every step, saves
-// shards when they are due. Returns the first failure. `check`: asked about the layers that this
-// rank holds before it takes memory for them.
+// Connects to the other ranks, trains from the job's starting point to its end, reports every step,
+// and saves shards when they are due. Returns the first failure. `check`: called for the rank's
+// layers before it allocates memory for them.
 [[nodiscard]] Result<void> run_train_job(const Job& job,
                                          LauncherChannel& launcher,
                                          Activity& activity,

@@ -9,7 +9,7 @@ namespace motley {
 
 namespace {
 
-// Bytes sent to each rank between two readings of the counters; ranks without any are left out.
+// The bytes sent to each rank between two readings of the counters; ranks without any are omitted.
 std::vector<StepReport::Sent> sent_between(const std::vector<std::uint64_t>& before,
                                            const std::vector<std::uint64_t>& after) {
   std::vector<StepReport::Sent> sent;

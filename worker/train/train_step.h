@@ -1,5 +1,5 @@
-// The operations that TrainingLoop calls, carried out by this rank's executor: a training step and
-// a held-out evaluation, each together with all other ranks. Used by the compute thread alone.
+// The operations that TrainingLoop calls, performed by this rank's executor: a training step and a
+// held-out evaluation, each together with all other ranks. Used by the compute thread only.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace motley {
 
 class TrainStep final : public StepRunner {
  public:
-  // Everything lent must outlive it.
+  // References must outlive it.
   TrainStep(const Schedule& schedule, const StepVoter& voter, FrameLink& link, Executor& executor)
       : schedule_(schedule), voter_(voter), link_(link), executor_(executor) {}
 
@@ -29,8 +29,7 @@ class TrainStep final : public StepRunner {
   void record(TraceRecorder* trace) override { executor_.record(trace); }
 
  private:
-  // Resident bytes, at most kRereadInterval_s old: a query in each step would slow short steps
-  // down.
+  // Resident bytes, at most kRereadInterval_s old: a query in each step would slow short steps.
   [[nodiscard]] std::int64_t memory_bytes();
 
   const Schedule& schedule_;
@@ -44,8 +43,8 @@ class TrainStep final : public StepRunner {
 // Evaluates the first held-out batches, the same ones every time.
 class HeldOutEvaluator final : public Evaluator {
  public:
-  // `count` batches of `samples` samples each. Everything lent must outlive it; `schedule` has
-  // forwards only. bytes_per_token: of the data; 0 if another rank reads it.
+  // `count` batches of `samples` samples each. References must outlive it; `schedule` has only
+  // forwards. bytes_per_token: of the data; 0 if another rank reads it.
   HeldOutEvaluator(int count,
                    int samples,
                    const Schedule& schedule,
@@ -70,7 +69,7 @@ class HeldOutEvaluator final : public Evaluator {
   Executor& executor_;
 };
 
-// For a virtual device, which has no values to evaluate or save.
+// For a simulated device, which has no values to evaluate or save.
 class NullEvaluator final : public Evaluator, public ShardSaver {
  public:
   [[nodiscard]] Result<std::optional<Evaluation>> evaluate(std::int64_t /*step*/) override {

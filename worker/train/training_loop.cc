@@ -89,8 +89,8 @@ bool TrainingLoop::is_evaluated(std::int64_t step) const {
 bool TrainingLoop::is_saved(std::int64_t step) {
   if (step == options_.last_step || ends_) return true;
   save_waits_ = save_waits_ || (options_.save_every > 0 && step % options_.save_every == 0);
-  // What a step that changed nothing would save is saved already, and a row of them would push out
-  // the checkpoints from before it. It is the same step on all ranks.
+  // A step without a change would repeat the previous save, and several of them would push out
+  // older checkpoints. The step is the same on all ranks.
   return save_waits_ && !changed_nothing_;
 }
 

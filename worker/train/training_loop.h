@@ -1,7 +1,6 @@
-// The steps of one rank, from the first of this session to the last: which batch comes next, when
-// there is an evaluation and a checkpoint, and what the launcher hears of it. What a batch, an
-// evaluation and a save consist of is said by others (worker/train_job.cc). Used by the compute
-// thread alone.
+// The loop over a rank's steps in one session: the next batch, when to evaluate and save, and the
+// events to the launcher. Step, evaluation and save are implemented elsewhere
+// (worker/train/train_job.cc). Used by the compute thread only.
 #pragma once
 
 #include <cstdint>
@@ -18,40 +17,40 @@
 
 namespace motley {
 
-// What this rank knows of a training step when it is over.
+// What this rank knows about a training step after it.
 struct TrainedStep {
   StepOutcome outcome;
   RunTimes times;
   std::uint64_t wire_bytes = 0;        // sent by this rank
-  std::vector<StepReport::Sent> sent;  // of it, by who got it
-  std::int64_t memory_bytes = 0;       // resident after it; 0 = unknown
+  std::vector<StepReport::Sent> sent;  // the same bytes, by receiver
+  std::int64_t memory_bytes = 0;       // resident after the step; 0 = unknown
 };
 
 class StepRunner {
  public:
   virtual ~StepRunner() = default;
 
-  // Where the training stands: after the last step.
+  // The progress after the last step.
   [[nodiscard]] virtual const CheckpointState& progress() const = 0;
   // Trains step number progress().step + 1, together with all other ranks.
   [[nodiscard]] virtual Result<TrainedStep> run_step() = 0;
-  // From now on each action's span is added to `trace` (nullptr: no longer).
+  // From now on each action's span is added to `trace` (nullptr: stop recording).
   virtual void record(TraceRecorder* trace) = 0;
 };
 
 struct Evaluation {
   std::int64_t tokens = 0;         // of all batches; 0: none had a target
-  double loss = 0;                 // mean over the tokens; NaN where there are none
-  std::optional<double> accuracy;  // as StepOutcome
-  double bytes_per_token = 0;      // of the held-out text; 0 where this rank does not know
+  double loss = 0;                 // mean over the tokens; NaN without tokens
+  std::optional<double> accuracy;  // as in StepOutcome
+  double bytes_per_token = 0;      // of the held-out text; 0 if unknown to this rank
 };
 
 class Evaluator {
  public:
   virtual ~Evaluator() = default;
 
-  // With the parameters as they are after `step`, together with all other ranks. Nothing where
-  // there is nothing to evaluate.
+  // Evaluates the parameters after `step`, together with all other ranks. Nothing if there is
+  // nothing to evaluate.
   [[nodiscard]] virtual Result<std::optional<Evaluation>> evaluate(std::int64_t step) = 0;
 };
 
@@ -59,35 +58,35 @@ class ShardSaver {
  public:
   virtual ~ShardSaver() = default;
 
-  // Begins to write this rank's part of a checkpoint of progress(), together with all other ranks;
-  // what becomes of it the launcher is told by whoever writes. kCorrupt when the disk has no room;
-  // any other error ends the training.
+  // Begins to write this rank's shard of a checkpoint of progress(), together with all other ranks.
+  // The writer reports the outcome to the launcher. kCorrupt if the disk has too little space; any
+  // other error ends the training.
   [[nodiscard]] virtual Result<void> save() = 0;
-  // Waits until what was begun is written, and told.
+  // Waits until the current save is written and reported.
   virtual void finish() = 0;
 };
 
 struct TrainingLoopOptions {
   std::int64_t last_step = 0;
-  std::int64_t trace_steps = 0;  // how many are recorded, and
-  std::size_t trace_spans = 0;   // the most spans that are kept of them
-  std::int64_t eval_every = 0;   // and after the last step; 0 = never
-  // And after the last step, and where the vote says so; 0 = only then.
+  std::int64_t trace_steps = 0;  // the number of recorded steps
+  std::size_t trace_spans = 0;   // the limit of stored spans
+  std::int64_t eval_every = 0;   // also after the last step; 0 = never
+  // Also after the last step, and when the vote requests it; 0 = only then.
   std::int64_t save_every = 0;
 };
 
 class TrainingLoop {
  public:
-  // All that is lent must outlive the loop.
+  // References must outlive the loop.
   TrainingLoop(const TrainingLoopOptions& options,
                StepRunner& steps,
                Evaluator& evaluator,
                ShardSaver& saver,
                EventSink& events);
 
-  // Sends a "step" event after each step, "shard_failed" where a save cannot begin and, at the end,
-  // "trace" events. Returns the first failure; a disk that does not take a save is none. What was
-  // saved is written when it returns without one.
+  // Sends a "step" event after each step, "shard_failed" if a save cannot begin and, at the end,
+  // "trace" events. Returns the first failure; a failed save for lack of disk space is not one. If
+  // it succeeds, all begun saves have been written.
   [[nodiscard]] Result<void> run();
 
  private:
@@ -104,8 +103,8 @@ class TrainingLoop {
   ShardSaver& saver_;
   EventSink& events_;
   TraceRecorder trace_;
-  bool changed_nothing_ = false;  // the last step
-  bool ends_ = false;             // it was the last step of the session, though not of options_
+  bool changed_nothing_ = false;  // by the last step
+  bool ends_ = false;             // the last step ended the session, before options_.last_step
   bool save_waits_ = false;       // for a step that is not skipped
 };
 
