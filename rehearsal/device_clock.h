@@ -24,7 +24,7 @@ class WaitTime {
 
 [[nodiscard]] std::unique_ptr<WaitTime> system_wait_time();
 
-// Used by one thread, whose processor time shows whether the thread waited.
+// Used by one thread; its processor time shows whether it waited.
 class DeviceClock {
  public:
   explicit DeviceClock(std::unique_ptr<WaitTime> time) : time_(std::move(time)) {}

@@ -21,8 +21,8 @@ struct WorkerTrade {
 };
 
 // Sends "hello" to the launcher, receives one job, reports progress while it runs, and then its
-// outcome. Returns the exit status. REQUIRES: called once in a process whose standard streams are
-// the launcher's.
+// outcome. Returns the exit status. REQUIRES: called once in a process, with the launcher's pipes
+// as standard streams.
 [[nodiscard]] int serve_launcher(const WorkerTrade& trade);
 
 // For a program started with arguments by a user: explains how it is started. Returns the exit

@@ -25,7 +25,7 @@ struct SlowRank {
   double over_s = 0;  // computing time above the plan
 };
 
-// The rank whose computing exceeds its plan the most, persistently.
+// The rank with the largest persistent excess of computing time over its plan.
 std::optional<SlowRank> slowest_rank(const JudgedRun& run) {
   const Steps steps = lasting_steps(run);
   std::optional<SlowRank> slowest;

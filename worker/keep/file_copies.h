@@ -2,7 +2,7 @@
 // Files written by the machine's ranks are sent to the replicators that the launcher chose, and
 // files of others are received here, over the ranks' connections in their spare bandwidth.
 //
-// The launcher's messages alone define who sends what: all replicators get the same messages about
+// Only the launcher's messages determine the transfers: all replicators get the same messages about
 // the same saves in the same order, so both ends know the next file.
 #pragma once
 
