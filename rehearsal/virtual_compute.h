@@ -91,8 +91,7 @@ class VirtualCompute final : public StageCompute, public StageGradients, public 
   DeviceClock clock_;
   const Noise noise_;
   std::vector<std::unique_ptr<Chunk>> chunks_;  // [ChunkId]; null if not on this rank
-  std::unique_ptr<SummedGradient> tied_;        // null unless the tied parameter is used on several
-                                                // ranks and on this one
+  std::unique_ptr<SummedGradient> tied_;        // null unless shared with other ranks
   std::vector<std::int32_t> targets_;
   std::vector<std::size_t> boundary_floats_;  // [ChunkId], to the next chunk
   BatchPosition position_;

@@ -19,8 +19,7 @@ namespace po = boost::program_options;
 
 namespace {
 
-constexpr const char* kOperand = "operand";  // program_options needs a name for positional
-                                             // arguments
+constexpr const char* kOperand = "operand";  // program_options requires a name
 
 po::options_description known_options(const CommandSpec& spec) {
   po::options_description options;

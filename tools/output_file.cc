@@ -64,8 +64,7 @@ Result<void> check_output(const fs::path& path) {
   ::unlink(place.temporary.c_str());
   if (file.ok()) return {};
   Error error = file.error();
-  error.what = fmt::format("cannot write {}", path.string());  // the user's path, not the temporary
-                                                               // one
+  error.what = fmt::format("cannot write {}", path.string());  // not the temporary path
   return error;
 }
 

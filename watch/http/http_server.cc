@@ -23,8 +23,7 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 
 constexpr std::size_t kTokenBytes = 16;
-constexpr std::chrono::milliseconds kPause{100};  // after a failed accept, for example without free
-                                                  // descriptors
+constexpr std::chrono::milliseconds kPause{100};  // after a failed accept
 
 class BeastServer : public HttpServer {
  public:

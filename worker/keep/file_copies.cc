@@ -24,8 +24,7 @@ constexpr std::int32_t kStreams = 65'536;
 
 std::uint64_t early_copy_bytes(const Job& job) {
   const bool gets_any = job.keeper && !job.keeper->copies_from.empty();
-  return gets_any ? 2 * kPaceBesideTraining.part_bytes : 0;  // one part at a time, and its control
-                                                             // messages
+  return gets_any ? 2 * kPaceBesideTraining.part_bytes : 0;  // a part and its control messages
 }
 
 struct FileCopies::Impl {
