@@ -16,7 +16,7 @@ namespace motley {
 
 struct AllreduceOptions {
   CommConfig comm;  // transport and encryption
-  // codec chains, measured one after another, each with error feedback
+  // Codec chains, measured one after another, each with error feedback.
   std::vector<std::string> codecs;
   std::int64_t values = 16 << 20;  // on each rank, 1 to 2^30
   int runs = 5;                    // counted runs per codec; 1 to 100

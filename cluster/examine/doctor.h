@@ -18,7 +18,7 @@ namespace motley {
 
 struct DoctorOptions {
   CommConfig comm;
-  // absolute; the folder of coming runs, or its nearest existing parent
+  // Absolute; the folder of coming runs, or its nearest existing parent.
   std::filesystem::path run_folder;
   std::filesystem::path missing_folder;  // the requested folder, if it does not exist yet
 };

@@ -146,7 +146,7 @@ class ProbeFollower {
   const Cluster& cluster_;
   const std::function<void(std::size_t, std::size_t)> on_link_;
   ProbeReport report_;
-  // the machine with the lower index first
+  // The machine with the lower index first.
   std::map<std::pair<std::size_t, std::size_t>, PairTimes> pairs_;
 };
 

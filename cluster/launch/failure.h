@@ -33,8 +33,8 @@ struct Failure {
 // The kind of an error that a worker reports.
 [[nodiscard]] FailureKind failure_kind(const Error& reported);
 
-// Index of the first cause: by kind in the order above, and within a kind the earliest. REQUIRES:
-// failures is not empty and in the order of arrival.
+// Index of the first cause: by kind in the order above, and within a kind the earliest.
+// REQUIRES: failures is not empty and in the order of arrival.
 [[nodiscard]] std::size_t first_cause(std::span<const Failure> failures);
 
 // A worker's activity, as it last reported it.

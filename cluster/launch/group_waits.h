@@ -43,8 +43,7 @@ class GroupWaits {
   [[nodiscard]] std::optional<PeerFailure> passed(bool quiet);
 
   // While the group is shut down: for how many seconds a running worker may still exit by itself; 0
-  // or less if none may. A worker that has been silent for a while, as a frozen one is, is not
-  // waited for.
+  // if none may. A worker that has been silent for a while, as a frozen one is, is not waited for.
   [[nodiscard]] double may_end_alone_s() const;
 
  private:

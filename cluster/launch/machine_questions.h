@@ -22,7 +22,7 @@ struct MachineAnswer {
   std::string trouble;  // why the command did not complete there; empty if it did
   int status = 0;       // its exit status
   std::string said;     // its standard output
-  // the last line of its standard error, or of ssh's or the shell's if it never began
+  // The last line of its standard error, or of ssh's or the shell's if it never began.
   std::string words;
 };
 

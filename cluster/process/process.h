@@ -50,8 +50,8 @@ class Process {
   // Sends SIGKILL to the whole group, which also ends stopped processes. No effect once reaped.
   void kill_group() const;
 
-  // Collects the exit status of a process that has ended and kills the rest of its group. REQUIRES:
-  // exit_fd() is readable; called once.
+  // Collects the exit status of a process that has ended and kills the rest of its group.
+  // REQUIRES: exit_fd() is readable; called once.
   [[nodiscard]] ProcessExit reap();
 
  private:

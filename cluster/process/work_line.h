@@ -33,8 +33,9 @@ class WorkLine {
   // Sets the text.
   void say(std::string what);
 
-  // Sets the text to the result of `what`, which the drawing thread calls at each redraw. REQUIRES:
-  // `what` never returns ""; the data that it reads stay valid until the text is set again.
+  // Sets the text to the result of `what`, which the drawing thread calls at each redraw.
+  // REQUIRES: `what` never returns ""; the data that it reads stay valid until the text is set
+  // again.
   void follow(std::function<std::string()> what);
 
   // Erases the line until the text is set again.

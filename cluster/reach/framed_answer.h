@@ -30,9 +30,7 @@ class FramedAnswer {
   // The command's exit status, once it has ended.
   [[nodiscard]] const std::optional<int>& status() const { return status_; }
 
-  // The command's standard output, with "
-  // " for "\r
-  // "; at most kBytesMax. REQUIRES: it has ended.
+  // The command's standard output, with "\n" for "\r\n"; at most kBytesMax. REQUIRES: it has ended.
   [[nodiscard]] const std::string& said() const { return output_; }
 
   // The last line of its standard error. If it never began: the last line from the shell or from

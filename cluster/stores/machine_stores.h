@@ -75,8 +75,9 @@ struct StoresRequest {
 
 // Queries the machines that may have their own folder in parallel, by a worker on each, and reads
 // the launcher's. Errors as those of WorkerGroup; kPeer if another launch uses a folder, kConfig if
-// one contains checkpoints of another run than the launcher's or another machine's. REQUIRES:
-// check_reachable() for them; the launcher's folder, if it exists, is locked by this launch.
+// one contains checkpoints of another run than the launcher's or another machine's.
+// REQUIRES: check_reachable() for them; the launcher's folder, if it exists, is locked by this
+// launch.
 [[nodiscard]] Result<Stores> inventory_stores(const StoresRequest& request,
                                               const StoreQuestion& question,
                                               const Log& log);

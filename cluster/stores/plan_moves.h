@@ -29,10 +29,11 @@ struct StoreMoves {
   MoveOrder order;
 };
 
-// A worker for each folder that reads or sends part of the checkpoint, except a launcher's folder
-// that contains all of it. Each folder receives missing files from the holder with the fastest
-// link; among equal links, from the holder that sends the least so far. Files that are intact in
-// the folder itself are read there. REQUIRES: each file of the restore point has a holder.
+// A worker for each folder that reads or sends part of the checkpoint. A launcher's folder that
+// contains all of it is read in place. Each folder receives missing files from the holder with the
+// fastest link; among equal links, from the holder that sends the least so far. Files that are
+// intact in the folder itself are read there. REQUIRES: each file of the restore point has a
+// holder.
 [[nodiscard]] std::vector<StoreMoves> plan_moves(
     const RestorePoint& point,
     const std::map<StoreId, std::set<std::string>>& parameters,

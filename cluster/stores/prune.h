@@ -12,7 +12,7 @@ namespace motley {
 
 // A worker on one machine of each of those folders removes all checkpoints except those of these
 // steps. Errors as those of WorkerGroup; kPeer if a later launch uses one. REQUIRES: the launch has
-// kept them, and the training has ended.
+// retained these, and the training has ended.
 [[nodiscard]] Result<void> prune_stores(const std::set<std::int64_t>& kept,
                                         const StoresRequest& request,
                                         const Stores& stores,
