@@ -53,13 +53,13 @@ using StepWatch = std::function<StepDirective(Rank rank, const StepReport& repor
 [[nodiscard]] std::string done_text(const TrainingSummary& summary, bool is_virtual);
 
 // Starts a worker for each rank of the plan and handles their events until the end. Every step's
-// metrics are appended to metrics.jsonl, each checkpoint is committed once all ranks have written
-// their shards, the received spans of the recorded steps become trace.json, and a report is
-// written, also if the run fails. Progress is written to `progress_out`. After SIGINT, SIGTERM or
-// SIGHUP the step under way is finished and saved, and the signal is the error (kInterrupted,
-// kTerminated); a second signal terminates at once. `watch` may end the launch early, without an
-// error. On return no process is left; `early` is the first cause, and ends with the hint how to
-// resume.
+// metrics are appended to metrics.jsonl, and each checkpoint is committed once all ranks have
+// written their shards. Unless a worker fails, the received spans of the recorded steps become
+// trace.json. A report is written also if the run fails. Progress is written to `progress_out`.
+// After SIGINT, SIGTERM or SIGHUP the step under way is finished and saved, and the signal is the
+// error (kInterrupted, kTerminated); a second signal terminates at once. `watch` may end the launch
+// early, without an error. On return no process is left; `early` is the first cause, and ends with
+// the hint how to resume.
 [[nodiscard]] TrainingEnd run_training(const PreparedRun& run,
                                        const TrainingRequest& request,
                                        const Log& log,
