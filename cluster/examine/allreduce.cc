@@ -18,7 +18,7 @@
 namespace motley {
 namespace {
 
-// One worker a device, numbered machine by machine.
+// One worker per device, numbered machine by machine.
 Result<std::vector<WorkerSpec>> allreduce_workers(const Cluster& cluster,
                                                   const AllreduceOptions& options,
                                                   const std::filesystem::path& program) {
@@ -49,7 +49,7 @@ Result<std::vector<WorkerSpec>> allreduce_workers(const Cluster& cluster,
                "give a cluster file with the machines to measure by --cluster"};
 }
 
-// What the ranks say of one codec, put together.
+// Combines the ranks' reports for each codec.
 class AllreduceFollower {
  public:
   AllreduceFollower(const Cluster& cluster, const AllreduceOptions& options)

@@ -24,7 +24,7 @@ WorkerSpec devices_worker(const Machine& machine,
   return worker;
 }
 
-// One answer a worker.
+// One answer per worker.
 Result<std::vector<DevicesFound>> ask(std::vector<WorkerSpec> workers,
                                       double start_timeout_s,
                                       const Log& log) {
@@ -57,7 +57,7 @@ std::string device_text(const DevicesFound& found, const std::string& name) {
   return is_named ? fmt::format("{} ({})", name, device->model) : name;
 }
 
-// "desk: cuda:0 (NVIDIA …), cuda:1 (…)", and what of it is left out.
+// "desk: cuda:0 (NVIDIA …), cuda:1 (…)", and the devices left out.
 std::string settled_text(const Machine& machine, const DevicesFound& found) {
   std::vector<std::string> taken;
   for (const std::string& name : machine.devices) taken.push_back(device_text(found, name));

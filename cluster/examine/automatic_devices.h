@@ -1,9 +1,9 @@
-// What "auto" among a machine's devices becomes, before anything is measured or planned: no plan
-// and no profile holds it.
+// Expands "auto" among a machine's devices, before profiling and planning: no plan and no profile
+// contains it.
 //
-// All accelerators that the machine has, and its processor where it has none. Beside an accelerator
-// the processor is left out: it feeds them and encodes what they send, is tens of times slower, and
-// would be measured each time to be found of no use. Who wants both names both.
+// It becomes all accelerators of the machine, or its processor if it has none. Beside an
+// accelerator the processor is left out: it feeds the accelerators and encodes their messages, is
+// tens of times slower, and profiling it would not pay. To use both, the cluster file names both.
 #pragma once
 
 #include <cstddef>
@@ -20,34 +20,35 @@
 
 namespace motley {
 
-// Of the devices that are there, by name, those that so many "auto" stand for: the accelerators,
-// or as many processes on the processor where there are fewer of them.
+// Expands `at_least` entries "auto" to devices of `there`, by name: the accelerators, or as many
+// processes on the processor if there are fewer accelerators.
 [[nodiscard]] std::vector<std::string> automatic_devices(const std::vector<std::string>& there,
                                                          std::size_t at_least);
-// The same of what a machine was found to have, without what nothing would run on.
+// The same for the devices found on a machine, without faulty ones.
 [[nodiscard]] std::vector<std::string> automatic_devices(const DevicesFound& found,
                                                          std::size_t at_least);
 
-// Machines that a profile knows have the accelerators that it names, else their processor.
+// Replaces "auto" on machines that the profile contains: by the accelerators that it names, else
+// the processor.
 void settle_by_profile(Cluster& cluster, const Profile& profile);
-// The machines of a plan those that it uses.
+// Replaces "auto" by the devices that the plan uses, else the processor.
 void settle_by_plan(Cluster& cluster, const Plan& plan);
 
-// The cluster as it may turn out to be, for checks before any machine is asked: with devices for so
-// many stages wherever they are not known yet.
+// A preliminary cluster, for checks before any machine is asked: with processors for so many stages
+// on each machine with unknown devices.
 [[nodiscard]] Cluster with_any_devices(Cluster cluster, int stages);
 
-// kConfig where a machine's devices are not known and nobody is going to ask it.
+// kConfig if a machine's devices are still unknown.
 [[nodiscard]] Result<void> check_settled(const Cluster& cluster);
 
-// Asks the other machines, all at once, by a worker on each, and says in one line what they have.
-// Errors as those of WorkerGroup. REQUIRES: check_reachable() for them.
+// Asks the machines with "auto" devices in parallel, by a worker on each, and logs the result in
+// one line. Errors as those of WorkerGroup. REQUIRES: check_reachable() for them.
 [[nodiscard]] Result<void> settle_by_asking(Cluster& cluster,
                                             const std::filesystem::path& program,
                                             double start_timeout_s,
                                             const Log& log);
 
-// What one machine has. With `details`, memory too. Errors as those of WorkerGroup.
+// The devices of one machine. With `details`, memory too. Errors as those of WorkerGroup.
 [[nodiscard]] Result<DevicesFound> find_devices_of(const Machine& machine,
                                                    bool details,
                                                    const std::filesystem::path& program,

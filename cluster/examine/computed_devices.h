@@ -1,6 +1,6 @@
-// Virtual devices that need no worker of their own to be profiled: their layers are computed from
-// the cluster file, and what their processor takes for codecs and messages is the same for all
-// that are started in one way, so that one worker measures it for all of these.
+// Simulated devices that need no profiling worker of their own. Their layer times are computed from
+// the cluster file. The processor's costs of codecs and messages are the same for all that are
+// started in the same way, so one worker measures them for all of these.
 #pragma once
 
 #include <cstddef>
@@ -14,23 +14,23 @@
 
 namespace motley {
 
-// Whether what a worker measures of the one's processor holds for the other's. REQUIRES: the
-// devices of both are virtual.
+// Whether one machine's processor measurements hold for the other. REQUIRES: the devices of both
+// are simulated.
 [[nodiscard]] bool are_started_alike(const Machine& one, const Machine& other);
 
 struct ComputedDevice {
-  DeviceProfile profile;   // what the cluster file says: layers, optimizer, memory
-  std::size_t worker = 0;  // that measures its processor
+  DeviceProfile profile;   // from the cluster file: layers, optimizer, memory
+  std::size_t worker = 0;  // measures its processor costs
 };
 
-// The part of its profile that is not measured, as its own worker would have it.
+// The computed part of the device's profile, equal to that of a worker of its own.
 [[nodiscard]] DeviceProfile computed_part(const Machine& machine,
                                           const std::string& device,
                                           const ModelSpec& model,
                                           const TrainConfig& train,
                                           const std::vector<int>& sizes);
 
-// Takes what is measured from the profile of a virtual device that is started alike.
+// Adds the measured part, from the profile of a simulated device that is started in the same way.
 [[nodiscard]] DeviceProfile with_measured_part(DeviceProfile computed,
                                                const DeviceProfile& measured);
 

@@ -1,4 +1,4 @@
-// What is found of a machine's devices, and what it means.
+// The diagnosis of a machine's devices.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -66,7 +66,7 @@ std::vector<Finding> diagnose_devices(const Machine& machine, const DevicesFound
   std::set<std::string> kinds;
   for (const std::string& device : listed) {
     kinds.insert(kind_of(device));
-    // What there is of the processor is said beside its cores and its memory.
+    // The processor is reported with its cores and its memory.
     if (!is_virtual_device(device) && device != "cpu") {
       findings.push_back(judge(machine, found, device));
     }

@@ -24,7 +24,7 @@ std::string processes_text(int processes, int threads) {
                      threads == 1 ? "" : "s");
 }
 
-// The findings of one machine, as they are made.
+// Collects the findings of one machine.
 class MachineFindings {
  public:
   MachineFindings(const Cluster& cluster, const Machine& machine, const MachineFacts& facts)
@@ -49,7 +49,7 @@ class MachineFindings {
     }
   }
 
-  // What computes nothing needs neither cores nor memory nor a fast matrix product.
+  // Simulated devices need neither cores nor memory nor a fast matrix product.
   void check_computing() {
     if (machine_.virtual_speed) {
       add(FindingLevel::kNote, "devices",
@@ -61,7 +61,7 @@ class MachineFindings {
     check_blas();
   }
 
-  // A process keeps as many cores busy as it has threads, or fewer where its share is smaller.
+  // A process keeps as many cores busy as it has threads, or fewer if its share is smaller.
   void check_cores() {
     const CoreSharers own = processes_of(machine_);
     const double threads = threads_of(own.computing == 0);
@@ -95,7 +95,7 @@ class MachineFindings {
                           usable);
   }
 
-  // What computes on those that are usable, and what is left of them.
+  // The processes and threads that compute on the usable cores, and the unused cores.
   [[nodiscard]] std::string cores_used(const CoreSharers& own) const {
     const int computing = threads_of(false);
     const int serving = threads_of(true);
@@ -136,14 +136,14 @@ class MachineFindings {
                        bytes_text(machine_.memory_gib * kBytesPerGib));
   }
 
-  // What the processor multiplies matrices of.
+  // The dtypes of the processor's matrix products.
   [[nodiscard]] std::string numbers() const {
     const DeviceFacts* const processor = facts_.found.find("cpu");
     if (processor == nullptr || processor->types.empty()) return "";
     return fmt::format("; the processor computes in {}", fmt::join(processor->types, ", "));
   }
 
-  // The reference implementation, which is what a system has before anybody chooses.
+  // Warns of the reference implementation, which is the default of an unconfigured system.
   void check_blas() {
     const bool is_slow = facts_.blas.find("/blas/libblas") != std::string::npos ||
                          facts_.blas.find("/lapack/") != std::string::npos;
@@ -159,7 +159,7 @@ class MachineFindings {
   }
 
   void check_folder(const Examination& examination, const std::string& unwritable) {
-    if (examination.mark_failure.has_value()) return;  // said once, of this machine
+    if (examination.mark_failure.has_value()) return;  // reported once, for this machine
     findings_.push_back(judge_folder(machine_, facts_, unwritable, examination.asked));
   }
 
@@ -190,7 +190,7 @@ class MachineFindings {
   std::vector<Finding> findings_;
 };
 
-// Machines that are one computer in truth, which has its memory and its cores once.
+// Machines that are one computer, which has its memory and its cores once.
 std::vector<Finding> diagnose_computers(const Cluster& cluster, const Examination& examination) {
   std::vector<FoundMachine> found;
   for (std::size_t i = 0; i < cluster.machines.size(); ++i) {
@@ -198,7 +198,7 @@ std::vector<Finding> diagnose_computers(const Cluster& cluster, const Examinatio
     FoundMachine& each = found.emplace_back();
     each.name = machine.name;
     const auto& facts = examination.machines[i].facts;
-    if (!facts || machine.virtual_speed) continue;  // what computes nothing needs none of it
+    if (!facts || machine.virtual_speed) continue;  // simulated devices use no memory
     each.computer = facts->computer;
     each.free_bytes = static_cast<double>(facts->memory_bytes);
     each.computer_bytes = static_cast<double>(facts->computer_memory_bytes);

@@ -1,5 +1,4 @@
-// What an examination means: pure functions from what was found to findings, each with what to do
-// about it.
+// Converts an examination into findings, each with a hint. Pure functions.
 #pragma once
 
 #include <string>
@@ -15,9 +14,9 @@ namespace motley {
 
 enum class FindingLevel {
   kOk,
-  kNote,     // good to know
-  kWarning,  // it will run, but not as well as it could
-  kProblem,  // a run would fail
+  kNote,     // for information
+  kWarning,  // a run works, but not as well as it could
+  kProblem,  // a run fails
 };
 
 [[nodiscard]] const char* to_text(FindingLevel level);  // "ok", "note", "warning", "PROBLEM"
@@ -27,11 +26,11 @@ struct Finding {
   std::string subject;  // "laptop", "desktop -> laptop", "all"
   std::string check;    // "version", "address"
   std::string what;
-  std::string remedy;                     // what to do next; may be empty
-  ErrorCode code = ErrorCode::kInternal;  // of a problem: the exit status of a run that meets it
+  std::string remedy;                     // the suggested action; may be empty
+  ErrorCode code = ErrorCode::kInternal;  // of a problem: the exit status of a run that fails by it
 };
 
-// An address of a machine, and why Motley uses it or does not.
+// An address of a machine, and why Motley uses it or not.
 struct JudgedAddress {
   std::string machine;
   std::string interface;
@@ -40,7 +39,8 @@ struct JudgedAddress {
   std::string why;
 };
 
-// How two machines would talk, were they alone. A run has one transport for all of its machines.
+// The transport that two machines would use if they were alone. A run has one transport for all of
+// its machines.
 struct PairChoice {
   std::string from;
   std::string to;
@@ -59,11 +59,11 @@ struct Diagnosis {
                                  const CommConfig& comm,
                                  const Examination& examination);
 
-// The parts of it. `index` is the machine's in the cluster.
+// The parts of diagnose(). `index` is the machine's in the cluster.
 [[nodiscard]] std::vector<Finding> diagnose_machine(const Cluster& cluster,
                                                     std::size_t index,
                                                     const Examination& examination);
-// REQUIRES: the machine's devices are not virtual.
+// REQUIRES: the machine's devices are not simulated.
 [[nodiscard]] std::vector<Finding> diagnose_devices(const Machine& machine,
                                                     const DevicesFound& found);
 [[nodiscard]] std::vector<Finding> diagnose_address(const Cluster& cluster,

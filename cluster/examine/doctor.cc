@@ -25,11 +25,11 @@
 namespace motley {
 namespace {
 
-// Of each direction of each pair: enough to see a link that is far from what the file says.
+// For each direction of each pair: enough to detect a link that differs far from the cluster file.
 constexpr double kLink_s = 0.3;
 
-// A file in the run folder by which a worker knows that its folder of that name is the same one.
-// Goes away with this object.
+// A file in the run folder by which a worker recognizes that its folder of that name is the same
+// one. The destructor removes it.
 class Mark {
  public:
   static Result<Mark> leave_in(const std::filesystem::path& folder) {
@@ -61,7 +61,7 @@ class Mark {
   std::string text_;
 };
 
-// Where the machine looks for it: a machine that was told where to keep its runs keeps them there.
+// Where the machine looks for the mark: runs_dir, if set, replaces the launcher's folder there.
 std::filesystem::path place_of(const Mark& mark, const Machine& machine) {
   if (machine.runs_dir.empty()) return mark.path();
   return std::filesystem::path(machine.runs_dir) / mark.path().filename();
@@ -83,8 +83,8 @@ WorkerSpec doctor_worker(const Cluster& cluster,
   return worker;
 }
 
-// What is being looked at, said before it may take long: a worker whose libraries are not in memory
-// yet starts in tens of seconds. A line on a live terminal that goes away again, else of the log.
+// Announces each stage before it starts: a worker whose libraries are not cached yet takes tens of
+// seconds to start. A transient line on a live terminal, else a line of the log.
 class Announcer {
  public:
   explicit Announcer(const Log& log) : log_(log) {
@@ -121,7 +121,7 @@ Result<void> examine_one(WorkerSpec worker,
   const std::string name = worker.name;
   std::vector<WorkerSpec> workers;
   workers.push_back(std::move(worker));
-  // As patient as a run.
+  // The same timeout as a run's.
   WorkerGroup group(
       std::move(workers),
       {.start_timeout_s = comm.start_timeout_s, .before_log = [&announcer] { announcer.clear(); }},
@@ -152,7 +152,7 @@ Error cannot_be_used(const Machine& machine, const std::string& trouble) {
               : "motley_dir in the cluster file says where the program is"};
 }
 
-// " (2 of 3)" of the machine with that index.
+// " (2 of 3)" for the machine with that index.
 std::string position_text(std::size_t index, const Cluster& cluster) {
   const std::size_t count = cluster.machines.size();
   return count == 1 ? "" : fmt::format(" ({} of {})", index + 1, count);

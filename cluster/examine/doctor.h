@@ -1,5 +1,5 @@
-// Looking at every machine of a cluster: whether a worker starts there, what it finds, and whether
-// the machines reach each other. What it means is judged elsewhere (cluster/examine/diagnosis.h).
+// Examines every machine of a cluster: whether a worker starts there, what it finds, and whether
+// the machines reach each other. The interpretation is in cluster/examine/diagnosis.h.
 #pragma once
 
 #include <filesystem>
@@ -18,14 +18,15 @@ namespace motley {
 
 struct DoctorOptions {
   CommConfig comm;
-  std::filesystem::path run_folder;      // absolute; that of coming runs, or one that holds it
-  std::filesystem::path missing_folder;  // the one that was meant, where it is not there yet
+  // Absolute; the folder of coming runs, or its nearest existing parent.
+  std::filesystem::path run_folder;
+  std::filesystem::path missing_folder;  // the requested folder, if it does not exist yet
 };
 
 struct ExaminedMachine {
   std::optional<MachineFacts> facts;
-  std::optional<Error> failure;  // why there are none
-  double clock_ahead_s = 0;      // of this machine's, wrong by at most the way of one message
+  std::optional<Error> failure;  // why `facts` is empty
+  double clock_ahead_s = 0;      // relative to the launcher's; accurate to the delay of one message
   std::string unwritable;        // as FirstAnswer::unwritable
 };
 
@@ -33,24 +34,23 @@ struct Examination {
   DoctorOptions asked;
   std::string version;                    // of this program
   std::string build;                      // of motley-stage here, as build_of()
-  std::optional<Error> mark_failure;      // why no mark could be left in the run folder
+  std::optional<Error> mark_failure;      // why no mark file could be written to the run folder
   std::vector<ExaminedMachine> machines;  // [index in the cluster]
-  // Where all machines answered and there are several: what a short probe found.
+  // The result of a short probe, if all machines answered and there are several.
   std::optional<ProbeReport> links;
   std::optional<Error> links_failure;
 };
 
-// Asks all machines at once whether they can be used, starts a worker on each that can, one after
-// another, then one on all of them at once that join by
-// the transport of `options`, and says on standard error which while it takes. Leaves a file in the
-// run folder for as long. What goes wrong with a machine is in the result; kInterrupted and
-// kTerminated are errors.
+// Checks all machines in parallel, then starts a worker on each usable one in turn, and finally one
+// on all of them together that connect by the transport of `options`. Announces each stage on
+// standard error. Writes a temporary mark file to the run folder. The failure of a machine is part
+// of the result; kInterrupted and kTerminated are errors.
 [[nodiscard]] Result<Examination> examine(const Cluster& cluster,
                                           const DoctorOptions& options,
                                           const std::filesystem::path& program,
                                           const Log& log);
 
-// Devices that are "auto" become those of the machines that answered.
+// Replaces "auto" devices by those found on the machines that answered.
 void settle_by_examination(Cluster& cluster, const Examination& examination);
 
 }  // namespace motley

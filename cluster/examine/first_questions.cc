@@ -11,7 +11,7 @@
 namespace motley {
 namespace {
 
-// Exit status 4, and its name, where the nearest folder that is there takes no files.
+// Exit status 4, with its name as output, if the nearest existing folder is not writable.
 constexpr const char* kAskFolder =
     R"(d=$1; case $d in "~/"*) d=$HOME/${d#"~/"};; esac; )"
     R"(while [ ! -e "$d" ]; do d=$(dirname -- "$d"); done; )"

@@ -1,4 +1,4 @@
-// What can be asked of all machines at once, by their shells, before a worker starts on any.
+// Queries to the shells of all machines in parallel, before a worker starts on any.
 #pragma once
 
 #include <filesystem>
@@ -11,11 +11,11 @@
 namespace motley {
 
 struct FirstAnswer {
-  std::string trouble;     // why the machine cannot be used; "" = it can, or is this one
-  std::string unwritable;  // the folder there that would hold its run folder and takes no files
+  std::string trouble;     // why the machine cannot be used; "" = it can, or is the launcher's
+  std::string unwritable;  // the folder there that would hold its run folder but is not writable
 };
 
-// One answer a machine, in their order. `run_dir`: absolute, of the coming run; `program`:
+// One answer per machine, in the same order. `run_dir`: absolute, of the coming run; `program`:
 // motley-stage here. kInterrupted and kTerminated.
 [[nodiscard]] Result<std::vector<FirstAnswer>> ask_first(const Cluster& cluster,
                                                          const std::filesystem::path& run_dir,

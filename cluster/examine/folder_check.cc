@@ -19,7 +19,7 @@ Finding finding_of(const Machine& machine,
   return {level, machine.name, "run folder", std::move(what), std::move(remedy)};
 }
 
-// As a sentence of what was said before it; "" where it is not known.
+// The free space, as a continuation of a sentence; "" if unknown.
 std::string room_text(const MachineFacts& facts) {
   if (facts.disk_bytes == 0) return "";
   return fmt::format(", {} free", bytes_text(static_cast<double>(facts.disk_bytes)));

@@ -1,4 +1,4 @@
-// Whether a machine has a good place for its part of runs. A pure function.
+// Checks that a machine has a suitable folder for its part of a run. A pure function.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace motley {
 
-// The launcher's folder, where the machine sees it, else one of its own. `facts` are of the folder
-// that examine() asked for, `unwritable` as FirstAnswer has it. REQUIRES: the launcher could write
-// into its folder.
+// The launcher's folder if the machine sees it, else one of its own. `facts` are those of the
+// folder that examine() asked for, `unwritable` as in FirstAnswer. REQUIRES: the launcher could
+// write to its folder.
 [[nodiscard]] Finding judge_folder(const Machine& machine,
                                    const MachineFacts& facts,
                                    const std::string& unwritable,

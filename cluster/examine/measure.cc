@@ -50,13 +50,13 @@ WorkerSpec profile_worker(const Cluster& cluster,
   return worker;
 }
 
-// Who profiles the devices of a cluster.
+// The profiling workers of a cluster, and the devices without one.
 struct Profilers {
   std::vector<WorkerSpec> workers;
   std::vector<ComputedDevice> computed;
 };
 
-// The worker of a virtual device that is started as the machine's would be.
+// The worker of a simulated device that is started as the machine's would be.
 std::optional<std::size_t> worker_alike(const std::vector<WorkerSpec>& workers,
                                         const Machine& machine) {
   const auto found = std::ranges::find_if(workers, [&](const WorkerSpec& worker) {
@@ -92,7 +92,7 @@ Result<Profilers> profilers(const Cluster& cluster,
   return all;
 }
 
-// Imagined machines join nothing: what goes between the real ones decides.
+// Simulated machines are ignored: the transport between the real ones decides.
 std::set<std::string> joined_machines(const Cluster& cluster) {
   std::set<std::string> names = machine_names(cluster);
   if (!is_mixed(cluster)) return names;
@@ -102,9 +102,9 @@ std::set<std::string> joined_machines(const Cluster& cluster) {
   return names;
 }
 
-// What sending costs depends on the transport. A worker measures on its own machine, and it is to
-// measure what goes between machines if anything does. Where a transport is refused the launch will
-// say so, if the plan uses those machines at all.
+// Messages cost differently by transport. A worker measures on its own machine, with the transport
+// between machines if there are several. If a transport is refused, the launch reports it, if the
+// plan uses those machines at all.
 Result<void> apply_likely_transport(const Cluster& cluster,
                                     const CommConfig& comm,
                                     std::vector<WorkerSpec>& workers) {
@@ -117,7 +117,7 @@ Result<void> apply_likely_transport(const Cluster& cluster,
   return apply_transport(*choice, workers);
 }
 
-// What the cluster's devices compute in, as far as their machines answer.
+// The dtypes of the cluster's devices, as far as their machines answer.
 std::vector<DeviceNumbers> numbers_here(const Cluster& cluster,
                                         const Config& config,
                                         const std::filesystem::path& program,
@@ -153,13 +153,13 @@ void warn_of(const Profile& profile, const Log& log) {
 
 std::vector<int> sizes_to_measure(const TrainConfig& train) {
   if (train.micro_batch > 0) return {train.micro_batch};
-  constexpr int kSizesMax = 5;      // the worker leaves out large ones where its time is short
-  constexpr int kLargestSize = 32;  // beyond it time grows in proportion, and pipelines starve
+  constexpr int kSizesMax = 5;      // the worker omits large ones if its time is short
+  constexpr int kLargestSize = 32;  // beyond it time grows linearly, and pipelines idle
   std::vector<int> sizes;
   for (int size = 1; size <= std::min(train.global_batch, kLargestSize); ++size) {
     if (train.global_batch % size == 0) sizes.push_back(size);
   }
-  // Keeps the ends and spreads the rest evenly.
+  // Removes sizes from the middle, so that both ends remain.
   while (static_cast<int>(sizes.size()) > kSizesMax) {
     sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2));
   }

@@ -1,4 +1,4 @@
-// Measuring the devices of a cluster with the worker's own layers.
+// Profiles the devices of a cluster with the worker's own layers.
 #pragma once
 
 #include <cstdint>
@@ -15,26 +15,26 @@
 namespace motley {
 
 struct MeasureOptions {
-  bool anew = false;        // also what the machines have kept of an earlier start
-  bool quiet = false;       // no line that is drawn again and again; the log's level counts besides
-  bool all_codecs = false;  // also those that no plan takes by itself
-  // Whether it is well where no device has the numbers of train.precision: others may.
+  bool anew = false;        // do not use the machines' stored profiles
+  bool quiet = false;       // no live progress line; the log's level applies separately
+  bool all_codecs = false;  // also codecs that no plan selects by itself
+  // Whether it is acceptable that no device computes in train.precision: others may.
   bool any_precision = false;
-  // Of memory that any plan takes, over all devices together: a cluster with less is not measured.
+  // The memory that every plan needs, over all devices together: a cluster with less is not
+  // profiled.
   std::int64_t least_bytes = 0;
 };
 
-// What every plan holds: the model's parameters, their gradients, the optimizer's moments and what
-// never changes.
+// The memory of every plan: the model's parameters, their gradients, the optimizer's moments and
+// the constants.
 [[nodiscard]] std::int64_t least_memory_bytes(const ModelSpec& model, int moments_per_parameter);
 
-// Runs a profiling worker on every device of every machine of the cluster at the same time, as the
-// training will, and returns what they measured or had kept; of virtual devices on one worker for
-// all that are started alike. Tells how far it is, by the log or on
-// a terminal. Several equal devices of one machine give one entry, the slowest. Devices that
-// `known` already covers are not measured again. kInfeasible when the devices have less memory than
-// options.least_bytes, kConfig when none of them computes in train.precision. REQUIRES:
-// check_reachable() for the machines of the others.
+// Runs a profiling worker on every device of every machine in parallel, as in a training, and
+// returns the measured or stored profiles. Simulated devices that are started alike share one
+// worker. Reports its progress in the log or on a terminal. Several equal devices of one machine
+// give one entry, the slowest. Devices that `known` covers are not measured again. kInfeasible if
+// the devices have less memory than options.least_bytes, kConfig if none of them computes in
+// train.precision. REQUIRES: check_reachable() for the machines of the others.
 [[nodiscard]] Result<Profile> measure_cluster(const Cluster& cluster,
                                               const Config& config,
                                               const std::filesystem::path& program,
@@ -42,11 +42,11 @@ struct MeasureOptions {
                                               const MeasureOptions& options,
                                               const Log& log);
 
-// Says in one line which devices' times are not to be trusted too far, and the details at the level
-// debug: what was busy for a while is nothing that people have to act upon.
+// Logs in one line which devices' times varied, and the details at the level debug: temporary load
+// needs no action by the user.
 void warn_of(const Profile& profile, const Log& log);
 
-// Micro-batch sizes worth measuring for a config: train.micro_batch alone when it is set, else the
+// The micro-batch sizes to measure for a config: train.micro_batch alone if it is set, else the
 // smallest and some larger divisors of the global batch.
 [[nodiscard]] std::vector<int> sizes_to_measure(const TrainConfig& train);
 

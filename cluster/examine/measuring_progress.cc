@@ -49,7 +49,7 @@ std::string MeasuringProgress::line() const {
 }
 
 void MeasuringProgress::draw(double at_s) {
-  // What is over at once needs no plain line.
+  // The first plain line is delayed: short measurements need none.
   if (!drawn_at_s_ && !live_) drawn_at_s_ = at_s;
   const double interval_s = live_ ? kLineInterval_s : kPlainLineInterval_s;
   if (drawn_at_s_ && at_s - *drawn_at_s_ < interval_s) return;

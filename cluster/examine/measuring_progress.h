@@ -1,5 +1,5 @@
-// MeasuringProgress: how far the measuring of a cluster is, for people: one line that is drawn
-// again and again on a terminal, else a line of the log now and then.
+// MeasuringProgress: the progress of profiling a cluster, for the user: a live line on a terminal,
+// else an occasional line of the log.
 //
 //   measuring 3 devices: m3 (cpu) at 45 %, gpt2.mlp(512) at 4 samples; about 25 s left
 #pragma once
@@ -15,12 +15,12 @@
 
 namespace motley {
 
-// One owner thread. Times are monotonic seconds, given by the caller.
+// One owner thread. Times are monotonic seconds, passed in.
 class MeasuringProgress {
  public:
   struct Report {
     std::string what;
-    double done = 0;  // share of all that is to be measured
+    double done = 0;  // fraction of the device's measurements
     double left_s = 0;
   };
 
@@ -29,14 +29,14 @@ class MeasuringProgress {
                     std::function<void(const std::string&)> say,
                     std::FILE* live);
 
-  // A device has told how far it is.
+  // Stores a device's reported progress.
   void show(std::size_t device, Report report, double at_s);
   void done(std::size_t device, double at_s);
-  // Takes a live line off the screen.
+  // Erases a live line.
   void clear();
 
  private:
-  // Of the device that will take longest.
+  // For the device that will take longest.
   [[nodiscard]] std::string line() const;
   void draw(double at_s);
 

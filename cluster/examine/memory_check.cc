@@ -17,7 +17,7 @@ std::string memory_text(const MemoryThere& each) {
                      bytes_text(each.free_bytes));
 }
 
-// The first machine whose limit, and nothing else, keeps the model out.
+// The hint for the first machine of which only the configured limit excludes the model.
 std::string raised_limit(const std::vector<MemoryThere>& all, double short_bytes) {
   for (const MemoryThere& each : all) {
     const bool is_free = each.is_imagined || each.free_bytes >= each.bytes + short_bytes;

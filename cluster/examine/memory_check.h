@@ -1,4 +1,4 @@
-// Whether the devices of a cluster hold a model at all, before anything is measured.
+// Checks that the devices of a cluster can hold a model, before profiling.
 #pragma once
 
 #include <optional>
@@ -9,17 +9,17 @@
 
 namespace motley {
 
-// What a machine, or a device with memory of its own, may hold.
+// The memory of a machine, or of a device with its own memory.
 struct MemoryThere {
-  std::string name;          // for people
-  double bytes = 0;          // that a plan may use
-  double free_bytes = 0;     // that are there
+  std::string name;          // in messages
+  double bytes = 0;          // usable by a plan
+  double free_bytes = 0;     // free
   bool is_granted = false;   // `bytes` is the cluster file's memory_gib
-  bool is_imagined = false;  // what the file says is all that there is to say
+  bool is_imagined = false;  // simulated: only the cluster file limits it
 };
 
-// kInfeasible where all of it together is less than `least_bytes`: says what each has, by how much
-// it is short, and which memory_gib of the cluster file would have to be raised.
+// kInfeasible if all of it together is less than `least_bytes`: names the memory of each, the
+// deficit, and which memory_gib of the cluster file would have to be raised.
 [[nodiscard]] std::optional<Error> memory_trouble(const std::vector<MemoryThere>& all,
                                                   double least_bytes);
 

@@ -1,4 +1,4 @@
-// The part of the diagnosis that is about addresses, transports and links.
+// The diagnosis of addresses, transports and links.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -13,7 +13,7 @@
 namespace motley {
 namespace {
 
-// A link at less than half, or more than twice, of what the cluster file says makes other plans.
+// A link at less than half, or more than twice, the speed in the cluster file leads to other plans.
 constexpr double kFarOff = 2;
 constexpr double kLatencyMatters_s = 1e-3;
 
@@ -22,14 +22,14 @@ const AddressCandidate* candidate_of(const MachineFacts& facts, const std::strin
   return found == facts.candidates.end() ? nullptr : &*found;
 }
 
-// What the machine's system says of the way to the peer; nullptr where it was not asked.
+// The route to the peer as the machine's system reports it; nullptr if it was not asked.
 const RouteFound* route_to(const MachineFacts& facts, const Machine& peer) {
   const auto found = std::ranges::find(facts.routes, peer.address, &RouteFound::to);
   return found == facts.routes.end() ? nullptr : &*found;
 }
 
-// Interfaces that container and virtual machine programs make on the host. A veth's other end is
-// somewhere else on this machine too.
+// Interfaces that container and virtual machine software creates on the host. The other end of a
+// veth is on the same machine.
 bool is_of_containers(const AddressCandidate& candidate) {
   if (candidate.kind == "bridge") return true;
   return std::ranges::any_of(
@@ -37,7 +37,8 @@ bool is_of_containers(const AddressCandidate& candidate) {
       [&](const char* start) { return candidate.interface.starts_with(start); });
 }
 
-// Why others could not reach the machine at it; "" when they could, for all that can be seen there.
+// Why other machines could not reach the machine at it; "" if they could, as far as can be seen
+// there.
 std::string out_of_reach(const AddressCandidate& candidate) {
   if (candidate.kind == "loopback") return "only the machine itself reaches it";
   if (!candidate.is_up) return "the interface is down or has no cable";
@@ -59,7 +60,7 @@ std::vector<std::string> peers_reached_from(const Cluster& cluster,
   return names;
 }
 
-// What to write instead of an address that does not do.
+// A suggestion for an unusable address.
 std::string better_address(const Cluster& cluster,
                            const Machine& machine,
                            const MachineFacts& facts) {
@@ -140,7 +141,7 @@ Finding judge_link(const Cluster& cluster, const MeasuredLink& link) {
       fmt::format("{}, {:.0f} us one way", link_rate_text(link.speed.bandwidth_bytes_per_s),
                   link.speed.latency_s * 1e6),
       ""};
-  // A rehearsal is planned with the links of the cluster that it stands for.
+  // A simulated run is planned with the links of the cluster that it stands for.
   if (cluster.find(link.from)->virtual_speed || cluster.find(link.to)->virtual_speed) {
     finding.level = FindingLevel::kNote;
     finding.what += fmt::format("; rehearsed with, where {} are planned with",

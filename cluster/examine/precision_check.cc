@@ -22,7 +22,7 @@ std::string numbers_text(const DeviceNumbers& device) {
   return fmt::format("{}, which computes in {}", device.name, fmt::join(device.types, " and "));
 }
 
-// The devices that compute in numbers which are neither fp32 nor what is wanted.
+// A hint naming the devices that support bf16 or fp16, but not the requested dtype.
 std::string other_numbers_text(const std::vector<DeviceNumbers>& here) {
   for (const char* const other : {"bf16", "fp16"}) {
     std::vector<std::string> names;

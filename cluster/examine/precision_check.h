@@ -1,6 +1,6 @@
-// PrecisionCheck: which numbers the devices of a group compute their products in, where
-// train.precision asks for bf16 or fp16. A device that has no units for them computes in fp32; that
-// is said, and refused where it is so of all devices of a cluster or of a plan.
+// PrecisionCheck: the dtype of matrix products on each device of a group, if train.precision asks
+// for bf16 or fp16. A device without hardware support computes in fp32. That is reported, and
+// refused if it applies to all devices of a cluster or of a plan.
 #pragma once
 
 #include <optional>
@@ -16,16 +16,15 @@ namespace motley {
 
 class PrecisionCheck {
  public:
-  // `names`: of the devices, by worker, for people. `refuses`: they are all that may be used, so
-  // that nobody could compute in these numbers where none of them can.
+  // `names`: of the devices, by worker, for messages. `refuses`: they are all devices that may be
+  // used, so a dtype that none of them supports is an error.
   PrecisionCheck(std::string wanted, std::vector<std::string> names, bool refuses);
 
-  // A worker's "precision" event. Once the last has come: a line for people where some devices
-  // compute in fp32; where all do that or, if it refuses, kConfig. REQUIRES: 0 <= worker < names.
+  // Handles a worker's "precision" event. After the last one: a message for the user if some
+  // devices compute in fp32; if all do and it refuses, kConfig. REQUIRES: 0 <= worker < names.
   [[nodiscard]] Result<std::optional<std::string>> add(int worker, const Json& event);
 
-  // What the worker said that it computes in; fp32 where nobody asked for anything else.
-  // REQUIRES: 0 <= worker < names.
+  // The dtype that the worker reported; fp32 if it reported none. REQUIRES: 0 <= worker < names.
   [[nodiscard]] std::string numbers_of(std::size_t worker) const;
 
   // Whether add() has refused.
@@ -39,23 +38,23 @@ class PrecisionCheck {
   std::vector<std::optional<std::string>> numbers_;  // by worker
 };
 
-// A device and the numbers that it multiplies matrices of, where that is known.
+// A device and the dtypes of its matrix products, if known.
 struct DeviceNumbers {
-  std::string name;  // for people
+  std::string name;  // in messages
   std::vector<std::string> types;
 };
 
-// kConfig: no device that may be used computes in what train.precision wants. Names what they have.
+// kConfig: no usable device computes in train.precision. Names what they support.
 [[nodiscard]] Error nobody_computes_in(const std::string& wanted,
                                        const std::vector<DeviceNumbers>& here);
 
-// A line for people where the plan's times and memory are those of another train.precision; nothing
+// A message for the user if the plan's times and memory are for another train.precision; nothing
 // for a plan without a prediction.
 [[nodiscard]] std::optional<std::string> plan_of_other_precision(const std::string& wanted,
                                                                  const Plan& plan);
 
-// kConfig where no rank of the plan computes in what train.precision wants, although a device of
-// the profile would: the plan is faster without that device.
+// kConfig if no rank of the plan computes in train.precision. If devices of the profile do, the
+// error names them: the plan is faster without them.
 [[nodiscard]] Result<void> check_plan_precision(const std::string& wanted,
                                                 const Plan& plan,
                                                 const Profile& profile);

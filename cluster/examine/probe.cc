@@ -47,7 +47,7 @@ std::vector<WorkerSpec> probe_workers(const Cluster& cluster,
   return workers;
 }
 
-// Puts together what the two ends of each pair say.
+// Combines the reports of both ends of each pair.
 class ProbeFollower {
  public:
   ProbeFollower(const Cluster& cluster,
@@ -110,9 +110,9 @@ class ProbeFollower {
   }
 
  private:
-  // Of a pair whose ends sent to each other at once.
+  // For a pair whose ends sent to each other at the same time.
   struct PairTimes {
-    double alone_s = 0;  // of each end's message; 0 = not told yet
+    double alone_s = 0;  // of each end's message; 0 = not reported yet
     double back_alone_s = 0;
     double together_s = 0;  // of both
 
@@ -123,7 +123,7 @@ class ProbeFollower {
     }
   };
 
-  // Links stand in the order of (from, to), without the pairs of one machine with itself.
+  // Links are in the order of (from, to), without pairs of a machine with itself.
   [[nodiscard]] std::size_t index_of(std::size_t from, std::size_t to) const {
     return from * (cluster_.machines.size() - 1) + to - (to > from ? 1 : 0);
   }
@@ -146,7 +146,8 @@ class ProbeFollower {
   const Cluster& cluster_;
   const std::function<void(std::size_t, std::size_t)> on_link_;
   ProbeReport report_;
-  std::map<std::pair<std::size_t, std::size_t>, PairTimes> pairs_;  // the lower machine first
+  // The machine with the lower index first.
+  std::map<std::pair<std::size_t, std::size_t>, PairTimes> pairs_;
 };
 
 }  // namespace

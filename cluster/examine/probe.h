@@ -1,4 +1,4 @@
-// Measuring the links of a cluster by the transport that the training will use.
+// Measures the links of a cluster through the transport that the training will use.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,15 @@
 namespace motley {
 
 struct ProbeOptions {
-  CommConfig comm;     // the transport and whether it encrypts
+  CommConfig comm;     // transport and encryption
   double seconds = 1;  // for each direction of each pair; 0 < seconds <= 60
-  // Called before each line that goes to the log; a live line clears itself here.
+  // Called before each line that goes to the log, so that a live line can erase itself.
   std::function<void()> before_log = {};
-  // Called as each direction was measured, with how many are, of how many.
+  // Called after each measured direction, with the number of measured ones and of all.
   std::function<void(std::size_t done, std::size_t of)> on_link = {};
 };
 
-// What a message costs the processors at the two ends of a link, for each byte.
+// The processor time of a message at the two ends of a link, per byte.
 struct LinkCpu {
   double send_s_per_byte = 0;
   double receive_s_per_byte = 0;
@@ -33,13 +33,13 @@ struct LinkCpu {
 struct ProbeReport {
   Links links;                        // every ordered pair of machines
   std::vector<LinkCpu> cpu;           // [index in links]
-  std::vector<std::string> networks;  // [index in machines] which interface it uses, and why
-  std::string transport;              // by what was measured, and why by that
+  std::vector<std::string> networks;  // [index in machines] the interface it uses, and why
+  std::string transport;              // the transport of the measurement, and why
 };
 
 // Starts a worker on each machine and measures one direction of one pair at a time. kConfig for
-// fewer than two machines, more than 64, or what choose_transport() refuses; what check_reachable()
-// finds; else the first failure of a worker.
+// fewer than two machines, more than 64, or what choose_transport() refuses; the errors of
+// check_reachable(); else the first failure of a worker.
 [[nodiscard]] Result<ProbeReport> probe_links(const Cluster& cluster,
                                               const ProbeOptions& options,
                                               const std::filesystem::path& program,

@@ -25,7 +25,7 @@ double total_forward_s(const DeviceProfile& device) {
   return sum_s;
 }
 
-// Keeps the slower of two measurements of one kind of device.
+// Adds a profile; of several for one kind of device the slower one remains.
 void merge(Profile& profile, DeviceProfile measured) {
   for (DeviceProfile& known : profile.devices) {
     if (known.machine != measured.machine || known.device != measured.device) continue;
@@ -89,8 +89,8 @@ Result<void> ProfileFollower::on_event(int worker, const Json& event) {
     MOTLEY_ASSIGN(const Profile one,
                   profile_from_json(event.value("profile", Json::object()), "a worker's profile"));
     for (DeviceProfile device : one.devices) {
-      // Told before it measured; the profile of a worker leaves it open. What is computed for a
-      // virtual device is of fp32.
+      // From the precision event, which precedes the measurement; the worker's profile does not
+      // contain it. Simulated devices are computed for fp32.
       device.numbers =
           is_virtual_device(device.device) ? kPlainNumbers : precision_->numbers_of(index);
       add_profile(index, std::move(device));
@@ -117,7 +117,7 @@ Result<Profile> ProfileFollower::finish(double took_s) {
                    fmt::format("machine {} sent no profile of {}", machine.name, device), "", ""};
     }
   }
-  // In the order of the cluster file, rather than that in which they were done.
+  // In the order of the cluster file instead of the order of completion.
   std::ranges::stable_sort(profile_.devices, {}, [&](const DeviceProfile& device) {
     return std::ranges::find(cluster_.machines, device.machine, &Machine::name) -
            cluster_.machines.begin();
@@ -135,7 +135,7 @@ Result<void> ProfileFollower::check_memory() const {
   const std::vector<double> fair_bytes = fair_memory(found);
   std::vector<MemoryThere> all;
   for (std::size_t i = 0; i < found.size(); ++i) {
-    if (fair_bytes[i] == 0) continue;  // its devices have memory of their own
+    if (fair_bytes[i] == 0) continue;  // its devices have their own memory
     all.push_back({found[i].name, fair_bytes[i], found[i].free_bytes,
                    /*is_granted=*/found[i].granted_bytes > 0,
                    /*is_imagined=*/cluster_.machines[i].virtual_speed.has_value()});

@@ -1,4 +1,4 @@
-// ProfileFollower: what the workers that measure a cluster say, gathered into its profile. One
+// ProfileFollower: assembles a cluster's profile from the events of the profiling workers. One
 // owner thread.
 #pragma once
 
@@ -23,8 +23,8 @@ namespace motley {
 
 class ProfileFollower {
  public:
-  // `known`: devices that are not to be profiled. `computed`: those whose worker is another's. All
-  // references must outlive the follower.
+  // `known`: devices that are not profiled again. `computed`: those measured by another device's
+  // worker. All references must outlive the follower.
   ProfileFollower(const Cluster& cluster,
                   const std::vector<WorkerSpec>& workers,
                   std::vector<ComputedDevice> computed,
@@ -33,7 +33,7 @@ class ProfileFollower {
                   const MeasureOptions& options,
                   const Log& log);
 
-  // An error ends the group: the devices do not hold the model, or none of them computes in
+  // An error ends the group: the devices cannot hold the model, or none of them computes in
   // train.precision.
   Result<void> on_event(int worker, const Json& event);
 
@@ -41,17 +41,17 @@ class ProfileFollower {
 
   [[nodiscard]] bool has_refused_precision() const { return precision_->has_refused(); }
 
-  // Once every worker has ended well.
+  // To be called once every worker has ended without an error.
   Result<Profile> finish(double took_s);
 
  private:
-  // What the worker's device, and those that are started alike, are like.
+  // Adds the profile of the worker's device and of the simulated ones that are started alike.
   void add_profile(std::size_t worker, DeviceProfile measured);
-  // Once all have said how much they have.
+  // To be called after each memory report; checks once all have arrived.
   [[nodiscard]] Result<void> check_memory() const;
-  // Every machine of the cluster, by what its workers say, else by the profile that was known.
+  // Every machine of the cluster, from its workers' reports, else from the known profile.
   [[nodiscard]] std::vector<FoundMachine> machines_found() const;
-  // What machines of one computer find free is there once.
+  // Divides the free memory of a computer among the machines that share it.
   void share_memory();
   [[nodiscard]] std::string summary(double took_s) const;
 
@@ -62,10 +62,10 @@ class ProfileFollower {
   const Log& log_;
   std::vector<std::string> names_;     // by worker
   std::vector<std::string> machines_;  // by worker
-  std::vector<std::string> devices_;   // by worker, for people
-  std::vector<bool> own_memory_;       // by worker: its device's
+  std::vector<std::string> devices_;   // by worker, in messages
+  std::vector<bool> own_memory_;       // by worker: its device has its own memory
   std::size_t virtual_workers_ = 0;
-  std::vector<std::optional<FoundMachine>> memory_;  // by worker: what it finds on its machine
+  std::vector<std::optional<FoundMachine>> memory_;  // by worker: its report of its machine
   std::optional<MeasuringProgress> progress_;
   std::optional<PrecisionCheck> precision_;
   std::size_t kept_ = 0;

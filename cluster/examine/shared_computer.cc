@@ -52,7 +52,7 @@ std::vector<double> fair_memory(const std::vector<FoundMachine>& found) {
     fair.push_back(machine.granted_bytes > 0 ? machine.granted_bytes : machine.free_bytes);
   }
   for (const SharedComputer& computer : shared_computers(found)) {
-    double asked_bytes = 0;  // by those that nothing was granted to
+    double asked_bytes = 0;  // by machines without a limit
     for (const std::size_t i : computer.machines) {
       if (found[i].granted_bytes == 0) asked_bytes += found[i].free_bytes;
     }

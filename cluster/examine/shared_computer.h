@@ -1,5 +1,5 @@
-// Machines of a cluster file that are one computer in truth, as when a person tries several
-// machines out on one: each finds the same memory and the same cores, which are there once.
+// Machines of a cluster file that are one computer, as in a trial of several machines on one. Each
+// finds the same memory and the same cores, which exist only once.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,18 @@ namespace motley {
 // The processes of one machine.
 [[nodiscard]] CoreSharers processes_of(const Machine& machine);
 
-// Who shares the cores that a worker of the machine finds: the machine's processes, and of one that
-// is started here all that are, whatever machine they stand for; with a quota of its own nobody.
+// The processes that share the cores found by a worker of the machine: the machine's own, or for a
+// machine started on this computer those of all such machines. With its own quota, the worker
+// alone.
 [[nodiscard]] CoreSharers core_sharers(const Cluster& cluster, const Machine& machine);
 
-// One machine as its worker found it.
+// A machine as its worker reported it.
 struct FoundMachine {
   std::string name;
-  std::string computer;       // computer_id(); "" = unknown, and then its own
-  double free_bytes = 0;      // that a process there could use
+  std::string computer;       // computer_id(); "" = unknown, counted as separate
+  double free_bytes = 0;      // usable by a process there
   double computer_bytes = 0;  // free on the whole computer
-  double granted_bytes = 0;   // what the cluster file says instead (memory_gib); 0 = nothing
+  double granted_bytes = 0;   // the cluster file's limit instead (memory_gib); 0 = none
 };
 
 // A computer that is several machines.
@@ -38,8 +39,9 @@ struct SharedComputer {
 
 [[nodiscard]] std::vector<SharedComputer> shared_computers(const std::vector<FoundMachine>& found);
 
-// What each machine may count on, [index]: what the cluster file grants it, else what is free
-// there; on a shared computer an equal share of what the others were not granted.
+// The memory that each machine may plan with, [index]: the cluster file's limit, else the free
+// memory. On a shared computer, machines without a limit divide what the limits leave, in
+// proportion to the free memory they found.
 [[nodiscard]] std::vector<double> fair_memory(const std::vector<FoundMachine>& found);
 
 // "desk, box are one computer, and share its 21.40 GiB of free memory".

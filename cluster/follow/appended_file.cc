@@ -13,7 +13,7 @@ namespace motley {
 Result<AppendedFile> AppendedFile::open(const std::filesystem::path& path,
                                         std::int64_t whole_bytes,
                                         std::size_t waiting_bytes_max) {
-  // A link that somebody else put there would have its target cut off.
+  // O_NOFOLLOW: if another user placed a link there, its target would be cut off.
   MOTLEY_ASSIGN(OwnedFd fd, open_file(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW));
   if (::ftruncate(fd.get(), whole_bytes) != 0) return file_error("shorten", path, errno);
   return AppendedFile(std::move(fd), path, whole_bytes, waiting_bytes_max);
@@ -35,7 +35,7 @@ Result<void> AppendedFile::write_waiting() {
     waiting_.clear();
     return {};
   }
-  // A part of what was to be written means a full disk.
+  // A partial write means a full disk.
   const Error error = file_error("write", path_, written < 0 ? errno : ENOSPC);
   if (written > 0 && ::ftruncate(fd_.get(), whole_bytes_) != 0) {
     return file_error("shorten", path_, errno);

@@ -1,4 +1,4 @@
-// AppendedFile: a file that grows by whole pieces, of a run that a full disk must not hurt.
+// AppendedFile: a file that grows by whole pieces and tolerates a temporarily full disk.
 #pragma once
 
 #include <cstddef>
@@ -14,19 +14,19 @@ namespace motley {
 
 class AppendedFile {
  public:
-  // Opens for adding behind the first `whole_bytes`; what lies behind them is cut off. Makes the
-  // file when there is none. Up to `waiting_bytes_max` wait in memory for room on the disk.
-  // kCorrupt when it cannot be opened or cut.
+  // Opens the file for appending after the first `whole_bytes`; bytes after them are cut off.
+  // Creates the file if there is none. Up to `waiting_bytes_max` bytes wait in memory for disk
+  // space. kCorrupt if it cannot be opened or cut.
   [[nodiscard]] static Result<AppendedFile> open(const std::filesystem::path& path,
                                                  std::int64_t whole_bytes,
                                                  std::size_t waiting_bytes_max);
 
-  // Hands one piece to the system at once, so others can follow the run. kCorrupt when it cannot be
-  // written whole: the file then ends in its last whole piece, and this one waits in memory for the
-  // next call, so that a disk that is full for a while costs nothing.
+  // Writes one piece immediately, so that readers can follow the run. kCorrupt if it cannot be
+  // written whole: the file then ends with its last whole piece, and this one waits in memory for
+  // the next call. A temporarily full disk thus loses no data.
   [[nodiscard]] Result<void> append(std::string_view piece);
 
-  // Tries a last time to write what waits. kCorrupt when pieces are missing from the file.
+  // Tries a last time to write the waiting pieces. kCorrupt if pieces are missing from the file.
   [[nodiscard]] Result<void> finish();
 
  private:
@@ -38,8 +38,8 @@ class AppendedFile {
   std::filesystem::path path_;
   std::int64_t whole_bytes_;  // of the pieces in the file
   std::size_t waiting_bytes_max_;
-  std::string waiting_;        // whole pieces that are not in it yet
-  std::int64_t left_out_ = 0;  // pieces that had no room in memory either
+  std::string waiting_;        // whole pieces not yet written
+  std::int64_t left_out_ = 0;  // pieces that did not fit in memory either
 };
 
 }  // namespace motley

@@ -1,4 +1,4 @@
-// CodecBounds: the most bytes that the codecs of a plan make of values, for predictions.
+// CodecBounds: upper bounds of the encoded size of values for a plan's codecs, for predictions.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace motley {
 
 class CodecBounds {
  public:
-  // Of those that the plan names, and of "none", as which gradients are summed inside a machine.
-  // kConfig when one is unknown.
+  // The bounds of the plan's codecs and of "none", which is used for gradients inside a machine.
+  // kConfig if a codec is unknown.
   [[nodiscard]] static Result<CodecBounds> of(const Plan& plan);
 
   // REQUIRES: `codec` is one of them.

@@ -1,8 +1,8 @@
-// DivergenceWatch: whether a run still learns, or only skips.
+// DivergenceWatch: detects a run that skips its steps instead of learning.
 //
-// A step whose gradient is not finite is skipped on every rank and changes nothing. One now and
-// then is harmless; many in a row mean that the parameters are lost, and each further step is
-// wasted. A loss that jumps is said, too.
+// A step with a non-finite gradient is skipped on every rank and changes nothing. A single one is
+// harmless; many in a row mean that the parameters are lost, and further steps are wasted. A loss
+// that jumps is also reported (LossWatch).
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ namespace motley {
 
 class DivergenceWatch {
  public:
-  // max_skipped: skipped steps in a row that end the run; 0 = none do.
+  // max_skipped: the number of skipped steps in a row that ends the run; 0 = unlimited.
   explicit DivergenceWatch(int max_skipped) : max_skipped_(max_skipped) {}
 
-  // A line to say at the first of each row of skipped steps. kDiverged once too many were skipped
-  // in a row. A step without targets neither lengthens a row nor ends it.
+  // Returns a message at the first of each row of skipped steps. kDiverged once too many were
+  // skipped in a row. A step without targets neither lengthens a row nor ends it.
   [[nodiscard]] Result<std::optional<std::string>> add(const StepMetrics& metrics);
 
  private:
@@ -29,16 +29,16 @@ class DivergenceWatch {
   int in_a_row_ = 0;
 };
 
-// Notices when the loss jumps. Judged by the run's own noise, so that a run whose loss varies as it
-// did before is left in peace; before so many steps are known, by the loss that it began with. One
+// LossWatch: detects jumps of the loss, relative to the run's own noise, so that a loss that varies
+// as before is not reported. While too few steps are known, it compares with the first loss. One
 // owner thread.
 class LossWatch {
  public:
-  // A line for people at the first step of a spike: when the loss lies above the median of the last
-  // kWindow steps by kNoises times as much as any of them is away from it, and by a tenth of it and
-  // kLeast nats. The spike is over when the loss is back, or after kWindow steps, when it is what
-  // is usual. Before kWindow steps are known, one line when it
-  // was kRise times that of step 1 for kRisenSteps in a row.
+  // Returns a message at the first step of a spike. A spike is a loss above the median of the last
+  // kWindow steps by kNoises times the largest deviation of any of them, by kLeastShare of the
+  // median and by kLeast nats. It ends when the loss is back, or after kWindow steps, when the new
+  // level counts as normal. Before kWindow steps are known: one message if the loss was more than
+  // kRise times that of step 1 for kRisenSteps in a row.
   [[nodiscard]] std::optional<std::string> add(const StepMetrics& metrics);
 
   static constexpr std::size_t kWindow = 32;  // steps
@@ -51,9 +51,9 @@ class LossWatch {
  private:
   [[nodiscard]] std::optional<std::string> judge_begin(const StepMetrics& metrics);
 
-  std::deque<double> last_;      // losses of the steps before, without a spike's
-  std::size_t spike_steps_ = 0;  // of the spike that is on; 0 = none is
-  std::optional<double> first_;  // loss of step 1, until a rise was said
+  std::deque<double> last_;      // losses of the previous steps, without a spike's
+  std::size_t spike_steps_ = 0;  // of the current spike; 0 = none
+  std::optional<double> first_;  // loss of step 1, until a rise was reported
   int risen_steps_ = 0;          // in a row
 };
 

@@ -14,8 +14,8 @@
 namespace motley {
 namespace {
 
-// The vote before each step keeps ranks within one step of each other, but the launcher may read
-// one worker's reports well before another's when the machine is busy. Beyond this it is nonsense.
+// The vote before each step keeps ranks within one step of each other, but on a busy machine the
+// launcher may read one worker's reports well before another's. Beyond this limit they are invalid.
 constexpr std::size_t kOpenStepsMax = 1024;
 
 bool same_bits(double a, double b) {
@@ -87,7 +87,7 @@ Result<StepMetrics> MetricsCollector::combine(const Reports& reports) const {
                       .gradient_scale = first.gradient_scale,
                       .is_virtual = is_virtual_};
   double compute_s = 0;
-  double longest_s = 0;  // of what ranks compute
+  double longest_s = 0;  // the longest compute time of a rank
   double codec_s = 0;
   double optimizer_s = 0;
   for (std::size_t rank = 0; rank < reports.size(); ++rank) {

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
 
 // Calls `on_line(length in bytes, its step)` for each whole line of the file from `offset` on,
-// until it returns false. A line that cannot be read has no step.
+// until it returns false. An unreadable line has no step.
 template <class OnLine>
 void for_each_line(int fd, std::int64_t offset, const std::filesystem::path& path, OnLine on_line) {
   std::string lines;
@@ -44,11 +44,11 @@ void for_each_line(int fd, std::int64_t offset, const std::filesystem::path& pat
   }
 }
 
-// The length in bytes of the whole lines before the first one of a step after `last_step`. A line
-// that cannot be read says nothing of those around it, so it stays.
+// The length in bytes of the whole lines before the first one of a step after `last_step`.
+// Unreadable lines before it are retained.
 std::int64_t bytes_through(const std::filesystem::path& path, std::int64_t last_step) {
   const Result<OwnedFd> file = open_file(path, O_RDONLY);
-  if (!file.ok()) return 0;  // there is none yet, or it is refused where it is opened to be written
+  if (!file.ok()) return 0;  // absent, or refused when it is opened for writing
   std::int64_t all_bytes = 0;
   for_each_line(file->get(), 0, path, [&](std::int64_t bytes, std::optional<std::int64_t> step) {
     if (step && *step > last_step) return false;
@@ -80,13 +80,13 @@ std::int64_t last_metrics_step(const std::filesystem::path& path) {
   const Result<OwnedFd> file = open_file(path, O_RDONLY);
   if (!file.ok()) return 0;
   const std::int64_t size = ::lseek(file->get(), 0, SEEK_END);
-  // The end of a long file is enough; more of it where its lines are that long.
+  // The end of a long file is enough; a larger part if its lines are long.
   for (std::int64_t wanted = 1 << 16;; wanted *= 16) {
     const std::int64_t begin = std::max<std::int64_t>(size - wanted, 0);
     std::optional<std::int64_t> last;
     bool is_first = true;
     for_each_line(file->get(), begin, path, [&](std::int64_t, std::optional<std::int64_t> step) {
-      // The first one may lack its beginning.
+      // The first line may lack its beginning.
       if (step && (begin == 0 || !is_first)) last = step;
       is_first = false;
       return true;

@@ -1,4 +1,4 @@
-// A step's account as a line of metrics.jsonl, and back.
+// Conversion of a step's metrics to a line of metrics.jsonl, and back.
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -16,7 +16,7 @@ constexpr double kSecondsMax = 1e12;
 constexpr std::int64_t kStepsMax = std::int64_t{1} << 52;
 constexpr std::int64_t kCountMax = std::int64_t{1} << 62;
 
-// People plot these: what is not a number is a gap.
+// For plots: a non-finite value is a gap.
 Json finite_or_null(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
@@ -74,7 +74,7 @@ Result<std::vector<double>> waits_from(const JsonFields& fields) {
   return waits_s;
 }
 
-// What is waited for by causes of later versions is "other".
+// Unknown wait causes, of later versions, count as "other".
 Result<WaitTimes> causes_from(const JsonFields& rank) {
   constexpr std::size_t kCausesMax = 64;
   WaitTimes waits;
@@ -146,7 +146,7 @@ Json links_to_json(const std::vector<StepMetrics::Sent>& links) {
   return list;
 }
 
-// What only some steps have.
+// Members that only some steps have.
 Result<void> read_extras(const JsonFields& fields, StepMetrics& metrics) {
   MOTLEY_ASSIGN(metrics.without_targets, flag_or_false(fields, "without_targets"));
   MOTLEY_ASSIGN(metrics.eval_without_targets, flag_or_false(fields, "eval_without_targets"));

@@ -1,5 +1,5 @@
-// PaceWatch: notices when a rank computes slower than at the start of the run, because its machine
-// got hot, lost its mains or got other work. One owner thread.
+// PaceWatch: detects stragglers: a rank that computes slower than at the start of the run, because
+// its machine is throttled, runs on battery or has other load. One owner thread.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,10 @@ class PaceWatch {
  public:
   explicit PaceWatch(std::vector<std::string> names);  // [Rank]
 
-  // What a rank computed in a step that ended at `at_s`, in order of steps. A line for people, once
-  // a run for each rank, when it has become slower for good: when the median of its last kWindow
-  // steps has been kSlower times that of its first ones (the very first is left out) for kLasting_s
-  // and kLastingSteps, without having been near it meanwhile. REQUIRES: rank has a name.
+  // Adds a rank's compute time of a step that ended at `at_s`, in order of steps. Returns a
+  // message, once per rank and run, if it has become slower permanently: the median of its last
+  // kWindow steps was at least kSlower times that of its first ones (without the very first) for
+  // kLasting_s and kLastingSteps, and not below kRecovered meanwhile. REQUIRES: rank has a name.
   [[nodiscard]] std::optional<std::string> add(Rank rank,
                                                std::int64_t step,
                                                double compute_s,
@@ -38,7 +38,7 @@ class PaceWatch {
     std::string name;
     std::int64_t steps = 0;
     std::deque<double> last_s;
-    double first_s = 0;  // median of the first steps; 0: not known yet
+    double first_s = 0;  // median of the first steps; 0: unknown yet
     std::optional<std::pair<std::int64_t, double>> slow_since;  // step, time
     bool told = false;
   };

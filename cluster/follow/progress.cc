@@ -15,7 +15,7 @@ constexpr double kLiveInterval_s = 0.2;
 constexpr double kPlainInterval_s = 5;
 constexpr double kSmoothing = 0.1;  // weight of the newest step
 constexpr const char* kEraseLine = "\r\x1b[K";
-// A line longer than the terminal is cut: one that wrapped could not be erased.
+// A line longer than the terminal is cut: a wrapped line could not be erased.
 constexpr const char* kWrapOff = "\x1b[?7l";
 constexpr const char* kWrapOn = "\x1b[?7h";
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kStepsKept = 4096;
 
-// "box", or "box+desktop" of a shared stage.
+// "box", or "box+desktop" for a stage with replicas.
 std::string machines_of(const Plan& plan, const ChunkPlan& chunk) {
   std::string names;
   for (const Replica& replica : chunk.replicas) {
@@ -24,7 +24,7 @@ std::string machines_of(const Plan& plan, const ChunkPlan& chunk) {
   return names;
 }
 
-// Each boundary between ranks.
+// The traffic of each boundary between ranks.
 std::vector<LinkReport> predict_links(const Plan& plan,
                                       const ModelSizes& sizes,
                                       const CodecBounds& codecs) {

@@ -1,4 +1,4 @@
-// ReportCollector: gathers the ranks' accounts of a run for its report. One owner thread.
+// ReportCollector: collects the ranks' step reports for the run's report. One owner thread.
 #pragma once
 
 #include <cstddef>
@@ -22,9 +22,8 @@ class ReportCollector {
   void add_step(Rank rank, const StepReport& report);
   void add_peak(Rank rank, std::int64_t peak_bytes);
 
-  // Medians over the steps without the first, which touches all memory for the first time and is
-  // not typical; of a long run, over the last few thousand. kConfig when the plan names an unknown
-  // codec.
+  // Medians over the steps except the first, which touches all memory for the first time and is not
+  // typical; in a long run, over the last few thousand. kConfig if the plan names an unknown codec.
   [[nodiscard]] Result<RunReport> report(const Plan& plan, const ModelSpec& model) const;
 
  private:
@@ -40,7 +39,7 @@ class ReportCollector {
     std::int64_t first_step = 0;
     std::int64_t last_step = 0;
     std::int64_t count = 0;
-    std::vector<StepTimes> steps;  // a ring of the newest, without the first step
+    std::vector<StepTimes> steps;  // ring buffer of the newest steps, without the first step
     std::int64_t peak_bytes = 0;
   };
 

@@ -1,4 +1,4 @@
-// RunEvent: what happened in a run, as a line of events.jsonl. Format: docs/formats/events.md.
+// RunEvent: an event of a run, a line of events.jsonl. Format: docs/formats/events.md.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@ enum class RunEventKind {
 
 struct RunEvent {
   double time_s = 0;      // since 1970 UTC
-  std::int64_t step = 0;  // that it is of, or the last that was done; 0 = none yet
+  std::int64_t step = 0;  // the step concerned, or the last one done; 0 = none yet
   RunEventKind kind = RunEventKind::kWarning;
-  std::string text;     // for people, one line
-  std::string machine;  // that it is about; "" = none in particular
+  std::string text;     // for the user, one line
+  std::string machine;  // the machine concerned; "" = none in particular
 
   friend bool operator==(const RunEvent&, const RunEvent&) = default;
 };
@@ -36,7 +36,7 @@ struct RunEvent {
 [[nodiscard]] const char* run_event_word(RunEventKind kind);
 
 [[nodiscard]] Json run_event_to_json(const RunEvent& event);
-// kCorrupt, naming the source, for what is no event of a kind we know.
+// kCorrupt, naming the source, if it is not an event of a known kind.
 [[nodiscard]] Result<RunEvent> run_event_from_json(const Json& json, const std::string& source);
 
 }  // namespace motley

@@ -38,7 +38,7 @@ Result<PredictedAndMeasured> pair_from(const JsonFields& fields, const char* key
 Result<RankReport> rank_from(const JsonFields& fields) {
   RankReport rank;
   MOTLEY_ASSIGN(const std::string name, fields.text("name"));
-  rank.name = excerpt(name, kNameBytesMax);  // it goes to a terminal
+  rank.name = excerpt(name, kNameBytesMax);  // printed on a terminal
   MOTLEY_ASSIGN(rank.machine, fields.word("machine", kMachineNameOthers));
   MOTLEY_ASSIGN(rank.device, fields.word("device", kDeviceNameOthers));
   if (fields.has("numbers")) {
@@ -74,7 +74,7 @@ TextRow row_of(const std::string& name,
           known ? change_text(pair.predicted, pair.measured) : ""};
 }
 
-// A process tells its host's memory and nothing of its device's.
+// A process reports its host memory and not its device's.
 TextRow memory_row_of(const RankReport& rank) {
   TextRow row = row_of("  memory", rank.memory_bytes, bytes_text);
   if (has_own_memory(rank.device)) row[2] = "not measured on devices";

@@ -1,6 +1,6 @@
-// TargetWatch: global batches without a target. A loss with an ignore_index, or one that counts its
-// own terms, may find nothing to learn from in a batch: the step changes nothing, which is no
-// damage, but people should know how often it happens.
+// TargetWatch: detects global batches without a target. A loss with an ignore_index, or one that
+// counts its own terms, may count none in a batch: the step changes nothing, which is harmless, but
+// its frequency is reported.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace motley {
 // One owner thread.
 class TargetWatch {
  public:
-  // A line for people at the first step without targets, and one at the first evaluation without.
+  // Returns a message at the first step without targets, and one at the first evaluation without.
   [[nodiscard]] std::optional<std::string> add(const StepMetrics& metrics);
 
-  // Of the steps so far, when more than one had no targets.
+  // A message with the number of such steps, if more than one had no targets.
   [[nodiscard]] std::optional<std::string> summary() const;
 
   [[nodiscard]] std::int64_t steps_without() const { return without_; }

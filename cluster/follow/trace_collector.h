@@ -1,5 +1,5 @@
-// TraceCollector: puts the pieces of all ranks' traces together. Nothing that a worker sends as a
-// trace is an error: what cannot be read or kept is left out, and noted. One owner thread.
+// TraceCollector: combines the trace events of all ranks. Invalid trace data of a worker is not an
+// error: parts that cannot be read or stored are omitted, with a note. One owner thread.
 #pragma once
 
 #include <cstddef>
@@ -15,28 +15,28 @@ namespace motley {
 
 class TraceCollector {
  public:
-  // Keeps at most `spans_max` spans of each rank.
+  // Stores at most `spans_max` spans of each rank.
   TraceCollector(std::vector<std::string> rank_names, std::size_t spans_max);
 
-  // One event of a worker. REQUIRES: sender has a name.
+  // Adds an event of a worker. REQUIRES: sender has a name.
   void add(Rank sender, const Json& event);
 
   [[nodiscard]] bool empty() const { return spans_.empty(); }
 
-  // A line for people for each thing that is missing.
+  // A message for each omission.
   [[nodiscard]] std::vector<std::string> notes() const;
-  // The trace file.
+  // The contents of the trace file.
   [[nodiscard]] std::string text() const;
 
  private:
   struct Lack {
     std::size_t kept = 0;
     std::int64_t left_out = 0;  // spans
-    std::string unreadable;     // why a piece was; empty = none was
+    std::string unreadable;     // the reason if a piece was; empty = none was
   };
 
   const std::vector<std::string> names_;  // [Rank]
-  const std::size_t spans_max_;           // of a rank
+  const std::size_t spans_max_;           // per rank
   std::vector<Lack> lacks_;               // [Rank]
   std::vector<TraceSpan> spans_;
 };

@@ -1,6 +1,6 @@
-// Members of workers' events. A worker may be broken or of another version: what it says is checked
-// before use, and the error names it. kPeer in every case but a missing member, which is
-// json_get's.
+// Reads members of workers' events. A worker may be broken or of another version: its values are
+// checked before use, and the error names the worker. All errors are kPeer, except json_get's for a
+// missing member.
 #pragma once
 
 #include <cstddef>
@@ -11,18 +11,18 @@
 
 namespace motley {
 
-// A finite number that is not negative.
+// A finite, non-negative number.
 [[nodiscard]] Result<double> event_quantity(const Json& event,
                                             const char* key,
                                             const std::string& source);
 
-// A whole number below `count`.
+// An integer in [0, count).
 [[nodiscard]] Result<std::size_t> event_index(const Json& event,
                                               const char* key,
                                               std::size_t count,
                                               const std::string& source);
 
-// The error for a member that can be read and makes no sense.
+// The error for a member that is well-formed but invalid.
 [[nodiscard]] Error event_error(const std::string& source,
                                 const std::string& says,
                                 const std::string& cause);

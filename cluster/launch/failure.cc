@@ -22,7 +22,7 @@ struct Advice {
   std::string remedy;
 };
 
-// How a training goes on, only the run knows (cluster/run/resume_hint.h).
+// For a training, only the run knows the hint on how to resume (cluster/run/resume_hint.h).
 std::string and_then(const std::string& remedy, bool trains) {
   if (trains) return remedy;
   return remedy.empty() ? "run the command again" : remedy + "; run the command again";
@@ -61,8 +61,8 @@ bool any_line_has(const std::vector<std::string>& lines, std::span<const std::st
   });
 }
 
-// An ssh that fails says why on standard error; one whose program over there was killed by a signal
-// ends alike and says nothing.
+// An ssh that fails reports the reason on standard error. If the remote program was killed by a
+// signal, ssh exits with the same status but prints nothing.
 bool lost_connection(const std::vector<std::string>& last_lines) {
   constexpr std::array<std::string_view, 8> kLost = {
       "Connection to ", "Connection reset", "Connection closed", "closed by remote host",
@@ -84,7 +84,7 @@ std::string remedy_before_greeting(const std::vector<std::string>& last_lines) {
          "at once without asking for a password";
 }
 
-// What status 255 of ssh means depends on how far the worker behind it had come.
+// The meaning of ssh's status 255 depends on whether the worker behind it had started.
 Error death_behind_ssh(const Identity& who,
                        const std::string& when,
                        const std::vector<std::string>& last_lines,
@@ -187,7 +187,7 @@ std::optional<PeerFailure> describe_loss(std::span<const Failure> failures,
   const auto reported = [&](int worker) {
     return std::ranges::find(failures, worker, &Failure::worker) != failures.end();
   };
-  const Failure* first = nullptr;  // that names one who has said nothing, else any
+  const Failure* first = nullptr;  // names a lost worker that reported nothing, else any
   int lost = 0;
   for (const Failure& failure : failures) {
     const std::optional<int> accused = failure.error.peer;
@@ -235,7 +235,7 @@ std::string with_names(std::string text, const std::vector<Identity>& workers) {
     const auto [end, code] = std::from_chars(digits, text.data() + text.size(), rank);
     const auto length = static_cast<std::size_t>(end - (text.data() + at));
     const std::string_view rest = std::string_view(text).substr(at + length);
-    // "rank 0, 2" is a list, which stays as it is.
+    // "rank 0, 2" is a list, which stays unchanged.
     const bool is_list = rest.size() > 2 && rest.starts_with(", ") && std::isdigit(rest[2]) != 0;
     if (code != std::errc{} || rank >= workers.size() || is_list) {
       at += kWord.size();

@@ -9,16 +9,16 @@
 namespace motley {
 namespace {
 
-// Workers report once a second the peers that they cannot connect to.
+// Workers report unreachable peers once a second.
 constexpr double kSettleLinks_s = 1.2;
 
-// News of one worker's death and its peers' complaints arrive within this time of each other.
+// A worker's death and its peers' reports of it arrive within this time of each other.
 constexpr double kSettle_s = 0.3;
-// How long news of the end of a worker that others have lost may be on its way through ssh, after
-// its last sign of life.
+// The longest delay, through ssh, between the last sign of life of a lost worker and the report of
+// its end.
 constexpr double kSettleLost_s = 1;
-// How much later than those who wait for it a worker may find that it stands still, whose deadline
-// is as long as theirs: it began to wait after its last message, and may look only now and then
+// How much later than its peers a stalled worker may report its own stall. Its timeout is as long
+// as theirs, but it began to wait after its last message, and may check only periodically
 // (training/device_watch.h).
 constexpr double kSettleSilence_s = 2;
 
@@ -29,7 +29,7 @@ void GroupFailures::add(Failure failure) {
   failures_.push_back(std::move(failure));
 }
 
-// One that has been silent for long is frozen or cut off: it did not end, so there is no such news.
+// A worker that has been silent for long is frozen or cut off: its end will not be reported.
 double GroupFailures::settle_s(const Error& error) const {
   if (error.peer_state == PeerState::kSilent) return kSettleSilence_s;
   const std::optional<int> lost = error.peer;

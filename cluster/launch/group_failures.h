@@ -1,4 +1,4 @@
-// GroupFailures: what went wrong in a group of workers, until it is clear what did so first, and
+// GroupFailures: collects the failures of a group of workers until the first cause is clear, and
 // the peers that they cannot connect to. One owner thread, that of the group.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace motley {
 
 class GroupFailures {
  public:
-  // `workers` are lent, and numbered as Failure numbers them.
+  // `workers` are borrowed; Failure::worker is the index into them.
   explicit GroupFailures(const std::vector<std::unique_ptr<Worker>>& workers) : workers_(workers) {}
 
   void add(Failure failure);
@@ -26,29 +26,29 @@ class GroupFailures {
 
   // REQUIRES for all below: !empty().
 
-  // Whether the cause is certain, or no more news of it can be expected.
+  // Whether the cause is certain, or no further reports are expected.
   [[nodiscard]] bool are_settled() const;
 
   [[nodiscard]] const Deadline& settle_deadline() const { return settle_deadline_; }
 
-  // What the person is told: with the names of machines instead of the workers' own numbers.
+  // The failure for the user: with the names of workers instead of ranks.
   [[nodiscard]] PeerFailure first() const;
 
-  // What follows of all that workers have reported of peers that they cannot connect to, once the
-  // others have had time to report the same. To be asked when one has.
+  // The verdict on all reported unreachable peers, once the other ends have had time to report them
+  // too. To be called after each such report.
   [[nodiscard]] std::optional<PeerFailure> dead_links();
 
-  // Of links that came about, for people. REQUIRES: all have connected.
+  // Messages for the user about links that were connected late. REQUIRES: all have connected.
   [[nodiscard]] std::vector<std::string> one_way_links() const;
 
  private:
-  // How long after the first failure others may still come that say more.
+  // The time after the first failure in which further, more precise ones may arrive.
   [[nodiscard]] double settle_s(const Error& error) const;
 
   const std::vector<std::unique_ptr<Worker>>& workers_;
-  std::vector<Failure> failures_;                    // in the order of their arrival
-  Deadline settle_deadline_ = Deadline::after_s(0);  // meaningful once there is a failure
-  std::optional<Deadline> links_deadline_;           // once a link is dead
+  std::vector<Failure> failures_;                    // in the order of arrival
+  Deadline settle_deadline_ = Deadline::after_s(0);  // meaningful after the first failure
+  std::optional<Deadline> links_deadline_;           // set while a link is dead
 };
 
 }  // namespace motley

@@ -11,9 +11,9 @@
 namespace motley {
 namespace {
 
-// From the last "done" to the exit of all: what a process needs to take itself down.
+// From the last "done" to the exit of all: the time a process needs to shut down.
 constexpr double kExitAfterDone_s = 5;
-// Four times as long as between two beats.
+// Four times the interval of two heartbeats.
 constexpr double kNoLongerHeard_s = 1;
 
 }  // namespace
@@ -54,7 +54,7 @@ std::optional<PeerFailure> GroupWaits::passed(bool quiet) {
     exit_deadline_ = Deadline::after_s(kExitAfterDone_s);
     return {};
   }
-  // What came while a handler took its time (a checkpoint on a slow disk) is still to be read.
+  // Events that arrived during a slow handler (a checkpoint on a slow disk) are still unread.
   if (!quiet) return {};
   for (const auto& worker : workers_) {
     if (worker->done || now_s() - worker->heard_at_s < options_.silence_timeout_s) continue;

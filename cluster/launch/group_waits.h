@@ -1,5 +1,5 @@
-// GroupWaits: what a group of workers waits for, until when, and what it means when that does not
-// come. One owner thread, that of the group.
+// GroupWaits: the deadlines of a group of workers, and the failure if one passes. One owner thread,
+// that of the group.
 #pragma once
 
 #include <functional>
@@ -22,29 +22,28 @@ class GroupWaits {
  public:
   using Workers = std::vector<std::unique_ptr<Worker>>;
 
-  // What is lent must outlive it. `warn` tells the person.
+  // All references are borrowed and must outlive the object. `warn` reports to the user.
   GroupWaits(const Workers& workers,
              const WorkerGroupOptions& options,
              Starter& starter,
              std::function<void(const std::string&)> warn)
       : workers_(workers), options_(options), starter_(starter), warn_(std::move(warn)) {}
 
-  // A worker is ready, or done, that was not before.
+  // To be called when a worker has become ready or done.
   void one_got_further();
 
   // Whether all were ready.
   [[nodiscard]] bool started() const { return started_; }
 
-  // Until when to wait for what comes next. REQUIRES: no worker has failed.
+  // The deadline of the next expected event. REQUIRES: no worker has failed.
   [[nodiscard]] Deadline next() const;
-  // That time has passed. The failure of workers that are not ready, or were silent; what does not
-  // end after it is done is killed. `quiet`: nothing was left to be read, so that the silence is
-  // theirs. REQUIRES: no worker has failed.
+  // To be called after that deadline. Returns the failure of workers that are not ready in time or
+  // were silent; kills workers that are done but do not exit. `quiet`: all input was read, so the
+  // workers were really silent. REQUIRES: no worker has failed.
   [[nodiscard]] std::optional<PeerFailure> passed(bool quiet);
 
-  // While the group is ended: for how many seconds one of those that run may still end by itself; 0
-  // where none may. Of one that has been silent for a while, as a frozen one is, that is not to be
-  // expected.
+  // While the group is shut down: for how many seconds a running worker may still exit by itself; 0
+  // if none may. A worker that has been silent for a while, as a frozen one is, is not waited for.
   [[nodiscard]] double may_end_alone_s() const;
 
  private:

@@ -31,7 +31,7 @@ namespace {
 constexpr std::size_t kWordsBytesMax = 1024;
 constexpr std::size_t kMarkBytes = 8;
 
-// One machine that was asked.
+// One machine with its running command.
 class AskedMachine {
  public:
   AskedMachine(const MachineQuestion& question, const std::string& mark) : frame_(mark) {
@@ -54,8 +54,8 @@ class AskedMachine {
     }
   }
 
-  // Takes what it says, and its end if that has come. The answer ends with its frame: what the
-  // shell has left running there may hold the connection for long.
+  // Reads the available output, and the exit status once it has arrived. The answer ends with the
+  // frame: processes that the shell left running may hold the connection open for long.
   void hear() {
     read_all();
     if (frame_.status()) return process_.reset();
@@ -82,7 +82,7 @@ class AskedMachine {
   }
 
  private:
-  // Why the shell ended before the command did.
+  // Why the shell ended before the command completed.
   [[nodiscard]] std::string trouble_of(const ProcessExit& end) const {
     if (end.signal != 0) {
       return fmt::format("its shell was killed by signal {} ({})", end.signal,
@@ -117,7 +117,7 @@ class AskedMachine {
 
 using AskedMachines = std::vector<std::unique_ptr<AskedMachine>>;
 
-// Until all have answered.
+// Reads until all machines have answered.
 Result<void> hear_all(const AskedMachines& asked, double answer_s) {
   StopSignals signals;
   const Deadline deadline = Deadline::after_s(answer_s);

@@ -1,5 +1,5 @@
-// Short commands on machines, run on all of them at once as a worker would be started there, and
-// what they said, whatever the shells there print beside it (cluster/reach/framed_answer.h).
+// Runs short commands on several machines in parallel, started like a worker, and returns their
+// output without that of the shells (cluster/reach/framed_answer.h).
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace motley {
 
-// Longer than ssh takes to a machine that is there, shorter than it waits for one that is off.
+// Longer than ssh takes to reach a running machine, shorter than it waits for one that is off.
 inline constexpr double kAnswer_s = 15;
 
 struct MachineQuestion {
@@ -19,15 +19,16 @@ struct MachineQuestion {
 };
 
 struct MachineAnswer {
-  std::string trouble;  // why the command did not run to its end there; empty when it did
+  std::string trouble;  // why the command did not complete there; empty if it did
   int status = 0;       // its exit status
   std::string said;     // its standard output
-  std::string words;    // the last line of its standard error, or of what failed before it
+  // The last line of its standard error, or of ssh's or the shell's if it never began.
+  std::string words;
 };
 
-// One answer a question, in their order. What goes wrong with a machine is in its answer;
-// kInterrupted and kTerminated are errors, and kInternal where the system gives no random bytes.
-// REQUIRES: the machines outlive the call.
+// One answer per question, in the same order. A machine's failure is part of its answer. Errors:
+// kInterrupted, kTerminated, and kInternal if the system provides no random bytes. REQUIRES: the
+// machines outlive the call.
 [[nodiscard]] Result<std::vector<MachineAnswer>> ask_machines(
     const std::vector<MachineQuestion>& questions, double answer_s);
 

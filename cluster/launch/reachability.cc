@@ -14,7 +14,7 @@
 namespace motley {
 namespace {
 
-// Those of whom something is wrong, and what.
+// The machines with a failure, and the reasons.
 struct Troubles {
   std::vector<const Machine*> machines;
   std::vector<std::string> words;  // "NAME: …"
@@ -63,7 +63,7 @@ Error cannot_be_used(const Troubles& troubles) {
                   ssh_remedy)};
 }
 
-// What the question about a package answers where all is well.
+// The expected answer to the query about a package.
 std::string right_answer(const FolderMark& package) {
   return fmt::format("{}  -\n{}\n", package.small_sha256, package.large_bytes);
 }

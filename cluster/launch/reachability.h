@@ -1,4 +1,4 @@
-// Whether machines can be used at all, asked of all at once before any of them has to work.
+// Checks that machines are usable, all in parallel, before any of them is needed.
 #pragma once
 
 #include <filesystem>
@@ -13,21 +13,21 @@
 
 namespace motley {
 
-// Whether this version computes on the devices of these machines; "auto" is none yet. kConfig.
+// kConfig unless this version computes on the devices of these machines; an unexpanded "auto"
+// passes.
 [[nodiscard]] Result<void> check_devices(const Cluster& cluster,
                                          const std::set<std::string>& machines);
 
-// Runs `test -x <the machine's motley-stage>` on each of these machines of the cluster, all at the
-// same time, as a worker would be started there; what is this machine, with this program, is not
-// asked. No worker starts. kConfig as check_devices(); kPeer, which names every machine that does
-// not answer within `answer_s` or lacks the program; kInterrupted and kTerminated. `program` is
-// motley-stage here.
+// Runs `test -x <the machine's motley-stage>` on each of these machines of the cluster in parallel,
+// started like a worker. The launcher's own machine with the launcher's own program is skipped. No
+// worker starts. kConfig as check_devices(); kPeer naming every machine that does not answer within
+// `answer_s` or lacks the program; kInterrupted and kTerminated. `program` is motley-stage here.
 [[nodiscard]] Result<void> check_reachable(const Cluster& cluster,
                                            const std::set<std::string>& machines,
                                            const std::filesystem::path& program,
                                            double answer_s = kAnswer_s);
 
-// The same question; the machines that cannot be used, by name, and why. kInterrupted and
+// The same check; returns the unusable machines by name, with the reason. kInterrupted and
 // kTerminated.
 [[nodiscard]] Result<std::map<std::string, std::string>> find_unusable(
     const Cluster& cluster,
@@ -35,10 +35,10 @@ namespace motley {
     const std::filesystem::path& program,
     double answer_s);
 
-// Whether each of these machines that is not this one sees the same package of a model: every
-// machine reads it for itself. Asks the machines' shells; no worker starts. kConfig, naming each
-// machine that lacks it or has another one and a command that copies it there; kPeer where one does
-// not answer.
+// Checks that each of these machines that is not the launcher's sees the same model package: every
+// machine reads it for itself. Runs shell commands there; no worker starts. kConfig naming each
+// machine that lacks the package or has another one, with a command that copies it there; kPeer if
+// one does not answer.
 [[nodiscard]] Result<void> check_package_seen(const Cluster& cluster,
                                               const std::set<std::string>& machines,
                                               const FolderMark& package,

@@ -14,7 +14,7 @@ namespace motley {
 namespace {
 
 constexpr double kBetweenTellings_s = 10;
-constexpr double kBetweenTries_s = 0.1;  // to get through the gate
+constexpr double kBetweenTries_s = 0.1;  // while the gate is closed
 
 }  // namespace
 
@@ -38,7 +38,7 @@ Result<void> Starter::start_due() {
 void Starter::limit_cpu(Worker& worker) {
   if (worker.spec().machine.cpu_share <= 0) return;
   const Result<void> limited = worker.limit_cpu();
-  // The same for every process of every group.
+  // The cause is the same for every process of every group.
   if (!limited.ok()) {
     lines_.warn_once("cpu_share has no effect: " + limited.error().cause);
   }
@@ -99,7 +99,7 @@ std::optional<PeerFailure> Starter::look() {
 PeerFailure Starter::standstill(const std::vector<const Worker*>& late) const {
   std::vector<std::string> names;
   std::set<std::string> machines;
-  std::vector<std::string> waits_for;  // whose ports answer, and no more comes of it
+  std::vector<std::string> waits_for;  // their ports accept connections, but no answer follows
   bool is_login = false;
   for (const Worker* worker : late) {
     const std::string& task = worker->activity.task;

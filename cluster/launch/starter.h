@@ -1,6 +1,6 @@
-// Starter: brings the workers of a group from nothing to ready: a few at a time where they log in
-// through ssh, again those whom a busy sshd turned away, and with an eye on who stands still. A
-// worker may load for as long as it gets on with it. One owner thread, that of the group.
+// Starter: starts the workers of a group and monitors them until they are ready. It limits parallel
+// ssh logins, retries those that a busy sshd rejected, and detects a stalled start. A worker may
+// load for as long as it makes progress. One owner thread, that of the group.
 #pragma once
 
 #include <filesystem>
@@ -26,33 +26,33 @@ class Starter {
     std::function<void(const std::string&)> warn_once;
   };
 
-  // What is lent must outlive it.
+  // All references are borrowed and must outlive the object.
   Starter(std::vector<std::unique_ptr<Worker>>& workers,
           const WorkerGroupOptions& options,
           Lines lines);
 
-  // Starts all whose turn has come.
+  // Starts all workers that are due.
   [[nodiscard]] Result<void> start_due();
 
-  // The worker has said its first word.
+  // Called for a worker's hello event.
   void greeted(const Worker& worker) { gate_.leave(worker.spec().machine.shell); }
 
-  // Whether a worker that has ended so is to be started once more, which then happens by itself.
+  // Whether a worker with this exit is to be started again; start_due() then does so.
   [[nodiscard]] bool starts_again(Worker& worker, const ProcessExit& exit);
-  // Everybody's address is known, so that those who waited for the others go on.
+  // Called once all addresses are known, so that workers waiting for them continue.
   void addresses_sent();
 
-  // Seconds until start_due() or look() has something to do; never negative.
+  // Seconds until start_due() or look() is due; never negative.
   [[nodiscard]] double idle_s() const;
-  // Reports the progress of workers that load for long. The failure when one stands still.
+  // Reports the progress of workers that load for long. Returns the failure if one stalls.
   [[nodiscard]] std::optional<PeerFailure> look();
 
  private:
-  // Whether it is this worker's turn to get on: it was started, is not ready, and does not wait for
-  // the addresses of others.
+  // Whether progress is expected of this worker: it was started, is not ready, and does not wait
+  // for the addresses of others.
   [[nodiscard]] bool is_due(const Worker& worker) const;
   void limit_cpu(Worker& worker);
-  // What is told of workers that did not get ready in time.
+  // The failure for workers that did not get ready in time.
   [[nodiscard]] PeerFailure standstill(const std::vector<const Worker*>& late) const;
 
   std::vector<std::unique_ptr<Worker>>& workers_;
@@ -60,7 +60,7 @@ class Starter {
   const Lines lines_;
   StartGate gate_;
   bool addresses_sent_ = false;
-  double told_at_s_;  // how far the others are
+  double told_at_s_;  // time of the last progress report
 };
 
 }  // namespace motley

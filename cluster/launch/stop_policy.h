@@ -11,14 +11,14 @@ namespace motley {
 enum class StopAction {
   kFinish,     // let the workers finish the step under way
   kTerminate,  // terminate them at once
-  kIgnore,     // a duplicate of the signal before
+  kIgnore,     // a duplicate of the previous signal
 };
 
 class StopPolicy {
  public:
-  // The action for a signal, `stop`, received at `at_s` (now_s()). The first signal finishes where
-  // the workers can (`can_finish`), every other one terminates; but a signal right after the one
-  // that asked to finish is ignored, since one request to stop may arrive as several signals.
+  // The action for a signal, `stop`, received at `at_s` (now_s()). The first signal finishes if the
+  // workers can (`can_finish`); every other one terminates. A signal right after the one that asked
+  // to finish is ignored, since one request to stop may arrive as several signals.
   [[nodiscard]] StopAction on_signal(const Error& stop, bool can_finish, double at_s);
 
   // The signal that was answered by kFinish.

@@ -8,7 +8,7 @@
 namespace motley {
 namespace {
 
-// Machines without an address are processes here.
+// Machines without an address are processes on this machine.
 bool through_network(const Cluster& cluster, const std::set<std::string>& machines) {
   for (const std::string& name : machines) {
     if (!cluster.find(name)->address.empty()) return true;
@@ -27,7 +27,7 @@ Result<void> check_addresses(const Cluster& cluster, const std::set<std::string>
   return {};
 }
 
-// The words of comm.transport and comm.encrypt may come from a command line, unchecked.
+// The values of comm.transport and comm.encrypt may come from a command line, unchecked.
 Result<void> check_word(const char* key,
                         const std::string& word,
                         const std::set<std::string>& allowed) {

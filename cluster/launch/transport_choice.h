@@ -1,13 +1,13 @@
-// By which transport the ranks of a launch talk, and whether what they say is encrypted: a pure
-// function of the configuration and of where the ranks are.
+// Chooses the transport of a launch and its encryption: a pure function of the configuration and of
+// the ranks' machines.
 //
-//   comm.transport   "auto" is TCP, the fastest of them (decision 0040). UCX and Gloo neither
-//                    encrypt nor authenticate, so they are for one machine and for networks
-//                    declared trusted. A named one carries everything.
+//   comm.transport   "auto" is TCP, the fastest (decision 0040). UCX and Gloo neither encrypt nor
+//                    authenticate, so they are for one machine and for networks declared
+//                    trusted. A named transport carries all messages.
 //   comm.encrypt     "auto": TCP is encrypted between machines unless the network is declared
-//                    trusted; inside a machine ranks only prove who they are (decision 0012).
-//                    "always": everywhere, which leaves only TCP. "never": neither, where nobody
-//                    else can listen.
+//                    trusted; inside a machine ranks are only authenticated (decision 0012).
+//                    "always": everywhere, which only TCP can. "never": neither encryption nor
+//                    authentication, permitted only where no other party can listen.
 #pragma once
 
 #include <set>
@@ -26,24 +26,24 @@ struct TransportChoice {
   bool has_secret = false;     // as TransportOptions::secret
   bool local_shortcut = true;  // as TransportOptions::local_shortcut
   bool is_local = false;       // all ranks are on one machine
-  std::string reason;          // a line for the log
+  std::string reason;          // for the log
 
   // Whether ranks of one machine share memory.
   [[nodiscard]] bool shares_memory() const { return kind == "tcp" && local_shortcut; }
 
-  // Whether anything travels encrypted.
+  // Whether any message is encrypted.
   [[nodiscard]] bool encrypts() const { return has_secret && !(is_local && local_shortcut); }
 };
 
-// For ranks on these machines of the cluster. kConfig when they cannot reach each other (of several
-// machines that are reached through the network each needs an address), for a word that is none of
-// the above, and for a transport that would expose them.
+// For ranks on these machines of the cluster. kConfig if they cannot reach each other (of several
+// machines on a network each needs an address), for a value not listed above, and for a transport
+// that would expose them.
 [[nodiscard]] Result<TransportChoice> choose_transport(const Cluster& cluster,
                                                        const std::set<std::string>& machines,
                                                        const CommConfig& comm);
 
-// Puts the choice into the jobs of one launch, and where it has a secret a fresh one: it reaches
-// the workers with their jobs and is written down nowhere. kInternal when there is none.
+// Puts the choice into the jobs of one launch, with a fresh secret if it has one. The secret
+// reaches the workers with their jobs and is stored nowhere. kInternal if none can be made.
 [[nodiscard]] Result<void> apply_transport(const TransportChoice& choice,
                                            std::vector<WorkerSpec>& workers);
 

@@ -19,8 +19,8 @@ constexpr std::size_t kEventBytesMax = 4U << 20;
 constexpr std::size_t kErrorLineBytesMax = 16U << 10;  // longer lines are cut, not refused
 constexpr std::size_t kLastLines = 5;
 
-// At most one buffer full of what a non-blocking descriptor holds; closes it at the end of the
-// stream. Empty = nothing now.
+// Reads at most one buffer from a non-blocking descriptor; closes it at the end of the stream.
+// Empty = nothing available now.
 std::string_view read_some(OwnedFd& fd, std::span<char> buffer) {
   const ssize_t bytes = ::read(fd.get(), buffer.data(), buffer.size());
   if (bytes > 0) return {buffer.data(), static_cast<std::size_t>(bytes)};
@@ -100,8 +100,8 @@ Result<void> Worker::take_line(const std::string& line, std::vector<Json>& event
   Result<Json> event = parse_json(line, spec_.name);
   const Result<std::string> kind =
       event ? json_get<std::string>(*event, "event", spec_.name) : event.error();
-  // What start-up files of a remote shell print before the worker speaks, and a shell as it ends,
-  // must not end a run.
+  // Output of a remote shell's start-up files before the hello, or of the shell as it ends, must
+  // not fail a run.
   if (!kind && (!greeted_ || has_said_its_last_)) return log_line(line), Result<void>();
   if (!kind) return protocol_error(kind.error().cause);
   has_said_its_last_ = *kind == "done" || *kind == "error";
@@ -137,7 +137,7 @@ bool Worker::take_beat(const Json& beat) {
   return count && std::exchange(progress, *count) != *count;
 }
 
-// The last word of a task stands once that has ended: it is as far as it came.
+// After a task has ended, its last byte count is retained as its final progress.
 void Worker::take_bytes(const Json& beat) {
   const auto bytes = beat.find("bytes");
   if (bytes == beat.end() || !bytes->is_array() || bytes->size() != 2) return;
@@ -164,10 +164,10 @@ void Worker::read_errors() {
 void Worker::log_line(const std::string& line) {
   if (log_file_.open()) {
     const std::string text = line + '\n';
-    // At once, so that a worker's own last words do not break into it. A full disk shows elsewhere.
+    // One write per line, so that lines do not interleave. A full disk is reported elsewhere.
     [[maybe_unused]] const ssize_t written = ::write(log_file_.get(), text.data(), text.size());
   }
-  // For people: without what would tell their terminal to do something.
+  // For the user: without control sequences.
   const std::string words = excerpt(line, kErrorLineBytesMax);
   last_lines_.push_back(words);
   if (last_lines_.size() > kLastLines) last_lines_.pop_front();

@@ -1,5 +1,5 @@
-// Worker: one stage process as the launcher sees it: the process, its three streams and what it has
-// said about itself. Mechanism only: what an event means for the group is WorkerGroup's matter.
+// Worker: one stage process as the launcher sees it: the process, its three streams and its
+// reported state. Mechanism only: WorkerGroup decides what an event means for the group.
 #pragma once
 
 #include <cstdint>
@@ -29,51 +29,51 @@ class Worker {
  public:
   using LineSink = std::function<void(const std::string& line)>;
 
-  // on_line gets each line of the worker's stderr.
+  // `on_line` receives each line of the worker's stderr.
   Worker(WorkerSpec spec, LineSink on_line);
 
-  // Opens its log, unless that is open. kCorrupt where something else than a file has its name. As
-  // in WorkerGroupOptions.
+  // Opens the log file, unless it is open. kCorrupt if its path is not a regular file. `log_folder`
+  // as in WorkerGroupOptions.
   [[nodiscard]] Result<void> open_log(const std::filesystem::path& log_folder);
-  // Starts the process, with its log open, and queues its job. Both as in WorkerGroupOptions.
+  // Opens the log, starts the process and queues its job. Both arguments as in WorkerGroupOptions.
   [[nodiscard]] Result<void> start(const std::filesystem::path& log_folder, double lease_s);
-  // Forgets a process that has ended before it greeted: start() is to be called again.
+  // Resets a process that ended before its hello, so that start() can be called again after `at_s`.
   void start_over(double at_s);
 
-  // Applies the machine's cpu_share to the process just started. An error says why that is not
-  // possible; the worker is all right without it.
+  // Applies the machine's cpu_share to the process just started. On an error the worker runs
+  // without the limit.
   [[nodiscard]] Result<void> limit_cpu();
 
   [[nodiscard]] WorkerInput& input() { return input_; }
 
-  // Reads what has arrived on stdout, at most one buffer full, and returns the events in it. An
-  // error when the worker does not keep to the protocol; nothing it says afterwards counts.
+  // Reads the available stdout, at most one buffer, and returns its events. An error if the worker
+  // violates the protocol; after Worker::failed is set, its output is discarded.
   [[nodiscard]] Result<std::vector<Json>> read_events();
-  // Takes what a "beat" event says into `activity`, as far as it says it. Returns whether the
-  // worker has got on since its last one.
+  // Copies the members that a heartbeat has into `activity`. Returns whether the worker made
+  // progress since the previous one.
   bool take_beat(const Json& beat);
-  // Takes an "unreached" event.
+  // Stores the peers of an "unreached" event.
   [[nodiscard]] Result<void> take_unreached(const Json& event);
-  // Hands what has arrived on stderr to the log.
+  // Copies the available stderr to the log.
   void read_errors();
 
-  // Whether there is, or can still be, something to read.
+  // Whether the stream is still open.
   [[nodiscard]] bool output_open() { return process_ && process_->output().open(); }
 
   [[nodiscard]] bool errors_open() { return process_ && process_->errors().open(); }
 
-  // Collects the end of a process whose exit_fd() is readable.
+  // Collects the exit status of a process whose exit_fd() is readable.
   [[nodiscard]] ProcessExit reap();
   void kill();
   [[nodiscard]] Identity identity() const;
-  // The error for having ended without a word.
+  // The error for ending without an error event.
   [[nodiscard]] Error death(const ProcessExit& exit) const;
 
   [[nodiscard]] const WorkerSpec& spec() const { return spec_; }
 
   [[nodiscard]] bool running() const { return running_; }
 
-  [[nodiscard]] bool greeted() const { return greeted_; }  // its hello has come
+  [[nodiscard]] bool greeted() const { return greeted_; }  // its hello has arrived
 
   // The end of its stderr.
   [[nodiscard]] std::vector<std::string> last_lines() const {
@@ -82,22 +82,22 @@ class Worker {
 
   [[nodiscard]] Process& process() { return *process_; }
 
-  // Kept by Starter.
+  // Maintained by Starter.
   bool to_start = true;
-  double start_at_s = 0;  // not before
-  int tries = 0;          // that were turned away
+  double start_at_s = 0;  // earliest start time
+  int tries = 0;          // rejected attempts
 
-  // What the worker has said so far; kept by WorkerGroup.
+  // The worker's reported state; maintained by WorkerGroup.
   WorkerActivity activity;
-  WorkBytes task_bytes;          // of its last beat that told of a task's bytes
-  std::int64_t progress = 0;     // of its last beat
-  double got_on_at_s = now_s();  // when that last changed, or it took another step to be ready
+  WorkBytes task_bytes;          // of its last heartbeat with a task's byte count
+  std::int64_t progress = 0;     // of its last heartbeat
+  double got_on_at_s = now_s();  // time of its last progress
   std::optional<std::string> address;
-  std::vector<UnreachedPeer> unreached;      // as it has reported last
-  std::vector<UnreachedPeer> was_unreached;  // the last report that named any
+  std::vector<UnreachedPeer> unreached;      // its last report
+  std::vector<UnreachedPeer> was_unreached;  // its last non-empty report
   bool done = false;
-  bool failed = false;          // has reported an error, or broken the protocol
-  double heard_at_s = now_s();  // of its last event
+  bool failed = false;          // has reported an error or violated the protocol
+  double heard_at_s = now_s();  // time of its last event
 
  private:
   [[nodiscard]] Result<void> take_line(const std::string& line, std::vector<Json>& events);
@@ -108,11 +108,11 @@ class Worker {
   WorkerSpec spec_;
   LineSink on_line_;
   OwnedFd log_file_;
-  std::optional<CpuQuota> quota_;  // removed after the process has gone
+  std::optional<CpuQuota> quota_;  // removed after the process has ended
   std::optional<Process> process_;
   bool running_ = false;
   bool greeted_ = false;
-  bool has_said_its_last_ = false;  // what comes now is its shell's
+  bool has_said_its_last_ = false;  // further output is the shell's
   WorkerInput input_;
   LineSplitter events_;
   LineSplitter errors_;

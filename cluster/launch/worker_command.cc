@@ -11,17 +11,17 @@ bool is_ssh(const std::vector<std::string>& prefix) {
   return !prefix.empty() && std::filesystem::path(prefix[0]).filename() == "ssh";
 }
 
-// Lets glibc ask for huge pages where the system leaves that to programs: a stage goes through
-// gigabytes in each step, and computes some 5 % faster with them. Others ignore it.
+// Makes glibc request huge pages where the system leaves that to programs: a stage touches
+// gigabytes in each step, and computes about 5 % faster with them. Other C libraries ignore it.
 constexpr const char* kHugePages = "GLIBC_TUNABLES=glibc.malloc.hugetlb=1";
 
-// How often GNU's OpenMP library looks whether the other threads are done before it sleeps; its own
-// figure, a few hundred times as often, keeps from computing whoever is waited for where other
-// programs run too, and a step takes ten times as long. Other libraries ignore it.
+// How often GNU's OpenMP library polls for the other threads before it sleeps. Its default, a few
+// hundred times as many, takes the core from the awaited threads if other programs run too, and a
+// step then takes ten times as long. Other libraries ignore it.
 constexpr const char* kSpins = "GOMP_SPINCOUNT=1000";
 
-// As a power of two, how many cycles OpenBLAS's threads look for work before they sleep; its own
-// figure, 26, takes a core from OpenMP's threads for tens of milliseconds behind each product.
+// The cycles, as a power of two, that OpenBLAS's threads poll for work before they sleep. Its
+// default, 26, takes a core from OpenMP's threads for tens of milliseconds after each product.
 constexpr const char* kBlasSpins = "OPENBLAS_THREAD_TIMEOUT=4";
 
 std::vector<std::string> worker_command(const std::vector<std::string>& prefix,

@@ -7,10 +7,10 @@
 
 namespace motley {
 
-// [prefix…] env OMP_NUM_THREADS=N OPENBLAS_NUM_THREADS=N <program>, as an argument list; no shell
-// is involved here. A prefix whose program is called ssh is the exception: ssh joins its arguments
-// with blanks and lets the shell over there take them apart again, so it gets the command as one
-// argument in which each word is quoted.
+// [prefix…] env OMP_NUM_THREADS=N OPENBLAS_NUM_THREADS=N <program>, as an argument list; no local
+// shell is involved. The exception is a prefix whose program is called ssh: ssh joins its arguments
+// with blanks and the remote shell splits them again, so the command is one argument in which each
+// word is quoted.
 [[nodiscard]] std::vector<std::string> worker_command(const std::vector<std::string>& prefix,
                                                       const std::filesystem::path& program,
                                                       int threads);

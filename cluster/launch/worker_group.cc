@@ -24,7 +24,7 @@
 namespace motley {
 namespace {
 
-// Bound on what is still read from a process that has ended: more than any pipe holds.
+// Bound on the reads from a process that has ended: more than any pipe holds.
 constexpr int kDrainReads = 64;
 
 }  // namespace
@@ -41,13 +41,13 @@ struct WorkerGroup::Impl {
 
   Result<void> run(const EventHandler& handler);
 
-  // The parts of run.
+  // The parts of run().
   Result<void> supervise();
   Error blame(PeerFailure failure);
   Error with_own_absence(Error error);
   void end_all();
 
-  // One wait for whatever comes next, at most until `deadline`, and its handling.
+  // Waits until `deadline` at most for the next streams, exits and signals, and handles them.
   Result<void> wait_and_handle(const Deadline& deadline);
   Result<void> handle_output(Worker& worker);
   Result<void> handle_event(Worker& worker, const Json& event);
@@ -105,8 +105,8 @@ struct WorkerGroup::Impl {
   bool addresses_sent = false;
   bool ending = false;  // events no longer count
   StopPolicy stop_policy;
-  bool quiet = false;                 // there was nothing to handle when last looked
-  std::optional<LeaseKeeper> keeper;  // ends before the workers do
+  bool quiet = false;                 // the last poll found nothing to handle
+  std::optional<LeaseKeeper> keeper;  // destroyed before the workers
 };
 
 Result<void> WorkerGroup::Impl::run(const EventHandler& handler) {
@@ -127,7 +127,7 @@ Result<void> WorkerGroup::Impl::run(const EventHandler& handler) {
   return outcome;
 }
 
-// What others did while this program was away is not their doing.
+// If the launcher itself was absent, it is the cause, not the workers.
 Error WorkerGroup::Impl::with_own_absence(Error error) {
   const double absent_s = keeper->absence_s();
   if (absent_s == 0 || error.code != ErrorCode::kPeer) return error;
@@ -164,7 +164,7 @@ void WorkerGroup::Impl::end_all() {
   const Deadline grace = Deadline::after_s(options.kill_grace_s);
   for (;;) {
     const double wait_s = std::min(grace.left_s(), waits.may_end_alone_s());
-    // The only error while ending is a second signal: somebody is in a hurry.
+    // The only error during shutdown is a second signal, which skips the grace period.
     if (wait_s <= 0 || !wait_and_handle(Deadline::after_s(wait_s))) break;
   }
   for (const auto& worker : workers) worker->kill();

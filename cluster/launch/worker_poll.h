@@ -1,5 +1,5 @@
-// One wait for whatever comes next from a group of workers: their streams, their ends, or a signal
-// to this process.
+// Waits for the next events of a group of workers: their streams, their exits, or a signal to this
+// process.
 #pragma once
 
 #include <memory>
@@ -20,12 +20,12 @@ struct ReadyStream {
 
 struct PollOutcome {
   std::vector<ReadyStream> ready;
-  bool timed_out =
-      false;  // otherwise, when nothing is ready, a signal that is not ours interrupted
+  // Otherwise, if nothing is ready, an unrelated signal interrupted the wait.
+  bool timed_out = false;
 };
 
-// Waits until `deadline` at most. A worker's input is ready when it takes more of what waits for
-// it, the other streams when there is something to read.
+// Waits until `deadline` at most. A worker's input is ready when it accepts more of its queued
+// bytes, the other streams when they are readable.
 [[nodiscard]] PollOutcome poll_workers(const std::vector<std::unique_ptr<Worker>>& workers,
                                        const StopSignals& signals,
                                        const Deadline& deadline);

@@ -1,4 +1,4 @@
-// How the ranks of a plan become processes: names, addresses, jobs.
+// Converts the ranks of a plan into worker processes: names, addresses, jobs.
 #pragma once
 
 #include <filesystem>
@@ -14,19 +14,19 @@
 
 namespace motley {
 
-// "stage 1 (box)"; with several chunks "stages 0 and 3 (box)", of a virtual
-// device "stage 1 (box, virtual)".
+// "stage 1 (box)"; with several chunks "stages 0 and 3 (box)"; on a simulated device "stage 1 (box,
+// virtual)".
 [[nodiscard]] std::string rank_name(const Plan& plan, Rank rank);
-// All of them, [Rank].
+// The names of all ranks, [Rank].
 [[nodiscard]] std::vector<std::string> rank_names(const Plan& plan);
 
 [[nodiscard]] std::set<std::string> machines_in_use(const Plan& plan);
 
-// Of all machines.
+// The names of all machines.
 [[nodiscard]] std::set<std::string> machine_names(const Cluster& cluster);
 
-// One worker a rank, its job filled in but for the transport, `resume_from` and `stop_after`.
-// Relative paths in the config become absolute, seen from this process's folder. `program` is
+// One worker per rank, its job complete except for the transport, `resume_from` and `stop_after`.
+// Relative paths in the config become absolute, relative to this process's folder. `program` is
 // motley-stage here; machines with a motley_dir have their own.
 [[nodiscard]] std::vector<WorkerSpec> training_workers(const Cluster& cluster,
                                                        const Plan& plan,
@@ -34,10 +34,10 @@ namespace motley {
                                                        const std::filesystem::path& program,
                                                        const std::filesystem::path& run_dir);
 
-// motley-stage on that machine.
+// The path of motley-stage on that machine.
 [[nodiscard]] std::filesystem::path stage_program_on(const Machine& machine,
                                                      const std::filesystem::path& program);
-// motley-store, which lies beside it.
+// The path of motley-store, in the same folder.
 [[nodiscard]] std::filesystem::path store_program_on(const Machine& machine,
                                                      const std::filesystem::path& program);
 

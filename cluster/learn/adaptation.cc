@@ -29,7 +29,7 @@ double Adaptation::least_gain() const {
 std::optional<std::string> Adaptation::on_step(Rank rank, const StepReport& report) {
   if (is_over_) return {};
   if (start_s_ == 0) start_s_ = now_s() - began_at_s_;
-  // The search takes a core of this machine for a while: steps beside it are not the plan's.
+  // The search occupies a core of this machine: steps measured meanwhile are not representative.
   if (search_.is_busy()) {
     auto found = search_.take();
     if (!found) return {};

@@ -1,5 +1,5 @@
-// Adaptation: a run that trains learns of its own plan. It tells the person of a better one, or
-// asks for the move to it.
+// Adaptation: evaluates the running plan by its measured steps. It reports a better plan to the
+// user, or requests a switch to it.
 #pragma once
 
 #include <cstdint>
@@ -19,36 +19,36 @@
 namespace motley {
 
 struct AdaptationRules {
-  bool moves = false;          // else it only tells
+  bool moves = false;          // else it only reports
   int moves_done = 0;          // by launches before this one
-  std::int64_t last_step = 0;  // that this launch trains
-  // What a plan must save of the step. Each move asks for this much more than the one before, so
-  // that noise does not send layers back and forth.
+  std::int64_t last_step = 0;  // of this launch
+  // The smallest gain in step time. Each switch requires this much more than the previous one, so
+  // that noise does not move layers back and forth.
   double least_gain = 0.05;
-  // What is saved until the last step must be so many times what a launch takes to start.
+  // The time saved until the last step must be this multiple of a launch's start-up time.
   double least_return = 3;
 };
 
 // One owner thread.
 class Adaptation {
  public:
-  // What this plan rounds otherwise than the run's, "other layers on its replicas"; nothing where
-  // it does not.
+  // How the plan's rounding differs from that of the run's plan, e.g. "other layers on its
+  // replicas"; nothing if it does not.
   using RoundingChange = std::function<std::optional<std::string>(const Plan&)>;
-  // The launch starts now. input: as the run's own plan would be made again; its profile may be
-  // empty, and nothing is learned then.
+  // To be constructed at the start of a launch. `input`: as for planning the run again; with an
+  // empty profile no plan is searched.
   Adaptation(PlanningInput input,
              Plan plan,
              AdaptationRules rules,
              RoundingChange rounding_change,
              const Log& log);
 
-  // What a rank told of a step. Returns what there is to tell people of it, once. Steps of one rank
-  // come in order.
+  // Adds a rank's report of a step. Returns a message for the user, at most once per launch.
+  // REQUIRES: the steps of one rank come in order.
   [[nodiscard]] std::optional<std::string> on_step(Rank rank, const StepReport& report);
 
-  // The plan that the run shall be moved to: once it is there it stays, and nothing more is
-  // learned.
+  // The plan to which the run is to switch. Once set, it does not change and no further search is
+  // made.
   [[nodiscard]] const std::optional<BetterPlan>& move() const { return move_; }
 
  private:
@@ -60,11 +60,11 @@ class Adaptation {
   const RoundingChange rounding_change_;
   const Log& log_;
   const double began_at_s_;
-  double start_s_ = 0;  // until the first step was done; 0 = it is not
+  double start_s_ = 0;  // duration until the first step was done; 0 = not yet
   StepWindows steps_;
-  bool is_over_ = false;  // it was told or decided, or cannot be known
+  bool is_over_ = false;  // a result was reported or decided, or the search failed
   std::optional<BetterPlan> move_;
-  PlanSearch search_;  // last: it ends before what it tells of
+  PlanSearch search_;  // last: destroyed before the members that it uses
 };
 
 }  // namespace motley

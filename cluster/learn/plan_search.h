@@ -1,4 +1,4 @@
-// PlanSearch: looks for a better plan on a thread of its own, while the run goes on.
+// PlanSearch: searches for a better plan on its own thread during a run.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 namespace motley {
 
-// One owner thread, which never waits but in the destructor: that ends a search under way.
+// One owner thread. Only the destructor waits; it cancels a running search.
 class PlanSearch {
  public:
   explicit PlanSearch(PlanningInput input);
@@ -20,13 +20,14 @@ class PlanSearch {
   PlanSearch(const PlanSearch&) = delete;
   PlanSearch& operator=(const PlanSearch&) = delete;
 
-  // find_better_plan() of these. kInternal where no thread can be had. REQUIRES: !is_busy().
+  // Starts find_better_plan() with these arguments. kInternal if no thread can be created.
+  // REQUIRES: !is_busy().
   [[nodiscard]] Result<void> begin(RunMeasurement run, double least_gain);
 
-  // From begin() until take() has given what was found.
+  // True from begin() until take() has returned the result.
   [[nodiscard]] bool is_busy() const { return found_.valid(); }
 
-  // What the search found, once it is over.
+  // The result of the search, once it has completed.
   [[nodiscard]] std::optional<Result<std::optional<BetterPlan>>> take();
 
  private:

@@ -1,4 +1,4 @@
-// StepWindows: what the ranks tell of their steps, in windows that a plan can be judged by. One
+// StepWindows: collects the ranks' step reports in windows long enough to evaluate a plan. One
 // owner thread.
 #pragma once
 
@@ -16,26 +16,27 @@ namespace motley {
 
 class StepWindows {
  public:
-  // kFirst steps decide where the plan is wrong from the beginning; windows then double, as what
-  // comes later is a change, which must last.
+  // The first kFirst steps show an error of the plan. The windows then double: a later change must
+  // last to count.
   static constexpr std::size_t kFirst = 8;
   static constexpr std::size_t kLongest = 1024;
 
   explicit StepWindows(const Plan& plan) : ranks_(plan.ranks.size()) {}
 
-  // The medians of a window once every rank has told all of its steps; the next one begins then.
-  // The first step of a launch touches all memory for the first time, and is in none. `plan` of
-  // what comes back is left empty. REQUIRES: the rank is one of the plan; its steps come in order.
+  // Returns the medians of a window once every rank has reported all of its steps, and starts the
+  // next one. The first step of a launch is excluded, because it touches all memory for the first
+  // time. `plan` of the result is empty. REQUIRES: the rank is one of the plan; its steps come in
+  // order.
   [[nodiscard]] std::optional<RunMeasurement> add(Rank rank, const StepReport& report);
 
-  // Forgets the window under way, which something has disturbed.
+  // Discards the current window after a disturbance.
   void begin_anew();
 
  private:
   struct Told {
     std::vector<double> busy_s;
     std::vector<double> step_s;
-    std::int64_t memory_bytes = 0;  // the most
+    std::int64_t memory_bytes = 0;  // the maximum
     bool has_begun = false;
   };
 

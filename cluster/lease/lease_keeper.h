@@ -1,9 +1,8 @@
-// LeaseKeeper: tells the workers, on a thread of its own, that their launcher is there and whether
-// anyone of the group gets on.
+// LeaseKeeper: renews the workers' leases, and reports to them whether the group makes progress.
 //
-// On a thread of its own, because the launcher's may be busy with a checkpoint on a slow disk for
-// longer than a lease. A launcher that is stopped, or whose machine is off or cut off, renews
-// nothing, and its workers end (WorkerChannel::hold_lease).
+// It has its own thread, because the launcher's thread may be busy with a checkpoint on a slow disk
+// for longer than a lease. If the launcher is stopped, or its machine is off or cut off, no lease
+// is renewed and the workers exit (WorkerChannel::hold_lease).
 #pragma once
 
 #include <atomic>
@@ -18,22 +17,22 @@ namespace motley {
 
 class LeaseKeeper {
  public:
-  // Calls `renew` with a line for every worker each `interval_s`, from its own thread.
+  // Calls `renew` every `interval_s` from its own thread, with a line to send to every worker.
   LeaseKeeper(double interval_s, std::function<void(const std::string& line)> renew);
   ~LeaseKeeper();
   LeaseKeeper(const LeaseKeeper&) = delete;
   LeaseKeeper& operator=(const LeaseKeeper&) = delete;
 
-  // A worker got on: those who wait for others may go on waiting. Any thread.
+  // Records that a worker made progress, which extends the waits of the others. Any thread.
   void got_on() { count_.fetch_add(1, std::memory_order_relaxed); }
 
-  // For how long this program did not run, by what the keeping thread missed: it was stopped, or
-  // its machine slept. The longest such time that is under way or ended kRecently_s ago or less; 0
-  // where there was none. Any thread.
+  // The time for which the launcher did not run, measured by missed renewals: it was stopped, or
+  // its machine slept. The longest such time that is under way or ended at most kRecently_s ago; 0
+  // if there was none. Any thread.
   [[nodiscard]] double absence_s() const;
 
-  // While one lives, the launcher itself works on what the group waits for, or cannot hear how it
-  // gets on: that counts as getting on, for kWorkMax_s.
+  // While one exists, the launcher itself does work that the group waits for, or cannot read the
+  // workers' progress. That counts as progress, for at most kWorkMax_s.
   class Work {
    public:
     explicit Work(LeaseKeeper& keeper);
@@ -48,15 +47,15 @@ class LeaseKeeper {
  private:
   static constexpr double kWorkMax_s = 600;
   static constexpr double kRecently_s = 30;
-  static constexpr double kAbsence_s = 3;  // shorter ones are those of a busy machine
+  static constexpr double kAbsence_s = 3;  // shorter delays occur on a busy machine
 
   void keep(const std::stop_token& stop);
 
   const std::function<void(const std::string& line)> renew_;
   const double interval_s_;
   std::atomic<std::uint64_t> count_{0};
-  std::atomic<double> works_since_s_{0};  // 0 = it does not
-  // By sleepless_s().
+  std::atomic<double> works_since_s_{0};  // 0 = no Work exists
+  // Times of sleepless_s().
   std::atomic<double> kept_at_s_;
   std::atomic<double> was_absent_s_{0};
   std::atomic<double> came_back_at_s_{0};

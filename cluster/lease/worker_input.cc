@@ -19,7 +19,7 @@ void WorkerInput::close() {
 }
 
 void WorkerInput::send(const Json& message) {
-  // A worker's words can come back in our messages; bytes that are not UTF-8 must not throw.
+  // Messages may contain text from a worker; bytes that are not UTF-8 must not throw.
   const std::string line = message.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
   const std::lock_guard lock(mutex_);
   if (!fd_.open()) return;
@@ -35,7 +35,7 @@ void WorkerInput::flush() {
 void WorkerInput::renew(const std::string& line) {
   const std::lock_guard lock(mutex_);
   if (!fd_.open() || !queued_.empty()) return;
-  // A pipe takes so short a line whole or not at all.
+  // A pipe writes such a short line whole or not at all.
   [[maybe_unused]] const ssize_t written = ::write(fd_.get(), line.data(), line.size());
 }
 
@@ -49,7 +49,7 @@ void WorkerInput::flush_locked() {
     const ssize_t bytes = ::write(fd_.get(), queued_.data(), queued_.size());
     if (bytes < 0 && errno == EINTR) continue;
     if (bytes < 0 && errno == EAGAIN) return;
-    if (bytes < 0) {  // it has gone; its exit will tell why
+    if (bytes < 0) {  // the worker has ended; its exit status has the reason
       queued_.clear();
       fd_.reset();
       return;

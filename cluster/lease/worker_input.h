@@ -1,8 +1,8 @@
-// WorkerInput: the launcher's end of a worker's standard input. What does not fit into the pipe
-// waits here, so that a worker that does not read cannot hold the launcher up.
+// WorkerInput: the launcher's end of a worker's standard input. Bytes that do not fit into the pipe
+// are queued here, so that a worker that does not read cannot block the launcher.
 //
-// renew() may be called from any thread, the rest from the owner's: the lease of a worker must not
-// depend on what the owner is busy with.
+// renew() may be called from any thread, the other functions from the owner's only: the renewal of
+// a lease must not depend on the owner's other work.
 #pragma once
 
 #include <mutex>
@@ -15,18 +15,19 @@ namespace motley {
 
 class WorkerInput {
  public:
-  // Takes over a non-blocking descriptor.
+  // Takes ownership of a non-blocking descriptor.
   void open(OwnedFd fd);
-  // What is still queued is dropped.
+  // Drops queued bytes.
   void close();
 
-  // Queues one message and writes what the pipe takes. Nothing happens while it is closed.
+  // Queues one message and writes as much as the pipe accepts. No effect while closed.
   void send(const Json& message);
   void flush();
-  // Writes `line` if that is possible at once: a worker whose pipe is full has words to read.
+  // Writes `line` if that is possible at once. If the pipe is full, the worker has unread messages
+  // anyway.
   void renew(const std::string& line);
 
-  // The descriptor to wait for room on; -1 while nothing is queued.
+  // The descriptor to poll for writing; -1 while nothing is queued.
   [[nodiscard]] int waits_for() const;
 
  private:

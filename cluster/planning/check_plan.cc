@@ -38,7 +38,7 @@ Result<void> check_schedule(const Plan& plan, const ModelSpec& model) {
   return {};
 }
 
-// That the cluster has the device that the rank is to be on.
+// Checks that the cluster has the rank's device.
 Result<void> check_place(const RankPlan& rank, const Cluster& cluster) {
   const char* const remedy = "give the cluster file that the plan was made for by --cluster";
   const Machine* machine = cluster.find(rank.machine);
@@ -49,7 +49,7 @@ Result<void> check_place(const RankPlan& rank, const Cluster& cluster) {
   MOTLEY_TRY(check_device(rank.device));
   const std::vector<std::string>& listed = machine->devices;
   const bool is_virtual = machine->virtual_speed.has_value();
-  std::string devices;  // of the machine, where this one is none of them
+  std::string devices;  // the machine's devices, if this one is not among them
   if (is_virtual_device(rank.device) != is_virtual) {
     devices = is_virtual ? "virtual" : "real";
   } else if (std::ranges::find(listed, rank.device) == listed.end()) {
@@ -118,7 +118,7 @@ Result<void> check_planning(const PlanOptions& options,
   MOTLEY_TRY(check_plan_options(options, model, cluster));
   const Cluster covered = covered_part(cluster, known);
   if (covered.machines.empty()) return {};
-  // Further codecs are taken only where they were measured.
+  // Other codecs are used only if they were measured.
   MOTLEY_ASSIGN(const CostModel cost,
                 CostModel::make(model, covered, known, options.default_threads, options.kept,
                                 options.gradient_codecs.front()));

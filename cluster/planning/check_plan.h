@@ -1,4 +1,4 @@
-// What can be wrong with what a run is asked to be, found before anything is started.
+// Validates plans and planning requests before any process is started.
 #pragma once
 
 #include <filesystem>
@@ -15,25 +15,25 @@
 
 namespace motley {
 
-// Checks that a plan that was given can be run: that it is of this model, config and cluster, that
-// its codecs exist and that its schedule is valid. kConfig says what differs.
+// Checks that a given plan can be run: it fits this model, config and cluster, its codecs exist and
+// its schedule is valid. kConfig names the difference.
 [[nodiscard]] Result<void> check_plan(const Plan& plan,
                                       const ModelSpec& model,
                                       const Config& config,
                                       const Cluster& cluster);
 
-// Checks that a plan can be asked for: all that check_plan_options finds, and that the profiles
-// that are there already are of this model. kConfig.
+// Checks that a plan can be made: the checks of check_plan_options, and that the existing profiles
+// are of this model. kConfig.
 [[nodiscard]] Result<void> check_planning(const PlanOptions& options,
                                           const ModelSpec& model,
                                           const Cluster& cluster,
                                           const Profile& known);
 
-// Takes out of the cluster what a 'never' pin excludes and no profile tells of, with the pins on
-// it: it need not be reached, nor measured. REQUIRES: check_planning().
+// Removes machines from the cluster that a 'never' pin excludes and no profile covers, with the
+// pins on them: they need not be reached or measured. REQUIRES: check_planning().
 void leave_out_unmeasured(Cluster& cluster, Pins& pins, const Profile& known);
 
-// Machines that a plan with these pins may use.
+// The machines that a plan with these pins may use.
 [[nodiscard]] std::set<std::string> machines_to_plan_with(const Cluster& cluster, const Pins& pins);
 
 }  // namespace motley

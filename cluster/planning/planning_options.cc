@@ -15,8 +15,8 @@
 namespace motley {
 namespace {
 
-// What a boundary or a sum may be compressed with: "auto" leaves it to the planner. `key` is the
-// one of the configuration that says so.
+// The codecs for a boundary or an all-reduce: "auto" leaves the choice to the planner. `key` is the
+// configuration key of the chain.
 Result<std::vector<std::string>> codecs_to_plan_with(const char* key, const std::string& chain) {
   if (chain == "auto") return std::vector<std::string>{"none", "fp16"};
   const auto codec = make_codec(chain);
@@ -25,8 +25,9 @@ Result<std::vector<std::string>> codecs_to_plan_with(const char* key, const std:
   return with_key(with_context(std::move(error), key), key);
 }
 
-// What "auto" may take besides where it pays: docs/compression.md has what each does to learning.
-// Sums make good what int4 leaves out, by error feedback; activations cannot.
+// What "auto" may use in addition if it pays: docs/compression.md describes the effect of each on
+// learning. In an all-reduce, error feedback compensates for the error of int4; activations have
+// none.
 std::vector<CoarserCodecs> coarser_codecs(const CompressionConfig& compression) {
   constexpr double kGain = 0.03;
   constexpr double kGainForLoss = 0.15;
@@ -64,7 +65,7 @@ Result<PlanOptions> plan_options(const Config& config, const ModelSpec& model, i
   options.global_batch = config.train.global_batch;
   options.micro_batch = config.train.micro_batch;
   options.usual_micro_batch = usual_micro_batch(model, config.train.global_batch);
-  // Not by the machines' speed, where it decides what is learned.
+  // The micro-batch must not depend on the machines' speed if it affects the result.
   if (model.keeps_statistics() && options.micro_batch == 0) {
     options.micro_batch = options.usual_micro_batch;
   }

@@ -1,4 +1,4 @@
-// What a configuration asks of the planner.
+// Converts a configuration into the planner's options.
 #pragma once
 
 #include "base/result.h"
@@ -8,8 +8,8 @@
 
 namespace motley {
 
-// The planner's options that a configuration means, for `stages` stages, or as many as are fastest
-// where that is 0. kConfig, with the key, for pins and codecs that are none.
+// The planner's options for `stages` stages, or for the fastest number if that is 0. kConfig, with
+// the key, for invalid pins and codecs.
 [[nodiscard]] Result<PlanOptions> plan_options(const Config& config,
                                                const ModelSpec& model,
                                                int stages);

@@ -1,6 +1,5 @@
-// The one way from a configuration to what a plan is made from, in three steps: what files say,
-// which devices the machines have, and what was measured of them. Every command that plans takes
-// it.
+// From a configuration to the planner's input, in three steps: files, the machines' devices,
+// measurements. All commands that plan use it.
 #pragma once
 
 #include <filesystem>
@@ -23,30 +22,30 @@ namespace motley {
 
 struct PlanRequest {
   Config config;
-  Cluster cluster;                          // devices may be "auto" still
-  int stages = 0;                           // exactly so many; 0 = the planner's choice
-  std::optional<Plan> plan = std::nullopt;  // given instead of being made
+  Cluster cluster;                          // may still contain "auto" devices
+  int stages = 0;                           // the exact number; 0 = the planner's choice
+  std::optional<Plan> plan = std::nullopt;  // if set, no plan is made
   Profile known_profile = {};               // devices that need no measuring
 };
 
-// The number of stages that are asked for by number or by cuts; at least 1.
+// The number of stages requested by number or by cuts; at least 1.
 [[nodiscard]] int stages_asked_for(const PlanRequest& request);
 
 // Checks the configuration, describes its model, and settles devices as far as the plan or the
-// profile knows them: nothing is started. `profile` is what was known. A plan that is given is
-// checked, and else whether one can be asked for. kConfig and kInfeasible.
+// profile knows them. Starts no process. `profile` of the result is the known one. Validates a
+// given plan, or else whether one can be made. kConfig and kInfeasible.
 [[nodiscard]] Result<PlanningInput> resolve_plan(const PlanRequest& request);
 
-// Asks the machines with "auto" devices what they have, and checks that a plan can be asked for of
-// these. Errors are those of settle_by_asking and check_planning. REQUIRES: check_usable().
+// Queries the devices of machines with "auto", and checks that a plan can be made with these.
+// Errors are those of settle_by_asking and check_planning. REQUIRES: check_usable().
 [[nodiscard]] Result<void> settle_devices(PlanningInput& input,
                                           const std::filesystem::path& program,
                                           double timeout_s,
                                           const Log& log);
 
-// Measures what `input.profile` does not cover, and warns of what cannot be trusted too far. With
-// `must_hold_model`, devices without the memory that every plan takes are kInfeasible before they
-// are measured. Other errors are those of measure_cluster.
+// Measures what `input.profile` does not cover, and warns of unreliable times. With
+// `must_hold_model`, devices with less memory than every plan needs are kInfeasible before they are
+// measured. Other errors are those of measure_cluster.
 [[nodiscard]] Result<void> measure_devices(PlanningInput& input,
                                            const Config& config,
                                            const std::filesystem::path& program,
@@ -54,17 +53,17 @@ struct PlanRequest {
                                            MeasureOptions options,
                                            const Log& log);
 
-// Whether model.init_from holds weights of the configured model, where it is there: on a launcher
-// without it each machine looks for itself. kConfig, with both values of each difference and both
-// places; kCorrupt for what cannot be read.
+// Checks that model.init_from contains weights of the configured model, if the launcher sees it;
+// else each machine checks for itself. kConfig, with both values of each difference and both
+// sources; kCorrupt for unreadable files.
 [[nodiscard]] Result<void> check_initial_weights_here(const Config& config,
                                                       const KeyOrigins& origins);
 
-// For measuring where no weights will be loaded, which need not be there then.
+// For profiling, which loads no weights, so their files need not exist.
 [[nodiscard]] Config without_initial_weights(Config config);
 
-// Whether these machines can be used for the model: each has the program, which is not asked where
-// they `have_answered` before, and, where the model is a package, sees it as this one does. Errors
+// Checks that these machines are usable for the model: each has the program (skipped if they
+// `have_answered` before), and, for a model package, sees the same package as this machine. Errors
 // are those of check_reachable and check_package_seen.
 [[nodiscard]] Result<void> check_usable(const Cluster& cluster,
                                         const std::set<std::string>& machines,

@@ -1,6 +1,6 @@
-// CpuQuota: a limit on the processor time of a process and of all it starts, so that one machine
-// can stand in for slower ones. The system's part is in cpu_quota_linux.cc (control groups, v1 or
-// v2).
+// CpuQuota: a limit on the processor time of a process and its descendants, so that one machine can
+// stand in for slower ones. The implementation for Linux control groups (v1 or v2) is in
+// cpu_quota_linux.cc.
 #pragma once
 
 #include <sys/types.h>
@@ -14,8 +14,8 @@ namespace motley {
 
 class CpuQuota {
  public:
-  // A new group `name` that gets `cores` cores' worth of time, e.g. 0.5. kInternal, with the
-  // reason, where the system does not let us. REQUIRES: cores > 0.
+  // Creates the control group `name` with a quota of `cores` cores, e.g. 0.5. kInternal, with the
+  // reason, if the system does not permit it. REQUIRES: cores > 0.
   [[nodiscard]] static Result<CpuQuota> create(const std::string& name, double cores);
   CpuQuota(CpuQuota&& other) noexcept;
   CpuQuota& operator=(CpuQuota&&) = delete;
@@ -23,13 +23,13 @@ class CpuQuota {
   CpuQuota& operator=(const CpuQuota&) = delete;
   ~CpuQuota();  // removes the group. REQUIRES: its processes have been killed.
 
-  // Puts a process into the group; what it starts from then on is in it too.
+  // Adds a process to the group, and with it every process that it starts afterwards.
   [[nodiscard]] Result<void> add(pid_t pid) const;
 
  private:
   explicit CpuQuota(std::filesystem::path folder);
 
-  std::filesystem::path folder_;  // empty = moved away
+  std::filesystem::path folder_;  // empty = moved from
 };
 
 }  // namespace motley

@@ -20,14 +20,14 @@ namespace {
 
 // Short periods keep a throttled worker's pauses well below the time of a micro-batch.
 constexpr long kPeriod_us = 20'000;
-constexpr long kQuotaLeast_us = 1'000;  // the kernel takes no less
+constexpr long kQuotaLeast_us = 1'000;  // the kernel's minimum
 
 Error quota_error(const std::string& cause) {
   return {ErrorCode::kInternal, "cannot limit the processor time of a process", cause,
           "limits need root and a 'cpu' control group controller"};
 }
 
-// Control files take one write of the whole text, and report refusals from it.
+// A control file takes its whole text in one write, which also reports an error.
 Result<void> write_control(const std::filesystem::path& file, const std::string& text) {
   const OwnedFd fd(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
   if (!fd.open() ||
@@ -45,8 +45,9 @@ bool lists_cpu(const std::filesystem::path& file) {
   return false;
 }
 
-// This process's own group in the v1 hierarchy of the cpu controller, so that limits nest: lines
-// are "number:controllers:path". In a container the path can be one we do not see; then the top.
+// This process's own group in the v1 hierarchy of the cpu controller, so that limits nest. Lines
+// are "number:controllers:path". In a container the path may not be visible; the result is then
+// `top`.
 std::filesystem::path own_group_v1(const std::filesystem::path& top) {
   std::ifstream lines("/proc/self/cgroup");
   for (std::string line; std::getline(lines, line);) {
@@ -78,12 +79,13 @@ Result<CpuQuota> CpuQuota::create(const std::string& name, double cores) {
   if (!v1 && !lists_cpu(top_v2 / "cgroup.controllers")) {
     return quota_error("no control group hierarchy with a cpu controller under /sys/fs/cgroup");
   }
-  // In v2 a group that holds processes cannot hand controllers on, so ours stands at the top.
+  // In v2 a group that contains processes cannot delegate controllers, so the new group is at the
+  // top.
   if (!v1 && !lists_cpu(top_v2 / "cgroup.subtree_control")) {
     MOTLEY_TRY(write_control(top_v2 / "cgroup.subtree_control", "+cpu"));
   }
   const std::filesystem::path folder = (v1 ? own_group_v1(top_v1) : top_v2) / name;
-  ::rmdir(folder.c_str());  // an empty one of that name was left by a program that was killed
+  ::rmdir(folder.c_str());  // an empty group of that name is left by a program that was killed
   if (::mkdir(folder.c_str(), 0755) != 0) {
     return quota_error(fmt::format("no control group can be made in {}: {}{}",
                                    folder.parent_path().string(), std::strerror(errno),

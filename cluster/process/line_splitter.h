@@ -1,4 +1,4 @@
-// LineSplitter: whole lines out of a stream of bytes from somebody who is not trusted.
+// LineSplitter: splits a byte stream from an untrusted source into lines.
 #pragma once
 
 #include <cstddef>
@@ -17,18 +17,18 @@ class LineSplitter {
   // The next whole line without its end ("\n" or "\r\n"), if there is one.
   [[nodiscard]] std::optional<std::string> next();
 
-  // What followed the last whole line; forgets it. For the end of the stream, and for cutting
-  // a line that is too long.
+  // Returns and clears the bytes after the last whole line. For the end of the stream, and for
+  // cutting a line that is too long.
   [[nodiscard]] std::string take_rest();
 
-  // The line begun, not yet ended, is longer than allowed. REQUIRES: next() returned nothing.
+  // Whether the unfinished line is longer than allowed. REQUIRES: next() returned nothing.
   [[nodiscard]] bool too_long() const { return pending_.size() - start_ > line_bytes_max_; }
 
  private:
   std::size_t line_bytes_max_;
   std::string pending_;
-  std::size_t start_ = 0;    // of the line begun; what is before it was handed out
-  std::size_t scanned_ = 0;  // no line end stands in [start_, scanned_)
+  std::size_t start_ = 0;    // of the unfinished line; earlier bytes were returned
+  std::size_t scanned_ = 0;  // [start_, scanned_) contains no line end
 };
 
 }  // namespace motley

@@ -25,8 +25,8 @@ struct Pipe {
   OwnedFd write;
 };
 
-// Keeps a pipe end away from 0, 1 and 2: in a program that was started without them, dup2 in the
-// child would otherwise overwrite an end it still needs.
+// Moves a pipe end away from 0, 1 and 2. If this program was started with these closed, dup2 in the
+// child would otherwise overwrite an end that is still needed.
 bool move_above_standard(OwnedFd& fd) {
   if (fd.get() > STDERR_FILENO) return true;
   fd = OwnedFd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
@@ -121,7 +121,7 @@ Result<Process> Process::start(const std::vector<std::string>& argv) {
   set_nonblocking(output.read);
   set_nonblocking(errors.read);
 
-  // Owned from here on: should watching fail, the destructor kills it.
+  // Owned from here on: if open_exit_fd fails, the destructor kills the process.
   Process process(pid, std::move(input.write), std::move(output.read), std::move(errors.read),
                   OwnedFd());
   MOTLEY_ASSIGN(process.exit_, open_exit_fd(pid));
@@ -159,8 +159,8 @@ void Process::kill_group() const {
 
 ProcessExit Process::reap() {
   MOTLEY_CHECK(!reaped_, "process {} was reaped already", pid_);
-  // Wait without collecting first: while the leader is a zombie its number cannot name another
-  // group, so killing what it left behind cannot hit a stranger.
+  // Wait without collecting first. While the leader is a zombie, its process group id cannot be
+  // reused, so killing the rest of the group cannot hit an unrelated process.
   siginfo_t info{};
   while (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT) != 0 &&
          errno == EINTR) {

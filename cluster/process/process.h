@@ -1,8 +1,8 @@
-// Process: one child process in its own process group, with pipes to its three standard streams.
+// Process: a child process in its own process group, with pipes to its three standard streams.
 //
 // Started by posix_spawnp and never by fork, so it is safe in a process that has threads. The child
-// inherits nothing but the three pipes, an empty signal mask and default dispositions. Everything
-// here returns at once; waiting is poll's business, on the descriptors given out. One owner thread.
+// inherits only the three pipes, an empty signal mask and default dispositions. No function waits,
+// except the destructor; callers poll the descriptors. One owner thread.
 #pragma once
 
 #include <sys/types.h>
@@ -16,24 +16,25 @@
 namespace motley {
 
 struct ProcessExit {
-  int status = 0;  // exit status, when not killed
-  int signal = 0;  // the signal that ended it; 0 = it exited
+  int status = 0;  // exit status, if it was not killed
+  int signal = 0;  // the signal that killed it; 0 = it exited
 };
 
-// Raises this process's limit of open files as far as the system allows without asking: each
-// worker takes five. Who needs more than that is told when a pipe cannot be made.
+// Raises this process's soft limit of open files to its hard limit: each worker takes five. Beyond
+// that, creating a pipe fails with an error.
 void allow_many_files();
 
 class Process {
  public:
-  // argv[0] is looked up in PATH. kPeer when it cannot be started. REQUIRES: argv is not empty.
+  // argv[0] is looked up in PATH. kPeer if it cannot be started, kInternal if the system refuses a
+  // descriptor. REQUIRES: argv is not empty.
   [[nodiscard]] static Result<Process> start(const std::vector<std::string>& argv);
   Process(Process&& other) noexcept;
   Process& operator=(Process&&) = delete;
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
-  // Kills the group and reaps, if that has not happened. Gives up after kKillWait_s on a process
-  // that the kernel cannot end (one stuck in a device); it then stays as a zombie.
+  // Kills the group and reaps the child, unless that has happened. Gives up after kKillWait_s on a
+  // process that the kernel cannot end (one stuck in a device); it then stays as a zombie.
   ~Process();
 
   [[nodiscard]] pid_t pid() const { return pid_; }
@@ -46,10 +47,10 @@ class Process {
 
   [[nodiscard]] int exit_fd() const { return exit_.get(); }  // readable once it has ended
 
-  // Kills the whole group with SIGKILL; also works on stopped processes. No effect once reaped.
+  // Sends SIGKILL to the whole group, which also ends stopped processes. No effect once reaped.
   void kill_group() const;
 
-  // Collects the exit of a process that has ended and kills what is left of its group.
+  // Collects the exit status of a process that has ended and kills the rest of its group.
   // REQUIRES: exit_fd() is readable; called once.
   [[nodiscard]] ProcessExit reap();
 

@@ -1,4 +1,4 @@
-// The parts of a child process's life that each system does its own way.
+// The platform-specific parts of starting and awaiting a child process.
 #pragma once
 
 #include <spawn.h>
@@ -9,12 +9,12 @@
 
 namespace motley {
 
-// A descriptor that poll reports readable once the child `pid` has ended. It stays valid whatever
-// happens to the number `pid`. kInternal when the system refuses.
+// A descriptor that poll reports readable once the child `pid` has ended. It stays valid if the
+// number `pid` is reused. kInternal if the system refuses.
 [[nodiscard]] Result<OwnedFd> open_exit_fd(pid_t pid);
 
 // Adds to the actions of a spawn that the child closes every descriptor but its standard streams,
-// also those that this process inherited without close-on-exec from whoever started it.
+// also those that this process inherited without close-on-exec.
 void close_all_but_standard(posix_spawn_file_actions_t* actions);
 
 }  // namespace motley

@@ -9,7 +9,8 @@
 namespace motley {
 
 Result<OwnedFd> open_exit_fd(pid_t pid) {
-  // By number: glibc 2.36 declares pidfd_open without C linkage. Close-on-exec by definition.
+  // By system call number: glibc 2.36 declares pidfd_open without C linkage. A pidfd is always
+  // close-on-exec.
   OwnedFd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!fd.open()) {
     return Error{ErrorCode::kInternal, "cannot watch a started process", std::strerror(errno),

@@ -1,9 +1,9 @@
-// A clock that a machine which sleeps does not stop.
+// A clock that advances while the machine sleeps.
 #pragma once
 
 namespace motley {
 
-// Seconds since an arbitrary start, those in which the machine slept included.
+// Seconds since an arbitrary start, including the time in which the machine slept.
 [[nodiscard]] double sleepless_s();
 
 }  // namespace motley

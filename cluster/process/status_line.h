@@ -1,4 +1,4 @@
-// StatusLine: one line of a terminal that is drawn again and again, for what takes long.
+// StatusLine: one line of a terminal that is redrawn in place, for long operations.
 #pragma once
 
 #include <cstdio>
@@ -10,14 +10,15 @@ namespace motley {
 // not set.
 [[nodiscard]] bool is_live_terminal(std::FILE* out, const char* term);
 
-// One owner thread. REQUIRES: out outlives it, and is a live terminal.
+// One owner thread. REQUIRES: out outlives the object and is a live terminal.
 class StatusLine {
  public:
   explicit StatusLine(std::FILE* out) : out_(out) {}
 
-  // Replaces the line. What does not fit is cut: a line that wrapped could not be replaced.
+  // Replaces the line. The text is cut at the terminal's width: a wrapped line could not be
+  // replaced.
   void show(const std::string& text);
-  // Takes it off the screen, before something else is printed.
+  // Erases the line, before other output is printed.
   void clear();
 
  private:

@@ -1,7 +1,7 @@
-// StopSignals: while it lives, SIGINT and SIGTERM arrive as bytes on a descriptor instead of ending
-// the process, and SIGPIPE is ignored, so that writing to a dead worker is an error like any other.
-// Restores what was before. REQUIRES: made and destroyed on one thread, while the process has no
-// other thread that leaves SIGINT and SIGTERM unblocked.
+// StopSignals: during its lifetime SIGINT, SIGTERM and, unless it is ignored, SIGHUP are readable
+// on a descriptor instead of ending the process. SIGPIPE is ignored, so that writing to a dead
+// worker is an ordinary error. The destructor restores the previous state. REQUIRES: constructed
+// and destroyed on one thread, while no other thread of the process leaves these signals unblocked.
 #pragma once
 
 #include <signal.h>
@@ -13,8 +13,8 @@
 
 namespace motley {
 
-// First in main: SIGHUP ends this process again, or is ignored where the person asked for that
-// (nohup), although UCX has taken it when it was loaded.
+// To be called first in main. Restores SIGHUP's disposition from before UCX was loaded, which
+// replaces it: default, or ignored (nohup).
 void take_back_hangup();
 
 class StopSignals {
@@ -24,11 +24,11 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  // Readable when a signal has arrived.
+  // Readable once a signal has arrived.
   [[nodiscard]] int fd() const { return fd_.get(); }
 
-  // The next signal that has arrived, as the error a run ends with: kInterrupted, or kTerminated
-  // for SIGTERM and SIGHUP.
+  // The next signal that has arrived, as the error that a run ends with: kInterrupted, or
+  // kTerminated for SIGTERM and SIGHUP.
   [[nodiscard]] std::optional<Error> take();
 
  private:

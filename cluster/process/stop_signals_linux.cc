@@ -17,9 +17,9 @@ bool is_hangup_ignored() {
   return ::sigaction(SIGHUP, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
-// UCX takes SIGHUP for itself when it is loaded, which is before main. Whether it was to be ignored
-// (nohup) is seen before that, where neither the C library nor a sanitizer is ready: hence the bare
-// system call, whose answer begins with the handler.
+// UCX installs its own SIGHUP handler when it is loaded, which is before main. Whether SIGHUP was
+// ignored (nohup) must be read before that, when neither the C library nor a sanitizer is ready:
+// hence the bare system call, whose result begins with the handler.
 bool was_hangup_ignored = false;
 
 [[gnu::no_sanitize("address", "thread", "undefined")]] void see_hangup(int, char**, char**) {
@@ -55,7 +55,7 @@ StopSignals::StopSignals() {
 }
 
 StopSignals::~StopSignals() {
-  // A second Ctrl-C of an impatient person must not end the process the moment it is unblocked.
+  // A pending second Ctrl-C must not end the process as soon as it is unblocked.
   while (take()) {
   }
   sigaction(SIGPIPE, &pipe_before_, nullptr);

@@ -12,7 +12,7 @@
 namespace motley {
 namespace {
 
-constexpr double kQuiet_s = 0.5;  // what is over sooner draws nothing
+constexpr double kQuiet_s = 0.5;  // shorter work draws nothing
 constexpr double kRedraw_s = 0.2;
 
 }  // namespace

@@ -1,8 +1,7 @@
-// WorkLine: what a command that takes a while is doing, for a person who waits: one line on a
-// terminal, with the seconds so far. What is over at once draws nothing, and where standard error
-// is no terminal nothing is ever drawn.
+// WorkLine: a progress line on a terminal for a long command, with the elapsed seconds. Short work
+// draws nothing, and nothing is drawn if standard error is not a terminal.
 //
-// A thread of its own draws, so that what is waited for need not tell of itself.
+// It is drawn by a thread of its own, so the work itself need not report.
 #pragma once
 
 #include <condition_variable>
@@ -18,33 +17,35 @@
 
 namespace motley {
 
-// Standard error, where that is a live terminal; else nullptr.
+// Standard error if it is a live terminal, else nullptr.
 [[nodiscard]] std::FILE* live_standard_error();
 
-// say() and the others from any thread.
+// All functions may be called from any thread.
 class WorkLine {
  public:
-  // "planning"; "" until there is something to say. `live`: a live terminal, or nullptr.
+  // `what`: e.g. "planning"; "" = nothing to show yet. `live`: a live terminal, or nullptr.
   explicit WorkLine(std::string what, std::FILE* live = live_standard_error());
-  // Takes the line off the screen.
+  // Erases the line.
   ~WorkLine();
   WorkLine(const WorkLine&) = delete;
   WorkLine& operator=(const WorkLine&) = delete;
 
-  // From now on the line says that.
+  // Sets the text.
   void say(std::string what);
 
-  // From now on the line says what `what` does at each drawing, which a thread of its own asks for.
-  // REQUIRES: `what` never says ""; what it looks at stays until something else is said.
+  // Sets the text to the result of `what`, which the drawing thread calls at each redraw.
+  // REQUIRES: `what` never returns ""; the data that it reads stay valid until the text is set
+  // again.
   void follow(std::function<std::string()> what);
 
-  // Takes the line off the screen for good, or until something is said again.
+  // Erases the line until the text is set again.
   void clear() { say(""); }
 
-  // Takes the line off the screen for what somebody else prints now; it comes back.
+  // Erases the line for other output; it is drawn again later.
   void step_aside();
 
-  // For a log to standard error, whose lines the line makes room for. Not to be used after it.
+  // The output of a log to standard error that erases the line before each write. REQUIRES: not
+  // used after this object's destruction.
   [[nodiscard]] Log::Output log_output();
 
  private:
@@ -53,10 +54,10 @@ class WorkLine {
   void set(std::string what, std::function<std::string()> followed);
 
   const double began_s_;
-  std::mutex mutex_;  // guards all below but the thread
+  std::mutex mutex_;  // guards all members below but the thread
   std::condition_variable changed_;
   std::string what_;
-  std::function<std::string()> followed_;  // says what_ anew, where it is set
+  std::function<std::string()> followed_;  // if set, computes what_ at each redraw
   std::optional<StatusLine> line_;         // only on a terminal
   double next_draw_s_;
   bool ends_ = false;

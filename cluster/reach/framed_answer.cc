@@ -5,8 +5,9 @@
 namespace motley {
 namespace {
 
-// A shell that shows what it runs shows the mark, and "-begin" apart from it. On one line, without
-// '!' and '\\', so that shells that are not POSIX shells pass it on as it is.
+// A shell that echoes its commands prints the marker and "-begin" apart, so the echo does not
+// match. One line without '!' and '\\', so that shells that are not POSIX shells pass it on
+// unchanged.
 constexpr const char* kFrame =
     R"(m=$1; shift; printf '\n%s-errors\n' "$m" >&2; printf '\n%s-begin\n' "$m"; "$@"; s=$?; )"
     R"(printf '\n%s-end %d\n' "$m" "$s"; exit "$s")";
@@ -15,7 +16,7 @@ void keep_end(std::string& text, std::size_t bytes) {
   if (text.size() > bytes) text.erase(0, text.size() - bytes);
 }
 
-// From the line after the one that ends with `mark`; nothing where that is not whole yet.
+// The text from the line after the one that ends with `mark`; nothing if that line is incomplete.
 std::optional<std::string> lines_after(const std::string& text, const std::string& mark) {
   const std::size_t at = text.find(mark);
   if (at == std::string::npos) return {};
@@ -24,7 +25,7 @@ std::optional<std::string> lines_after(const std::string& text, const std::strin
   return text.substr(end + 1);
 }
 
-// A terminal between the two ends writes them so.
+// A terminal between the two ends inserts them.
 void take_carriage_returns_out(std::string& text) {
   for (std::size_t at = 0; (at = text.find("\r\n", at)) != std::string::npos;) text.erase(at, 1);
 }
@@ -49,7 +50,7 @@ void FramedAnswer::add_output(std::string_view bytes) {
       has_begun_ = true;
       output_ = *std::move(rest);
     } else {
-      keep_end(output_, begin_.size() + 2);  // and its "\r\n"
+      keep_end(output_, begin_.size() + 2);  // and the line end "\r\n"
     }
   }
   if (has_begun_) look_for_end();
@@ -65,11 +66,11 @@ void FramedAnswer::look_for_end() {
   const char* const last = output_.data() + output_.size();
   int status = 0;
   const auto [next, code] = std::from_chars(digits, last, status);
-  if (code != std::errc{} || next == last) return;  // the rest of the line is still to come
+  if (code != std::errc{} || next == last) return;  // the rest of the line has not arrived
   status_ = status;
   output_.resize(at);
   take_carriage_returns_out(output_);
-  if (output_.ends_with('\n')) output_.pop_back();  // the mark's own
+  if (output_.ends_with('\n')) output_.pop_back();  // the line end printed before the marker
 }
 
 void FramedAnswer::add_errors(std::string_view bytes) {

@@ -49,11 +49,11 @@ std::string host_of(const std::string& address) {
   return address.substr(0, address.rfind(':'));
 }
 
-// The dead links, machine by machine.
+// The dead links by machine.
 struct DeadLinks {
   std::set<Pair> pairs;                      // the lesser name first
   std::map<Pair, std::string> directions;    // from, to: "m1 to m2 at 10.0.0.2:40123: …"
-  std::map<std::string, std::string> hosts;  // of machines that were called
+  std::map<std::string, std::string> hosts;  // of machines that a rank tried to reach
   std::map<std::string, std::set<std::string>> peers;  // of each machine
   std::set<std::string> unheard;
 
@@ -68,7 +68,7 @@ struct DeadLinks {
     }
   }
 
-  // Those that are part of the most dead links.
+  // The machines that are part of the most dead links.
   [[nodiscard]] std::vector<std::string> worst() const {
     std::size_t most = 0;
     for (const auto& [machine, others] : peers) most = std::max(most, others.size());
@@ -85,7 +85,7 @@ struct DeadLinks {
     return fmt::format("{}", fmt::join(texts, "; "));
   }
 
-  // "on m2 'sudo ufw allow from 10.0.0.1'", for each of its peers.
+  // "on m2 'sudo ufw allow from 10.0.0.1'", with one command for each of its peers.
   [[nodiscard]] std::string opening(const std::string& machine) const {
     std::vector<std::string> commands;
     for (const std::string& peer : peers.at(machine)) {

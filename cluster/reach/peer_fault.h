@@ -1,5 +1,5 @@
-// What is known of the machines by which a group of workers came to its end, for whoever decides
-// how to go on. What people are told of it is in the error beside it.
+// The machines that caused the failure of a group of workers, as input for the restart decision.
+// The message for the user is in the error beside it.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 namespace motley {
 
 struct PeerFault {
-  // Without any one of these it would not have happened; empty: not known.
+  // Each of them is necessary for the failure; empty: unknown.
   std::vector<std::string> machines;
-  bool cannot_connect = false;  // they were up, and connections between them did not come about
-  bool own_absence = false;     // this program was stopped, or its machine slept
+  bool cannot_connect = false;  // they were up, but could not connect to each other
+  bool own_absence = false;     // the launcher was stopped, or its machine slept
 };
 
 struct PeerFailure {

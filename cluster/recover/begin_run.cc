@@ -15,15 +15,15 @@
 namespace motley {
 namespace {
 
-// What is asked for, of who answers. Nothing changes where that is not enough, or nobody may be
-// left out: the error is then that of a run which begins.
+// The request for the machines that answer. Unchanged if they are not enough or none may be left
+// out: the error is then that of a new run.
 Result<TrainingRequest> of_who_answers(TrainingRequest request, const Log& log) {
   const auto machines =
       request.plan ? machines_in_use(*request.plan) : machine_names(request.cluster);
   MOTLEY_ASSIGN(const std::vector<Member> members,
                 ask_members(request.cluster, machines, request.stage_program));
   const std::vector<FailedAttempt> setbacks = {{.at_s = now_s(), .code = ErrorCode::kPeer}};
-  // The person who waits knows whether the network is away.
+  // Does not wait for an outage: the user knows whether the network is down.
   const RecoveryRules rules{.restarts = request.config.run.restarts, .alone_after_s = 0};
   const Decision decision = decide(setbacks.back().at_s, members, setbacks, rules);
   if (decision.move != NextMove::kGoOn) return request;

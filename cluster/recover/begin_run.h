@@ -1,4 +1,4 @@
-// A run that a person starts or resumes.
+// Starts or resumes a run at the user's command.
 #pragma once
 
 #include "base/log.h"
@@ -7,10 +7,10 @@
 
 namespace motley {
 
-// prepare_run(). What is resumed goes on without machines that do not answer, where a run that
-// trains would leave them out too (cluster/recover/decide.h), and only from its newest checkpoint:
-// the person may rather switch a machine on than do steps again. Else a machine that does not
-// answer is an error. A plan that is given needs all of its machines.
+// Calls prepare_run(). A resume continues without machines that do not answer if the supervisor
+// would exclude them too (cluster/recover/decide.h), and only from the newest checkpoint: the user
+// may prefer to switch a machine on instead of repeating steps. In all other cases a machine that
+// does not answer is an error. A given plan needs all of its machines.
 [[nodiscard]] Result<PreparedRun> begin_run(const TrainingRequest& request, Log& log);
 
 }  // namespace motley

@@ -23,12 +23,12 @@ std::span<const FailedAttempt> setbacks_in_a_row(std::span<const FailedAttempt> 
   return setbacks.last(count);
 }
 
-// The members as a whole.
+// All members together.
 class Members {
  public:
   explicit Members(std::span<const Member> members) : members_(members) {}
 
-  // Whether the others may go on without it, or do.
+  // Whether the others can continue, or already do, without it.
   [[nodiscard]] bool can_do_without(const std::string& machine) const {
     return std::ranges::any_of(members_,
                                [&](const Member& member) {
@@ -69,7 +69,7 @@ class Members {
   std::span<const Member> members_;
 };
 
-// By one machine alone, which the others may go on without.
+// Whether it was caused by one machine alone that the others can continue without.
 bool is_by_one(const FailedAttempt& setback, const Members& members) {
   return setback.fault.machines.size() == 1 &&
          members.can_do_without(setback.fault.machines.front());
@@ -81,7 +81,7 @@ bool is_counted(const FailedAttempt& setback, const Members& members) {
   return !is_excused && !is_by_one(setback, members);
 }
 
-// The machine that is to be left out for what it did, "" for none.
+// The machine to leave out because of its failures, "" for none.
 std::string to_exclude(std::span<const FailedAttempt> row, const Members& members) {
   const FailedAttempt& last = row.back();
   if (last.outage_at_s) return "";
@@ -98,14 +98,13 @@ std::string to_exclude(std::span<const FailedAttempt> row, const Members& member
   return failed_alike >= RecoveryRules::kAloneMax ? last.fault.machines.front() : "";
 }
 
-// Of machines that could not connect and of which none can be left out, another start shows the
-// same.
+// Whether a restart would fail again: the machines could not connect, and none can be left out.
 bool is_hopeless(const FailedAttempt& setback, const std::string& excluded) {
   if (!setback.fault.cannot_connect || setback.outage_at_s) return false;
   return setback.is_of_new_run || excluded.empty();
 }
 
-// Whether too few answer to go on with now.
+// Whether too few machines answer to continue now.
 bool is_too_few(double now_s,
                 const Members& members,
                 const std::vector<std::string>& silent,

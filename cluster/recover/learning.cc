@@ -10,11 +10,11 @@
 namespace motley {
 namespace {
 
-// What the run's plan would be made from again, with what it chose of that decides rounding.
+// The input for planning the run again, with the options of its plan that affect rounding.
 Result<PlanningInput> input_of(const PreparedRun& run, const TrainingRequest& request) {
   PlanningInput input{.model = run.model, .cluster = run.cluster, .profile = {}, .options = {}};
   if (request.learning == Learning::kOff || is_virtual(run.plan)) return input;
-  // A plan that was kept from the launch before was made from what that launch knew.
+  // A plan reused from the previous launch was made from that launch's profile.
   input.profile = run.profile.devices.empty() ? request.known_profile : run.profile;
   MOTLEY_ASSIGN(PlanOptions options, plan_options(run.config, run.model, request.stages));
   options.micro_batch = run.plan.micro_batch;

@@ -1,4 +1,4 @@
-// What a launch may learn of its plan, and from what.
+// Creates the Adaptation of a launch.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,9 @@
 
 namespace motley {
 
-// Of the launch that starts now, never null. It learns nothing where the request says so, on
-// virtual devices, and where no profile is known. Both must outlive it. Errors of plan_options().
+// For the launch that starts now; never null. It searches no plan if the request disables it, on
+// simulated devices, and if no profile is known. All arguments must outlive it. Errors of
+// plan_options().
 [[nodiscard]] Result<std::unique_ptr<Adaptation>> adaptation_of(const PreparedRun& run,
                                                                 const TrainingRequest& request,
                                                                 const Log& log);

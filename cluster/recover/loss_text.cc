@@ -43,7 +43,7 @@ std::string loss_text(const Error& error,
   return text + fmt::format(" (restart {} of {})", decision.restart, rules.restarts);
 }
 
-// Which checkpoint that is, is known once all machines were asked for their parts.
+// The checkpoint to resume from is known only once all machines were queried for their parts.
 std::string going_on_text(std::int64_t saved_step, std::int64_t last_step) {
   if (saved_step == 0) return "the run begins anew";
   std::string text = fmt::format("the run goes on from step {}", saved_step);

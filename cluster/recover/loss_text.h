@@ -1,4 +1,4 @@
-// What people are told of a launch that ended early, and of the wait for machines that are away.
+// Messages about a launch that ended early, and about the wait for absent machines.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace motley {
 
-// What happened, which machines are left out or waited for, and how the run goes on, in one line.
-// `saved_step`: of the newest checkpoint, 0 = there is none. REQUIRES: the decision is not to end.
+// The failure, the machines left out or waited for, and the next action, in one line. `saved_step`:
+// of the newest checkpoint, 0 = there is none. REQUIRES: the decision is not to end.
 [[nodiscard]] std::string loss_text(const Error& error,
                                     const Decision& decision,
                                     const FailedAttempt& setback,
@@ -23,18 +23,18 @@ namespace motley {
 // "the run goes on from step 300, 12 steps are done again".
 [[nodiscard]] std::string going_on_text(std::int64_t saved_step, std::int64_t last_step);
 
-// kPeer: the run could not go on without machines that do not answer; `failed` says why.
+// kPeer: the run could not continue without machines that do not answer; `failed` is the reason.
 [[nodiscard]] Error lacking_error(const Error& failed, const std::vector<std::string>& silent);
 
-// What is said while the run waits for machines: at first, and then once a minute.
+// Logs while the run waits for machines: at the start, and then once a minute.
 class OutageTeller {
  public:
   explicit OutageTeller(const Log& log) : log_(log) {}
 
-  // Whether it begins now.
+  // Starts the wait; false if it has started before.
   [[nodiscard]] bool begins();
   void tell(const std::vector<std::string>& silent);
-  // Whether there was one, and no machine is silent any more.
+  // Ends the wait; true if there was one and no machine is silent any more.
   [[nodiscard]] bool ends(const std::vector<std::string>& silent);
 
  private:

@@ -1,4 +1,4 @@
-// The machines that a run counts on: who of them answers, and what is asked for without the others.
+// The machines of a run: which of them answer, and the request without the others.
 #pragma once
 
 #include <filesystem>
@@ -16,8 +16,8 @@ namespace motley {
 // A login takes a second or two on a busy machine; one that is off never answers.
 inline constexpr double kMemberAnswer_s = 8;
 
-// These machines of the cluster, all asked now, each with kMemberAnswer_s to answer. kInterrupted
-// and kTerminated.
+// Queries these machines of the cluster in parallel, each with kMemberAnswer_s to answer.
+// kInterrupted and kTerminated.
 [[nodiscard]] Result<std::vector<Member>> ask_members(const Cluster& cluster,
                                                       const std::set<std::string>& machines,
                                                       const std::filesystem::path& program);
@@ -28,11 +28,11 @@ inline constexpr double kMemberAnswer_s = 8;
 // "box does not answer and is left out".
 [[nodiscard]] std::string left_out_text(const std::vector<std::string>& machines);
 
-// "box: no answer within 8 s; attic: …", of those that do not answer.
+// "box: no answer within 8 s; attic: …", for those that do not answer.
 [[nodiscard]] std::string troubles_text(const std::vector<Member>& members);
 
-// The request for those that are left: without these machines, what is known of them, the pins that
-// name them and the number of stages, which held for all.
+// The request for the remaining machines: without the others, their profiles, the pins that name
+// them, and the number of stages, which applied to all.
 [[nodiscard]] TrainingRequest request_without(TrainingRequest request,
                                               const std::vector<std::string>& machines);
 

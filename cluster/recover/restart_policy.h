@@ -1,5 +1,5 @@
 // RestartPolicy: decides what follows a launch that ended early (decide()), from the failed
-// attempts of a run and the machines that answer. Asks the machines; keeps which of them are
+// attempts of a run and the machines that answer. Queries the machines. Stores which of them are
 // excluded for some time because they failed by themselves, and which are needed although they
 // failed.
 //

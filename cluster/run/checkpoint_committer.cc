@@ -99,7 +99,7 @@ std::optional<SaveOutcome> CheckpointCommitter::end_when_complete(std::int64_t s
   }
   open_.erase(step);
   if (outcome.failure) {
-    // All ranks have spoken, so none of them writes there any more.
+    // All ranks have reported, so none of them writes there any more.
     (void)discard_partial({run_dir_, launch_, step});
     return outcome;
   }
@@ -112,7 +112,7 @@ Result<void> CheckpointCommitter::prune() const {
   if (!newest_) return {};
   KeepRule rule = keep_rule(config_.checkpoint);
   rule.always = always_kept_;
-  // Later ones are of a run that lost a machine and did these steps again.
+  // Later ones are of a run that lost a machine and repeated these steps.
   std::vector<CheckpointInfo> checkpoints = list_checkpoints(run_dir_);
   std::erase_if(checkpoints, [&](const CheckpointInfo& each) { return each.step > *newest_; });
   return prune_to(run_dir_, kept_steps(checkpoints, rule), launch_);
@@ -121,7 +121,7 @@ Result<void> CheckpointCommitter::prune() const {
 Result<std::filesystem::path> CheckpointCommitter::commit(Open& open) const {
   std::vector<Shard> shards;
   for (auto& [rank, shard] : open.shards) {
-    // Where all write into one folder, nobody needs to know who it was.
+    // If all ranks write to one folder, the manifest need not name their machines.
     if (!elsewhere_.ranks.empty()) {
       shard.model.machine = machines_[static_cast<std::size_t>(rank)];
       shard.optimizer.machine = shard.model.machine;

@@ -1,5 +1,5 @@
-// Collects what the ranks say of a step's save and commits the checkpoint when the last has spoken,
-// or takes away what was written where one of them had no room.
+// CheckpointCommitter: collects the ranks' reports of a step's save. After the last one it commits
+// the checkpoint, or deletes the partial files if a rank could not write.
 #pragma once
 
 #include <cstdint>
@@ -21,29 +21,29 @@
 
 namespace motley {
 
-// How a save ended. Either it is committed, or the checkpoints before it stand and nothing of it is
-// left.
+// The result of a save. Either it is committed, or its files are deleted and the previous
+// checkpoints remain.
 struct SaveOutcome {
   std::int64_t step = 0;
   std::optional<std::filesystem::path> folder;  // committed
-  std::optional<Error> failure;                 // why it is not
-  std::optional<int> failed_rank;               // where one rank alone failed
-  std::optional<Error> stale;                   // older checkpoints could not be removed
+  std::optional<Error> failure;                 // why it was not committed
+  std::optional<int> failed_rank;               // if exactly one of several ranks failed
+  std::optional<Error> stale;                   // why older checkpoints could not be removed
 };
 
-// Which checkpoints of a run stay beside a new one.
+// The rule for the checkpoints to retain beside a new one.
 [[nodiscard]] KeepRule keep_rule(const CheckpointConfig& config);
 
-// The steps that stay where a run goes on after step `at`, that one among them. Later ones are of
-// machines that were lost; they stay until the run has saved again.
+// The steps to retain when a run resumes after step `at`, including that one. Later ones are of
+// lost machines and could not be resumed; they are retained until the run has saved again.
 [[nodiscard]] std::set<std::int64_t> kept_beside(std::int64_t at,
                                                  const std::vector<CheckpointInfo>& checkpoints,
                                                  KeepRule rule);
 
 class CheckpointCommitter {
  public:
-  // `launch`: as launch_text. `model`: for its hash, family, size and config.json. `elsewhere`:
-  // ranks that write into folders of other machines.
+  // `launch`: as launch_text. `model`: for its hash, family, size and config.json. `elsewhere`: the
+  // ranks that write to folders of other machines.
   CheckpointCommitter(std::filesystem::path run_dir,
                       std::string launch,
                       const Config& config,
@@ -51,26 +51,26 @@ class CheckpointCommitter {
                       const Plan& plan,
                       std::set<int> elsewhere = {});
 
-  // What the manifests say of the data from now on.
+  // The data recorded in the manifests from now on.
   void set_data(DataMark data) { common_.data = std::move(data); }
 
-  // Of all that is removed from now on, not these: those that no one machine's loss destroys, or
-  // will not once they are copied.
+  // Excludes these steps from pruning: checkpoints that survive the loss of any one machine, or
+  // will once they are copied.
   void keep_always(std::set<std::int64_t> steps) { always_kept_ = std::move(steps); }
 
-  // Removes what need not stay beside the newest that was committed here; nothing before there is
-  // one. Each commit does.
+  // Removes the checkpoints that need not be retained beside the newest one committed here; no
+  // effect before the first commit. Each commit calls it.
   [[nodiscard]] Result<void> prune() const;
 
-  // Takes a worker's "shard" or "shard_failed" event. Returns how the save ended when it was the
-  // last of its step. A disk that is full or cannot be written is an outcome, not an error.
-  // kCorrupt when the event is malformed, kInternal when ranks disagree about the state.
+  // Handles a worker's "shard" or "shard_failed" event. Returns the outcome of the save if it was
+  // the last event of its step. A full or unwritable disk is an outcome, not an error. kCorrupt if
+  // the event is malformed, kInternal if ranks disagree about the state.
   [[nodiscard]] Result<std::optional<SaveOutcome>> add_shard(int rank, const Json& event);
   [[nodiscard]] Result<std::optional<SaveOutcome>> add_failure(int rank, const Json& event);
 
  private:
   struct Open {
-    std::optional<CheckpointState> state;  // of the first shard
+    std::optional<CheckpointState> state;  // from the first shard
     std::map<int, Shard> shards;           // by rank
     std::map<int, Error> failures;         // by rank
   };
@@ -81,9 +81,9 @@ class CheckpointCommitter {
   std::filesystem::path run_dir_;
   std::string launch_;
   Config config_;
-  std::shared_ptr<const Package> package_;  // null where the model is none
+  std::shared_ptr<const Package> package_;  // null if the model is not a package
   std::vector<std::string> machines_;       // by rank
-  CheckpointState common_;                  // what does not change from step to step
+  CheckpointState common_;                  // the part that is the same for all steps
   int rank_count_;
   ShardsElsewhere elsewhere_;
   std::set<std::int64_t> always_kept_;

@@ -16,7 +16,7 @@
 namespace motley {
 namespace {
 
-// Before the launcher's folder is locked there is no launch to name to the machines.
+// Before the launcher's folder is locked there is no launch number to send to the machines.
 StoresRequest stores_request(const PreparedRun& run,
                              const TrainingRequest& request,
                              const std::set<std::string>& machines) {

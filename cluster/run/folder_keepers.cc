@@ -30,7 +30,7 @@ FolderKeepers::FolderKeepers(const PreparedRun& run,
       send_(std::move(send)),
       files_of_(files_by_keeper(run.plan, run.stores)),
       copies_(copies_of(run)) {
-  // What was there when the run went on is what is left until a later one has copies.
+  // The resumed checkpoint counts as safe until a later one has its copies.
   if (resumed_ && !copies_.empty()) safe_ = resumed_->step();
 }
 

@@ -1,5 +1,5 @@
-// FolderKeepers: those ranks of a run that keep their machine's folder, what they are told of each
-// save, and what they say of it. One owner thread.
+// FolderKeepers: the folder replicators of a run: the messages about saves to them, and their
+// reports. A replicator is the rank that maintains its machine's own folder. One owner thread.
 #pragma once
 
 #include <cstdint>
@@ -23,24 +23,24 @@ class FolderKeepers {
  public:
   using Send = std::function<void(int worker, const Json& message)>;
 
-  // `resumed`: the checkpoint that this launch goes on from, which a keeper is told of first, so
-  // that its folder has its part of it whatever it missed.
+  // `resumed`: the checkpoint from which this launch resumes. A replicator receives it first, so
+  // that its folder contains its part even if it missed the commit.
   FolderKeepers(const PreparedRun& run, std::optional<CheckpointMetadata> resumed, Send send);
 
-  // The worker has said that it is one.
+  // Adds a worker that reported being a replicator.
   void add(int worker);
 
-  // All are told. kCorrupt when what was committed cannot be read.
+  // Notify all replicators. kCorrupt if the committed checkpoint cannot be read.
   [[nodiscard]] Result<void> tell_committed(const std::filesystem::path& folder);
   void tell_dropped(std::int64_t step);
 
-  // A keeper's "copied" event: all files of its folder are on another machine; and its
-  // "copy_failed" event.
+  // Handle a replicator's "copied" event (all files of its folder for the step are on another
+  // machine) and its "copy_failed" event.
   [[nodiscard]] Result<void> add_copied(int worker, const Json& event);
   [[nodiscard]] Result<void> add_failed(const Json& event);
 
-  // The checkpoints that must stay for one machine to be lost: the last that has all of its copies,
-  // and the one whose copies are under way.
+  // The checkpoints to retain in case one machine is lost: the last one with all of its copies, and
+  // the one whose copies are under way.
   [[nodiscard]] std::set<std::int64_t> safe_steps() const;
 
  private:
@@ -50,11 +50,11 @@ class FolderKeepers {
   const std::optional<CheckpointMetadata> resumed_;
   const Send send_;
   const std::map<int, std::vector<std::string>> files_of_;
-  const std::set<std::pair<int, int>> copies_;  // from keeper to keeper
+  const std::set<std::pair<int, int>> copies_;  // from replicator to replicator
   std::set<int> workers_;
-  // By step, of those that wait for copies: the copies that are there.
+  // By step that waits for copies: the completed copies.
   std::map<std::int64_t, std::set<std::pair<int, int>>> copied_;
-  std::optional<std::int64_t> safe_;  // the last that has all copies
+  std::optional<std::int64_t> safe_;  // the last one with all copies
 };
 
 }  // namespace motley

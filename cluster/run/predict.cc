@@ -19,7 +19,7 @@
 namespace motley {
 namespace {
 
-// A longer step takes a while to simulate, and nobody would look at it.
+// A longer step takes a while to simulate, and is too large to display.
 constexpr std::int64_t kSimulatedPassesMax = 1 << 15;
 
 Result<std::vector<std::int64_t>> memory_limits(const PreparedRun& run,
@@ -66,7 +66,7 @@ Result<std::string> predicted_trace(const PreparedRun& run, const PlanOptions& o
   return trace_text(simulated.step.spans, rank_names(run.plan));
 }
 
-// The file, or none where there is nothing to say; never that of another plan.
+// Writes the file, or removes it if there is no text: a file of another plan never remains.
 void leave(const std::filesystem::path& path, const Result<std::string>& text, const Log& log) {
   std::error_code code;
   std::filesystem::remove(path, code);

@@ -1,4 +1,4 @@
-// What a run is expected to do, left in its folder for who watches it.
+// Writes the prediction of a run to its folder, for monitoring.
 #pragma once
 
 #include "base/log.h"
@@ -7,8 +7,8 @@
 
 namespace motley {
 
-// Writes prediction.json and, where the devices were measured, a step as it is simulated. Nobody
-// trains by them: what cannot be predicted or written is left out, and the run goes on.
+// Writes prediction.json and, if the devices were measured, the trace of a simulated step. Training
+// does not use them: a part that cannot be predicted or written is left out, and the run continues.
 void leave_prediction(const PreparedRun& run, const PlanOptions& options, const Log& log);
 
 }  // namespace motley

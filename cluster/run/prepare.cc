@@ -27,14 +27,14 @@
 namespace motley {
 namespace {
 
-// Names the key where the error names the file only.
+// Adds the key data.path to an error that names only the file.
 Error with_key_of_path(const Error& error) {
   return error.key.empty() ? with_key(with_context(error, "data.path"), "data.path") : error;
 }
 
-// The data is read by the stage with the first layers, initial weights by all. When all are started
-// here both must be here, so that a mistake shows before anything is measured. Nothing when they
-// are not.
+// The stage with the first layers reads the data, all stages read the initial weights. If all
+// stages start on this machine, both must exist here, so that a mistake is found before profiling.
+// Nothing if they start elsewhere.
 Result<std::optional<DataIdentity>> check_data(const TrainingRequest& request,
                                                const ModelSpec& model,
                                                bool resumes) {
@@ -63,8 +63,8 @@ RunMachines machines_of(const TrainingRequest& request,
   return machines;
 }
 
-// A transport that would be refused between the machines is refused before anything is measured,
-// whether the plan needs it or not.
+// A transport that is not permitted between the machines is refused before profiling, whether or
+// not the plan needs it.
 Result<void> check_machines(const TrainingRequest& request,
                             const PreparedRun& run,
                             const RunMachines& machines) {
@@ -74,15 +74,14 @@ Result<void> check_machines(const TrainingRequest& request,
                       request.have_answered);
 }
 
-// Said once: the workers compare what there is, and say nothing of what is not.
+// One warning here: the workers compare the existing references and do not report missing ones.
 Result<void> warn_of_references(const ModelSpec& model, const Log& log) {
   MOTLEY_ASSIGN(const std::string missing, model.missing_references());
   if (!missing.empty()) log.warn(missing);
   return {};
 }
 
-// A run that is there already is not written over; the person may have meant to go on with it,
-// where it has steps left.
+// An existing run is not overwritten. If it has steps left, the error suggests resuming it.
 Error with_resume(Error error, const RunFolder& folder, const TrainingRequest& request) {
   if (error.code != ErrorCode::kConfig) return error;
   const auto checkpoints = list_checkpoints(folder.dir());
@@ -96,7 +95,7 @@ Error with_resume(Error error, const RunFolder& folder, const TrainingRequest& r
   return error;
 }
 
-// The folder to go on from is not there: nobody makes one for a name that was mistyped.
+// Fails if the folder to resume does not exist: none is created for a mistyped name.
 Result<void> require_run(const PreparedRun& run,
                          const TrainingRequest& request,
                          const RunMachines& machines,
@@ -106,7 +105,7 @@ Result<void> require_run(const PreparedRun& run,
   return require_run_somewhere(run, request, machines, log);
 }
 
-// Takes the folder for this launch, before anything in it is looked at for long or changed.
+// Locks the folder for this launch, before it is read further or changed.
 Result<void> take_folder(PreparedRun& run,
                          const TrainingRequest& request,
                          bool resumes,
@@ -121,20 +120,20 @@ Result<void> take_folder(PreparedRun& run,
     Result<void> created = run.folder.create(run.lock->number());
     if (!created.ok()) return with_resume(std::move(created).error(), run.folder, request);
   }
-  // Nobody else writes here any more, so whatever is half-written is of a launch that has gone; but
-  // it may be all that is left of what was committed on another machine.
+  // The folder is locked, so partial files are of an earlier launch. With distributed checkpoints
+  // they are retained: they may be the only copy of files committed on another machine.
   if (machines.may_be_distributed) return {};
   return prune_checkpoints(run.folder.dir(), /*rule=*/{}, run.lock->launch());
 }
 
-// 0 where they differ: then the plan alone tells.
+// 0 if the ranks differ: then only the plan contains the thread counts.
 int threads_of_all(const Plan& plan) {
   const int threads = plan.ranks.front().threads;
   const auto has_as_many = [&](const RankPlan& rank) { return rank.threads == threads; };
   return std::ranges::all_of(plan.ranks, has_as_many) ? threads : 0;
 }
 
-// A rehearsal reads no data and trains nothing, so there is nothing to save or to go on from.
+// A simulated run reads no data and trains nothing, so there is nothing to save or resume.
 Result<void> check_rehearsal(const TrainingRequest& request, const Log& log) {
   if (request.resume) {
     return Error{ErrorCode::kUsage, "a run on virtual devices cannot be resumed",
@@ -233,8 +232,8 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
   MOTLEY_ASSIGN(run.transport,
                 choose_transport(run.cluster, machines_in_use(run.plan), run.config.comm));
   if (request.dry_run) return run;
-  // A lower number of checkpoints to keep makes room before the next save needs it. The newest one
-  // was checked, and nothing is left that could refuse the run.
+  // Pruning now frees space before the next save, for example after checkpoint.keep was lowered.
+  // The newest checkpoint was verified, and all checks of the run have passed.
   MOTLEY_TRY(prune_to(run.folder.dir(),
                       kept_beside(run.first_step - 1, list_checkpoints(run.folder.dir()),
                                   keep_rule(run.config.checkpoint)),

@@ -1,5 +1,5 @@
-// From what a person asked for to a run that is ready to start: everything that can be wrong is
-// found here, before a process is started for long or a file of an earlier run is touched.
+// Prepares a run from the user's request: all input errors are found here, before a process is
+// started for long or a file of an earlier run is changed.
 #pragma once
 
 #include <cstdint>
@@ -31,60 +31,61 @@ namespace motley {
 
 class WorkLine;
 
-// What a run does with what its own steps show of its plan (cluster/learn/adaptation.h).
+// The use of a run's measurements of its plan (cluster/learn/adaptation.h).
 enum class Learning {
   kOff,
-  kTell,  // of a better plan
-  kMove,  // to a better plan
+  kTell,  // report a better plan
+  kMove,  // switch to a better plan
 };
 
 struct TrainingRequest {
   Config config;
   KeyOrigins origins = {};  // of the config's values
   Cluster cluster;
-  int stages = 0;             // exactly so many; 0 = the planner's choice
-  std::optional<Plan> plan;   // given instead of being made
+  int stages = 0;             // the exact number; 0 = the planner's choice
+  std::optional<Plan> plan;   // if set, no plan is made
   Profile known_profile;      // devices that need no measuring
-  bool measure_anew = false;  // also what machines have kept
+  bool measure_anew = false;  // ignore the machines' stored profiles
   bool resume = false;
-  bool allow_changes = false;           // on resume, of what the run's numbers depend on
+  bool allow_changes = false;           // on resume, of the keys that affect the result
   std::int64_t stop_after = 0;          // save and end after this step; 0 = run to the end
   std::filesystem::path stage_program;  // motley-stage
-  Commands commands;                    // by which the person can go on
-  bool have_answered = false;           // all machines of the cluster, just now: can be used
-  // Machines that were left out of the cluster as they do not answer: the run then goes on from its
+  Commands commands;                    // for hints on how to resume
+  bool have_answered = false;           // all machines of the cluster were just found usable
+  // Machines left out of the cluster because they do not answer. The run then resumes from its
   // newest checkpoint or not at all.
   std::vector<std::string> away;
-  // When the launch before this one failed, as now_s(): the first step says how long ago.
+  // When the previous launch failed, as now_s(): the first step logs the time since then.
   std::optional<double> failed_at_s;
   Learning learning = Learning::kTell;
-  int moves_done = 0;                // to better plans, by launches before this one
-  bool may_round_otherwise = false;  // the plan that is given, than the run so far; it is told
-  bool quiet = false;                // no progress
-  // Where a person sees how far work on a checkpoint's files is; nullptr = nowhere.
+  int moves_done = 0;  // switches to better plans by earlier launches
+  // The given plan may round differently than the run so far; logged.
+  bool may_round_otherwise = false;
+  bool quiet = false;  // no progress output
+  // Displays the progress of work on a checkpoint's files; nullptr = none.
   WorkLine* line = nullptr;
-  // As WorkerGroupOptions::on_fault, of workers that get the run ready.
+  // As WorkerGroupOptions::on_fault, for the workers that prepare the run.
   std::function<void(const PeerFault& fault)> on_fault;
-  bool dry_run = false;  // look and plan, and leave the folder as it is
+  bool dry_run = false;  // check and plan, without changing the folder
 };
 
 struct PreparedRun {
   Config config;
   Cluster cluster;
   ModelSpec model;
-  Profile profile;  // empty when the plan was given
+  Profile profile;  // empty if the plan was given
   Plan plan;
   TransportChoice transport;
   RunFolder folder{""};
-  std::string id;                 // RunFolder::keep_run_id; set unless it was a dry run
-  std::unique_ptr<RunLock> lock;  // of the folder; set unless it was a dry run
+  std::string id;                 // RunFolder::keep_run_id; set except in a dry run
+  std::unique_ptr<RunLock> lock;  // of the folder; set except in a dry run
   std::optional<CheckpointInfo> resume_from;
-  // Where machines may have folders of their own: these, what is resumed, and the folders that
-  // their ranks read it from; those of a folder that is not named read resume_from.
+  // If machines may have folders of their own: these folders, the checkpoint to resume, and the
+  // folders from which their ranks read it. Ranks of a folder without an entry read resume_from.
   Stores stores;
   std::optional<RestorePoint> restore_point;
   std::map<StoreId, std::filesystem::path> resume_folders;
-  // Of the run that is resumed, where it is known and must be its data still.
+  // The data of the resumed run, if it is known and must be the same.
   std::optional<DataMark> saved_data;
   std::int64_t first_step = 1;
 };
@@ -92,10 +93,11 @@ struct PreparedRun {
 // The last step that this launch trains.
 [[nodiscard]] std::int64_t last_step_of(const PreparedRun& run, const TrainingRequest& request);
 
-// Checks the config, the plan or what is asked of it and the data, takes the run folder for this
-// launch (kPeer when another launcher has it), and looks whether every machine answers; only then
-// measures devices where needed, plans, and writes config.toml, plan.json and profile.json. Once
-// the folder is taken, `log` is kept in it. A dry run neither takes nor changes the folder.
+// Checks the config, the plan or the planning request, and the data; locks the run folder for this
+// launch (kPeer if another launcher uses it); and checks that every machine is usable. Only then
+// measures devices if necessary, plans, and writes config.toml, plan.json and profile.json. Once
+// the folder is locked, `log` is also written to it. A dry run neither locks nor changes the
+// folder.
 [[nodiscard]] Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log);
 
 }  // namespace motley

@@ -1,5 +1,5 @@
-// Which ranks of a run write into which machine's folder, who of them keeps it, and who copies to
-// whom. Pure functions.
+// Assigns a run's ranks to the machines' folders, a replicator to each folder, and copies to
+// replicators. Pure functions.
 #pragma once
 
 #include <map>
@@ -16,18 +16,18 @@
 
 namespace motley {
 
-// The ranks that write into folders of their machines' own, not the launcher's.
+// The ranks that write to folders of their own machines instead of the launcher's.
 [[nodiscard]] std::set<int> ranks_elsewhere(const Plan& plan, const Stores& stores);
 
-// The keepers, where there are several folders: of each that ranks of the plan write into, the
-// first of these. The launcher's folder has one too, which only copies. None where all ranks write
-// into the launcher's.
+// The replicators of a run with several folders: the first rank of the plan that writes to each.
+// The launcher's folder has one too, which only copies. None if all ranks write to the launcher's
+// folder.
 [[nodiscard]] std::map<int, KeeperJob> plan_keepers(const Plan& plan,
                                                     const Stores& stores,
                                                     const Cluster& cluster,
                                                     int copies);
 
-// By keeper: the names of the files that the ranks of its folder write in each save.
+// By replicator: the names of the files that the ranks of its folder write in each save.
 [[nodiscard]] std::map<int, std::vector<std::string>> files_by_keeper(const Plan& plan,
                                                                       const Stores& stores);
 

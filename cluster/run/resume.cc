@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kAllow = "or add --allow-changes to go on with it all the same";
 
-// What data.changed = "accept" stands for.
+// The keys that data.changed = "accept" covers.
 bool is_of_the_data(const ConfigChange& change) {
   return change.key == "train.seed" || change.key.starts_with("data.");
 }
@@ -26,7 +26,7 @@ std::set<std::string> distinct(const std::vector<std::string>& codecs) {
   return {codecs.begin(), codecs.end()};
 }
 
-// How often a chunk is shared, for chunks that are.
+// The number of replicas of each chunk that has several.
 std::vector<int> shared(const PlanMark& plan) {
   std::vector<int> counts;
   for (const int count : plan.replicas) {
@@ -46,7 +46,7 @@ Result<void> check_resume(const CheckpointState& saved,
                           const std::filesystem::path& folder,
                           const Config& config,
                           const ModelSpec& model) {
-  // Neither can be allowed: there is nothing to go on from.
+  // --allow-changes cannot permit these: the checkpoint cannot be resumed.
   if (saved.model_hash != model.hash()) {
     return Error{ErrorCode::kConfig,
                  fmt::format("the checkpoint {} is of another model", folder.string()),
@@ -88,7 +88,8 @@ Config with_choices_of(const Config& before, Config config) {
 std::vector<std::string> changes_of(const Config& before, const Config& config) {
   std::vector<ConfigChange> changes = result_changes(before, config);
   if (config.data.changed == "accept") std::erase_if(changes, is_of_the_data);
-  // Left open where what the run had is no longer possible: a change of its own, and of no choice.
+  // The micro-batch was left open and the run's own is no longer possible: another reported change
+  // causes this one.
   std::erase_if(changes, [&](const ConfigChange& change) {
     return change.key == "train.micro_batch" && config.train.micro_batch == 0;
   });
@@ -132,7 +133,7 @@ PlanMark plan_mark(const Plan& plan) {
     mark.replicas.push_back(static_cast<int>(chunk.replicas.size()));
     mark.codecs.push_back(chunk.codec);
   }
-  mark.codecs.pop_back();  // nothing comes after the last chunk
+  mark.codecs.pop_back();  // there is no boundary after the last chunk
   return mark;
 }
 

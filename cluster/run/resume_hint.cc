@@ -9,7 +9,7 @@
 namespace motley {
 namespace {
 
-// A sentence that stands before a command or alone.
+// A sentence that precedes a command or stands alone.
 std::string hint_text(ErrorCode code, const std::vector<CheckpointInfo>& checkpoints) {
   if (checkpoints.empty()) return "no checkpoint was saved yet: start again, without --resume";
   const std::string hint =

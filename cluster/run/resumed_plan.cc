@@ -15,7 +15,7 @@
 namespace motley {
 namespace {
 
-// Whether both ask the planner for the same.
+// Whether both request the same from the planner.
 bool ask_alike(const Config& a, const Config& b) {
   const Json wishes[] = {config_to_json(a), config_to_json(b)};
   const auto same = [&](const char* section) { return wishes[0][section] == wishes[1][section]; };
@@ -23,7 +23,7 @@ bool ask_alike(const Config& a, const Config& b) {
          a.train.micro_batch == b.train.micro_batch && a.run.threads == b.run.threads;
 }
 
-// The plan that the run had, where it can be carried out still and nothing else is asked for.
+// The run's previous plan, if it can still be executed and meets the request.
 std::optional<Plan> plan_so_far(const SavedPlanning& saved,
                                 const PreparedRun& run,
                                 const PlanOptions& options) {
@@ -63,7 +63,7 @@ std::optional<std::string> rounding_change(const PlanMark& saved,
   const PlanMark now = plan_mark(plan);
   if (auto change = plan_change(saved, now)) return change;
   if (std::ranges::max(now.replicas) == 1) return {};
-  // A checkpoint does not keep which replicas share what.
+  // A checkpoint does not contain the replicas' shares of the batch.
   const auto before = read_plan(folder.plan_path());
   if (!before.ok() || sums_alike(*before, plan)) return {};
   return "other layers or other parts of the batch on its replicas";

@@ -1,5 +1,5 @@
-// How a run is planned: what its configuration leaves to the planner, and what a resumed run keeps
-// of the plan that it had.
+// Plans a run: from the options that its configuration leaves open, and for a resumed run from
+// those of its previous plan.
 #pragma once
 
 #include <optional>
@@ -15,25 +15,25 @@
 
 namespace motley {
 
-// What a checkpoint tells of how its run was planned.
+// The planning data in a checkpoint.
 struct SavedPlanning {
-  std::optional<PlanMark> mark;  // what decided how sums were rounded; older checkpoints lack it
+  std::optional<PlanMark> mark;  // determines the rounding of sums; older checkpoints lack it
   Config config;
 };
 
-// A plan by the run's profile; a resumed run keeps what decides how its sums are rounded, as far as
-// a plan with that exists. Errors are those of plan_or_remedy.
+// Makes a plan from the run's profile. A resumed run keeps the rounding of its sums if a plan with
+// it exists. Errors are those of plan_or_remedy.
 [[nodiscard]] Result<Plan> plan_like(const SavedPlanning& saved,
                                      const PreparedRun& run,
                                      const PlanOptions& options);
 
-// What the plan rounds otherwise than the run did so far, as plan_change says it, and where it has
-// replicas also than the plan in the run's folder does; nothing where it does not.
+// How the plan's rounding differs from the run's so far: as plan_change, and for a plan with
+// replicas also compared with the plan in the run's folder. Nothing if it does not differ.
 [[nodiscard]] std::optional<std::string> rounding_change(const PlanMark& saved,
                                                          const RunFolder& folder,
                                                          const Plan& plan);
 
-// What the run so far did otherwise is said: from here on its numbers differ by rounding.
+// Logs a warning if the run's plan rounds differently than before.
 void tell_change(const PlanMark& saved, const PreparedRun& run, const Log& log);
 
 }  // namespace motley

@@ -17,13 +17,13 @@
 namespace motley {
 namespace {
 
-// Runs of before have no such key.
+// Runs of earlier versions lack this key.
 bool has_early_rates(const Manifest& manifest) {
   const Json& config = manifest.config;
   return !config.contains("train") || !config["train"].contains("schedule_steps");
 }
 
-// What the run would do otherwise than so far is asked back before anything is started.
+// Refuses changes that were not allowed, before anything is started.
 Result<void> check_changes(const SavedPlanning& saved,
                            const RateHistory& rates,
                            const PreparedRun& run,
@@ -53,7 +53,7 @@ Result<void> check_changes(const SavedPlanning& saved,
 Result<CheckpointInfo> checkpoint_to_resume(const PreparedRun& run,
                                             const TrainingRequest& request) {
   const auto checkpoints = list_checkpoints(run.folder.dir());
-  // A dry run asks no machine for what lies there.
+  // A dry run does not query machines for their parts.
   if (request.dry_run && !checkpoints.empty() && is_part(checkpoints.back().folder)) {
     return checkpoints.back();
   }
@@ -68,7 +68,7 @@ Result<bool> goes_on(const TrainingRequest& request,
                      const RunFolder& folder,
                      const RunMachines& machines) {
   if (!request.resume) return false;
-  if (machines.may_be_distributed && !request.dry_run) return true;  // the machines will tell
+  if (machines.may_be_distributed && !request.dry_run) return true;  // find_parts() determines it
   MOTLEY_ASSIGN(const bool is_run, path_exists(folder.config_path()));
   if (!is_run || !list_checkpoints(folder.dir()).empty()) return true;
   MOTLEY_TRY(require_all_count(folder.dir()));
@@ -99,14 +99,14 @@ Result<SavedPlanning> resume(PreparedRun& run,
   SavedPlanning planning{.mark = saved.plan};
   MOTLEY_ASSIGN(planning.config,
                 saved_config_from_json(manifest.config, run.resume_from->folder.string()));
-  // Checkpoints of earlier versions have the plan's micro-batch in the mark alone.
+  // Checkpoints of earlier versions have the plan's micro-batch only in the mark.
   if (saved.plan) planning.config.train.micro_batch = saved.plan->micro_batch;
   run.config = with_choices_of(planning.config, run.config);
   if (is_default(request.origins, "train.warmup_steps")) {
     run.config.train.warmup_steps =
         std::min(planning.config.train.warmup_steps, run.config.train.steps);
   }
-  if (run.config.run.threads == 0) {  // machines that differ in this
+  if (run.config.run.threads == 0) {  // the ranks' thread counts differ
     const auto plan = read_plan(run.folder.plan_path());
     if (plan.ok()) run.cluster = with_threads_of(*plan, std::move(run.cluster));
   }

@@ -1,5 +1,4 @@
-// Resuming a run that is being prepared: whether there is something to go on from, where that lies,
-// and that it is the same run.
+// Resumes a run during its preparation: finds the checkpoint and checks that it is the same run.
 #pragma once
 
 #include <optional>
@@ -13,25 +12,25 @@
 
 namespace motley {
 
-// Whether there is something to go on from. A run that ended before its first checkpoint begins
-// anew, whether it is asked to resume or not. Where parts of checkpoints may lie on machines, that
-// is not known yet, and true stands for it.
+// Whether the run resumes from a checkpoint. A run that ended before its first checkpoint starts
+// again from step 1, even if --resume is given. If checkpoints may be distributed this is not known
+// yet, and the result is true.
 [[nodiscard]] Result<bool> goes_on(const TrainingRequest& request,
                                    const RunFolder& folder,
                                    const RunMachines& machines);
 
-// What goes_on() could not know: find_parts(), with its errors, tells. False, and the folder
-// made for a new run, where no machine knows of a checkpoint of a run that has begun. REQUIRES:
-// those of find_parts().
+// The same for distributed checkpoints, by find_parts(), with its errors. False, with the folder
+// prepared for a new run, if no machine has a checkpoint of a run that was started. REQUIRES: those
+// of find_parts().
 [[nodiscard]] Result<bool> look_for_checkpoint(PreparedRun& run,
                                                const TrainingRequest& request,
                                                const RunMachines& machines,
                                                const Log& log);
 
-// Where the run goes on (run.resume_from, first_step, saved_data), once everything shows that it is
-// the same run, and with what it chose (run.config, run.cluster). `data`: what is read here, where
-// that is known. kConfig for changes that nobody allowed, and as check_resume(); kData where the
-// data is not the run's.
+// Sets the point to resume from (run.resume_from, first_step, saved_data) after checking that it is
+// the same run, and the run's own choices (run.config, run.cluster). `data`: the data read here, if
+// known. kConfig for changes that are not allowed, and as check_resume(); kData if the data is not
+// the run's.
 [[nodiscard]] Result<SavedPlanning> resume(PreparedRun& run,
                                            const std::optional<DataIdentity>& data,
                                            const TrainingRequest& request,

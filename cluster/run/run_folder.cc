@@ -12,7 +12,8 @@
 namespace motley {
 namespace {
 
-// Of a plan or profile. Thousands of devices fit, and what it becomes in memory stays below 1 GiB.
+// The limit for a plan or profile. Thousands of devices fit, and it takes less than 1 GiB in
+// memory.
 constexpr std::uint64_t kReadBytesMax = 32 << 20;
 
 Error damaged(Error error, const std::vector<CheckpointInfo>& checkpoints) {
@@ -29,10 +30,10 @@ Error damaged(Error error, const std::vector<CheckpointInfo>& checkpoints) {
 }  // namespace
 
 Result<void> RunFolder::make() const {
-  // Folders above it are as private as the person makes folders.
+  // Parent folders get the user's default permissions.
   std::error_code code;
   const auto absolute = std::filesystem::absolute(dir_, code).lexically_normal();
-  if (code) return file_error("find", dir_, code.value());  // the working folder is gone
+  if (code) return file_error("find", dir_, code.value());  // the working folder was deleted
   MOTLEY_TRY(make_lasting_folders(absolute.parent_path()));
   keep_files_private(dir_);
   return make_lasting_folders(dir_);
@@ -40,7 +41,7 @@ Result<void> RunFolder::make() const {
 
 Result<void> RunFolder::check_new() const {
   std::error_code code;
-  // A rehearsal leaves no checkpoint; its report tells whether it came to its end.
+  // A simulated run has no checkpoint; its report records whether it completed.
   const auto report = read_report(report_path());
   const bool was_finished =
       std::filesystem::exists(report_path(), code) && (!report.ok() || !report->ended);
@@ -99,7 +100,7 @@ Result<void> RunFolder::write_profile(const Profile& profile) const {
 }
 
 Result<void> RunFolder::write_report(const RunReport& report) const {
-  // An error may quote a path, which may be any bytes.
+  // An error may quote a path, which may contain any bytes.
   const Json json = report_to_json(report);
   return write_file_atomic(report_path(),
                            json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");

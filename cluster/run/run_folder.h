@@ -1,6 +1,5 @@
-// A run directory: config.toml, plan.json, profile.json, metrics.jsonl, trace.json,
-// report.json, log/,
-// launches/, checkpoints/ (ARCHITECTURE.md, "Run folder").
+// A run directory: config.toml, plan.json, profile.json, metrics.jsonl, trace.json, report.json,
+// log/, launches/, checkpoints/ (ARCHITECTURE.md, "Run folder").
 #pragma once
 
 #include <cstdint>
@@ -36,7 +35,7 @@ class RunFolder {
 
   [[nodiscard]] std::filesystem::path prediction_path() const { return dir_ / "prediction.json"; }
 
-  // A step as it was predicted, in the format of trace.json.
+  // The trace of a simulated step, in the format of trace.json.
   [[nodiscard]] std::filesystem::path predicted_trace_path() const {
     return dir_ / "trace-predicted.json";
   }
@@ -47,25 +46,25 @@ class RunFolder {
 
   [[nodiscard]] std::filesystem::path log_dir() const { return dir_ / "log"; }
 
-  // Makes the folder where it is absent, for this person alone; what this process makes from now on
-  // is private as base/system/privacy.h says.
+  // Creates the folder if it is absent, accessible only to this user. Files that this process
+  // creates from now on are private as base/system/privacy.h describes.
   [[nodiscard]] Result<void> make() const;
 
-  // Looks whether a run may begin here. kConfig when one already lies here: it is never
+  // Checks that a run may begin here. kConfig if the folder contains a run, which is never
   // overwritten.
   [[nodiscard]] Result<void> check_new() const;
-  // Readies the folder for a run that starts afresh, after check_new(). Of one that ended before
-  // its first checkpoint nothing can go on: its metrics are put away as
-  // metrics.before-launch-N.jsonl, N being this launch's number, and its folder can be used again.
+  // Prepares the folder for a new run, after check_new(). A run that ended before its first
+  // checkpoint cannot be resumed: its metrics are renamed to metrics.before-launch-N.jsonl, where N
+  // is this launch's number, and the folder is reused.
   [[nodiscard]] Result<void> create(std::int64_t launch) const;
 
-  // The newest checkpoint, every byte of it checked. kConfig when there is none, kCorrupt when it
-  // is damaged (the remedy names the one before it, if any).
-  // `watch` is told of the bytes; nullptr: nobody is.
+  // The newest checkpoint, with every byte verified. kConfig if there is none, kCorrupt if it is
+  // damaged (the remedy names the previous one, if any). `watch` receives the progress in bytes;
+  // nullptr: none.
   [[nodiscard]] Result<CheckpointInfo> newest_checkpoint(WorkWatch* watch = nullptr) const;
 
-  // The id of the run (checkpoint/store/folder_id.h), which the folder keeps from now on: where it
-  // has none yet, `known`, and where that is "" a new one.
+  // The id of the run (checkpoint/store/folder_id.h), which is stored in the folder. If the folder
+  // has none yet, `known` is stored, or a new id if that is "".
   [[nodiscard]] Result<std::string> keep_run_id(const std::string& known) const;
   [[nodiscard]] Result<void> write_config(const Config& config) const;
   [[nodiscard]] Result<void> write_plan(const Plan& plan) const;

@@ -16,7 +16,7 @@
 namespace motley {
 namespace {
 
-constexpr std::size_t kRemarkBytesMax = 1000;  // a worker's words on its data
+constexpr std::size_t kRemarkBytesMax = 1000;  // a worker's remarks on its data
 
 bool is_same_data(const DataMessage& a, const DataMessage& b) {
   return a.bytes == b.bytes && a.hash == b.hash;
@@ -138,7 +138,7 @@ Result<void> RunFollower::on_step(int worker, const Json& event) {
   return {};
 }
 
-// What the setback before this launch has cost is known with its first step.
+// Logs, after the first step, the time lost by the failure before this launch.
 void RunFollower::tell_recovered(std::int64_t step) {
   tell(RunEventKind::kRestarted, step,
        fmt::format("going on: step {} was done {:.1f} s after the failure", step,
@@ -146,14 +146,14 @@ void RunFollower::tell_recovered(std::int64_t step) {
   failed_at_s_.reset();
 }
 
-// Also where it was said when the devices were measured: now the plan has taken them.
+// Reported here even if profiling reported it already: the plan now uses these devices.
 Result<void> RunFollower::on_precision(int worker, const Json& event) {
   MOTLEY_ASSIGN(const auto line, precision_.add(worker, event));
   if (line) warn(*line, worker);
   return {};
 }
 
-// rank: that it is about; -1 = none in particular.
+// `rank`: the rank concerned; -1 = none in particular.
 void RunFollower::warn(const std::string& line, int rank) const {
   tell(RunEventKind::kWarning, summary_.last_step, line, rank);
 }
@@ -166,7 +166,7 @@ void RunFollower::tell(RunEventKind kind,
                   rank < 0 ? "" : run_.plan.ranks[static_cast<std::size_t>(rank)].machine);
 }
 
-// A full disk does not end the run: what cannot be written now is written when there is room.
+// A full disk does not end the run: unwritten lines are written once there is space.
 void RunFollower::append(const StepMetrics& metrics) {
   const Result<void> appended = metrics_file_.append(metrics_to_json(metrics));
   if (!appended && !metrics_wait_) {
@@ -180,7 +180,7 @@ void RunFollower::append(const StepMetrics& metrics) {
   if (const auto waits = tensorboard_->append(metrics, metrics.time_s)) warn(*waits);
 }
 
-// Nothing that stands in the way of it ends the run.
+// A failure of the TensorBoard log does not end the run.
 void RunFollower::begin_tensorboard() {
   if (!run_.config.run.tensorboard) return;
   auto begun = TensorboardLog::open(run_.folder.tensorboard_dir(), run_.first_step,
@@ -197,7 +197,8 @@ void RunFollower::end_tensorboard() {
   if (const auto missing = tensorboard_->finish()) warn(*missing);
 }
 
-// The ranks with the data tell which it is before the first step; its remarks may name other paths.
+// The ranks that read the data report its identity before the first step. The remarks of other
+// ranks may name other paths.
 Result<void> RunFollower::on_data(int worker, const Json& event) {
   MOTLEY_ASSIGN(const DataMessage message, read_data_event(event));
   const std::string name = rank_name(run_.plan, Rank{worker});
@@ -219,7 +220,7 @@ Result<void> RunFollower::on_data(int worker, const Json& event) {
   return {};
 }
 
-// The training is done and saved: whatever is wrong with the trace is said, and ends nothing.
+// The training is done and saved: an incomplete trace is a warning.
 void RunFollower::write_trace() {
   for (const std::string& note : trace_.notes()) log_.warn("the trace is not whole: " + note);
   if (trace_.empty()) return;
@@ -230,15 +231,15 @@ void RunFollower::write_trace() {
   summary_.has_trace = written.ok();
 }
 
-// A worker that does not know its peak leaves it out; the report then says so. Of a virtual
-// device the process holds only a part.
+// A worker that does not know its peak omits it, and the report shows it as unknown. On a simulated
+// device the process's memory is only a part.
 void RunFollower::on_done(int worker, const Json& event) {
   const auto peak_bytes = json_get<std::int64_t>(event, "peak_bytes", "a worker");
   if (peak_bytes.ok() && *peak_bytes > 0 && tells_memory(worker))
     report_.add_peak(Rank{worker}, *peak_bytes);
 }
 
-// A process tells its host's memory, which is not what a device of its own has to hold.
+// A process reports its host memory, which differs from the memory of a device with its own.
 bool RunFollower::tells_memory(int worker) const {
   return !is_virtual(run_.plan) &&
          !has_own_memory(run_.plan.ranks[static_cast<std::size_t>(worker)].device);

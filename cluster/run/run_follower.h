@@ -1,5 +1,5 @@
-// RunFollower: takes what the workers of a run say of it. Keeps the run's account (metrics, report,
-// trace, events) and shows its progress; what it says of saves goes on to SaveFollower.
+// RunFollower: handles the events of a run's workers. Records metrics, report, trace and events,
+// and displays the progress; events about saves are forwarded to SaveFollower.
 #pragma once
 
 #include <cstdint>
@@ -31,14 +31,15 @@
 
 namespace motley {
 
-// Hears of each step of each rank. Memory is 0 where the rank's is not what its device holds.
+// Receives each step report of each rank. The memory in the report is 0 if the process's memory is
+// not the device's.
 using StepListener = std::function<void(Rank rank, const StepReport& report)>;
 
-// One owner thread. What it is given by reference must outlive it.
+// One owner thread. References passed to it must outlive it.
 class RunFollower {
  public:
-  // `failed_at_s`: when the launch before this one failed, until the first step tells what that has
-  // cost. `send`: a message to a worker of the run.
+  // `failed_at_s`: when the previous launch failed; the first step logs the time since then.
+  // `send`: sends a message to a worker of the run.
   RunFollower(const PreparedRun& run,
               std::optional<double> failed_at_s,
               FolderKeepers::Send send,
@@ -51,18 +52,19 @@ class RunFollower {
 
   void tell_start(std::int64_t last_step) const;
 
-  // An error ends the run: kPeer for what makes no sense, kData where ranks do not read the same
-  // data, kConfig for a type that a device refuses, kDiverged for too many skipped steps, and those
+  // An error ends the run: kPeer for an invalid event, kData if ranks do not read the same data,
+  // kConfig if no device supports train.precision, kDiverged for too many skipped steps, and those
   // of RunLock::confirm().
   [[nodiscard]] Result<void> on_event(int worker, const Json& event);
 
-  // After the last event of a run that came to its end: the last save's failure is its error.
+  // To be called after the last event of a run that completed. If the last save failed, that is the
+  // error.
   [[nodiscard]] Result<TrainingSummary> finish();
 
   // As SaveFollower::machines_hold_more().
   [[nodiscard]] bool machines_hold_more() const { return saves_.machines_hold_more(); }
 
-  // Of what was trained so far.
+  // The summary of the steps trained so far.
   [[nodiscard]] const TrainingSummary& summary() const { return summary_; }
 
   [[nodiscard]] Result<void> write_report(const std::optional<EarlyEnd>& ended) const;
@@ -77,7 +79,7 @@ class RunFollower {
   void end_tensorboard();
   void write_trace();
   void tell_recovered(std::int64_t step);
-  // rank: that it is about; -1 = none in particular.
+  // `rank`: the rank concerned; -1 = none in particular.
   void warn(const std::string& line, int rank = -1) const;
   void tell(RunEventKind kind, std::int64_t step, const std::string& line, int rank = -1) const;
   [[nodiscard]] bool tells_memory(int worker) const;
@@ -95,8 +97,9 @@ class RunFollower {
   DivergenceWatch divergence_;
   TargetWatch targets_;
   PrecisionCheck precision_;
-  std::optional<std::pair<std::string, DataMessage>> data_;  // of the first rank that told, by name
-  bool metrics_wait_ = false;                                // for room on the disk
+  // Of the first rank that reported, with its name.
+  std::optional<std::pair<std::string, DataMessage>> data_;
+  bool metrics_wait_ = false;  // for free disk space
   Progress& progress_;
   const Log& log_;
   EventLog event_log_;

@@ -72,7 +72,7 @@ void SaveFollower::warn_of_stale(const Error& error) const {
   warn(fmt::format("an old checkpoint stays: {}: {}", error.what, error.cause));
 }
 
-// The files lie there all the same, under the names of a save under way, and are found.
+// The files remain under the names of a save in progress, and are found there.
 void SaveFollower::on_keep_failed(int worker, const Json& event) const {
   const Error error = error_from_json(event);
   warn(fmt::format("{}: its part of a checkpoint could not be put in its place: {}: {}",
@@ -84,7 +84,7 @@ Result<void> SaveFollower::on_copied(int worker, const Json& event) {
   const auto before = keepers_.safe_steps();
   MOTLEY_TRY(keepers_.add_copied(worker, event));
   if (keepers_.safe_steps() == before) return {};
-  // The one that stood in for it may go.
+  // The previous safe checkpoint may be removed.
   committer_.keep_always(keepers_.safe_steps());
   const std::size_t stood = list_checkpoints(run_.folder.dir()).size();
   if (const Result<void> pruned = committer_.prune(); !pruned.ok()) warn_of_stale(pruned.error());

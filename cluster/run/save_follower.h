@@ -1,5 +1,5 @@
-// SaveFollower: what becomes of a run's saves. Commits a checkpoint when all ranks have written
-// their shard, tells those who keep machines' folders, and says what was saved and what was not.
+// SaveFollower: handles a run's saves. Commits a checkpoint once all ranks have written their
+// shards, notifies the folder replicators, and reports the outcome.
 #pragma once
 
 #include <cstdint>
@@ -21,31 +21,30 @@ namespace motley {
 // One owner thread.
 class SaveFollower {
  public:
-  // `step`: nothing = the last one that was done. `rank`: that it is about; -1 = none in
-  // particular.
+  // `step`: nothing = the last one done. `rank`: the rank concerned; -1 = none in particular.
   using Tell = std::function<void(
       RunEventKind kind, std::optional<std::int64_t> step, const std::string& line, int rank)>;
 
-  // The run must outlive it. `send`: a message to a worker of the run.
+  // The run must outlive this object. `send`: sends a message to a worker of the run.
   SaveFollower(const PreparedRun& run, FolderKeepers::Send send, Tell tell);
 
-  // The data that the run reads, for manifests. REQUIRES: no save has ended.
+  // Sets the data that the run reads, for manifests. REQUIRES: no save has ended.
   void set_data(DataMark mark) { committer_.set_data(std::move(mark)); }
 
-  // An event of any kind; those that are not of saves are left alone. A save that fails is said and
-  // is no error; what makes no sense is.
+  // Handles an event of any kind; those not about saves are ignored. A failed save is reported and
+  // is not an error; an invalid event is.
   [[nodiscard]] Result<void> on_event(int worker, const std::string& kind, const Json& event);
 
-  // The newest that was committed by this launch.
+  // The newest one committed by this launch.
   [[nodiscard]] const std::optional<std::filesystem::path>& checkpoint() const {
     return checkpoint_;
   }
 
-  // Whether checkpoints were removed from the launcher's folder after machines with folders of
-  // their own were told what stays.
+  // Whether checkpoints were removed from the launcher's folder after the last list of retained
+  // ones was sent to the machines' own folders.
   [[nodiscard]] bool machines_hold_more() const { return machines_hold_more_; }
 
-  // Why the last save was none: of a run's end, the one that matters.
+  // The error of the last save if it failed; at the end of a run it is the run's error.
   [[nodiscard]] std::optional<Error> unsaved() const;
 
  private:

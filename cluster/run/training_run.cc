@@ -24,7 +24,7 @@
 namespace motley {
 namespace {
 
-// Where each rank writes, and what it goes on from.
+// Sets the folder to which each rank writes, and the one from which it resumes.
 void give_folders(const PreparedRun& run, std::vector<WorkerSpec>& workers) {
   const auto keepers =
       plan_keepers(run.plan, run.stores, run.cluster, run.config.checkpoint.copies);
@@ -39,7 +39,7 @@ void give_folders(const PreparedRun& run, std::vector<WorkerSpec>& workers) {
     }
     if (!run.resume_from) continue;
     const auto view = run.resume_folders.find(worker.job.store);
-    // As the machine sees it: a shared folder may have another path there.
+    // The path as the machine sees it: a shared folder may have another path there.
     const std::filesystem::path folder =
         view != run.resume_folders.end()
             ? view->second
@@ -49,7 +49,7 @@ void give_folders(const PreparedRun& run, std::vector<WorkerSpec>& workers) {
   }
 }
 
-// The run is done, whatever becomes of what need not stay.
+// A failure to prune does not fail the run, which is complete.
 void prune_machines(const PreparedRun& run, const TrainingRequest& request, const Log& log) {
   const Result<void> pruned = prune_parts(run, request, log);
   if (pruned.ok()) return;
@@ -57,7 +57,7 @@ void prune_machines(const PreparedRun& run, const TrainingRequest& request, cons
                        pruned.error().cause));
 }
 
-// A person can do something about what does not happen by itself.
+// A message that needs an action by the user is recorded as an event.
 void tell_wish(const StepDirective& wish,
                std::int64_t step,
                const PreparedRun& run,
@@ -71,8 +71,8 @@ void tell_wish(const StepDirective& wish,
   }
 }
 
-// Whoever asked for the end gets it, also where what was under way is lost with a worker: a start
-// again is nothing for them. What else is wrong they are told.
+// A run that was asked to end reports the signal, even if the step under way was lost with a
+// worker: no restart follows. Other errors are reported themselves.
 Error ended_by(Error stop, const Error& found) {
   if (found.code != ErrorCode::kPeer && found.code != ErrorCode::kInternal) return found;
   stop.cause = fmt::format("the step under way was not saved: {}", found.what);
@@ -80,7 +80,7 @@ Error ended_by(Error stop, const Error& found) {
   return stop;
 }
 
-// `end`: what else is known, where it ends early.
+// `end`: receives the other results, also of a launch that ends early.
 Result<TrainingSummary> train(const PreparedRun& run,
                               const TrainingRequest& request,
                               const Log& log,
@@ -120,7 +120,7 @@ Result<TrainingSummary> train(const PreparedRun& run,
   options.start_timeout_s = run.config.comm.start_timeout_s;
   options.log_folder = run.folder.log_dir();
   options.before_log = [&] { progress.clear(); };
-  // A rehearsal has nothing to save.
+  // A simulated run has nothing to save.
   if (!is_virtual(run.plan)) {
     options.on_finish = [&](const Error& stop) {
       progress.clear();
@@ -145,7 +145,7 @@ Result<TrainingSummary> train(const PreparedRun& run,
     saved.what += fmt::format(", after step {} was saved", ended->last_step);
     ended = std::move(saved);
   }
-  // A folder that another launcher has taken is its.
+  // A folder that another launcher has locked is not changed.
   if (!run.lock->confirm().ok()) return ended;
   std::optional<EarlyEnd> early;
   if (!ended.ok())
@@ -157,7 +157,7 @@ Result<TrainingSummary> train(const PreparedRun& run,
     return ended;
   }
   if (!reported.ok()) log.warn(fmt::format("no report: {}", reported.error().what));
-  // A rehearsal saves nothing and cannot be resumed.
+  // A simulated run saves nothing and cannot be resumed.
   if (is_virtual(run.plan)) return ended;
   return with_resume_hint(std::move(ended).error(), run.folder.dir(), run.first_step,
                           request.commands);

@@ -1,4 +1,4 @@
-// A training run from its first process to its last: workers, metrics, checkpoints, trace.
+// Runs a training from its first process to its last: workers, metrics, checkpoints, trace.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,11 @@ struct TrainingSummary {
   std::int64_t last_step = 0;
   std::optional<double> last_loss;  // of the last step with targets
   std::optional<double> last_eval_loss;
-  std::optional<double> last_eval_accuracy;  // the share of the held-out tokens predicted right
-  double median_step_s = 0;                  // of this session's steps but the first
+  std::optional<double> last_eval_accuracy;  // the fraction of held-out tokens predicted correctly
+  double median_step_s = 0;                  // of this session's steps except the first
   double units_per_s = 0;                    // at the median step
   double predicted_step_s = 0;
-  std::vector<std::string> numbers;                 // by rank, that its products were computed in
+  std::vector<std::string> numbers;                 // by rank: the dtype of its matrix products
   std::optional<std::filesystem::path> checkpoint;  // the newest committed in this session
   bool has_trace = false;                           // one was written in this session
   bool is_finished = false;                         // the run's last step is done
@@ -33,31 +33,33 @@ struct TrainingSummary {
 
 // How a launch ended.
 struct TrainingEnd {
-  TrainingSummary summary;     // of what was trained, however it ended
+  TrainingSummary summary;     // of the trained steps, in any case
   std::optional<Error> early;  // why it ended before its last step
-  PeerFault fault;             // what is known of the machines by which it did
-  double got_on_at_s = 0;      // as now_s(): when it was last seen to get on
+  PeerFault fault;             // the machines that caused it, if known
+  double got_on_at_s = 0;      // as now_s(): the time of the last progress
 };
 
-// What somebody who looks at the steps wants.
+// The request of a step watcher to the launch.
 struct StepDirective {
-  std::string line;     // that people are told; "" = nothing
-  bool finish = false;  // the step under way is saved, and the launch ends as if it were its last
+  std::string line;     // a message for the user; "" = none
+  bool finish = false;  // save the step under way and end the launch as after its last step
 };
 
-// Sees each step of each rank; memory is 0 where the rank's is not what its device holds.
+// Called with each step report of each rank; memory is 0 if the process's memory is not the
+// device's.
 using StepWatch = std::function<StepDirective(Rank rank, const StepReport& report)>;
 
-// "step 40 done, loss 2.3140, held-out loss 2.4000, 45.10 % of the held-out right": in one line.
+// "step 40 done, loss 2.3140, held-out loss 2.4000, 45.10 % of the held-out right", on one line.
 [[nodiscard]] std::string done_text(const TrainingSummary& summary, bool is_virtual);
 
-// Starts a worker for each rank of the plan and follows them to the end. Every step's metrics go to
-// metrics.jsonl, each checkpoint is committed when all ranks have written their shard, the recorded
-// steps become trace.json, as far as they came, and a report is written, also of a run that fails.
-// Progress goes to `progress_out`. SIGINT, SIGTERM and SIGHUP let the step under way end and be
-// saved, and are the error then (kInterrupted, kTerminated); a second one ends everything at once.
-// `watch` may end the launch early, without an error. When it returns no process is left; `early`
-// is the first cause, and ends with the way on.
+// Starts a worker for each rank of the plan and handles their events until the end. Every step's
+// metrics are appended to metrics.jsonl, and each checkpoint is committed once all ranks have
+// written their shards. Unless a worker fails, the received spans of the recorded steps become
+// trace.json. A report is written also if the run fails. Progress is written to `progress_out`.
+// After SIGINT, SIGTERM or SIGHUP the step under way is finished and saved, and the signal is the
+// error (kInterrupted, kTerminated); a second signal terminates at once. `watch` may end the launch
+// early, without an error. On return no process is left; `early` is the first cause, and ends with
+// the hint how to resume.
 [[nodiscard]] TrainingEnd run_training(const PreparedRun& run,
                                        const TrainingRequest& request,
                                        const Log& log,

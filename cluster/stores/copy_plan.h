@@ -1,4 +1,4 @@
-// Which folder's files are copied to which other folders. A pure function.
+// Assigns the copies of each folder's files to other folders. A pure function.
 #pragma once
 
 #include <map>
@@ -9,10 +9,10 @@
 
 namespace motley {
 
-// For each of the folders `writers`, as many others of them as `copies` says, or all that there
-// are. The folders form a ring, each followed by the one with the fastest link from it of those
-// that are left, of equal ones by the one with most room; a folder's copies go to those that follow
-// it. So each of them gets as many as it gives.
+// For each of the folders `writers`, the `copies` other folders that receive its files, or all
+// others if there are fewer. The folders form a ring: each is followed by the remaining one with
+// the fastest link from it; among equal links, by the one with the most free space. A folder's
+// copies go to its successors, so each folder receives as many as it sends.
 [[nodiscard]] std::map<StoreId, std::vector<StoreId>> plan_copies(
     const std::vector<StoreId>& writers, const Stores& stores, const Cluster& cluster, int copies);
 

@@ -30,14 +30,14 @@ WorkerSpec look_worker(const Machine& machine,
   const fs::path run_dir = whole_path(request.run_dir);
   worker.job.verb = "store";
   worker.job.launch = request.launch;
-  // Who was told where to keep its runs keeps them there.
+  // A machine with runs_dir in the cluster file has its runs there.
   worker.job.run_dir = machine.runs_dir.empty() ? run_dir.string() : "";
   worker.job.options = Json{{"look", look_to_json({own_dir_of(machine, run_dir, home_here()),
                                                    request.if_absent, question})}};
   return worker;
 }
 
-// What a machine has said so far.
+// What a machine has reported so far.
 struct Said {
   std::optional<StoreAnswer> answer;
   PieceJoiner texts;
@@ -57,16 +57,17 @@ Result<void> hear(const Json& event, const std::string& name, Said& said) {
   return {};
 }
 
-// Of one file, as two machines see it: in whole seconds where a network file system rounds. The
-// file is made in two moves, and one machine may look between them.
+// Compares the change times of one file as two machines see it. They agree to whole seconds if a
+// network file system rounds. The file is created in two steps, and one machine may read the time
+// between them.
 bool is_one_time(std::int64_t a_ns, std::int64_t b_ns) {
   constexpr std::int64_t kSecond_ns = 1'000'000'000;
   const bool is_rounded = a_ns % kSecond_ns == 0 || b_ns % kSecond_ns == 0;
   return std::abs(a_ns - b_ns) <= (is_rounded ? 2 * kSecond_ns : kSecond_ns / 10);
 }
 
-// Two machines that see one folder see one file with its id. Where somebody has copied the folder
-// of one to the other, or the disk, each has a file of its own.
+// Machines that see one folder see one file with its id. If the folder or the disk of one was
+// copied to the other, each has a file of its own.
 Result<void> require_one_folder(const Store& store,
                                 const std::string& machine,
                                 const StorePlace& place) {
@@ -84,7 +85,8 @@ Result<void> require_one_folder(const Store& store,
                   "it counts as copies")};
 }
 
-// Runs of one name whose launchers do not see each other's folders may meet in a machine's.
+// Runs of one name, whose launchers do not see each other's folders, may use the same folder on a
+// machine.
 Result<void> require_same_run(Stores& stores,
                               const std::string& machine,
                               const StoreAnswer& answer) {
@@ -114,7 +116,8 @@ Result<void> add_to(Stores& stores, const std::string& machine, std::optional<St
         "folder by --run"};
   }
   MOTLEY_TRY(require_same_run(stores, machine, *answer));
-  // A dry run makes no folder, so it has no id yet; each machine then counts for itself.
+  // A dry run creates no folder, so there is no id yet; each machine then counts as a folder of its
+  // own.
   const bool is_unmade = !answer->place.is_shared && answer->place.id.empty();
   const StoreId id = is_unmade ? "on " + machine : answer->place.id;
   stores.dirs[machine] = answer->place.dir;
@@ -131,7 +134,7 @@ Result<void> add_to(Stores& stores, const std::string& machine, std::optional<St
 
 fs::path whole_path(const fs::path& path) {
   fs::path whole = fs::absolute(path).lexically_normal();
-  return whole.has_filename() ? whole : whole.parent_path();  // it ended in '/'
+  return whole.has_filename() ? whole : whole.parent_path();  // a trailing '/'
 }
 
 StoreId Stores::of(const std::string& machine) const {
@@ -158,7 +161,7 @@ std::int64_t Stores::last_launch() const {
 }
 
 bool may_have_own_folder(const Machine& machine) {
-  // Without an address it is this machine, however commands are started there.
+  // Without an address it is the launcher's machine, whatever command starts its workers.
   const bool is_elsewhere = !machine.shell.empty() && !machine.address.empty();
   return is_elsewhere || !machine.runs_dir.empty();
 }

@@ -1,5 +1,5 @@
-// Where the machines of a run keep their parts of its checkpoints: in the launcher's folder where
-// they see it, else each in one of its own (checkpoint/store/store_place.h).
+// The folders in which the machines of a run store their parts of its checkpoints: the launcher's
+// folder if they see it, else a folder of their own (checkpoint/store/store_place.h).
 #pragma once
 
 #include <filesystem>
@@ -20,49 +20,50 @@ namespace motley {
 
 class WorkLine;
 
-// Of one folder: its id, and "" of the launcher's.
+// A folder's id; "" for the launcher's.
 using StoreId = std::string;
 
 struct Store {
   StoreAnswer answer;
-  std::vector<std::string> machines;  // that see it, of the cluster's; the launcher's may have none
+  // Of the cluster, that see it; may be empty for the launcher's.
+  std::vector<std::string> machines;
 };
 
 struct Stores {
-  std::map<std::string, std::filesystem::path>
-      dirs;                        // by machine that was asked: where it sees its
-  std::map<StoreId, Store> by_id;  // the launcher's among them
-  std::string run;                 // as read_run_id(), of those with checkpoints; "" = none says
+  // By queried machine: the path of its folder there.
+  std::map<std::string, std::filesystem::path> dirs;
+  std::map<StoreId, Store> by_id;  // including the launcher's
+  std::string run;                 // read_run_id() of the folders with checkpoints; "" = unknown
 
-  // Of a machine that was asked; the launcher's for all others.
+  // The folder of a machine that was queried; the launcher's for all others.
   [[nodiscard]] StoreId of(const std::string& machine) const;
 
   [[nodiscard]] const Store& at(const std::string& machine) const { return by_id.at(of(machine)); }
 
-  // Those that see one of the folders.
+  // The machines that see one of the folders.
   [[nodiscard]] std::set<std::string> machines() const;
 
-  // The highest launch that was in a machine's own folder; 0 = none.
+  // The highest launch number recorded in a machine's own folder; 0 = none.
   [[nodiscard]] std::int64_t last_launch() const;
 };
 
-// Whom to ask, and about which run.
+// The machines to query, and the run.
 struct StoresRequest {
   const Cluster& cluster;
   const std::set<std::string>& machines;
   std::filesystem::path run_dir;  // the launcher's
-  std::string launch;             // launch_text; "" = the folder is not taken, or not there
+  std::string launch;             // launch_text; "" = the folder is not locked, or does not exist
   std::filesystem::path program;  // motley-stage here
   double start_timeout_s = 60;
   IfAbsent if_absent = IfAbsent::kMake;
-  WorkLine* line = nullptr;  // where a person sees how far they are; nullptr = nowhere
+  WorkLine* line = nullptr;                              // for progress; nullptr = none
   std::function<void(const PeerFault& fault)> on_fault;  // as in WorkerGroupOptions
 };
 
-// Absolute and normal, without a '/' at its end.
+// Absolute and normal, without a trailing '/'.
 [[nodiscard]] std::filesystem::path whole_path(const std::filesystem::path& path);
 
-// Whether one of the machines could have a folder of its own.
+// Whether the machine (one of the machines) could have a folder of its own.
 [[nodiscard]] bool may_have_own_folder(const Machine& machine);
 [[nodiscard]] bool may_have_own_folders(const Cluster& cluster,
                                         const std::set<std::string>& machines);
@@ -72,10 +73,11 @@ struct StoresRequest {
                                      const std::filesystem::path& run_dir,
                                      const std::string& home);
 
-// Asks the machines that may have their own, all at once, by a worker on each, and looks into the
-// launcher's. Errors as those of WorkerGroup; kPeer where another launch is at work in a folder,
-// kConfig where one holds checkpoints of another run than the launcher's or another machine's.
-// REQUIRES: check_reachable() for them; the launcher's folder is this launch's, where there is one.
+// Queries the machines that may have their own folder in parallel, by a worker on each, and reads
+// the launcher's. Errors as those of WorkerGroup; kPeer if another launch uses a folder, kConfig if
+// one contains checkpoints of another run than the launcher's or another machine's.
+// REQUIRES: check_reachable() for them; the launcher's folder, if it exists, is locked by this
+// launch.
 [[nodiscard]] Result<Stores> inventory_stores(const StoresRequest& request,
                                               const StoreQuestion& question,
                                               const Log& log);

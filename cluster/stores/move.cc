@@ -50,7 +50,7 @@ Result<std::map<StoreId, std::filesystem::path>> move_files(const std::vector<St
   if (moves.empty()) return folders;
   MOTLEY_TRY(require_room(moves, stores));
   std::vector<WorkerSpec> workers;
-  std::vector<fs::path> run_dirs;  // by worker: its run folder
+  std::vector<fs::path> run_dirs;  // [worker] its run folder
   std::set<std::string> machines;
   std::size_t files = 0;
   for (const StoreMoves& each : moves) {

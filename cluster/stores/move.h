@@ -1,4 +1,4 @@
-// Brings the parts of a checkpoint to the machines that need them, by a worker on each.
+// Transfers the parts of a checkpoint to the machines that need them, by a worker on each.
 #pragma once
 
 #include <filesystem>
@@ -14,9 +14,10 @@
 
 namespace motley {
 
-// Returns the folders that the machines' ranks resume from, by the machines' folders; of those that
-// are not in `moves` nothing. `config`: of the run, for its [comm]. Errors as those of WorkerGroup;
-// kCorrupt where what was whole when it was asked for is not any more.
+// Returns, by the id of the machines' folders, the folders from which their ranks resume; folders
+// not in `moves` have no entry. `config`: of the run, for its [comm]. Errors as those of
+// WorkerGroup; kCorrupt if a file that was intact at the inventory no longer is, or if a disk has
+// too little space.
 [[nodiscard]] Result<std::map<StoreId, std::filesystem::path>> move_files(
     const std::vector<StoreMoves>& moves,
     const StoresRequest& request,

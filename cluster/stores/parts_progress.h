@@ -1,5 +1,5 @@
-// PartsProgress: how far the machines of a run are with the parts of its checkpoint, all together,
-// for a person who waits: how many bytes of how many.
+// PartsProgress: the machines' total progress with the parts of a checkpoint, in bytes, on a
+// progress line.
 #pragma once
 
 #include <cstddef>
@@ -15,20 +15,19 @@ namespace motley {
 // One owner thread.
 class PartsProgress {
  public:
-  // `line`: nullptr = nobody waits. REQUIRES: it outlives this. `what`, "verifying the checkpoint",
-  // is a literal.
+  // `line`: nullptr = no output. REQUIRES: it outlives this. `what`, e.g. "verifying the
+  // checkpoint", is a literal.
   PartsProgress(const char* what, WorkLine* line) : what_(what), line_(line) {}
 
-  // The line says nothing any more.
+  // Clears the line.
   ~PartsProgress();
   PartsProgress(const PartsProgress&) = delete;
   PartsProgress& operator=(const PartsProgress&) = delete;
 
-  // What is done on this machine, by this process, is counted there from now on. REQUIRES: `work`
-  // outlives this.
+  // Displays the progress of this process's own work. REQUIRES: `work` outlives this.
   void follow(const WorkCounter& work);
 
-  // Worker number `worker` has got so far. Nothing is said while no number is known.
+  // Stores the progress of worker number `worker`. Ignored while its total is 0.
   void take(int worker, const WorkBytes& bytes);
 
   [[nodiscard]] const WorkBytes& sum() const { return sum_; }

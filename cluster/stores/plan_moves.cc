@@ -15,7 +15,7 @@ bool holds(const std::vector<StoreId>& ids, const StoreId& id) {
   return std::ranges::count(ids, id) > 0;
 }
 
-// A file that one folder lacks, and where it comes from.
+// A file that a folder lacks, and its source.
 struct Transfer {
   StoreId from;
   StoreId to;
@@ -23,7 +23,7 @@ struct Transfer {
 };
 
 std::uint64_t bytes_of(const FileNeed& need) {
-  // The sizes of tensors are in the file; the share of them is near enough to balance by.
+  // The sizes of tensors are in the file; their share by count is accurate enough for balancing.
   const std::size_t all = std::max<std::size_t>(1, need.file.tensor_hashes.size());
   return need.file.bytes / all * need.tensors.size();
 }
@@ -84,7 +84,7 @@ class MovePlanner {
     });
   }
 
-  // Those with a view to make, something to get or something to give.
+  // The folders with a view to create, or something to receive or send.
   [[nodiscard]] std::set<StoreId> involved() const {
     std::set<StoreId> ids = delivered_;
     for (const auto& [store, linked] : linked_) ids.insert(store);
@@ -180,7 +180,7 @@ std::vector<StoreMoves> plan_moves(const RestorePoint& point,
     const bool has_all = store.empty() && std::ranges::all_of(point.holders, [&](const auto& file) {
                            return holds(file.second, store);
                          });
-    // The launcher's folder may hold the whole checkpoint, which is then read as it lies.
+    // The launcher's folder may contain the whole checkpoint, which is then read in place.
     if (!has_all) planner.add(store, needed.second);
   }
   return planner.moves();

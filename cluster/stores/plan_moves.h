@@ -1,4 +1,4 @@
-// What goes where before a training goes on from a checkpoint that lies scattered. Pure functions.
+// Plans the file transfers before a training resumes from a distributed checkpoint. Pure functions.
 #pragma once
 
 #include <map>
@@ -17,30 +17,31 @@
 
 namespace motley {
 
-// The parameters that the ranks of a plan hold, by the folder that they read from.
+// The parameters of a plan's ranks, by the folder from which the ranks read.
 [[nodiscard]] std::map<StoreId, std::set<std::string>> parameters_by_store(const Plan& plan,
                                                                            const ModelSpec& model,
                                                                            const Stores& stores);
 
-// One worker's part: it works in `store`, on `machine`.
+// The transfers of one worker, which works in `store` on `machine`.
 struct StoreMoves {
   StoreId store;
   std::string machine;
   MoveOrder order;
 };
 
-// A worker for each folder that reads or gives something, and that not all of the checkpoint lies
-// in. Each gets what it lacks from the holder with the fastest link to it, and of equal ones from
-// the one that gives least so far. Files that lie whole where they are needed are taken from there.
-// REQUIRES: each file of the restore point has a holder.
+// A worker for each folder that reads or sends part of the checkpoint. A launcher's folder that
+// contains all of it is read in place. Each folder receives missing files from the holder with the
+// fastest link; among equal links, from the holder that sends the least so far. Files that are
+// intact in the folder itself are read there. REQUIRES: each file of the restore point has a
+// holder.
 [[nodiscard]] std::vector<StoreMoves> plan_moves(
     const RestorePoint& point,
     const std::map<StoreId, std::set<std::string>>& parameters,
     const Stores& stores,
     const Cluster& cluster);
 
-// A worker for each of these folders, whose part of the checkpoint gets the texts and the whole
-// files, if any, and for each that gives one. Who gives is chosen as above. REQUIRES: each of them
+// A worker for each of the folders in `files`, which receives the metadata and its whole files, if
+// any, and for each folder that sends one. Senders are chosen as above. REQUIRES: each of the files
 // has a holder.
 [[nodiscard]] std::vector<StoreMoves> plan_deliveries(
     const RestorePoint& point,

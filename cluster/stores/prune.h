@@ -1,4 +1,4 @@
-// Removes from machines' own folders what the launcher's folder no longer holds.
+// Removes from machines' own folders the checkpoints that the launcher's folder no longer contains.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace motley {
 
-// A worker on one machine of each of those folders leaves the checkpoints of these steps and no
-// others. Errors as those of WorkerGroup; kPeer where a later launch is at work in one. REQUIRES:
-// the launch has kept them, and nothing trains any more.
+// A worker on one machine of each of those folders removes all checkpoints except those of these
+// steps. Errors as those of WorkerGroup; kPeer if a later launch uses one. REQUIRES: the launch has
+// retained these, and the training has ended.
 [[nodiscard]] Result<void> prune_stores(const std::set<std::int64_t>& kept,
                                         const StoresRequest& request,
                                         const Stores& stores,

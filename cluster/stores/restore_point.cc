@@ -40,8 +40,8 @@ std::string words_of_missing(const std::string& file, const Stores& stores) {
   return fmt::format("{} is damaged in {}", file, fmt::join(damaged, " and in "));
 }
 
-// Steps that other folders have a part of and the launcher's does not know: those that are newer
-// than all that it knows, or the one that is asked for.
+// Steps of which other folders have a part and which the launcher's folder does not know: those
+// newer than all that it knows, or the requested one.
 std::set<std::int64_t> unknown_steps(const Stores& stores,
                                      const std::vector<CheckpointInfo>& known,
                                      std::optional<std::int64_t> only) {
@@ -56,8 +56,8 @@ std::set<std::int64_t> unknown_steps(const Stores& stores,
   return steps;
 }
 
-// What will be asked for in the end, unless a folder knows of something newer: the launcher's
-// newest, or the one that is asked for. Nothing where it cannot be told here.
+// The step that will be needed, unless a folder has a newer one: the launcher's newest, or the
+// requested one. Nothing if its metadata cannot be read here.
 std::optional<WantedStep> likely_step(const std::vector<CheckpointInfo>& known,
                                       std::optional<std::int64_t> only) {
   for (auto it = known.rbegin(); it != known.rend(); ++it) {
@@ -68,8 +68,7 @@ std::optional<WantedStep> likely_step(const std::vector<CheckpointInfo>& known,
   return {};
 }
 
-// By step: why it cannot be used, where parts of it lie somewhere and nobody can tell what belongs
-// to it.
+// By step: why the checkpoint cannot be used, if parts of it exist but no folder has its metadata.
 using Untold = std::map<std::int64_t, std::string>;
 
 std::string words_of_damage(const Stores& told) {
@@ -83,8 +82,8 @@ std::string words_of_damage(const Stores& told) {
                      fmt::join(places, " and in "));
 }
 
-// The launcher's folder gets the texts of those steps, anew where its own are damaged, that another
-// folder can tell. Returns the others.
+// Copies the metadata of these steps to the launcher's folder if another folder has it, replacing
+// damaged metadata. Returns the other steps.
 Result<Untold> learn(const std::set<std::int64_t>& steps,
                      const fs::path& run_dir,
                      const std::string& launch,
@@ -100,8 +99,8 @@ Result<Untold> learn(const std::set<std::int64_t>& steps,
       const std::string words = fmt::format(
           "{} {} step {}; {} does", run_dir.string(),
           is_known ? "cannot tell what belongs to" : "does not know of", step, place_words(store));
-      // A folder that was lost learns all anew. One that has an older history may have gone on by
-      // itself, and what comes back now takes its place.
+      // A lost folder receives all metadata again. In a folder with an older history, which may
+      // have been trained further, the restored checkpoint replaces its own.
       list_checkpoints(run_dir).empty() ? log.info(words) : log.warn(words);
       MOTLEY_TRY(adopt_part(run_dir, launch, *store.answer.texts, nullptr));
       untold.erase(step);
@@ -111,7 +110,7 @@ Result<Untold> learn(const std::set<std::int64_t>& steps,
   return untold;
 }
 
-// `read`: why the launcher's folder cannot tell it.
+// `read`: why its metadata in the launcher's folder cannot be read.
 std::string words_of_untold(std::int64_t step, const Untold& untold, const Error& read) {
   const auto reason = untold.find(step);
   const std::string words =
@@ -119,7 +118,8 @@ std::string words_of_untold(std::int64_t step, const Untold& untold, const Error
   return fmt::format("the checkpoint of step {} cannot be used: {}", step, words);
 }
 
-// What may be gone on from, the newest first: what the launcher's folder knows, and what is untold.
+// The checkpoints to resume from, the newest first: those in the launcher's folder, and those
+// without metadata.
 std::vector<CheckpointInfo> candidates_of(const fs::path& run_dir,
                                           const Untold& untold,
                                           std::optional<std::int64_t> only) {
@@ -133,7 +133,7 @@ std::vector<CheckpointInfo> candidates_of(const fs::path& run_dir,
   return candidates;
 }
 
-// Of checkpoints before which the run goes on, and of what stays of them (prune_to).
+// Warns of skipped checkpoints, and of their remaining files (prune_to).
 void warn_of_passed(const std::vector<std::string>& reasons,
                     const std::vector<std::int64_t>& untold,
                     const Log& log) {
@@ -164,7 +164,7 @@ Result<std::optional<RestorePoint>> find_restore_point(const fs::path& run_dir,
                                                        const AskStores& ask,
                                                        const Log& log,
                                                        std::optional<std::int64_t> only) {
-  // Each question starts a worker on every machine, so the first one asks for all that is likely.
+  // Each query starts a worker on every machine, so the first one includes the likely step.
   const auto before = list_checkpoints(run_dir);
   const std::optional<WantedStep> likely = likely_step(before, only);
   MOTLEY_ASSIGN(const Stores known, ask({.wanted = likely}));

@@ -1,4 +1,4 @@
-// The newest checkpoint of a run whose files are all somewhere, whole.
+// The newest checkpoint of a run of which every file is intact in some folder.
 #pragma once
 
 #include <filesystem>
@@ -18,25 +18,26 @@ namespace motley {
 
 struct RestorePoint {
   CheckpointMetadata texts;
-  std::filesystem::path folder;                         // of the launcher's
-  std::map<std::string, std::vector<StoreId>> holders;  // by file: where it lies whole
+  std::filesystem::path folder;  // in the launcher's folder
+  // By file: the folders in which it is intact.
+  std::map<std::string, std::vector<StoreId>> holders;
 };
 
-// Where each file lies whole, of a checkpoint that all were asked for. Only folders that some
-// machine of the cluster can read count.
+// The folders in which each file is intact, for a checkpoint that all folders were queried for.
+// Only folders that a machine of the cluster can read count.
 [[nodiscard]] std::map<std::string, std::vector<StoreId>> holders_of(
     const std::vector<WrittenFile>& files, const Stores& stores);
 
-// Asks all folders of the run.
+// Queries all folders of the run.
 using AskStores = std::function<Result<Stores>(const StoreQuestion& question)>;
 
-// From the newest on, the first checkpoint that the launcher's folder knows of which nothing is
-// missing; of those before it that were passed over `log` is told. What other folders have that is
-// newer becomes known in it first: it has been lost, is an old copy or is new; where none of them
-// can tell what belongs to it, it is passed over too. Nothing where nobody knows of a checkpoint;
-// kCorrupt, naming what is missing or damaged and where, where none can be used. `only`: no
-// checkpoint but that step's.
-// REQUIRES: the folder is `launch`'s.
+// The newest checkpoint known to the launcher's folder of which no file is missing. Skipped newer
+// ones are logged. First, newer checkpoints of which other folders have parts are added to the
+// launcher's folder: it was lost, is an old copy or is new. If no folder has the metadata of such a
+// checkpoint, it is skipped too. Nothing if no folder has a checkpoint; kCorrupt, naming the
+// missing and damaged files and their folders, if none is usable. `only`: considers only the
+// checkpoint of that step.
+// REQUIRES: the folder is locked by `launch`.
 [[nodiscard]] Result<std::optional<RestorePoint>> find_restore_point(
     const std::filesystem::path& run_dir,
     const std::string& launch,

@@ -20,7 +20,7 @@ std::uint64_t incoming_bytes(const MoveOrder& order) {
   return bytes;
 }
 
-// "lap"; of a folder that no machine of the cluster sees, where it is.
+// "lap"; for a folder that no machine of the cluster sees, its path.
 std::string whose(const Store& store) {
   return store.machines.empty() ? store.answer.place.dir.string() : store.machines.front();
 }

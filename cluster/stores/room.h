@@ -1,4 +1,4 @@
-// Whether the disks of a run's machines have room for what is brought there, and for its saves.
+// Checks that the disks of a run's machines have space for incoming files and for saves.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,19 @@
 
 namespace motley {
 
-// kCorrupt, with the machine, the bytes that come and those that are free, where what comes from
-// other machines does not fit a folder's disk. Of a file of which only some tensors come their
-// share of its bytes counts.
+// kCorrupt, with the machine, the incoming and the free bytes, if the files from other machines
+// exceed a folder's disk space. A file of which only some tensors are transferred counts in
+// proportion.
 [[nodiscard]] Result<void> require_room(const std::vector<StoreMoves>& moves, const Stores& stores);
 
-// What a save writes into each folder, of the parameters that its ranks hold (parameters_by_store):
-// they and what the optimizer keeps of them, as fp32.
+// The bytes that a save writes to each folder, for its ranks' parameters (parameters_by_store): the
+// parameters and the optimizer's moments, as fp32.
 [[nodiscard]] std::map<StoreId, std::uint64_t> save_bytes(
     const std::map<StoreId, std::set<std::string>>& parameters,
     const ModelSpec& model,
     int moments_per_parameter);
 
-// A line for each folder whose disk has no room for a save, which is then left out on all machines
+// A message for each folder without disk space for a save, which all machines then skip
 // (checkpoint/save/space.h). `needed_bytes`: as save_bytes().
 [[nodiscard]] std::vector<std::string> saves_without_room(
     const std::map<StoreId, std::uint64_t>& needed_bytes, const Stores& stores);

@@ -46,7 +46,7 @@ void add_float(std::string& bytes, std::uint64_t number, float value) {
   add_little_endian(bytes, std::bit_cast<std::uint32_t>(value));
 }
 
-// Also of a negative number: in 64 bits.
+// A negative number is encoded in 64 bits.
 void add_integer(std::string& bytes, std::uint64_t number, std::int64_t value) {
   add_key(bytes, number, FieldKind::kVarint);
   add_varint(bytes, static_cast<std::uint64_t>(value));

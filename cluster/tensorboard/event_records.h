@@ -28,7 +28,7 @@ struct Scalar {
 
 // wall_s: seconds since 1970 UTC.
 [[nodiscard]] std::string version_record(double wall_s);
-// From here on what earlier records say of `first_step` and later steps no longer counts.
+// Makes TensorBoard discard earlier records of `first_step` and later steps.
 [[nodiscard]] std::string start_record(double wall_s, std::int64_t first_step);
 [[nodiscard]] std::string scalars_record(double wall_s,
                                          std::int64_t step,

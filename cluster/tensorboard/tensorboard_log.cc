@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kNameBegin = "events.out.tfevents.";
 constexpr const char* kNameEnd = ".motley";
 
-// The greatest number in the names of event files of the folder; 0 where there is none.
+// The largest number in the names of the folder's event files; 0 if there is none.
 std::int64_t newest_number(const std::filesystem::path& folder) {
   std::int64_t newest = 0;
   std::error_code error;
@@ -45,7 +45,7 @@ Result<TensorboardLog> TensorboardLog::open(const std::filesystem::path& folder,
   const std::string name = fmt::format("{}{:010}{}", kNameBegin, number, kNameEnd);
   MOTLEY_ASSIGN(AppendedFile file, AppendedFile::open(folder / name, 0, kWaitingBytesMax));
   TensorboardLog log(std::move(file), std::move(rank_names));
-  // What has no room yet waits.
+  // If the disk is full, these records wait.
   const Result<void> begun =
       log.file_.append(version_record(wall_s) + start_record(wall_s, first_step));
   log.waits_ = !begun.ok();

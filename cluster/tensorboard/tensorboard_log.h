@@ -1,4 +1,4 @@
-// TensorboardLog: what a run's steps measured, for `tensorboard --logdir RUN/tensorboard`.
+// TensorboardLog: a run's step metrics, for `tensorboard --logdir RUN/tensorboard`.
 // docs/formats/tensorboard.md.
 #pragma once
 
@@ -15,24 +15,24 @@
 
 namespace motley {
 
-// Of each record, besides a step's own values.
+// Records have values of at most this many ranks, besides the step's own.
 inline constexpr std::size_t kTensorboardRanksMax = 256;
 
 class TensorboardLog {
  public:
-  // Begins a file of its own in the folder, which comes after those that are there, however the
-  // clock goes. What they say of `first_step` and later steps is superseded. rank_names: [Rank].
-  // kCorrupt when it cannot be written.
+  // Creates a new file in the folder, whose name sorts after the existing ones regardless of the
+  // clock. It supersedes their records of `first_step` and later steps. rank_names: [Rank].
+  // kCorrupt if it cannot be written.
   [[nodiscard]] static Result<TensorboardLog> open(const std::filesystem::path& folder,
                                                    std::int64_t first_step,
                                                    std::vector<std::string> rank_names,
                                                    double wall_s);
 
-  // Adds a step. What stands in the way is no error of the run: it is returned as a line for
-  // people, once until the file could be written again.
+  // Adds a step. A failure does not fail the run: it is returned as a message for the user, once
+  // until the file could be written again.
   [[nodiscard]] std::optional<std::string> append(const StepMetrics& metrics, double wall_s);
 
-  // Tries a last time to write what waits; a line for people where something is missing.
+  // Tries a last time to write waiting records; a message for the user if some are missing.
   [[nodiscard]] std::optional<std::string> finish();
 
  private:
@@ -40,10 +40,10 @@ class TensorboardLog {
 
   AppendedFile file_;
   std::vector<std::string> rank_names_;
-  bool waits_ = false;  // for room on the disk
+  bool waits_ = false;  // for disk space
 };
 
-// The values of a step by their tags; those that it has not are left out.
+// The values of a step by their tags; missing values are left out.
 [[nodiscard]] std::vector<Scalar> scalars_of(const StepMetrics& metrics,
                                              const std::vector<std::string>& rank_names);
 
