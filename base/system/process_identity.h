@@ -7,9 +7,8 @@
 namespace motley {
 
 struct ProcessIdentity {
-  std::string host;  // for display
-  std::string
-      place;  // the PID namespace: this boot of the computer, and the container; "" = unknown
+  std::string host;   // for display
+  std::string place;  // PID namespace: this boot and the container; "" = unknown
   std::int64_t pid = 0;
   std::uint64_t started = 0;  // in ticks since boot: the system may reuse a pid
 };
