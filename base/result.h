@@ -52,7 +52,7 @@ struct Error {
 // Whether the error is a stop requested by a signal rather than a failure.
 [[nodiscard]] bool is_stop(const Error& error);
 
-// The text for the user: "motley: error: <what>\n cause: …\n try: …\n", or "motley: stopped: …".
+// The text for the user: "motley: error: <what>\n  cause: …\n  try: …\n", or "motley: stopped: …".
 [[nodiscard]] std::string describe(const Error& error);
 // The same without the words before <what>.
 [[nodiscard]] std::string in_full(const Error& error);

@@ -40,8 +40,8 @@ struct CompressorOptions {
   // complete state.
   float momentum = 0;
 
-  // With topk only. The first steps use higher densities: 1/4, then 1/16 and so on down to the
-  // chain's density, each for this many steps.
+  // With topk only. The first warmup_steps steps use higher densities: 1/4, then 1/16 and so on
+  // down to the chain's density, each for an equal number of steps.
   std::int64_t warmup_steps = 0;
 };
 
