@@ -1,6 +1,6 @@
-// MOTLEY_CHECK(condition, "text with {}", values…): an invariant of this program. When it does not
-// hold there is a bug; the process prints the condition, the values and the place, and aborts.
-// Never used on bytes from a peer, a file or a person: those failures are Results.
+// MOTLEY_CHECK(condition, "text with {}", values…): an invariant of this program. A violated
+// invariant is a bug: the process prints the condition, the values and the source location, and
+// aborts. Never used on bytes from a peer, a file or a user: those failures are Results.
 #pragma once
 
 #include <fmt/format.h>

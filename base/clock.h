@@ -1,4 +1,4 @@
-// Time: monotonic seconds for measuring, and deadlines that every wait must have.
+// Time: monotonic seconds for measuring, and the deadline that every wait must have.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@ using SteadyClock = std::chrono::steady_clock;
   return std::chrono::duration<double>(SteadyClock::now().time_since_epoch()).count();
 }
 
-// Seconds since 1970 UTC, as the system's clock has them: for what people read, and to compare with
-// other machines' and files' times.
+// Seconds since 1970 UTC by the system's clock: for display, and to compare with timestamps of
+// other machines and of files.
 [[nodiscard]] inline double unix_time_s() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
@@ -23,10 +23,10 @@ using SteadyClock = std::chrono::steady_clock;
 // Processor seconds that the calling thread has used; only differences mean anything.
 [[nodiscard]] double thread_cpu_s();
 
-// The same of all threads of the process together.
+// Processor seconds of all threads of the process together.
 [[nodiscard]] double process_cpu_s();
 
-// The last time that something got on. Any thread may touch it and read it.
+// A progress counter that stores the time of the last progress. Any thread may touch and read it.
 class ProgressMark {
  public:
   void touch() { time_.store(SteadyClock::now(), std::memory_order_relaxed); }
@@ -39,13 +39,13 @@ class ProgressMark {
   std::atomic<SteadyClock::time_point> time_{SteadyClock::now()};
 };
 
-// A point in time after which a wait gives up. One that follows a mark moves on with it: such a
-// wait sleeps until time() and gives up only when passed() is true then.
+// The time after which a wait fails. A deadline with a ProgressMark moves forward with it: such a
+// wait sleeps until time() and fails only if passed() is true then.
 class Deadline {
  public:
   [[nodiscard]] static Deadline after_s(double seconds) { return {seconds, nullptr}; }
 
-  // After `seconds` in which the mark was not touched. The mark must outlive the deadline.
+  // `seconds` after the last touch of the mark. The mark must outlive the deadline.
   [[nodiscard]] static Deadline after_s(double seconds, const ProgressMark& mark) {
     return {seconds, &mark};
   }
@@ -75,12 +75,12 @@ class Deadline {
   const ProgressMark* mark_;
 };
 
-// How long a wait for others lasts: until `timeout_s` have passed in which nobody of the group got
-// on. A rank that still writes its part of a checkpoint is no reason to give up; a ring of ranks
-// that wait for each other is.
+// The stall timeout of a wait for other ranks: it expires after `timeout_s` without progress of any
+// rank of the group. A rank that is still writing its shard of a checkpoint makes progress; ranks
+// in a deadlock make none.
 class Patience {
  public:
-  // Without a group only the time counts.
+  // Without a group, only the elapsed time counts.
   Patience(double timeout_s) : timeout_s_(timeout_s) {}  // NOLINT: seconds are a patience
 
   // The mark must outlive every wait.
@@ -88,14 +88,14 @@ class Patience {
 
   [[nodiscard]] double timeout_s() const { return timeout_s_; }
 
-  // The same patience with another time.
+  // The same group with another timeout.
   [[nodiscard]] Patience with_s(double timeout_s) const {
     Patience other = *this;
     other.timeout_s_ = timeout_s;
     return other;
   }
 
-  // Of a wait that begins now.
+  // The deadline of a wait that starts now.
   [[nodiscard]] Deadline deadline() const {
     return group_ == nullptr ? Deadline::after_s(timeout_s_)
                              : Deadline::after_s(timeout_s_, *group_);

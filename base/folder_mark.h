@@ -1,4 +1,4 @@
-// FolderMark: what tells whether another machine's folder of the same path holds the same files.
+// FolderMark: a fingerprint to check whether the same path on another machine holds the same files.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@ namespace motley {
 
 struct FolderMark {
   std::filesystem::path folder;  // absolute
-  std::string small_file;        // in it; says what the large one holds, by its hash
+  std::string small_file;        // in `folder`; contains the hash of the large file
   std::string small_sha256;      // 64 lower-case hexadecimal digits
-  std::string large_file;        // in it; too large to be read each time, so that its size must do
+  std::string large_file;  // in `folder`; too large to read each time, so only its size is compared
   std::uint64_t large_bytes = 0;
 };
 

@@ -29,7 +29,7 @@ class Hasher128 {
   [[nodiscard]] std::string hex() const;
 
  private:
-  void* state_;  // XXH3_state_t, kept out of this header
+  void* state_;  // XXH3_state_t, not exposed in this header
 };
 
 }  // namespace motley

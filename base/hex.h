@@ -1,4 +1,4 @@
-// Bytes as lower-case hexadecimal text, for what travels in JSON.
+// Bytes as lower-case hexadecimal text, for JSON messages.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace motley {
 
 [[nodiscard]] std::string to_hex(std::span<const char> bytes);
 
-// Nothing when the text is not whole bytes in hexadecimal.
+// nullopt if the text is not hexadecimal or ends within a byte.
 [[nodiscard]] std::optional<std::vector<char>> from_hex(std::string_view text);
 
 }  // namespace motley

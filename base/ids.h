@@ -1,4 +1,4 @@
-// Ids are types, so that a rank cannot be passed where a chunk is meant.
+// Ids are distinct types, so that a rank cannot be passed where a chunk is expected.
 #pragma once
 
 #include <compare>
@@ -14,7 +14,7 @@ struct Id {
 
   friend constexpr auto operator<=>(Id, Id) = default;
 
-  // As an index into a container that is indexed by this id. REQUIRES: value >= 0.
+  // The id as an index into a container indexed by it. REQUIRES: value >= 0.
   [[nodiscard]] constexpr std::size_t index() const { return static_cast<std::size_t>(value); }
 };
 

@@ -18,7 +18,8 @@ Error json_error(const std::string& source, const std::string& cause) {
           "correct it, or make it again"};
 }
 
-// What the library says behind its own name for the error and the place, which we give in our way.
+// The library's message without its own name and position prefix, which our errors format
+// themselves.
 std::string cause_of(std::string_view text) {
   constexpr std::size_t kCauseMax = 300;
   const std::size_t column = text.find("column ");
@@ -27,8 +28,8 @@ std::string cause_of(std::string_view text) {
   return excerpt(colon == std::string_view::npos ? text : text.substr(colon + 2), kCauseMax);
 }
 
-// Builds the value. The library's own builder searches all keys before it for each key of an
-// object, which takes hours for a hostile file; here the keys are known to differ.
+// Builds the value. The library's own builder searches all earlier keys of an object for each new
+// key, which takes hours for a hostile file; here the keys are known to be distinct.
 class Builder : public nlohmann::json_sax<Json> {
  public:
   [[nodiscard]] Json take() { return std::move(root_); }
@@ -103,7 +104,7 @@ class Builder : public nlohmann::json_sax<Json> {
   }
 
   Json root_;
-  std::vector<Json*> open_;  // only the innermost grows, so that these stay where they are
+  std::vector<Json*> open_;  // only the innermost grows, so the pointers stay valid
   string_t key_;
   std::size_t error_offset_ = 0;
   std::string error_;
@@ -135,7 +136,7 @@ Result<T> json_get(const Json& object, const char* key, const std::string& sourc
   if (it == object.end()) return json_error(source, fmt::format("key '{}' is missing", key));
   if (!has_type<T>(*it)) return json_error(source, fmt::format("key '{}' has the wrong type", key));
   if constexpr (std::is_same_v<T, std::int64_t>) {
-    // What only fits unsigned would become negative.
+    // A value that fits only unsigned would become negative.
     if (it->is_number_unsigned() && !std::in_range<T>(it->template get<std::uint64_t>())) {
       return json_error(source, fmt::format("key '{}' is too large, {}", key, it->dump()));
     }

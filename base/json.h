@@ -12,11 +12,11 @@
 namespace motley {
 
 // Parses untrusted JSON text. `source` names it in errors. kCorrupt with line and column on bad
-// syntax, when nested deeper than 32 levels, and when an object has a key twice.
+// syntax, on nesting deeper than 32 levels, and on a duplicate key in an object.
 [[nodiscard]] Result<Json> parse_json(std::string_view text, const std::string& source);
 
-// A typed member of an object, checked. kCorrupt, naming `source` and the key, when the member is
-// missing, of another type or too large for it. Instantiated for bool, std::int64_t, double
+// A member of an object, type-checked. kCorrupt, naming `source` and the key, if the member is
+// missing, has another type or is out of range. Instantiated for bool, std::int64_t, double
 // (accepts integers) and std::string.
 template <class T>
 [[nodiscard]] Result<T> json_get(const Json& object, const char* key, const std::string& source);

@@ -13,20 +13,20 @@ bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-// Steps over the tokens of a text that is probably JSON. Never reads beyond its end.
+// Scans the tokens of text that is probably JSON. Never reads beyond its end.
 class JsonScanner {
  public:
   explicit JsonScanner(std::string_view text) : text_(text) {}
 
   [[nodiscard]] std::size_t offset() const { return at_; }
 
-  // The next character that is not a space, or '\0' at the end.
+  // Returns the next character that is not white space, or '\0' at the end.
   char peek() {
     while (at_ < text_.size() && is_space(text_[at_])) ++at_;
     return at_ < text_.size() ? text_[at_] : '\0';
   }
 
-  // A string with its quotes, a scalar, or one character of punctuation. REQUIRES: peek() != 0.
+  // A string with its quotes, a scalar, or one punctuation character. REQUIRES: peek() != 0.
   std::string_view token() {
     const std::size_t begin = at_;
     if (text_[at_] == '"') {
@@ -45,7 +45,7 @@ class JsonScanner {
     return text_.substr(begin, at_ - begin);
   }
 
-  // A whole value, by counting brackets: a deep one costs no stack.
+  // Skips a whole value by counting brackets, so that deep nesting uses no stack.
   void skip_value() {
     std::size_t depth = 0;
     do {
@@ -69,7 +69,7 @@ std::string unquoted(std::string_view token) {
   return value.is_string() ? value.get<std::string>() : std::string(token);
 }
 
-// Moves to the value of a key, or of an index, of the container that begins here.
+// Moves to the value of a key or an index in the container that begins here.
 bool enter(JsonScanner& scanner, const std::variant<std::string, std::size_t>& step) {
   const auto* key = std::get_if<std::string>(&step);
   if (scanner.peek() != (key != nullptr ? '{' : '[')) return false;

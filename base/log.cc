@@ -56,15 +56,15 @@ Log::Log(std::string_view prefix, LogLevel level, Output output)
   logger_->set_level(spdlog::level::debug);
   logger_->sinks().front()->set_level(to_spdlog(level));
   logger_->flush_on(spdlog::level::debug);
-  // Its own words would break into what is on the screen. A file that takes no more lines is no
-  // news that helps: who fills the disk hears of it from what matters there.
+  // The library's own messages would corrupt a progress line on the screen. A failed write to the
+  // log file is not worth reporting: a full disk is reported by the writes that matter.
   logger_->set_error_handler([](const std::string&) {});
 }
 
 Log::~Log() = default;
 
 Result<void> Log::keep_in(const std::filesystem::path& file) {
-  // The library would write through a link to wherever it leads, and wait at a pipe.
+  // The library would follow a symbolic link, and block on a pipe.
   std::error_code ignored;
   const auto type = std::filesystem::symlink_status(file, ignored).type();
   if (type != std::filesystem::file_type::not_found &&
@@ -86,13 +86,13 @@ Result<void> Log::keep_in(const std::filesystem::path& file) {
 void Log::keep(const Error& ending) const {
   if (file_ == nullptr) return;
   std::string text = in_full(ending);
-  text.pop_back();  // the line gets its end below
+  text.pop_back();  // the logger adds the line's end
   const auto level = is_stop(ending) ? spdlog::level::info : spdlog::level::err;
   try {
     file_->log(spdlog::details::log_msg("", level, text));
     file_->flush();
   } catch (const spdlog::spdlog_ex&) {
-    // A full disk: what ended the run is what people have to read, and they get it.
+    // Disk full: the error that ended the run is more important, and it is reported elsewhere.
   }
 }
 

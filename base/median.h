@@ -1,16 +1,16 @@
-// The middle of repeated measurements, and how far they lie from it.
+// The median of repeated measurements, and their deviation from it.
 #pragma once
 
 #include <vector>
 
 namespace motley {
 
-// The upper of the two middle values where their count is even. REQUIRES: values is not empty.
+// For an even count, the upper of the two middle values. REQUIRES: values is not empty.
 [[nodiscard]] double median(std::vector<double> values);
 
 struct MedianAndSpread {
   double median = 0;
-  double spread = 0;  // the median of the absolute deviations from it
+  double spread = 0;  // median of the absolute deviations from it
 };
 
 // REQUIRES: values is not empty.

@@ -10,7 +10,7 @@ namespace motley {
 
 using PhiloxBlock = std::array<std::uint32_t, 4>;
 
-// Philox's own numbers, also for those who compute many blocks side by side.
+// Philox's constants, also used by kernels that compute many blocks in parallel.
 struct Philox {
   static constexpr int kRounds = 10;
   static constexpr std::uint32_t kMul0 = 0xD2511F53;
@@ -35,7 +35,7 @@ struct Philox {
   return counter;
 }
 
-// The block number `block` of the stream `stream` under `key`.
+// Block number `block` of stream `stream` under `key`.
 [[nodiscard]] constexpr PhiloxBlock philox4x32(std::uint64_t key,
                                                std::uint64_t stream,
                                                std::uint64_t block) {

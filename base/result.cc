@@ -6,8 +6,8 @@
 namespace motley {
 namespace {
 
-// How many bytes at the beginning of the text tell a terminal to do something: control characters
-// of ASCII and of Latin-1, and marks that turn the direction of writing. 0 = none.
+// The length in bytes of a terminal control sequence at the beginning of the text: control
+// characters of ASCII and of Latin-1, and Unicode's bidirectional formatting marks. 0 = none.
 std::size_t length_of_command(std::string_view text) {
   const auto byte = [&](std::size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
@@ -43,7 +43,7 @@ std::string in_full(const Error& error) {
 std::string excerpt(std::string_view text, std::size_t bytes_max) {
   const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; };
   std::size_t length = std::min(text.size(), bytes_max);
-  // Not within a character of UTF-8.
+  // Do not cut within a UTF-8 character.
   while (length < text.size() && length > 0 && continues(text[length])) --length;
   std::string quoted(text.substr(0, length));
   for (std::size_t i = 0; i < quoted.size(); ++i) {

@@ -1,4 +1,4 @@
-// Result<T>: a value, or an Error that tells a person what to do.
+// Result<T>: a value, or an Error with a hint for the user.
 //
 // Two kinds of failure exist in Motley. An *expected* one (peer lost, bad file, bad option) travels
 // as a Result. A *bug* ends the process through MOTLEY_CHECK (base/check.h). Exceptions of
@@ -15,9 +15,9 @@
 
 namespace motley {
 
-// What kind of failure; each code is one exit status of the command line (docs/exit-status.md).
+// The kind of failure; each code is one exit status of the command line (docs/exit-status.md).
 enum class ErrorCode {
-  kInternal = 1,       // should not happen; carries what is known
+  kInternal = 1,       // should not happen; carries the available details
   kUsage = 2,          // the command line
   kConfig = 3,         // configuration, cluster file or plan
   kPeer = 4,           // a machine or process cannot be reached, or was lost
@@ -30,29 +30,29 @@ enum class ErrorCode {
   kTerminated = 143,   // SIGTERM
 };
 
-// What an error with code kPeer says of the peer, as far as decisions depend on it.
+// What is known about the peer of a kPeer error, as far as decisions depend on it.
 enum class PeerState : std::uint8_t {
   kUnsaid,
   kLost,    // the connection to it ended
-  kSilent,  // what it owes did not come in time
+  kSilent,  // its message did not arrive in time
 };
 
 struct Error {
   ErrorCode code = ErrorCode::kInternal;
-  std::string what;    // "<what>, <where>" in one line, no trailing stop
+  std::string what;    // "<what>, <where>" in one line, no trailing full stop
   std::string cause;   // why; may be empty
   std::string remedy;  // what to do next; may be empty
 
-  // What is decided from; the texts above are for people only.
+  // Input of decisions; the texts above are only for display.
   PeerState peer_state = PeerState::kUnsaid;
-  std::optional<int> peer = std::nullopt;  // its rank, where it is kLost
-  std::string key = {};                    // the configuration key that is to be changed, if any
+  std::optional<int> peer = std::nullopt;  // its rank, if it is kLost
+  std::string key = {};                    // the configuration key to change, if any
 };
 
-// Whether a signal asked for the end, which is no mistake of anybody's.
+// Whether the error is a stop requested by a signal rather than a failure.
 [[nodiscard]] bool is_stop(const Error& error);
 
-// The text a person sees: "motley: error: <what>\n  cause: …\n  try: …\n", or "motley: stopped: …".
+// The text for the user: "motley: error: <what>\n  cause: …\n  try: …\n", or "motley: stopped: …".
 [[nodiscard]] std::string describe(const Error& error);
 // The same without the words before <what>.
 [[nodiscard]] std::string in_full(const Error& error);
@@ -60,11 +60,11 @@ struct Error {
 // The same error with "<context>: " put before `what`.
 [[nodiscard]] Error with_context(Error error, const std::string& context);
 
-// The same error, with the configuration key that is to be changed.
+// The same error with the configuration key to change.
 [[nodiscard]] Error with_key(Error error, std::string key);
 
-// What a message quotes of a text that may be long or hold anything: its beginning, with '?' for
-// control characters and "…" for what is left out.
+// A quotation of untrusted or long text for a message: its beginning, with '?' for control
+// characters and "…" for the omitted rest.
 [[nodiscard]] std::string excerpt(std::string_view text, std::size_t bytes_max = 80);
 
 template <class T>
@@ -137,7 +137,7 @@ class [[nodiscard]] Result<void> {
 #define MOTLEY_ASSIGN(lhs, expr) \
   MOTLEY_ASSIGN_IMPL(MOTLEY_CONCAT(motley_result_, __LINE__), lhs, expr)
 
-// MOTLEY_TRY(write(path)): goes on, or returns the error.
+// MOTLEY_TRY(write(path)): continues, or returns the error.
 #define MOTLEY_TRY(expr)                                            \
   do {                                                              \
     if (auto motley_try_result = (expr); !motley_try_result.ok()) { \

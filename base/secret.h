@@ -1,4 +1,4 @@
-// Secrets: random bytes that only those hold who belong to one launch.
+// Secrets: random bytes that are shared only by the processes of one launch.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@ namespace motley {
 
 inline constexpr std::size_t kSecretBytes = 32;
 
-// kSecretBytes from the system's generator. kInternal when it has none to give.
+// kSecretBytes from the system's generator. kInternal if the generator fails.
 [[nodiscard]] Result<std::string> make_secret();
 
-// Overwrites the bytes, in a way that the compiler keeps, and empties the text.
+// Overwrites the bytes in a way that the compiler does not optimise away, and empties the text.
 void wipe(std::string& secret);
 
 }  // namespace motley

@@ -1,4 +1,4 @@
-// A place in a text that a person can look up.
+// A position in a text, for messages.
 #pragma once
 
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 
 namespace motley {
 
-// Both count from 1; columns count characters of UTF-8.
+// Both count from 1; columns count UTF-8 characters.
 struct SourcePlace {
   int line = 0;
   int column = 0;
@@ -16,7 +16,7 @@ struct SourcePlace {
   friend bool operator==(const SourcePlace&, const SourcePlace&) = default;
 };
 
-// The place of the byte at `offset`; of the end when the text is shorter.
+// The position of the byte at `offset`, or of the end if the text is shorter.
 [[nodiscard]] inline SourcePlace place_of(std::string_view text, std::size_t offset) {
   SourcePlace place{1, 1};
   for (const char c : text.substr(0, offset)) {

@@ -10,9 +10,9 @@
 namespace motley {
 namespace {
 
-// The parser (toml++ 3.3) takes some things about the text for granted, as that a name follows
-// '[['. It asserts them, and without assertions goes on with what is wrong. Here each is tested in
-// every build, and is an error of the text.
+// The parser (toml++ 3.3) makes assumptions about the text, such as a name after '[['. It checks
+// them only by assertions, and continues with invalid state if those are disabled. Here each is
+// checked in every build, and a violation is a syntax error.
 struct BrokenAssumption {};
 
 constexpr void test_assumption(bool holds) {
@@ -31,17 +31,17 @@ constexpr void test_assumption(bool holds) {
 namespace motley {
 namespace {
 
-// With the length of a key, a bound of the memory that the places take.
+// Together with the length of a key, these bound the memory of `places`.
 constexpr int kDepthMax = 8;
 constexpr std::size_t kWordMax = 100;
 
-// What the parser would take and we refuse.
+// A defect that the parser accepts but Motley rejects.
 struct TomlFlaw {
   std::size_t offset = 0;
   std::string cause;
 };
 
-// The last character of the string that begins at `begin`; it ends with its line at the latest.
+// The last character of the string that begins at `begin`; at the latest the end of its line.
 std::size_t end_of_string(std::string_view text, std::size_t begin) {
   std::size_t i = begin + 1;
   for (; i < text.size() && text[i] != '\n'; ++i) {
@@ -51,9 +51,9 @@ std::size_t end_of_string(std::string_view text, std::size_t begin) {
   return i - 1;
 }
 
-// The parser frees the parts of a dotted key by recursion without a limit, so that a long key would
-// overflow the stack. TOML has only ASCII outside of strings and comments; the parser's tests for
-// space (toml++ 3.3) are not defined for some other characters.
+// The parser frees the parts of a dotted key by unbounded recursion, so a long key would overflow
+// the stack. TOML has only ASCII outside strings and comments; the parser's white space tests
+// (toml++ 3.3) are undefined for some other characters.
 std::optional<TomlFlaw> find_flaw(std::string_view text) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   int dots = 0;
@@ -77,7 +77,7 @@ std::optional<TomlFlaw> find_flaw(std::string_view text) {
   return std::nullopt;
 }
 
-// Walks the parsed tree once, copying values and noting places.
+// Walks the parsed tree once; copies values and records their positions.
 class Converter {
  public:
   explicit Converter(TomlDocument& document) : document_(document) {}
@@ -109,7 +109,7 @@ class Converter {
       MOTLEY_ASSIGN(
           Json value,
           convert(child, path.empty() ? name : fmt::format("{}.{}", path, name), depth + 1));
-      // Not by its key, which would search all keys before it.
+      // Not by operator[], which searches all earlier keys.
       object.get_ref<Json::object_t&>().emplace_back(name, std::move(value));
     }
     return object;
@@ -135,7 +135,7 @@ class Converter {
   TomlDocument& document_;
 };
 
-// The shortest beginning of the text that breaks an assumption of the parser ends with the culprit.
+// The shortest prefix that violates an assumption of the parser ends with the offending character.
 SourcePlace place_of_broken_assumption(std::string_view text) {
   std::size_t sound = 0;
   std::size_t broken = text.size();
@@ -160,7 +160,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
 }
 
-// Of a line that the parser refuses; what people forget most are the quotes of a word or a path.
+// A hint for a line that the parser rejects; the most common mistake is a missing pair of quotes.
 std::string remedy_of_line(std::string_view line) {
   constexpr const char* kPlain = "correct this line";
   line = line.substr(0, line.find('#'));
@@ -243,7 +243,7 @@ std::string closest_word(const std::string& word, const std::vector<std::string>
   if (word.size() > kWordMax) return best;
   for (const std::string& candidate : candidates) {
     if (candidate.size() > kWordMax) continue;
-    // What was not written to its end is as near as one slip.
+    // An incomplete word counts as one edit.
     const bool is_beginning = word.size() >= kBeginningMin && candidate.starts_with(word);
     const std::size_t distance = is_beginning ? 1 : edit_distance(word, candidate);
     if (distance < best_distance) {

@@ -1,6 +1,6 @@
-// WorkCounter: how far a process is, counted where work is done and read by the thread that tells
-// the launcher. It only moves when something was finished (bytes that were read, written or
-// computed, an action), so a process that stands still cannot look busy. Lock-free, any thread.
+// WorkCounter: the progress of a process, advanced where work is done and read by the thread that
+// reports to the launcher. It advances only when something was finished (bytes read, written or
+// computed, an action), so a stalled process cannot look busy. Lock-free, any thread.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@
 
 namespace motley {
 
-// How far a task is. total = 0: nobody knows of how many.
+// The progress of a task. total = 0: unknown.
 struct WorkBytes {
   std::uint64_t done = 0;
   std::uint64_t total = 0;
@@ -23,12 +23,12 @@ class WorkCounter {
  public:
   WorkCounter() = default;
 
-  // What is done here is beside the task of `whole`, which only sees that something was finished.
-  // `whole` outlives it.
+  // A counter for work outside the task of `whole`, which only counts that something was finished.
+  // `whole` must outlive it.
   explicit WorkCounter(WorkCounter& whole) : whole_(&whole) {}
 
-  // While it lives, the counter's words are `what` and how many of `bytes_total` are done (0 =
-  // their number is unknown). One at a time. REQUIRES: `what` is a literal.
+  // While it exists, words() returns `what` with the number of the `bytes_total` that are done (0 =
+  // unknown total). One at a time. REQUIRES: `what` is a literal.
   class Task {
    public:
     Task(WorkCounter& counter, const char* what, std::uint64_t bytes_total);
@@ -46,18 +46,18 @@ class WorkCounter {
     if (whole_ != nullptr) whole_->add_one();
   }
 
-  // So many bytes of the task were finished.
+  // `bytes` more of the task were finished.
   void add_bytes(std::uint64_t bytes) {
     done_bytes_.fetch_add(bytes, std::memory_order_relaxed);
     add_one();
   }
 
-  // Never falls; equal readings mean that nothing was finished between them.
+  // Never decreases; equal readings mean that nothing was finished between them.
   [[nodiscard]] std::uint64_t count() const { return count_.load(std::memory_order_relaxed); }
 
   // "loading parameters: 3.2 of 20.1 GB"; empty without a task.
   [[nodiscard]] std::string words() const;
-  // The same as numbers; 0 of 0 without a task.
+  // The same as byte counts; 0 of 0 without a task.
   [[nodiscard]] WorkBytes bytes() const;
 
  private:

@@ -1,5 +1,5 @@
-// From the shards of all ranks to a committed checkpoint. The order of the file operations is the
-// protocol; docs/formats/checkpoint.md gives the reason for each.
+// Makes a committed checkpoint from the shards of all ranks. The order of the file operations is
+// the protocol; docs/formats/checkpoint.md has the reason for each.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ Error cannot_commit(const fs::path& folder, std::string cause) {
           std::move(cause), "earlier checkpoints still stand; resume from the newest of them"};
 }
 
-// Every rank once, each with the file names that its rank makes.
+// Checks that each rank occurs once, with the file names that its rank must use.
 std::optional<std::string> shards_fault(const std::vector<Shard>& shards) {
   const int rank_count = static_cast<int>(shards.size());
   if (shards.empty()) return "no rank has reported a shard";
@@ -51,8 +51,8 @@ std::optional<std::string> shards_fault(const std::vector<Shard>& shards) {
   return {};
 }
 
-// Size and header of a reported file against what lies in the folder; the bytes of its data, or
-// the error. Content is left to verify_checkpoint: reading it all back would double the stall.
+// Compares size and header of the reported file with the file in the folder; returns the bytes of
+// its data. verify_checkpoint checks the content: reading it back here would double the stall.
 Result<std::uint64_t> check_file(const fs::path& folder, const WrittenFile& reported) {
   const fs::path path = folder / reported.name;
   MOTLEY_ASSIGN(const InputFile file, InputFile::open(path));
@@ -160,7 +160,7 @@ Result<fs::path> commit_checkpoint(const fs::path& run_dir,
     MOTLEY_ASSIGN(WrittenFile config_file, write_json_file(partial, kModelConfigName, hf_config));
     manifest.files.push_back(std::move(config_file));
   }
-  // Syncs the folder too, and with it the names of all files above.
+  // This also syncs the folder, and with it the names of all files above.
   MOTLEY_TRY(write_file_atomic(partial / kManifestName, format_manifest(manifest)));
 
   MOTLEY_TRY(publish_partial(place));

@@ -37,8 +37,8 @@ std::string_view suffix(FolderKind kind) {
   MOTLEY_CHECK(false, "kind {}", static_cast<int>(kind));
 }
 
-// What a run passed over that went on before it, because what belongs to it cannot be told: its
-// tensors may be whole, and a manifest put back makes it a checkpoint again.
+// A later checkpoint that cannot be read, so that its files are unknown. The run was resumed from
+// an earlier one; the tensors may be intact, and a restored manifest makes it a checkpoint again.
 bool may_be_mended(const fs::path& root, const FolderName& name, std::int64_t last_saved) {
   if (name.step <= last_saved) return false;
   const Result<Manifest> manifest = read_manifest(root / folder_name(name));
@@ -123,7 +123,7 @@ Result<void> discard_folder(const fs::path& root, const FolderName& name) {
   fs::rename(folder, doomed, code);
   if (code == std::errc::no_such_file_or_directory) return {};
   if (code) return file_error("rename", folder, code.value());
-  // The new name must be on the disk before the contents go.
+  // The new name must be on the disk before the contents are removed.
   MOTLEY_TRY(sync_folder(root));
   fs::remove_all(doomed, code);
   if (code) return file_error("remove", doomed, code.value());
@@ -150,7 +150,7 @@ std::vector<CheckpointInfo> list_checkpoints(const fs::path& run_dir) {
   for (const FolderName& name : folder_names(root)) {
     const fs::path folder = root / folder_name(name);
     if (!has_manifest(folder)) continue;
-    // A replaced checkpoint stands for its step only while its successor is not in place.
+    // A replaced checkpoint counts for its step only until its successor has its name.
     if (name.kind == FolderKind::kCommitted) by_step[name.step] = folder;
     if (name.kind == FolderKind::kReplaced) by_step.emplace(name.step, folder);
   }
@@ -217,10 +217,10 @@ Result<void> prune_to(const fs::path& run_dir,
   for (const FolderName& name : folder_names(root)) {
     const bool listed = std::ranges::find(checkpoints, root / folder_name(name),
                                           &CheckpointInfo::folder) != checkpoints.end();
-    // Of this launch: what may still be written to, and what it may still read.
+    // Of this launch: folders that may still be written to or read.
     const bool is_written =
         name.kind == FolderKind::kPartial && name.launch == launch && name.step > last;
-    // What was committed elsewhere and is not yet in its place here.
+    // Committed elsewhere, and not yet renamed here.
     const bool is_only_place =
         name.kind == FolderKind::kPartial && kept.contains(name.step) &&
         std::ranges::find(checkpoints, name.step, &CheckpointInfo::step) == checkpoints.end();
@@ -228,7 +228,7 @@ Result<void> prune_to(const fs::path& run_dir,
         name.kind == FolderKind::kRestored && name.launch == launch && name.step >= last;
     const bool in_use = listed ? kept.contains(name.step) || may_be_mended(root, name, last)
                                : is_written || is_read || is_only_place;
-    // A folder with a checkpoint's name and no manifest was not made here; it is left alone.
+    // A folder with a checkpoint's name and no manifest was not created by Motley and is retained.
     const bool foreign = name.kind == FolderKind::kCommitted && !listed;
     if (!in_use && !foreign) MOTLEY_TRY(discard_folder(root, name));
   }

@@ -1,12 +1,11 @@
-// The names in a run's checkpoints folder, and the moves that keep it whole after a crash at any
-// point. Rules: docs/formats/checkpoint.md, "Commit".
+// The names in a run's checkpoints folder, and the renames that keep it consistent after a crash at
+// any point. Rules: docs/formats/checkpoint.md, "Commit".
 //
 //   step-000100             committed
 //   .step-000100.000007-9f3c5a1b2c3d4e5f.partial    being written, by that launch
 //   .step-000100.replaced   the committed one that a new one of the same step is about to replace
-//   .step-000100.removed    on its way out; its contents mean nothing
-//   .step-000100.000007-9f3c5a1b2c3d4e5f.restored   what that launch reads, of what it was begun
-//   from
+//   .step-000100.removed    being removed; its contents are invalid
+//   .step-000100.000007-9f3c5a1b2c3d4e5f.restored   view that this launch resumes from
 #pragma once
 
 #include <cstdint>
@@ -28,7 +27,7 @@ enum class FolderKind { kCommitted, kPartial, kReplaced, kRemoved, kRestored };
 struct FolderName {
   std::int64_t step = 0;
   FolderKind kind = FolderKind::kCommitted;
-  // kPartial and kRestored: whose it is; "" = of a version of Motley that did not say.
+  // kPartial and kRestored: the launch; "" = written by a version of Motley without it.
   std::string launch;
 };
 
@@ -37,27 +36,27 @@ struct FolderName {
 
 [[nodiscard]] std::string folder_name(const FolderName& name);
 
-// Nothing when `text` is not exactly what folder_name writes.
+// nullopt if `text` is not exactly what folder_name returns.
 [[nodiscard]] std::optional<FolderName> parse_folder_name(const std::string& text);
 
-// The folders of checkpoints under `root`, in no order. An absent root holds none.
+// The checkpoint folders under `root`, unordered. Empty for an absent root.
 [[nodiscard]] std::vector<FolderName> folder_names(const std::filesystem::path& root);
 
-// True when the folder holds a manifest: with a committed or replaced name, it is whole.
+// True if the folder has a manifest: with a committed or replaced name, it is complete.
 [[nodiscard]] bool has_manifest(const std::filesystem::path& folder);
 
 // "model", 0, 3 -> "model-00001-of-00003.safetensors"
 [[nodiscard]] std::string shard_file_name(const std::string& part, int rank, int rank_count);
 
-// True for a file that holds parameters, or the optimizer's state, by its name.
+// True for a file of parameters, or of optimizer state, by its name.
 [[nodiscard]] bool is_parameter_file(const std::string& name);
 [[nodiscard]] bool is_optimizer_file(const std::string& name);
 
-// True for a name that stays in its folder: not empty, no '/', no control character, not hidden.
+// True for a name without a path: not empty, no '/', no control character, not hidden.
 [[nodiscard]] bool is_plain_name(const std::string& name);
 
-// Removes the folder of that name under `root`, when there is one. It is renamed first, so that a
-// crash half-way leaves nothing that could be taken for a checkpoint.
+// Removes the folder of that name under `root` if it exists. It is renamed first, so that a crash
+// half-way leaves nothing that looks like a checkpoint.
 [[nodiscard]] Result<void> discard_folder(const std::filesystem::path& root,
                                           const FolderName& name);
 

@@ -1,5 +1,5 @@
-// GradientScale: where the search for the scale of gradients in fp16 stands
-// (training/vote/gradient_scaler.h), as manifests and messages have it.
+// GradientScale: the state of the search for the fp16 gradient scale
+// (training/vote/gradient_scaler.h), in manifests and messages.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace motley {
 
-// What the search comes to at the least and at the most.
+// The range of the search.
 inline constexpr double kLeastGradientScale = 0x1p-40;
 inline constexpr double kLargestGradientScale = 0x1p40;
-// After so many steps in a row another scale is tried.
+// After this many steps in a row a larger scale is tried.
 inline constexpr std::int64_t kStepsToGrow = 2000;
 
 struct GradientScale {
@@ -24,7 +24,7 @@ struct GradientScale {
 };
 
 [[nodiscard]] Json gradient_scale_to_json(const GradientScale& scale);
-// kCorrupt for what the search never comes to.
+// kCorrupt for a state that the search never reaches.
 [[nodiscard]] Result<GradientScale> gradient_scale_from_json(const Json& json,
                                                              const std::string& source);
 

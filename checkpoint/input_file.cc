@@ -14,7 +14,7 @@
 namespace motley {
 namespace {
 
-// A read that takes longer than its share of time is still seen to get on.
+// Small pieces, so that a slow read still shows progress.
 constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
 
 Error unreadable(const std::filesystem::path& path, std::string cause) {
@@ -38,7 +38,7 @@ InputFile::~InputFile() {
 }
 
 Result<InputFile> InputFile::open(const std::filesystem::path& path, WorkCounter* work) {
-  // O_NONBLOCK: opening a pipe without a writer would wait for one.
+  // O_NONBLOCK: opening a pipe without a writer would block.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0 && errno == ELOOP) return unreadable(path, "it is a symbolic link");
   if (fd < 0) return file_error("read", path, errno);

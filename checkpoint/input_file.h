@@ -1,6 +1,6 @@
 // A regular file opened for reading. Names in a checkpoint are untrusted, so a symbolic link is not
-// followed and a pipe or device is refused before it could block.
-// Safe to share between threads: reads carry their own position.
+// followed, and a pipe or device is refused before it could block. Safe to share between threads:
+// each read has its own position.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ namespace motley {
 
 class InputFile {
  public:
-  // kCorrupt when it is absent, a link, or anything but a regular file. `work` counts the bytes
-  // that are read; nullptr: nobody does.
+  // kCorrupt if it is absent, a link, or not a regular file. `work` counts the bytes read; nullptr:
+  // not counted.
   [[nodiscard]] static Result<InputFile> open(const std::filesystem::path& path,
                                               WorkCounter* work = nullptr);
   InputFile(InputFile&& other) noexcept;
@@ -30,10 +30,10 @@ class InputFile {
 
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }  // when it was opened
 
-  // Fills `into` from `offset`. kCorrupt when the file ends before.
+  // Fills `into` from `offset`. kCorrupt if the file ends before.
   [[nodiscard]] Result<void> read_at(std::uint64_t offset, std::span<std::byte> into) const;
 
-  // The whole file. kCorrupt when it is larger than max_bytes.
+  // The whole file. kCorrupt if it is larger than max_bytes.
   [[nodiscard]] Result<std::string> read_all(std::uint64_t max_bytes) const;
 
  private:

@@ -34,7 +34,7 @@ std::uint64_t total_bytes(const Manifest& manifest) {
   return bytes;
 }
 
-// Of its right size; what it holds is not looked at.
+// Whether the file exists with its size; does not check its content.
 bool lies_in(const std::filesystem::path& folder, const WrittenFile& file) {
   std::error_code code;
   const std::filesystem::path path = folder / file.name;
@@ -42,7 +42,7 @@ bool lies_in(const std::filesystem::path& folder, const WrittenFile& file) {
          std::filesystem::file_size(path, code) == file.bytes && !code;
 }
 
-// The files that one machine wrote into a run folder of its own.
+// The files that one machine wrote into its own run folder.
 struct MachineShare {
   std::size_t files = 0;
   std::uint64_t bytes = 0;
@@ -50,7 +50,7 @@ struct MachineShare {
   std::uint64_t bytes_here = 0;
 };
 
-// By machine; empty where all files were written into one folder.
+// By machine; empty if all files were written into one folder.
 std::map<std::string, MachineShare> machine_shares(const Manifest& manifest,
                                                    const std::filesystem::path& folder) {
   std::map<std::string, MachineShare> shares;
@@ -81,7 +81,7 @@ Json share_to_json(const std::string& machine, const MachineShare& share) {
           {"bytes_here", share.bytes_here}};
 }
 
-// Every part of a checkpoint has the index, whoever has the files.
+// Every part of a checkpoint has the index, whichever machine has the files.
 Result<std::uint64_t> indexed_parameters(const std::filesystem::path& folder) {
   constexpr std::uint64_t kIndexBytesMax = 64 << 20;
   const std::string path = (folder / kIndexName).string();
@@ -168,7 +168,7 @@ Result<std::string> format_checkpoint(const std::filesystem::path& folder) {
   line("checkpoint", folder.string());
   line("step", fmt::format("{} ({} optimizer updates)", state.step, state.optimizer_updates));
   line("model", fmt::format("{}, hash {}", state.model_family, state.model_hash));
-  // Of images and the like a sample counts as one.
+  // For images and the like a sample counts as one token.
   const std::string tokens =
       state.tokens == state.samples ? "" : fmt::format(", {} tokens", state.tokens);
   line("data", fmt::format("{} samples{}, seed {}", state.samples, tokens, state.seed));

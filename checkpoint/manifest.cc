@@ -41,7 +41,7 @@ Result<std::string> get_hash(const Json& json, const char* key, const std::strin
   return hash;
 }
 
-// What is printed as it stands: nothing in it tells a terminal to do something.
+// Text that is printed unchanged, so it must not contain terminal control sequences.
 Result<std::string> get_words(const Json& json, const char* key, const std::string& source) {
   MOTLEY_ASSIGN(std::string words, json_get<std::string>(json, key, source));
   if (excerpt(words, kWordsBytesMax) == words) return words;
@@ -206,7 +206,7 @@ std::string format_manifest(const Manifest& manifest) {
 
 Result<Manifest> parse_manifest(std::string_view text, const std::string& source) {
   MOTLEY_ASSIGN(const Json json, parse_json(text, source));
-  // Format and version come first: a newer version may keep its hash elsewhere.
+  // Format and version are checked first: a newer version may have its hash elsewhere.
   MOTLEY_ASSIGN(const std::string format, json_get<std::string>(json, "format", source));
   if (format != kFormat) return damaged_checkpoint(source, "key 'format' is not motley.checkpoint");
   MOTLEY_ASSIGN(const std::int64_t version, json_get<std::int64_t>(json, "version", source));

@@ -13,34 +13,34 @@
 
 namespace motley {
 
-// What is written. Version 1, which is read too, numbers residuals by rank and has no machines.
+// The version written. Version 1, which can be read too, numbers residuals by rank and has no
+// machines.
 inline constexpr int kManifestVersion = 2;
 
-// The hash of parameters by name: hash128 over the lines "<hash of the values> <name>\n", in the
-// order of the names' bytes.
+// The hash of parameters by name: hash128 over the lines "<hash of the values> <name>\n", sorted by
+// the bytes of the names.
 [[nodiscard]] std::string parameter_hash(const std::map<std::string, std::string>& tensor_hashes);
 
-// {"name", "bytes", "hash", "tensors": [{"name", "hash"}, …], "machine" where there is one}
+// {"name", "bytes", "hash", "tensors": [{"name", "hash"}, …], "machine" if there is one}
 [[nodiscard]] Json written_file_to_json(const WrittenFile& file);
 [[nodiscard]] Result<WrittenFile> written_file_from_json(const Json& json,
                                                          const std::string& source);
 
-// kCorrupt: what lies at `source` is not what a manifest says, for this reason.
+// kCorrupt: the data at `source` contradicts the manifest, for this reason.
 [[nodiscard]] Error damaged_checkpoint(const std::string& source, std::string cause);
 
-// The file of a checkpoint in that folder, which must be there: kCorrupt, saying where it lies
-// where the manifest tells that another machine wrote it.
+// Opens the file of a checkpoint in that folder, where it must exist: otherwise kCorrupt, which
+// names the machine that wrote it if the manifest does.
 [[nodiscard]] Result<InputFile> open_file_of(const std::filesystem::path& folder,
                                              const WrittenFile& file);
 
-// The text ends in a hash of all bytes before it.
+// The text ends with a hash of all bytes before it.
 [[nodiscard]] std::string format_manifest(const Manifest& manifest);
 
-// kCorrupt when the text is not what format_manifest wrote, byte for byte, or of an unknown
-// version.
+// kCorrupt if the text is not what format_manifest wrote, byte for byte, or has an unknown version.
 [[nodiscard]] Result<Manifest> parse_manifest(std::string_view text, const std::string& source);
 
-// model.safetensors.index.json: which file holds which parameter, and the bytes of all values.
+// model.safetensors.index.json: the file of each parameter, and the bytes of all values.
 [[nodiscard]] Json weights_index(const std::map<std::string, std::string>& parameter_files,
                                  std::uint64_t parameter_bytes);
 

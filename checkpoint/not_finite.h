@@ -1,4 +1,4 @@
-// Infinities and NaNs among floats that are read from a file or go into one.
+// Infinities and NaNs among floats read from or written to files.
 #pragma once
 
 #include <bit>
@@ -8,9 +8,9 @@
 
 namespace motley {
 
-// How many of the values are an infinity or a NaN. By the bits, so that no option of the compiler
-// can take the answer for granted: an exponent of all ones is one of them. Without a branch, as
-// fast as the memory gives the values.
+// The number of values that are an infinity or a NaN. Tests the bits (an exponent of all ones), so
+// that no compiler option such as -ffast-math removes the test. Branch-free, limited by memory
+// bandwidth.
 [[nodiscard]] inline std::size_t count_not_finite(std::span<const float> values) {
   constexpr std::uint32_t kExponent = 0x7F800000U;
   std::size_t count = 0;

@@ -21,7 +21,7 @@ Result<void> rename_folder(const fs::path& from, const fs::path& to) {
   return sync_folder(to.parent_path());
 }
 
-// Of what has a checkpoint's name and is none, nobody knows what it is worth.
+// Moves aside a path with a checkpoint's name that is none; its value is unknown.
 Result<void> set_aside(const fs::path& found, const fs::path& aside) {
   std::error_code code;
   if (!fs::exists(fs::symlink_status(found, code))) return {};

@@ -1,4 +1,4 @@
-// The last moves of a commit: from a partial folder that is whole to the checkpoint of its step.
+// The last renames of a commit: a complete partial folder becomes the checkpoint of its step.
 // Reasons: docs/formats/checkpoint.md, "Commit".
 #pragma once
 
@@ -11,14 +11,14 @@
 
 namespace motley {
 
-// Removes what else lies in the folder: what an interrupted attempt at the same step has left,
+// Removes all other files from the folder: leftovers of an interrupted attempt at the same step,
 // perhaps by other ranks.
 [[nodiscard]] Result<void> keep_only(const std::filesystem::path& folder,
                                      const std::set<std::string>& names);
 
-// Gives the partial folder its final name, in place of a committed checkpoint of the same step. At
-// every point between two operations the step is listed as its old or its new checkpoint.
-// REQUIRES: the partial folder is whole and synced, its manifest too.
+// Renames the partial folder to its final name, replacing a committed checkpoint of the same step.
+// Between any two operations the step is listed as its old or its new checkpoint. REQUIRES: the
+// partial folder and its manifest are complete and synced.
 [[nodiscard]] Result<void> publish_partial(const SavePlace& place);
 
 }  // namespace motley

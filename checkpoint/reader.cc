@@ -31,8 +31,8 @@ Error unreadable(const fs::path& path, std::string cause, std::string remedy) {
           std::move(cause), std::move(remedy)};
 }
 
-// Hugging Face's cache holds links to files whose names are hashes. The user chose this folder, so
-// its links are followed; those of a checkpoint of ours are not.
+// Hugging Face's cache consists of links to files named by their hashes. The user chose this
+// folder, so its links are followed; those in our checkpoints are not.
 Result<fs::path> resolve(const fs::path& path) {
   std::error_code code;
   fs::path resolved = fs::canonical(path, code);
@@ -40,14 +40,14 @@ Result<fs::path> resolve(const fs::path& path) {
   return resolved;
 }
 
-// The files that a Hugging Face index names.
+// The files listed in a Hugging Face index.
 Result<std::vector<fs::path>> indexed_files(const fs::path& folder) {
   const fs::path path = folder / kIndexName;
   MOTLEY_ASSIGN(const fs::path resolved, resolve(path));
   MOTLEY_ASSIGN(const InputFile file, InputFile::open(resolved));
   MOTLEY_ASSIGN(const std::string text, file.read_all(kIndexBytesMax));
-  // Sorted objects: the project's Json keeps the order of keys and looks them up one by one, which
-  // an index of a million names would turn into hours.
+  // Parsed as sorted objects: the project's Json preserves the order of keys and searches linearly,
+  // which would take hours for an index of a million names.
   const auto index = nlohmann::json::parse(text, nullptr, false);
   const std::string remedy = "download the index again";
   if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object()) {
@@ -66,7 +66,7 @@ Result<std::vector<fs::path>> indexed_files(const fs::path& folder) {
   return files;
 }
 
-// The safetensors files of a folder that has no manifest.
+// The safetensors files of a folder without a manifest.
 Result<std::vector<fs::path>> foreign_files(const fs::path& folder) {
   std::error_code code;
   if (fs::exists(folder / kIndexName, code)) return indexed_files(folder);
@@ -94,16 +94,16 @@ Result<std::vector<fs::path>> foreign_files(const fs::path& folder) {
 struct CheckpointReader::Impl {
   struct Tensor {
     std::size_t file = 0;  // index into files
-    std::string hash;      // empty when unknown
+    std::string hash;      // empty if unknown
   };
 
-  fs::path named;  // what was opened, as it was named
+  fs::path named;  // the path as passed to open
   std::optional<Manifest> manifest;
   std::vector<SafetensorsFile> files;
-  std::vector<fs::path> paths;  // of the files, as they were named
+  std::vector<fs::path> paths;  // of the files, unresolved
   std::map<std::string, Tensor> tensors;
 
-  // Adds the tensors of an opened file; `hashes` is null for a foreign file.
+  // Adds the tensors of an opened file; `hashes` is null for a third-party file.
   Result<void> add(const fs::path& path,
                    SafetensorsFile file,
                    const std::map<std::string, std::string>* hashes) {
@@ -127,7 +127,7 @@ struct CheckpointReader::Impl {
     return {};
   }
 
-  // Those that the manifest names, which lie in the folder that was named.
+  // Adds the files in the manifest, which are in the opened folder.
   Result<void> add_manifests_files(WorkCounter* work) {
     for (const WrittenFile& expected : manifest->files) {
       const fs::path file_path = named / expected.name;
@@ -235,7 +235,7 @@ Result<WeightsOutline> CheckpointReader::outline() const {
   WeightsOutline outline;
   for (const SafetensorsFile& file : impl_->files) {
     for (const auto& [name, entry] : file.entries()) {
-      // "exp_avg/<name>": what an optimizer keeps, in a checkpoint of ours.
+      // "exp_avg/<name>": optimizer state, in a checkpoint of ours.
       if (impl_->manifest && name.find('/') != std::string::npos) continue;
       const bool has_prefix = name.starts_with(kTransformerPrefix);
       outline.tensors[has_prefix ? name.substr(kTransformerPrefix.size()) : name] = entry.shape;
@@ -246,7 +246,7 @@ Result<WeightsOutline> CheckpointReader::outline() const {
   const bool is_folder = fs::is_directory(impl_->named, code);
   const fs::path config =
       (is_folder ? impl_->named : impl_->named.parent_path()) / kModelConfigName;
-  // A link that leads nowhere is a file that cannot be read.
+  // A dangling link is a file that cannot be read.
   const fs::file_type type = fs::symlink_status(config, code).type();
   if (type == fs::file_type::not_found) return outline;
   MOTLEY_ASSIGN(const fs::path resolved, resolve(config));

@@ -1,9 +1,9 @@
-// What compressed sums of gradients still owe stands in a checkpoint beside the moments, as
-// "residual.HOLDER/PARAMETER". Where senders apply the momentum (training/pushes/pushed_sums.h) it
-// is "unsent.HOLDER/PARAMETER", of pushes, and beside it "velocity.HOLDER/PARAMETER". A holder is
-// one of the ranks that sum the parameter's gradient, by a number that does not follow from its
-// rank (plan/holders.h). In manifests of version 1 it is the rank. In both, what all holders owe is
-// added in the order of their numbers.
+// Names of error-feedback residuals in a checkpoint, beside the moments:
+// "residual.HOLDER/PARAMETER". With momentum correction (training/pushes/pushed_sums.h) the unsent
+// corrected gradient is "unsent.HOLDER/PARAMETER", beside "velocity.HOLDER/PARAMETER". A holder
+// number identifies one of the ranks that all-reduce the parameter's gradient, independently of its
+// rank (plan/holders.h). In manifests of version 1 it is the rank. Readers add the residuals of all
+// holders in the order of their numbers.
 #pragma once
 
 #include <map>
@@ -28,10 +28,10 @@ struct ResidualName {
                                         const std::string& parameter,
                                         Owed owed = Owed::kResidual);
 
-// Nothing where residual_name does not write it so.
+// nullopt for a name that residual_name does not produce.
 [[nodiscard]] std::optional<ResidualName> parse_residual_name(std::string_view name);
 
-// The names of what is owed of each parameter, in the order of the holders.
+// The names of each parameter's tensors of that kind, in the order of the holder numbers.
 [[nodiscard]] std::map<std::string, std::vector<std::string>> residual_names(
     const Manifest& manifest, Owed owed = Owed::kResidual);
 

@@ -20,7 +20,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "safetensors data is little-endian");
 
-// IEEE 754 half to single: every half is a single, so this is exact; NaN payloads keep their bits.
+// IEEE 754 half to single, which is exact; NaN payloads keep their bits.
 float widen_fp16(std::uint16_t half) {
   const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000U) << 16;
   const std::uint32_t exponent = (half >> 10) & 0x1FU;
@@ -53,7 +53,8 @@ Result<void> read_widened(const InputFile& file,
   return {};
 }
 
-// Behind the length of its header, which is one JSON object; what is cut off before counts as one.
+// Whether the first byte after the length starts a JSON object, as a header does; true if the file
+// ends before it.
 Result<bool> begins_a_header(const InputFile& file) {
   if (file.bytes() <= kSafetensorsLengthBytes) return true;
   std::array<std::byte, 1> first;
@@ -80,7 +81,7 @@ struct SafetensorsWriter::Impl {
   std::vector<TensorOutline> tensors;
   WrittenFile written;
   Hasher128 hasher;      // of the file
-  std::size_t next = 0;  // the tensor that bytes belong to
+  std::size_t next = 0;  // the tensor of the next bytes
   std::uint64_t left_bytes = 0;
   std::unique_ptr<Hasher128> tensor_hasher;
 
@@ -90,7 +91,7 @@ struct SafetensorsWriter::Impl {
     return file.write(bytes);
   }
 
-  // Goes on to the next tensor that has values left to come, past empty ones.
+  // Advances to the next tensor with values still missing, past empty ones.
   void settle() {
     while (next < tensors.size() && left_bytes == 0) {
       written.tensor_hashes[tensors[next].name] = tensor_hasher->hex();
@@ -167,7 +168,7 @@ Result<WrittenFile> write_safetensors(const std::filesystem::path& path,
 
 struct SafetensorsFile::Impl {
   InputFile file;
-  std::uint64_t data_begin;  // of the data section, within the file
+  std::uint64_t data_begin;  // of the data section, in the file
   SafetensorsHeader header;
 };
 
@@ -186,7 +187,7 @@ Result<std::string> read_safetensors_head(const InputFile& file) {
   MOTLEY_TRY(file.read_at(0, first));
   const auto header_bytes = safetensors_header_bytes(first, file.bytes(), source);
   if (!header_bytes.ok()) {
-    // Neither a length nor a header: a text, say.
+    // Without a header's length or first byte it is another kind of file, such as text.
     MOTLEY_ASSIGN(const bool is_damaged, begins_a_header(file));
     return is_damaged ? header_bytes.error() : no_safetensors(source);
   }

@@ -1,5 +1,5 @@
-// The safetensors format: written so that Hugging Face opens it, read as the untrusted bytes that
-// any file is. Limits and checks: docs/formats/checkpoint.md.
+// The safetensors format: written for Hugging Face's readers, read as untrusted bytes. Limits and
+// checks: docs/formats/checkpoint.md.
 #pragma once
 
 #include <cstddef>
@@ -38,23 +38,23 @@ struct WrittenFile {
   std::uint64_t bytes = 0;
   std::string hash;                                  // hash128_hex of the whole file
   std::map<std::string, std::string> tensor_hashes;  // hash128_hex of each tensor's bytes
-  // In whose run folder it was written; empty where all files of a checkpoint lie in one.
+  // The machine in whose run folder it was written; empty if all files of a checkpoint are in one.
   std::string machine = {};
 };
 
 // Writes fp32 tensors in the given order, synced to the disk. `metadata` becomes __metadata__.
-// kCorrupt when the disk is full or the path cannot be written; a partial file may remain. `work`
-// counts the bytes as they reach the disk; nullptr: nobody does.
-// REQUIRES: names are distinct printable ASCII; each has as many values as its shape says.
+// kCorrupt if the disk is full or the path cannot be written; a partial file may remain. `work`
+// counts the bytes as they reach the disk; nullptr: not counted. REQUIRES: names are distinct
+// printable ASCII; each tensor has as many values as its shape.
 [[nodiscard]] Result<WrittenFile> write_safetensors(
     const std::filesystem::path& path,
     const std::vector<TensorView>& tensors,
     const std::map<std::string, std::string>& metadata,
     WorkCounter* work = nullptr);
 
-// Writes a file whose tensors are known before their values are, in pieces of any size: memory does
-// not grow with them. One owner thread. What an error or the end of this object before close()
-// leaves is no whole file; removing it is the caller's choice.
+// Writes a file whose tensors are known before their values, in pieces of any size: memory does not
+// grow with them. One owner thread. After an error, or if this object is destroyed before close(),
+// the file is incomplete; removing it is the caller's responsibility.
 class SafetensorsWriter {
  public:
   // kCorrupt as write_safetensors. REQUIRES: names are distinct printable ASCII; the format has the
@@ -68,9 +68,9 @@ class SafetensorsWriter {
   SafetensorsWriter& operator=(SafetensorsWriter&&) noexcept;
   ~SafetensorsWriter();
 
-  // The values' next bytes: tensor after tensor, each in C order and little-endian.
+  // The next bytes of values: tensor by tensor, each in C order and little-endian.
   [[nodiscard]] Result<void> append(std::span<const std::byte> bytes);
-  // Synced to the disk. REQUIRES: exactly the bytes of all tensors were appended.
+  // Syncs the file. REQUIRES: exactly the bytes of all tensors were appended.
   [[nodiscard]] Result<WrittenFile> close();
 
  private:
@@ -79,19 +79,18 @@ class SafetensorsWriter {
   std::unique_ptr<Impl> impl_;
 };
 
-// What a file begins with, as it lies there: the header's length and the header. kCorrupt when the
-// file or the limit has no room for it; the header is not looked at.
+// The beginning of a file: the header's length and the header. kCorrupt if they exceed the file or
+// the limit; the header is not parsed.
 [[nodiscard]] Result<std::string> read_safetensors_head(const InputFile& file);
 
-// An opened file: its header is checked whole before open() returns (sizes, overlaps, holes,
-// duplicate names, dtype). Reading copies, and counts the bytes in `work` if there is one. Safe to
-// share between threads.
+// An opened file. open() checks the whole header (sizes, overlaps, holes, duplicate names, dtypes).
+// Reading copies, and counts the bytes in `work` if there is one. Safe to share between threads.
 class SafetensorsFile {
  public:
   struct Entry {
-    std::string dtype;  // F32, F16, BF16; others of the format are read as bytes only
+    std::string dtype;  // F32, F16, BF16; others of the format as bytes only
     std::vector<std::int64_t> shape;
-    std::uint64_t begin = 0;  // within the data section
+    std::uint64_t begin = 0;  // in the data section
     std::uint64_t end = 0;
   };
 
@@ -103,18 +102,18 @@ class SafetensorsFile {
 
   [[nodiscard]] const std::map<std::string, Entry>& entries() const;
   [[nodiscard]] const std::map<std::string, std::string>& metadata() const;
-  // Copies a tensor as fp32 (F16 and BF16 are widened exactly). kCorrupt when it is absent, has
+  // Copies a tensor as fp32 (F16 and BF16 are widened exactly). kCorrupt if it is absent, has
   // another shape or dtype, or the file ends early. REQUIRES: values.size() is the product of
   // `shape`.
   [[nodiscard]] Result<void> read(const std::string& name,
                                   const std::vector<std::int64_t>& shape,
                                   std::span<float> values) const;
-  // The values from number `first` on, as many as there is room for. REQUIRES: the tensor has them.
+  // Reads values from number `first` on until `values` is full. REQUIRES: the tensor has that many.
   [[nodiscard]] Result<void> read_part(const std::string& name,
                                        std::uint64_t first,
                                        std::span<float> values) const;
-  // A whole tensor of exactly this dtype, as it lies in the file. REQUIRES: `bytes` has as
-  // many as dtype and shape say.
+  // The bytes of a whole tensor of exactly this dtype. REQUIRES: bytes.size() matches dtype and
+  // shape.
   [[nodiscard]] Result<void> read_bytes(const std::string& name,
                                         const std::string& dtype,
                                         const std::vector<std::int64_t>& shape,

@@ -17,8 +17,8 @@ bool is_control_byte(char c) {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
 }
 
-// Takes the header apart while it is read. A document tree would need many times the memory of
-// the text, look keys up in linear time, and keep the last of two equal keys without a word.
+// Interprets the header while parsing. A document tree would need many times the memory of the
+// text, search keys in linear time, and silently retain the last of two equal keys.
 class HeaderReader final : public nlohmann::json_sax<Json> {
  public:
   [[nodiscard]] SafetensorsHeader take() { return std::move(header_); }

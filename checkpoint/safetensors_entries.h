@@ -1,5 +1,5 @@
-// What the JSON header of a safetensors file says, word for word: its keys, their kinds and their
-// bounds. Whether the tensors fit the file is for parse_safetensors_header() to find.
+// The entries of a safetensors file's JSON header: its keys, their types and their bounds.
+// parse_safetensors_header() checks whether the tensors fit the file.
 #pragma once
 
 #include <string>
@@ -9,15 +9,14 @@
 
 namespace motley {
 
-// The one key of the header that names no tensor.
+// The only key of the header that is not a tensor's name.
 inline constexpr const char* kSafetensorsMetadataKey = "__metadata__";
 
-// Whether a tensor of a file may have this name: any but an empty one or one with control
-// characters.
+// Whether a file's tensor may have this name: not empty, no control characters.
 [[nodiscard]] bool is_readable_tensor_name(const std::string& name);
 
-// Reads untrusted text into `header`. "", or what is wrong with the text; then the header is as it
-// was. Memory stays within a few times the text.
+// Parses untrusted text into `header`. Returns "", or the defect of the text; then the header is
+// unchanged. Memory stays within a few times the text.
 [[nodiscard]] std::string read_header_entries(std::string_view text, SafetensorsHeader& header);
 
 }  // namespace motley

@@ -16,7 +16,7 @@
 namespace motley {
 namespace {
 
-// The bytes of a tensor by its shape; nothing when that is more than 2^64 - 1.
+// The size of a tensor from its shape; nullopt if that is more than 2^64 - 1.
 std::optional<std::uint64_t> shape_bytes(const SafetensorsFile::Entry& entry) {
   std::uint64_t bytes = dtype_bytes(entry.dtype);
   for (const std::int64_t size : entry.shape) {
@@ -25,7 +25,7 @@ std::optional<std::uint64_t> shape_bytes(const SafetensorsFile::Entry& entry) {
   return bytes;
 }
 
-// What is wrong with the tensors' places in the data section, or "".
+// The defect in the tensors' positions in the data section, or "".
 std::string layout_fault(const SafetensorsHeader& header, std::uint64_t data_bytes) {
   std::vector<std::pair<const std::string*, const SafetensorsFile::Entry*>> by_place;
   by_place.reserve(header.entries.size());
@@ -118,7 +118,7 @@ Result<SafetensorsHeader> parse_safetensors_header(std::string_view text,
   const auto damaged = [&](std::string cause) {
     return damaged_safetensors(source, std::move(cause));
   };
-  // The JSON reader takes a zero byte for the end and would not look at what comes after it.
+  // The JSON parser takes a zero byte for the end and would ignore the text after it.
   if (text.empty() || text.front() != '{' || text.find('\0') != std::string_view::npos) {
     return damaged("the header does not start with '{' or holds a zero byte");
   }

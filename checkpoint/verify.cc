@@ -1,4 +1,4 @@
-// Every byte of a checkpoint against its manifest.
+// Compares every byte of a checkpoint with its manifest.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,7 +47,7 @@ Result<void> verify_file(const fs::path& folder, const WrittenFile& expected, Wo
   return {};
 }
 
-// A copy of one of the files that a launch was receiving when it ended: ".NAME.LAUNCH".
+// A partly received copy of one of the files, left by a launch that ended: ".NAME.LAUNCH".
 bool is_copy_given_up(const std::string& name, const std::set<std::string>& known) {
   const std::size_t dot = name.rfind('.');
   return name.starts_with('.') && dot > 0 && known.contains(name.substr(1, dot - 1)) &&

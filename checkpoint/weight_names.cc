@@ -6,7 +6,7 @@
 namespace motley {
 namespace {
 
-// transformers calls the body of a GPT-2 the one and that of a Llama the other.
+// The prefixes in transformers for the body of GPT-2 and of Llama models.
 constexpr std::array<std::string_view, 2> kBodies = {"transformer.", "model."};
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Under which names a parameter of a model may lie in files.
+// The names under which files may store a parameter of a model.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 
 namespace motley {
 
-// The name itself, and as the programs save it that put "transformer." or "model." before all names
-// of a model's body, or leave that out: what a file holds under one of them is the parameter.
+// The name itself, with "transformer." or "model." in front, or without: programs differ in whether
+// they save a model's body under such a prefix. A tensor of any of these names is the parameter.
 [[nodiscard]] std::vector<std::string> weight_name_forms(const std::string& name);
 
-// The name without such a word before it.
+// The name without such a prefix.
 [[nodiscard]] std::string bare_weight_name(const std::string& name);
 
 }  // namespace motley

@@ -1,5 +1,5 @@
-// WorkWatch: who does work on files that may take long tells of it here, piece by piece, and ends
-// it when told to. One owner thread.
+// WorkWatch: receives the progress of long work on files, piece by piece, and can end it. One owner
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@ namespace motley {
 class WorkWatch {
  public:
   virtual ~WorkWatch() = default;
-  // A part of the work begins; another one has ended. REQUIRES: `what` is a literal.
+  // A part of the work begins, and the previous one has ended. REQUIRES: `what` is a literal.
   virtual void begin(const char* what, std::uint64_t bytes_total) = 0;
-  // So many bytes more are done: 0 only asks whether to go on. An error ends the work, which then
+  // `bytes` more are done; 0 only asks whether to continue. An error ends the work, which then
   // leaves nothing behind.
   [[nodiscard]] virtual Result<void> advance(std::uint64_t bytes) = 0;
 };

@@ -25,7 +25,7 @@ namespace {
     OnMissing on_missing) {
   MOTLEY_ASSIGN(auto transport, std::move(made));
   TransportOptions beside = options;
-  beside.local_shortcut = false;  // a kind that was named carries everything
+  beside.local_shortcut = false;  // an explicitly chosen transport carries everything
   MOTLEY_ASSIGN(auto tcp, make_tcp_transport(beside, std::move(on_missing)));
   return make_watched_transport(std::move(transport), std::move(tcp), options.rank);
 }

@@ -1,4 +1,4 @@
-// The one place that knows which transports a build has.
+// The only code that knows which transports a build has.
 #pragma once
 
 #include <memory>
@@ -11,18 +11,18 @@
 
 namespace motley {
 
-// "auto" is TCP (decision 0040). One that is named carries everything. kConfig, naming what this
-// build has, for one that it lacks, and for one that cannot keep a secret; kPeer when the address
-// cannot be bound.
-// `on_missing` may be empty; only TCP's connections call it.
+// "auto" is TCP (decision 0040). An explicitly chosen transport carries everything. kConfig for a
+// kind that this build lacks (the error lists the existing ones) or that cannot encrypt although a
+// secret is given; kPeer if the address cannot be bound. `on_missing` may be empty; only TCP's
+// connections call it.
 [[nodiscard]] Result<std::unique_ptr<Transport>> make_transport(const TransportOptions& options,
                                                                 OnMissing on_missing = {});
 
-// What the transports' libraries do to a process by being loaded is undone: its signals are its own
-// again, and they write nothing to standard error. To be called where a program starts.
+// Undoes side effects of loading the transports' libraries: restores the process's signal handlers
+// and disables their output to standard error. Must be called at program start.
 void quiet_transports();
 
-// The kinds that this build has, that of "auto" first.
+// The kinds that this build has; the first is that of "auto".
 [[nodiscard]] std::vector<std::string> transport_kinds();
 
 }  // namespace motley

@@ -63,7 +63,7 @@ std::optional<FixedSizeFormat> find_format(const ChainLink& link) {
   return std::nullopt;
 }
 
-// The whole text as a number; `otherwise` when it is none.
+// Parses the whole text as a number; returns `otherwise` if it is none.
 template <class Number>
 Number parse_number(std::string_view text, Number otherwise) {
   Number number{};
@@ -71,7 +71,7 @@ Number parse_number(std::string_view text, Number otherwise) {
   return error == std::errc() && end == text.data() + text.size() ? number : otherwise;
 }
 
-// All of the chain but zstd.
+// The codec of the chain without zstd.
 std::unique_ptr<const Codec> make_first_codec(const CodecChain& chain, double density_max) {
   if (chain.density) return make_sparse_codec({*chain.density, density_max, chain.format});
   return make_fixed_size_codec(chain.format);

@@ -1,4 +1,4 @@
-// A codec from its name, a chain such as "topk(0.01)|fp16|zstd(1)".
+// Makes a codec from its name, a chain such as "topk(0.01)|fp16|zstd(1)".
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace motley {
 
-// kConfig, naming the known codecs, when `chain` is not one. "auto" is not a codec: the planner
-// replaces it by one.
+// kConfig, naming the known codecs, if `chain` is not one. "auto" is not a codec: the planner
+// replaces it.
 [[nodiscard]] Result<std::unique_ptr<const Codec>> make_codec(const std::string& chain);
 
 }  // namespace motley

@@ -18,11 +18,12 @@
 namespace motley {
 namespace {
 
-// Which samples are held out does not depend on the seed.
+// The choice of held-out samples does not depend on the seed.
 constexpr std::uint64_t kHoldoutKey = 0x68656C64206F7574;
 
-// How many samples of a file are for what. Files are often sorted by their targets, so that the
-// last ones would be of one kind: a permutation chooses, and those at its end are held out.
+// The numbers of training and held-out samples of a file. Files are often sorted by target, so the
+// last ones would be of one class: samples are permuted, and those at the end of the permutation
+// are held out.
 struct Split {
   std::uint64_t train = 0;
   std::uint64_t eval = 0;

@@ -1,4 +1,4 @@
-// The source of samples that lie in files one by one, each with its target: arrays and images.
+// The source of individual samples in files, each with its target: arrays and images.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace motley {
 
-// What was held out in the files, or else the share data.holdout of the samples, is never trained
-// on. kData when a part that is wanted has no sample, or the samples are not what the model takes.
-// `work` counts what is read meanwhile; nullptr: nobody does.
+// Samples held out by the files, or else the share data.holdout of the samples, are never trained
+// on. kData if a required part has no sample, or the samples do not fit the model. `work` counts
+// what is read; nullptr: not counted.
 [[nodiscard]] Result<std::unique_ptr<const Source>> make_array_source(ExampleFiles files,
                                                                       const DataConfig& data,
                                                                       const SampleFormat& format,

@@ -16,7 +16,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "token files are little-endian");
 
-// The mapped bytes are no array of T, so a token is copied out; compilers make this a plain load.
+// The mapped bytes are not an array of T, so a token is copied; compilers make this a plain load.
 template <class T>
 T load(std::span<const std::byte> bytes, std::uint64_t position) {
   T token;
@@ -33,12 +33,12 @@ void copy_tokens(std::span<const std::byte> bytes,
   }
 }
 
-// T: unsigned, so that a negative token is above every vocabulary.
+// T is unsigned, so that a negative token is above every vocabulary.
 template <class T>
 std::optional<std::uint64_t> find_outside(std::span<const std::byte> bytes,
                                           std::uint32_t vocab,
                                           WorkCounter* work) {
-  constexpr std::uint64_t kPiece = std::uint64_t{1} << 22;  // between two signs of getting on
+  constexpr std::uint64_t kPiece = std::uint64_t{1} << 22;  // between two progress reports
   const std::uint64_t count = bytes.size() / sizeof(T);
   for (std::uint64_t first = 0; first < count; first += kPiece) {
     const std::uint64_t end = std::min(count, first + kPiece);
@@ -50,7 +50,7 @@ std::optional<std::uint64_t> find_outside(std::span<const std::byte> bytes,
   return std::nullopt;
 }
 
-// Calls use(T{}) with an unsigned number of the type's width.
+// Calls use(T{}) with the unsigned type of the token's width.
 template <class Use>
 auto with_width(TokenType type, const Use& use) {
   switch (type) {

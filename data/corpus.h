@@ -1,4 +1,4 @@
-// Corpus: a long row of tokens, mapped from a file or held in memory. Formats:
+// Corpus: a long sequence of tokens, mapped from a file or held in memory. Formats:
 // docs/formats/data.md.
 #pragma once
 
@@ -21,9 +21,9 @@ namespace motley {
 // Immutable and safe to share between threads.
 class Corpus {
  public:
-  // The tokens are the bytes of the storage from `begin` to the end. `is_told`: their type is the
-  // usual one of such a file, or stands in it.
-  // REQUIRES: their number is a multiple of a token's; `begin` is within the storage.
+  // The tokens are the bytes of the storage from `begin` to the end. `is_told`: the file declares
+  // their type, or it is the usual one of such a file. REQUIRES: the size is a multiple of a
+  // token's; `begin` is within the storage.
   Corpus(std::variant<MappedFile, std::string> storage,
          std::size_t begin,
          TokenType type,
@@ -46,17 +46,16 @@ class Corpus {
   // counts what was read; nullptr: not counted.
   [[nodiscard]] std::optional<Token> first_outside(std::uint32_t vocab, WorkCounter* work) const;
 
-  // Whether all tokens would be below `vocab` if their bytes stood the other way round.
-  // REQUIRES: a type of 16 bits.
+  // Whether all tokens would be below `vocab` with their bytes swapped. REQUIRES: a 16-bit type.
   [[nodiscard]] bool are_within_swapped(std::uint32_t vocab) const;
 
-  // As MappedFile::release_pages; nothing where it is held in memory.
+  // As MappedFile::release_pages; does nothing for a corpus in memory.
   void release_pages() const;
 
-  // All tokens as they are stored.
+  // All tokens as stored.
   [[nodiscard]] std::span<const std::byte> bytes() const;
 
-  // Which corpus it is. The same bytes of another type that nothing in the file tells are another.
+  // The corpus's fingerprint. It includes the token type unless the file determines that.
   [[nodiscard]] DataIdentity identity() const;
 
  private:
@@ -66,16 +65,16 @@ class Corpus {
   bool is_told_;
 };
 
-// A text file, mapped, or a folder's text files joined, in memory; one token a byte.
-// REQUIRES: data.path is not empty. kData when there is nothing usable.
+// A mapped text file, or a folder's text files joined in memory; one token per byte. REQUIRES:
+// data.path is not empty. kData if there is no usable text.
 [[nodiscard]] Result<Corpus> open_text_corpus(const DataConfig& data);
 
-// What open_text_corpus holds of a folder in memory, at most; 0 where data.path is none.
+// The maximum memory that open_text_corpus uses for a folder; 0 if data.path is not a folder.
 [[nodiscard]] std::uint64_t text_folder_bytes(const DataConfig& data);
 
-// A .bin file of nanoGPT or llm.c, or a .npy file, mapped. Without a header the type of its tokens
-// is data.dtype, or what the bytes show of tokens below `vocab`. kData when it is damaged, is of
-// another kind, or does not show its type.
+// A mapped .bin file of nanoGPT or llm.c, or a .npy file. Without a header the type of its tokens
+// is data.dtype, or detected from the bytes for tokens below `vocab`. kData if the file is damaged,
+// is of another kind, or its type cannot be detected.
 [[nodiscard]] Result<Corpus> open_token_corpus(const DataConfig& data, std::uint32_t vocab);
 
 }  // namespace motley

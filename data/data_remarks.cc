@@ -15,11 +15,11 @@
 namespace motley {
 namespace {
 
-constexpr std::uint64_t kLookedAt = 4096;      // samples
-constexpr std::uint64_t kTellingSamples = 16;  // fewer may be alike by chance
+constexpr std::uint64_t kLookedAt = 4096;      // samples examined
+constexpr std::uint64_t kTellingSamples = 16;  // fewer may be equal by chance
 
-// Calls look(index) for up to kLookedAt samples, evenly spread, as long as it returns true. Returns
-// whether it always did.
+// Calls look(index) for up to kLookedAt evenly spread samples until it returns false. Returns
+// whether all calls returned true.
 template <class Look>
 bool for_samples(std::uint64_t samples, const Look& look) {
   const std::uint64_t count = std::min(samples, kLookedAt);
@@ -43,7 +43,7 @@ const std::string& file_of(const Column& column) {
   return column.runs().front().file;
 }
 
-// Labels that were not shifted. A target that is ignored says nothing.
+// Detects labels that were not shifted. Ignored targets are skipped.
 std::optional<std::string> targets_that_are_inputs(const Examples& examples,
                                                    const SampleFormat& format) {
   const Column& inputs = examples.inputs;
@@ -71,7 +71,7 @@ std::optional<std::string> targets_that_are_inputs(const Examples& examples,
       file_of(targets));
 }
 
-// Of targets that are integers: samples without any, and data of one class.
+// For integer targets: detects samples without targets, and data of a single class.
 void look_at_integer_targets(const Column& targets,
                              const SampleFormat& format,
                              std::vector<std::string>& lines) {
@@ -116,7 +116,7 @@ std::optional<std::string> equal_samples(const char* what, const Column& column)
                      file_of(column));
 }
 
-// What pixels are when they come in other numbers than the model is given them in.
+// Detects pixel values that are stored in another scale than training expects.
 std::optional<std::string> pixels_of_another_scale(const Column& inputs,
                                                    const DataConfig& data,
                                                    const SampleFormat& format) {
@@ -159,7 +159,7 @@ std::optional<std::string> pixels_of_another_scale(const Column& inputs,
       largest, file_of(inputs));
 }
 
-// Samples that are held out but trained on as well, where samples are otherwise no repetitions.
+// Detects held-out samples that are also trained on, unless samples repeat anyway.
 std::optional<std::string> held_out_that_is_trained(const ExampleFiles& files) {
   constexpr std::size_t kTellingBytes = 32;
   constexpr std::uint64_t kTrainBytesMax = std::uint64_t{1} << 30;
@@ -221,7 +221,7 @@ std::vector<std::string> corpus_remarks(const Corpus& corpus, const DataConfig& 
         fmt::format("the first {} tokens are all {}, {}", count, tokens_T.front(), data.path));
     return lines;
   }
-  std::size_t zeros = 0;  // at odd places
+  std::size_t zeros = 0;  // at odd positions
   for (std::size_t i = 1; i < count; i += 2) zeros += tokens_T[i] == 0 ? 1 : 0;
   if (zeros == count / 2) {
     lines.push_back(fmt::format(

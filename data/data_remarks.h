@@ -1,5 +1,5 @@
-// What of data that a model can take is still hardly meant: each is told to a person before the
-// first step, with the place, and trained on as it is. Only what ordinary data does not show.
+// Warnings about valid but probably unintended data, reported with their place before the first
+// step. Training continues with the data as it is. Ordinary data causes none.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@
 
 namespace motley {
 
-// One line each. Reads all integer targets, and of all else a few thousand samples, evenly spread.
-// REQUIRES: examples that fit the format (data/sample_maker.h).
+// One line each. Reads all integer targets, and a few thousand evenly spread samples of everything
+// else. REQUIRES: examples that fit the format (data/sample_maker.h).
 [[nodiscard]] std::vector<std::string> example_remarks(const ExampleFiles& files,
                                                        const DataConfig& data,
                                                        const SampleFormat& format);

@@ -12,7 +12,7 @@
 namespace motley {
 namespace {
 
-// All bits of an exponent that only infinities and NaNs have.
+// Exponent bits that are all set only in infinities and NaNs.
 constexpr std::uint32_t kExponent = 0x7F800000U;
 
 std::uint32_t float_bits(std::span<const std::byte> bytes, std::size_t index) {
@@ -21,7 +21,7 @@ std::uint32_t float_bits(std::span<const std::byte> bytes, std::size_t index) {
   return bits;
 }
 
-// Without a branch for each value: as fast as the memory gives them.
+// Branch-free, limited by memory bandwidth.
 bool are_finite(std::span<const std::byte> bytes) {
   std::uint32_t found = 0;
   for (std::size_t i = 0; i < bytes.size() / sizeof(float); ++i) {
@@ -30,7 +30,7 @@ bool are_finite(std::span<const std::byte> bytes) {
   return found == 0;
 }
 
-// Of one file.
+// The result for one file.
 struct NonFinite {
   std::string first;
   std::uint64_t samples = 0;
@@ -48,7 +48,7 @@ void add_sample(NonFinite& found, std::uint64_t sample, std::span<const std::byt
 }
 
 NonFinite find_non_finite(const Column& column, const Column::Run& run, WorkCounter* work) {
-  constexpr std::uint64_t kPieceBytes = std::uint64_t{8} << 20;  // between two signs of getting on
+  constexpr std::uint64_t kPieceBytes = std::uint64_t{8} << 20;  // between two progress reports
   NonFinite found;
   std::uint64_t unsaid_bytes = 0;
   for (std::uint64_t sample = 0; sample < run.samples; ++sample) {

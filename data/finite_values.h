@@ -1,5 +1,5 @@
-// Whether all floats of a column are numbers: a NaN or an infinity makes every gradient that it
-// comes into one, and would be found only as steps that are skipped.
+// Checks that all floats of a column are finite: a NaN or an infinity would propagate to every
+// gradient of its step, and would only show as skipped steps.
 #pragma once
 
 #include "base/result.h"
@@ -8,8 +8,9 @@
 
 namespace motley {
 
-// kData, with the place of the first that is not, and how many samples have one. `what` is "input"
-// or "target". `work` counts what was read; nullptr: not counted. Integers are not looked at.
+// kData with the position of the first value that is not finite, and the number of affected
+// samples. `what` is "input" or "target". `work` counts what was read; nullptr: not counted. Skips
+// integers.
 [[nodiscard]] Result<void> check_finite(const char* what, const Column& column, WorkCounter* work);
 
 }  // namespace motley

@@ -1,4 +1,4 @@
-// What a process that loads samples holds of the data in memory, found without reading it.
+// The memory that a process needs to hold the data it loads, determined without reading the data.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace motley {
 
-// A folder of texts, joined, or of pictures, decoded to the model's size. 0 for data in files that
-// are mapped, whose pages the system drops where memory is short; for data that is made; and where
-// data.path is not seen from here.
+// Non-zero for a folder of texts, which is joined, and of pictures, which are decoded to the
+// model's size. 0 for mapped files, the pages of which the system can drop, for synthetic data, and
+// if data.path is not visible from here.
 [[nodiscard]] std::int64_t held_data_bytes(const DataConfig& data, const SampleFormat& sample);
 
 }  // namespace motley

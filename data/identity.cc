@@ -15,7 +15,7 @@ DataIdentity identify(std::span<const std::byte> bytes) {
     hasher.add(bytes);
   } else {
     const std::uint64_t last = bytes.size() - kBlockBytes;
-    // Divided before it is multiplied, so that no length overflows.
+    // Divided before multiplying, so that no length overflows.
     const std::uint64_t stride = last / (kBlocks - 1);
     for (std::uint64_t block = 0; block + 1 < kBlocks; ++block) {
       hasher.add(bytes.subspan(block * stride, kBlockBytes));

@@ -1,5 +1,5 @@
-// Which corpus this is: its length, and a hash of blocks of it that takes no longer for 100 GB than
-// for 100 MB. docs/formats/data.md.
+// A corpus's fingerprint: its length, and a hash of sampled blocks, which takes no longer for 100
+// GB than for 100 MB. docs/formats/data.md.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace motley {
 
-// A pure function of the bytes. Up to 16 MiB every byte counts; beyond, 256 blocks of 64 KiB from
-// the first to the last, evenly spread, so that a change between them is not noticed.
+// A pure function of the bytes. Up to 16 MiB it includes every byte; beyond, 256 evenly spread
+// blocks of 64 KiB from the first to the last, so that a change between them is not detected.
 [[nodiscard]] DataIdentity identify(std::span<const std::byte> bytes);
 
-// Of data in several parts, whose order and lengths count. REQUIRES: at least one.
+// For data in several parts, the order and lengths of which are included. REQUIRES: at least one.
 [[nodiscard]] DataIdentity identify(std::span<const std::span<const std::byte>> parts);
 
 }  // namespace motley

@@ -7,7 +7,7 @@
 namespace motley {
 namespace {
 
-// Keeps these draws apart from others under the same seed.
+// Separates these draws from others with the same seed.
 constexpr std::uint64_t kViewKey = 0x766965772064726F;
 
 bool wants(const DataConfig& data, const char* what) {

@@ -1,5 +1,5 @@
-// ImageView: how a training sample of an image is seen, drawn anew each time: mirrored or not, and
-// shifted by a few pixels. docs/formats/data.md.
+// ImageView: random augmentation of an image sample, drawn anew each time: an optional mirror
+// image, and a shift by a few pixels. docs/formats/data.md.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace motley {
 
-// Pixel (y, x) of what is seen is pixel (y + down, x + right) of the image, black outside it; then
-// rows are reversed where `mirrored`.
+// Pixel (y, x) of the view is pixel (y + down, x + right) of the image, black outside it; then rows
+// are reversed if `mirrored`.
 struct ImageView {
   std::int64_t down = 0;
   std::int64_t right = 0;
@@ -18,12 +18,12 @@ struct ImageView {
   friend bool operator==(const ImageView&, const ImageView&) = default;
 };
 
-// Draws views as data.augment says: a pure function of (seed, epoch, sample).
+// Draws views by data.augment: a pure function of (seed, epoch, sample).
 class ViewDraw {
  public:
   ViewDraw(const DataConfig& data, std::uint64_t seed);
 
-  // Whether every view is the whole image as it is.
+  // Whether every view is the unchanged image.
   [[nodiscard]] bool is_plain() const { return !flips_ && pixels_ == 0; }
 
   [[nodiscard]] ImageView view(std::uint64_t epoch, std::uint64_t sample) const;
@@ -31,7 +31,7 @@ class ViewDraw {
  private:
   std::uint64_t key_;
   bool flips_;
-  std::int64_t pixels_;  // how far a view may be shifted in each direction
+  std::int64_t pixels_;  // maximum shift in each direction
 };
 
 }  // namespace motley

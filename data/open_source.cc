@@ -109,7 +109,7 @@ Error token_outside(const Corpus::Token& token,
   return error;
 }
 
-// These kinds of data are rows of tokens, each the target of the one before.
+// These kinds of data are sequences of tokens, each the target of the preceding one.
 Result<void> check_tokens_fit(const DataConfig& data, const SampleFormat& sample) {
   if (sample.is_next_token) return {};
   return with_key(

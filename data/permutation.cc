@@ -10,7 +10,7 @@
 namespace motley {
 namespace {
 
-// Four suffice for pseudo-random halves; small ranges have few bits a half, so take more.
+// Four suffice for pseudo-random halves; small ranges have few bits per half and need more.
 constexpr std::uint64_t kRounds = 8;
 
 }  // namespace

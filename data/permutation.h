@@ -1,7 +1,7 @@
 // Permutation: a shuffled order of 0 … size-1 without storing it. A balanced Feistel network (Luby
-// and Rackoff, 1988) over Philox permutes the next power of four; values that fall outside `size`
-// are permuted again until they fall inside (cycle walking: Black and Rogaway, 2002), which keeps
-// it a bijection.
+// and Rackoff, 1988) over Philox permutes the next power of four; values outside `size` are
+// permuted again until they are inside (cycle walking: Black and Rogaway, 2002), so it remains a
+// bijection.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ class Permutation {
   // A pure function of the arguments. REQUIRES: size >= 1.
   Permutation(std::uint64_t size, std::uint64_t key, std::uint64_t stream);
 
-  // REQUIRES: index < size. Less than four rounds of the network on average: the network's range
-  // is at most four times `size`.
+  // REQUIRES: index < size. Takes fewer than four rounds of the network on average, because its
+  // range is at most four times `size`.
   [[nodiscard]] std::uint64_t operator()(std::uint64_t index) const;
 
  private:

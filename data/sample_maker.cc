@@ -17,7 +17,7 @@ static_assert(std::endian::native == std::endian::little, "arrays are little-end
 
 constexpr std::size_t kByteValueCount = 256;
 
-// Shapes fit where they differ in dimensions of 1 alone: [28, 28] is [1, 28, 28].
+// Shapes match if they differ only in dimensions of 1: [28, 28] is [1, 28, 28].
 std::vector<std::int64_t> without_ones(std::span<const std::int64_t> shape) {
   std::vector<std::int64_t> kept;
   std::ranges::copy_if(shape, std::back_inserter(kept),
@@ -74,7 +74,7 @@ void copy_words(std::span<const std::byte> stored, std::span<std::int32_t> words
   std::memcpy(words.data(), stored.data(), words.size_bytes());
 }
 
-// What of a stored type needs no arithmetic.
+// For stored types that need no arithmetic.
 void copy_stored(ElementType type,
                  std::span<const std::byte> stored,
                  std::span<std::int32_t> words) {
@@ -209,7 +209,7 @@ void SampleMaker::write_input(std::span<const std::byte> stored,
   const auto element = static_cast<std::int64_t>(element_bytes(input_type_));
   MOTLEY_CHECK(std::cmp_equal(words.size() * element_bytes(input_type_), stored.size()),
                "{} bytes for {} words", stored.size(), words.size());
-  // Columns of what is seen that are of the image.
+  // Columns of the view that are inside the image.
   const std::int64_t first = std::max<std::int64_t>(0, -view.right);
   const std::int64_t seen = std::max<std::int64_t>(0, width - std::abs(view.right));
   for (std::int64_t row = 0; row < input_shape_[0] * height; ++row) {

@@ -1,5 +1,5 @@
-// SampleMaker: what a model takes, made of what lies in files: bytes of pixels become floats,
-// integers of any width become words. docs/formats/data.md.
+// SampleMaker: converts stored samples to model inputs: bytes of pixels become floats, integers of
+// any width become 32-bit words. docs/formats/data.md.
 #pragma once
 
 #include <cstddef>
@@ -18,29 +18,29 @@ namespace motley {
 // Immutable and safe to share between threads.
 class SampleMaker {
  public:
-  // kData where the samples' types or shapes are not the model's, or data.mean, data.std and
-  // data.augment do not fit them.
+  // kData if the samples' types or shapes do not match the model's, or data.mean, data.std and
+  // data.augment do not match the samples.
   [[nodiscard]] static Result<SampleMaker> make(const DataConfig& data,
                                                 const SampleFormat& format,
                                                 const Examples& examples);
 
-  // REQUIRES: `stored` is a sample of the examples' inputs (targets) whose integers are within the
-  // format's limits; `words` is as long as the format says.
+  // REQUIRES: `stored` is a sample of the examples' inputs (targets), its integers are within the
+  // format's limits; `words` has the format's length.
   void write_input(std::span<const std::byte> stored, std::span<std::int32_t> words) const;
   void write_target(std::span<const std::byte> stored, std::span<std::int32_t> words) const;
 
-  // As `view` shows the image. REQUIRES: besides, data.augment is not empty.
+  // Applies `view` to the image. REQUIRES also: data.augment is not empty.
   void write_input(std::span<const std::byte> stored,
                    const ImageView& view,
                    std::span<std::int32_t> words) const;
 
  private:
-  // value -> (value - mean) / std of the channels, in order; one for all where there is one.
+  // value -> (value - mean) / std of the channels, in order; a single one applies to all.
   struct Channel {
     float mean = 0;
     float deviation = 1;
-    std::vector<std::int32_t> word_of_byte;  // of the 256 bytes of pixels; empty for other types
-    std::int32_t black = 0;                  // the word of what is outside an image
+    std::vector<std::int32_t> word_of_byte;  // of the 256 pixel values; empty for other types
+    std::int32_t black = 0;                  // the word of pixels outside the image
   };
 
   SampleMaker(ElementType input, ElementType target, const SampleFormat& format);

@@ -15,16 +15,16 @@
 namespace motley {
 namespace {
 
-// What is drawn for a sample, for its noise, and which way a class pulls an input.
+// Keys of the draws for a sample's targets, its noise, and the sign pattern of a class.
 constexpr std::uint64_t kTargetKey = 0x7461726765747320;
 constexpr std::uint64_t kNoiseKey = 0x6E6F697365206F66;
 constexpr std::uint64_t kPatternKey = 0x7061747465726E73;
 
 constexpr std::uint32_t kSampleStride = 7;      // between neighbouring integers of an input
-constexpr std::uint32_t kSampleNoiseOneIn = 8;  // of them is any other
+constexpr std::uint32_t kSampleNoiseOneIn = 8;  // of them is random
 
-// Near enough to a normal draw, with the same bits everywhere: the sum of four uniform ones, whose
-// deviation is 1.
+// Approximates a normal draw, with the same bits everywhere: the sum of four uniform ones, with
+// standard deviation 1.
 float bell(std::uint32_t bits, std::uint32_t more_bits) {
   const auto sum = static_cast<std::int32_t>((bits & 0xFFFF) + (bits >> 16) + (more_bits & 0xFFFF) +
                                              (more_bits >> 16)) -
@@ -32,7 +32,7 @@ float bell(std::uint32_t bits, std::uint32_t more_bits) {
   return static_cast<float>(sum) * (1.7320508F / 65536);
 }
 
-// In [-1, 1).
+// Uniform in [-1, 1).
 float even(std::uint32_t bits) {
   return 2 * to_unit_float(bits) - 1;
 }
@@ -45,7 +45,7 @@ class SyntheticSamples final : public SyntheticWindows {
         inputs_(static_cast<std::uint64_t>(format.input.count())),
         targets_(static_cast<std::uint64_t>(format.target.count())) {}
 
-  // The samples follow from what the model takes alone.
+  // The samples depend only on the sample format.
   [[nodiscard]] DataIdentity identity() const override {
     const auto text = [](const TensorSpec& tensor, std::int64_t limit) {
       return fmt::format("{} [{}] {}\n", tensor.type == NumberType::kFloat32 ? "float32" : "int64",
@@ -57,7 +57,7 @@ class SyntheticSamples final : public SyntheticWindows {
   }
 
  private:
-  // What number `target` of a sample is drawn from.
+  // The random bits of target number `target` of a sample.
   static std::uint32_t draw(std::uint64_t sample, std::uint64_t target) {
     return philox4x32(kTargetKey, sample, target)[0];
   }
@@ -71,7 +71,7 @@ class SyntheticSamples final : public SyntheticWindows {
   void write(std::uint64_t sample,
              std::span<std::int32_t> input,
              std::span<std::int32_t> target) const override {
-    // Targets in groups of the same draw where there are more of them than inputs; else inputs.
+    // With more targets than inputs, groups of targets share a draw; else groups of inputs do.
     const std::uint64_t groups = std::min(inputs_, targets_);
     for (std::uint64_t k = 0; k < targets_; ++k) {
       const std::uint32_t drawn = draw(sample, k * groups / targets_);
@@ -92,7 +92,7 @@ class SyntheticSamples final : public SyntheticWindows {
     }
   }
 
-  // Noise around a pattern of +1 and -1: the class's own, or one for all times the target.
+  // Noise around a pattern of +1 and -1: the class's own, or one common pattern times the target.
   void write_floats(std::uint64_t sample,
                     std::uint32_t drawn,
                     std::uint64_t first,
@@ -112,7 +112,7 @@ class SyntheticSamples final : public SyntheticWindows {
     }
   }
 
-  // A row that counts on from what the target says, with exceptions.
+  // A sequence that counts up from a start given by the target, with random exceptions.
   void write_integers(std::uint64_t sample,
                       std::uint32_t drawn,
                       std::uint64_t first,

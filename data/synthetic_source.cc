@@ -25,7 +25,7 @@ class SyntheticSource final : public SyntheticWindows {
   SyntheticSource(double holdout, std::uint32_t vocab, std::uint64_t seed)
       : SyntheticWindows(holdout, seed), vocab_(vocab) {}
 
-  // The tokens follow from the vocabulary alone.
+  // The tokens depend only on the vocabulary.
   [[nodiscard]] DataIdentity identity() const override {
     return {0, hash128_hex(std::as_bytes(std::span(&vocab_, 1)))};
   }

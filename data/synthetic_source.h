@@ -9,8 +9,8 @@
 
 namespace motley {
 
-// 65,536 made-up windows or samples, the last share `holdout` of them held out: which of them is
-// sample n. What stands in one is its own affair, and does not depend on the seed.
+// The order of 65,536 synthetic windows or samples, the last share `holdout` of them held out.
+// Derived classes define their contents, which do not depend on the seed.
 class SyntheticWindows : public Source {
  public:
   SyntheticWindows(double holdout, std::uint64_t seed);
@@ -35,12 +35,12 @@ class SyntheticWindows : public Source {
                      std::span<std::int32_t> target) const = 0;
 
   std::uint64_t eval_windows_;
-  WindowOrder order_;  // of the training windows; after eval_windows_, which it needs
+  WindowOrder order_;  // of the training windows; declared after eval_windows_, which it uses
 };
 
 // In each window token 0 is uniform, and token t + 1 is (token t + 7) mod vocab with probability
-// 7/8, else uniform. A model that has learnt it reaches a loss of -c ln c - (1 - c) ln((1 - c) /
-// (vocab - 1)) nats with c = 7/8 + 1/(8 vocab).
+// 7/8, else uniform. The loss of a perfect model is -c ln c - (1 - c) ln((1 - c) / (vocab - 1))
+// nats with c = 7/8 + 1/(8 vocab).
 [[nodiscard]] std::unique_ptr<const Source> make_synthetic_source(double holdout,
                                                                   int vocab,
                                                                   std::int64_t seed);

@@ -17,15 +17,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder is joined in memory. Larger texts belong into one file, which is mapped.
+// A folder is joined in memory. Larger texts must be one file, which is mapped.
 constexpr std::uint64_t kFolderBytesMax = 4ULL << 30;
 
 bool is_text(std::string_view bytes) {
   return bytes.find('\0') == std::string_view::npos;
 }
 
-// Folders that hold no source: hidden ones, builds and the runs of this program, which are known by
-// their launches (docs/formats/launches.md) wherever they lie.
+// Folders without sources: hidden ones, builds and this program's runs, which are recognised by
+// their launches (docs/formats/launches.md) wherever they are.
 bool is_skipped_folder(const fs::path& path) {
   const std::string name = path.filename().string();
   std::error_code ignored;
@@ -46,7 +46,7 @@ Error unreadable(const fs::path& path, const std::error_code& code) {
   return error;
 }
 
-// Regular files below `root` in the byte order of their paths; links are not followed.
+// Regular files below `root`, ordered by the bytes of their paths; links are not followed.
 Result<std::vector<fs::path>> list_files(const fs::path& root,
                                          const std::vector<std::string>& suffixes) {
   std::vector<fs::path> files;
@@ -66,7 +66,7 @@ Result<std::vector<fs::path>> list_files(const fs::path& root,
   return files;
 }
 
-// Bytes of all files together, so that a folder too large is refused before anything is read.
+// The total size of the files, so that a folder that is too large is rejected before reading.
 Result<std::uint64_t> total_bytes(const fs::path& root, const std::vector<fs::path>& files) {
   std::uint64_t total = 0;
   for (const fs::path& file : files) {

@@ -19,7 +19,7 @@ constexpr const char* kSetDtype =
     "set data.dtype to the type that its tokens were written in: uint8, uint16, uint32, int32 or "
     "int64";
 
-// llm.c's two kinds of file.
+// llm.c's two file formats.
 struct HeaderKind {
   std::int32_t magic;
   std::int32_t version;
@@ -44,7 +44,7 @@ std::int32_t word(std::span<const std::byte> bytes, std::size_t index) {
   return value;
 }
 
-// nanoGPT's files have no header, so only the magic number tells the formats apart.
+// nanoGPT's files have no header, so only the magic number distinguishes the formats.
 std::optional<HeaderKind> find_header(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof(std::int32_t)) return std::nullopt;
   for (const HeaderKind& kind : kHeaderKinds) {
@@ -73,7 +73,7 @@ Result<void> check_header(std::span<const std::byte> bytes,
   return {};
 }
 
-// data.dtype beside a header that says another type.
+// Rejects a data.dtype that contradicts the header.
 Result<void> check_dtype(const DataConfig& data, TokenType type) {
   const auto said = token_type_of(data.dtype);
   if (!said || *said == type) return {};
@@ -114,7 +114,7 @@ Result<Corpus> open_npy_tokens(MappedFile file, const DataConfig& data) {
   return Corpus(std::move(file), outline.data_begin, *type);
 }
 
-// Of a file whose tokens stand there without a header, whose type is not given.
+// For a file of tokens without a header and without a given type.
 Result<TokenType> found_type(std::span<const std::byte> bytes,
                              const std::string& path,
                              std::uint32_t vocab) {
@@ -181,7 +181,7 @@ Result<Corpus> open_token_corpus(const DataConfig& data, std::uint32_t vocab) {
     return damaged(data.path, fmt::format("{} bytes are no whole number of {}-bit tokens",
                                           bytes.size(), 8 * token_bytes(*type)));
   }
-  // Of the types that are found out or said: nanoGPT's files have 16 bits.
+  // Of the types that are detected or configured, 16 bits are the usual ones, in nanoGPT's files.
   return Corpus(std::move(file), 0, *type, /*is_told=*/*type == TokenType::kUint16);
 }
 

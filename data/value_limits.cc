@@ -11,12 +11,12 @@ namespace motley {
 namespace {
 
 struct Place {
-  std::uint64_t sample = 0;   // of its file
-  std::uint64_t element = 0;  // of its sample
+  std::uint64_t sample = 0;   // in its file
+  std::uint64_t element = 0;  // in its sample
   std::int64_t value = 0;
 };
 
-// Samples are handed on as words of 32 bits.
+// Samples are passed as 32-bit words.
 bool is_within(std::int64_t value, const ValueLimits& limits) {
   using Word = std::numeric_limits<std::int32_t>;
   if (value >= 0 && value < limits.limit && value <= Word::max()) return true;
@@ -28,7 +28,7 @@ std::optional<Place> find_outside_limits(const Column& column,
                                          const Column::Run& run,
                                          const ValueLimits& limits,
                                          WorkCounter* work) {
-  constexpr std::uint64_t kPieceBytes = std::uint64_t{8} << 20;  // between two signs of getting on
+  constexpr std::uint64_t kPieceBytes = std::uint64_t{8} << 20;  // between two progress reports
   std::uint64_t unsaid_bytes = 0;
   for (std::uint64_t sample = 0; sample < run.samples; ++sample) {
     const auto bytes = run.bytes.subspan(sample * run.distance_bytes, column.sample_bytes());

@@ -1,5 +1,5 @@
-// Whether all integers of a column are what the model takes: an index outside of a table would be
-// found only when it is used, in the middle of a run.
+// Checks that all integers of a column are in the model's range: an index outside a table would
+// otherwise only be detected when it is used, in the middle of a run.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@
 namespace motley {
 
 struct ValueLimits {
-  std::int64_t limit = 0;  // integers lie from 0 to below it
+  std::int64_t limit = 0;  // integers must be from 0 to below it
   std::optional<std::int64_t> ignored;
 };
 
-// kData, with the place of the first that is outside. `what` is "input" or "target". `work` counts
-// what was read; nullptr: not counted. Floats are not looked at.
+// kData with the position of the first value outside. `what` is "input" or "target". `work` counts
+// what was read; nullptr: not counted. Skips floats.
 [[nodiscard]] Result<void> check_values(const char* what,
                                         const Column& column,
                                         const ValueLimits& limits,
                                         WorkCounter* work);
 
-// kData where every value is the ignored one: nothing could be learned. Floats are not looked at.
+// kData if every value is the ignored one: nothing could be learned. Skips floats.
 [[nodiscard]] Result<void> check_any_target(const Column& targets,
                                             std::optional<std::int64_t> ignored);
 

@@ -12,10 +12,10 @@
 namespace motley {
 namespace {
 
-// Keeps the draws of the data order apart from other draws under the same seed.
+// Separates the draws of the data order from others with the same seed.
 constexpr std::uint64_t kOrderKey = 0x6F72646572206F66;
 
-// Beyond the block numbers that a permutation uses.
+// Outside the block numbers that a permutation uses.
 constexpr std::uint64_t kShiftBlock = std::numeric_limits<std::uint64_t>::max();
 
 }  // namespace
@@ -39,7 +39,7 @@ Result<WindowLayout> lay_out_windows(std::uint64_t tokens, double holdout, std::
                             : "use more data or a smaller model.context"};
   }
   WindowLayout layout{.context = context, .train_tokens = train_tokens};
-  // One window less than would fit, so that every epoch has a whole context to shift by.
+  // One window fewer than would fit, so that every epoch can shift by up to a whole context.
   layout.train_windows = std::max<std::uint64_t>(1, train_tokens / context - 1);
   layout.eval_windows = eval_tokens > 0 ? (eval_tokens - 1) / context : 0;
   return layout;

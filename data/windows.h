@@ -1,4 +1,4 @@
-// Which window of a corpus is sample n: the split into a training and a held-out part, and the
+// Maps sample n to a window of a corpus: the split into a training and a held-out part, and the
 // shuffled order of each epoch. Everything here is a pure function of its arguments.
 #pragma once
 
@@ -9,8 +9,8 @@
 namespace motley {
 
 // The first `train_tokens` are trained on, the rest is held out; no window crosses the border.
-// Window w of a part covers the context + 1 tokens from w × context (+ the epoch's shift when
-// training), so each token is the target of one window, but for less than three contexts at the
+// Window w of a part covers the context + 1 tokens from w × context on (+ the epoch's shift in
+// training), so each token is the target of one window, except for fewer than three contexts at the
 // ends of a part.
 struct WindowLayout {
   std::uint64_t context = 0;
@@ -18,16 +18,17 @@ struct WindowLayout {
   std::uint64_t train_windows = 0;
   std::uint64_t eval_windows = 0;
 
-  // Training windows of an epoch may begin this many tokens late, exclusive; at least 1.
+  // The first training window of an epoch starts up to this many tokens late, exclusive; at least
+  // 1.
   [[nodiscard]] std::uint64_t shifts() const;
 };
 
-// kData when a part that `holdout` asks for is shorter than one window.
+// kData if a part that `holdout` requires is shorter than one window.
 [[nodiscard]] Result<WindowLayout> lay_out_windows(std::uint64_t tokens,
                                                    double holdout,
                                                    std::uint64_t context);
 
-// The endless order of training samples: epoch after epoch, each a permutation of its own.
+// The endless order of training samples: epoch after epoch, each with its own permutation.
 class WindowOrder {
  public:
   // REQUIRES: windows >= 1.

@@ -12,7 +12,7 @@
 namespace motley {
 namespace {
 
-// run.threads is not of these: libraries add up in another order with other numbers of threads.
+// Not run.threads: libraries add in another order with another number of threads.
 constexpr std::array<std::string_view, 3> kSectionsOfSpeed = {"parallel", "comm", "checkpoint"};
 constexpr std::array<std::string_view, 14> kKeysWithoutEffect = {
     "model.path",           "model.init_from",   "data.path",
@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 14> kKeysWithoutEffect = {
     "train.eval_batches",   "run.dir",           "run.restarts",
     "run.trace_steps",      "run.tensorboard"};
 
-// Together they say where a schedule of the learning rate ends (job/schedule_length.h).
+// These keys together determine the end of the learning-rate schedule (job/schedule_length.h).
 bool is_of_schedule_length(const ConfigEntry& entry) {
   return entry.name == "train.steps" || entry.name == "train.schedule_steps";
 }
@@ -31,14 +31,14 @@ bool holds(const List& list, std::string_view word) {
   return std::ranges::find(list, word) != list.end();
 }
 
-// A key that some optimizers read has an effect with one of them.
+// A key of some optimizers has an effect only with one of them.
 bool is_read(std::string_view key, const TrainConfig& train) {
   const bool is_of_some = std::ranges::any_of(
       optimizers(), [&](const OptimizerFacts& each) { return holds(each.keys, key); });
   return !is_of_some || holds(optimizer_of(train).keys, key);
 }
 
-// Whether a run under this configuration looks at the key's value once it has started.
+// Whether a started run with this configuration uses the key's value.
 bool has_effect(const ConfigEntry& entry, const Config& config) {
   if (holds(kSectionsOfSpeed, entry.section()) || holds(kKeysWithoutEffect, entry.name)) {
     return false;

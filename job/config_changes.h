@@ -1,4 +1,4 @@
-// What two configurations of one run differ in, as far as the run's numbers depend on it.
+// The differences between two configurations of one run that affect its results.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@ namespace motley {
 struct ConfigChange {
   std::string key;  // "train.lr"
   std::string from;
-  std::string to;  // both as TOML
+  std::string to;  // both in TOML notation
 
   friend bool operator==(const ConfigChange&, const ConfigChange&) = default;
 };
 
-// The keys on which a run's numbers depend from its next step on, with other values in `to`, in the
-// order of the documentation. Not among them: where and how the run computes, sends and saves; how
-// often it evaluates; the place of its data, whose content tells whether it is the same; and what
-// only its start read. A key that a later version adds counts until it is listed as one of these.
+// The keys with another value in `to` that affect the run's results from its next step on, in the
+// order of the documentation. Excluded are: where and how the run computes, communicates and saves;
+// how often it evaluates; the location of its data, which are identified by their content; and keys
+// that only the start reads. A key of a later version counts until it is listed as one of these.
 [[nodiscard]] std::vector<ConfigChange> result_changes(const Config& from, const Config& to);
 
 }  // namespace motley

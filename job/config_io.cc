@@ -31,7 +31,7 @@ Error unknown_key(const std::string& key, const std::string& where) {
 }
 
 Error unknown_section(const std::string& name, const std::string& where) {
-  // A key without its section is the likelier mistake when a key has that name.
+  // If a key has that name, a missing section is the more likely mistake.
   const std::vector<std::string> sections = config_sections();
   std::string suggestion = closest_word(name, sections);
   if (!suggestion.empty()) suggestion = fmt::format("[{}]", suggestion);
@@ -41,11 +41,11 @@ Error unknown_section(const std::string& name, const std::string& where) {
           suggestion.empty() ? list_keys_remedy() : fmt::format("did you mean {}?", suggestion)};
 }
 
-// Called for each value found, with its place.
+// Called for each value found, with its position.
 using Visit = std::function<Result<void>(const ConfigEntry&, const Json&, const std::string&)>;
 using Where = std::function<std::string(const std::string&)>;
 
-// Walks {"section": {"word": value}} and refuses what is not a known key.
+// Walks {"section": {"word": value}} and rejects unknown keys.
 Result<void> visit_values(const Json& root, const Where& where, const Visit& visit) {
   const std::vector<std::string> sections = config_sections();
   for (const auto& [section, values] : root.items()) {
@@ -83,8 +83,8 @@ const ConfigEntry* find_environment_entry(const std::string& name) {
   return nullptr;
 }
 
-// The key that a MOTLEY_ name seems to mean ("train.leraning_rate"), or "" when it starts with no
-// section's name and so belongs to something else.
+// The key that a MOTLEY_ name seems to mean ("train.leraning_rate"), or "" if it does not begin
+// with a section's name and so belongs to something else.
 std::string key_meant_by(const std::string& environment) {
   for (const std::string& section : config_sections()) {
     const std::string prefix = environment_name(section) + "_";
@@ -98,11 +98,11 @@ std::string key_meant_by(const std::string& environment) {
   return "";
 }
 
-// Of the schedule's steps, the part that a warm-up is at most where its length is not given.
+// The warm-up's maximum share of the schedule's steps, if its length is not given.
 constexpr int kWarmupPart = 10;
 
-// Sets values one source after the other, so that a later source wins, and notes where each came
-// from.
+// Applies sources one after the other, so that a later source wins, and records each value's
+// source.
 class Resolver {
  public:
   Resolver() {
@@ -140,7 +140,7 @@ class Resolver {
   }
 
   Result<ResolvedConfig> finish() && {
-    // Runs that are short to begin with, as a first try is, shall not be all warm-up.
+    // A short run, such as a first try, should not consist of warm-up only.
     if (resolved_.origins["train.warmup_steps"] == kDefault) {
       TrainConfig& train = resolved_.config.train;
       train.warmup_steps =
@@ -155,7 +155,7 @@ class Resolver {
   }
 
  private:
-  // Where the person set one of the two.
+  // The position where the user set one of the two.
   [[nodiscard]] std::string place_of(const Conflict& conflict) const {
     const bool is_other = resolved_.origins.at(conflict.key) == kDefault && !conflict.other.empty();
     const std::string& key = is_other ? conflict.other : conflict.key;
@@ -230,7 +230,7 @@ namespace {
 
 struct CountedConfig {
   Config config;
-  std::size_t keys = 0;  // that were there
+  std::size_t keys = 0;  // found
 };
 
 Result<CountedConfig> counted_from_json(const Json& json, const std::string& source) {
@@ -255,7 +255,7 @@ Result<CountedConfig> counted_from_json(const Json& json, const std::string& sou
 
 Result<Config> config_from_json(const Json& json, const std::string& source) {
   MOTLEY_ASSIGN(CountedConfig counted, counted_from_json(json, source));
-  // A default in place of a missing key could train something else than the sender meant.
+  // A default in place of a missing key could train something else than the sender intended.
   if (counted.keys != config_entries().size()) {
     return Error{ErrorCode::kConfig, fmt::format("incomplete configuration, {}", source),
                  fmt::format("{} of {} keys are there", counted.keys, config_entries().size()),

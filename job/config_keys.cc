@@ -227,7 +227,7 @@ std::vector<ConfigEntry> make_entries() {
   };
 }
 
-// What other trainers call our keys.
+// Names of our keys in other trainers.
 const std::map<std::string, std::string>& foreign_names() {
   static const std::map<std::string, std::string> names = {
       {"batch_size", "train.global_batch"},
@@ -303,7 +303,7 @@ std::vector<std::string> config_sections() {
 std::string suggest_key(const std::string& unknown) {
   const std::string section = unknown.substr(0, unknown.find('.'));
   const std::string word = unknown.substr(unknown.rfind('.') + 1);
-  // Full names under the words that a person may have written for them, the same section first.
+  // Full names by words that a user may have written for them, the same section first.
   std::map<std::string, std::string> name_of_word = foreign_names();
   for (const ConfigEntry& entry : config_entries()) {
     const bool same_section = entry.section() == section;

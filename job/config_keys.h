@@ -1,6 +1,6 @@
-// The table of keys: for each its name, where its value lives in Config, what it may be, and its
-// help text. Reading, writing, checking and documenting a configuration all walk this table.
-// Private to job/; others use job/config_io.h.
+// The table of keys: for each its name, its member in Config, its valid values, and its help text.
+// Reading, writing, checking and documenting a configuration all use this table. Private to job/;
+// other code uses job/config_io.h.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace motley {
 template <class T>
 using Access = T& (*)(Config&);
 
-// Where a value lives; the alternative is its type.
+// A key's member in Config; the alternative is its type.
 using Accessor = std::variant<Access<bool>,
                               Access<int>,
                               Access<std::int64_t>,
@@ -33,7 +33,7 @@ struct IntegerRange {
   std::int64_t high = std::numeric_limits<std::int64_t>::max();
 };
 
-// Of a list, of each item.
+// For a list, of each item.
 struct NumberRange {
   double low = 0;
   double high = 0;
@@ -41,7 +41,7 @@ struct NumberRange {
   bool high_excluded = false;
 };
 
-// Of a list, of each item.
+// For a list, of each item.
 struct Choices {
   std::vector<const char*> words;
 };
@@ -59,17 +59,17 @@ struct ConfigEntry {
   [[nodiscard]] std::string_view word() const;     // "lr"
 };
 
-// All keys, the keys of a section together, in the order of the documentation.
+// All keys, grouped by section, in the order of the documentation.
 [[nodiscard]] const std::vector<ConfigEntry>& config_entries();
 
-// nullptr when there is no such key.
+// nullptr if there is no such key.
 [[nodiscard]] const ConfigEntry* find_entry(std::string_view name);
 
-// The sections' names in order.
+// The names of the sections, in order.
 [[nodiscard]] std::vector<std::string> config_sections();
 
-// The key that a person probably meant by an unknown one, or "". Knows the names that other
-// trainers use (learning_rate, batch_size, n_layer, …).
+// The key probably meant by an unknown one, or "". Includes the names in other trainers
+// (learning_rate, batch_size, n_layer, …).
 [[nodiscard]] std::string suggest_key(const std::string& unknown);
 
 // "integer", "list of strings", …: the word of ConfigKey::type.

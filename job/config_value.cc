@@ -64,7 +64,7 @@ std::optional<std::int64_t> to_integer(const Json& value) {
   return value.get<std::int64_t>();
 }
 
-// Checks one value against an entry and stores it; one overload a type.
+// Checks one value against an entry and stores it; one overload per type.
 class Setter {
  public:
   Setter(Config& config, const ConfigEntry& entry, const Json& value, const std::string& where)
@@ -169,7 +169,7 @@ class Setter {
     return number;
   }
 
-  // One line of text, and one of the words where the entry has some.
+  // One line of text, and one of the entry's choices if it has some.
   [[nodiscard]] Result<std::string> word(const std::string& name, const Json& value) const {
     MOTLEY_ASSIGN(auto text, plain_text(name, value));
     if (const auto* choices = std::get_if<Choices>(&entry_.rule)) {
@@ -201,7 +201,7 @@ std::string to_toml(double value) {
   return text;
 }
 
-// What JSON escapes in plain text (quotes and backslashes), TOML escapes in the same way.
+// TOML escapes the same characters of plain text as JSON (quotes and backslashes), in the same way.
 std::string to_toml(const Json& value) {
   if (value.is_number_float()) return to_toml(value.get<double>());
   if (!value.is_array()) return value.dump();
@@ -238,7 +238,7 @@ Result<void> set_value_from_text(Config& config,
     return set_value(config, entry, Json(text), where);
   }
   const auto document = parse_toml("value = " + text, where);
-  // A line break in the text could smuggle in further keys.
+  // A line break in the text could inject further keys.
   if (!document.ok() || document->root.size() != 1) {
     return value_error(entry.name, with_article(type_name(entry)), where,
                        fmt::format("'{}' is not one TOML value", excerpt(text)));
@@ -247,7 +247,7 @@ Result<void> set_value_from_text(Config& config,
 }
 
 Json get_value(const Config& config, const ConfigEntry& entry) {
-  // Accessors serve reading and writing; this one only reads.
+  // Accessors are used for reading and writing; here only for reading.
   auto& readable = const_cast<Config&>(config);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
   return std::visit([&](auto access) { return Json(access(readable)); }, entry.access);
 }

@@ -1,5 +1,5 @@
-// One value of the configuration: from Json into Config with its type and range checked, and back.
-// Private to job/.
+// One configuration value: from Json into Config with type and range checks, and back. Private to
+// job/.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@
 
 namespace motley {
 
-// Sets the key from a parsed value; integers are accepted where numbers are wanted. `where` names
-// the place in errors. kConfig for a wrong type or a value that the entry's rule forbids.
+// Sets the key from a parsed value; integers are accepted where numbers are expected. `where` names
+// the position in errors. kConfig for a wrong type or a value that the entry's rule forbids.
 [[nodiscard]] Result<void> set_value(Config& config,
                                      const ConfigEntry& entry,
                                      const Json& value,
                                      const std::string& where);
 
-// The same from a TOML value as text, or for a string key also from bare text.
+// The same from a TOML value as text; for a string key also from bare text.
 [[nodiscard]] Result<void> set_value_from_text(Config& config,
                                                const ConfigEntry& entry,
                                                const std::string& text,
@@ -25,7 +25,7 @@ namespace motley {
 
 [[nodiscard]] Json get_value(const Config& config, const ConfigEntry& entry);
 
-// As TOML; a number has the shortest text that reads back to the same bits.
+// In TOML notation; a number has the shortest text that reads back to the same bits.
 [[nodiscard]] std::string value_to_toml(const Config& config, const ConfigEntry& entry);
 
 }  // namespace motley

@@ -1,5 +1,4 @@
-// The optimizers that train.optimizer may name, and what is decided from the choice: one entry
-// each.
+// The optimizers of train.optimizer and their properties: one entry each.
 #pragma once
 
 #include <span>
@@ -14,14 +13,14 @@ enum class OptimizerKind { kAdamw, kSgd };
 
 struct OptimizerFacts {
   OptimizerKind kind = OptimizerKind::kAdamw;
-  const char* name = "";  // of train.optimizer
+  const char* name = "";  // in train.optimizer
 
-  // What it keeps of each parameter, each as large as that, in the order in which updates take
-  // them; as in checkpoints.
+  // Its state per parameter, each of the parameter's size, in the order of the update functions;
+  // names as in checkpoints.
   std::vector<std::string_view> moments;
 
-  // The configuration keys that it reads and not every optimizer does. Changes of others have no
-  // effect while it trains.
+  // The configuration keys that it reads and not every optimizer does. Changes of other optimizers'
+  // keys have no effect while it trains.
   std::vector<std::string_view> keys;
 };
 
@@ -34,7 +33,7 @@ struct OptimizerFacts {
 // REQUIRES: a validated configuration.
 [[nodiscard]] const OptimizerFacts& optimizer_of(const TrainConfig& train);
 
-// How many moments it keeps: what plans count as memory.
+// The number of moments, as plans count memory.
 [[nodiscard]] int moments_per_parameter(const TrainConfig& train);
 
 }  // namespace motley

@@ -1,4 +1,4 @@
-// How long the schedule of the learning rate is.
+// The length of the learning-rate schedule.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace motley {
 
-// The steps after which the rate has come to its end, warm-up included.
+// The number of steps until the rate has its final value, warm-up included.
 [[nodiscard]] inline std::int64_t schedule_length(const TrainConfig& train) {
   return train.schedule_steps > 0 ? train.schedule_steps : train.steps;
 }

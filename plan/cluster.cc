@@ -27,7 +27,7 @@ LinkSpeed Cluster::link(const std::string& from, const std::string& to) const {
 std::string starting_place(const Machine& machine) {
   if (machine.shell.empty()) return "here";
   std::vector<std::string> words = machine.shell;
-  // What every ssh gets tells nobody anything.
+  // Options that every ssh command has are not informative.
   const std::vector<std::string> common = ssh_shell("");
   if (words.size() == common.size() &&
       std::equal(common.begin(), common.end() - 1, words.begin())) {
@@ -71,8 +71,7 @@ bool is_virtual_device(std::string_view device) {
 
 namespace {
 
-// Whether it is "<kind>:<number>". A number has one way of being written, or a device had two
-// names.
+// Whether it is "<kind>:<number>". Leading zeros are rejected, so that a device has only one name.
 bool is_numbered(std::string_view device, std::string_view kind) {
   constexpr std::size_t kDigitsMax = 3;
   if (!device.starts_with(kind) || device.size() <= kind.size() + 1) return false;
@@ -97,7 +96,7 @@ bool is_device_name(std::string_view device) {
          is_numbered(device, "virtual");
 }
 
-// What somebody who wrote that may have had in mind; "" where nothing is near.
+// The device name that was probably meant; "" if none is close.
 std::string device_meant_by(std::string_view device) {
   std::string small(device);
   std::ranges::transform(small, small.begin(),

@@ -1,5 +1,6 @@
-// Who sums a gradient, in an order that stays when ranks get other numbers, as long as the plan
-// lists the replicas of each chunk in their order. What a checkpoint keeps of a sum is named by it.
+// The process group of a gradient's all-reduce, in an order that does not depend on rank numbers,
+// as long as the plan lists each chunk's replicas in the same order. Checkpoints name residuals by
+// the position in it.
 #pragma once
 
 #include <vector>
@@ -9,14 +10,14 @@
 
 namespace motley {
 
-// The replicas of a chunk, by whose sum its gradient becomes one.
+// The replicas of a chunk, which all-reduce its gradient.
 [[nodiscard]] std::vector<Rank> replica_ranks(const ChunkPlan& chunk);
 
-// Of a tied parameter that several ranks have: who holds chunk 0, and then, of the last chunk, who
-// does not.
+// For a tied parameter on several ranks: the ranks with chunk 0, then those of the last chunk that
+// do not have chunk 0.
 [[nodiscard]] std::vector<Rank> tied_holders(const Plan& plan);
 
-// The place of one of them. REQUIRES: the rank is there.
+// The rank's position in the group. REQUIRES: the rank is in it.
 [[nodiscard]] int holder_number(const std::vector<Rank>& holders, Rank rank);
 
 }  // namespace motley

@@ -25,7 +25,7 @@ Result<std::int64_t> JsonFields::integer(const char* key,
   MOTLEY_ASSIGN(const JsonFields field, member(key));
   const Json& json = *field.value_;
   if (!json.is_number_integer()) return field.bad("a whole number was expected");
-  // What only fits unsigned would become negative.
+  // A value that fits only unsigned would become negative.
   constexpr std::uint64_t kSignedMax = std::numeric_limits<std::int64_t>::max();
   const bool large = json.is_number_unsigned() && json.get<std::uint64_t>() > kSignedMax;
   const auto value = json.get<std::int64_t>();
@@ -39,7 +39,7 @@ Result<double> JsonFields::quantity(const char* key, double max) const {
   MOTLEY_ASSIGN(const JsonFields field, member(key));
   if (!field.value_->is_number()) return field.bad("a number was expected");
   const auto value = field.value_->get<double>();
-  // Written so that NaN is refused too.
+  // Written so that NaN is rejected too.
   if (!(value >= 0 && value <= max)) {
     return field.bad(fmt::format("it is {}; from 0 to {} was expected", value, max));
   }

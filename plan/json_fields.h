@@ -1,4 +1,4 @@
-// Typed, ranged members of a JSON document that may come from a stranger.
+// Typed and range-checked members of an untrusted JSON document.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace motley {
 
-// Reads one value of a document, mostly an object; document and source must outlive it. All errors
-// have the code that was given and name the value, with line and column where the source has text.
+// Reads one value of a document, usually an object; document and source must outlive it. All errors
+// have the given code and name the value, with line and column if the source has text.
 class JsonFields {
  public:
   JsonFields(const Json& document, const JsonSource& source, ErrorCode code)
@@ -33,35 +33,34 @@ class JsonFields {
   // Letters, digits and the given other characters only (is_word below).
   [[nodiscard]] Result<std::string> word(const char* key, const char* others) const;
 
-  // One of these.
+  // One of `words`.
   [[nodiscard]] Result<std::string> one_of(const char* key,
                                            std::span<const char* const> words) const;
 
-  // The items of the member that must be an array of that many.
+  // The items of the member, which must be an array of such a size.
   [[nodiscard]] Result<std::vector<JsonFields>> items(const char* key,
                                                       std::size_t size_min,
                                                       std::size_t size_max) const;
-  // The same of this value itself.
+  // The same for this value itself.
   [[nodiscard]] Result<std::vector<JsonFields>> items(std::size_t size_min,
                                                       std::size_t size_max) const;
-  // Keys and values of the member that must be an object of at most so many, in the order of the
-  // keys.
+  // Keys and values of the member, which must be an object of at most `size_max`, in key order.
   [[nodiscard]] Result<std::vector<std::pair<std::string, JsonFields>>> members(
       const char* key, std::size_t size_max) const;
   // The member itself, of any type.
   [[nodiscard]] Result<JsonFields> member(const char* key) const;
-  // The texts of the member that must be an array of at most so many.
+  // The texts of the member, which must be an array of at most `size_max`.
   [[nodiscard]] Result<std::vector<std::string>> texts(const char* key, std::size_t size_max) const;
 
   [[nodiscard]] bool has(const char* key) const { return value_->contains(key); }
 
-  // For what has no place of its own in errors.
+  // For values without their own place in errors.
   [[nodiscard]] const Json& value() const { return *value_; }
 
   // Checks the members "format" and "version".
   [[nodiscard]] Result<void> header(const std::string& format, std::int64_t version) const;
 
-  // The error of this value, or of its member `key`.
+  // An error about this value, or about its member `key`.
   [[nodiscard]] Error bad(const std::string& cause) const;
   [[nodiscard]] Error bad(const char* key, const std::string& cause) const;
 
@@ -77,7 +76,7 @@ class JsonFields {
   ErrorCode code_;
 };
 
-// Letters, digits and the given other characters, between 1 and 200 of them.
+// 1 to 200 letters, digits and other given characters.
 [[nodiscard]] bool is_word(const std::string& text, const char* others);
 
 inline constexpr const char* kMachineNameOthers = "._-";

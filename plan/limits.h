@@ -1,4 +1,4 @@
-// The most that a group may have, in every file and message that tells of one.
+// Limits of a group, checked in every file and message that describes one.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@ inline constexpr std::size_t kRanksMax = 4096;    // of a plan
 inline constexpr int kThreadsMax = 4096;          // of a rank
 inline constexpr std::int64_t kMemoryBytesMax = std::int64_t{1} << 48;
 
-// Bytes of a text in a file for people.
+// Bytes of a text for display in a file.
 inline constexpr std::size_t kTextMax = 4096;
 
-// Of groups that measure together: each machine with each, and ranks that sum.
+// Limits of groups that measure together: pairs of machines, and ranks of an all-reduce.
 inline constexpr std::size_t kProbedMachinesMax = 64;
 inline constexpr std::size_t kSummingRanksMax = 256;
 

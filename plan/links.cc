@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kLinksFormat = "motley.links";
 constexpr int kLinksVersion = 1;
-constexpr std::size_t kMeasuredLinksMax = 65'536;  // 256 machines, each with each
+constexpr std::size_t kMeasuredLinksMax = 65'536;  // 256 machines, all pairs
 constexpr double kBandwidthMin_bytes_per_s = 1;
 constexpr double kBandwidthMax_bytes_per_s = 1e15;
 constexpr double kLatencyMax_s = 60;
@@ -38,15 +38,15 @@ Result<MeasuredLink> read_link(const JsonFields& fields) {
   return link;
 }
 
-// Whether the two directions take turns rather than not. No radio is that fast: beyond it, what
-// both share is the processors and the memory of their ends, as on one computer.
+// Whether the link is rather half-duplex than full-duplex. No radio is as fast as the limit: beyond
+// it, the shared resource is the ends' processors and memory, as on one computer.
 bool takes_turns(const MeasuredLink& link) {
   constexpr double kFastestRadio_bytes_per_s = 1.25e9;
   return link.turns.value_or(0) > 0.5 &&
          link.speed.bandwidth_bytes_per_s < kFastestRadio_bytes_per_s;
 }
 
-// The most that a machine sends to one with a cable, or receives from it; 0 where nobody has one.
+// The fastest link of a machine to or from machines with a cable; 0 if there is none.
 double fastest_apart(const Links& links,
                      const std::set<std::string>& wireless,
                      const std::string& machine,
@@ -60,8 +60,8 @@ double fastest_apart(const Links& links,
   return fastest;
 }
 
-// Bytes between two machines on one medium pass it twice, through its access point, and between two
-// on media of their own both at once, so that the slower one decides. The link is nearer to one.
+// Bytes between two machines on one medium pass it twice, through its access point. Between two
+// different media they pass both at once, and the slower one decides. Returns the closer case.
 bool is_one_medium(const Links& links,
                    const std::set<std::string>& wireless,
                    const MeasuredLink& link) {
@@ -72,9 +72,9 @@ bool is_one_medium(const Links& links,
   return link.speed.bandwidth_bytes_per_s < (in_turn + std::min(up, down)) / 2;
 }
 
-// Whether links show who of the medium's machines are on it: those that also take turns with a
-// machine on a cable. Of two others one may have a cable itself, and take turns because the other
-// has none; beside machines that are surely on it a single other one may.
+// Whether links show which of the medium's machines are on it: those that are also half-duplex with
+// a machine on a cable. Otherwise one of two machines may have a cable, and be half-duplex only
+// because the other has none; or a single machine beside others that are certainly on the medium.
 bool tells_members(const Links& links,
                    const std::map<std::string, std::string>& media,
                    const std::string& medium) {
@@ -91,9 +91,9 @@ bool tells_members(const Links& links,
   return shown == members;
 }
 
-// The machines were found to share a medium. What the cluster file says of some decides about the
-// one that it says nothing of, unless links have shown that one to be on it. Of several it says
-// nothing of, all or all but one are on it, and are taken to be.
+// For machines that were found to share a medium. If the cluster file has a value for all but one,
+// that one has a cable unless links show it on the medium. Of several machines without a value, all
+// or all but one are on the medium; all are assumed to be.
 void lay_medium(const std::string& medium, bool is_told, const std::vector<Machine*>& members) {
   std::set<std::string> words;
   std::vector<Machine*> silent;
@@ -147,7 +147,7 @@ std::map<std::string, std::string> media_of(const Links& links) {
   for (const MeasuredLink& link : links) {
     if (takes_turns(link)) wireless.insert({link.from, link.to});
   }
-  // Who has a cable shows it with whoever else has one.
+  // A machine with a cable is recognised by its links to other machines with one.
   for (const MeasuredLink& link : links) {
     if (!link.turns || takes_turns(link)) continue;
     wireless.erase(link.from);

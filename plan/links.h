@@ -1,4 +1,4 @@
-// Links: how fast the links between machines were found to be, as a value.
+// Links: the measured speeds of the links between machines, as a value.
 // Format: docs/formats/links.md.
 #pragma once
 
@@ -19,10 +19,9 @@ struct MeasuredLink {
   std::string from;
   std::string to;
   LinkSpeed speed;
-  double jitter_p95_s = 0;  // by how much the slowest twentieth of small messages was later
-  // With the other direction in use at the same time: 0 = both are as fast as each alone, as over a
-  // cable; 1 = they take turns, as over Wi-Fi. The same for both; nothing where it was not
-  // measured.
+  double jitter_p95_s = 0;  // how much later the slowest 5 % of small messages arrived
+  // With both directions in use: 0 = each is as fast as alone (a cable); 1 = they alternate
+  // (Wi-Fi). The same for both directions; nullopt if not measured.
   std::optional<double> turns;
 
   friend bool operator==(const MeasuredLink&, const MeasuredLink&) = default;
@@ -31,24 +30,23 @@ struct MeasuredLink {
 using Links = std::vector<MeasuredLink>;
 
 [[nodiscard]] Json links_to_json(const Links& links);
-// kCorrupt, with line and column, when `text` is not a links file of a version we read, or holds
+// kCorrupt, with line and column, if `text` is not a links file of a supported version, or has
 // impossible values.
 [[nodiscard]] Result<Links> parse_links(std::string_view text, const std::string& source);
 
-// Which machines share a medium, by the names that they then have in common (Machine::medium):
-// those both of whose directions take turns whomever they reach, and of these in one those between
-// which bytes take as long as the ways of both to somebody else together.
+// Assigns a common name (Machine::medium) to the machines of each shared medium. A machine is on
+// one if all its links are half-duplex. Two of them share it if bytes between them take as long as
+// the paths of both to a third machine together.
 [[nodiscard]] std::map<std::string, std::string> media_of(const Links& links);
 
-// Lays measured speeds over those of the cluster, and the media that the links show over its
-// machines' where links tell; of machines that share one and that no link with a machine on a cable
-// shows to be on it, the cluster file decides (docs/formats/links.md). Links with a machine that
-// the cluster lacks, or no longer has, tell only of the other's network and medium. kConfig when
-// all are such.
+// Replaces the cluster's speeds by measured ones, and its machines' media by those that the links
+// show. If no link with a machine on a cable shows which machines are on a medium, the cluster file
+// decides (docs/formats/links.md). Links with a machine that is not, or no longer, in the cluster
+// only describe the other machine's network and medium. kConfig if all links are such.
 [[nodiscard]] Result<void> apply_links(Cluster& cluster, const Links& links);
 
 // "laptop: what it sends and receives takes turns": a line for each medium that apply_links finds,
-// with what to write into the cluster file where links cannot tell who is on it.
+// with the cluster file's key to set if links cannot show which machines are on it.
 [[nodiscard]] std::vector<std::string> media_lines(Cluster cluster, const Links& links);
 
 }  // namespace motley

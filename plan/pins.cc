@@ -41,19 +41,19 @@ std::optional<int> layer_index(std::string_view text) {
   return index;
 }
 
-// "60%" as 0.6.
+// Parses "60%" as 0.6.
 std::optional<double> share(std::string_view text) {
   if (!text.ends_with('%')) return std::nullopt;
   text.remove_suffix(1);
   double percent = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), percent);
   const bool whole = code == std::errc{} && end == text.data() + text.size();
-  // Written so that NaN is refused too.
+  // Written so that NaN is rejected too.
   if (!whole || !(percent > 0 && percent <= 100)) return std::nullopt;
   return percent / 100;
 }
 
-// Adds one sentence after the other to the pins.
+// Adds sentences to the pins one by one.
 class PinReader {
  public:
   Result<void> read(const std::string& text) {
@@ -101,7 +101,7 @@ class PinReader {
       return unusable(text, fmt::format("a range of layers is FIRST-LAST, counted from 0 to {}",
                                         kLayerIndexMax));
     }
-    // Many short texts may each stand for very many layers.
+    // Many short texts can each name very many layers.
     if (pins_.layers.size() + static_cast<std::size_t>(*last - *first) >= kPinnedLayersMax) {
       return unusable(text, fmt::format("the pins place more than {} layers", kPinnedLayersMax));
     }
@@ -131,7 +131,7 @@ std::string first_of(std::vector<std::string> names) {
   return fmt::format("{}{}", fmt::join(names, ", "), more ? ", …" : "");
 }
 
-// "h.*.attn" of "h.11.attn".
+// Makes "h.*.attn" of "h.11.attn".
 std::string without_numbers(const std::string& name) {
   std::string kind;
   for (const char c : name) {
@@ -155,7 +155,7 @@ Error unknown(const std::string& what,
 Error unknown_layer(const std::string& name, const std::vector<std::string>& layer_names) {
   const std::string cause =
       fmt::format("the model has {} layers, counted from 0", layer_names.size());
-  std::vector<std::string> alike;  // with another number
+  std::vector<std::string> alike;  // names that differ only in a number
   for (const std::string& layer : layer_names) {
     if (without_numbers(layer) == without_numbers(name)) alike.push_back(layer);
   }

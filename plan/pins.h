@@ -1,5 +1,5 @@
-// Pins: what a person decided about the plan beforehand, as a value. The planner obeys them.
-// Grammar and examples: docs/formats/pins.md.
+// Pins: the user's constraints on the plan, as a value. The planner satisfies them. Grammar and
+// examples: docs/formats/pins.md.
 #pragma once
 
 #include <map>
@@ -28,23 +28,22 @@ struct Pins {
   friend bool operator==(const Pins&, const Pins&) = default;
 };
 
-// One sentence a text, such as "layers 0-4 on box". kConfig for any other, quoting it.
+// One sentence per text, such as "layers 0-4 on box". kConfig, with a quotation, for any other.
 [[nodiscard]] Result<Pins> parse_pins(const std::vector<std::string>& texts);
 
-// The pins as sentences, layers with following numbers as ranges: what parse_pins would take.
+// The pins as sentences that parse_pins accepts; consecutive layers become ranges.
 [[nodiscard]] std::vector<std::string> pin_texts(const Pins& pins);
 
-// The sentences that name none of these machines. REQUIRES: parse_pins takes them.
+// The sentences without any of these machines. REQUIRES: parse_pins accepts them.
 [[nodiscard]] std::vector<std::string> pins_without(const std::vector<std::string>& texts,
                                                     const std::vector<std::string>& machines);
 
-// The index of the layer that a pin means: of that name, else of that index. nullopt when there is
-// none.
+// The index of a pin's layer: by name, else by index. nullopt if there is none.
 [[nodiscard]] std::optional<int> pinned_layer(const std::string& layer,
                                               const std::vector<std::string>& layer_names);
 
-// kConfig, with what was probably meant, when a pin names a machine or layer that does not exist,
-// or when pins contradict each other. `layer_names` is [layer] of the model.
+// kConfig, with a suggestion, if a pin names a machine or layer that does not exist, or if pins
+// contradict each other. `layer_names` is [layer] of the model.
 [[nodiscard]] Result<void> check_pins(const Pins& pins,
                                       const std::vector<std::string>& layer_names,
                                       const Cluster& cluster);

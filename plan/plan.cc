@@ -16,14 +16,14 @@ namespace {
 
 constexpr const char* kPlanFormat = "motley.plan";
 constexpr int kPlanVersion = 6;
-constexpr const char* kCodecOthers = "._-|()";  // in a chain, beside letters and digits
+constexpr const char* kCodecOthers = "._-|()";  // in a chain, besides letters and digits
 constexpr std::size_t kChunksMax = 65536;
 constexpr std::size_t kNotesMax = 1000;
 constexpr int kLayersMax = 1 << 16;
-constexpr int kStepSamplesMax = 1 << 24;  // of a step, as train.global_batch
+constexpr int kStepSamplesMax = 1 << 24;  // per step, as train.global_batch
 constexpr double kStepSecondsMax = 1e12;
 constexpr std::int64_t kMicrosecondsMax =
-    100'000'000'000;  // of one pass, so that sums stay far from overflow
+    100'000'000'000;  // per pass, so that sums cannot overflow
 
 Result<RankPlan> read_rank(const JsonFields& fields) {
   RankPlan rank;
@@ -40,7 +40,7 @@ Result<RankPlan> read_rank(const JsonFields& fields) {
   return rank;
 }
 
-// A plan that people write needs none.
+// A plan written by hand needs none.
 Result<PassTimes> read_times(const JsonFields& replica) {
   PassTimes times;
   if (!replica.has("forward_us")) return times;
@@ -50,7 +50,7 @@ Result<PassTimes> read_times(const JsonFields& replica) {
   return times;
 }
 
-// The ranks of one chunk. Both sums stay far from overflow: limits bound their terms and counts.
+// The ranks of one chunk. Limits of terms and counts keep both sums far from overflow.
 Result<std::vector<Replica>> read_replicas(const JsonFields& chunk, const Plan& plan) {
   MOTLEY_ASSIGN(const auto items, chunk.items("replicas", 1, kRanksMax));
   std::vector<Replica> replicas;
@@ -116,8 +116,8 @@ Result<void> read_ranks(const JsonFields& fields, Plan& plan) {
   return {};
 }
 
-// What a chunk behind the first may hold, so that no chunk waits for a forward that the one before
-// does only after a backward.
+// Limits a chunk's micro-batches in flight by those of the preceding chunk. Otherwise it could wait
+// for a forward that the preceding chunk runs only after a backward.
 Result<void> check_in_flight(const JsonFields& chunk, const Plan& plan, int in_flight) {
   if (in_flight != 0 && plan.schedule == "gpipe") {
     return chunk.bad("in_flight", fmt::format("{} has no limit; it must be 0", plan.schedule));
@@ -274,7 +274,7 @@ std::string plan_hash_text(const Plan& plan) {
 }
 
 std::uint64_t plan_hash(const Plan& plan) {
-  // Each string is preceded by its length, so that no two plans give the same text.
+  // Each string is preceded by its length, so that different plans have different texts.
   const auto counted = [](const std::string& s) { return fmt::format("{}:{}", s.size(), s); };
   std::string text =
       fmt::format("{} {} {} {} {} {} {} {}", kPlanVersion, counted(plan.model_hash),

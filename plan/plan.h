@@ -1,5 +1,5 @@
-// Plan: the decision who computes what, as a value with a hash that every rank checks.
-// Format: docs/formats/plan.md.
+// Plan: the assignment of layers to ranks, as a value with a hash that every rank checks. Format:
+// docs/formats/plan.md.
 #pragma once
 
 #include <array>
@@ -16,9 +16,9 @@
 namespace motley {
 
 inline constexpr std::int64_t kLinkMbpsMax = 1'000'000'000;
-// What every device computes products in, and all that nobody asks for more.
+// The default compute dtype of matrix products, which every device supports.
 inline constexpr const char* kPlainNumbers = "fp32";
-// What products can be computed in.
+// The possible compute dtypes of matrix products.
 inline constexpr std::array<const char*, 3> kProductNumbers = {kPlainNumbers, "bf16", "fp16"};
 
 // A worker process and where it runs.
@@ -29,16 +29,16 @@ struct RankPlan {
   // Predicted:
   double compute_s = 0;           // busy time in a step
   std::int64_t memory_bytes = 0;  // peak
-  // Of the machine towards others of the plan, as it counts on it: sums are shared out by it. 0 =
-  // unknown.
+  // The expected bandwidth of the machine to the plan's other machines, by which all-reduces are
+  // divided among machines; 0 = unknown.
   std::int64_t link_mbps = 0;
-  // That its products are computed in, as far as the profile tells: "fp32", or those that
-  // train.precision asked for when the plan was made.
+  // Its compute dtype, as far as the profile shows: "fp32", or the train.precision for which the
+  // plan was made.
   std::string numbers = kPlainNumbers;
 };
 
-// What one micro-batch takes of a rank's time in a chunk, in whole microseconds: the times by which
-// split backward is scheduled (pipeline/schedule/list_schedule.h).
+// The time of one micro-batch on a rank in a chunk, in whole microseconds; input of the split
+// (zero-bubble) schedule (pipeline/schedule/list_schedule.h).
 struct PassTimes {
   std::int64_t forward = 1;
   std::int64_t backward_input = 1;
@@ -47,36 +47,39 @@ struct PassTimes {
   friend bool operator==(const PassTimes&, const PassTimes&) = default;
 };
 
-// A rank that holds a chunk, and how many micro-batches of each step it takes.
+// A rank with a chunk, and the number of micro-batches that it computes in each step.
 struct Replica {
   Rank rank;
   int micro_batches = 0;
-  PassTimes times = {};  // split
+  PassTimes times = {};  // for split
 };
 
-// A contiguous run of layers and the ranks that hold it. Chunks cover the model in order.
+// A contiguous run of layers and its ranks. Chunks cover the model in order.
 struct ChunkPlan {
   int first_layer = 0;
   int layer_count = 0;
-  // At least one; ranks ascend; each takes one micro-batch or more, together Plan::micro_batches.
+  // At least one; by ascending rank; each has one micro-batch or more, together
+  // Plan::micro_batches.
   std::vector<Replica> replicas;
   std::string codec = "none";  // of the boundary after this chunk, both directions
-  // Forward keeps only the chunk's input; backward runs forward again first.
+  // Activation checkpointing: forward saves only the chunk's input; backward runs forward again
+  // first.
   bool recompute = false;
-  // 1F1B and split: micro-batches between forward and backward in this chunk, not growing towards
-  // the end of the model; 0 (in all chunks) = the chunks behind it plus one.
+  // 1F1B and split: limit of micro-batches between forward and backward in this chunk, not
+  // increasing towards the end of the model; 0 (in all chunks) = the number of later chunks plus
+  // one.
   int in_flight = 0;
-  // Split: microseconds that a message over the boundary after this chunk keeps a link busy.
+  // Split: microseconds for which a message over the boundary after this chunk occupies a link.
   std::int64_t hop_us = 0;
-  // Split: micro-batches that a replica may keep between the two parts of backward; 0 (in all
-  // chunks) = as many as are in flight in chunk 0.
+  // Split: limit of micro-batches per replica between the two parts of backward; 0 (in all chunks)
+  // = those in flight in chunk 0.
   int queued_weights = 0;
 
   [[nodiscard]] bool is_on(Rank rank) const;
 };
 
-// Chunks times micro-batches of a step, at most: the schedule, which every rank keeps, grows with
-// them.
+// The maximum of chunks times micro-batches per step, to which the size of the schedule on every
+// rank is proportional.
 inline constexpr std::int64_t kChunkPassesMax = 1 << 22;
 
 struct Plan {
@@ -86,36 +89,37 @@ struct Plan {
   int micro_batch = 1;                  // samples
   int micro_batches = 1;                // per step
   std::string schedule = "1f1b";        // gpipe | 1f1b | split
-  std::string gradient_codec = "none";  // of sums of gradients, between machines
+  std::string gradient_codec = "none";  // of all-reduces of gradients, between machines
   double predicted_step_s = 0;
-  std::vector<std::string> notes;  // what was decided and why, one line each
+  std::vector<std::string> notes;  // decisions and their reasons, one line each
 
   [[nodiscard]] int rank_count() const { return static_cast<int>(ranks.size()); }
 
   [[nodiscard]] int chunk_count() const { return static_cast<int>(chunks.size()); }
 };
 
-// The train.precision that the plan is made for.
+// The train.precision for which the plan is made.
 [[nodiscard]] std::string precision_of(const Plan& plan);
 
-// Whether the plan is a rehearsal: its devices are virtual (is_virtual_device).
+// Whether the plan's devices are simulated (is_virtual_device).
 [[nodiscard]] bool is_virtual(const Plan& plan);
 
-// The rank that computes each micro-batch of the chunk, [MicroId]: one of its replicas
+// The owner of each micro-batch of the chunk, [MicroId]: one of its replicas
 // (plan/assign_micro_batches.h).
 [[nodiscard]] std::vector<Rank> micro_batch_owners(const ChunkPlan& chunk);
 
 [[nodiscard]] Json plan_to_json(const Plan& plan);
-// Reads a plan file's text. kCorrupt when it is not JSON, kConfig as plan_from_json; with line and
+// Parses a plan file's text. kCorrupt if it is not JSON, kConfig as plan_from_json; with line and
 // column.
 [[nodiscard]] Result<Plan> parse_plan(std::string_view text, const std::string& source);
-// kConfig when `json` is not a plan of a version we read or contradicts itself (layers not covered
-// exactly once, a rank without a chunk, shares that miss a micro-batch, …).
+// kConfig if `json` is not a plan of a supported version or is inconsistent (layers not covered
+// exactly once, a rank without a chunk, shares that omit a micro-batch, …).
 [[nodiscard]] Result<Plan> plan_from_json(const Json& json, const JsonSource& source);
 
-// Of everything that decides what is computed and sent; predictions and notes do not count.
+// The hash of everything that determines computation and communication; without predictions and
+// notes.
 [[nodiscard]] std::uint64_t plan_hash(const Plan& plan);
-// The same as files have it.
+// The same in the notation of files.
 [[nodiscard]] std::string plan_hash_text(const Plan& plan);
 
 }  // namespace motley

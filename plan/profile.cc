@@ -267,7 +267,7 @@ LayerSample interpolate(const std::vector<LayerSample>& samples, int micro_batch
       std::lower_bound(samples.begin(), samples.end(), micro_batch,
                        [](const LayerSample& s, int size) { return s.micro_batch < size; });
   if (at_or_above != samples.end() && at_or_above->micro_batch == micro_batch) return *at_or_above;
-  // One sample gives no line; the cost is then taken to grow in proportion, as from (0, 0).
+  // With one sample, costs are proportional to the size, as on a line from (0, 0).
   LayerSample origin;
   if (samples.front().split) origin.split.emplace();
   const bool alone = samples.size() == 1;
@@ -276,7 +276,7 @@ LayerSample interpolate(const std::vector<LayerSample>& samples, int micro_batch
   const LayerSample& b = *upper;
   const double share =
       static_cast<double>(micro_batch - a.micro_batch) / (b.micro_batch - a.micro_batch);
-  // A steep line may fall below zero where it is extended to small sizes.
+  // A steep line extrapolated to small sizes may fall below zero.
   const auto seconds = [&](double from_s, double to_s) {
     return std::max(0.0, from_s + share * (to_s - from_s));
   };

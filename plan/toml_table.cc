@@ -67,7 +67,7 @@ Result<void> TomlTable::read(const char* key, double& value, double min, double 
     return bad(key, fmt::format("a number from {} to {} was expected", min, max), kOrLeaveOut);
   }
   const auto number = json->get<double>();
-  // Written so that NaN is refused too.
+  // Written so that NaN is rejected too.
   if (!(number >= min && number <= max)) {
     return bad(key, fmt::format("it is {}; a number from {} to {} was expected", number, min, max),
                kOrLeaveOut);

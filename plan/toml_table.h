@@ -1,4 +1,4 @@
-// Typed, ranged members of a TOML table that a person wrote: the counterpart of JsonFields.
+// Typed and range-checked members of a user's TOML table: the counterpart of JsonFields.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,9 @@
 
 namespace motley {
 
-// Reads one table of a document, which must outlive it. A read leaves the value as it is where the
-// key is absent, and marks the key as known; finish() refuses the others. All errors are kConfig
-// and name the key with line and column.
+// Reads one table of a document, which must outlive it. A read leaves the value unchanged if the
+// key is absent, and marks the key as known; finish() rejects all other keys. All errors are
+// kConfig and name the key with line and column.
 class TomlTable {
  public:
   explicit TomlTable(const TomlDocument& document) : TomlTable(document, document.root, "") {}
@@ -24,16 +24,16 @@ class TomlTable {
   [[nodiscard]] Result<void> read(const char* key, double& value, double min, double max);
   [[nodiscard]] Result<void> read(const char* key, int& value, int min, int max);
 
-  // The tables of an array of tables; empty when the key is absent.
+  // The tables of an array of tables; empty if the key is absent.
   [[nodiscard]] Result<std::vector<TomlTable>> tables(const char* key);
   [[nodiscard]] Result<std::optional<TomlTable>> table(const char* key);
 
   [[nodiscard]] bool has(const char* key) const { return table_->contains(key); }
 
-  // REQUIRES: all keys that may stand here were read.
+  // REQUIRES: all allowed keys were read.
   [[nodiscard]] Result<void> finish() const;
 
-  // `key` may be "" for the table itself, or go deeper, as in "devices[2]".
+  // `key` may be "" for the table itself, or nested, as in "devices[2]".
   [[nodiscard]] Error bad(const std::string& key,
                           const std::string& cause,
                           const std::string& remedy) const;

@@ -11,8 +11,8 @@
 namespace motley {
 namespace {
 
-// Events become text one by one: as JSON values, those of a long trace would take ten times the
-// memory of the text.
+// Events are converted to text one by one: as JSON values, those of a long trace would take ten
+// times the memory.
 class EventList {
  public:
   void add(const Json& event) {
@@ -52,7 +52,7 @@ std::string trace_text(const std::vector<TraceSpan>& spans,
                 {"pid", r},
                 {"args", {{"name", fmt::format("rank {}: {}", r, rank_names[r])}}}});
   }
-  std::map<std::pair<Rank, std::string>, int> lanes;  // to the number of the thread
+  std::map<std::pair<Rank, std::string>, int> lanes;  // number of the thread
   std::map<Rank, int> lane_counts;
   for (const TraceSpan& span : spans) {
     const auto [lane, is_new] = lanes.try_emplace({span.rank, span.lane}, lane_counts[span.rank]);

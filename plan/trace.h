@@ -1,5 +1,5 @@
-// Traces in the Chrome/Perfetto JSON format; simulated and real runs write the same.
-// Format: docs/formats/trace.md.
+// Traces in the Chrome/Perfetto JSON format, the same for simulated and real runs. Format:
+// docs/formats/trace.md.
 #pragma once
 
 #include <cstddef>
@@ -23,15 +23,15 @@ struct TraceSpan {
   friend bool operator==(const TraceSpan&, const TraceSpan&) = default;
 };
 
-// What all ranks of a run may record together: some 60 MB in memory, and as much in the file, which
-// Perfetto still opens.
+// The limit of all ranks of a run together: some 60 MB in memory and in the file, which Perfetto
+// can still open.
 inline constexpr std::size_t kTraceSpansMax = std::size_t{1} << 19;
 
-// A rank's equal part of it. REQUIRES: rank_count >= 1.
+// A rank's equal share of it. REQUIRES: rank_count >= 1.
 [[nodiscard]] std::size_t trace_spans_max(int rank_count);
 
-// The spans of one rank as they are recorded. The memory that they take is bounded: spans beyond
-// the bound are counted and left out.
+// The recorded spans of one rank. Memory is bounded: spans beyond the limit are counted and
+// dropped.
 class TraceRecorder {
  public:
   explicit TraceRecorder(std::size_t spans_max) : spans_max_(spans_max) {}
@@ -48,8 +48,8 @@ class TraceRecorder {
   std::int64_t left_out_ = 0;
 };
 
-// The text of a trace file: one process a rank (named by rank_names[rank]), one thread a lane. The
-// notes say what it lacks; without any there is no member for them.
+// The text of a trace file: one process per rank (named by rank_names[rank]), one thread per lane.
+// The notes list what is missing; without notes the member is omitted.
 [[nodiscard]] std::string trace_text(const std::vector<TraceSpan>& spans,
                                      const std::vector<std::string>& rank_names,
                                      const std::vector<std::string>& notes = {});

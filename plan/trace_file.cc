@@ -12,11 +12,11 @@ namespace motley {
 namespace {
 
 constexpr double kSecondsPerMicrosecond = 1e-6;
-// Far above any run, and small enough to count with.
+// Far above any run, and small enough for arithmetic.
 constexpr int kStepsMax = std::numeric_limits<int>::max();
-constexpr int kLanesMax = 100'000;  // of a rank: one a link and some more
+constexpr int kLanesMax = 100'000;  // per rank: one per link and some more
 
-// Names stand in events of their own, before the spans of their lane.
+// Names are in separate events before the spans of their lane.
 class StepReader {
  public:
   Result<void> read(const JsonFields& event) {
@@ -87,7 +87,7 @@ Result<TracedStep> last_traced_step(std::string_view text, const std::string& so
   MOTLEY_ASSIGN(const Json json, parse_json(text, source));
   const JsonSource place(source, text);
   const JsonFields document(json, place, ErrorCode::kCorrupt);
-  // Beside its spans a trace names its ranks and lanes.
+  // Besides its spans a trace contains the names of ranks and lanes.
   MOTLEY_ASSIGN(const std::vector<JsonFields> events,
                 document.items("traceEvents", 0, 2 * kTraceSpansMax));
   StepReader reader;

@@ -1,4 +1,4 @@
-// Reading a trace back: the last step that a run recorded. Format: docs/formats/trace.md.
+// Reads the last recorded step of a trace file. Format: docs/formats/trace.md.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@ namespace motley {
 
 struct TracedStep {
   int step = 0;
-  std::vector<TraceSpan> spans;         // from the start of the first of them
+  std::vector<TraceSpan> spans;         // times relative to the first start
   std::vector<std::string> rank_names;  // [Rank]
 };
 
-// The spans of the highest step in the text of a trace file. kCorrupt, with line and column, where
-// it is none or has no span. `source` is named in errors.
+// The spans of the highest step in the text of a trace file. kCorrupt, with line and column, if it
+// is invalid or has no span. `source` is named in errors.
 [[nodiscard]] Result<TracedStep> last_traced_step(std::string_view text, const std::string& source);
 
 }  // namespace motley

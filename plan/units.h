@@ -1,4 +1,4 @@
-// The units of cluster files beside those of the code.
+// Units in cluster files, in addition to those in the code.
 #pragma once
 
 namespace motley {

@@ -1,4 +1,4 @@
-// WaitTimes: how long a rank waited for others, by what it waited for.
+// WaitTimes: the time for which a rank waited for other ranks, by cause.
 #pragma once
 
 #include <array>
@@ -9,8 +9,9 @@ namespace motley {
 
 enum class WaitCause { kActivation, kGradient, kSum, kVote, kOther };
 
-// As files and messages write them: [WaitCause]. kActivation: of the stage before, with targets;
-// kGradient: of the stage behind; kSum: of gradients over replicas and of tied parameters.
+// The names in files and messages: [WaitCause]. kActivation: from the preceding stage, with
+// targets; kGradient: from the following stage; kSum: all-reduces of gradients over replicas and of
+// tied parameters.
 inline constexpr std::array<const char*, 5> kWaitCauseNames = {"activation", "gradient", "sum",
                                                                "vote", "other"};
 
@@ -23,7 +24,7 @@ struct WaitTimes {
     return seconds[static_cast<std::size_t>(cause)];
   }
 
-  // Added up in the order of the causes, wherever it is asked for.
+  // Always added in the order of the causes.
   [[nodiscard]] double total() const {
     return std::accumulate(seconds.begin(), seconds.end(), 0.0);
   }

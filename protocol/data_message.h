@@ -1,4 +1,4 @@
-// The event by which a rank with the data says which data it has.
+// The event with which a rank that loads data identifies its data.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ namespace motley {
 struct DataMessage {
   std::uint64_t bytes = 0;
   std::string hash;
-  std::vector<std::string> remarks = {};  // what of it is hardly meant, for people
+  std::vector<std::string> remarks = {};  // warnings about probably unintended data
 
   friend bool operator==(const DataMessage&, const DataMessage&) = default;
 };
 
 [[nodiscard]] Json data_event(const DataMessage& message);
-// kCorrupt when it is malformed.
+// kCorrupt if it is malformed.
 [[nodiscard]] Result<DataMessage> read_data_event(const Json& event);
 
 }  // namespace motley

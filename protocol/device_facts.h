@@ -1,5 +1,5 @@
-// What a worker finds of devices on its machine, as a value and as JSON: of `motley devices` and
-// `motley doctor`, and what "auto" in a cluster file becomes.
+// The devices that a worker finds on its machine, as a value and as JSON: for `motley devices`,
+// `motley doctor` and the expansion of "auto" in a cluster file.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace motley {
 
-// What would keep something from computing, for people.
+// Why a device cannot compute, for display.
 struct DeviceFault {
   std::string cause;  // "" = nothing
   std::string remedy;
@@ -20,31 +20,31 @@ struct DeviceFault {
   friend bool operator==(const DeviceFault&, const DeviceFault&) = default;
 };
 
-// One that is there. Texts are "" and sizes 0 where nobody tells.
+// An existing device. Texts are "" and sizes 0 if unknown.
 struct DeviceFacts {
-  std::string name;                // as cluster files take it: "cuda:0"
-  std::string model;               // what its maker calls it
-  std::string capability;          // of a card for CUDA, "8.6"
+  std::string name;                // as in cluster files: "cuda:0"
+  std::string model;               // the vendor's name
+  std::string capability;          // of a CUDA device, "8.6"
   std::string driver;              // "for CUDA 12.4"
-  std::int64_t memory_bytes = 0;   // its own; of the processor the machine's
-  std::int64_t free_bytes = 0;     // of them
-  std::vector<std::string> types;  // numbers that it multiplies matrices of: "fp32", "bf16"
-  DeviceFault fault;               // why nothing would run on it
+  std::int64_t memory_bytes = 0;   // its own; for the processor the machine's
+  std::int64_t free_bytes = 0;     // free part of them
+  std::vector<std::string> types;  // dtypes of its matrix products: "fp32", "bf16"
+  DeviceFault fault;               // why no computation can run on it
 
   friend bool operator==(const DeviceFacts&, const DeviceFacts&) = default;
 };
 
-// A kind of device of which there is none.
+// A kind of device that is absent.
 struct MissingKind {
   std::string kind;  // "cuda"
   DeviceFault fault;
-  bool is_shown = false;  // the machine shows such a device, which LibTorch cannot use
+  bool is_shown = false;  // the machine has such a device, which LibTorch cannot use
 
   friend bool operator==(const MissingKind&, const MissingKind&) = default;
 };
 
 struct DevicesFound {
-  std::string torch;                 // version of LibTorch and what it is built for
+  std::string torch;                 // LibTorch's version and build variant
   std::vector<DeviceFacts> devices;  // the processor first
   std::vector<MissingKind> missing;
 
@@ -55,7 +55,7 @@ struct DevicesFound {
 };
 
 [[nodiscard]] Json devices_to_json(const DevicesFound& found);
-// Errors are those of JsonFields.
+// Errors as in JsonFields.
 [[nodiscard]] Result<DevicesFound> devices_from_json(const JsonFields& fields);
 
 }  // namespace motley

@@ -42,7 +42,7 @@ Result<std::string> get_secret(const Json& json, const std::string& source) {
   return std::string(bytes->begin(), bytes->end());
 }
 
-// The launcher has checked them where they were written.
+// The launcher has validated the values in the cluster file.
 Result<std::optional<VirtualSpeed>> get_virtual_speed(const Json& json, const std::string& source) {
   if (!json.contains("virtual")) return std::optional<VirtualSpeed>();
   VirtualSpeed speed;
@@ -87,7 +87,7 @@ Result<std::optional<KeeperJob>> get_keeper(const Json& json,
   return std::optional(std::move(keeper));
 }
 
-// Who only looks at a machine's folder changes nothing there.
+// A job that only takes an inventory of a machine's folder needs none.
 bool needs_launch(const Job& job) {
   return job.verb == "train" || (job.verb == "store" && !job.options.contains("look"));
 }

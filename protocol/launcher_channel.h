@@ -1,5 +1,5 @@
-// What a worker's jobs need of its launcher: somebody to tell what happens, and somebody to hear
-// from. WorkerChannel is the real one; tests have their own.
+// The interface of a worker's jobs to the launcher: sending events and receiving messages.
+// Implemented by WorkerChannel, and by the tests' own.
 #pragma once
 
 #include <string>
@@ -20,14 +20,14 @@ class EventSink {
 
 class LauncherChannel : public EventSink {
  public:
-  // The launcher's next message. kPeer when none comes in time; `what` names it.
+  // The launcher's next message. kPeer if none arrives in time; `what` names it.
   [[nodiscard]] virtual Result<Json> receive(Deadline deadline, const std::string& what) = 0;
 
-  // Touched whenever the launcher says that some worker of the group got on. Lives with the
+  // Touched whenever the launcher reports progress of any worker of the group. Lives as long as the
   // channel.
   [[nodiscard]] virtual const ProgressMark& group_progress() const = 0;
 
-  // Whether the launcher has asked to end the training after the step under way. Any thread.
+  // Whether the launcher has asked to end the training after the current step. Any thread.
   [[nodiscard]] virtual bool is_to_finish() const = 0;
 };
 

@@ -1,6 +1,7 @@
-// The exit status of a worker whose lease expired: it heard nothing of its launcher, which may wake
-// up and see the status. An event would not do: the worker's events were not read meanwhile, so
-// that their pipe may be full. Apart from the statuses of `ErrorCode` and of ssh, sh and env.
+// The exit status of a worker with an expired lease, which received nothing from its launcher. The
+// launcher may wake up and see the status. An event would not work: the launcher was not reading
+// the worker's events, so their pipe may be full. Distinct from the statuses of `ErrorCode` and of
+// ssh, sh and env.
 #pragma once
 
 namespace motley {

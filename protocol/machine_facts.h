@@ -1,4 +1,4 @@
-// What a worker finds on its machine for `motley doctor`, as a value and as an event.
+// The facts that a worker finds on its machine for `motley doctor`, as a value and as an event.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace motley {
 
-// An address that others might reach the machine at; as NetworkInterface of
+// An address that may reach the machine; fields as in NetworkInterface of
 // comm/transport/network_interface.h.
 struct AddressCandidate {
   std::string interface;
@@ -23,29 +23,28 @@ struct AddressCandidate {
   friend bool operator==(const AddressCandidate&, const AddressCandidate&) = default;
 };
 
-// How the machine's system would send to a peer.
+// The route of the machine's system to a peer.
 struct RouteFound {
-  std::string to;    // the peer's address in the cluster file
-  std::string from;  // the own address that it would use; "" = it has no way there
+  std::string to;    // the peer's address from the cluster file
+  std::string from;  // its own source address; "" = no route
 
   friend bool operator==(const RouteFound&, const RouteFound&) = default;
 };
 
 struct MachineFacts {
-  std::string version;  // of Motley
-  std::string build;    // of motley-stage, as build_of(); "" = unknown
-  std::string blas;     // file of the library that multiplies matrices; "" = unknown
+  std::string version;                     // of Motley
+  std::string build;                       // of motley-stage, as build_of(); "" = unknown
+  std::string blas;                        // file of the matrix library; "" = unknown
   std::vector<std::string> transports;     // of that build, best first
-  DevicesFound found;                      // what can compute there
+  DevicesFound found;                      // devices
   double cores = 0;                        // usable, as usable_cores()
-  int physical_cores = 0;                  // of those that the worker may run on
+  int physical_cores = 0;                  // among those that the worker may run on
   std::int64_t memory_bytes = 0;           // available; 0 = unknown
-  std::string computer;                    // which it is, as computer_id(); "" = unknown
-  std::int64_t computer_memory_bytes = 0;  // available on the whole of it; 0 = unknown
-  std::int64_t disk_bytes = 0;             // free where the run folder is to be; 0 = unknown
-  double unix_s = 0;                       // its clock when it said so
-  bool sees_mark =
-      false;  // whether the run folder there holds the mark that the launcher left here
+  std::string computer;                    // as computer_id(); "" = unknown
+  std::int64_t computer_memory_bytes = 0;  // available on the whole computer; 0 = unknown
+  std::int64_t disk_bytes = 0;             // free on the run folder's disk; 0 = unknown
+  double unix_s = 0;                       // its clock at the time of the report
+  bool sees_mark = false;  // whether its run folder contains the launcher's fingerprint file
   std::vector<AddressCandidate> candidates;
   std::vector<RouteFound> routes;
 
@@ -54,7 +53,7 @@ struct MachineFacts {
 
 [[nodiscard]] Json facts_to_json(const MachineFacts& facts);
 
-// kPeer for what is no such event, naming `source`.
+// kPeer if it is not such an event, naming `source`.
 [[nodiscard]] Result<MachineFacts> facts_from_json(const Json& json, const std::string& source);
 
 }  // namespace motley

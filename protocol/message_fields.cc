@@ -9,7 +9,7 @@
 namespace motley {
 namespace {
 
-// What is_fit lets pass, each as T.
+// A list of values that is_fit accepts, each converted to T.
 template <class T, class IsFit>
 Result<std::vector<T>> get_list(const Json& json,
                                 const char* key,

@@ -1,4 +1,4 @@
-// Members of messages between launcher and worker, checked. Every error is kCorrupt and names
+// Validated members of messages between launcher and worker. Every error is kCorrupt and names
 // `source`.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace motley {
 
 [[nodiscard]] Error unusable_message(const std::string& source, const std::string& cause);
 
-// From 0 on.
+// At least 0.
 [[nodiscard]] Result<std::int64_t> count_of(const Json& json,
                                             const char* key,
                                             const std::string& source);
@@ -23,7 +23,7 @@ namespace motley {
 [[nodiscard]] Result<std::vector<std::string>> names_of(const Json& json,
                                                         const char* key,
                                                         const std::string& source);
-// The objects of a list.
+// A list of objects.
 [[nodiscard]] Result<std::vector<Json>> objects_of(const Json& json,
                                                    const char* key,
                                                    const std::string& source);

@@ -1,5 +1,5 @@
-// What a worker of the verb "store" is told to bring together for its machine before a training
-// goes on: docs/formats/protocol.md.
+// The order to a worker of the verb "store" to assemble files for its machine before a training
+// resumes: docs/formats/protocol.md.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@
 
 namespace motley {
 
-// A file, or some tensors of it, that goes from one machine to another.
+// A file, or some of its tensors, to transfer from one machine to another.
 struct FileMove {
-  std::int32_t stream = 0;  // among those of this pair of machines and this direction
+  std::int32_t stream = 0;  // unique for this pair of machines and direction
   Rank peer;                // the other machine's worker
   std::string file;
   std::vector<std::string> tensors;  // empty = the whole file
@@ -26,19 +26,19 @@ struct FileMove {
 struct MoveOrder {
   Rank self;
   int rank_count = 1;
-  Manifest manifest;                // of the files that this worker is to do with; its state
-  std::vector<std::string> linked;  // files that lie here and are needed here
+  Manifest manifest;                // of the files that this worker handles; its state
+  std::vector<std::string> linked;  // local files that this machine needs
   std::vector<FileMove> incoming;   // by peer and stream
-  std::vector<FileMove> outgoing;   // in the order in which they are sent
-  // Set: incoming files go into the part of the step, which these texts make where it is not there;
-  // else they and the linked ones become a view (checkpoint/store/view.h), where makes_view says
-  // so.
+  std::vector<FileMove> outgoing;   // in sending order
+  // If set, incoming files are stored in the part of the step, which is created with these metadata
+  // files if absent. Otherwise they and the linked files become a view (checkpoint/store/view.h) if
+  // makes_view is set.
   std::optional<CheckpointMetadata> texts;
   bool makes_view = true;
 };
 
-// The event of a worker that could not make a view, on a full disk, and found that what is needed
-// there lies in the machine's part of the step, which can be read as it lies: with "cause".
+// The event of a worker that could not create a view, on a full disk, but whose part of the step
+// contains all needed files and can be read in place; with "cause".
 inline constexpr const char* kReadsPartEvent = "reads_part";
 
 [[nodiscard]] Json move_to_json(const MoveOrder& order);

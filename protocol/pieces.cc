@@ -12,13 +12,13 @@
 namespace motley {
 namespace {
 
-// With what JSON makes of it (a control character becomes six), below a line's 4 MiB.
+// Even if each byte needs six in JSON (control characters), a piece stays below a line's 4 MiB.
 constexpr std::size_t kPieceBytes = 512 << 10;
 constexpr std::size_t kTextBytesMax = std::size_t{256} << 20;
 constexpr std::size_t kPiecesMax = 4 * kTextBytesMax / kPieceBytes;
 constexpr const char* kPieceSource = "a piece of a message";
 
-// Not within a character of UTF-8.
+// Does not cut within a UTF-8 character.
 std::size_t piece_end(const std::string& text, std::size_t begin) {
   std::size_t end = std::min(text.size(), begin + kPieceBytes);
   while (end < text.size() && end > begin + 1 &&

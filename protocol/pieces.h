@@ -1,4 +1,4 @@
-// A text that may be longer than a line of the protocol, in pieces that are not.
+// Splits a text that may exceed the protocol's line length into pieces that do not.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@ namespace motley {
 // {"part": 0, "of": 3, "text": "…"}, in order; at least one.
 [[nodiscard]] std::vector<Json> in_pieces(const std::string& text);
 
-// Puts them together again. One owner thread.
+// Joins the pieces. One owner thread.
 class PieceJoiner {
  public:
-  // The whole text with its last piece. kCorrupt for what is no piece, or not the next one, and
-  // where all of them would take more than 256 MiB; the next text begins afresh then.
+  // Returns the whole text with its last piece. kCorrupt if the piece is invalid or not the next
+  // one, or if the text would exceed 256 MiB; the next text then starts anew.
   [[nodiscard]] Result<std::optional<std::string>> add(const Json& piece);
 
  private:

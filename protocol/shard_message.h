@@ -1,4 +1,4 @@
-// The event by which a rank says that its part of a checkpoint is written.
+// The event with which a rank reports that its part of a checkpoint is written.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,22 @@
 namespace motley {
 
 struct ShardMessage {
-  CheckpointState state;  // only what changes from step to step: step, samples, tokens, updates
+  CheckpointState state;  // only the fields that change per step: step, samples, tokens, updates
   Shard shard;
 };
 
 [[nodiscard]] Json shard_event(const ShardMessage& message);
-// kCorrupt when it is malformed.
+// kCorrupt if it is malformed.
 [[nodiscard]] Result<ShardMessage> read_shard_event(const Json& event);
 
-// The event by which a rank says that its part could not be written, and that it goes on.
+// The event with which a rank reports that its part could not be written, and that it continues.
 struct ShardFailure {
   std::int64_t step = 0;
   Error error;
 };
 
 [[nodiscard]] Json shard_failed_event(const ShardFailure& failure);
-// kCorrupt when it is malformed.
+// kCorrupt if it is malformed.
 [[nodiscard]] Result<ShardFailure> read_shard_failed_event(const Json& event);
 
 }  // namespace motley

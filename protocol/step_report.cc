@@ -12,7 +12,7 @@
 namespace motley {
 namespace {
 
-// JSON has no word for values that are not finite; a diverged run must still be able to report
+// JSON has no notation for values that are not finite, but a diverged run must be able to report
 // them.
 Json number_to_json(double value) {
   if (std::isnan(value)) return "nan";
@@ -201,7 +201,7 @@ Json error_to_json(const Error& error) {
 
 Error error_from_json(const Json& json) {
   constexpr std::size_t kLineBytesMax = 4096;
-  // Lines of another machine, without what would tell a terminal to do something.
+  // Lines from another machine, without terminal control sequences.
   const auto text = [&](const char* key) {
     const Result<std::string> value = json_get<std::string>(json, key, "error event");
     std::string lines;

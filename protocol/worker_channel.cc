@@ -20,7 +20,7 @@
 namespace motley {
 namespace {
 
-// One look for words of the launcher; a lease is rounded up to whole looks.
+// One poll for messages of the launcher; a lease is rounded up to whole polls.
 constexpr double kListen_s = 0.25;
 constexpr std::size_t kLineBytesMax = 64U << 20;  // a job with a large plan is far below
 
@@ -35,7 +35,8 @@ WorkerChannel::WorkerChannel() {
   output_fd_ = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
   MOTLEY_CHECK(output_fd_ >= 0, "cannot duplicate standard output: errno {}", errno);
   ::dup2(STDERR_FILENO, STDOUT_FILENO);
-  // What a shell has printed before, without an end of its line, is no part of the first event.
+  // Ends an unterminated line that a shell has printed, so that it does not precede the first
+  // event.
   [[maybe_unused]] const ssize_t begun = ::write(output_fd_, "\n", 1);
   MOTLEY_CHECK(::pipe2(wake_fds_, O_CLOEXEC) == 0, "cannot make a pipe: errno {}", errno);
   reader_ = std::jthread([this](const std::stop_token& stop) { read_lines(stop); });
@@ -56,7 +57,7 @@ WorkerChannel::~WorkerChannel() {
 void WorkerChannel::read_lines(const std::stop_token& stop) {
   std::string partial;
   char block[1 << 16];
-  double silence_s = 0;  // for which was listened in vain
+  double silence_s = 0;  // listening time without a message
   while (!stop.stop_requested()) {
     pollfd waits[2] = {{STDIN_FILENO, POLLIN, 0}, {wake_fds_[0], POLLIN, 0}};
     const double begun_s = now_s();
@@ -64,7 +65,8 @@ void WorkerChannel::read_lines(const std::stop_token& stop) {
     if (ready < 0 && errno != EINTR) leave(ErrorCode::kInternal);
     if (stop.stop_requested()) return;
     if (ready <= 0 || waits[0].revents == 0) {
-      // A look that took longer means that this process was stopped, not that nobody spoke.
+      // A poll that took longer means that this process was stopped, not that the launcher was
+      // silent.
       silence_s += std::min(now_s() - begun_s, 2 * kListen_s);
       const double lease_s = lease_s_.load();
       if (ready == 0 && lease_s > 0 && silence_s >= lease_s) lapse(lease_s);
@@ -109,8 +111,8 @@ void WorkerChannel::hold_lease(double lease_s,
   lease_s_.store(lease_s);
 }
 
-// Whatever is done here must not wait: the streams may lead to a machine that is gone, and another
-// thread may be stuck in one of them.
+// Nothing here may block: the streams may lead to an unreachable machine, and another thread may be
+// blocked in one of them.
 void WorkerChannel::lapse(double lease_s) {
   const std::string words = fmt::format(
       "nothing was heard of the launcher for {:g} s: it was stopped, or its machine sleeps, is "
@@ -135,7 +137,7 @@ void WorkerChannel::lapse(double lease_s) {
 Result<Json> WorkerChannel::receive(Deadline deadline, const std::string& what) {
   std::unique_lock lock(input_mutex_);
   while (!input_changed_.wait_until(lock, deadline.time(), [&] { return !input_.empty(); })) {
-    if (!deadline.passed()) continue;  // others of the group got on meanwhile
+    if (!deadline.passed()) continue;  // another worker of the group has made progress
     return Error{ErrorCode::kPeer, fmt::format("the launcher did not send {} in time", what), "",
                  "start it again; the launcher's output says what it was doing"};
   }

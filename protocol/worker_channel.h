@@ -1,10 +1,10 @@
 // WorkerChannel: the stage process's end of the protocol (protocol/protocol.h).
 //
-// Takes over standard input and output: whatever else prints to standard output afterwards (a
-// library's message, say) goes to standard error. When the launcher goes away (end of file) or asks
-// to stop, the process exits at once, whatever its other threads do: nothing stays behind. The same
-// when its lease lapses: a launcher whose machine was cut off or lost its power sends no end of
-// file, so that it counts as gone when it was not heard of for a while.
+// Takes over standard input and output: other output to standard output (such as a library's
+// message) is redirected to standard error. When the launcher ends (end of file) or requests a
+// stop, the process exits at once, whatever its other threads do: no worker is left over. The same
+// happens when its lease expires: a launcher on a machine that was cut off or lost its power sends
+// no end of file, so it counts as gone after a time without messages.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@ namespace motley {
 
 class WorkerChannel final : public LauncherChannel {
  public:
-  // REQUIRES: only one exists in a process.
+  // REQUIRES: the only one in the process.
   WorkerChannel();
   ~WorkerChannel() override;
   WorkerChannel(const WorkerChannel&) = delete;
@@ -41,13 +41,13 @@ class WorkerChannel final : public LauncherChannel {
 
   [[nodiscard]] bool is_to_finish() const override { return is_to_finish_.load(); }
 
-  // From now on the process ends (status 143) once it has listened to the launcher for `lease_s`
-  // seconds in vain; time in which it was itself stopped does not count. It says so on
-  // standard error where that takes it, and to `on_lapse`, which is called on another thread and is
-  // given kLastWords_s. REQUIRES: called once at most.
+  // From now on the process ends (kLeaseExpiredStatus) once it has listened for `lease_s` seconds
+  // without a message from the launcher; time in which it was itself stopped does not count. It
+  // reports this on standard error if that does not block, and to `on_lapse`, which is called on
+  // another thread and has kLastWords_s to finish. REQUIRES: called at most once.
   void hold_lease(double lease_s, std::function<void(const std::string& words)> on_lapse);
 
-  // From now on sends make_beat() every `interval_s` from a thread of its own.
+  // From now on sends make_beat() every `interval_s` from a separate thread.
   void start_beats(double interval_s, std::function<Json()> make_beat);
 
  private:
@@ -68,7 +68,7 @@ class WorkerChannel final : public LauncherChannel {
   std::atomic<double> lease_s_{0};                    // 0 = none
   std::atomic<bool> is_to_finish_{false};
   ProgressMark group_progress_;
-  std::uint64_t group_count_ = 0;  // of the last lease; the reader's
+  std::uint64_t group_count_ = 0;  // of the last lease; used by the reader
   std::jthread reader_;
   std::mutex beat_mutex_;
   std::condition_variable_any beat_wake_;

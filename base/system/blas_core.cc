@@ -43,7 +43,7 @@ void restart_for_better_blas(char** argv) {
   if (std::getenv(kVariable) != nullptr) return;
   const std::string better = better_blas_core(blas_core(), vector_units());
   if (better.empty() || ::setenv(kVariable, better.c_str(), 1) != 0) return;
-  // By its own path: /proc/self/exe would make "exe" of its name in lists of processes.
+  // By the program's own path: with /proc/self/exe, process lists would show the name "exe".
   ::execv(program_path().c_str(), argv);
 }
 

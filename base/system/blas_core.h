@@ -1,9 +1,9 @@
-// Which kernels OpenBLAS took for this processor, and which it should have taken.
+// The kernels that OpenBLAS chose for this processor, and the ones that it should have chosen.
 //
-// OpenBLAS knows processors by their model numbers. One that is newer than the library gets the
-// kernels of "Prescott", of 2004, with which layers take three times as long (decision 0021). The
-// environment can name better ones, but is read while the library is loaded, so that only a program
-// that is started anew has them.
+// OpenBLAS recognises processors by their model numbers. For a processor newer than the library it
+// falls back to the kernels of "Prescott" (2004), with which layers take three times as long
+// (decision 0021). An environment variable can select better kernels, but it is read while the
+// library is loaded, so the program must be executed again.
 #pragma once
 
 #include <string>
@@ -11,22 +11,22 @@
 
 namespace motley {
 
-// What of a processor decides.
+// The features of a processor that determine the choice.
 struct VectorUnits {
   bool avx2 = false;    // with fused multiply-add
-  bool avx512 = false;  // all that Skylake's server processors have
-  bool bf16 = false;    // AVX-512 with products of bfloat16
+  bool avx512 = false;  // all AVX-512 extensions of Skylake's server processors
+  bool bf16 = false;    // AVX-512 with bfloat16 products
 };
 
-// Of this process; empty when OpenBLAS is not loaded.
+// The kernels in use in this process; empty if OpenBLAS is not loaded.
 [[nodiscard]] std::string blas_core();
 
-// What OPENBLAS_CORETYPE should be; empty = nothing, what was taken is right.
+// The value that OPENBLAS_CORETYPE should have; empty if the kernels in use are right.
 [[nodiscard]] std::string better_blas_core(std::string_view taken, const VectorUnits& units);
 
-// Starts this program anew, in this process and with the same arguments and open files, when
-// OpenBLAS took the wrong kernels and OPENBLAS_CORETYPE does not say that somebody wants them. To
-// be called before all else; returns when there is nothing to mend, or when that is impossible.
+// Executes this program again, in this process and with the same arguments and open files, if
+// OpenBLAS chose the wrong kernels and OPENBLAS_CORETYPE is not set. Must be called first in main.
+// Returns if nothing has to change or the restart fails.
 void restart_for_better_blas(char** argv);
 
 }  // namespace motley

@@ -1,5 +1,5 @@
-// BlockedSignals: while it exists, the calling thread gets no signals, and so neither do threads
-// that it starts: they are for the threads that look for them.
+// BlockedSignals: while it exists, all signals are blocked in the calling thread and in threads
+// that it starts. Signals then go to the threads that handle them.
 #pragma once
 
 #include <pthread.h>

@@ -1,12 +1,11 @@
-// Which computer this is, whatever names it has in a cluster file.
+// Identifies this computer independently of its names in cluster files.
 #pragma once
 
 #include <string>
 
 namespace motley {
 
-// The same for all processes of one computer since it was started, in whatever container; "" =
-// unknown.
+// The same for all processes on one computer since its last boot, in any container; "" = unknown.
 [[nodiscard]] std::string computer_id();
 
 }  // namespace motley

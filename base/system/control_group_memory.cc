@@ -9,7 +9,7 @@
 namespace motley {
 namespace {
 
-// The names that one version has for the same things.
+// The file and key names of one control-group version.
 struct Names {
   const char* limit;
   const char* used;
@@ -19,7 +19,7 @@ struct Names {
 constexpr Names kV1{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"};
 constexpr Names kV2{"memory.max", "memory.current", "inactive_file"};
 
-// The number behind `key` in a file of "key number" lines.
+// The number after `key` in a file of "key number" lines.
 std::int64_t field_in(const std::filesystem::path& path, const std::string& key) {
   std::ifstream in(path);
   std::int64_t value = 0;

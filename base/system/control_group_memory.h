@@ -1,4 +1,4 @@
-// What the control groups of a Linux process still let it take in memory.
+// The memory that a Linux process may still allocate under the limits of its control groups.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,10 @@
 
 namespace motley {
 
-// The least that any group on the way from the process's own to the top has left: its limit, less
-// what it uses, where files that it could drop do not count as used. Versions 1 and 2, and both at
-// once. `own_groups` is a file as /proc/self/cgroup, `top` a folder as /sys/fs/cgroup. The largest
-// value of the type where nothing limits it, or the system has no such groups.
+// The smallest remainder of any group on the path from the process's own to the root: its limit
+// minus its use, where droppable file cache does not count as used. Supports versions 1, 2 and both
+// at once. `own_groups` is a file like /proc/self/cgroup, `top` a folder like /sys/fs/cgroup. The
+// maximum of the type if there is no limit or no control groups.
 [[nodiscard]] std::int64_t control_group_memory_left(const std::filesystem::path& own_groups,
                                                      const std::filesystem::path& top);
 

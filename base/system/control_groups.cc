@@ -8,8 +8,8 @@
 namespace motley {
 namespace {
 
-// The group and all above it. In a container the group's path may be one that only the host has;
-// then what can be seen, the top, is the container's own.
+// The limit of the group and its ancestors. In a container, the group's path may exist only on the
+// host; then the visible root, `top`, is the container's own group.
 std::int64_t least_limit(const std::filesystem::path& top, std::string group, ReadGroupLimit read) {
   std::int64_t least = read(top);
   while (!group.empty() && group != "/") {

@@ -19,7 +19,7 @@
 namespace motley {
 namespace {
 
-constexpr std::size_t kWriteBytes = std::size_t{1} << 20;  // at once
+constexpr std::size_t kWriteBytes = std::size_t{1} << 20;  // per write call
 constexpr std::size_t kPieceBytesMin = std::size_t{64} << 10;
 constexpr std::size_t kPieceBytesMax = std::size_t{64} << 20;
 constexpr double kShortSync_s = 0.2;
@@ -90,7 +90,7 @@ Error file_error(const std::string& verb, const std::filesystem::path& path, int
 }
 
 Result<OwnedFd> open_file(const std::filesystem::path& path, int flags) {
-  // O_NONBLOCK: opening a pipe that nobody has at the other end would wait for somebody.
+  // O_NONBLOCK: opening a pipe without a process at its other end would block.
   const char* const verb = verb_of(flags);
   OwnedFd fd(::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK, 0644));
   if (!fd.open() && errno == ENXIO) return not_a_file(verb, path);
@@ -107,7 +107,7 @@ Result<OwnedFd> open_file(const std::filesystem::path& path, int flags) {
 Result<OwnedFd> open_regular_file(const std::filesystem::path& path, int flags) {
   const char* const verb = verb_of(flags);
   OwnedFd fd(::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644));
-  // A link; a socket, or a pipe that nobody reads; a folder.
+  // A symbolic link; a socket, or a pipe without a reader; a folder.
   const bool is_another_kind = !fd.open() && (errno == ELOOP || errno == ENXIO || errno == EISDIR);
   if (is_another_kind) return not_a_regular_file(verb, path);
   if (!fd.open()) return file_error(verb, path, errno);
@@ -169,8 +169,7 @@ Result<bool> path_exists(const std::filesystem::path& path) {
   return exists;
 }
 
-// Not std::filesystem::space: LLVM's library says of a full disk that it has all the bytes there
-// can be.
+// Not std::filesystem::space: for a full disk, libc++ returns the largest possible number of bytes.
 std::optional<std::uint64_t> free_disk_bytes(const std::filesystem::path& folder) {
   struct statvfs disk {};
 
@@ -182,7 +181,7 @@ Result<void> make_folders(const std::filesystem::path& path) {
   std::error_code code;
   std::filesystem::create_directories(path, code);
   if (!code) return {};
-  // What is no folder is there already, says LLVM's library, and GNU's that it is none.
+  // If `path` is not a folder, libc++ reports EEXIST and libstdc++ ENOTDIR.
   return file_error("make folder", path, code.value() == EEXIST ? ENOTDIR : code.value());
 }
 
@@ -190,9 +189,9 @@ Result<void> make_lasting_folders(const std::filesystem::path& path) {
   std::error_code code;
   std::filesystem::path folder = std::filesystem::absolute(path, code).lexically_normal();
   if (code) return file_error("find", path, code.value());
-  if (!folder.has_filename()) folder = folder.parent_path();  // it ended in '/'
+  if (!folder.has_filename()) folder = folder.parent_path();  // the path ended in '/'
 
-  // Of the folders that are not there, the innermost first.
+  // The parents of the missing folders, the innermost first.
   std::vector<std::filesystem::path> parents;
   while (!std::filesystem::exists(folder, code) && folder.has_relative_path()) {
     folder = folder.parent_path();
@@ -209,7 +208,7 @@ Result<void> sync_folder(const std::filesystem::path& path) {
   const int status = ::fsync(fd);
   const int saved = errno;
   ::close(fd);
-  // Some file systems refuse to sync a folder; they offer nothing stronger than what was done.
+  // Some file systems cannot sync a folder; they offer no stronger guarantee.
   if (status != 0 && saved != EINVAL) return file_error("sync folder", path, saved);
   return {};
 }
@@ -256,8 +255,8 @@ Result<void> OutputFile::write(std::span<const std::byte> bytes) {
     if (work_ != nullptr) work_->add_bytes(static_cast<std::uint64_t>(written));
     if (unsynced_bytes_ >= piece_bytes_) {
       MOTLEY_TRY(sync());
-      // Nobody reads it soon: a save of many GB would push out of memory what others read, and
-      // memory that was not used for long is slow to get on a virtual machine.
+      // The data is not read again soon. A save of many GB would otherwise evict other programs'
+      // pages, and memory that was unused for long is slow to obtain on a virtual machine.
 #ifdef POSIX_FADV_DONTNEED
       ::posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED);
 #endif
@@ -294,7 +293,7 @@ Result<void> OutputFile::sync() {
 Result<void> OutputFile::close() {
   Result<void> outcome = sync();
   const int fd = std::exchange(fd_, -1);
-  // What fdatasync leaves out.
+  // The metadata that fdatasync does not sync.
   if (outcome.ok() && ::fsync(fd) != 0 && errno != EINVAL) {
     outcome = file_error("sync", path_, errno);
   }

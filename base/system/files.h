@@ -15,73 +15,73 @@
 
 namespace motley {
 
-// Opens a file, by the flags of open(2); without O_NOFOLLOW also through a link. kCorrupt when that
-// is impossible, and where a pipe or a socket has the name: somebody would have to be waited for.
+// Opens a file with the flags of open(2); follows symbolic links unless O_NOFOLLOW is given.
+// kCorrupt if that fails, or if the path is a pipe or a socket, whose other end could block the
+// caller.
 [[nodiscard]] Result<OwnedFd> open_file(const std::filesystem::path& path, int flags);
 
-// The same of a file that this program keeps in a folder where others can write too. kCorrupt where
-// anything else has the name, a link too: what is written would go wherever it leads.
+// The same for a file of this program in a folder where other users may write. kCorrupt if the path
+// is anything but a regular file: a symbolic link would redirect the write.
 [[nodiscard]] Result<OwnedFd> open_regular_file(const std::filesystem::path& path, int flags);
 
-// The whole file as text. kCorrupt when it cannot be read, is a pipe or is larger than
-// max_bytes.
+// The whole file as text. kCorrupt if it cannot be read, is a pipe or is larger than max_bytes.
 [[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path,
                                             std::uint64_t max_bytes = 64ULL << 20);
 
-// The same of what the user names, which may be a pipe, as of `<(command)`: it is read to its end.
+// The same for a path from the user, which may be a pipe (`<(command)`): it is read to its end.
 [[nodiscard]] Result<std::string> read_input(const std::filesystem::path& path,
                                              std::uint64_t max_bytes);
 
-// Replaces `path` by `text`: written beside it, synced, renamed, folder synced. After a crash at
-// any point the old file or the new one is there, never a mixture. kCorrupt when it cannot be
-// written (the cause says why, such as a full disk); the old file then still stands.
+// Replaces `path` by `text`: written to a temporary file, synced, renamed, folder synced. After a
+// crash at any point either the old or the new file exists, never a mixture. kCorrupt if it cannot
+// be written (with the cause, such as a full disk); the old file is then unchanged.
 [[nodiscard]] Result<void> write_file_atomic(const std::filesystem::path& path,
                                              std::string_view text);
 
-// The same by way of a file of that name, which must be in the same folder.
+// The same with the given temporary file, which must be in the same folder.
 [[nodiscard]] Result<void> replace_file(const std::filesystem::path& path,
                                         const std::filesystem::path& temporary,
                                         std::string_view text);
 
-// Whether write_file_atomic would find the place to write it: a folder that takes files, and
-// nothing of the name but a file. Leaves nothing. For finding a mistake before the work whose
-// result is to be written; what happens to the disk meanwhile it cannot know.
+// Whether write_file_atomic could write the file now: the folder is writable, and the path is free
+// or a regular file. Leaves no file behind. Finds a mistake before the work whose result is to be
+// written; it cannot foresee later changes of the disk.
 [[nodiscard]] Result<void> check_can_write(const std::filesystem::path& path);
 
-// Whether there is anything of that name. kCorrupt where this process may not look.
+// Whether the path exists. kCorrupt if this process has no permission to look.
 [[nodiscard]] Result<bool> path_exists(const std::filesystem::path& path);
 
-// Free bytes on the disk that holds the folder, for who is not root; nothing where the file system
-// does not tell.
+// Free bytes, for unprivileged users, on the disk of the folder; nullopt if the file system does
+// not report them.
 [[nodiscard]] std::optional<std::uint64_t> free_disk_bytes(const std::filesystem::path& folder);
 
-// Makes the folder and its parents. kCorrupt when that is impossible.
+// Creates the folder and its parents. kCorrupt if that fails.
 [[nodiscard]] Result<void> make_folders(const std::filesystem::path& path);
 
-// The same, and the names of those that it makes are on the disk when it returns: what is synced
-// in a folder is lost all the same with the folder's own name, or that of one above it.
+// The same, and syncs the parents of each folder that it creates. Without that, a crash could lose
+// a new folder's name, and with it all synced files inside.
 [[nodiscard]] Result<void> make_lasting_folders(const std::filesystem::path& path);
 
-// Forces the names in a folder to the disk.
+// Syncs the names in a folder to the disk.
 [[nodiscard]] Result<void> sync_folder(const std::filesystem::path& path);
 
-// The error for a failed system call on `path`: "cannot <verb> <path>" with errno's text and, where
-// a person can do something about it, what that is.
+// The error for a failed system call on `path`: "cannot <verb> <path>" with errno's text and, for
+// errors that a user can fix, a hint.
 [[nodiscard]] Error file_error(const std::string& verb,
                                const std::filesystem::path& path,
                                int errno_value);
 
-// A file opened for writing, whose bytes reach the disk before close() returns, and in pieces on
-// the way: one long wait at the end could not be told from a disk that is gone. On a slow disk the
-// pieces become small, so that one of them takes about a second.
-// One owner thread. Removing a half-written file is the caller's choice.
+// A file opened for writing. Its bytes are on the disk when close() returns. They are synced in
+// pieces on the way, because one long sync at the end would look like a stalled disk. On a slow
+// disk the pieces shrink until one takes about a second. One owner thread. Removing a half-written
+// file is the caller's responsibility.
 class OutputFile {
  public:
   [[nodiscard]] static Result<OutputFile> create(const std::filesystem::path& path);
-  // The same, and counts what the system has taken and what has reached the disk.
+  // The same; `work` counts the bytes written and the syncs.
   [[nodiscard]] static Result<OutputFile> create(const std::filesystem::path& path,
                                                  WorkCounter* work);
-  // Only where nothing of that name is.
+  // Fails if the path exists.
   [[nodiscard]] static Result<OutputFile> create_new(const std::filesystem::path& path,
                                                      WorkCounter* work);
   OutputFile(OutputFile&& other) noexcept;
@@ -91,10 +91,10 @@ class OutputFile {
   ~OutputFile();
 
   [[nodiscard]] Result<void> write(std::span<const std::byte> bytes);
-  // The file has so many bytes from now on; what was not written of them reads as zeros, and takes
-  // no room where the file system can leave it out.
+  // Sets the file's size. Unwritten bytes read as zeros and use no disk space if the file system
+  // supports sparse files.
   [[nodiscard]] Result<void> set_bytes(std::uint64_t bytes);
-  // The next write begins there.
+  // The next write begins at `offset`.
   [[nodiscard]] Result<void> go_to(std::uint64_t offset);
   [[nodiscard]] Result<void> close();  // fsync, then close
 
@@ -104,11 +104,11 @@ class OutputFile {
   [[nodiscard]] static Result<OutputFile> open(const std::filesystem::path& path,
                                                int flags,
                                                WorkCounter* work);
-  [[nodiscard]] Result<void> sync();  // what was written so far
+  [[nodiscard]] Result<void> sync();  // syncs the bytes written so far
 
   int fd_;
   std::filesystem::path path_;
-  WorkCounter* work_;  // nullptr: nobody counts
+  WorkCounter* work_;  // nullptr: not counted
   std::size_t unsynced_bytes_ = 0;
   std::size_t piece_bytes_ = std::size_t{1} << 20;  // between two syncs
 };

@@ -29,7 +29,7 @@ class OwnedFd {
 
   [[nodiscard]] bool open() const { return fd_ >= 0; }
 
-  // Who closes it from now on is the caller.
+  // The caller must close the descriptor.
   [[nodiscard]] int release() { return std::exchange(fd_, -1); }
 
   void reset() {

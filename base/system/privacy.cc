@@ -16,13 +16,14 @@ void keep_files_private(const std::filesystem::path& folder) {
 }
 
 void forbid_core_dumps() {
-  // A limit of one byte, not of none: Linux still hands a dump to a program (systemd-coredump, say)
-  // where the limit is 0, and drops it where it is 1; into files it writes nothing below a page.
-  // The process stays "dumpable" (PR_SET_DUMPABLE), because UCX shares memory through /proc/PID/fd.
+  // A limit of one byte, not 0: with 0, Linux still passes the dump to a handler program (e.g.
+  // systemd-coredump); with 1 it discards it. Dumps to files are at least a page, so none is
+  // written. The process stays "dumpable" (PR_SET_DUMPABLE), because UCX shares memory through
+  // /proc/PID/fd.
   constexpr rlimit kNone{.rlim_cur = 1, .rlim_max = 1};
   rlimit before{};
   MOTLEY_CHECK(::getrlimit(RLIMIT_CORE, &before) == 0, "the system tells no limit of core files");
-  if (before.rlim_max == 0) return;  // nothing is left to take away
+  if (before.rlim_max == 0) return;  // already disabled
   MOTLEY_CHECK(::setrlimit(RLIMIT_CORE, &kNone) == 0, "a process may lower its own limits");
 }
 

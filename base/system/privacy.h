@@ -1,17 +1,17 @@
-// What other people on this machine may see of a process and of the files it makes.
+// What other users of this machine can see of a process and of its files.
 #pragma once
 
 #include <filesystem>
 
 namespace motley {
 
-// From now on, nothing that this process makes can be read by everybody, and by the folder's group
-// only as far as the folder itself can: the process's umask follows from the folder's rights. An
-// absent folder counts as private. Changes a setting of the whole process.
+// Sets the process's umask from the folder's permissions: new files are never accessible to others,
+// and to the folder's group only as far as the folder is. An absent folder counts as private.
+// Changes the whole process.
 void keep_files_private(const std::filesystem::path& folder);
 
-// From now on, a crash of this process or of its children leaves no image of its memory, which
-// holds the secret of the launch. Changes a setting of the whole process.
+// From now on a crash of this process or its children writes no core dump, which would contain the
+// launch's secret. Changes the whole process.
 void forbid_core_dumps();
 
 }  // namespace motley

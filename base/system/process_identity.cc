@@ -18,15 +18,15 @@ namespace motley {
 namespace {
 
 struct ProcessState {
-  char letter = '?';  // 'Z': ended, and its parent has not asked how
+  char letter = '?';  // 'Z': zombie
   std::uint64_t started = 0;
 };
 
-// From /proc/PID/stat, whose second field is a name in parentheses that may hold anything. Nothing
-// where /proc hides the process.
+// From /proc/PID/stat, whose second field is the name in parentheses, with arbitrary characters.
+// nullopt if /proc hides the process.
 std::optional<ProcessState> look_up(std::int64_t pid) {
   constexpr std::uint64_t kBytesMax = 1 << 16;
-  constexpr int kFieldsBetween = 18;  // of fields 3 (state) and 22 (start)
+  constexpr int kFieldsBetween = 18;  // between fields 3 (state) and 22 (start)
   const Result<std::string> text = read_file(fmt::format("/proc/{}/stat", pid), kBytesMax);
   if (!text) return {};
   const std::size_t end = text->rfind(')');
@@ -41,7 +41,7 @@ std::optional<ProcessState> look_up(std::int64_t pid) {
   return state;
 }
 
-// The computer alone would not do: processes of two containers of one machine cannot see each
+// The computer alone is not enough: processes in two containers of one machine cannot see each
 // other.
 std::string process_table() {
   const std::string computer = computer_id();

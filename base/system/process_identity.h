@@ -1,4 +1,4 @@
-// ProcessIdentity: which process somebody is, in words that another process can look up later.
+// ProcessIdentity: identifies a process, so that another process can check later whether it runs.
 #pragma once
 
 #include <cstdint>
@@ -7,19 +7,18 @@
 namespace motley {
 
 struct ProcessIdentity {
-  std::string host;   // for people
-  std::string place;  // the table of processes that `pid` belongs to: this start of the system, and
-                      // the container; "" = unknown
+  std::string host;   // for display
+  std::string place;  // PID namespace: this boot and the container; "" = unknown
   std::int64_t pid = 0;
-  std::uint64_t started = 0;  // in ticks since the system's start: a pid may be given out again
+  std::uint64_t started = 0;  // in ticks since boot: the system may reuse a pid
 };
 
 [[nodiscard]] ProcessIdentity this_process();
 
 enum class ProcessFate { kRuns, kGone, kElsewhere };
 
-// Whether the process still runs. kElsewhere: it is not to be seen from here (another machine or
-// container, or the system was started anew), so it may do either.
+// Whether the process still runs. kElsewhere: it is not visible from here (another machine or
+// container, or the system was rebooted), so its state is unknown.
 [[nodiscard]] ProcessFate fate_of(const ProcessIdentity& process);
 
 }  // namespace motley

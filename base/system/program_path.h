@@ -1,11 +1,11 @@
-// Where this program's own file lies.
+// The path of this program's own file.
 #pragma once
 
 #include <filesystem>
 
 namespace motley {
 
-// Empty when the system does not tell.
+// Empty if the system does not report it.
 [[nodiscard]] std::filesystem::path program_path();
 
 }  // namespace motley

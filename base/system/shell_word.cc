@@ -9,7 +9,7 @@ std::string quote_for_shell(const std::string& word) {
   std::string quoted = "'";
   for (const char c : word) {
     if (c == '\'') {
-      quoted += "'\\''";  // end the quotes, a quoted quote, begin again
+      quoted += "'\\''";  // close the quotes, an escaped quote, reopen
     } else {
       quoted += c;
     }

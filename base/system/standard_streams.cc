@@ -12,7 +12,7 @@ namespace motley {
 void open_standard_streams() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
-    // The lowest free number is this one, since those below it are open.
+    // open() returns the lowest free number, which is this one, as those below are open.
     [[maybe_unused]] const int opened = ::open("/dev/null", O_RDWR);
   }
 }

@@ -1,14 +1,14 @@
-// What the first lines of a program's main put right of what it was started with.
+// Corrections to the inherited process environment, for the first lines of main.
 #pragma once
 
 namespace motley {
 
 // Opens /dev/null for each of standard input, output and error that is closed, so that no file
-// which this process opens later is taken for one of them.
+// opened later gets one of their numbers.
 void open_standard_streams();
 
-// From now on, a file that grows beyond the limit of its size (ulimit -f) is an error of the write,
-// like a full disk, and not the end of the process.
+// From now on, exceeding the file size limit (ulimit -f) is a write error, like a full disk, and
+// does not kill the process.
 void outlive_file_limits();
 
 }  // namespace motley

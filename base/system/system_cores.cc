@@ -29,13 +29,13 @@ std::int64_t share_of(std::int64_t quota_us, std::int64_t period_us) {
                                    static_cast<double>(period_us));
 }
 
-// The quota is -1 where there is none.
+// The quota is -1 if there is none.
 std::int64_t quota_v1(const std::filesystem::path& group) {
   return share_of(group_number(group / "cpu.cfs_quota_us", kNoGroupLimit),
                   group_number(group / "cpu.cfs_period_us", 0));
 }
 
-// "50000 100000", or "max 100000" without one.
+// "50000 100000", or "max 100000" if there is no quota.
 std::int64_t quota_v2(const std::filesystem::path& group) {
   std::ifstream in(group / "cpu.max");
   std::int64_t quota_us = 0;
@@ -43,7 +43,7 @@ std::int64_t quota_v2(const std::filesystem::path& group) {
   return in >> quota_us >> period_us ? share_of(quota_us, period_us) : kNoGroupLimit;
 }
 
-// The processors that this process may run on, by their numbers.
+// The numbers of the processors that this process may run on.
 std::vector<int> allowed_processors() {
   std::vector<int> numbers;
 #ifdef __linux__
@@ -60,7 +60,7 @@ std::vector<int> allowed_processors() {
   return numbers;
 }
 
-// What the system tells of the first processor, in its order; values with the space before them.
+// The fields of the first processor, in the system's order; values keep their leading space.
 std::vector<std::pair<std::string, std::string>> first_processor() {
   std::vector<std::pair<std::string, std::string>> fields;
   std::ifstream lines("/proc/cpuinfo");
@@ -77,8 +77,8 @@ std::vector<std::pair<std::string, std::string>> first_processor() {
 
 void leave_cores_to_others() {
 #ifdef __linux__
-  // A process number of 0 is the calling thread there, and not its process as in POSIX. Each of the
-  // ten steps is worth a factor of 1.25.
+  // On Linux, process number 0 means the calling thread, not its process as in POSIX. Each of the
+  // ten steps is a factor of 1.25.
   constexpr int kSteps = 10;
   ::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + kSteps);
 #endif
@@ -128,7 +128,7 @@ int default_threads(const CoreSharers& sharers, bool is_serving) {
 }
 
 std::string processor_model() {
-  // Of the first processor: x86 tells the first of these, ARM the others.
+  // Fields of the first processor that identify the model: x86 has the first ones, ARM the others.
   constexpr std::array<std::string_view, 9> kTelling = {
       "model name",      "cpu family",  "model",    "stepping",    "cache size",
       "CPU implementer", "CPU variant", "CPU part", "CPU revision"};

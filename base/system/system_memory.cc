@@ -69,8 +69,8 @@ std::int64_t spare_memory_bytes() {
 
 void keep_freed_memory() {
 #ifdef __GLIBC__
-  // All from the heap: beyond 32 MiB, which no threshold can exceed, each tensor would be mapped,
-  // and its pages cleared, anew.
+  // Allocate everything from the heap: mmap's threshold cannot exceed 32 MiB, so every larger
+  // tensor would be mapped anew, and its pages cleared.
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
 #endif

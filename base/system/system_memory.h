@@ -5,28 +5,27 @@
 
 namespace motley {
 
-// What a new process could use without pushing others out; the limits of this process's
-// control groups count. 0 when the system does not tell.
+// The memory that a new process could use without swapping; includes the limits of this process's
+// control groups. 0 if the system does not report it.
 [[nodiscard]] std::int64_t available_memory_bytes();
-// The same of the whole computer, whatever is granted to this process.
+// The same for the whole computer, without this process's limits.
 [[nodiscard]] std::int64_t computer_memory_bytes();
-// What the computer has in all, in use or not. 0 when the system does not tell.
+// The computer's total memory. 0 if the system does not report it.
 [[nodiscard]] std::int64_t installed_memory_bytes();
 
-// What this process holds in memory now, and the most it ever held. 0 when unknown.
+// The current and the maximum resident memory of this process. 0 if unknown.
 [[nodiscard]] std::int64_t resident_bytes();
 [[nodiscard]] std::int64_t peak_resident_bytes();
 
-// What this process may take for a while and still come back to the most that it ever held; a part
-// of what the system has is left to others. 0 when unknown.
+// Memory that this process may use temporarily while it can still return to its maximum resident
+// size; a part of the available memory stays free for other processes. 0 if unknown.
 [[nodiscard]] std::int64_t spare_memory_bytes();
 
-// From now on this process keeps memory that it frees for its next use, where the allocator can: a
-// step frees and takes the same memory again and again, and each return to the system costs
-// page faults.
+// From now on the allocator retains freed memory for reuse, if it supports that: each step frees
+// and allocates the same memory, and returning it to the system costs page faults.
 void keep_freed_memory();
 
-// Gives memory that this process has freed back to the system, where the allocator can.
+// Returns freed memory of this process to the system, if the allocator supports it.
 void release_freed_memory();
 
 }  // namespace motley

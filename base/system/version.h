@@ -1,4 +1,4 @@
-// Which Motley this is.
+// The version of Motley.
 #pragma once
 
 #include <filesystem>
@@ -9,8 +9,8 @@ namespace motley {
 // "0.1.0".
 [[nodiscard]] std::string motley_version();
 
-// Tells builds of one version apart: a hash of a program's file, 16 hexadecimal digits. Empty when
-// it cannot be read.
+// Distinguishes builds of one version: a hash of the program's file, 16 hexadecimal digits. Empty
+// if the file cannot be read.
 [[nodiscard]] std::string build_of(const std::filesystem::path& program);
 
 }  // namespace motley

@@ -1,4 +1,4 @@
-// A whole checkpoint with its manifest, made by one process in a folder of any name.
+// Writes a complete checkpoint with its manifest from one process, into a folder of any name.
 #pragma once
 
 #include <filesystem>
@@ -18,12 +18,13 @@ struct NewCheckpoint {
   Json config;                              // the run's
   Json model_config;                        // config.json; null = none
   std::vector<NewTensor> parameters;        // in the order of the files
-  std::vector<NewTensor> moments;           // the same; empty = no optimizer's files
+  std::vector<NewTensor> moments;           // likewise; empty = no optimizer files
   std::vector<std::size_t> parameter_ends;  // [file]: where its parameters end
   std::vector<std::size_t> moment_ends;     // [file]: where its moments end
 };
 
-// Writes it into `destination`, which is there whole or not at all. kConfig when that exists.
+// Writes it into `destination`, which exists completely or not at all. kConfig if that exists
+// already.
 [[nodiscard]] Result<Manifest> write_checkpoint(const std::filesystem::path& destination,
                                                 const NewCheckpoint& checkpoint,
                                                 WorkWatch& watch);

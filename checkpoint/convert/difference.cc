@@ -37,7 +37,7 @@ std::string text_of(const TensorOutline& tensor) {
   return fmt::format("{} [{}]", tensor.dtype, fmt::join(tensor.shape, ", "));
 }
 
-// Several sums at once: a processor adds them side by side.
+// Accumulates in several lanes, which the compiler vectorises.
 class Sums {
  public:
   void add(std::span<const float> a, std::span<const float> b) {
@@ -57,7 +57,7 @@ class Sums {
       square += square_[lane];
       square_a += square_a_[lane];
     }
-    if (square == 0) return;  // zeros of both signs at most
+    if (square == 0) return;  // at most zeros of different sign
     difference.relative =
         std::isfinite(difference.largest) ? std::sqrt(square / square_a) : kInfinity;
   }
@@ -69,7 +69,7 @@ class Sums {
     const bool is_same = std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
     const double distance = is_same ? 0.0 : std::fabs(static_cast<double>(a) - b);
     differing_[lane] += is_same ? 0 : 1;
-    // Such a comparison with NaN is false.
+    // A comparison with NaN is false.
     largest_[lane] = std::max(largest_[lane], distance <= kLargestDistance ? distance : kInfinity);
     square_[lane] += distance * distance;
     const double square_a = static_cast<double>(a) * a;
@@ -77,8 +77,8 @@ class Sums {
   }
 
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  static constexpr double kLargestDistance = 0x1p129;  // of two finite values of fp32
-  static constexpr double kLargestSquare = 0x1p256;    // of one
+  static constexpr double kLargestDistance = 0x1p129;  // above that of two finite fp32 values
+  static constexpr double kLargestSquare = 0x1p256;    // above that of one
 
   std::array<std::uint64_t, kLanes> differing_{};
   std::array<double, kLanes> largest_{};

@@ -26,7 +26,7 @@ Error is_taken(const fs::path& destination) {
 
 fs::path plain_path(const fs::path& destination) {
   fs::path plain = fs::absolute(destination).lexically_normal();
-  return plain.has_filename() ? plain : plain.parent_path();  // where it ended in '/'
+  return plain.has_filename() ? plain : plain.parent_path();  // it ended in '/'
 }
 
 Result<void> require_absent(const fs::path& destination) {
@@ -47,7 +47,7 @@ Result<void> require_room(const fs::path& folder, std::uint64_t needed_bytes) {
                "free space on that disk, or name a place on another one"};
 }
 
-// The hidden folder, empty and this process's.
+// Takes the hidden folder for this process and empties it.
 Result<int> take(const fs::path& partial) {
   if (::mkdir(partial.c_str(), 0777) != 0 && errno != EEXIST) {
     return file_error("make folder", partial, errno);
@@ -72,11 +72,11 @@ Result<int> take(const fs::path& partial) {
   return file_error("empty", partial, code.value());
 }
 
-// Fails with EEXIST rather than replace what is there.
+// Fails with EEXIST rather than replace an existing file.
 int give_file_name(const fs::path& from, const fs::path& to) {
   if (::link(from.c_str(), to.c_str()) == 0) return 0;
   if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS) return errno;
-  // File systems without a second name for a file, as on most sticks.
+  // A file system without hard links, as on most USB sticks.
   if (::access(to.c_str(), F_OK) == 0) return EEXIST;
   return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }
@@ -131,7 +131,7 @@ fs::path NewOutput::place() const {
   return kind_ == Kind::kFolder ? partial_ : partial_ / destination_.filename();
 }
 
-// A folder that is renamed replaces an empty one at most.
+// rename() of a folder replaces at most an empty folder.
 Result<void> NewOutput::give_name() const {
   MOTLEY_TRY(sync_folder(partial_));
   MOTLEY_TRY(require_absent(destination_));

@@ -1,10 +1,9 @@
-// NewOutput: a folder or a file that a command makes, there whole or not at all.
+// NewOutput: a folder or a file that a command creates completely or not at all.
 //
-// It is written in a hidden folder beside its place, `.NAME.partial`, and gets its name when all of
-// it is on the disk. What is there already is never written over. The hidden folder goes away with
-// this object; one that a killed process has left is taken over by whoever makes the same output
-// next, and counts for nothing until then.
-// One owner thread.
+// It is written in a hidden folder next to its destination, `.NAME.partial`, and gets its name once
+// all of it is on the disk. Existing files are never overwritten. The hidden folder is removed with
+// this object; one that a killed process has left is ignored, until the next writer of the same
+// output reuses it. One owner thread.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +17,12 @@ class NewOutput {
  public:
   enum class Kind { kFolder, kFile };
 
-  // kConfig when something of that name is there, or another process is making it; kCorrupt when
-  // the place cannot be written, or has not `needed_bytes` free. Makes the folders above it.
+  // kConfig if the destination exists, or another process is writing it; kCorrupt if the folder is
+  // not writable, or has less than `needed_bytes` free. Creates parent folders.
   [[nodiscard]] static Result<NewOutput> begin(const std::filesystem::path& destination,
                                                Kind kind,
                                                std::uint64_t needed_bytes);
-  // kConfig when something of that name is there: for finding it before the work.
+  // kConfig if the destination exists: for a check before the work.
   [[nodiscard]] static Result<void> check_free(const std::filesystem::path& destination);
   NewOutput(NewOutput&& other) noexcept;
   NewOutput& operator=(NewOutput&&) = delete;
@@ -31,10 +30,10 @@ class NewOutput {
   NewOutput& operator=(const NewOutput&) = delete;
   ~NewOutput();
 
-  // Where to write it: the folder, or the file.
+  // The path to write to: the folder, or the file.
   [[nodiscard]] std::filesystem::path place() const;
 
-  // REQUIRES: what was written is synced. kConfig when something has taken the name meanwhile.
+  // REQUIRES: the files written are synced. kConfig if the destination has been created meanwhile.
   [[nodiscard]] Result<void> commit();
 
  private:
@@ -44,8 +43,8 @@ class NewOutput {
 
   std::filesystem::path destination_;
   Kind kind_;
-  std::filesystem::path partial_;  // the hidden folder; empty when it is no longer this object's
-  int lock_;                       // holds it against other processes
+  std::filesystem::path partial_;  // the hidden folder; empty once released
+  int lock_;                       // the lock on it against other processes
 };
 
 }  // namespace motley

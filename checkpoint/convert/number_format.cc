@@ -26,7 +26,7 @@ const Names& names_of(NumberFormat format) {
   return *std::ranges::find(kNames, format, &Names::format);
 }
 
-// By their bits, as magnitudes: from infinity on a value is not finite.
+// Compares the bits as magnitudes; bits from infinity on are not finite.
 std::optional<std::size_t> first_from(std::span<const float> values, float least) {
   constexpr std::uint32_t kInfinity = 0x7F800000U;
   const auto least_bits = std::bit_cast<std::uint32_t>(least);
@@ -66,7 +66,7 @@ std::optional<std::size_t> write_numbers(std::span<const float> values,
     bytes.assign(raw.begin(), raw.end());
     return {};
   }
-  // Half a step of the format beyond its largest number; ties go there.
+  // Half a unit beyond the largest number of the format; ties round up to infinity.
   constexpr float kBeyondFp16 = 65520.0F;
   constexpr float kBeyondBf16 = 0x1.FFp127F;
   bytes.resize(half_bytes(values.size()));

@@ -1,4 +1,4 @@
-// Numbers as a file of weights holds them: fp32, or rounded to 16 bits.
+// Dtypes of files of weights: fp32, or rounded to 16 bits.
 #pragma once
 
 #include <cstddef>
@@ -13,19 +13,19 @@ namespace motley {
 
 enum class NumberFormat { kFp32, kFp16, kBf16 };
 
-// fp32, fp16 or bf16; nothing for other words.
+// fp32, fp16 or bf16; nullopt for other text.
 [[nodiscard]] std::optional<NumberFormat> parse_number_format(std::string_view word);
-// As safetensors name it: F32, F16, BF16.
+// The name in safetensors: F32, F16, BF16.
 [[nodiscard]] const char* safetensors_dtype(NumberFormat format);
-// As config.json names it: float32, float16, bfloat16.
+// The name in config.json: float32, float16, bfloat16.
 [[nodiscard]] const char* torch_dtype(NumberFormat format);
 
 // The largest finite number of the format.
 [[nodiscard]] float largest_number(NumberFormat format);
 
-// Writes the values' bytes into `bytes`, which gets their size: to nearest, ties to even. What is
-// finite and would round beyond the largest finite number of the format becomes that one with its
-// sign; returns the place of the first such value, if there is one.
+// Converts the values into `bytes`, which is resized: round to nearest, ties to even. A finite
+// value that would round to infinity becomes the largest finite number with its sign; returns the
+// index of the first such value, if there is one.
 [[nodiscard]] std::optional<std::size_t> write_numbers(std::span<const float> values,
                                                        NumberFormat format,
                                                        std::vector<std::byte>& bytes);

@@ -49,8 +49,8 @@ Contents contents_of(const CheckpointReader& reader, const std::vector<std::stri
   return contents;
 }
 
-// The names of residuals in the version that is written, by those that the checkpoint has: version
-// 1 has ranks in the place of holders, in the same order.
+// Maps the checkpoint's residual names to those of the present version: version 1 has rank numbers
+// in place of holder numbers, in the same order.
 std::map<std::string, std::string> new_names(const Manifest& manifest) {
   std::map<std::string, std::string> names;
   for (const auto& [parameter, residuals] : residual_names(manifest)) {
@@ -75,7 +75,7 @@ std::vector<NewTensor> copies_of(const CheckpointReader& reader,
   return copies;
 }
 
-// Where the files end: parameters weigh with their moments.
+// Chooses the ends of the files; a parameter's weight includes its moments.
 void cut(NewCheckpoint& checkpoint, const Contents& contents, int files) {
   std::map<std::string, std::size_t> places;
   std::vector<std::uint64_t> weights;
@@ -83,7 +83,7 @@ void cut(NewCheckpoint& checkpoint, const Contents& contents, int files) {
     places.emplace(tensor.outline.name, places.size());
     weights.push_back(tensor_bytes(tensor.outline));
   }
-  std::vector<std::size_t> moments(weights.size() + 1, 0);  // of the parameters before
+  std::vector<std::size_t> moments(weights.size() + 1, 0);  // moments of the preceding parameters
   for (const StoredTensor& tensor : contents.moments) {
     const std::size_t place = places.at(parameter_of(tensor.outline.name));
     weights[place] += tensor_bytes(tensor.outline);
@@ -125,7 +125,7 @@ Result<Manifest> reshard(const Resharding& request, WorkWatch& watch) {
                            .parameter_ends = {},
                            .moment_ends = {}};
   cut(checkpoint, contents, request.files);
-  // A mean of checkpoints has no optimizer's files.
+  // A mean of checkpoints has no optimizer files.
   const bool has_moments = std::ranges::any_of(
       manifest.files, [](const WrittenFile& file) { return is_optimizer_file(file.name); });
   if (!has_moments) checkpoint.moment_ends.clear();

@@ -1,4 +1,4 @@
-// The same checkpoint in another number of files.
+// Rewrites a checkpoint with another number of files.
 #pragma once
 
 #include <filesystem>
@@ -13,15 +13,15 @@ namespace motley {
 
 struct Resharding {
   std::filesystem::path checkpoint;
-  std::filesystem::path destination;  // a folder that is not there yet
-  int files = 1;                      // of parameters, and as many of the optimizer's
+  std::filesystem::path destination;  // a folder that does not exist yet
+  int files = 1;                      // of parameters, and as many of the optimizer
   std::vector<std::string> order;  // the parameters' names in the model's order; others come last
 };
 
-// Whole tensors, consecutive in that order, each file as light as can be; a parameter's moments lie
-// in the file of its number. It is written in the present version: residuals of version 1 are
-// renamed. Returns the new manifest, whose parameter hash is the old one's.
-// kCorrupt when the checkpoint is damaged, kConfig when the destination is there.
+// Writes whole tensors, consecutive in that order, with the largest file as small as possible. A
+// parameter's moments are in the optimizer file of the same number. The present version is written:
+// residuals of version 1 are renamed. Returns the new manifest, with the old parameter hash.
+// kCorrupt if the checkpoint is damaged, kConfig if the destination exists.
 [[nodiscard]] Result<Manifest> reshard(const Resharding& request, WorkWatch& watch);
 
 }  // namespace motley

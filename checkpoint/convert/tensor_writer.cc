@@ -49,7 +49,7 @@ Result<void> write_tensor(SafetensorsWriter& writer,
   return {};
 }
 
-// How many runs of at most `limit` the weights make. REQUIRES: none of them is above it.
+// The number of runs of at most `limit` in total weight. REQUIRES: no weight is above it.
 int runs_within(std::span<const std::uint64_t> weights, std::uint64_t limit) {
   int runs = 1;
   std::uint64_t sum = 0;
@@ -117,7 +117,7 @@ std::vector<std::size_t> even_cuts(std::span<const std::uint64_t> weights, int p
 
 std::uint64_t files_bytes_max(std::span<const NewTensor> tensors, NumberFormat format) {
   constexpr std::uint64_t kJsonBytes = std::uint64_t{1} << 20;  // an index, a manifest, …
-  constexpr std::uint64_t kEntryBytes = 512;  // of a tensor in headers and JSON, but for its name
+  constexpr std::uint64_t kEntryBytes = 512;  // per tensor in headers and JSON, without its name
   std::uint64_t bytes = kJsonBytes + bytes_of(tensors, format);
   for (const NewTensor& tensor : tensors) bytes += kEntryBytes + 4 * tensor.name.size();
   return bytes;
@@ -152,8 +152,8 @@ Result<WrittenFile> write_tensors(const std::filesystem::path& path,
   std::vector<TensorOutline> outlines;
   outlines.reserve(tensors.size());
   for (const NewTensor& tensor : tensors) outlines.push_back(outline_of(tensor, rule.format));
-  MOTLEY_TRY(watch.advance(0));  // a file without tensors costs time too
-  // transformers refuses a file without this key; it says how tensors are laid out.
+  MOTLEY_TRY(watch.advance(0));  // a file without tensors takes time too
+  // transformers rejects a file without this key, which names the framework.
   MOTLEY_ASSIGN(SafetensorsWriter writer,
                 SafetensorsWriter::create(path, outlines, {{"format", "pt"}}));
   for (const NewTensor& tensor : tensors) MOTLEY_TRY(write_tensor(writer, tensor, rule, watch));

@@ -37,7 +37,7 @@ TransposedValues::TransposedValues(const CheckpointReader& reader, StoredTensor 
   columns_ = static_cast<std::uint64_t>(tensor_.outline.shape[1]);
 }
 
-// As many columns at once as fit: they lie in strips, one of each row.
+// Reads as many columns at once as fit: row by row, a strip of each.
 Result<void> TransposedValues::read_columns() {
   const std::uint64_t fitting =
       std::max<std::uint64_t>(kPieceValues / std::max<std::uint64_t>(rows_, 1), 1);

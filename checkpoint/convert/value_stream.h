@@ -1,5 +1,5 @@
-// ValueStream: the values of one tensor, one after the other, in pieces of the size that the taker
-// chooses, so that memory does not grow with the tensor.
+// ValueStream: the values of one tensor in sequence, in pieces of the caller's size, so that memory
+// does not grow with the tensor.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,21 @@
 
 namespace motley {
 
-// The most values that what converts takes at once.
+// The maximum number of values converted at once.
 inline constexpr std::size_t kPieceValues = std::size_t{1} << 20;
 
 // One owner thread.
 class ValueStream {
  public:
   virtual ~ValueStream() = default;
-  // The next ones, as many as there is room for. REQUIRES: so many are left.
+  // Fills `values` with the next ones. REQUIRES: that many are left.
   [[nodiscard]] virtual Result<void> next(std::span<float> values) = 0;
 };
 
 [[nodiscard]] std::uint64_t value_count(const TensorOutline& tensor);
 
-// In the order in which a tensor lies in its file; kCorrupt at its end when its hash is not the
-// manifest's, where there is one. REQUIRES: `reader` has it, and outlives the stream.
+// In the tensor's order in its file; kCorrupt at the end if the manifest has another hash.
+// REQUIRES: `reader` contains the tensor and outlives the stream.
 class StoredValues final : public ValueStream {
  public:
   StoredValues(const CheckpointReader& reader, StoredTensor tensor);
@@ -43,8 +43,8 @@ class StoredValues final : public ValueStream {
   Hasher128 hasher_;
 };
 
-// In the order of the matrix's transpose. Nothing is compared with a hash. REQUIRES: `reader` has
-// the tensor, which has two dimensions, and outlives the stream.
+// In the order of the transposed matrix; checks no hash. REQUIRES: `reader` contains the tensor,
+// which has two dimensions, and outlives the stream.
 class TransposedValues final : public ValueStream {
  public:
   TransposedValues(const CheckpointReader& reader, StoredTensor tensor);
@@ -57,9 +57,9 @@ class TransposedValues final : public ValueStream {
   StoredTensor tensor_;
   std::uint64_t rows_;
   std::uint64_t columns_;
-  std::uint64_t next_column_ = 0;  // that is to be read
-  std::vector<float> ready_;       // columns, one after the other
-  std::size_t taken_ = 0;          // of `ready_`
+  std::uint64_t next_column_ = 0;  // the next to read
+  std::vector<float> ready_;       // columns in sequence
+  std::size_t taken_ = 0;          // values of `ready_` already taken
 };
 
 }  // namespace motley

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The person named the folder that it lies in, so links are followed, as those of weights are.
+// The user chose the folder, so symbolic links are followed, as for weights.
 Result<InputFile> open_beside(const fs::path& path) {
   std::error_code code;
   const fs::path resolved = fs::canonical(path, code);

@@ -1,5 +1,5 @@
-// Weights as Hugging Face lays them out: model.safetensors, or several files and their index, with
-// what belongs to them beside.
+// Weights in Hugging Face's layout: model.safetensors, or several files and their index, with the
+// files that belong to them.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,18 @@ namespace motley {
 struct WeightsFolder {
   std::vector<NewTensor> tensors;  // in the order of the files
   NumberRule rule;
-  std::uint64_t file_bytes_max = 5'000'000'000;  // of values; a larger tensor has a file alone
+  std::uint64_t file_bytes_max = 5'000'000'000;  // of values; a larger tensor has its own file
   Json config;                                   // config.json; null = none
-  std::vector<std::filesystem::path> beside;     // files that are copied under their names
-  std::string name = "model";                    // of the files of weights, without ending
+  std::vector<std::filesystem::path> beside;     // files to copy under their names
+  std::string name = "model";                    // of the weight files, without suffix
 };
 
-// Writes it into `destination`, which is there whole or not at all. kConfig when that exists, or a
-// value does not go into the format.
+// Writes it into `destination`, which exists completely or not at all. kConfig if that exists
+// already, or a value is beyond the format's range.
 [[nodiscard]] Result<std::vector<WrittenFile>> write_weights_folder(
     const std::filesystem::path& destination, const WeightsFolder& folder, WorkWatch& watch);
 
-// All of it in one file.
+// Writes all tensors into one file.
 [[nodiscard]] Result<WrittenFile> write_weights_file(const std::filesystem::path& destination,
                                                      const std::vector<NewTensor>& tensors,
                                                      const NumberRule& rule,

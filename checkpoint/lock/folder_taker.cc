@@ -42,7 +42,7 @@ Error held_by(const fs::path& run_dir, const LaunchRecord& holder) {
 
 enum class Watched { kHeld, kGone, kChanged };
 
-// Looks for a sign of a launcher that cannot be seen from here; `holder` becomes what it says last.
+// Watches for renewals by a launcher with an invisible process; updates `holder`.
 Watched watch(const fs::path& run_dir, LaunchRecord& holder, double stale_s) {
   const Deadline deadline = Deadline::after_s(stale_s);
   while (!deadline.passed()) {
@@ -59,7 +59,7 @@ Watched watch(const fs::path& run_dir, LaunchRecord& holder, double stale_s) {
   return Watched::kGone;
 }
 
-// On a full disk the record of the launch before, which has gone, makes room for this one's.
+// On a full disk, deletes the finished previous launch's record to make space for this one.
 ssize_t write_in_place_of(const fs::path& before, const OwnedFd& fd, const std::string& text) {
   const ssize_t written = ::write(fd.get(), text.data(), text.size());
   const bool is_full = written >= 0 ? static_cast<std::size_t>(written) < text.size()
@@ -69,8 +69,8 @@ ssize_t write_in_place_of(const fs::path& before, const OwnedFd& fd, const std::
   return ::pwrite(fd.get(), text.data(), text.size(), 0);
 }
 
-// True when the file is this launch's now; false when another launch was faster. `before`: of the
-// launch whose place it takes; empty = there was none.
+// Returns true if this launch created the file, false if another launch was faster. `before`: the
+// previous launch's record, which this one replaces; empty = none.
 Result<bool> make_launch_file(const fs::path& path,
                               const fs::path& before,
                               const LaunchRecord& record) {
@@ -85,12 +85,12 @@ Result<bool> make_launch_file(const fs::path& path,
                           ? sync_folder(path.parent_path())
                           : file_error("write", path, written < 0 ? errno : ENOSPC);
   if (kept.ok()) return true;
-  // One of the two stays, so that no number is ever given twice.
+  // One of the two files must remain, so that no number is reused.
   if (before.empty() || ::access(before.c_str(), F_OK) == 0) ::unlink(path.c_str());
   return std::move(kept).error();
 }
 
-// Whether the name is a pipe's, say, or that of a link that leads nowhere.
+// Whether the path is, for example, a pipe or a dangling symbolic link.
 bool is_another_kind(const fs::path& path) {
   std::error_code code;
   const fs::file_type type = fs::symlink_status(path, code).type();
@@ -101,7 +101,7 @@ bool is_another_kind(const fs::path& path) {
 }  // namespace
 
 Result<std::optional<LaunchRecord>> FolderTaker::take(const NextLaunch& next) {
-  constexpr int kAttemptsMax = 100;  // each is lost to a launcher that was faster
+  constexpr int kAttemptsMax = 100;  // each fails against a faster launcher
   MOTLEY_TRY(make_lasting_folders(launches_folder(run_dir_)));
   for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
     const std::int64_t last = last_launch(run_dir_);
@@ -121,7 +121,7 @@ Result<std::optional<LaunchRecord>> FolderTaker::take(const NextLaunch& next) {
     MOTLEY_ASSIGN(const bool made, make_launch_file(path, before, mine));
     if (!made) continue;
     if (last_launch(run_dir_) > mine.number) {
-      ::unlink(path.c_str());  // the number had been given, and its file cleaned away
+      ::unlink(path.c_str());  // the number was already used, and its file removed
       continue;
     }
     if (last > 0) ::unlink(before.c_str());
@@ -131,7 +131,7 @@ Result<std::optional<LaunchRecord>> FolderTaker::take(const NextLaunch& next) {
 }
 
 Result<bool> FolderTaker::read_holder(std::int64_t last) {
-  // A file is half-written for a moment only, unless its launcher died just then.
+  // A file is half-written only briefly, unless its launcher was killed just then.
   constexpr int kHalfWrittenMax = 20;
   constexpr std::chrono::milliseconds kMoment(50);
   const auto found = read_launch_record(run_dir_, last);

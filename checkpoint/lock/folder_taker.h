@@ -1,4 +1,4 @@
-// FolderTaker: the making of the next file of `launches/` by which a launch holds a folder
+// FolderTaker: creates the next file of `launches/`, with which a launch locks a folder
 // (docs/formats/launches.md).
 #pragma once
 
@@ -17,33 +17,33 @@ namespace motley {
 
 class FolderTaker {
  public:
-  // What is given must outlive it. `is_worker`: as LaunchRecord::is_of_worker.
+  // The arguments must outlive it. `is_worker`: as LaunchRecord::is_of_worker.
   FolderTaker(const std::filesystem::path& run_dir,
               const Log& log,
               RunLock::Timing timing,
               bool is_worker = false)
       : run_dir_(run_dir), log_(log), timing_(timing), is_worker_(is_worker) {}
 
-  // The launch to make a file for, where `last` is the number of the last one there (0 = none) and
-  // `there` what its file says; nothing = none is to be made.
+  // Returns the launch to create a file for, or nullopt to create none. `last`: the number of the
+  // last existing launch (0 = none); `there`: its record.
   using NextLaunch =
       std::function<Result<std::optional<LaunchId>>(std::int64_t last, const LaunchRecord& there)>;
 
-  // The record of the launch that holds the folder from now on; nothing where `next` gave none.
+  // Returns the record of the launch that now holds the folder; nullopt if `next` returned none.
   // kPeer as RunLock::take.
   [[nodiscard]] Result<std::optional<LaunchRecord>> take(const NextLaunch& next);
 
  private:
-  // Into holder_; false where it is to be looked at again.
+  // Reads into holder_; false if it must be read again.
   [[nodiscard]] Result<bool> read_holder(std::int64_t last);
-  // False where the holder is to be looked at again; kPeer where it is at work.
+  // False if the holder must be read again; kPeer if it is active.
   [[nodiscard]] Result<bool> await_free();
 
   const std::filesystem::path& run_dir_;
   const Log& log_;
   const RunLock::Timing timing_;
   const bool is_worker_;
-  LaunchRecord holder_;  // of the folder, when last read
+  LaunchRecord holder_;  // as last read
   int half_written_ = 0;
 };
 

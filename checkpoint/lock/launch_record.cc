@@ -37,7 +37,7 @@ std::string launch_record_text(const LaunchRecord& record) {
 std::optional<LaunchRecord> read_launch_record(const std::filesystem::path& run_dir,
                                                std::int64_t number) {
   const std::filesystem::path path = launch_file(run_dir, number);
-  // NFS asks the server for a file's times when it is opened, not when it is merely looked at.
+  // NFS queries the server for a file's times on open, not on stat.
   const Result<OwnedFd> fd = open_file(path, O_RDONLY);
 
   struct stat info {};
@@ -84,7 +84,7 @@ std::optional<LaunchRecord> launch_under_way(const std::filesystem::path& run_di
   auto record = read_launch_record(run_dir, last_launch(run_dir));
   if (!record || !record->is_known || record->is_free) return {};
   const ProcessFate fate = fate_of(record->process);
-  // A clock that was set back leaves times of the future behind.
+  // A clock that was set back leaves times in the future.
   const bool is_recent = std::abs(std::time(nullptr) - record->renewed.tv_sec) < kRecent_s;
   if (fate == ProcessFate::kGone || (fate == ProcessFate::kElsewhere && !is_recent)) return {};
   return record;

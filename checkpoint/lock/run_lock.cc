@@ -35,7 +35,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Seconds that go on while the machine sleeps.
+// Seconds on a clock that includes system sleep.
 double seconds_asleep_or_not() {
   timespec time{};
   ::clock_gettime(CLOCK_BOOTTIME, &time);
@@ -62,7 +62,7 @@ Error overtaken(const fs::path& run_dir, const LaunchId& id, const LaunchRecord&
           "start again: the next launch takes a higher number"};
 }
 
-// Why a launch whose record cannot be opened holds its folder no more; nothing where that may pass.
+// Why a launch whose record cannot be opened has lost its folder; nullopt if that may be temporary.
 std::optional<Error> loss_of(const fs::path& run_dir, const fs::path& record) {
   std::error_code code;
   const fs::file_type found = fs::symlink_status(record, code).type();
@@ -90,8 +90,7 @@ struct RunLock::Impl {
         path(launch_file(run_dir, record.number)),
         seen_at_s(seconds_asleep_or_not()) {}
 
-  // Holds the folder from now on, and gives it back where that needs a thread that cannot be
-  // started.
+  // Holds the folder from now on. Releases it if the renewal thread cannot be started.
   static Result<std::unique_ptr<Impl>> hold(fs::path dir, LaunchRecord mine, Timing how_long) {
     auto impl = std::make_unique<Impl>(std::move(dir), std::move(mine), how_long);
     MOTLEY_TRY(impl->start_renewing());
@@ -103,17 +102,17 @@ struct RunLock::Impl {
     if (renewer.joinable()) renewer.join();
     record.is_free = true;
     const std::string text = launch_record_text(record);
-    // Where this fails, the next launcher finds out by itself that this one has gone.
+    // If it fails, the next launcher detects by itself that this one is gone.
     const Result<OwnedFd> fd = open_record();
     if (!fd.ok()) return;
     [[maybe_unused]] const ssize_t written = ::write(fd->get(), text.data(), text.size());
   }
 
-  // Never what somebody has put in its place: a pipe would be waited at, a link lead elsewhere.
+  // Rejects anything but a regular file: a pipe would block, a symbolic link lead elsewhere.
   [[nodiscard]] Result<OwnedFd> open_record() const { return open_regular_file(path, O_WRONLY); }
 
   Result<void> start_renewing() {
-    const BlockedSignals blocked;  // they are for the launcher's own thread
+    const BlockedSignals blocked;  // signals are handled by the launcher's main thread
     try {
       renewer = std::jthread([this](const std::stop_token& stop) { renew_until(stop); });
     } catch (const std::system_error& refused) {
@@ -136,7 +135,7 @@ struct RunLock::Impl {
     }
   }
 
-  // Says that this launch is alive, and finds out whether it still holds the folder.
+  // Renews the record's time, and checks whether this launch still holds the folder.
   void renew() {
     const std::lock_guard lock(mutex);
     if (lost) return;
@@ -154,7 +153,8 @@ struct RunLock::Impl {
     } else if (!fd.ok()) {
       lost = loss_of(run_dir, path);
     } else if (::futimens(fd->get(), nullptr) == 0) {
-      // A file's times need no room on the disk, so a full one does not make this launch look dead.
+      // Setting a file's times needs no disk space, so a full disk does not make this launch look
+      // dead.
       seen_at_s = seconds_asleep_or_not();
     }
   }
@@ -169,8 +169,8 @@ struct RunLock::Impl {
   const Timing timing;
   const fs::path path;
   std::mutex mutex;
-  std::optional<Error> lost;  // guarded by mutex: why this launch holds the folder no more
-  double seen_at_s;           // guarded by mutex: when it last held it for certain
+  std::optional<Error> lost;  // guarded by mutex: why the folder is lost
+  double seen_at_s;           // guarded by mutex: last confirmed hold
   std::jthread renewer;
 };
 
@@ -223,7 +223,7 @@ Result<void> RunLock::rise_above(std::int64_t least, const Log& log) {
   if (number() > least) return {};
   const fs::path run_dir = impl_->run_dir;
   const Timing timing = impl_->timing;
-  impl_.reset();  // gives the folder back
+  impl_.reset();  // releases the folder
   MOTLEY_ASSIGN(
       auto mine,
       FolderTaker(run_dir, log, timing)

@@ -1,4 +1,4 @@
-// Parameters that are not numbers any more.
+// A check that parameters are finite.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace motley {
 
-// kDiverged, naming the first tensor that holds an infinity or a NaN and how many it holds. Such
-// parameters are never saved: each save would push out a checkpoint that can still be used.
+// kDiverged, naming the first tensor with an infinity or a NaN and their number. Such parameters
+// are never saved: each save would evict a usable checkpoint.
 [[nodiscard]] Result<void> require_finite(const std::vector<TensorView>& parameters);
 
 }  // namespace motley

@@ -11,7 +11,7 @@ std::optional<OwnPages> OwnPages::of(std::uint64_t bytes) {
       ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) return {};
 #ifdef MADV_HUGEPAGE
-  // One fault for 2 MiB in place of 512; the system may say no.
+  // One fault per 2 MiB instead of 512; the system may refuse.
   ::madvise(at, bytes, MADV_HUGEPAGE);
 #endif
   return OwnPages({static_cast<std::byte*>(at), bytes});

@@ -1,5 +1,5 @@
-// OwnPages: memory taken from the system and given back to it whole, for what is large and short:
-// the allocator of a worker keeps all that it ever had (keep_freed_memory).
+// OwnPages: memory mapped from the system and unmapped as a whole, for large temporary arrays. The
+// allocator of a worker would retain it (keep_freed_memory).
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace motley {
 
 class OwnPages {
  public:
-  // Zeros. Nothing where the system has no such memory. REQUIRES: bytes > 0.
+  // Zeroed memory. nullopt if the system has none. REQUIRES: bytes > 0.
   [[nodiscard]] static std::optional<OwnPages> of(std::uint64_t bytes);
   OwnPages(OwnPages&& other) noexcept;
   OwnPages& operator=(OwnPages&& other) noexcept;

@@ -1,4 +1,4 @@
-// One rank's part of a checkpoint: its two files, and the report of them that the launcher gets.
+// One rank's part of a checkpoint: its two files, and the report of them to the launcher.
 #include <fmt/format.h>
 
 #include <optional>
@@ -18,7 +18,7 @@ namespace {
 
 std::uint64_t file_bytes_max(const std::vector<TensorOutline>& tensors) {
   constexpr std::uint64_t kHeaderBytes = 4096;
-  constexpr std::uint64_t kEntryBytes = 256;  // of a tensor in the header, besides its name
+  constexpr std::uint64_t kEntryBytes = 256;  // per tensor in the header, without its name
   std::uint64_t bytes = kHeaderBytes;
   for (const TensorOutline& tensor : tensors) {
     bytes += kEntryBytes + tensor.name.size() + tensor_bytes(tensor);
@@ -72,7 +72,7 @@ Result<Shard> write_shard_files(const SavePlace& place,
   std::size_t next = 0;
   const auto write = [&](const char* part,
                          const std::vector<TensorOutline>& tensors) -> Result<WrittenFile> {
-    // transformers refuses a file without this key; it says how tensors are laid out.
+    // transformers rejects a file without this key, which names the framework.
     MOTLEY_ASSIGN(SafetensorsWriter writer,
                   SafetensorsWriter::create(folder / shard_file_name(part, rank, rank_count),
                                             tensors, {{"format", "pt"}}, work));
@@ -82,8 +82,8 @@ Result<Shard> write_shard_files(const SavePlace& place,
   Shard shard{.rank = rank};
   MOTLEY_ASSIGN(shard.model, write("model", outline.parameters));
   MOTLEY_ASSIGN(shard.optimizer, write("optimizer", outline.moments));
-  // Whoever hears of the files may commit them on another machine, where nobody can sync the names
-  // that lead to them here; other ranks of this machine may have made some of the folders.
+  // The files may be committed by another machine, which cannot sync the names that lead to them
+  // here; other ranks of this machine may have created some of the folders.
   for (const std::filesystem::path& names :
        {folder, folder.parent_path(), folder.parent_path().parent_path()}) {
     MOTLEY_TRY(sync_folder(names));

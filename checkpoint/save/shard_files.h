@@ -1,4 +1,4 @@
-// The two files of one rank's part of a checkpoint, whoever hands out their values.
+// The two files of one rank's part of a checkpoint, independent of the source of their values.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,22 @@
 
 namespace motley {
 
-// What lies in them, in the files' order.
+// The tensors in the files, in order.
 struct ShardOutline {
   std::vector<TensorOutline> parameters;
   std::vector<TensorOutline> moments;
 
-  // At least what the files take.
+  // An upper bound of the files' size.
   [[nodiscard]] std::uint64_t bytes_max() const;
 };
 
-// Gives all values of a tensor to the writer; tensors are numbered from the first parameter to the
-// last moment, and asked for in this order. What it fails with ends the writing.
+// Passes all values of a tensor to the writer. Tensors are numbered from the first parameter to the
+// last moment, and requested in this order. An error ends the writing.
 using AddValues = std::function<Result<void>(std::size_t tensor, SafetensorsWriter& writer)>;
 
-// Makes the partial folder where it is absent, and the files in it, synced, and the names that lead
-// to them from the run folder on. kCorrupt when they
-// cannot be written whole. `work` as in write_shard.
+// Creates the partial folder if it is absent, and the files in it; syncs the files and the names
+// that lead to them from the run folder on. kCorrupt if they cannot be written completely. `work`
+// as in write_shard.
 [[nodiscard]] Result<Shard> write_shard_files(const SavePlace& place,
                                               int rank,
                                               int rank_count,

@@ -18,7 +18,7 @@
 namespace motley {
 namespace {
 
-constexpr std::size_t kPieceFloats = std::size_t{1} << 18;  // 1 MiB: as much as goes to the disk
+constexpr std::size_t kPieceFloats = std::size_t{1} << 18;  // 1 MiB: the size of one write
 
 ShardOutline outline_of(const ShardContents& contents) {
   ShardOutline outline{outlines_of(contents.parameters), outlines_of(contents.moments)};
@@ -28,7 +28,7 @@ ShardOutline outline_of(const ShardContents& contents) {
   return outline;
 }
 
-// A new folder would be in the way of the old one when that is put back.
+// A new folder would block the return of a run folder that was moved away.
 Result<void> check_run_is_there(const std::filesystem::path& run_dir) {
   MOTLEY_ASSIGN(const bool is_there, path_exists(run_dir));
   if (is_there) return {};
@@ -43,10 +43,10 @@ std::uint64_t shard_bytes_max(const ShardContents& contents) {
 }
 
 struct ShardWriter::Impl {
-  // The values of one tensor, from first to last.
+  // The values of one tensor that are still to be written.
   struct Values {
     std::span<const float> unread;
-    std::optional<OwnPages> copy;  // where `unread` lies, once nothing is borrowed any more
+    std::optional<OwnPages> copy;  // the memory of `unread`, once it is not borrowed any more
     bool is_borrowed = true;
   };
 
@@ -72,13 +72,14 @@ struct ShardWriter::Impl {
     return bytes;
   }
 
-  // From the last to the first, so that the disk is waited for with what it gets next.
+  // Copies from the last tensor to the first, so that let_go() waits for the next ones to be
+  // written.
   void copy_up_to(std::uint64_t bytes) {
     for (auto it = values.rbegin(); it != values.rend(); ++it) {
       if (!it->is_borrowed || it->unread.empty()) continue;
       if (it->unread.size_bytes() > bytes) return;
       auto pages = OwnPages::of(it->unread.size_bytes());
-      if (!pages) return;  // the disk takes it then
+      if (!pages) return;  // then wait for the disk
       bytes -= it->unread.size_bytes();
       const auto floats =
           std::span(reinterpret_cast<float*>(pages->bytes().data()), it->unread.size());
@@ -89,7 +90,7 @@ struct ShardWriter::Impl {
     }
   }
 
-  // The next values of the tensor, in `buffer`; none behind the last.
+  // The next values of the tensor, in `buffer`; empty after the last.
   Result<std::span<const float>> next_piece(std::size_t tensor) {
     const std::lock_guard lock(mutex);
     if (is_given_up) return Error{ErrorCode::kCorrupt, "the save was given up", "", ""};
@@ -120,13 +121,13 @@ struct ShardWriter::Impl {
         work);
   }
 
-  // On the thread. No step may take much longer because of it: the values are safe from changes, so
-  // that the writing is spread over the steps that follow where all cores compute.
+  // Runs on the thread, at low priority so that no step takes much longer: the values are safe from
+  // changes, so where all cores compute, the writing is spread over the following steps.
   void write(const SavePlace& place, int rank, int rank_count, const Done& done) {
     leave_cores_to_others();
     const Result<Shard> shard = write_files(place, rank, rank_count);
     {
-      // What failed reads nothing more.
+      // After a failure nothing more is read.
       const std::lock_guard lock(mutex);
       values.clear();
       contents = {};
@@ -138,15 +139,15 @@ struct ShardWriter::Impl {
 
   const std::function<std::uint64_t()> spare_bytes;
   WorkCounter* const work;
-  std::vector<float> buffer;  // the thread's
-  ShardContents contents;     // kept while the thread runs
+  std::vector<float> buffer;  // used by the thread
+  ShardContents contents;     // retained while the thread runs
 
   std::mutex mutex;
   std::condition_variable was_read;
   std::vector<Values> values;  // in the order of the files; guarded by mutex
   bool is_given_up = false;    // guarded by mutex
 
-  std::jthread thread;  // last, so that it ends first
+  std::jthread thread;  // last member, so that it is joined first
 };
 
 ShardWriter::ShardWriter(std::function<std::uint64_t()> spare_bytes, WorkCounter* work)

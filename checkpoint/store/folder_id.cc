@@ -47,7 +47,7 @@ Result<std::string> read_run_id(const std::filesystem::path& run_dir) {
 }
 
 Result<void> write_run_id(const std::filesystem::path& run_dir, const std::string& id) {
-  // A mark that stands needs no room on a full disk.
+  // An existing id needs no further space on a full disk.
   const Result<std::string> known = read_run_id(run_dir);
   if (known.ok() && *known == id) return {};
   return write_file_atomic(run_dir / kRunIdName, folder_id_text("motley.run", id));

@@ -1,6 +1,6 @@
-// The ids of a run folder, each in a small file of it: of the folder itself (`store.json`), by
-// which machines that see one folder are known, and of the run that it holds (`run.json`), by which
-// two runs of one name are told apart. Format: docs/formats/checkpoint.md, "On several machines".
+// The ids of a run folder, each in a small file: `store.json` identifies the folder, so that
+// machines that see the same folder are recognised, and `run.json` the run, so that two runs of one
+// name are distinguished. Format: docs/formats/checkpoint.md, "On several machines".
 #pragma once
 
 #include <filesystem>
@@ -13,13 +13,13 @@ namespace motley {
 // 16 hexadecimal digits.
 [[nodiscard]] Result<std::string> make_folder_id();
 
-// What such a file holds; `format` is what it says to be. kCorrupt where it is none.
+// The text of such a file; `format` is its format key. read_folder_id: kCorrupt if it is not valid.
 [[nodiscard]] std::string folder_id_text(const std::string& format, const std::string& id);
 [[nodiscard]] Result<std::string> read_folder_id(const std::filesystem::path& file);
 
-// "" where the folder does not say whose it is.
+// "" if the folder has no run id.
 [[nodiscard]] Result<std::string> read_run_id(const std::filesystem::path& run_dir);
-// From now on the folder holds that run. REQUIRES: this launch holds the folder.
+// Assigns the folder to that run. REQUIRES: this launch holds the folder.
 [[nodiscard]] Result<void> write_run_id(const std::filesystem::path& run_dir,
                                         const std::string& id);
 

@@ -16,7 +16,7 @@
 namespace motley {
 namespace {
 
-// Into the answer: the step's texts, or why it cannot tell them.
+// Adds the step's metadata to the answer, or the reason why it cannot be read.
 void tell_texts(const CheckpointInfo& checkpoint, StoreAnswer& answer) {
   constexpr std::size_t kReasonBytesMax = 200;
   Result<CheckpointMetadata> texts = read_texts(checkpoint.folder);
@@ -45,7 +45,7 @@ Result<StoreAnswer> look_into_store(const StorePlace& place,
   MOTLEY_ASSIGN(answer.run, read_run_id(place.dir));
   answer.last_launch = last_launch(place.dir);
   if (!place.is_shared) {
-    // Of who cannot be seen from here, the rank that takes the folder finds out.
+    // If the process is not visible from here, the rank that locks the folder detects it.
     const auto last = read_launch_record(place.dir, answer.last_launch);
     const bool is_held =
         last && last->is_known && !last->is_free && fate_of(last->process) == ProcessFate::kRuns;
@@ -53,7 +53,7 @@ Result<StoreAnswer> look_into_store(const StorePlace& place,
   }
   for (const CheckpointInfo& checkpoint : list_checkpoints(place.dir)) {
     answer.steps.push_back(checkpoint.step);
-    // Another folder may tell where this one's are damaged.
+    // Another folder may provide the metadata if this one's is damaged.
     if (checkpoint.step == question.texts_of) tell_texts(checkpoint, answer);
   }
   if (!question.wanted) return answer;

@@ -19,7 +19,7 @@ bool is_kept(const fs::path& part, const CheckpointMetadata& texts) {
   return there.ok() && there->files.at(kManifestName) == texts.files.at(kManifestName);
 }
 
-// The partial folder, with the files that it has already, becomes the part.
+// Makes the partial folder, with the files already in it, the part.
 Result<void> publish_with(const SavePlace& place, const CheckpointMetadata& texts) {
   const fs::path partial = partial_folder(place);
   MOTLEY_TRY(make_folders(partial));
@@ -33,8 +33,8 @@ Result<void> publish_with(const SavePlace& place, const CheckpointMetadata& text
   return publish_partial(place);
 }
 
-// What lies elsewhere stays there too: where it is a checkpoint's, that one stands until its
-// successor does.
+// Links rather than moves: a file of an older checkpoint's folder is needed until its successor is
+// complete.
 Result<void> link_into(const fs::path& folder, const fs::path& file) {
   std::error_code code;
   fs::create_hard_link(file, folder / file.filename(), code);
@@ -45,7 +45,7 @@ Result<void> link_into(const fs::path& folder, const fs::path& file) {
   return {};
 }
 
-// Into `folder`, of what the step's other folders hold.
+// Adds to `folder` the files that the step's other folders have.
 Result<void> gather(const fs::path& folder,
                     const SavePlace& place,
                     const CheckpointMetadata& texts,
@@ -58,7 +58,7 @@ Result<void> gather(const fs::path& folder,
     if (is_there) continue;
     MOTLEY_ASSIGN(const FoundFile found, find_file(place.run_dir, place.step, file, work, stop));
     if (!found.whole) continue;
-    fs::remove(path, code);  // damaged, or not there
+    fs::remove(path, code);  // damaged or absent
     MOTLEY_TRY(link_into(folder, *found.whole));
   }
   return sync_folder(folder);
@@ -72,7 +72,7 @@ Result<void> keep_part(const fs::path& run_dir,
   const SavePlace place{run_dir, launch, texts.step()};
   const fs::path part = checkpoint_folder(run_dir, texts.step());
   if (!is_kept(part, texts)) return publish_with(place, texts);
-  // Saved again to the same bits: what is damaged or gone in the part is replaced.
+  // The step was saved again with the same bits: replaces damaged or missing files of the part.
   std::error_code code;
   const bool is_saved_again = fs::exists(partial_folder(place), code);
   return is_saved_again ? gather(part, place, texts, nullptr, {}) : Result<void>();

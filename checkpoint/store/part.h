@@ -1,6 +1,6 @@
-// A machine's part of a committed checkpoint, in a run folder of its own: the texts, and of the
-// files those that were written or copied there. The launcher has committed before; what happens
-// here decides only where the files are found.
+// A machine's part of a committed checkpoint, in its own run folder: the metadata files, and those
+// tensor files that were written or copied there. The launcher has already committed; this only
+// determines where the files are found.
 #pragma once
 
 #include <filesystem>
@@ -14,16 +14,16 @@
 
 namespace motley {
 
-// What this launch has written of the step, in its partial folder, becomes the part. Done already:
-// nothing happens. After a crash at any point the files are in the partial folder or in the part,
-// and where the step was committed before, its old part or the new one is listed.
+// Makes this launch's partial folder of the step the part. Idempotent. After a crash at any point
+// the files are in the partial folder or in the part, and if the step was committed before, its old
+// part or the new one is listed.
 [[nodiscard]] Result<void> keep_part(const std::filesystem::path& run_dir,
                                      const std::string& launch,
                                      const CheckpointMetadata& texts);
 
-// The same of what any launch has left of the step: of files with the manifest's sizes and hashes
-// alone. `work` counts the bytes that are read. kInterrupted when stopped while it reads them: no
-// file is lost by that, and another launch can adopt them.
+// The same with files that any launch has left of the step, if they have the manifest's sizes and
+// hashes. `work` counts the bytes read. kInterrupted if stopped while reading: no file is lost, and
+// another launch can adopt them.
 [[nodiscard]] Result<void> adopt_part(const std::filesystem::path& run_dir,
                                       const std::string& launch,
                                       const CheckpointMetadata& texts,

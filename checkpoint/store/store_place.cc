@@ -44,7 +44,7 @@ Result<std::int64_t> changed_ns(const fs::path& path) {
   return status.st_ctim.tv_sec * kSecond_ns + status.st_ctim.tv_nsec;
 }
 
-// Machines that see one folder find one id there, whoever makes it: the first name counts.
+// Machines that see one folder agree on its id, whichever creates it: the first file wins.
 Result<void> make_id(const fs::path& path) {
   MOTLEY_ASSIGN(const std::string id, make_folder_id());
   const fs::path whole = path.parent_path() / fmt::format(".store-{}", id);
@@ -52,7 +52,7 @@ Result<void> make_id(const fs::path& path) {
   std::error_code code;
   fs::create_hard_link(whole, path, code);
   const bool exists = code == std::errc::file_exists;
-  // Some file systems know no links; there two machines that begin at once may differ.
+  // Without hard links, two machines that start at once may read different ids.
   if (code && !exists) fs::rename(whole, path, code);
   std::error_code ignored;
   fs::remove(whole, ignored);

@@ -1,5 +1,5 @@
-// Where on a machine its part of a run lies: in the launcher's folder where the machine sees that
-// one, else in a folder of its own. Files: docs/formats/launches.md.
+// Location of a machine's part of a run: the launcher's folder if the machine sees it, else a
+// folder of its own. Files: docs/formats/launches.md.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,23 @@ namespace motley {
 
 struct StorePlace {
   std::filesystem::path dir;  // absolute
-  bool is_shared = true;      // it is the launcher's
-  // Of a folder that is there and not the launcher's: 16 hexadecimal digits, and when the file with
-  // them last changed its place or name, by the disk's clock. A copy of the file has another time.
+  bool is_shared = true;      // it is the launcher's folder
+  // Of an existing folder other than the launcher's: 16 hexadecimal digits, and the change time of
+  // their file by the disk's clock. A copy of the file has another time.
   std::string id = {};
   std::int64_t id_changed_ns = 0;
 };
 
-// What a launcher tells of its run folder.
+// The launcher's description of its run folder.
 struct LauncherFolder {
-  std::string dir;      // absolute, as the launcher sees it; "" = is not looked for here
-  std::string own_dir;  // where the machine's own is; "~/" stands for its user's home
+  std::string dir;      // absolute, as the launcher sees it; "" = not looked for
+  std::string own_dir;  // the machine's own; "~/" = its user's home
   std::string launch;   // launch_text
 };
 
-enum class IfAbsent { kLeave, kMake };  // kMake: its name and those above it are on the disk then
+enum class IfAbsent { kLeave, kMake };  // kMake: its parents' names are synced too
 
-// kConfig where there is no home to stand for "~", kCorrupt where a folder cannot be read or made.
+// kConfig if "~" is used without a home folder, kCorrupt if a folder cannot be read or created.
 [[nodiscard]] Result<StorePlace> find_store(const LauncherFolder& launcher, IfAbsent if_absent);
 
 }  // namespace motley

@@ -21,7 +21,7 @@ bool holds_tensors(const WrittenFile& file) {
   return is_parameter_file(file.name) || is_optimizer_file(file.name);
 }
 
-// Exactly the texts that the manifest names, each with its hash.
+// Checks that these are exactly the files that the manifest names, each with its hash.
 Result<CheckpointMetadata> checked(std::map<std::string, std::string> files,
                                    const std::string& source) {
   CheckpointMetadata texts;
@@ -46,7 +46,7 @@ Result<CheckpointMetadata> checked(std::map<std::string, std::string> files,
   return texts;
 }
 
-// A link in a checkpoint is not followed.
+// A symbolic link in a checkpoint is not followed.
 Result<std::string> read_text(const std::filesystem::path& path) {
   constexpr std::uint64_t kTextBytesMax = 64ULL << 20;
   MOTLEY_ASSIGN(const InputFile file, InputFile::open(path));

@@ -65,7 +65,7 @@ Result<void> link_into_view(const SavePlace& place, const fs::path& file) {
   const fs::path link = view_folder(place) / file.filename();
   std::error_code code;
   fs::create_hard_link(file, link, code);
-  // A file system without links.
+  // The file system has no hard links.
   if (code) fs::copy_file(file, link, code);
   if (code) return file_error("copy", file, code.value());
   return {};

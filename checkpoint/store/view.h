@@ -1,6 +1,6 @@
-// What a machine reads of a checkpoint that lies scattered: `.step-N.LAUNCH.restored`, a folder
-// that CheckpointReader opens. It has the files that hold something this machine needs: links to
-// those that lie here, and those that came from other machines, with holes where a tensor is not
+// The restored view of a distributed checkpoint on one machine: `.step-N.LAUNCH.restored`, a folder
+// that CheckpointReader opens. It contains the files with tensors that this machine needs: links to
+// local files, and files received from other machines, with holes in place of tensors that are not
 // needed here.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace motley {
 
-// A file, and the tensors in it that somebody needs.
+// A file and its tensors that this machine needs.
 struct FileNeed {
   WrittenFile file;
   std::set<std::string> tensors;
@@ -22,24 +22,23 @@ struct FileNeed {
   [[nodiscard]] bool is_all() const { return tensors.size() == file.tensor_hashes.size(); }
 };
 
-// Who holds these parameters needs them, what the optimizer keeps of them, and what sums still owe
-// them.
+// The files with these parameters, their moments and their error-feedback residuals.
 [[nodiscard]] std::vector<FileNeed> needs_of(const Manifest& manifest,
                                              const std::set<std::string>& parameters);
 
 [[nodiscard]] std::filesystem::path view_folder(const SavePlace& place);
 
-// An empty one, in the place of what an earlier attempt has left.
+// Creates an empty view; replaces that of an earlier attempt.
 [[nodiscard]] Result<void> begin_view(const SavePlace& place);
-// Takes a file of this machine in.
+// Adds a local file.
 [[nodiscard]] Result<void> link_into_view(const SavePlace& place,
                                           const std::filesystem::path& file);
-// Removes what there is of it.
+// Removes the view, if there is one.
 [[nodiscard]] Result<void> discard_view(const SavePlace& place);
-// Whether the committed part of the step can be read in its place: it has these files, as they are
-// described, and tells of the same state. That they are whole was found before.
+// Whether the committed part of the step can be read instead: it has these files, as described, and
+// the same state. The caller has verified their content.
 [[nodiscard]] bool is_in_part(const SavePlace& place, const Manifest& described);
-// Names what lies in it; then it can be read.
+// Writes the view's manifest, which makes it readable.
 [[nodiscard]] Result<void> end_view(const SavePlace& place,
                                     Manifest manifest,
                                     const std::vector<FileNeed>& needs);

@@ -20,7 +20,7 @@ bool may_hold(FolderKind kind) {
          kind == FolderKind::kPartial;
 }
 
-// In the order in which files of the step are looked for there.
+// In the order of the search for the step's files.
 std::vector<fs::path> folders_of(const fs::path& run_dir, std::int64_t step) {
   const fs::path root = checkpoints_root(run_dir);
   std::vector<FolderName> names = folder_names(root);

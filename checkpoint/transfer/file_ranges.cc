@@ -10,7 +10,7 @@
 namespace motley {
 namespace {
 
-// The names of one that are not in the other: the first of them, or "".
+// The first name of `names` that is not in `others`, or "".
 template <class Names, class Others>
 std::string first_beyond(const Names& names, const Others& others) {
   for (const auto& [name, value] : names) {
@@ -50,7 +50,7 @@ Result<std::vector<FileRange>> ordered_tensors(const FileOrder& order,
     ranges.push_back({head.size() + entry.begin, entry.end - entry.begin, hashes.at(name), name});
   }
   std::ranges::sort(ranges, {}, [](const FileRange& range) {
-    return std::pair(range.offset, range.bytes);  // an empty tensor lies before the next one
+    return std::pair(range.offset, range.bytes);  // an empty tensor comes before the next one
   });
   return ranges;
 }

@@ -1,5 +1,5 @@
-// The receiving end. What it cannot take it refuses and goes on listening up to the last part, so
-// that nothing is left on the connection; what it cannot understand ends the transfer at once.
+// The receiving end. After a file error it refuses further parts but receives up to the last one,
+// so that no frames are left on the connection. A protocol error ends the transfer at once.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -63,7 +63,7 @@ class FileReceiver {
     return fault_;
   }
 
-  // The error of a transfer that is out of step.
+  // Returns the error of a transfer that is out of sync.
   Result<void> receive_all() {
     int refused_parts = 0;
     for (PendingFrame next = post(0);; ++part_) {
@@ -77,7 +77,7 @@ class FileReceiver {
         return {};
       }
       const bool is_last = part.kind == PartKind::kLast;
-      if (!is_last) next = post(part_ + 1);  // it comes while this one is written
+      if (!is_last) next = post(part_ + 1);  // received while this part is written
       if (!fault_.ok() && ++refused_parts > pace_.window) return endless();
       if (fault_.ok()) fault_ = take(part);
       Pending told =
@@ -98,8 +98,7 @@ class FileReceiver {
                       answer_buffer(answer));
   }
 
-  // The last answer leaves before the caller can leave. The file is here, or is not, whatever
-  // becomes of it.
+  // Waits until the last answer has been sent. The transfer's result does not depend on it.
   Result<void> let_go(Pending told) {
     [[maybe_unused]] const auto left =
         wait_until_done(told, patience_.deadline(), stop_, "the last answer to leave");
@@ -139,10 +138,10 @@ class FileReceiver {
   const TransferPace& pace_;
   const Patience& patience_;
   const std::stop_token stop_;
-  const std::optional<std::filesystem::path> name_;  // that it has once it is whole; none: its path
+  const std::optional<std::filesystem::path> name_;  // final name; nullopt: its path
 
-  std::int64_t part_ = 0;  // that is waited for, or was taken last
-  Result<void> fault_;     // the first one that left the transfer in step
+  std::int64_t part_ = 0;  // awaited, or received last
+  Result<void> fault_;     // the first error that left both ends in sync
   ReceivedFile file_;
   BufferPool buffers_;
 };

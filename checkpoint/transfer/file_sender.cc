@@ -1,6 +1,5 @@
-// The sending end. A failure that both ends understand, its own or the receiver's, ends the
-// transfer in step: everything that was sent is answered, and nothing is left on the connection.
-// Any other one ends it at once.
+// The sending end. A file error at either end ends the transfer in sync: every part sent is
+// answered, and no frames are left on the connection. Any other error ends it at once.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -56,7 +55,7 @@ class FileSender {
     double sent_s = 0;
   };
 
-  // The error of a transfer that is out of step.
+  // Returns the error of a transfer that is out of sync.
   Result<void> send_all(const std::filesystem::path& path) {
     auto source = FileSource::open(path, order_);
     if (!source.ok()) {
@@ -103,14 +102,14 @@ class FileSender {
     is_ended_ = is_last;
   }
 
-  // Nobody answers that.
+  // This part is not answered.
   void give_up(const Error& why) {
     [[maybe_unused]] const Pending told = link_.send(
         to_, FrameId::file_part(order_.stream, next_part_++, order_.step), given_up_part(why));
     is_ended_ = true;
   }
 
-  // Until one more part may be under way.
+  // Waits until another part may be in flight.
   Result<void> make_room() {
     while (under_way_.size() >= window_) MOTLEY_TRY(settle());
     if (pause_s_ == 0 || !fault_.ok()) return {};
@@ -138,7 +137,7 @@ class FileSender {
       return {};
     }
     if (work_ != nullptr) work_->add_bytes(part.bytes);
-    // A shorter part is faster on any link.
+    // Shorter parts are not comparable.
     if (pace_.yields && part.bytes == pace_.part_bytes) {
       const double took_s = answered_s - part.sent_s - 1e-6 * answer.took_us;
       pause_s_ = keeper_.pause_after_s({std::max(took_s, 0.0), frames_since_last()}, answered_s);
@@ -146,7 +145,7 @@ class FileSender {
     return {};
   }
 
-  // In bytes of a part.
+  // In units of a part's bytes.
   [[nodiscard]] double frames_since_last() {
     const std::uint64_t before = std::exchange(moved_bytes_, link_.moved_bytes());
     return static_cast<double>(moved_bytes_ - before) / static_cast<double>(pace_.part_bytes);
@@ -166,12 +165,12 @@ class FileSender {
   WorkCounter* const work_;
 
   std::int64_t next_part_ = 0;
-  bool is_ended_ = false;  // the receiver waits for no further part
-  Result<void> fault_;     // the first one that left the transfer in step
+  bool is_ended_ = false;  // the receiver expects no further part
+  Result<void> fault_;     // the first error that left both ends in sync
   std::deque<UnderWay> under_way_;
   BufferPool buffers_;
   PaceKeeper keeper_;
-  std::uint64_t moved_bytes_;  // the link's, as of the last answer
+  std::uint64_t moved_bytes_;  // of the link, at the last answer
   double pause_s_ = 0;         // before the next part
 };
 

@@ -1,4 +1,4 @@
-// FileSource: what a rank sends of a file, in the order in which it goes over. One owner thread.
+// FileSource: the bytes of a file that a rank sends, in transfer order. One owner thread.
 #pragma once
 
 #include <cstddef>
@@ -16,23 +16,23 @@ namespace motley {
 
 class FileSource {
  public:
-  // kCorrupt when there is no such file, it has another size than the order says, or, where tensors
-  // are ordered, it does not hold them.
+  // kCorrupt if the file does not exist, has another size than in the order, or lacks ordered
+  // tensors.
   [[nodiscard]] static Result<FileSource> open(const std::filesystem::path& path,
                                                const FileOrder& order);
 
   [[nodiscard]] std::uint64_t left_bytes() const { return left_bytes_; }
 
-  // The next bytes. kCorrupt when the file ends before. REQUIRES: into.size() <= left_bytes().
+  // The next bytes. kCorrupt if the file ends before. REQUIRES: into.size() <= left_bytes().
   [[nodiscard]] Result<void> read(std::span<std::byte> into);
 
  private:
   FileSource(InputFile file, std::vector<FileRange> ranges);
 
   InputFile file_;
-  std::vector<FileRange> ranges_;  // their unread parts, from `range_` on
+  std::vector<FileRange> ranges_;  // unread, from `range_` on
   std::size_t range_ = 0;
-  std::uint64_t left_bytes_ = 0;  // of all
+  std::uint64_t left_bytes_ = 0;  // over all ranges
 };
 
 }  // namespace motley

@@ -1,12 +1,11 @@
-// Files of checkpoints between ranks whose machines share no disk: all of a file, or of a
-// safetensors file the header and some tensors. They go over the ranks' own connections, part by
-// part; each part is answered once it is written, and few are under way at a time, so that memory
-// stays small on both sides. The bytes: docs/formats/frame.md, "Part of a file".
+// Transfer of checkpoint files between ranks whose machines share no disk: a whole file, or the
+// header and some tensors of a safetensors file. Files are sent in parts over the ranks' own
+// connections. Each part is acknowledged once it is written, and few are in flight at a time, which
+// bounds the memory of both sides. Wire format: docs/formats/frame.md, "Part of a file".
 //
-// One rank sends where the other receives, with the same order and pace, each on a thread and with
-// a FrameLink of its own; any number of files may be under way between two ranks, in both
-// directions. Nothing that the other end says is trusted: what was received has the manifest's
-// sizes and hashes, or is removed.
+// One rank sends and the other receives, with the same order and pace, each on a thread with its
+// own FrameLink. Any number of transfers may be active between two ranks, in both directions. The
+// other end is not trusted: a received file has the manifest's sizes and hashes, or is removed.
 #pragma once
 
 #include <cstddef>
@@ -26,37 +25,37 @@
 
 namespace motley {
 
-// What goes over. Both ends have the same.
+// The file to transfer. Both ends use the same.
 struct FileOrder {
-  // From 0 to 65,535: no two files that one rank sends another in one epoch have the same, unless
-  // the first one ended well.
+  // From 0 to 65,535. Unique among the files that one rank sends another in one epoch, unless the
+  // earlier transfer succeeded.
   std::int32_t stream = 0;
   std::int64_t step = 0;
-  WrittenFile file;  // what the manifest says of it
-  // Of a safetensors file, those that are needed; nothing: the whole file, whatever it is.
+  WrittenFile file;  // its entry in the manifest
+  // For a safetensors file, the tensors needed; nullopt: the whole file, of any kind.
   std::optional<std::set<std::string>> tensors = {};
 };
 
-// How fast it goes. Both ends have the same.
+// The speed of the transfer. Both ends use the same.
 struct TransferPace {
-  std::size_t part_bytes = std::size_t{1} << 20;  // at the most in one part; above 0
-  int window = 4;                                 // parts under way at once; above 0
-  // Beside training: one part at a time, and pauses, so that the pipeline's frames hardly feel it
+  std::size_t part_bytes = std::size_t{1} << 20;  // maximum of one part; above 0
+  int window = 4;                                 // parts in flight; above 0
+  // During training: one part at a time, with pauses, to disturb the pipeline's frames little
   // (pace_keeper.h). `window` is not used then.
   bool yields = false;
 };
 
-// The pipeline's frames pass between the pieces of a part (docs/formats/tcp.md); it is small enough
-// that they do not wait for it long where the transport cuts no pieces.
+// The pipeline's frames are sent between the pieces of a part (docs/formats/tcp.md). A part is
+// small, so that they do not wait long where the transport does not cut it into pieces.
 inline constexpr TransferPace kPaceBesideTraining{std::size_t{256} << 10, 1, true};
 
-// Sends the file at `path`. When it returns without an error, the receiver has the file on its disk
-// with the manifest's hashes. kCorrupt when the file here is not what the order says, or with the
-// receiver's words, when that could not take it: its disk is full, or the hashes differ.
-// kPeer when the receiver is lost, says nothing for as long as `patience` or ends before the file
-// does; kInterrupted when `stop` was asked for, at once. The receiver hears of it where that is
-// possible. Other files and frames go on whatever becomes of this one.
-// `work` counts the bytes that were answered; nullptr: nobody does. Its words are the caller's.
+// Sends the file at `path`. If it returns without an error, the receiver has the file on its disk
+// with the manifest's hashes. kCorrupt if the file here contradicts the order, or, with the
+// receiver's error text, if the receiver could not store it: its disk is full, or the hashes
+// differ. kPeer if the receiver is lost, is silent for `patience` or ends before the file does;
+// kInterrupted at once when `stop` is requested. The receiver is informed if possible. Other files
+// and frames are not affected. `work` counts acknowledged bytes; nullptr: not counted. The caller
+// sets its task.
 [[nodiscard]] Result<void> send_file(FrameLink& link,
                                      Rank to,
                                      const FileOrder& order,
@@ -66,13 +65,12 @@ inline constexpr TransferPace kPaceBesideTraining{std::size_t{256} << 10, 1, tru
                                      std::stop_token stop,
                                      WorkCounter* work);
 
-// Receives it as `path`, where nothing may be: a new file, synced, but for its folder. Of tensors
-// that were not ordered it has zeros, which take no room on most disks: their hashes are not the
-// manifest's, nor is the file's. After an error no such file is left.
-// kCorrupt with the sender's words when that cannot send it; or when what came is not what the
-// order says, or cannot be written here, which the sender is told. kPeer and kInterrupted as for
-// send_file.
-// `work` counts the bytes as they reach the disk.
+// Receives the file as `path`, which must not exist; the file is synced, its folder is not. Tensors
+// that were not ordered are zeros, which take no space on most disks; their hashes and the file's
+// differ from the manifest's. After an error the file is removed. kCorrupt with the sender's error
+// text if it cannot send the file; or if the received data contradicts the order or cannot be
+// written here, which is reported to the sender. kPeer and kInterrupted as for send_file. `work`
+// counts the bytes as they reach the disk.
 [[nodiscard]] Result<void> receive_file(FrameLink& link,
                                         Rank from,
                                         const FileOrder& order,
@@ -82,15 +80,15 @@ inline constexpr TransferPace kPaceBesideTraining{std::size_t{256} << 10, 1, tru
                                         std::stop_token stop,
                                         WorkCounter* work);
 
-// A folder with a checkpoint's files, some of which are still to come.
+// A folder of a checkpoint's files, some of which are still missing.
 struct PartFolder {
   std::filesystem::path folder;
-  std::string launch;  // launch_text of the one that receives
+  std::string launch;  // launch_text of the receiver's launch
 };
 
-// The same, as the file of that name in the folder, in the place of what may be there. It is
-// written as `.NAME.LAUNCH`, in the place of an attempt that was given up. When the sender hears
-// that the file is here, it has its name, on the disk too.
+// The same, as the file of that name in the folder; replaces an existing one. It is written as
+// `.NAME.LAUNCH`, replacing one of an abandoned attempt. When the sender gets the last
+// acknowledgement, the file has its final name, synced.
 [[nodiscard]] Result<void> receive_into_part(FrameLink& link,
                                              Rank from,
                                              const FileOrder& order,

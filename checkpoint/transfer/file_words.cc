@@ -20,7 +20,7 @@ Error malformed(const char* what) {
           "start all ranks from the same version of Motley"};
 }
 
-// Short enough with the sign that excerpt() puts where it cuts.
+// Short enough including the sign that excerpt() adds when it cuts.
 std::string cut(std::string_view text) {
   constexpr std::size_t kSignBytes = 3;
   return excerpt(text, text.size() <= kTextBytesMax ? kTextBytesMax : kTextBytesMax - kSignBytes);
@@ -44,7 +44,7 @@ Buffer with_words(std::uint8_t kind, const Error& error) {
   return buffer;
 }
 
-// Nothing when the bytes are no words.
+// nullopt if the bytes are not a valid error text.
 std::optional<Error> read_words(std::span<const std::byte> bytes) {
   Error error{ErrorCode::kCorrupt, "", "", ""};
   for (std::string* text : {&error.what, &error.cause, &error.remedy}) {

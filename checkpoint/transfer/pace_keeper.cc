@@ -7,10 +7,10 @@ namespace {
 
 constexpr double kMinute_s = 60;
 constexpr double kMinutes = 10;
-// A part is late when it takes so many times the fastest, and so much longer.
+// A part is late if it takes this many times the fastest time, and at least this much longer.
 constexpr double kLateRatio = 2;
 constexpr double kLate_s = 0.002;
-// Pauses of parts in a row that met frames, as multiples of the time they met them.
+// Pauses after consecutive parts that met frames, as multiples of the explained delay.
 constexpr double kFirstMultiple = 4;
 constexpr double kLastMultiple = 32;
 

@@ -1,17 +1,17 @@
-// PaceKeeper: how long a transfer beside training leaves the link alone after each part, so that
-// the pipeline's frames hardly feel it. A pure function of what it is told.
+// PaceKeeper: the pause after each part of a transfer during training, which limits the disturbance
+// of the pipeline's frames. A pure function of its inputs.
 //
-// The idea is that of delay-based background transfers (LEDBAT, RFC 6817): who waits in a queue is
-// late before anything else shows that others use the link. A part that took much longer than the
-// fastest one of late has met others, and the next one follows after as long again; one that was
-// fast has met nobody, and the same holds. So an idle link is used for half of the time, and one
-// on which each part waits for a frame for the small share that a part is of such a wait.
+// It follows delay-based background transfers (LEDBAT, RFC 6817): a queueing delay shows other
+// traffic before anything else does. After each part the transfer pauses for as long as the part
+// took. So it uses half of an idle link, and less of a busy one: a part that took much longer than
+// the fastest recent one met other traffic, and is followed by a longer pause.
 //
-// A part can also be late because the threads of either end waited for a processor, which is the
-// rule where all cores compute. What the pipeline has moved meanwhile tells the two apart: for as
-// much of the lateness as those bytes explain the transfer stays away, and for longer each time in
-// a row, up to a floor, so that it leaves no link for good. The fastest is kept by the minute and
-// forgotten after ten, as the RFC does it: a link that has become slower is not busy for ever.
+// A part can also be late because threads of either end waited for a processor, which is common
+// where all cores compute. The bytes that the pipeline moved meanwhile distinguish the two: only
+// the delay that these bytes explain is multiplied, with a factor that grows each time in a row. A
+// limit ensures that the transfer always continues. The fastest time is recorded per minute and
+// discarded after ten, as in the RFC, so a link that has become slower is not taken for a busy one
+// forever.
 #pragma once
 
 #include <deque>
@@ -20,18 +20,18 @@ namespace motley {
 
 class PaceKeeper {
  public:
-  // The floor: no pause is longer, unless the part itself took as long.
+  // The limit: no pause is longer, unless the part itself took as long.
   static constexpr double kLongestPause_s = 0.5;
 
   struct Part {
-    // From its sending to its answer, without the time that the receiver had it. >= 0.
+    // From sending to its answer, without the receiver's own time. >= 0.
     double took_s = 0;
-    // What this rank has sent and received of the pipeline's frames since the answer before, in
-    // bytes of such a part.
+    // The pipeline's frames that this rank sent and received since the previous answer, in units of
+    // a part's bytes.
     double frames = 0;
   };
 
-  // Returns the pause before the next part. REQUIRES: now_s never falls.
+  // Returns the pause before the next part. REQUIRES: now_s never decreases.
   [[nodiscard]] double pause_after_s(const Part& part, double now_s);
 
  private:
@@ -43,8 +43,8 @@ class PaceKeeper {
   void remember(double took_s, double now_s);
   [[nodiscard]] double fastest_s() const;
 
-  std::deque<Minute> minutes_;  // the present one last; at most ten
-  double multiple_ = 0;         // of its pause, of what explained its lateness; 0: nothing did
+  std::deque<Minute> minutes_;  // current one last; at most ten
+  double multiple_ = 0;         // of the last pause; 0: the delay was not explained
 };
 
 }  // namespace motley

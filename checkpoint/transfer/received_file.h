@@ -1,7 +1,6 @@
-// ReceivedFile: what a rank writes of a file that comes from another one. Takes the bytes that the
-// sender gives, in pieces of any size, as the untrusted bytes that they are: where they go and how
-// many there may be follows from the order and, once it is checked, from the file's header. One
-// owner thread.
+// ReceivedFile: the file that a rank writes from another rank's parts. Takes the sender's untrusted
+// bytes in pieces of any size. Their positions and number follow from the order and from the file's
+// header, once that is validated. One owner thread.
 #pragma once
 
 #include <cstddef>
@@ -26,32 +25,32 @@ class ReceivedFile {
  public:
   // The order must outlive this.
   ReceivedFile(const FileOrder& order, std::filesystem::path path, WorkCounter* work);
-  // Removes the file, if it was made and finish() has not succeeded.
+  // Removes the file if it was created and finish() has not succeeded.
   ~ReceivedFile();
   ReceivedFile(const ReceivedFile&) = delete;
   ReceivedFile& operator=(const ReceivedFile&) = delete;
 
-  // The sender's file has so many bytes. kCorrupt when the order says otherwise, or the file cannot
-  // be made here. Called once, first.
+  // Starts with the size that the sender reports. kCorrupt if it contradicts the order, or the file
+  // cannot be created. Called once, first.
   [[nodiscard]] Result<void> begin(std::uint64_t file_bytes);
 
-  // kCorrupt when they are more than was ordered, are no header of the ordered file, have another
-  // hash than the manifest says, or cannot be written. REQUIRES: nothing failed before.
+  // kCorrupt if the bytes exceed the order, are not a header of the ordered file, contradict the
+  // manifest's hash, or cannot be written. REQUIRES: no earlier call failed.
   [[nodiscard]] Result<void> take(std::span<const std::byte> bytes);
 
-  // All has come: syncs it. kCorrupt when something is missing or the disk fails. REQUIRES: nothing
-  // failed before.
+  // All bytes have arrived: syncs the file. kCorrupt if some are missing or the disk fails.
+  // REQUIRES: no earlier call failed.
   [[nodiscard]] Result<void> finish();
-  // The same, and the file is called `name` then, in the place of what was: synced too. kCorrupt
-  // also when that is impossible. REQUIRES: `name` is in the file's folder.
+  // The same, and renames the file to `name`, replacing an existing one; the name is synced too.
+  // kCorrupt if that fails. REQUIRES: `name` is in the file's folder.
   [[nodiscard]] Result<void> finish_as(const std::filesystem::path& name);
 
  private:
-  // All has come, and is on the disk.
+  // Checks that all bytes have arrived, and syncs them.
   [[nodiscard]] Result<void> close();
-  // Takes what belongs to the header and returns the rest.
+  // Takes the bytes of the header and returns the rest.
   [[nodiscard]] Result<std::span<const std::byte>> take_head(std::span<const std::byte> bytes);
-  // From `range_` on, begins the first range that has bytes.
+  // Begins the next range with bytes, from `range_` on.
   [[nodiscard]] Result<void> next_range();
   [[nodiscard]] Result<void> check_range() const;
 
@@ -66,13 +65,13 @@ class ReceivedFile {
   std::optional<OutputFile> file_;
   bool is_kept_ = false;
 
-  // The header with its length before it, as far as it has come; where tensors were ordered.
+  // The received part of the header with its length; only if tensors were ordered.
   std::string head_;
   std::optional<std::uint64_t> header_bytes_;
   bool has_head_ = false;
 
-  std::vector<FileRange> ranges_;  // known once the header is
-  // Of the range that the next bytes belong to.
+  std::vector<FileRange> ranges_;  // known after the header
+  // Of the range of the next bytes.
   std::size_t range_ = 0;
   std::uint64_t left_bytes_ = 0;
   std::unique_ptr<Hasher128> hasher_;

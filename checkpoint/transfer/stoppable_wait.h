@@ -1,4 +1,4 @@
-// Waits of a transfer: they end at once when it is stopped.
+// Waits of a transfer, which end at once when it is stopped.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,8 @@ namespace motley {
   return {ErrorCode::kInterrupted, "stopped while waiting for " + what, "it was asked to stop", ""};
 }
 
-// Until the operation is done, a Pending or a PendingFrame, whose wait() then returns at once.
-// kPeer when the deadline passes, kInterrupted when stopped.
+// Waits until the operation, a Pending or a PendingFrame, is done; its wait() then returns at once.
+// kPeer if the deadline passes, kInterrupted if stopped.
 template <class Operation>
 [[nodiscard]] Result<void> wait_until_done(Operation& operation,
                                            Deadline deadline,
@@ -35,7 +35,7 @@ template <class Operation>
   }
 }
 
-// kInterrupted when stopped before.
+// kInterrupted if stopped before the end.
 [[nodiscard]] inline Result<void> pause_for(double seconds,
                                             const std::stop_token& stop,
                                             const std::string& what) {

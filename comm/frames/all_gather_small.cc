@@ -1,5 +1,5 @@
-// A star around rank 0: each rank sends its payload to rank 0, which sends all of them to each,
-// every payload behind its length as 32 bits.
+// A star around rank 0: each rank sends its payload to rank 0, which sends all payloads to each
+// rank, every payload preceded by its length as 32 bits.
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -49,7 +49,7 @@ Result<Payloads> unpacked(std::span<const std::byte> bytes, std::size_t count) {
   return payloads;
 }
 
-// What one rank brings to a gathering, and takes from it.
+// One rank's inputs and results of an all-gather.
 struct Gathering {
   FrameLink& link;
   Rank self;

@@ -15,7 +15,7 @@ static_assert(std::endian::native == std::endian::little, "frames are little-end
 constexpr std::uint32_t kMagic = 0x464C544D;  // "MTLF"
 constexpr std::uint16_t kVersion = 5;
 
-// The header as it lies in memory and on the wire.
+// The header's layout in memory and on the wire.
 struct FrameLayout {
   std::uint32_t magic;
   std::uint16_t version;
@@ -68,7 +68,7 @@ Result<FrameHeader> read_header(std::span<const std::byte, kFrameHeaderBytes> by
     return unreadable("it does not begin as a frame of Motley does",
                       "check that nothing else uses these addresses");
   }
-  // Before the version, so that a flipped bit there is not taken for another version.
+  // Checked before the version, so that a flipped bit there is not reported as another version.
   if (layout.header_hash != hash64(bytes.first(kHashedBytes))) {
     return unreadable("its header was damaged on the way", "check the network and the memory");
   }

@@ -1,4 +1,5 @@
-// The 64 bytes before each payload (docs/formats/frame.md): to bytes and, untrusted, back.
+// The 64 bytes before each payload (docs/formats/frame.md): serialisation, and parsing of untrusted
+// bytes.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,8 @@ struct FrameHeader {
 
 void write_header(const FrameHeader& header, std::span<std::byte, kFrameHeaderBytes> bytes);
 
-// kCorrupt when the bytes are not an intact header of this version. What its fields say is not
-// judged here.
+// kCorrupt if the bytes are not an intact header of this version. Does not check the values of the
+// fields.
 [[nodiscard]] Result<FrameHeader> read_header(std::span<const std::byte, kFrameHeaderBytes> bytes);
 
 }  // namespace motley

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kSamePlan = "start all ranks from the same plan, in the same launch";
 
-// Without the step.
+// The frame's name without the step.
 std::string what_of(const FrameId& id) {
   const auto part = [&] {
     return fmt::format("bucket {}, phase {}", id.number() / SumPart::kPhases,
@@ -45,19 +45,20 @@ std::string what_of(const FrameId& id) {
   return fmt::format("frame of unknown kind {}", static_cast<int>(id.kind()));
 }
 
-// What nobody computes with before it is whole: it lets the values of micro-batches go first.
+// Frames that are needed only as part of a larger whole: the values of micro-batches are sent
+// first.
 bool is_bulk(FrameKind kind) {
   return kind == FrameKind::kReplicaSum || kind == FrameKind::kTiedGradient ||
          kind == FrameKind::kFilePart;
 }
 
-// What is of the training, whatever the way it takes.
+// Frames that belong to the training, whatever transport carries them.
 bool is_counted(FrameKind kind) {
   return kind != FrameKind::kFilePart && kind != FrameKind::kMemory;
 }
 
-// The kind and the two numbers in 8 + 16 + 24 bits. The step is not in it, so it is checked
-// instead.
+// The kind and the two numbers in 8 + 16 + 24 bits. The tag does not contain the step;
+// check_frame() checks it instead.
 Tag tag_of(const FrameId& id) {
   MOTLEY_CHECK(
       id.source() >= 0 && id.source() < (1 << 16) && id.number() >= 0 && id.number() < (1 << 24),
@@ -70,7 +71,7 @@ Error mismatch(const std::string& cause, const std::string& remedy) {
   return {ErrorCode::kCorrupt, "the frame that came does not match", cause, remedy};
 }
 
-// Whether `buffer` holds the frame that `expected` describes; its payload fields are not used.
+// Checks that `buffer` holds the frame described by `expected`, whose payload fields are not used.
 Result<void> check_frame(const Buffer& buffer, const FrameHeader& expected) {
   MOTLEY_ASSIGN(const FrameHeader header, read_header(buffer.header().first<kFrameHeaderBytes>()));
   if (header.epoch != expected.epoch) {

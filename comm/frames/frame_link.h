@@ -1,6 +1,7 @@
-// FrameLink: what the pipeline speaks. Puts a header before each payload and checks the one that
-// arrives: epoch, plan, sender, kind, chunk, micro-batch, step, length, checksum
-// (docs/formats/frame.md). A frame that does not match is a clear error, never a tensor.
+// FrameLink: the pipeline's interface to a transport. Writes a header before each payload and
+// checks the header of each arriving frame: epoch, plan, sender, kind, chunk, micro-batch, step,
+// length, checksum (docs/formats/frame.md). A frame that does not match is an error and never
+// becomes a tensor.
 #pragma once
 
 #include <atomic>
@@ -30,7 +31,7 @@ enum class FrameKind : std::uint8_t {
   kMemory = 8,
 };
 
-// A message of a sum of gradients: a bucket in one of the phases of the sum.
+// A message of an all-reduce of gradients: a bucket in one of its phases.
 struct SumPart {
   static constexpr std::int32_t kPhases = 4;
 
@@ -38,29 +39,29 @@ struct SumPart {
   std::int32_t phase = 0;  // from 0 to kPhases - 1
 };
 
-// FrameId names one message of one step between two ranks. What its two numbers stand for depends
-// on the kind, so that each kind is made by a function of its own (docs/formats/frame.md).
+// FrameId names one message of one step between two ranks. The meaning of its two numbers depends
+// on the kind, so each kind has its own factory function (docs/formats/frame.md).
 class FrameId {
  public:
   constexpr FrameId() = default;
 
-  // Values of a micro-batch that a chunk made: an activation, a gradient or targets.
+  // Values of a micro-batch that a chunk produced: an activation, a gradient or targets.
   constexpr FrameId(FrameKind kind, ChunkId chunk, MicroId micro, std::int64_t step)
       : FrameId(kind, chunk.value, micro.value, step) {}
 
-  // A part of the sum of the chunk's gradient over its replicas.
+  // A message of the all-reduce of the chunk's gradient over its replicas.
   [[nodiscard]] static constexpr FrameId replica_sum(ChunkId chunk,
                                                      SumPart part,
                                                      std::int64_t step) {
     return {FrameKind::kReplicaSum, chunk.value, number_of(part), step};
   }
 
-  // A part of the sum of the tied parameter's gradient.
+  // A message of the all-reduce of the tied parameter's gradient.
   [[nodiscard]] static constexpr FrameId tied_sum(SumPart part, std::int64_t step) {
     return {FrameKind::kTiedGradient, 0, number_of(part), step};
   }
 
-  // What a rank gives rank 0, and the answer of rank 0 to all.
+  // A rank's vote to rank 0, and rank 0's answer to all ranks.
   [[nodiscard]] static constexpr FrameId vote(Rank giver, std::int64_t step) {
     return {FrameKind::kVote, giver.value, 0, step};
   }
@@ -69,9 +70,9 @@ class FrameId {
     return {FrameKind::kVote, 0, 1, step};
   }
 
-  // A part of a file, and the answer to it. Streams, from 0 to 65,535, tell the files apart that
-  // one rank sends another. Parts are counted from 0 and may be any number: kFileParts behind each
-  // other have one name, and only their order tells them apart.
+  // A part of a file, and the answer to it. Stream numbers, from 0 to 65,535, distinguish the files
+  // that one rank sends to another. Part numbers start at 0 and are unbounded: ids repeat after
+  // kFileParts parts, and only the order distinguishes parts of equal id.
   [[nodiscard]] static constexpr FrameId file_part(std::int32_t stream,
                                                    std::int64_t part,
                                                    std::int64_t step) {
@@ -86,8 +87,8 @@ class FrameId {
 
   static constexpr std::int64_t kFileParts = std::int64_t{1} << 23;
 
-  // Which memory the sender shows to another rank of its machine for the sum of the chunk's
-  // gradient, or of the tied parameter's, and the answer to that.
+  // An offer of memory to another rank of the sender's machine, for the all-reduce of the chunk's
+  // gradient or of the tied parameter's, and the answer to it.
   [[nodiscard]] static constexpr FrameId memory(ChunkId chunk, bool is_tied, std::int64_t step) {
     return {FrameKind::kMemory, is_tied ? 0 : chunk.value, is_tied ? 2 : 0, step};
   }
@@ -98,7 +99,7 @@ class FrameId {
     return {FrameKind::kMemory, is_tied ? 0 : chunk.value, is_tied ? 3 : 1, step};
   }
 
-  // What a header says, whatever that is.
+  // The id in a received header, unchecked.
   [[nodiscard]] static constexpr FrameId from_header(FrameKind kind,
                                                      std::int32_t source,
                                                      std::int32_t number,
@@ -108,13 +109,12 @@ class FrameId {
 
   [[nodiscard]] constexpr FrameKind kind() const { return kind_; }
 
-  // The header's chunk field: the chunk that made the payload or whose gradients are summed, the
+  // The header's chunk field: the chunk that made the payload or whose gradients are reduced, the
   // rank that voted, or the stream.
   [[nodiscard]] constexpr std::int32_t source() const { return source_; }
 
-  // The header's micro-batch field: the micro-batch, the part of the sum, the turn of the vote, the
-  // part of the file and whether this is the answer to it, or which sum's memory and whether this
-  // is the answer.
+  // The header's micro-batch field: the micro-batch, the part of the all-reduce, vote or answer,
+  // the part of the file or its answer, or the all-reduce of the memory offer or its answer.
   [[nodiscard]] constexpr std::int32_t number() const { return number_; }
 
   [[nodiscard]] constexpr std::int64_t step() const { return step_; }
@@ -129,7 +129,7 @@ class FrameId {
     return part.bucket * SumPart::kPhases + part.phase;
   }
 
-  // Of a part of a file; the next number is that of its answer.
+  // The number of a part of a file; the next number is that of its answer.
   [[nodiscard]] static constexpr std::int32_t number_of(std::int64_t part) {
     return static_cast<std::int32_t>(part % kFileParts * 2);
   }
@@ -143,8 +143,8 @@ class FrameId {
 // "activation of chunk 0, micro-batch 3, step 7", "vote of rank 2, step 7".
 [[nodiscard]] std::string to_words(const FrameId& id);
 
-// What the links of a rank have carried of the training: all but parts of files and offers of
-// memory. Values that a message only points to count as if they were in it. Any thread.
+// Training bytes carried by a rank's links: everything but parts of files and offers of memory.
+// Values in shared memory that a message refers to count as part of it. Any thread.
 class CarriedBytes {
  public:
   void add_sent(Rank to, std::uint64_t bytes);
@@ -164,7 +164,7 @@ class CarriedBytes {
   std::vector<std::uint64_t> sent_to_;  // [Rank]; guarded by mutex_
 };
 
-// A receive that was posted, and what it expects. wait() checks the header and the checksum.
+// A posted receive and the frame that it expects. wait() checks the header and the checksum.
 class PendingFrame {
  public:
   PendingFrame() = default;
@@ -191,14 +191,14 @@ class PendingFrame {
   std::shared_ptr<CarriedBytes> carried_;
 };
 
-// Not thread safe: one owner thread per link. A copy serves another thread; both count the same
-// bytes. The transport must outlive them.
+// Not thread safe: one owner thread per link. Another thread uses a copy; both add to the same byte
+// counters. The transport must outlive all copies.
 class FrameLink {
  public:
   FrameLink(Transport& transport, Rank self, std::uint32_t epoch, std::uint64_t plan_hash);
 
   // Writes the header (with the payload's checksum) and sends. The pending returns the buffer.
-  // shown_bytes: of values that the frame says stand in memory which both ranks see.
+  // shown_bytes: size of the values in shared memory that the frame refers to.
   [[nodiscard]] Pending send(Rank to,
                              const FrameId& id,
                              Buffer buffer,
@@ -210,13 +210,13 @@ class FrameLink {
 
   [[nodiscard]] bool shares_memory(Rank peer) const { return transport_.shares_memory(peer); }
 
-  // Bytes of the training that were sent so far, headers included.
+  // Training bytes sent so far, headers included.
   [[nodiscard]] std::uint64_t wire_bytes() const { return carried_->sent(); }
 
-  // The same by who got them, [Rank], up to the last that got any.
+  // The same by receiver, [Rank], up to the last rank that received any.
   [[nodiscard]] std::vector<std::uint64_t> sent_bytes() const { return carried_->sent_to(); }
 
-  // And of those that came, with any peer.
+  // Training bytes sent and received, over all peers.
   [[nodiscard]] std::uint64_t moved_bytes() const {
     return carried_->sent() + carried_->received();
   }
@@ -226,11 +226,11 @@ class FrameLink {
   Rank self_;
   std::uint32_t epoch_;
   std::uint64_t plan_hash_;
-  std::shared_ptr<CarriedBytes> carried_;  // of all threads' links
+  std::shared_ptr<CarriedBytes> carried_;  // shared by the copies of all threads
 };
 
-// Every rank gives a payload of at most `bytes_max`; every rank gets all of them, [Rank]. A star
-// around rank 0: two latencies, small payloads.
+// Each rank contributes a payload of at most `bytes_max`; every rank gets all of them, [Rank]. A
+// star around rank 0: two latencies, small payloads.
 [[nodiscard]] Result<std::vector<std::vector<std::byte>>> all_gather_small(
     FrameLink& link,
     Rank self,

@@ -44,7 +44,7 @@ GlooPeer::GlooPeer(const std::shared_ptr<gt::Device>& device,
       patience_(patience),
       context_(device->createContext(self.value, rank_count)),
       early_share_(early_bytes_max) {
-  context_->setTimeout(std::chrono::hours(1));  // connect() is ended by wait_connected() instead
+  context_->setTimeout(std::chrono::hours(1));  // wait_connected() ends connect() instead
   pair_ = context_->createPair(rank.value).get();
 }
 
@@ -72,7 +72,7 @@ Result<void> GlooPeer::wait_connected(Deadline deadline) {
   return peer_unreachable(rank_, "nothing came within the time given");
 }
 
-// Copies `message` into the buffer of a receive and ends it.
+// Copies `message` into the buffer of a receive and completes it.
 void GlooPeer::deliver(Operation receive, std::span<const std::byte> message) const {
   const auto room = receive.buffer.message_room();
   if (message.size() <= room.size()) std::memcpy(room.data(), message.data(), message.size());
@@ -184,8 +184,9 @@ bool GlooPeer::read_message(const MessageHeader& header) {
   return came;
 }
 
-// Where the message goes: into the receive posted for it, or into a new buffer. Waits while early
-// messages fill their share of memory, until the caller asks for this one or for one of those.
+// The destination of a message: the receive posted for it, or a new buffer. Blocks while early
+// messages exhaust their share of memory, until a receive for this message or an early one is
+// posted.
 std::optional<GlooPeer::Place> GlooPeer::place_for(const MessageHeader& header) {
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -209,8 +210,8 @@ std::optional<GlooPeer::Place> GlooPeer::place_for(const MessageHeader& header) 
   }
 }
 
-// A whole message that had no place when it began. Its receive may have come since, or may be too
-// small for it, which delivering reports.
+// Stores a complete message that had no receive when it began. Its receive may have been posted
+// since, or may be too small, which deliver() reports.
 void GlooPeer::keep(Tag tag, Buffer message) {
   std::unique_lock lock(mutex_);
   auto receive = take_first(receives_, tag);
@@ -274,7 +275,7 @@ void GlooPeer::tick() {
   lose(fmt::format("a message between the two stood still for {:.3g} s", patience_.timeout_s()));
 }
 
-// Makes the wait visible to lose() and tick(), which end it.
+// Registers the wait, so that lose() and tick() can end it.
 bool GlooPeer::enter(Wait& current, gt::UnboundBuffer* buffer, Deadline deadline) {
   const std::lock_guard lock(mutex_);
   if (!lost_.empty()) return false;
@@ -295,13 +296,14 @@ bool GlooPeer::leave(Wait& current, const Transfer& transfer) {
   return whole;
 }
 
-// Pair::close() wakes nobody. A wait that times out closes the pair and does, connect() included.
+// Pair::close() wakes no waiting thread. A wait that times out closes the pair and wakes all of
+// them, connect() included.
 void GlooPeer::close_connection() {
   try {
     std::byte nothing{};
     context_->createUnboundBuffer(&nothing, sizeof nothing)->waitRecv(nullptr, kAtOnce);
   } catch (const std::exception&) {
-    // The time-out, as intended.
+    // the intended time-out
   }
 }
 

@@ -1,14 +1,14 @@
-// GlooPeer: the messages to and from one rank, over a pair of Gloo. Gloo moves messages whose
-// length both sides know, ends the process when one is longer than its receive, and can only be
-// waited for by a blocked thread. So each pair of ranks is used as one ordered stream: a fixed
-// header (tag, length), then the message, and the matching of tags is done here. A pair has three
-// threads, asleep while nothing moves:
-//   reader   takes headers, finds or makes the place for each message, receives it there
-//   writer   sends what is queued, in the order of comm/transport/send_order.h
-//   watcher  connects, then waits on a receive that nobody sends to. Gloo tells a lost connection
-//            only to operations that did not begin yet; the watcher's is one, and wakes the others.
-// Each pair has a context of its own, because one wait that times out closes all pairs of a
-// context.
+// GlooPeer: the messages to and from one rank, over a pair of Gloo. Gloo requires both sides to
+// know a message's length, aborts the process if one is longer than its receive, and can only be
+// waited for by a blocked thread. So each pair of ranks is used as one ordered stream of a fixed
+// header (tag, length) and the message, and tags are matched here. A pair has three threads, which
+// sleep while idle:
+//   reader   receives headers, finds or allocates the buffer of each message, receives it there
+//   writer   sends queued messages, in the order of comm/transport/send_order.h
+//   watcher  connects, then waits on a receive that is never sent to. Gloo reports a lost
+//            connection only to operations that have not begun, such as the watcher's, which then
+//            ends the others.
+// Each pair has its own context, because one wait that times out closes all pairs of a context.
 #pragma once
 
 #include <chrono>
@@ -38,13 +38,14 @@
 
 namespace motley {
 
-// Gloo writes to sockets without asking to be spared the signal. For each thread of it.
+// Blocks SIGPIPE in the calling thread, because Gloo writes to sockets without MSG_NOSIGNAL. Must
+// be called in each thread that uses Gloo.
 void block_sigpipe();
 
 class GlooPeer {
  public:
-  // Listens at once. `patience` and `early_bytes_max` as in TransportOptions. May throw what Gloo
-  // throws.
+  // Starts to listen. `patience` and `early_bytes_max` as in TransportOptions. May throw Gloo's
+  // exceptions.
   GlooPeer(const std::shared_ptr<gloo::transport::Device>& device,
            Rank self,
            Rank rank,
@@ -58,27 +59,28 @@ class GlooPeer {
   [[nodiscard]] std::vector<char> address() const { return pair_->address().bytes(); }
 
   void start_connecting(std::vector<char> peer_address);
-  // kPeer when it does not connect in time; it is lost then.
+  // kPeer if the connection is not established in time; the peer is then lost.
   Result<void> wait_connected(Deadline deadline);
 
-  // Any thread may call these two, as those of Transport.
+  // Any thread may call these two, as in Transport.
   Pending send(Tag tag, Buffer buffer);
   Pending recv(Tag tag, Buffer buffer);
 
-  // Looks whether a message stands still. To be called twice a second: a wait of Gloo's own cannot
-  // be prolonged, as one that runs out closes the pair.
+  // Loses the peer if a message is stalled. Must be called twice a second: Gloo's own time-outs
+  // cannot be extended, and one that expires closes the pair.
   void tick();
 
-  // Ends everything with this peer. The first cause stays.
+  // Ends all operations with this peer. The first cause is retained.
   void lose(const std::string& cause);
 
  private:
   enum Slot : std::uint64_t { kHeaderSlot, kMessageSlot, kWatchSlot };
 
-  // Before each message. Native byte order: Gloo itself joins only machines of one kind.
+  // Precedes each message. Native byte order: Gloo itself connects only machines of one
+  // architecture.
   struct MessageHeader {
     std::uint64_t tag;
-    std::uint64_t bytes;  // of the message; the sender's rank in a hello
+    std::uint64_t bytes;  // length of the message; in a hello, the sender's rank
   };
 
   struct Operation {
@@ -86,7 +88,7 @@ class GlooPeer {
     std::shared_ptr<Completion> completion = std::make_shared<Completion>();
   };
 
-  // What one of the threads waits on, and how long it may.
+  // The buffer that one of the threads waits for, and the wait's deadline.
   struct Wait {
     gloo::transport::UnboundBuffer* buffer = nullptr;
     Deadline deadline = Deadline::after_s(0);
@@ -110,9 +112,9 @@ class GlooPeer {
   void write();
   std::optional<std::pair<Tag, Operation>> next_send();
 
-  // --- Gloo, whose exceptions end here ---
+  // --- wrappers of Gloo, which catch its exceptions ---
 
-  // Both return false when the peer is lost, with the reason in loss().
+  // Both return false if the peer is lost; loss() has the reason.
   bool receive(void* bytes, std::size_t count, Slot slot, Deadline deadline);
   bool send_whole(void* bytes, std::size_t count, Slot slot);
   bool enter(Wait& current, gloo::transport::UnboundBuffer* buffer, Deadline deadline);
@@ -131,13 +133,13 @@ class GlooPeer {
   std::condition_variable changed_;
   // Guarded by mutex_.
   bool connected_ = false;
-  std::string lost_;  // why; empty while the peer is there
+  std::string lost_;  // the reason; empty while connected
   SendOrder<std::pair<Tag, Operation>> sends_;
   std::map<Tag, std::deque<Operation>> receives_;
-  std::map<Tag, std::deque<Buffer>> early_;  // came before their receive
+  std::map<Tag, std::deque<Buffer>> early_;  // arrived before their receive
   EarlyShare early_share_;
-  Wait reading_;  // of the reader
-  Wait writing_;  // of the writer
+  Wait reading_;  // the reader's
+  Wait writing_;  // the writer's
 
   // The watcher starts the other two, so it is joined first.
   std::thread watcher_;

@@ -25,7 +25,7 @@ constexpr std::string_view kGlooPrefix = "gloo:";
 
 class GlooTransport : public WatchableTransport {
  public:
-  // May throw what Gloo throws.
+  // May throw Gloo's exceptions.
   GlooTransport(const TransportOptions& options, std::shared_ptr<gt::Device> device)
       : self_(options.rank), device_(std::move(device)) {
     for (Rank rank{0}; rank.value < options.rank_count; ++rank.value) {
@@ -37,7 +37,7 @@ class GlooTransport : public WatchableTransport {
     ticks_ = std::jthread([this](const std::stop_token& stop) { tick_until(stop); });
   }
 
-  // Each pair of ranks has its own address: the text holds one entry a rank, the own one empty.
+  // Each pair of ranks has its own address: the text has one entry per rank, empty for this rank.
   std::string address() const override {
     std::string text(kGlooPrefix);
     for (const auto& peer : peers_) {
@@ -76,7 +76,7 @@ class GlooTransport : public WatchableTransport {
 
  private:
   void tick_until(const std::stop_token& stop) {
-    block_sigpipe();  // ending a pair may write
+    block_sigpipe();  // closing a pair may write
     constexpr std::chrono::milliseconds kBetweenTicks{500};
     std::unique_lock lock(tick_mutex_);
     while (!tick_wake_.wait_for(lock, stop, kBetweenTicks, [] { return false; }) &&
@@ -112,7 +112,8 @@ class GlooTransport : public WatchableTransport {
   std::jthread ticks_;  // ends before the peers do
 };
 
-// The thread that serves the sockets inherits the blocked signal.
+// Opens the device in a thread with SIGPIPE blocked; the thread that serves the sockets inherits
+// that.
 std::shared_ptr<gt::Device> open_device(const gt::tcp::attr& attributes) {
   std::shared_ptr<gt::Device> device;
   std::exception_ptr failure;

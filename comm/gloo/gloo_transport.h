@@ -1,5 +1,5 @@
-// Transport over Gloo's TCP pairs. Not authenticated: only for one machine or a network declared
-// trusted. Does not notice a peer that is frozen or cut off: to be watched.
+// Transport over Gloo's TCP pairs. Not authenticated: only for one machine or a trusted network.
+// Does not detect a frozen or disconnected peer; must be wrapped by make_watched_transport().
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace motley {
 
-// kPeer when the address cannot be bound.
+// kPeer if the address cannot be bound.
 [[nodiscard]] Result<std::unique_ptr<WatchableTransport>> make_gloo_transport(
     const TransportOptions& options);
 

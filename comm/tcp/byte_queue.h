@@ -1,5 +1,5 @@
-// ByteQueue: bytes on their way between a socket and the one who reads or writes them, in order and
-// at most so many. The memory is taken when it is first needed. One owner thread.
+// ByteQueue: a bounded FIFO of bytes between a socket and its reader or writer. Its memory is
+// allocated on first use. One owner thread.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ class ByteQueue {
     if (begin_ == end_) begin_ = end_ = 0;
   }
 
-  // Returns where more bytes go, which add() then counts; nothing when the queue is full.
+  // Returns the free space for more bytes, which add() then counts; empty if the queue is full.
   [[nodiscard]] std::span<std::byte> room() {
     if (memory_.size() < bytes_max_) memory_.resize(bytes_max_);
     if (end_ == memory_.size() && begin_ > 0) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kKeyBytes = 32;
 
-// OSSL_PARAM is not const even for what is only read.
+// OSSL_PARAM is not const even for input parameters.
 OSSL_PARAM octets(const char* name, std::string_view bytes) {
   return OSSL_PARAM_construct_octet_string(name, const_cast<char*>(bytes.data()), bytes.size());
 }

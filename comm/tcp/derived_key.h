@@ -1,4 +1,4 @@
-// Keys for single purposes out of the secret of a launch, so that what one use gives away says
+// Derives keys for single purposes from the secret of a launch, so that the leak of one reveals
 // nothing about another: HKDF with SHA-256 (RFC 5869), without salt, the purpose as its info.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace motley {
 
-// 32 bytes. kInternal when OpenSSL cannot compute it.
+// Returns 32 bytes. kInternal if OpenSSL fails.
 [[nodiscard]] Result<std::string> derive_key(std::string_view secret, std::string_view purpose);
 
 }  // namespace motley

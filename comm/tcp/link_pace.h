@@ -1,5 +1,5 @@
-// LinkPace: how many bytes a second a connection carries, from looks at it now and then. While it
-// always has something to send, that is what the link gives it; else it can only be more.
+// LinkPace: estimates a connection's bandwidth in bytes/s from periodic samples. While the
+// connection is always blocked, the measured rate is the bandwidth; otherwise it is a lower bound.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace motley {
 
 class LinkPace {
  public:
-  // sent_bytes: in all. is_blocked: more was to be sent, and nothing more was taken.
+  // sent_bytes: total so far. is_blocked: there was more to send, and the socket accepted no more.
   void look(SteadyClock::time_point now, std::uint64_t sent_bytes, bool is_blocked) {
     const bool was_blocked = std::exchange(is_blocked_, is_blocked);
     const auto before = std::exchange(seen_at_, now);
@@ -26,10 +26,11 @@ class LinkPace {
     if (is_full || pace > bytes_per_s_.value_or(kFirst)) bytes_per_s_ = pace;
   }
 
-  // Nothing before that is known.
+  // nullopt before the first estimate.
   [[nodiscard]] std::optional<double> bytes_per_s() const { return bytes_per_s_; }
 
-  // What passes in that time, within bounds. REQUIRES: bytes_per_s() is known.
+  // The bytes that the link carries in `time`, clamped to the bounds. REQUIRES: bytes_per_s() has a
+  // value.
   [[nodiscard]] std::size_t bytes_in(std::chrono::duration<double> time,
                                      std::size_t least,
                                      std::size_t most) const {
@@ -39,7 +40,7 @@ class LinkPace {
   }
 
  private:
-  static constexpr double kFirst = 12.5e6;  // 100 Mbit/s, for which the first pieces are
+  static constexpr double kFirst = 12.5e6;  // 100 Mbit/s, which kFirstPieceBytes assumes
 
   std::optional<SteadyClock::time_point> seen_at_;
   std::uint64_t sent_bytes_ = 0;

@@ -1,6 +1,6 @@
-// Notes and places are written and read in one order that both ends agree on (sequential
-// consistency): an end that waits writes its note and looks at the ring once more, the other one
-// moves its place and then looks for a note, so that one of the two sees what the other did.
+// Wait flags and positions are sequentially consistent: a waiting end sets its flag and then checks
+// the ring again; the other end advances its position and then checks the flag. So at least one of
+// the two sees the other's write.
 #include "comm/tcp/shared_ring.h"
 
 #include <fmt/format.h>
@@ -21,10 +21,10 @@ static_assert(offsetof(SharedRing, taken_B) == 64 && offsetof(SharedRing, reader
                   offsetof(SharedRing, writer_waits) == 192 && offsetof(SharedRing, bytes) == 256,
               "as docs/formats/tcp.md has it");
 
-// Copied before the other end may go on with it, so that both copy at the same time.
+// Copied before the other end sees an advance, so that both ends copy concurrently.
 constexpr std::size_t kStepBytes = std::size_t{32} << 10;
 
-// A writer is woken when it can go on for a while.
+// The free space at which a blocked writer is woken.
 constexpr std::size_t kWakeRoomBytes = kRingBytes / 2;
 
 template <class Number>
@@ -37,7 +37,7 @@ void tell(Number& shared, Number value) {
   std::atomic_ref(shared).store(value);
 }
 
-// Takes the note, if there is one.
+// Clears the wait flag; returns whether it was set.
 bool take_note(std::uint32_t& note) {
   return seen(note) != 0 && std::atomic_ref(note).exchange(0) != 0;
 }
@@ -47,7 +47,7 @@ Error nonsense(std::uint64_t behind_B) {
           fmt::format("its ends are {} bytes apart, in a ring of {}", behind_B, kRingBytes), ""};
 }
 
-// The bytes from this place on, up to the end of the memory.
+// The bytes from this position to the end of the ring's memory.
 std::span<std::byte> from_place(SharedRing& ring, std::uint64_t place_B) {
   return std::span(ring.bytes).subspan(place_B % kRingBytes);
 }

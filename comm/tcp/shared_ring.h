@@ -1,10 +1,11 @@
-// The bytes between two processes in memory that both see: a ring for each direction, written by
-// one and read by the other, each by one thread at a time. Neither end ever waits in here: one that
-// finds the ring empty, or full, leaves a note in it, and the other end then has to wake it by a
-// bell of the caller's (comm/tcp/tcp_stream.h: a byte on the socket that joins the two).
+// A byte stream between two processes through shared memory: one ring for each direction, with one
+// writer and one reader, each used by one thread at a time. Neither end blocks here: an end that
+// finds the ring empty, or full, sets a wait flag in it, and the other end must then wake it
+// through the caller's notification (comm/tcp/tcp_stream.h: a byte on the socket that connects the
+// two).
 //
-// The other end is not trusted: what it says about a ring is checked before it is believed, and
-// bytes are copied out before anybody looks at them.
+// The other end is not trusted: its values in a ring are checked before use, and bytes are copied
+// out before they are interpreted.
 #pragma once
 
 #include <array>
@@ -17,31 +18,31 @@
 
 namespace motley {
 
-// Long enough that neither end waits for the other at every turn, short enough for the caches.
+// Large enough that the ends rarely wait for each other, small enough for the caches.
 inline constexpr std::size_t kRingBytes = std::size_t{2} << 20;
 
-// SharedRing lies in shared memory as it stands here, zeros at first; each end writes cache lines
-// of its own.
+// SharedRing's layout is that of the shared memory, which starts as zeros. Each end writes its own
+// cache lines.
 struct SharedRing {
-  alignas(64) std::uint64_t written_B = 0;  // since the beginning; the writer's
-  alignas(64) std::uint64_t taken_B = 0;    // the reader's
+  alignas(64) std::uint64_t written_B = 0;  // bytes since the start; set by the writer
+  alignas(64) std::uint64_t taken_B = 0;    // set by the reader
   alignas(64) std::uint32_t reader_waits = 0;
   alignas(64) std::uint32_t writer_waits = 0;
   alignas(64) std::array<std::byte, kRingBytes> bytes;
 };
 
 struct RingMove {
-  std::size_t count = 0;    // bytes that were moved
-  bool wakes_peer = false;  // it left a note: ring its bell
+  std::size_t count = 0;    // bytes moved
+  bool wakes_peer = false;  // the peer's wait flag was set: notify it
 };
 
 class RingWriter {
  public:
-  // The ring must outlive it.
+  // The ring must outlive the writer.
   explicit RingWriter(SharedRing& ring) : ring_(ring) {}
 
-  // Writes as many bytes as there is room for. Where these are fewer than `from` has, the peer
-  // rings when there is more room. kPeer when the peer's side of the ring makes no sense.
+  // Writes as many bytes as fit. If `from` has more, the peer notifies when there is space again.
+  // kPeer if the peer's position is invalid.
   [[nodiscard]] Result<RingMove> write(std::span<const std::byte> from);
 
  private:
@@ -55,7 +56,7 @@ class RingReader {
  public:
   explicit RingReader(SharedRing& ring) : ring_(ring) {}
 
-  // Reads as many bytes as there are. Where there are none, the peer rings when some come. Fails as
+  // Reads the available bytes. If there are none, the peer notifies when some arrive. Errors as
   // write().
   [[nodiscard]] Result<RingMove> read(std::span<std::byte> into);
 
@@ -66,12 +67,12 @@ class RingReader {
   std::uint64_t taken_B_ = 0;
 };
 
-// Both directions of a pair.
+// Both directions of a connection.
 class RingPair {
  public:
   static constexpr std::size_t kBytes = 2 * sizeof(SharedRing);
 
-  // One end offers the memory, of kBytes, the other opened it.
+  // One end offers the memory, of kBytes; the other opened it.
   enum class End { kOffering, kOpening };
 
   RingPair(SharedMemory memory, End end);

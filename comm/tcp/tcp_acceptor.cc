@@ -15,7 +15,7 @@ namespace asio = boost::asio;
 
 constexpr std::size_t kCandidatesMax = 64;
 constexpr std::chrono::seconds kPatience{5};
-constexpr std::chrono::milliseconds kPause{100};  // when the system has no socket to give
+constexpr std::chrono::milliseconds kPause{100};  // after a failed accept
 
 }  // namespace
 
@@ -95,7 +95,7 @@ void TcpAcceptor::receive(asio::ip::tcp::socket socket) {
       });
 }
 
-// The ranks of one machine come from one address, all at once when the group meets.
+// A machine's ranks connect from one address, all at once while the group forms.
 void TcpAcceptor::make_room_for(const asio::ip::address& from) {
   const std::size_t from_one_max = static_cast<std::size_t>(std::max(4, group_.self.rank_count));
   const auto is_neighbour = [&](const Candidate& candidate) { return candidate.from == from; };

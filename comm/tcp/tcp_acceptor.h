@@ -1,8 +1,7 @@
-// TcpAcceptor: listens for the ranks that connect to this one, and keeps strangers from harm.
-// Somebody who has not shown who he is costs one socket and little memory, has a few seconds, and
-// takes nobody's place: when too many wait, the one who has waited longest has to go. So hundreds
-// of idle connections keep out nobody who knows the key. Lives on the thread that runs the
-// io_context.
+// TcpAcceptor: listens for the ranks that connect to this one, and limits the effect of strangers.
+// An unauthenticated connection costs one socket and little memory and has a few seconds to finish
+// its handshake. If there are too many, the oldest is closed. So hundreds of idle connections do
+// not lock out a rank that holds the key. Lives on the thread that runs the io_context.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +27,7 @@ class TcpAcceptor {
   using Accept = TcpHandshake::Accept;
   using Entered = std::function<void(Rank, TcpStream)>;
 
-  // Listens at once. kPeer when the address cannot be bound.
+  // Starts to listen. kPeer if the address cannot be bound.
   [[nodiscard]] static Result<std::unique_ptr<TcpAcceptor>> open(
       boost::asio::io_context& io,
       const TcpGroup& group,
@@ -39,16 +38,16 @@ class TcpAcceptor {
   TcpAcceptor(const TcpAcceptor&) = delete;
   TcpAcceptor& operator=(const TcpAcceptor&) = delete;
 
-  // Starts to accept.
+  // Starts to accept connections.
   void start();
-  // No more is accepted, and who waits has to go.
+  // Stops accepting and closes all unfinished handshakes.
   void close();
-  // Sends those away who have had their time. To be called now and then.
+  // Closes handshakes that have taken too long. Must be called periodically.
   void tick(SteadyClock::time_point now);
 
   [[nodiscard]] boost::asio::ip::tcp::endpoint address() const { return address_; }
 
-  // Why the last one who came was not let in; "" when nobody was refused.
+  // Why the last refused connection was refused; "" if none was.
   [[nodiscard]] const std::string& last_refusal() const { return last_refusal_; }
 
  private:
@@ -70,7 +69,7 @@ class TcpAcceptor {
   boost::asio::ip::tcp::acceptor acceptor_;
   boost::asio::steady_timer pause_;
   boost::asio::ip::tcp::endpoint address_;
-  std::list<Candidate> candidates_;  // in the order they came; at most kCandidatesMax
+  std::list<Candidate> candidates_;  // oldest first; at most kCandidatesMax
   std::string last_refusal_;
 };
 

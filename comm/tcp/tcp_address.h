@@ -1,5 +1,5 @@
-// The text by which peers are told where a rank listens: tls:HOST:PORT, or tcp:HOST:PORT where
-// nothing is encrypted (docs/formats/tcp.md).
+// The address text of a listening rank: tls:HOST:PORT, or tcp:HOST:PORT without encryption
+// (docs/formats/tcp.md).
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace motley {
 
 [[nodiscard]] std::string tcp_address_text(const boost::asio::ip::tcp::endpoint& at, bool is_tls);
 
-// Nothing for any other text, also where only the encryption differs.
+// nullopt for any other text, and if its encryption differs from `is_tls`.
 [[nodiscard]] std::optional<boost::asio::ip::tcp::endpoint> parse_tcp_address(std::string_view text,
                                                                               bool is_tls);
 

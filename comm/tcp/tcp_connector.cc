@@ -12,7 +12,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-// After which an attempt without an answer counts as such: on a LAN one takes a millisecond.
+// An attempt that is older than this counts as unanswered: on a LAN one takes a millisecond.
 constexpr std::chrono::milliseconds kAnswer{900};
 
 ConnectState state_of(const boost::system::error_code& failure) {

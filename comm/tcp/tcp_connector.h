@@ -1,7 +1,7 @@
-// TcpConnector: reaches one rank that listens, trying again until it is stopped: the other end may
-// be busy with strangers. It gives up only when somebody answers at that address by TLS and does
-// not accept the key: a crowd at the acceptor closes connections, but only who has the address, or
-// sits on the way to it, can say that. Lives on the thread that runs the io_context.
+// TcpConnector: connects to one listening rank and retries until it is stopped, because the other
+// end may be busy with strangers. It gives up only if the peer at that address answers by TLS and
+// rejects the key. A crowded acceptor only closes connections; a rejection comes from the peer
+// itself or from an attacker in the path. Lives on the thread that runs the io_context.
 #pragma once
 
 #include <chrono>
@@ -27,8 +27,8 @@ class TcpConnector {
   using Reached = std::function<void(Rank, TcpStream)>;
   using Refused = std::function<void(Rank, const std::string& cause)>;
 
-  // Connects from `source` (port 0: any) to `target`, again `pause` after each attempt. One of
-  // `reached` and `refused` is called, at most once.
+  // Connects from `source` (port 0: any) to `target`, and again `pause` after each failed attempt.
+  // Calls `reached` or `refused`, at most once.
   TcpConnector(boost::asio::io_context& io,
                const TcpGroup& group,
                Rank peer,
@@ -42,17 +42,16 @@ class TcpConnector {
   TcpConnector& operator=(const TcpConnector&) = delete;
 
   void start();
-  // Ends all attempts; no callback is called any more.
+  // Ends all attempts; afterwards no callback is called.
   void stop();
 
-  // Whether the other end has been told which rank this is: it may have taken the connection.
+  // Whether a handshake is in progress: the other end may already have accepted the connection.
   [[nodiscard]] bool is_in_handshake() const { return handshake_ != nullptr; }
 
-  // Why the last attempt failed; "" before one did.
+  // Why the last attempt failed; "" if none has failed.
   [[nodiscard]] const std::string& last_failure() const { return last_failure_; }
 
-  // What comes of its attempts. Nothing before the first one and after it was stopped or `reached`
-  // was called.
+  // The state of the attempts. nullopt before the first result, and after stop() or `reached`.
   [[nodiscard]] std::optional<MissingPeer> missing(SteadyClock::time_point now) const;
 
  private:
@@ -71,9 +70,9 @@ class TcpConnector {
   boost::asio::steady_timer timer_;
   std::shared_ptr<TcpHandshake> handshake_;
   std::string last_failure_;
-  bool is_over_ = false;                             // stopped, or there
-  std::optional<SteadyClock::time_point> calls_at_;  // since when an attempt waits for an answer
-  // Of the attempts that have ended.
+  bool is_over_ = false;                             // stopped or connected
+  std::optional<SteadyClock::time_point> calls_at_;  // start of the attempt in progress
+  // Of the finished attempts.
   ConnectState state_ = ConnectState::kSilent;
   std::string words_;
   std::optional<SteadyClock::time_point> since_;

@@ -1,5 +1,5 @@
-// TcpGroup is what the parts of one TCP transport share: who this rank is and how its connections
-// are protected.
+// TcpGroup: the data that the parts of one TCP transport share: this rank's identity and the
+// protection of its connections.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 namespace motley {
 
 struct TcpGroup {
-  Hello self;                             // without `to`; local: takes the short way where it can
+  Hello self;                             // without `to`; local: uses the local mode where possible
   std::shared_ptr<const TlsContext> tls;  // null: unencrypted
 
   [[nodiscard]] Hello hello_to(Rank peer) const {

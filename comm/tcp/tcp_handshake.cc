@@ -10,7 +10,7 @@ std::shared_ptr<TcpHandshake> TcpHandshake::start(
     TcpStream stream, const Hello& mine, bool initiated, Accept accept, Done done) {
   std::shared_ptr<TcpHandshake> handshake(
       new TcpHandshake(std::move(stream), mine, initiated, std::move(accept), std::move(done)));
-  handshake->wait(Socket::wait_write);  // at once: so that done is never called in here
+  handshake->wait(Socket::wait_write);  // ready at once, so that done is never called from start()
   return handshake;
 }
 
@@ -25,7 +25,7 @@ TcpHandshake::TcpHandshake(
   if (mine_.local && initiated_) offer_memory();
 }
 
-// Without memory the two go on through the socket.
+// If there is no memory, the two continue over the socket.
 void TcpHandshake::offer_memory() {
   auto memory = SharedMemory::make(RingPair::kBytes);
   if (!memory.ok()) return;
@@ -81,7 +81,7 @@ Result<bool> TcpHandshake::advance() {
   return met;
 }
 
-// True when both have gone through.
+// Returns true once both hellos are exchanged.
 Result<bool> TcpHandshake::exchange_hellos() {
   if (initiated_) {
     MOTLEY_ASSIGN(const bool sent, send_hello());
@@ -91,7 +91,7 @@ Result<bool> TcpHandshake::exchange_hellos() {
   return received ? send_hello() : Result<bool>(false);
 }
 
-// True when it has left, or had before.
+// Returns true once the hello is sent.
 Result<bool> TcpHandshake::send_hello() {
   std::array<std::byte, kHelloBytes> bytes;
   write_hello(mine_, bytes);
@@ -101,7 +101,7 @@ Result<bool> TcpHandshake::send_hello() {
   return sent_bytes_ == kHelloBytes && !stream_->blocked();
 }
 
-// True when an acceptable one has come, or had before.
+// Returns true once an acceptable hello has arrived.
 Result<bool> TcpHandshake::receive_hello() {
   if (received_bytes_ == kHelloBytes) return true;
   while (received_bytes_ < kHelloBytes) {

@@ -1,9 +1,8 @@
-// TcpHandshake: from a connected socket to a rank that has shown who it is: the TLS handshake,
-// where there is one, then a hello each way. The end that connected speaks first; the other says
-// nothing to somebody whose hello it does not accept. When both hellos say that the ranks are on
-// one machine TLS ends behind them: who belongs to the launch has been shown, and nobody outside
-// sees the rest. The two then share memory, where the end that connected has some to offer and the
-// other can open it.
+// TcpHandshake: authenticates the rank at the other end of a connected socket: the TLS handshake,
+// if there is a secret, then a hello each way. The dialling end speaks first; the dialled end does
+// not answer a hello that it rejects. If both hellos say that the ranks are on one machine, TLS
+// ends after them: both ends are authenticated, and later traffic stays inside the machine. The two
+// then share memory if the dialling end offers some and the other can open it.
 #pragma once
 
 #include <array>
@@ -19,22 +18,22 @@
 
 namespace motley {
 
-// Held by its callbacks and by the one who may cancel it, whichever ends last: hence shared_ptr.
-// Lives on the thread that runs the socket's io_context.
+// Kept alive by its callbacks and by the owner that may cancel it, whichever lives longer: hence
+// shared_ptr. Lives on the thread that runs the socket's io_context.
 class TcpHandshake : public std::enable_shared_from_this<TcpHandshake> {
  public:
-  // The other end's hello, after which the stream can be taken; or why there is none. Called once,
+  // Receives the other end's hello, after which the stream can be taken, or the error. Called once
   // unless cancelled.
   using Done = std::function<void(Result<Hello>)>;
-  // Accept judges whether a hello that passed check_hello() is acceptable.
+  // Decides whether a hello that passed check_hello() is acceptable.
   using Accept = std::function<Result<void>(const Hello&)>;
 
-  // `mine.to` is the rank that was called; without one the other end called. `mine.local`:
-  // whether to say so when both ends share an address.
+  // `mine.to` is the dialled rank; unset if the other end dialled. `mine.local`: whether to
+  // announce local mode if both ends share an address.
   static std::shared_ptr<TcpHandshake> start(
       TcpStream stream, const Hello& mine, bool initiated, Accept accept, Done done);
 
-  // Closes the connection; done is not called any more.
+  // Closes the connection; afterwards done is not called.
   void cancel();
 
   // REQUIRES: done was called with a hello.
@@ -62,7 +61,7 @@ class TcpHandshake : public std::enable_shared_from_this<TcpHandshake> {
   std::size_t received_bytes_ = 0;
   std::array<std::byte, kHelloBytes> received_{};
   Hello theirs_;
-  std::optional<SharedMemory> memory_;  // that it offers, or has opened
+  std::optional<SharedMemory> memory_;  // offered or opened
 };
 
 }  // namespace motley

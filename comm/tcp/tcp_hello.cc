@@ -15,7 +15,7 @@ static_assert(std::endian::native == std::endian::little, "hellos are little-end
 constexpr std::uint32_t kHelloMagic = 0x484C544D;  // "MTLH"
 constexpr std::uint16_t kHelloVersion = 6;
 
-// The hello as it lies in memory and on the wire.
+// The hello's layout in memory and on the wire.
 struct HelloLayout {
   std::uint32_t magic;
   std::uint16_t version;
@@ -63,7 +63,7 @@ Result<Hello> read_hello(std::span<const std::byte, kHelloBytes> bytes) {
   HelloLayout layout;
   std::memcpy(&layout, bytes.data(), kHelloBytes);
   if (layout.magic != kHelloMagic) return refused("it does not begin as a hello of Motley does");
-  // Before the version, so that a flipped bit there is not taken for another version.
+  // Checked before the version, so that a flipped bit there is not reported as another version.
   if (layout.hash != hash64(bytes.first(kHelloHashedBytes))) {
     return refused("it was damaged on the way");
   }

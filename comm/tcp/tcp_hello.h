@@ -1,7 +1,6 @@
-// Hello: what two ranks say to each other first on a TCP connection, each to each: who they are and
-// which group they belong to (docs/formats/tcp.md). With TLS it comes after the handshake, which
-// proves that the other end belongs to the launch; the hello says which rank of it, and whether the
-// two are on one machine.
+// Hello: the first message of each rank on a TCP connection: its rank and its group
+// (docs/formats/tcp.md). With TLS it follows the handshake, which proves that the other end belongs
+// to the launch; the hello adds the rank and whether the two are on one machine.
 #pragma once
 
 #include <cstddef>
@@ -21,11 +20,11 @@ struct Hello {
   std::int32_t rank_count = 0;
   Rank from;
   Rank to;
-  // The connection has one address at both ends, and the speaker takes the short way that this
-  // opens. Only if both say so it counts.
+  // The sender sees one address at both ends of the connection, and uses the local mode. It takes
+  // effect only if both hellos set it.
   bool local = false;
-  // The end that connected offers memory that the two may share if they are on one machine. The
-  // other end answers with the same offer if it has opened the memory.
+  // The dialling end offers memory that the two may share if they are on one machine. The other end
+  // answers with the same offer if it has opened the memory.
   MemoryOffer memory;
 
   friend bool operator==(const Hello&, const Hello&) = default;
@@ -33,11 +32,11 @@ struct Hello {
 
 void write_hello(const Hello& hello, std::span<std::byte, kHelloBytes> bytes);
 
-// Untrusted bytes. kCorrupt for what is not a hello of this version.
+// Parses untrusted bytes. kCorrupt if they are not a hello of this version.
 [[nodiscard]] Result<Hello> read_hello(std::span<const std::byte, kHelloBytes> bytes);
 
-// Checks that `theirs` can come from another rank of the group and is meant for the one that says
-// `mine`. kCorrupt names the difference. mine.to is not looked at.
+// Checks that `theirs` comes from another rank of `mine`'s group and is addressed to it. kCorrupt
+// names the difference. Ignores mine.to.
 [[nodiscard]] Result<void> check_hello(const Hello& theirs, const Hello& mine);
 
 }  // namespace motley

@@ -1,5 +1,5 @@
-// TCP_USER_TIMEOUT would find a cut too, but it also ends a connection whose receiver has closed
-// its window for that long, as one does rightly that waits for its turn with many early messages.
+// TCP_USER_TIMEOUT would detect a cut too, but it also ends a connection whose receiver has rightly
+// closed its window for that long because too many early messages are pending.
 #include "comm/tcp/tcp_peer.h"
 
 #include <fmt/format.h>
@@ -18,15 +18,17 @@ using Socket = asio::ip::tcp::socket;
 
 constexpr std::chrono::seconds kBetweenBeats{1};
 constexpr std::chrono::seconds kSilenceMax{4};
-constexpr int kTurnsMax = 32;  // of one peer, before the others have theirs
-// What a sender writes itself: encrypting it takes less time than waking the I/O thread.
+constexpr int kTurnsMax = 32;  // loop iterations for one peer before the others are served
+// The most that a sending thread writes itself: encrypting it takes less time than waking the I/O
+// thread.
 constexpr std::size_t kDirectBytesMax = std::size_t{16} << 10;
-// Of a piece of bulk. A shorter one would pass no sooner than the system's own packets.
+// The transmission time of one piece of bulk. Shorter ones would pass no sooner than the system's
+// packets.
 constexpr std::chrono::milliseconds kPieceTime{4};
 constexpr std::size_t kPieceBytesMin = std::size_t{8} << 10;
 constexpr std::size_t kPieceBytesMax = std::size_t{1} << 20;
-// Of what the system holds unsent: long enough that the link has work until this thread comes
-// again.
+// The transmission time of the data that the system may hold unsent: enough to keep the link busy
+// until this thread runs again.
 constexpr std::chrono::milliseconds kUnsentTime{4};
 constexpr std::size_t kUnsentMin = std::size_t{16} << 10;
 
@@ -67,7 +69,7 @@ void TcpPeer::join(TcpStream stream) {
   const std::lock_guard lock(mutex_);
   stream_.emplace(std::move(stream));
   stream_->grow();
-  // Without that, turns could not be kept from holding others up.
+  // Without acknowledged byte counts, a slow peer's turn would delay the other peers.
   const bool is_measured = !stream_->is_local() && TcpStream::tells_acknowledged();
   if (is_measured) queue_.take_turns(turns_);
   received_at_ = sent_at_ = SteadyClock::now();
@@ -120,7 +122,7 @@ void TcpPeer::write_up_to(std::size_t bytes_max) {
     if (bytes > bytes_max) break;
     const auto count = stream_->write(pieces);
     if (!count.ok()) {
-      awaits_readable_ = false;  // what it sent before it went is still worth having
+      awaits_readable_ = false;  // data that the peer sent before the loss is still delivered
       read();
       return lose(count.error().cause);
     }
@@ -138,7 +140,7 @@ void TcpPeer::wait_readable() {
   stream_->socket().async_wait(Socket::wait_read, [this](const boost::system::error_code&) {
     const std::lock_guard lock(mutex_);
     awaits_readable_ = false;
-    read();  // which finds out what is wrong, if anything is
+    read();  // reports the error, if any
   });
 }
 
@@ -152,7 +154,7 @@ void TcpPeer::wait_writable() {
   });
 }
 
-// One bell may tell that there is more to read, that there is room to write, or both.
+// One notification may mean that there is data to read, space to write, or both.
 void TcpPeer::wait_for_bell() {
   if (std::exchange(awaits_bell_, true)) return;
   stream_->socket().async_wait(Socket::wait_read, [this](const boost::system::error_code&) {
@@ -199,7 +201,7 @@ SendTurns::Sent TcpPeer::sent() {
     sent_.sent_bytes = stream_->sent_bytes();
     sent_.acknowledged_bytes = std::max(sent_.acknowledged_bytes, stream_->acknowledged_bytes());
   } else {
-    sent_.sent_bytes = sent_.acknowledged_bytes;  // nothing is under way to a peer that is gone
+    sent_.sent_bytes = sent_.acknowledged_bytes;  // nothing is in transit to a lost peer
   }
   return sent_;
 }

@@ -21,10 +21,10 @@ namespace asio = boost::asio;
 
 constexpr std::size_t kFirstBytes = std::size_t{16} << 10;
 constexpr std::size_t kAheadBytes = std::size_t{64} << 10;
-constexpr std::size_t kJoinedMax = std::size_t{4} << 10;  // two small pieces make one record
-// Between two looks at whether the other end sleeps, so that it copies at the same time.
+constexpr std::size_t kJoinedMax = std::size_t{4} << 10;  // two small pieces become one record
+// Copied between two checks whether the other end sleeps, so that both ends copy concurrently.
 constexpr std::size_t kSharedMax = std::size_t{128} << 10;
-// To encrypt, or to copy, before others have their turn.
+// The most to encrypt or copy before other peers are served.
 constexpr std::size_t kTakenMax = std::size_t{1} << 20;
 
 bool is_would_block(const boost::system::error_code& failure) {
@@ -42,7 +42,7 @@ Error connection_error(const boost::system::error_code& failure) {
 
 TcpStream::TcpStream(asio::ip::tcp::socket socket, std::unique_ptr<TlsSession> tls)
     : socket_(std::move(socket)), tls_(std::move(tls)), ahead_(kFirstBytes) {
-  boost::system::error_code ignored;  // of a socket that is gone; its next operation says so
+  boost::system::error_code ignored;  // the next operation on the socket reports its error
   socket_.non_blocking(true, ignored);
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
   keep_unsent(kUnsentMax);
@@ -50,7 +50,7 @@ TcpStream::TcpStream(asio::ip::tcp::socket socket, std::unique_ptr<TlsSession> t
 
 void TcpStream::keep_unsent(std::size_t bytes_max) {
 #ifdef TCP_NOTSENT_LOWAT
-  // Where it fails, urgent messages only come later.
+  // If it fails, urgent messages only have a longer delay.
   const int bytes = static_cast<int>(std::min(bytes_max, kUnsentMax));
   (void)setsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
 #else
@@ -75,7 +75,7 @@ std::uint64_t TcpStream::acknowledged_bytes() {
 }
 
 bool TcpStream::ends_share_address() const {
-  boost::system::error_code gone;  // then the next operation says so
+  boost::system::error_code gone;  // the next operation reports the error
   const auto here = socket_.local_endpoint(gone).address();
   if (gone) return false;
   const auto there = socket_.remote_endpoint(gone).address();
@@ -121,7 +121,7 @@ Result<std::size_t> TcpStream::transmit(std::array<std::span<const std::byte>, 2
   return count;
 }
 
-// Hands over what TLS has ready.
+// Sends TLS's pending output.
 Result<void> TcpStream::flush() {
   do {
     MOTLEY_ASSIGN(const std::size_t count, transmit({tls_->outgoing(), {}}));
@@ -134,7 +134,7 @@ Result<bool> TcpStream::handshake() {
   if (tls_ == nullptr) return true;
   for (;;) {
     const Result<bool> proved = tls_->handshake();
-    MOTLEY_TRY(flush());  // also the alert that says what is wrong
+    MOTLEY_TRY(flush());  // also an alert with the reason
     if (!proved.ok() || *proved) return proved;
     MOTLEY_ASSIGN(const std::size_t count, receive(tls_->room()));
     if (count == 0) return false;
@@ -142,7 +142,7 @@ Result<bool> TcpStream::handshake() {
   }
 }
 
-// The other end's last bytes are in memory before its socket ends.
+// The peer's last bytes are in shared memory before its socket closes.
 Result<std::size_t> TcpStream::read_shared(std::span<std::byte> into) {
   MOTLEY_ASSIGN(const RingMove move,
                 rings_->reader().read(into.first(std::min(into.size(), kSharedMax))));
@@ -170,7 +170,7 @@ Result<std::size_t> TcpStream::write_shared(std::array<std::span<const std::byte
   return taken;
 }
 
-// A socket that takes nothing more has bells in it that the other end has yet to hear.
+// If the socket is full, it already contains notifications that the other end has not read.
 void TcpStream::ring_bell() {
   constexpr std::array kBell = {std::byte{1}};
   boost::system::error_code failure;

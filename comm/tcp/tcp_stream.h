@@ -1,6 +1,6 @@
-// TcpStream: one connected socket that never blocks, with TLS over it or without. Between two
-// processes that share memory the bytes go through that instead, and the socket only wakes the
-// other end and tells when it has gone. Used by one thread at a time.
+// TcpStream: one connected non-blocking socket, with or without TLS. Between two processes that
+// share memory, the bytes go through that memory; the socket then carries only notifications and
+// reports a closed peer. Used by one thread at a time.
 #pragma once
 
 #include <array>
@@ -20,66 +20,67 @@
 
 namespace motley {
 
-// Without a bound the system takes megabytes on a slow link.
+// Without a limit the system would buffer megabytes on a slow link.
 inline constexpr std::size_t kUnsentMax = std::size_t{128} << 10;
 
 class TcpStream {
  public:
-  // `tls`: null for none. Takes the socket as it is connected.
+  // `tls`: null for none. Takes over the connected socket.
   TcpStream(boost::asio::ip::tcp::socket socket, std::unique_ptr<TlsSession> tls);
 
-  // All errors are kPeer with the cause in words; the stream is then over.
-  // True once both ends have proved that they hold the key; without TLS at once.
+  // All errors are kPeer with the cause as text; the stream is then unusable. Returns true once
+  // both ends have proved that they hold the key; at once without TLS.
   [[nodiscard]] Result<bool> handshake();
-  // How many bytes were read; 0: wait until the socket can be read, or for a bell. REQUIRES:
-  // handshake() gave true.
+  // Returns the number of bytes read; 0: wait until the socket is readable, or for a notification.
+  // REQUIRES: handshake() returned true.
   [[nodiscard]] Result<std::size_t> read(std::span<std::byte> into);
-  // How many bytes of the two pieces together were taken. Those that TLS holds back leave with the
-  // next call, which may be with empty pieces. What was not taken must be given again unchanged.
-  // REQUIRES: handshake() gave true.
+  // Returns the number of bytes accepted of both pieces together. Bytes that TLS holds back leave
+  // with the next call, which may have empty pieces. Bytes not accepted must be passed again
+  // unchanged. REQUIRES: handshake() returned true.
   [[nodiscard]] Result<std::size_t> write(std::array<std::span<const std::byte>, 2> pieces);
 
-  // The last handshake() or write() could not hand everything over: wait until the socket can be
-  // written, or for a bell, then call it again.
+  // The last handshake() or write() could not send everything: wait until the socket is writable,
+  // or for a notification, then call it again.
   [[nodiscard]] bool blocked() const { return blocked_; }
 
-  // Returns whether the connection has one address at both ends, which means that it stays inside
-  // this machine.
+  // Returns whether the connection has one address at both ends, so that it stays inside this
+  // machine.
   [[nodiscard]] bool ends_share_address() const;
-  // Both ends have said that they share an address and go on without TLS, after the last byte read
-  // and the last one written. kPeer when the other end does not. REQUIRES: !blocked().
+  // Continues without TLS after the last byte read and the last one written. Both ends must have
+  // announced that they share an address. kPeer if the other end has sent more TLS data. REQUIRES:
+  // !blocked().
   [[nodiscard]] Result<void> go_local();
 
   // Returns whether go_local() was called.
   [[nodiscard]] bool is_local() const { return is_local_; }
 
-  // Both ends go on through this memory. REQUIRES: is_local().
+  // Continues through this memory; the other end must do the same. REQUIRES: is_local().
   void share(RingPair rings) { rings_.emplace(std::move(rings)); }
 
-  // Returns whether share() was called. Both directions then wait for a bell, which makes the
-  // socket readable; the caller hears the bells first, and both may be able to go on.
+  // Returns whether share() was called. Both directions then wait for notifications, which make the
+  // socket readable; the caller calls hear_bells() first, and then both may continue.
   [[nodiscard]] bool shares_memory() const { return rings_.has_value(); }
 
   void hear_bells();
 
-  // What the system may hold at most that has not left yet: whatever comes later waits for it, even
-  // what is urgent.
+  // Limits the unsent bytes that the system buffers: any later message, even an urgent one, waits
+  // for them.
   void keep_unsent(std::size_t bytes_max);
 
-  // Lets the stream buffer more: the other end has shown who it is.
+  // Enlarges the buffers, once the other end is authenticated.
   void grow();
 
-  // Leaves as politely as it can without waiting: what can leave does, and the end of the stream
-  // follows. What has come is thrown away, because a system that closes over unread bytes resets
-  // the connection, and then the other end may lose what it has not yet read.
+  // Closes gracefully as far as possible without waiting: sends what the socket accepts, then the
+  // end of the stream. Received bytes are discarded, because closing over unread bytes resets the
+  // connection, and the other end could then lose data that it has not read yet.
   void leave();
 
-  // The bytes that went out and came in so far are the signs of life.
+  // Bytes sent and received so far; a change shows that the connection is alive.
   [[nodiscard]] std::uint64_t sent_bytes() const { return sent_bytes_; }
 
-  // Returns whether this system tells what the other end is known to have.
+  // Returns whether this system reports the bytes that the other end has acknowledged.
   [[nodiscard]] static bool tells_acknowledged();
-  // Of sent_bytes(), that. REQUIRES: tells_acknowledged().
+  // The acknowledged part of sent_bytes(). REQUIRES: tells_acknowledged().
   [[nodiscard]] std::uint64_t acknowledged_bytes();
 
   [[nodiscard]] std::uint64_t received_bytes() const { return received_bytes_; }
@@ -96,9 +97,9 @@ class TcpStream {
 
   boost::asio::ip::tcp::socket socket_;
   std::unique_ptr<TlsSession> tls_;
-  ByteQueue ahead_;  // without TLS: read, but not asked for yet
+  ByteQueue ahead_;  // without TLS: bytes read from the socket but not requested yet
   std::optional<RingPair> rings_;
-  std::optional<Error> gone_;  // the other end, as its bell told
+  std::optional<Error> gone_;  // the other end's loss, found while notifying
   bool blocked_ = false;
   bool is_local_ = false;
   std::uint64_t sent_bytes_ = 0;

@@ -1,9 +1,9 @@
 // One thread runs the io_context and with it the acceptor, the connectors and all peers; it sleeps
-// while nothing moves, but for two looks at the clock a second. The higher rank connects to the
-// lower. Where that has not come about after 1.5 s, as with a firewall or NAT before the lower
-// one, the lower one of another machine connects too. Each pair still has one connection: the
-// higher rank stops its own attempts before it takes the other's, and takes none while it is itself
-// in a handshake. Once all ranks are there the acceptor is closed for good.
+// while idle, except for two ticks a second. The higher rank dials the lower. If that has not
+// succeeded after 1.5 s, for example because of a firewall or NAT before the lower rank, a lower
+// rank on another machine dials too. Each pair still gets one connection: the higher rank stops its
+// own attempts before it accepts the other's, and accepts none while one of its own is in the
+// handshake. Once all ranks are connected the acceptor is closed permanently.
 #include "comm/tcp/tcp_transport.h"
 
 #include <fmt/format.h>
@@ -40,10 +40,10 @@ using Endpoint = asio::ip::tcp::endpoint;
 constexpr std::chrono::milliseconds kTick{500};
 constexpr std::chrono::seconds kOversleptBy{2};
 constexpr std::chrono::milliseconds kBetweenAttempts{100};
-// From lower to higher ranks: when they begin, and how often they are made.
+// Attempts from lower to higher ranks: their start and interval.
 constexpr std::chrono::milliseconds kOtherWayAfter{1500};
 constexpr std::chrono::milliseconds kBetweenOtherWays{500};
-constexpr std::chrono::seconds kBetweenTellings{1};  // of missing peers
+constexpr std::chrono::seconds kBetweenTellings{1};  // reports of missing peers
 
 class TcpTransport : public LocatingTransport {
  public:
@@ -68,7 +68,7 @@ class TcpTransport : public LocatingTransport {
     connectors_.resize(peers_.size());
   }
 
-  // Ends what is under way on this thread, when nobody else touches it any more.
+  // Ends pending operations on this thread, after the I/O thread has ended.
   ~TcpTransport() override {
     io_.stop();
     if (thread_.joinable()) thread_.join();
@@ -158,7 +158,7 @@ class TcpTransport : public LocatingTransport {
     return peer_unreachable(rank, why_missing(rank));
   }
 
-  // What the I/O thread knows about it.
+  // The I/O thread's reason.
   std::string why_missing(Rank rank) {
     std::promise<std::string> answer;
     asio::post(io_, [&] {
@@ -175,7 +175,7 @@ class TcpTransport : public LocatingTransport {
     return answer.get_future().get();
   }
 
-  // Returns whether there was something to tell.
+  // Returns whether there was something to report.
   bool tell_missing(bool has_told) {
     if (!on_missing_) return false;
     std::promise<std::vector<MissingPeer>> answer;
@@ -203,7 +203,7 @@ class TcpTransport : public LocatingTransport {
       if (stopped) return;
       const auto here = acceptor_->address().address();
       for (std::size_t rank = self_.index() + 1; rank < targets.size(); ++rank) {
-        // On one machine the ways are one.
+        // On one machine both directions use the same route.
         if (targets[rank].address() == here) continue;
         start_connector(Rank{static_cast<std::int32_t>(rank)}, targets[rank], kBetweenOtherWays);
       }
@@ -233,7 +233,7 @@ class TcpTransport : public LocatingTransport {
     changed_.notify_all();
   }
 
-  // Each rank once. What a lower one gets is the end of this one's own attempts to reach it.
+  // Accepts each rank once. Accepting a lower rank ends this rank's own attempts to reach it.
   Result<void> accept(const Hello& hello) {
     const auto refuse = [&](const char* why) {
       return Error{ErrorCode::kPeer, "a hello that cannot be accepted",
@@ -252,7 +252,7 @@ class TcpTransport : public LocatingTransport {
     if (const auto& own = connectors_[rank.index()]; own != nullptr) own->stop();
     {
       const std::lock_guard lock(mutex_);
-      if (joined_[rank.index()]) return;  // it came twice at the same moment
+      if (joined_[rank.index()]) return;  // two connections at the same moment
       joined_[rank.index()] = true;
       local_[rank.index()] = stream.is_local();
       sharing_[rank.index()] = stream.shares_memory();
@@ -263,7 +263,7 @@ class TcpTransport : public LocatingTransport {
     changed_.notify_all();
   }
 
-  // From any thread.
+  // May be called from any thread.
   void look_soon() {
     asio::post(io_, [this] { look_at_turns(); });
   }
@@ -276,7 +276,7 @@ class TcpTransport : public LocatingTransport {
     const auto seen = turns_.look(SteadyClock::now(), sent);
     for (const Rank rank : seen.released) peers_[rank.index()]->go_on();
     if (!seen.is_due_again) return;
-    turns_timer_.expires_after(SendTurns::kBetweenLooks);  // which ends an earlier wait
+    turns_timer_.expires_after(SendTurns::kBetweenLooks);  // replaces an earlier wait
     turns_timer_.async_wait([this](const boost::system::error_code& ended) {
       if (!ended) look_at_turns();
     });
@@ -303,7 +303,7 @@ class TcpTransport : public LocatingTransport {
   SendTurns turns_;
   asio::steady_timer turns_timer_;
   std::vector<std::unique_ptr<TcpPeer>> peers_;            // [Rank]; no entry for this rank
-  std::vector<std::unique_ptr<TcpConnector>> connectors_;  // [Rank]; not of all
+  std::vector<std::unique_ptr<TcpConnector>> connectors_;  // [Rank]; null where none was started
   std::unique_ptr<TcpAcceptor> acceptor_;
   asio::steady_timer other_way_timer_;
   asio::steady_timer ticker_;
@@ -314,7 +314,7 @@ class TcpTransport : public LocatingTransport {
   std::condition_variable changed_;
   // Guarded by mutex_.
   std::vector<bool> joined_;   // [Rank]
-  std::vector<bool> local_;    // [Rank]; false before it joins
+  std::vector<bool> local_;    // [Rank]; false until connected
   std::vector<bool> sharing_;  // [Rank]; likewise
   std::optional<Error> refusal_;
 

@@ -1,8 +1,8 @@
-// Transport over plain sockets, one connection for each pair of ranks: with TLS 1.3 where the
-// options have a secret (comm/tcp/tls_session.h), so that only holders of it can read, change or
-// take part; without one only for one machine or a network declared trusted. Two ranks on one
-// machine show each other by TLS that they have the secret and then go on without (decision 0012).
-// Needs nothing but the system's sockets and OpenSSL. What travels: docs/formats/tcp.md.
+// Transport over plain sockets, one connection per pair of ranks. With a secret in the options it
+// uses TLS 1.3 (comm/tcp/tls_session.h), so that only holders of the secret can read, change or
+// take part. Without one it is only for one machine or a trusted network. Two ranks on one machine
+// authenticate by TLS and then continue without it (decision 0012). Needs only the system's sockets
+// and OpenSSL. Wire format: docs/formats/tcp.md.
 #pragma once
 
 #include <memory>
@@ -15,13 +15,13 @@ namespace motley {
 // A transport that knows which ranks are on this machine.
 class LocatingTransport : public Transport {
  public:
-  // Returns whether what goes to the peer and comes from it takes the short way of
+  // Returns whether the connection to the peer uses the local mode of
   // TransportOptions::local_shortcut. The peer gives the same answer. Any thread may ask, after
   // connect().
   [[nodiscard]] virtual bool is_local(Rank peer) const = 0;
 };
 
-// kPeer when the address cannot be bound. `on_missing` may be empty.
+// kPeer if the address cannot be bound. `on_missing` may be empty.
 [[nodiscard]] Result<std::unique_ptr<LocatingTransport>> make_tcp_transport(
     const TransportOptions& options, OnMissing on_missing = {});
 

@@ -16,10 +16,10 @@ namespace motley {
 namespace {
 
 constexpr std::size_t kFirstRoomBytes = std::size_t{16} << 10;
-constexpr std::size_t kManyBytes = std::size_t{256} << 10;  // sixteen records a system call
+constexpr std::size_t kManyBytes = std::size_t{256} << 10;  // sixteen records per system call
 constexpr unsigned char kAes128GcmSha256[] = {0x13, 0x01};
 
-// Whether the error that OpenSSL will tell next is an alert that came.
+// Whether OpenSSL's next error is a received alert.
 bool is_alert() {
   return ERR_GET_REASON(ERR_peek_error()) > SSL_AD_REASON_OFFSET;
 }
@@ -32,7 +32,7 @@ std::string queued_reason() {
 
 }  // namespace
 
-// OpenSSL's calls for the key. Both sides agree on the identity, or there is no session.
+// OpenSSL's callbacks for the key. The session fails unless both sides agree on the identity.
 struct TlsContext::Callbacks {
   static SSL_SESSION* new_session(SSL* ssl, const TlsContext& context) {
     SSL_SESSION* session = SSL_SESSION_new();
@@ -79,7 +79,7 @@ struct TlsContext::Callbacks {
   }
 };
 
-// What OpenSSL reads and writes as its network: the queues of the session.
+// OpenSSL's network interface: the queues of the session.
 struct TlsBio {
   static int write(BIO* bio, const char* bytes, std::size_t count, std::size_t* written) {
     auto& queue = static_cast<TlsSession*>(BIO_get_data(bio))->outgoing_;
@@ -161,8 +161,8 @@ TlsSession::TlsSession(std::shared_ptr<const TlsContext> context,
   SSL_set_bio(ssl_, bio, bio);
   if (role == Role::kClient) {
     SSL_set_connect_state(ssl_);
-    // A server without the key could offer a certificate instead. Nothing is trusted to have signed
-    // one, so that it is refused; handshake() checks once more that it was the key.
+    // A server without the key could offer a certificate instead. No certificate authority is
+    // trusted, so it is rejected; handshake() also checks that the key was used.
     SSL_set_verify(ssl_, SSL_VERIFY_PEER, nullptr);
   } else {
     SSL_set_accept_state(ssl_);
@@ -226,8 +226,8 @@ Result<std::size_t> TlsSession::write(std::span<const std::byte> plain) {
   return failed("cannot encrypt", outcome);
 }
 
-// OpenSSL takes from its network no more than the record that it is asked for (SSL_set_read_ahead
-// is off), so that what follows is still in the queue.
+// OpenSSL reads no more from its network than the requested record (SSL_set_read_ahead is off), so
+// later bytes are still in the queue.
 Result<std::span<const std::byte>> TlsSession::leave_off() {
   MOTLEY_CHECK(outgoing_.bytes().empty(), "{} bytes have not left", outgoing_.bytes().size());
   if (SSL_has_pending(ssl_) == 0) return incoming_.bytes();

@@ -1,5 +1,4 @@
-// A thread waits for receives that nobody sends to: they end when the peer is lost. Ranks of this
-// machine need none, since the connection that would notice carries the messages.
+// A thread waits on receives that are never sent to: they end when the peer is lost.
 #include "comm/tcp/watched_transport.h"
 
 #include <fmt/format.h>
@@ -13,9 +12,9 @@ namespace {
 
 constexpr char kSeparator = '+';  // between the two addresses
 constexpr Tag kNeverSent = 0;
-constexpr double kBetweenLooks_s = 3600;  // the bell ends the wait
-// A peer that is killed or leaves is usually noticed by the transport itself, after what it sent
-// last has come.
+constexpr double kBetweenLooks_s = 3600;  // a notification ends the wait
+// Usually the transport itself detects a peer that was killed or left, after delivering its last
+// messages.
 constexpr double kGrace_s = 0.2;
 
 class WatchedTransport : public Transport {
@@ -30,7 +29,7 @@ class WatchedTransport : public Transport {
     heard_->ring();
     stopped_.ring();
     if (watcher_.joinable()) watcher_.join();
-    watched_.reset();  // before the other, so that peers take what it still sends
+    watched_.reset();  // before beside_, so that peers still receive its last messages
   }
 
   WatchedTransport(const WatchedTransport&) = delete;
@@ -86,7 +85,7 @@ class WatchedTransport : public Transport {
   const Rank self_;
   const std::unique_ptr<Transport> beside_;
   std::unique_ptr<WatchableTransport> watched_;
-  std::vector<Pending> losses_;  // [Rank]; the watcher's once it runs
+  std::vector<Pending> losses_;  // [Rank]; used by the watcher once it runs
   const std::shared_ptr<Bell> heard_ = std::make_shared<Bell>();
   Bell stopped_;
   std::atomic<bool> stopping_ = false;

@@ -1,10 +1,9 @@
-// A watched transport serves transports that cannot tell a peer that is frozen, or behind a cut
-// cable, from one that has nothing to say. It adds connections of plain TCP beside theirs, on which
-// the ranks give each other signs of life (comm/tcp/tcp_peer.h). Whom those lose is lost for the
-// transport too.
+// A watched transport is for transports that cannot distinguish a frozen or disconnected peer from
+// an idle one. It adds plain TCP connections beside theirs, on which the ranks exchange heartbeats
+// (comm/tcp/tcp_peer.h). A peer lost there is lost for the transport too.
 //
-// Beside, not through it: a beat that waits behind a large message would come too late, and how far
-// such a message has come UCX and Gloo do not say.
+// The heartbeats use separate connections: behind a large message a heartbeat would arrive too
+// late, and UCX and Gloo do not report the progress of such a message.
 #pragma once
 
 #include <memory>
@@ -15,15 +14,16 @@
 
 namespace motley {
 
-// A transport that can be told what it does not notice itself.
+// A transport that can be informed of lost peers.
 class WatchableTransport : public Transport {
  public:
-  // Ends every operation with the peer, now and later, with kPeer and this cause. The first cause
-  // stays. After connect(); any thread.
+  // Ends every current and future operation with the peer with kPeer and this cause. The first
+  // cause is retained. May be called after connect(), from any thread.
   virtual void lose(Rank peer, const std::string& cause) = 0;
 };
 
-// `beside`: of the same rank and group, and nobody else's. Its address becomes part of the address.
+// `beside`: of the same rank and group, used by no other code. Its address becomes part of the
+// address.
 [[nodiscard]] std::unique_ptr<Transport> make_watched_transport(
     std::unique_ptr<WatchableTransport> watched, std::unique_ptr<Transport> beside, Rank self);
 

@@ -1,5 +1,5 @@
-// Buffer: owned bytes for one message, with room for a frame header before the payload, so that
-// header and payload leave as one piece without a copy.
+// Buffer: owned bytes for one message, with space for a frame header before the payload, so that
+// header and payload are sent as one piece without a copy.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ namespace motley {
 class Buffer {
  public:
   Buffer() = default;
-  // Room for a header and `payload_bytes_max` bytes; 64-byte aligned, uninitialised.
-  // The payload is empty until set_payload_bytes().
+  // Allocates a header and `payload_bytes_max` bytes; 64-byte aligned, uninitialised. The payload
+  // is empty until set_payload_bytes().
   explicit Buffer(std::size_t payload_bytes_max);
   Buffer(Buffer&&) noexcept;
   Buffer& operator=(Buffer&&) noexcept;
@@ -32,9 +32,9 @@ class Buffer {
   [[nodiscard]] std::span<std::byte> payload_room();  // payload_bytes_max() long
   [[nodiscard]] std::span<std::byte> header();        // kFrameHeaderBytes long
   [[nodiscard]] std::span<const std::byte> header() const;
-  // Header and payload, as they travel.
+  // Header and payload, as sent.
   [[nodiscard]] std::span<std::byte> message();
-  // Header and all room, as a receive is posted.
+  // Header and all payload space, as passed to a receive.
   [[nodiscard]] std::span<std::byte> message_room();
 
  private:
@@ -47,7 +47,7 @@ class Buffer {
   std::size_t payload_bytes_ = 0;
 };
 
-// Returns a buffer with a copy of these bytes as its payload, and room for no more.
+// Returns a buffer with a copy of these bytes as its payload, and no further space.
 [[nodiscard]] Buffer buffer_with(std::span<const std::byte> payload);
 
 }  // namespace motley

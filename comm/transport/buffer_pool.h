@@ -1,6 +1,5 @@
-// BufferPool: buffers that are used again, so that a loop of messages allocates nothing after its
-// first round. Keeps what it was given; grows to the most that were in use at once. One owner
-// thread.
+// BufferPool: reuses buffers, so that a loop of messages allocates nothing after its first
+// iteration. Retains all returned buffers; grows to the maximum in use at once. One owner thread.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +12,7 @@ namespace motley {
 
 class BufferPool {
  public:
-  // A buffer with exactly that room, its payload bytes unspecified.
+  // A buffer with exactly this payload capacity; its payload bytes are unspecified.
   [[nodiscard]] Buffer take(std::size_t payload_bytes_max) {
     const auto it = free_.find(payload_bytes_max);
     if (it == free_.end()) return Buffer(payload_bytes_max);

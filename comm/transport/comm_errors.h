@@ -1,4 +1,4 @@
-// The errors that every transport gives in the same words, and the check of a received length.
+// Errors with the same text in every transport, and the check of a received length.
 #pragma once
 
 #include <cstddef>
@@ -10,23 +10,23 @@
 
 namespace motley {
 
-// kPeer, kLost: "rank 2 was lost", with the transport's own words as the cause.
+// kPeer, kLost: "rank 2 was lost", with the transport's message as the cause.
 [[nodiscard]] Error peer_lost(Rank peer, const std::string& cause);
 
 // kPeer: the rank could not be reached while connecting.
 [[nodiscard]] Error peer_unreachable(Rank peer, const std::string& cause);
 
-// kPeer, kSilent: what was waited for did not come in so many seconds.
+// kPeer, kSilent: the expected message did not arrive within `seconds`.
 [[nodiscard]] Error nothing_came(const std::string& what, double seconds);
 
-// kUnauthorised: the rank answered, and does not accept the secret of this launch.
+// kUnauthorised: the rank answered and rejected the secret of this launch.
 [[nodiscard]] Error peer_refused(Rank peer, const std::string& cause);
 
-// kCorrupt: a message that does not fit where it was expected.
+// kCorrupt: a message that is larger than its receive.
 [[nodiscard]] Error message_too_long(Rank from, std::size_t room_bytes);
 
-// Sets what came as the payload of `buffer`. kCorrupt when it cannot be a message: longer than the
-// room, or shorter than a header.
+// Sets the size of the received message in `buffer`. kCorrupt if it cannot be a message: longer
+// than the buffer, or shorter than a header.
 [[nodiscard]] Result<Buffer> received(Rank from, Buffer buffer, std::size_t message_bytes);
 
 }  // namespace motley

@@ -1,21 +1,21 @@
-// EarlyShare: how much memory one peer's messages may take before they are asked for. What the
-// mutex of its owner guards.
+// EarlyShare: the memory budget for one peer's early messages, those that arrive before their
+// receive is posted. Guarded by its owner's mutex.
 #pragma once
 
 #include <cstdint>
 
 namespace motley {
 
-// Of one peer, where no plan says less.
+// Per peer, unless the plan has a smaller limit.
 inline constexpr std::uint64_t kEarlyBytesMax = 256ULL << 20;
-// What an early message counts beside its bytes: a peer could send many that have hardly any.
+// Counted for each early message beside its bytes, because a peer could send many tiny ones.
 inline constexpr std::uint64_t kEarlyMessageBytes = 1024;
 
 class EarlyShare {
  public:
   explicit EarlyShare(std::uint64_t bytes_max) : bytes_max_(bytes_max) {}
 
-  // Whether there is room for a message of so many bytes; it is taken then.
+  // Whether the budget has space for a message of this size, which is then taken.
   [[nodiscard]] bool take(std::uint64_t message_bytes) {
     const std::uint64_t left = bytes_max_ - bytes_;
     if (left < kEarlyMessageBytes || message_bytes > left - kEarlyMessageBytes) return false;
@@ -23,7 +23,7 @@ class EarlyShare {
     return true;
   }
 
-  // The message is no longer kept. REQUIRES: take() was true for it.
+  // Releases the message's space. REQUIRES: take() returned true for it.
   void give(std::uint64_t message_bytes) { bytes_ -= message_bytes + kEarlyMessageBytes; }
 
  private:

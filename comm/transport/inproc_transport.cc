@@ -1,8 +1,8 @@
 #include "comm/transport/inproc_transport.h"
 
-// Ranks of one process. Nothing is buffered: a send is done when its receive has taken it, the
-// strictest behaviour that the contract allows, so a program that relies on buffering fails here
-// first. The threads that call send() and recv() do the copying; there is no thread of its own.
+// Ranks of one process. Nothing is buffered: a send completes when its receive has taken it. This
+// is the strictest behaviour that the contract allows, so code that relies on buffering fails here
+// first. The threads that call send() and recv() do the copying; there is no transport thread.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -24,7 +24,7 @@ struct Operation {
   std::shared_ptr<Completion> completion = std::make_shared<Completion>();
 };
 
-// One direction and tag; at most one of the two is not empty.
+// One direction and tag; at most one of the two queues is not empty.
 struct Channel {
   std::deque<Operation> sends;
   std::deque<Operation> receives;
@@ -40,7 +40,7 @@ void transfer(Rank from, Operation send, Operation receive) {
   send.completion->finish(std::move(send.buffer));
 }
 
-// What the ranks share.
+// The state shared by all ranks.
 class Hub {
  public:
   explicit Hub(int rank_count) : gone_(static_cast<std::size_t>(rank_count), false) {}
@@ -55,7 +55,7 @@ class Hub {
     return start(from, to, tag, std::move(buffer), /*is_send=*/false);
   }
 
-  // Ends every operation from and to `rank`, now and later.
+  // Ends every current and future operation from and to `rank`.
   void leave(Rank rank) {
     std::deque<std::pair<Rank, Operation>> dropped;  // with the peer that the operation names
     {
@@ -146,7 +146,7 @@ class InprocTransport : public Transport {
   bool shares_memory(Rank /*peer*/) const override { return true; }
 
  private:
-  std::shared_ptr<Hub> hub_;  // outlives whichever rank leaves last
+  std::shared_ptr<Hub> hub_;  // outlives the last transport
   Rank self_;
 };
 

@@ -1,4 +1,4 @@
-// Transports between ranks of one process (tests, rehearsals), which share memory.
+// Transports between ranks of one process (tests, dry runs), which share memory.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace motley {
 
-// One transport a rank.
+// One transport per rank.
 [[nodiscard]] std::vector<std::unique_ptr<Transport>> make_inproc_transports(int rank_count);
 
 }  // namespace motley

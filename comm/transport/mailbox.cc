@@ -86,7 +86,7 @@ void Mailbox::go_on() {
   arrival_ = std::exchange(cut_, std::nullopt);
 }
 
-// The receive of an early message may have been posted while it came.
+// The receive of an early message may have been posted while it arrived.
 void Mailbox::deliver(Arrival arrival) {
   if (!arrival.is_kept) return;
   if (arrival.completion != nullptr) {

@@ -1,8 +1,7 @@
-// Mailbox: matches what one peer sends with the receives that are posted for it, by tag, each in
-// its order. A message whose receive is there goes straight into its buffer. One that comes early
-// is kept, as long as all early ones fit their share of memory; then the reader has to wait. One
-// that is longer than the room posted for it is an error of that receive, and its bytes are
-// dropped.
+// Mailbox: matches one peer's messages with the receives posted for them, by tag, each tag in FIFO
+// order. A message with a posted receive goes directly into its buffer. An early one is stored as
+// long as all early ones fit their memory budget; otherwise the reader has to wait. A message
+// longer than its receive is an error of that receive, and its bytes are discarded.
 //
 // recv() may be called from any thread, the reader's functions by one thread at a time.
 #pragma once
@@ -33,29 +32,30 @@ class Mailbox {
 
   struct Posted {
     Pending pending;
-    bool wakes_reader = false;  // begin() gave false before; it may succeed now
+    bool wakes_reader = false;  // begin() returned false before; it may succeed now
   };
 
-  // After lose() only early messages can still be had; everything else is kPeer.
+  // After lose() only stored early messages can be received; everything else is kPeer.
   [[nodiscard]] Posted recv(Tag tag, Buffer buffer);
 
-  // --- the reader's ---
+  // --- the reader's functions ---
 
-  // Makes the place of a message whose header has come. False: there is none before another recv().
-  // REQUIRES: the one before is complete, or was cut; message_bytes >= kFrameHeaderBytes.
+  // Prepares the buffer of a message whose header has arrived. False: there is none before another
+  // recv(). REQUIRES: the previous message is complete or was cut; message_bytes >=
+  // kFrameHeaderBytes.
   [[nodiscard]] bool begin(Tag tag, std::uint64_t message_bytes);
-  // Returns where its next bytes go: nowhere once it is complete, and when none has begun.
+  // Returns the destination of its next bytes: empty once it is complete, or if none has begun.
   [[nodiscard]] std::span<std::byte> room();
-  // So many bytes have been put there. The last ones deliver the message.
+  // `count` more bytes are in place. The last ones deliver the message.
   void fill(std::size_t count);
-  // Others may come before the rest of the message that has begun. REQUIRES: room() is not empty,
-  // and no other message is cut.
+  // Suspends the message that has begun, so that others may arrive before its rest. REQUIRES:
+  // room() is not empty, and no other message is cut.
   void cut();
-  // How many bytes of a message that was cut are still to come; 0: none was.
+  // The bytes still missing of a message that was cut; 0: none was.
   [[nodiscard]] std::uint64_t cut_bytes() const;
-  // It goes on. REQUIRES: cut_bytes() > 0, and the message before is complete.
+  // Resumes it. REQUIRES: cut_bytes() > 0, and the previous message is complete.
   void go_on();
-  // Ends every receive, now and later, with kPeer and this cause. The first cause stays.
+  // Ends every current and future receive with kPeer and this cause. The first cause is retained.
   void lose(const std::string& cause);
 
  private:
@@ -64,14 +64,14 @@ class Mailbox {
     std::shared_ptr<Completion> completion;
   };
 
-  // The message that is being read.
+  // The message being read.
   struct Arrival {
     Tag tag = 0;
     std::uint64_t bytes = 0;
     std::uint64_t filled = 0;
-    Buffer buffer;                           // without memory: the bytes are dropped
-    std::shared_ptr<Completion> completion;  // null: nobody has asked for it yet
-    bool is_kept = true;                     // false: dropped
+    Buffer buffer;                           // without memory: the bytes are discarded
+    std::shared_ptr<Completion> completion;  // null: no receive is posted yet
+    bool is_kept = true;                     // false: discarded
   };
 
   void deliver(Arrival arrival);
@@ -83,11 +83,11 @@ class Mailbox {
   // Guarded by mutex_.
   std::map<Tag, std::deque<Receive>> receives_;
   std::map<Tag, std::deque<Buffer>> early_;  // complete
-  EarlyShare early_share_;                   // of early messages, the one being read included
+  EarlyShare early_share_;                   // early messages, including the one being read
   bool reader_waits_ = false;
-  std::string lost_;  // why; empty while the peer is there
+  std::string lost_;  // the reason; empty while connected
 
-  // The reader's.
+  // Used by the reader only.
   std::optional<Arrival> arrival_;
   std::optional<Arrival> cut_;
   std::vector<std::byte> dropped_;

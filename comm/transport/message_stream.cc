@@ -17,7 +17,7 @@ static_assert(std::endian::native == std::endian::little, "the stream is little-
 
 constexpr std::uint64_t kMessageBytesMax = 1ULL << 40;
 
-// The header as it lies in memory and on the wire.
+// The header's layout in memory and on the wire.
 struct Layout {
   std::uint64_t tag_and_check;  // the check in its high bits
   std::uint64_t message_bytes;
@@ -25,8 +25,8 @@ struct Layout {
 
 static_assert(sizeof(Layout) == kStreamHeaderBytes);
 
-// Without it, a flipped bit in a length would let the reader wait for bytes that never come, and
-// one in a tag would bring the message to nobody.
+// Without the check, a flipped bit in a length would make the reader wait for bytes that never
+// come, and one in a tag would deliver the message to no receive.
 std::uint64_t check_of(Tag tag, std::uint64_t message_bytes) {
   const Layout unchecked{tag, message_bytes};
   return hash64(std::as_bytes(std::span(&unchecked, 1))) << kTagBits;
@@ -82,7 +82,7 @@ std::size_t SendQueue::message_bytes(Send& send) {
   return send.completion == nullptr ? 0 : send.buffer.message().size();
 }
 
-// A beat has all bits of a tag.
+// A heartbeat has all bits of a tag set.
 bool SendQueue::is_bulk(const Send& send) {
   return (send.tag & kBulkTag) != 0 && send.completion != nullptr;
 }
@@ -169,7 +169,7 @@ Result<bool> MessageReader::begin() {
   }
   const bool is_bulk = tag != kPieceTag && (tag & kBulkTag) != 0;
   const auto expected = [&] {
-    if (tag == kPieceTag) return bytes <= mailbox_.cut_bytes();  // none: a beat
+    if (tag == kPieceTag) return bytes <= mailbox_.cut_bytes();  // none cut: a heartbeat
     return bytes >= kFrameHeaderBytes && bytes <= kMessageBytesMax &&
            !(is_bulk && mailbox_.cut_bytes() > 0);
   };

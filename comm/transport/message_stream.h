@@ -1,8 +1,7 @@
-// How messages follow each other in the byte stream to one peer: 16 bytes of header (tag, length
-// and a check of both), then the message (docs/formats/tcp.md). Bulk comes in pieces with a header
-// each, between which there is room for what is urgent. A header without a message is a beat: a
-// sign of life. SendQueue gives the bytes to write, MessageReader takes those that came. Neither
-// touches a socket.
+// The byte stream of messages to one peer: 16 bytes of header (tag, length and a check of both),
+// then the message (docs/formats/tcp.md). Bulk is sent in pieces with a header each, between which
+// urgent messages can be sent. A header without a message is a heartbeat. SendQueue provides the
+// bytes to write, MessageReader parses received bytes. Neither touches a socket.
 #pragma once
 
 #include <array>
@@ -27,24 +26,24 @@ namespace motley {
 
 inline constexpr std::size_t kStreamHeaderBytes = 16;
 inline constexpr Tag kBeatTag = kTagsEnd;   // beyond the callers' tags; all kTagBits set
-inline constexpr Tag kPieceTag = kBeatTag;  // with bytes: of the message of bulk that has begun
+inline constexpr Tag kPieceTag = kBeatTag;  // with bytes: a piece of a bulk message
 
 // REQUIRES: tag <= kBeatTag.
 void write_stream_header(Tag tag,
                          std::uint64_t message_bytes,
                          std::span<std::byte, kStreamHeaderBytes> bytes);
 
-// Until it is known what a link takes: 5 ms of 100 Mbit/s.
+// Used until the link's bandwidth is known: 5 ms of 100 Mbit/s.
 inline constexpr std::size_t kFirstPieceBytes = std::size_t{64} << 10;
 
-// SendQueue holds what is to be sent to one peer, in the order of send_order.h. Any thread may call
-// push(); one thread at a time, the writer, calls the others.
+// SendQueue: the messages to be sent to one peer, in the order of send_order.h. Any thread may call
+// push(); one thread at a time, the writer, calls the other functions.
 class SendQueue {
  public:
   explicit SendQueue(Rank to) : to_(to) {}
 
-  // From now on, the peer takes turns with others, and next() gives nothing while it waits for its
-  // own. `turns` must outlive the queue.
+  // From now on the peer takes turns with others, and next() returns nothing while it waits for its
+  // turn. `turns` must outlive the queue.
   void take_turns(SendTurns& turns);
 
   struct Pushed {
@@ -54,82 +53,83 @@ class SendQueue {
 
   [[nodiscard]] Pushed push(Tag tag, Buffer buffer);
 
-  // --- the writer's ---
+  // --- the writer's functions ---
 
-  // The next bytes to write, as two spans because header and message lie apart; both empty when
-  // there is nothing, or nothing whose turn it is. They stay where they are until taken() has
+  // The next bytes to write, as two spans because header and message are separate; both empty if
+  // there is nothing to send or the peer waits for its turn. They stay valid until taken() has
   // covered them.
   [[nodiscard]] std::array<std::span<const std::byte>, 2> next();
-  // The first `count` bytes of next() have been written. Gives the buffer of a whole message back.
+  // The first `count` bytes of next() are written. Returns the buffer of a complete message to its
+  // owner.
   void taken(std::size_t count);
 
-  // Of the pieces of bulk that begin from now on. REQUIRES: bytes > 0.
+  // The size of pieces of bulk that begin from now on. REQUIRES: bytes > 0.
   void set_piece_bytes(std::size_t bytes) { piece_bytes_max_ = bytes; }
 
-  // The next bytes are a beat. REQUIRES: next() gave nothing.
+  // Makes a heartbeat the next bytes. REQUIRES: next() returned nothing.
   void push_beat();
 
-  // Returns whether next() was empty when it was last called.
+  // Returns whether the last call of next() returned nothing.
   [[nodiscard]] bool idle();
 
-  // Ends every send, now and later, with kPeer and this cause. The first cause stays.
+  // Ends every current and future send with kPeer and this cause. The first cause is retained.
   void lose(const std::string& cause);
 
  private:
   struct Send {
     Tag tag = 0;
     Buffer buffer;
-    std::shared_ptr<Completion> completion;  // null: a beat
-    std::size_t sent = 0;                    // bytes of the message in pieces before
-    bool has_place = false;                  // among turns_
+    std::shared_ptr<Completion> completion;  // null: a heartbeat
+    std::size_t sent = 0;                    // bytes of the message in earlier pieces
+    bool has_place = false;                  // queued in turns_
   };
 
   [[nodiscard]] static std::size_t message_bytes(Send& send);
   [[nodiscard]] static bool is_bulk(const Send& send);
-  // False: there is nothing to write.
+  // Returns false if there is nothing to write.
   bool begin_next();
-  // Of what would begin next. REQUIRES: mutex_ is held; something waits or is cut.
+  // Whether the next message or piece may begin. REQUIRES: mutex_ is held; a message waits or is
+  // cut.
   [[nodiscard]] bool has_turn() const;
 
   const Rank to_;
 
   std::mutex mutex_;
   // Guarded by mutex_.
-  SendTurns* turns_ = nullptr;  // null: the peer takes none
+  SendTurns* turns_ = nullptr;  // null: the peer does not take turns
   SendOrder<Send> waiting_;
   bool idle_ = true;
-  std::string lost_;  // why; empty while the peer is there
+  std::string lost_;  // the reason; empty while connected
 
-  // The writer's.
-  std::optional<Send> current_;  // of which a message or a piece is being written
+  // Used by the writer only.
+  std::optional<Send> current_;  // the message or piece being written
   std::optional<Send> cut_;      // bulk between two of its pieces
   std::size_t piece_bytes_max_ = kFirstPieceBytes;
   std::array<std::byte, 2 * kStreamHeaderBytes> headers_{};  // the message's, the piece's, or both
   std::size_t headers_bytes_ = 0;
-  std::size_t piece_bytes_ = 0;  // behind the headers
+  std::size_t piece_bytes_ = 0;  // after the headers
   std::size_t written_ = 0;      // of headers and piece together
 };
 
-// Parses the stream of one peer into its mailbox. Used by one thread at a time.
+// Parses one peer's stream into its mailbox. Used by one thread at a time.
 class MessageReader {
  public:
   explicit MessageReader(Mailbox& mailbox) : mailbox_(mailbox) {}
 
-  // Returns where the next bytes of the stream go. It is empty when there is no place for the
-  // message that begins until another receive is posted. kCorrupt for a header that makes no sense:
-  // the stream is over.
+  // Returns the destination of the stream's next bytes. Empty if the next message has no buffer
+  // until another receive is posted. kCorrupt for an invalid header: the stream is then unusable.
   [[nodiscard]] Result<std::span<std::byte>> room();
-  // So many bytes have been put there.
+  // `count` bytes are in place.
   void fill(std::size_t count);
 
  private:
-  // What the whole header begins. False: there is no place for it yet.
+  // Interprets a complete header. False: the message has no buffer yet.
   [[nodiscard]] Result<bool> begin();
 
   Mailbox& mailbox_;
   std::array<std::byte, kStreamHeaderBytes> header_{};
   std::size_t header_filled_ = 0;
-  std::uint64_t left_bytes_ = 0;  // of the message, or of the piece, that is being read
+  std::uint64_t left_bytes_ = 0;  // remaining bytes of the message or piece being read
 };
 
 }  // namespace motley

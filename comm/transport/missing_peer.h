@@ -1,4 +1,4 @@
-// A peer that is not connected yet, as far as this end can tell why.
+// A peer that is not connected yet, and the reason as far as this end can tell.
 #pragma once
 
 #include <functional>
@@ -9,24 +9,24 @@
 
 namespace motley {
 
-// What comes of connecting to its address.
+// The result of connecting to its address.
 enum class ConnectState {
-  kAnswers,  // something there takes the connection and has not authenticated
-  kSilent,   // nothing comes back
-  kRefused,  // its machine, or a firewall before it, says no
-  kNoRoute,  // this system or a router knows no way there, or may not use it
+  kAnswers,  // the connection is accepted, but the other end has not authenticated
+  kSilent,   // no answer
+  kRefused,  // rejected by its machine or a firewall
+  kNoRoute,  // no route, or not permitted
 };
 
 struct MissingPeer {
   Rank rank;
   std::string address;  // "10.0.0.2:40123"
   ConnectState state = ConnectState::kSilent;
-  std::string words;   // the system's, where it has some
-  double since_s = 0;  // for how long it has been so
+  std::string words;   // the system's message, if any
+  double since_s = 0;  // how long the state has lasted
 };
 
 // Called by Transport::connect(), on its thread, once a second while peers are missing, with those
-// of which there is something to tell; with none, once, after it was called with some.
+// whose state is known; once with an empty list, after a call with a non-empty one.
 using OnMissing = std::function<void(const std::vector<MissingPeer>&)>;
 
 }  // namespace motley

@@ -33,7 +33,7 @@ std::string to_text(const sockaddr* address) {
   return done != nullptr ? done : "";
 }
 
-// What Linux says of an interface in its folder under /sys/class/net.
+// The kind from the interface's folder under /sys/class/net.
 std::string kind_of(const std::filesystem::path& folder) {
   std::error_code code;
   const auto has = [&](const char* name) { return std::filesystem::exists(folder / name, code); };
@@ -43,14 +43,14 @@ std::string kind_of(const std::filesystem::path& folder) {
   return has("device") ? "wired" : "virtual";
 }
 
-// Reading fails where there is no medium, and gives -1 where its speed is not known.
+// Reading fails without a carrier, and gives -1 if the speed is unknown.
 int mbps_of(const std::filesystem::path& folder) {
   std::ifstream in(folder / "speed");
   int mbps = 0;
   return in >> mbps && mbps > 0 ? mbps : 0;
 }
 
-// Any port: a datagram socket is only bound to a route by connect().
+// Any port: connect() on a datagram socket only selects a route.
 constexpr std::uint16_t kAnyPort = 9;
 
 struct SocketAddress {
@@ -58,7 +58,7 @@ struct SocketAddress {
   socklen_t bytes = 0;
 };
 
-// bytes = 0 for what is no numeric address.
+// bytes = 0 if the text is not a numeric address.
 SocketAddress to_socket_address(const std::string& address) {
   SocketAddress result;
   auto* v4 = reinterpret_cast<sockaddr_in*>(&result.storage);

@@ -1,5 +1,4 @@
-// This header answers which network interfaces this machine has, and which one a transport must
-// use.
+// The network interfaces of this machine, and the one that a transport must use.
 #pragma once
 
 #include <string>
@@ -15,22 +14,21 @@ struct NetworkInterface {
   std::string address;  // numeric IPv4 or IPv6
   bool is_up = false;
   // loopback | bridge (of containers or virtual machines) | wireless | wired | virtual (tunnels,
-  // containers' own) | unknown, where the system does not tell
+  // interfaces inside containers) | unknown, if the system does not report it
   std::string kind;
   int mbps = 0;  // of the medium; 0 = unknown
 };
 
-// Returns them in the order of the system; an interface with several addresses stands there with
-// each. kPeer
-// when the system does not tell.
+// In the order of the system; an interface with several addresses is listed once per address. kPeer
+// if the system does not report them.
 [[nodiscard]] Result<std::vector<NetworkInterface>> network_interfaces();
 
-// The name of the interface that holds a numeric IPv4 or IPv6 address; of the loopback interface
-// for "". kPeer, listing what this machine has, when no interface holds the address.
+// The name of the interface that holds a numeric IPv4 or IPv6 address; the loopback interface for
+// "". kPeer, listing this machine's interfaces, if none holds the address.
 [[nodiscard]] Result<std::string> interface_of(const std::string& address);
 
-// The address of this machine from which the system would send to the numeric address `peer`; sends
-// nothing. kPeer when it has no route there.
+// This machine's source address of the route to the numeric address `peer`; sends nothing. kPeer if
+// there is no route.
 [[nodiscard]] Result<std::string> source_address_to(const std::string& peer);
 
 }  // namespace motley

@@ -56,7 +56,7 @@ Result<Buffer> Completion::wait(Deadline deadline, const std::string& what) {
   const double given_s = deadline.left_s();
   std::unique_lock lock(mutex_);
   while (!changed_.wait_until(lock, deadline.time(), [&] { return outcome_.has_value(); })) {
-    if (!deadline.passed()) continue;  // others of the group got on meanwhile
+    if (!deadline.passed()) continue;  // another rank of the group has made progress
     return nothing_came(what, given_s);
   }
   Result<Buffer> outcome = std::move(*outcome_);

@@ -1,8 +1,8 @@
-// Pending: an operation under way that owns the buffer lent to it. wait() gives the buffer back.
+// Pending: an operation in progress that owns the buffer lent to it. wait() returns the buffer.
 //
 // Any thread may wait; the transport's own thread completes it. Dropping an unfinished Pending, as
-// wait() does when its deadline passes, is allowed: the transport keeps the buffer until the
-// network has let go of it, and a receive stays posted.
+// wait() does when its deadline passes, is allowed: the transport retains the buffer until the
+// network has released it, and a receive stays posted.
 #pragma once
 
 #include <condition_variable>
@@ -18,11 +18,11 @@
 
 namespace motley {
 
-// Rung when an operation ends, so that a thread can wait for the first of many.
+// A notifier for the end of operations, so that a thread can wait for the first of many.
 class Bell {
  public:
   void ring();
-  // Waits until it has rung since this last returned true; false when the deadline passes first.
+  // Waits for a ring() since this last returned true; false if the deadline passes first.
   [[nodiscard]] bool wait(Deadline deadline);
 
  private:
@@ -31,15 +31,15 @@ class Bell {
   bool rung_ = false;  // guarded by mutex_
 };
 
-// Shared by the waiter and the transport; shared_ptr because either may finish with it last.
+// Shared by the waiter and the transport; shared_ptr because either may release it last.
 class Completion {
  public:
   // Called once, by the transport.
   void finish(Result<Buffer> outcome);
   [[nodiscard]] bool done() const;
-  // Called once. kPeer when the deadline passes. Every error begins "waiting for <what>: ".
+  // Called once. kPeer if the deadline passes. Every error begins with "waiting for <what>: ".
   [[nodiscard]] Result<Buffer> wait(Deadline deadline, const std::string& what);
-  // Rings the bell when the operation ends, at once if it has.
+  // Rings the bell when the operation ends, or at once if it has ended.
   void tell(std::shared_ptr<Bell> bell);
 
  private:

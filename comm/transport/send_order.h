@@ -1,5 +1,5 @@
-// SendOrder: what waits to be sent to one peer. Each tag's messages keep their order; those whose
-// tag has kBulkTag let the others go first. Not thread safe.
+// SendOrder: the queue of messages to one peer. Messages of one tag stay in order; those whose tag
+// has kBulkTag are sent after all others. Not thread safe.
 #pragma once
 
 #include <cstddef>
@@ -18,14 +18,14 @@ class SendOrder {
     ((tag & kBulkTag) != 0 ? bulk_ : urgent_).push_back(std::move(send));
   }
 
-  // Before all that waits.
+  // Inserts before all others.
   void push_front(Send send) { urgent_.push_front(std::move(send)); }
 
   [[nodiscard]] bool empty() const { return urgent_.empty() && bulk_.empty(); }
 
   [[nodiscard]] bool has_urgent() const { return !urgent_.empty(); }
 
-  // What pop() would take. REQUIRES: !empty().
+  // The element that pop() would return. REQUIRES: !empty().
   [[nodiscard]] const Send& front() const { return (urgent_.empty() ? bulk_ : urgent_).front(); }
 
   // REQUIRES: !empty().
@@ -36,7 +36,7 @@ class SendOrder {
     return next;
   }
 
-  // Takes all of them out.
+  // Removes and returns all elements.
   [[nodiscard]] std::deque<Send> drain() {
     std::deque<Send> all = std::exchange(urgent_, {});
     all.insert(all.end(), std::move_iterator(bulk_.begin()), std::move_iterator(bulk_.end()));

@@ -8,15 +8,16 @@
 namespace motley {
 namespace {
 
-// To know a rate takes so much, or nothing else in so long: less says more about when bytes are
-// acknowledged, and about what a link lets pass at once after a rest.
+// A rate needs this much time and data, or kTimeMax: less data measures the timing of
+// acknowledgements and a link's burst after idling rather than its bandwidth.
 constexpr std::chrono::milliseconds kTimeMin{10};
 constexpr std::uint64_t kBytesMin = std::uint64_t{512} << 10;
 constexpr std::chrono::milliseconds kTimeMax{400};
-// A try in which no two peers have enough to send for it; the next ones go on where it ended.
+// The limit of a trial in which fewer than two peers have enough to send; the next trial continues
+// it.
 constexpr std::chrono::milliseconds kTryMax{500};
 constexpr std::chrono::milliseconds kStandstillMax{200};  // more than a distant peer needs
-constexpr int kSlowMax = 2;  // one judgement that is off passes nobody over
+constexpr int kSlowMax = 2;  // a single wrong measurement skips no peer
 
 double seconds(SteadyClock::duration time) {
   return std::chrono::duration<double>(time).count();

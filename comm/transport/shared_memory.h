@@ -1,7 +1,7 @@
-// SharedMemory: pages that processes of one user on one machine all see. One makes them and tells
-// others by an offer; each of these opens what was offered, or finds that it cannot, as between
-// containers. Nothing of it has a name in a file system, so nothing is left behind by whoever is
-// killed. Its size can never change: none of them can take pages from under the others.
+// SharedMemory: memory pages shared by processes of one user on one machine. One process creates
+// them and sends others an offer; each of these opens the memory, or fails, as between containers.
+// It has no name in a file system, so a killed process leaves nothing behind. Its size is fixed: no
+// process can truncate the pages that others use.
 #pragma once
 
 #include <cstddef>
@@ -12,24 +12,24 @@
 
 namespace motley {
 
-// A MemoryOffer tells the other process where the memory is; all zeros mean that there is none.
+// A MemoryOffer tells another process where the memory is; all zeros mean that there is none.
 struct MemoryOffer {
   std::uint32_t process = 0;
-  std::uint32_t file = 0;   // of that process
-  std::uint64_t nonce = 0;  // random; stands in the memory too
+  std::uint32_t file = 0;   // a descriptor of that process
+  std::uint64_t nonce = 0;  // random; also stored in the memory
 
   friend bool operator==(const MemoryOffer&, const MemoryOffer&) = default;
 };
 
 class SharedMemory {
  public:
-  // Zeros. The system gives a page when it is first touched, so that what is not used costs
-  // nothing. kInternal where it refuses.
+  // Creates zeroed memory. The system allocates a page when it is first touched, so unused ones
+  // cost nothing. kInternal if the system refuses.
   [[nodiscard]] static Result<SharedMemory> make(std::size_t bytes);
 
-  // Opens what another process offers. The offer is not trusted: nothing is opened that is not such
-  // memory, and nothing is used that has another size, could shrink, or does not hold the nonce.
-  // kPeer says why not.
+  // Opens another process's memory. The offer is untrusted: only memory of this kind is opened, and
+  // it is rejected if it has another size, could shrink, or does not contain the nonce. kPeer names
+  // the reason.
   [[nodiscard]] static Result<SharedMemory> open(const MemoryOffer& offer, std::size_t bytes);
 
   SharedMemory(SharedMemory&& other) noexcept;
@@ -38,16 +38,16 @@ class SharedMemory {
 
   [[nodiscard]] const MemoryOffer& offer() const { return offer_; }
 
-  // From here on nobody can open it any more; who has it keeps it.
+  // From now on no process can open it any more; existing mappings stay valid.
   void withdraw();
 
-  // The memory begins on a cache line's boundary.
+  // Aligned to a cache line.
   [[nodiscard]] std::span<std::byte> bytes() const;
 
  private:
   SharedMemory(int file, std::span<std::byte> mapped) : file_(file), mapped_(mapped) {}
 
-  int file_ = -1;                // of the one who made it, until withdraw()
+  int file_ = -1;                // the creator's descriptor, until withdraw()
   std::span<std::byte> mapped_;  // the nonce's cache line, then bytes()
   MemoryOffer offer_;
 };

@@ -1,5 +1,5 @@
-// A memfd: memory with a file descriptor and without a name. The other process opens it by the
-// descriptor's place in /proc, which the system allows the same user only.
+// A memfd: memory with a file descriptor but no name. The other process opens the descriptor's path
+// in /proc, which the system permits only to the same user.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -39,7 +39,8 @@ std::span<std::byte> mapped(int file, std::size_t bytes) {
   return {static_cast<std::byte*>(at), bytes};
 }
 
-// What is behind a path of /proc is looked at before it is opened: to open a device can do things.
+// The target of a /proc path is checked before it is opened: opening a device can have side
+// effects.
 bool is_shared_memory(const std::string& path) {
   std::array<char, kNameInProc.size()> begin{};
   const ssize_t count = ::readlink(path.c_str(), begin.data(), begin.size());

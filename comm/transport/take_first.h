@@ -1,4 +1,4 @@
-// take_first() takes what waits under a tag in the order in which it came.
+// take_first() takes the elements waiting under a tag in FIFO order.
 #pragma once
 
 #include <deque>
@@ -10,7 +10,7 @@
 
 namespace motley {
 
-// The first of the tag, which then no longer waits; nothing when none does.
+// Removes and returns the tag's first element; nullopt if there is none.
 template <class T>
 [[nodiscard]] std::optional<T> take_first(std::map<Tag, std::deque<T>>& waiting, Tag tag) {
   const auto entry = waiting.find(tag);

@@ -8,27 +8,27 @@
 namespace motley {
 namespace {
 
-// Tag matching in UCX does not look at the sender, so the sender's rank is part of the tag.
+// UCX's tag matching ignores the sender, so the sender's rank is part of the tag.
 ucp_tag_t wire_tag(Rank sender, Tag tag) {
   return static_cast<ucp_tag_t>(sender.value) << kTagBits | tag;
 }
 
 }  // namespace
 
-// An operation that UCX has been told of.
+// An operation that was passed to UCX.
 struct UcxPeers::Message {
   Peer* peer;
   UcxOperation operation;
   bool answered = false;
   void* request = nullptr;
-  bool* ended = nullptr;  // told when the message is forgotten
+  bool* ended = nullptr;  // set to true when the message is destroyed
   std::list<std::unique_ptr<Message>>::iterator place;
 };
 
 struct UcxPeers::Peer {
   Rank rank;
   ucp_ep_h endpoint = nullptr;
-  std::string lost;  // why; empty while it is there
+  std::string lost;  // the reason; empty while connected
   std::list<std::unique_ptr<Message>> under_way;
 };
 
@@ -92,8 +92,8 @@ void UcxPeers::start_send(Message& message) {
 }
 
 void UcxPeers::start_receive(Message& message) {
-  // Without an immediate completion, which in UCX 1.13 does not tell the length. The callback may
-  // then run, and the message be gone, before the call returns.
+  // Without immediate completion, which in UCX 1.13 does not report the length. The callback may
+  // still run before the call returns and destroy the message.
   bool ended = false;
   message.ended = &ended;
   ucp_request_param_t param = request_param(message);
@@ -110,7 +110,7 @@ void UcxPeers::start_receive(Message& message) {
     return;
   }
   message.request = request;
-  // What a lost peer sent before it went was taken above; nothing else will come.
+  // A lost peer's earlier messages were received above; nothing else will arrive.
   if (!message.peer->lost.empty()) abandon(message);
 }
 
@@ -149,7 +149,7 @@ void UcxPeers::finish_receive(Message& message, ucs_status_t status, std::size_t
   const Rank from = message.peer->rank;
   Buffer& buffer = message.operation.buffer;
   if (message.answered) {
-    // abandoned; only the buffer had to wait for this
+    // abandoned; only the buffer had to live until now
   } else if (status == UCS_OK) {
     answer(message, received(from, std::move(buffer), bytes));
   } else if (status == UCS_ERR_MESSAGE_TRUNCATED) {
@@ -165,14 +165,14 @@ void UcxPeers::answer(Message& message, Result<Buffer> outcome) {
   message.operation.completion->finish(std::move(outcome));
 }
 
-// UCX has let go of the message's buffer.
+// UCX has released the message's buffer.
 void UcxPeers::forget(Message& message) {
   if (message.ended != nullptr) *message.ended = true;
   if (message.request != nullptr) ucp_request_free(message.request);
   message.peer->under_way.erase(message.place);
 }
 
-// UCX never ends a posted receive of a lost peer by itself. Cancelling may end it at once.
+// UCX never ends a lost peer's posted receive by itself. Cancelling may end it at once.
 void UcxPeers::abandon(Message& message) {
   answer(message, peer_lost(message.peer->rank, message.peer->lost));
   if (message.operation.direction == UcxOperation::Direction::kReceive &&
@@ -181,7 +181,7 @@ void UcxPeers::abandon(Message& message) {
   }
 }
 
-// Called inside progress, where UCX does not want to be entered again.
+// Called inside ucp_worker_progress, which must not be re-entered.
 void UcxPeers::on_endpoint_error(void* peers, ucp_ep_h endpoint, ucs_status_t status) {
   static_cast<UcxPeers*>(peers)->failed_.emplace_back(endpoint, status);
 }
@@ -203,7 +203,7 @@ void UcxPeers::lose(Peer& peer, const std::string& cause) {
   peer.lost = cause;
   if (peer.endpoint != nullptr) close_endpoint(std::exchange(peer.endpoint, nullptr));
   for (auto next = peer.under_way.begin(); next != peer.under_way.end();) {
-    Message& message = **next++;  // may be erased by being abandoned
+    Message& message = **next++;  // abandon() may erase it
     abandon(message);
   }
 }

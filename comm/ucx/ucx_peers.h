@@ -1,7 +1,7 @@
-// This header holds the peers of one ucp worker: an endpoint to each, and the messages under way.
+// The peers of one ucp worker: an endpoint for each, and the operations in progress.
 //
-// One thread owns the worker and all that is here; UCX calls back from within that thread's calls
-// of ucp_worker_progress.
+// One thread owns the worker and everything here; UCX calls back only within that thread's calls of
+// ucp_worker_progress.
 #pragma once
 
 #include <list>
@@ -20,11 +20,11 @@
 
 namespace motley {
 
-// Lives until UCX has let go of its buffer, which may be after the waiter was answered.
+// Exists until UCX has released its buffer, which may be after its completion was answered.
 struct UcxOperation {
   enum class Direction { kSend, kReceive };
 
-  Rank rank;  // of the peer
+  Rank rank;  // the peer
   Direction direction;
   Tag tag;
   Buffer buffer;
@@ -33,25 +33,25 @@ struct UcxOperation {
 
 class UcxPeers {
  public:
-  // `worker` is lent and must outlive this.
+  // `worker` is borrowed and must outlive this.
   UcxPeers(ucp_worker* worker, Rank self, int rank_count);
   ~UcxPeers();
   UcxPeers(const UcxPeers&) = delete;
   UcxPeers& operator=(const UcxPeers&) = delete;
 
-  // One address a rank, the own one unused. kPeer, naming the rank, when one is none.
+  // One address per rank, this rank's own unused. kPeer, naming the rank, if one is invalid.
   [[nodiscard]] Result<void> create_endpoints(const std::vector<std::string>& addresses);
 
-  // Answers the operation's completion when UCX is done with it or the peer is lost.
+  // Completes the operation when UCX has finished it or the peer is lost.
   void start(UcxOperation operation);
 
-  // Every operation with the peer is answered by kPeer with the first cause, those to come too.
+  // Completes every current and future operation with the peer with kPeer and the first cause.
   void lose(Rank peer, const std::string& cause);
 
-  // Loses the peers whose endpoints UCX found broken during progress.
+  // Loses the peers whose endpoints failed during progress.
   void drop_failed();
 
-  // Loses all peers, and closes their endpoints so that they notice.
+  // Loses all peers, and closes their endpoints so that they detect it.
   void close(const Deadline& deadline);
 
  private:
@@ -78,7 +78,7 @@ class UcxPeers {
 
   ucp_worker* const worker_;
   const Rank self_;
-  std::vector<Peer> peers_;  // [Rank]; its size and ranks never change
+  std::vector<Peer> peers_;  // [Rank]; its size and ranks are constant
   std::vector<std::pair<ucp_ep_h, ucs_status_t>> failed_;
   std::vector<void*> closing_;
 };

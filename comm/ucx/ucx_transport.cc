@@ -1,7 +1,7 @@
 // One ucp worker, owned by one thread ("comm"), which alone calls UCX once it runs. Other threads
-// hand it tasks. It sleeps in poll() on the worker's descriptor and an eventfd for the tasks: UCX
-// wants progress until nothing moves, then ucp_worker_arm (which may say "busy": progress again),
-// and only then the poll; in another order a wake-up is lost.
+// pass it tasks. It sleeps in poll() on the worker's descriptor and an eventfd for the tasks. UCX
+// requires progress until nothing moves, then ucp_worker_arm (which may return "busy": progress
+// again), and only then poll(); any other order loses wake-ups.
 #include "comm/ucx/ucx_transport.h"
 
 #include <fmt/format.h>
@@ -59,7 +59,7 @@ class UcxTransport : public WatchableTransport {
   ~UcxTransport() override {
     post([this] { stopping_ = true; });
     thread_.join();
-    worker_.reset();  // before the buffers that UCX may still hold
+    worker_.reset();  // before the buffers that UCX may still reference
     close(task_fd_);
   }
 
@@ -118,7 +118,7 @@ class UcxTransport : public WatchableTransport {
     return pending;
   }
 
-  // Proves both directions: an endpoint alone connects only when the first message wants to leave.
+  // Tests both directions: an endpoint connects only when the first message is sent.
   Result<void> exchange_hellos(Deadline deadline) {
     std::vector<std::pair<Rank, Pending>> hellos;
     for (Rank rank{0}; rank.value < rank_count_; ++rank.value) {
@@ -172,7 +172,7 @@ class UcxTransport : public WatchableTransport {
     [[maybe_unused]] const auto drained = read(task_fd_, &count, sizeof count);  // non-blocking
   }
 
-  // The end of the thread: everything under way is answered.
+  // The end of the thread: completes all operations in progress.
   void leave() {
     run_tasks();
     peers_.close(Deadline::after_s(kCloseTimeout_s));
@@ -187,7 +187,7 @@ class UcxTransport : public WatchableTransport {
   std::mutex mutex_;
   std::deque<std::function<void()>> tasks_;  // guarded by mutex_
 
-  // The comm thread's alone.
+  // Used by the comm thread only.
   bool stopping_ = false;
   UcxContextPtr context_;
   UcxWorkerPtr worker_;
@@ -198,9 +198,8 @@ class UcxTransport : public WatchableTransport {
 
 }  // namespace
 
-// UCX writes about every lost peer on stderr, and its handlers print and hang on fatal signals.
-// Here failures are Results, and signals are the program's. Both settings are UCX's own for the
-// process.
+// UCX logs every lost peer to stderr, and its signal handlers print and hang on fatal signals. Here
+// failures are Results, and signals belong to the program. Both settings are global in UCX.
 void quiet_ucx() {
   if (std::getenv("UCX_LOG_LEVEL") == nullptr) ucs_global_opts_set_value("LOG_LEVEL", "fatal");
   for (const int signal : {SIGILL, SIGSEGV, SIGBUS, SIGFPE}) ucs_debug_disable_signal(signal);

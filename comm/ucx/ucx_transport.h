@@ -1,6 +1,6 @@
 // Transport over UCX (ucp tag messages on TCP): the fast path between Linux workers. Not
-// authenticated: only for one machine or a network declared trusted. Does not notice a peer that is
-// frozen or cut off: to be watched.
+// authenticated: only for one machine or a trusted network. Does not detect a frozen or
+// disconnected peer; must be wrapped by make_watched_transport().
 #pragma once
 
 #include <memory>
@@ -9,11 +9,11 @@
 
 namespace motley {
 
-// Keeps UCX from writing to stderr and from taking signals, in the whole process. It takes them
-// when it is loaded, whether it is used or not.
+// Disables UCX's output to stderr and its signal handlers in the whole process. UCX installs the
+// handlers when it is loaded, even if it is not used.
 void quiet_ucx();
 
-// kPeer when no interface has the address, or UCX cannot use it.
+// kPeer if no interface has the address, or UCX cannot use it.
 [[nodiscard]] Result<std::unique_ptr<WatchableTransport>> make_ucx_transport(
     const TransportOptions& options);
 

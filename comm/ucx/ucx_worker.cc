@@ -25,11 +25,11 @@ Result<UcxContextPtr> open_ucx_context(const std::string& interface, int rank_co
   }
   const std::unique_ptr<ucp_config_t, decltype(&ucp_config_release)> owner(config,
                                                                            ucp_config_release);
-  // Detecting a lost peer excludes shared memory in this version of UCX, so TCP it is. No
-  // rendezvous: its replies wait behind what the replying side itself is sending, so that two large
-  // messages in opposite directions would go one after the other instead of both at once. No
-  // sending from the caller's memory: UCX ends the process when the peer leaves during such a send
-  // of several parts (an assertion on its completion; docs/decisions/0009).
+  // This version of UCX cannot detect a lost peer over shared memory, so only TCP is used. No
+  // rendezvous: its replies queue behind the replying side's own sends, so that two large messages
+  // in opposite directions would be sent one after the other. No zero-copy sends: UCX aborts the
+  // process if the peer leaves during such a send of several fragments (an assertion on its
+  // completion; docs/decisions/0009).
   for (const auto& [key, value] : {std::pair{"TLS", "tcp,self"},
                                    {"RNDV_THRESH", "inf"},
                                    {"ZCOPY_THRESH", "inf"},

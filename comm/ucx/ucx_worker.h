@@ -1,5 +1,4 @@
-// This header holds what a process needs of UCX: a context, a worker in it, and the worker's
-// address as text.
+// The UCX objects of a process: a context, a worker in it, and the worker's address as text.
 #pragma once
 
 #include <memory>
@@ -25,18 +24,18 @@ struct UcxWorkerDelete {
 using UcxContextPtr = std::unique_ptr<ucp_context, UcxContextDelete>;
 using UcxWorkerPtr = std::unique_ptr<ucp_worker, UcxWorkerDelete>;
 
-// kPeer, with UCX's words for the status.
+// kPeer, with UCX's text for the status.
 [[nodiscard]] Error ucx_error(const std::string& what, ucs_status_t status);
 
-// These three, as all below, fail with kPeer where UCX does.
+// All functions below fail with kPeer if UCX fails.
 [[nodiscard]] Result<UcxContextPtr> open_ucx_context(const std::string& interface, int rank_count);
 [[nodiscard]] Result<UcxWorkerPtr> open_ucx_worker(ucp_context* context,
                                                    const std::string& interface);
 [[nodiscard]] Result<std::string> ucx_address_text(ucp_worker* worker);
 
-// Returns whether a text is one of ucx_address_text(), whatever its address is worth.
+// Returns whether the text has the form of ucx_address_text(); does not check the address.
 [[nodiscard]] bool is_ucx_address(std::string_view text);
-// The address in it; nothing when it is damaged. REQUIRES: is_ucx_address(text).
+// Decodes the address; nullopt if it is damaged. REQUIRES: is_ucx_address(text).
 [[nodiscard]] std::optional<std::vector<char>> read_ucx_address(std::string_view text);
 
 }  // namespace motley

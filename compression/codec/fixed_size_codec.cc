@@ -51,7 +51,7 @@ class FixedSizeCodec : public Codec {
   }
 
  private:
-  // A plain copy of what is as large is left to memcpy, which chooses by itself.
+  // An equally large result is a plain copy, which is left to memcpy and its own choice of stores.
   [[nodiscard]] bool writes_non_temporal(std::size_t result_bytes, std::size_t count) const {
     return result_bytes >= kNonTemporalBytes && bytes_max(count) < count * sizeof(float);
   }

@@ -1,5 +1,5 @@
-// FormatKernels are what a format of fixed size does with whole slices. A slice's wire side needs
-// no alignment.
+// FormatKernels: the operations of a fixed-size format on whole slices. The wire side needs no
+// alignment.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@ struct FormatKernels {
   void (*encode)(std::span<const float> values_N, std::byte* wire_B);
   void (*decode)(const std::byte* wire_B, std::span<float> values_N);
 
-  // Adds what decode() would write to sum_N.
+  // Adds the decoded values to sum_N.
   void (*decode_add)(const std::byte* wire_B, std::span<float> sum_N);
 
-  // Error feedback: residual_N += gradient_N; encodes the residual; takes from it what the message
-  // means, and makes 0 of what is then not finite. Each sum and each difference is rounded once.
-  // REQUIRES: both spans of one size.
+  // Error feedback: residual_N += gradient_N; encodes the residual; subtracts the decoded message
+  // from it; residuals that are then not finite become 0. Each sum and each difference is rounded
+  // once. REQUIRES: both spans have one size.
   void (*encode_feedback)(std::span<const float> gradient_N,
                           std::span<float> residual_N,
                           std::byte* wire_B);

@@ -25,7 +25,7 @@ std::vector<float> normal_values(std::size_t count) {
   return values_N;
 }
 
-// Times of one operation, the first of which, that touches memory for the first time, is left out.
+// Times of one operation, without the first one, which touches memory for the first time.
 class Times {
  public:
   template <class Operation>
@@ -48,7 +48,7 @@ class Times {
   std::vector<double> seconds_;
 };
 
-// One slice: where its values are, its senders, and its last message.
+// One slice: its range of values, its senders, and its last message.
 struct Slice {
   std::size_t first = 0;
   std::size_t count = 0;
@@ -99,7 +99,7 @@ Result<CodecRates> measure_codec_rates(const std::string& chain,
     slices[i].wire_B = std::span(wire_B).subspan(i * bytes, bytes);
   }
   Result<void> read;
-  // Times one operation, which use(slice) does for a slice.
+  // Times one operation, where use(slice) processes one slice.
   const auto time = [&](Times& times, const auto& use) {
     times.add([&] {
       for (Slice& slice : slices) use(slice);

@@ -11,7 +11,7 @@
 namespace motley {
 namespace {
 
-constexpr double kWarmupShare = 0.25;  // of the values, and of one warm-up stage to the next
+constexpr double kWarmupShare = 0.25;  // of the values, and from one warm-up stage to the next
 
 Result<CodecChain> parse_options(const CompressorOptions& options) {
   MOTLEY_ASSIGN(CodecChain chain, parse_codec_chain(options.chain));
@@ -34,7 +34,7 @@ Result<CodecChain> parse_options(const CompressorOptions& options) {
   return chain;
 }
 
-// How many of 1/4, 1/16, … are above the density.
+// The number of densities 1/4, 1/16, … above the chain's density.
 int count_warmup_stages(const CompressorOptions& options, double density) {
   int stages = 0;
   if (options.warmup_steps == 0) return stages;
@@ -42,7 +42,7 @@ int count_warmup_stages(const CompressorOptions& options, double density) {
   return stages;
 }
 
-// Only topk has a density, and asks for it.
+// Only topk has a density.
 double density_of(const CodecChain& chain) {
   return chain.density.value_or(1);
 }
@@ -135,7 +135,7 @@ std::size_t GradientCompressor::encode_fed_back(std::span<const float> values_N,
     return chain_.format.bytes(count_);
   }
   const double share = density(step);
-  // An exact threshold is that of the slice, whatever the last one was.
+  // An exact threshold is computed per slice, independently of the last one.
   if (options_.momentum > 0 && !SparseThreshold::is_exact(count_, share)) sparse_->reset();
   const Feedback feedback = {residual_N_, velocity_N_, options_.momentum, is_gathered};
   return sparse_->encode(values_N, share, feedback, wire_B);

@@ -1,13 +1,14 @@
 // The sending side of one slice of a gradient over many steps: a codec with error feedback.
 //
-// A lossy message leaves something out. What it left out, the residual, is added to the next step's
-// gradient before that is sent, so that in the sum over the steps nothing is lost, only delayed:
+// A lossy message differs from its values. The difference, the residual, is added to the next
+// step's gradient before that is sent. So over the steps nothing is lost, only delayed:
 //
-//   sum of the gradients = sum of what the messages mean + residual
+//   sum of the gradients = sum of the decoded messages + residual
 //
-// up to the rounding of one sum and one difference a step. Each encode() goes over the slice once
-// (compression/codec/format_kernels.h), or with topk as compression/sparse/sparse_encoder.h says. A
-// step that every rank skips should be followed by reset(): its gradient is partly in the residual.
+// up to the rounding of one sum and one difference per step. Each encode() reads the slice once
+// (compression/codec/format_kernels.h; topk: compression/sparse/sparse_encoder.h). After a step
+// that every rank skips the caller should reset() the state: the residual contains a part of its
+// gradient.
 #pragma once
 
 #include <cstddef>
@@ -25,77 +26,78 @@
 
 namespace motley {
 
-// All of them change the result.
+// All options change the result.
 struct CompressorOptions {
   std::string chain = "none";
 
-  // Without it what a message leaves out is lost, and the sum of the messages is biased.
+  // Without it the omitted part of each message is lost, and the sum of the messages is biased.
   bool error_feedback = true;
 
-  // With topk and error feedback only, 0 to below 1. The sender then applies the optimizer's
-  // momentum itself, before it selects: a value that is sent late brings the pushes of all the
-  // steps that it waited. The optimizer should have none. Messages then follow from gradients,
-  // residual and velocity alone, so that these are all the state there is.
+  // With topk and error feedback only, from 0 to below 1: momentum correction. The sender applies
+  // the optimizer's momentum before the selection, so that a delayed value includes the
+  // momentum-corrected gradients of all steps since it was last sent. The optimizer should then
+  // have no momentum. Messages depend only on gradients, residual and velocity, which are the
+  // complete state.
   float momentum = 0;
 
-  // With topk only. So many steps begin denser: with 1/4 of the values, then 1/16 and so on down to
-  // the density of the chain, each for as many steps.
+  // With topk only. The first warmup_steps steps use higher densities: 1/4, then 1/16 and so on
+  // down to the chain's density, each for an equal number of steps.
   std::int64_t warmup_steps = 0;
 };
 
-// What a compressor keeps from step to step.
+// The state that a compressor retains between steps.
 enum class Kept : std::uint8_t { kResidual, kVelocity };
 
-// Whose, where several compressors of the same values share a sum: of one, or of all together.
+// Which part of the state, where several compressors of the same values take part in one
+// all-reduce: this one's, or the total of all.
 enum class KeptBy : std::uint8_t { kSelf, kAll };
 
 class GradientCompressor {
  public:
-  // For slices of `count` values. kConfig for what is not a chain, and for momentum or warm-up
-  // where they do not belong.
+  // For slices of `count` values. kConfig if the text is not a chain, or if it does not support
+  // momentum or warm-up.
   static Result<std::unique_ptr<GradientCompressor>> make(const CompressorOptions& options,
                                                           std::size_t count);
 
-  // The codec that reads the messages.
+  // The codec that decodes the messages.
   [[nodiscard]] const Codec& codec() const { return *codec_; }
 
-  // The upper bound of a message of any step.
+  // An upper bound of the message size of any step.
   [[nodiscard]] std::size_t bytes_max() const { return codec_->bytes_max(count_); }
 
-  // The share of values that a message of that step holds, nearly; 1 without topk.
+  // The approximate share of values in a message of that step; 1 without topk.
   [[nodiscard]] double density(std::int64_t step) const;
 
-  // Writes the message of that step and returns its bytes; steps count from 0. What is not finite
-  // does not come back as if it were, and leaves no trace in the residual. REQUIRES:
+  // Writes the message of that step and returns its bytes; steps count from 0. A value that is not
+  // finite never decodes to a finite one, and leaves no trace in the residual. REQUIRES:
   // gradient_N.size() is the count, wire_B.size() >= bytes_max().
   std::size_t encode(std::span<const float> gradient_N,
                      std::int64_t step,
                      std::span<std::byte> wire_B);
 
-  // Applies the momentum to a gradient whose push is added to others before it is sent: leaves the
-  // push in gradient_N. Then encode_pushes() sends the sum of them; where it sends a value, this
-  // push's velocity starts anew. REQUIRES: momentum > 0, gradient_N.size() is the count.
+  // Applies momentum correction in place to a gradient that is added to those of other compressors
+  // before sending. encode_pushes() then sends the sum; where it sends a value, this compressor's
+  // velocity is reset. REQUIRES: momentum > 0, gradient_N.size() is the count.
   void push(std::span<float> gradient_N);
-  // As encode(), of a sum of pushes.
+  // As encode(), for a sum of momentum-corrected gradients.
   std::size_t encode_pushes(std::span<const float> pushes_N,
                             std::int64_t step,
                             std::span<std::byte> wire_B);
 
-  // What the messages left out, and the momentum that is not yet sent. Empty spans where the
-  // options need none.
+  // The error-feedback residual, and the velocity. Empty spans if the options need none.
   [[nodiscard]] std::span<const float> residual() const { return residual_N_; }
 
   [[nodiscard]] std::span<const float> velocity() const { return velocity_N_; }
 
-  // The same, also to go on from what another compressor of the same options had.
+  // The same by kind; writable, to restore the state of another compressor with the same options.
   [[nodiscard]] std::span<float> kept(Kept what) {
     return what == Kept::kResidual ? residual_N_ : velocity_N_;
   }
 
-  // Forgets the state, as of a sender that has sent nothing yet.
+  // Resets the state to that of a sender that has sent nothing.
   void reset();
 
-  // All that messages to come follow from, but for the options.
+  // The complete state on which later messages depend, except for the options.
   struct State {
     std::vector<float> residual_N;
     std::vector<float> velocity_N;
@@ -104,16 +106,16 @@ class GradientCompressor {
 
   [[nodiscard]] State state() const { return {residual_N_, velocity_N_, sparse_}; }
 
-  // REQUIRES: the state of a compressor of the same options and count.
+  // REQUIRES: the state of a compressor with the same options and count.
   void restore(State state);
 
  private:
   GradientCompressor(const CompressorOptions& options, const CodecChain& chain, std::size_t count);
 
-  // The upper bound of a message of that step before it is packed.
+  // An upper bound of the message size of that step before compression by zstd.
   [[nodiscard]] std::size_t unpacked_bytes_max(std::int64_t step) const;
 
-  // `is_gathered`: as Feedback's.
+  // `is_gathered`: as in Feedback.
   std::size_t encode(std::span<const float> values_N,
                      std::int64_t step,
                      bool is_gathered,
@@ -135,7 +137,7 @@ class GradientCompressor {
   std::vector<std::byte> unpacked_B_;
 };
 
-// Makes the codec that reads the messages of such a compressor, for ranks that only receive them.
+// Makes the codec that decodes the messages of such a compressor, for ranks that only receive them.
 // Fails as make().
 [[nodiscard]] Result<std::unique_ptr<const Codec>> make_gradient_codec(
     const CompressorOptions& options);

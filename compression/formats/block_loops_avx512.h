@@ -1,8 +1,8 @@
-// What the block formats share with AVX-512: a block in registers, and loops over whole blocks; the
-// partial block at the end goes through the scalar reference. For the sources of kernels only.
+// Common parts of the block formats with AVX-512: a block in registers, and loops over whole
+// blocks; the scalar reference processes the partial block at the end. For kernel sources only.
 //
-// Functions carry their own target, so that their files compile without -mavx512f and the choice is
-// made where they run.
+// Functions have their own target attribute, so that their files compile without -mavx512f and the
+// implementation is selected at run time.
 #pragma once
 
 #if defined(__x86_64__)
@@ -35,7 +35,7 @@ struct Rows {
   __m512 at[kRows];
 };
 
-// Its codes: of the values 64 q to 64 q + 63, in bytes.
+// The codes of a block: of the values 64 q to 64 q + 63, in bytes.
 struct Codes {
   __m512i at[2];
 };
@@ -59,7 +59,7 @@ MOTLEY_AVX512 inline Rows sum_of(const Rows& a, const Rows& b) {
   return sum;
 }
 
-// As integers, magnitudes are ordered by size, then infinity, then NaN.
+// As integers, magnitudes are ordered: finite ones by size, then infinity, then NaN.
 MOTLEY_AVX512 inline std::uint32_t largest_magnitude_bits(const Rows& rows) {
   __m512i largest = _mm512_setzero_si512();
 #pragma GCC unroll 8
@@ -71,8 +71,8 @@ MOTLEY_AVX512 inline std::uint32_t largest_magnitude_bits(const Rows& rows) {
   return static_cast<std::uint32_t>(_mm512_reduce_max_epi32(largest));
 }
 
-// Codes are rounded to nearest, ties to even, as MXCSR has it by default. They are all zero where
-// the block has no inverse.
+// Codes are rounded to nearest, ties to even, as is MXCSR's default. They are all zero if the block
+// has no inverse.
 MOTLEY_AVX512 inline Codes codes_of(const Rows& rows, float inverse) {
   if (inverse == 0) return Codes{_mm512_setzero_si512(), _mm512_setzero_si512()};
   const __m512 factor = _mm512_set1_ps(inverse);
@@ -85,7 +85,7 @@ MOTLEY_AVX512 inline Codes codes_of(const Rows& rows, float inverse) {
     for (std::size_t i = 0; i < 4; ++i) {
       code[i] = _mm512_cvtps_epi32(_mm512_mul_ps(rows.at[4 * q + i], factor));
     }
-    // Packing works within 128-bit parts; the permutation brings them into order.
+    // Packing works within 128-bit lanes; the permutation restores the order.
     const __m512i packed = _mm512_packs_epi16(_mm512_packs_epi32(code[0], code[1]),
                                               _mm512_packs_epi32(code[2], code[3]));
     codes.at[q] = _mm512_permutexvar_epi32(in_order, packed);
@@ -93,8 +93,8 @@ MOTLEY_AVX512 inline Codes codes_of(const Rows& rows, float inverse) {
   return codes;
 }
 
-// Format provides Message, a block in its codes; kBytes, of a block on the wire; of(rows), write(),
-// read() and values() between the three; scalar(), its reference.
+// Format provides Message, a block as codes; kBytes, the wire size of a block; of(rows), write(),
+// read() and values() to convert between them; scalar(), the reference.
 template <class Format>
 MOTLEY_AVX512_KERNEL void encode(std::span<const float> values_N, std::byte* wire_B) {
   const std::size_t whole = values_N.size() - values_N.size() % kBlockValues;

@@ -19,7 +19,7 @@ static_assert(std::endian::native == std::endian::little, "wire values are littl
 using Block = std::array<float, kBlockValues>;
 
 std::uint32_t largest_magnitude_bits(std::span<const float> values_N) {
-  std::uint32_t largest = 0;  // of numbers by size, then infinity, then NaN
+  std::uint32_t largest = 0;  // bits, ordered: finite magnitudes, infinity, NaN
   for (const float value : values_N) {
     largest = std::max(largest, std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFFU);
   }
@@ -71,7 +71,7 @@ void int8_decode(const std::byte* wire_B, std::span<float> values_N) {
 void int4_encode_block(Block values_N, std::byte* wire_B) {
   for (std::size_t i = 0; i < kBlockValues; ++i) values_N[i] *= kEncodeSigns[i];
   hadamard_transform(values_N);
-  // One value that is not finite leaves no finite one in the rotated block.
+  // One value that is not finite makes the whole rotated block not finite.
   const BlockScale block =
       block_scale(largest_magnitude_bits(values_N), kInt4Largest, kInt4ScaleMax);
   wire_B = write_scale(block.scale, wire_B);
@@ -86,7 +86,7 @@ void int4_encode_block(Block values_N, std::byte* wire_B) {
 Block int4_decode_block(const std::byte* wire_B) {
   const float scale = read_scale(wire_B);
   wire_B += kBlockScaleBytes;
-  std::array<int, kBlockValues> codes_N;  // in integers: exact, and the order of sums is free
+  std::array<int, kBlockValues> codes_N;  // integers: exact, in any order of sums
   for (std::size_t i = 0; i < kBlockValues / 2; ++i) {
     const int byte = static_cast<int>(wire_B[i]);
     codes_N[i] = ((byte & 0xF) ^ 8) - 8;

@@ -1,5 +1,6 @@
-// Whole blocks at once; the partial block at the end goes through the scalar reference. Functions
-// carry their own target, so the file compiles without -mavx2 and the choice is made where it runs.
+// Processes whole blocks; the scalar reference processes the partial block at the end. Functions
+// have their own target attribute, so the file compiles without -mavx2 and the implementation is
+// selected at run time.
 #include "compression/formats/block_quantise_avx2.h"
 
 #if defined(__x86_64__)
@@ -25,7 +26,7 @@ struct Rows {
   __m256 at[kRows];
 };
 
-// Its codes: of the values 32 q to 32 q + 31, in bytes.
+// The codes of a block: of the values 32 q to 32 q + 31, in bytes.
 struct Codes {
   __m256i at[kCodeParts];
 };
@@ -42,7 +43,7 @@ MOTLEY_AVX2 inline __m256i load_256(const std::byte* from) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
 }
 
-// As integers, magnitudes are ordered by size, then infinity, then NaN.
+// As integers, magnitudes are ordered: finite ones by size, then infinity, then NaN.
 MOTLEY_AVX2 inline std::uint32_t largest_magnitude_bits(const Rows& rows) {
   const __m256i mask = _mm256_set1_epi32(0x7FFFFFFF);
   __m256i largest = _mm256_setzero_si256();
@@ -56,9 +57,9 @@ MOTLEY_AVX2 inline std::uint32_t largest_magnitude_bits(const Rows& rows) {
   return static_cast<std::uint32_t>(_mm_cvtsi128_si32(half));
 }
 
-// To nearest, ties to even, as MXCSR has it by default. All zero where the block has no inverse.
+// Rounds to nearest, ties to even, as is MXCSR's default. All zero if the block has no inverse.
 MOTLEY_AVX2 inline Codes codes_of(const Rows& rows, float inverse) {
-  if (inverse == 0) return Codes{};  // zero times NaN would be no code
+  if (inverse == 0) return Codes{};  // zero times NaN would be no valid code
   const __m256 factor = _mm256_set1_ps(inverse);
   const __m256i in_order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
   Codes codes;
@@ -66,7 +67,7 @@ MOTLEY_AVX2 inline Codes codes_of(const Rows& rows, float inverse) {
     const auto code = [&](std::size_t i) MOTLEY_AVX2 {
       return _mm256_cvtps_epi32(_mm256_mul_ps(rows.at[4 * q + i], factor));
     };
-    // Packing works within 128-bit halves; the permutation brings the parts into order.
+    // Packing works within 128-bit lanes; the permutation restores the order.
     const __m256i packed = _mm256_packs_epi16(_mm256_packs_epi32(code(0), code(1)),
                                               _mm256_packs_epi32(code(2), code(3)));
     codes.at[q] = _mm256_permutevar8x32_epi32(packed, in_order);
@@ -109,7 +110,7 @@ struct Int8 {
   static const FormatKernels& scalar() { return scalar_block_kernels().int8; }
 };
 
-// The strides 1, 2 and 4, within a row: each pair (a, b) becomes (b + a, a - b).
+// Strides 1, 2 and 4, within a row: each pair (a, b) becomes (b + a, a - b).
 MOTLEY_AVX2 inline __m256 rotate_row(__m256 row) {
   const __m256 minus = _mm256_set1_ps(-0.0F);
   const __m256 zero = _mm256_setzero_ps();
@@ -127,8 +128,8 @@ MOTLEY_AVX2 inline void cross_rows(__m256& a, __m256& b) {
   a = sum;
 }
 
-// In the order of strides that the format asks for. Stride 8 goes with those within rows, and the
-// rest over every second row: so that what is worked on fits the sixteen registers.
+// In the order of strides that the format prescribes. Stride 8 is combined with those within rows,
+// and the rest is done over every second row, so that the working set fits the sixteen registers.
 MOTLEY_AVX2 inline Rows rotated_rows(const float* values_N) {
   Rows rows;
   const auto loaded = [&](std::size_t r) MOTLEY_AVX2 {
@@ -154,13 +155,13 @@ MOTLEY_AVX2 inline Rows rotated_rows(const float* values_N) {
   return rows;
 }
 
-// A pair (a, b) becomes (b + a, a - b); `signs` is -1 where b stands.
+// A pair (a, b) becomes (b + a, a - b); `signs` is -1 at the position of b.
 MOTLEY_AVX2 inline __m256i add_swapped(__m256i codes, __m256i swapped, __m256i signs) {
   return _mm256_add_epi8(swapped, _mm256_sign_epi8(codes, signs));
 }
 
-// The strides 1, 2, 4 and 8. Sixteen codes of -8 to 7 add up to no more than a byte holds: all of
-// them to -128 at least, and a sum with minus signs has as many as plus signs.
+// Strides 1, 2, 4 and 8. A sum of sixteen codes of -8 to 7 fits a byte: with plus signs only it is
+// at least -128, and a sum with minus signs has as many as plus signs.
 MOTLEY_AVX2 inline __m256i rotate_sixteens(__m256i codes) {
   const __m256i swap_1 = _mm256_broadcastsi128_si256(
       _mm_setr_epi8(1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14));
@@ -181,7 +182,7 @@ struct Sums {
   __m256i at[kBlockValues / 16];
 };
 
-// The same transform as that of floats, in integers and so in another order.
+// The same transform as for floats, in integers and therefore in any order.
 MOTLEY_AVX2 inline Sums rotated_codes(const std::byte* wire_B) {
   const __m256i low = _mm256_set1_epi8(0x0F);
   const __m256i sign = _mm256_set1_epi8(8);
@@ -283,7 +284,7 @@ MOTLEY_AVX2 void decode_add(const std::byte* wire_B, std::span<float> sum_N) {
   Format::scalar().decode_add(wire_B, sum_N.subspan(whole));
 }
 
-// A block is added, written and read back in the nearest cache: it does not fit the registers.
+// A block is added, written and read back in the L1 cache: it does not fit the registers.
 template <class Format>
 MOTLEY_AVX2 void encode_feedback(std::span<const float> gradient_N,
                                  std::span<float> residual_N,

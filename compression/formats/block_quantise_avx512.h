@@ -5,8 +5,7 @@
 
 namespace motley {
 
-// nullptr when this processor, or the one this was compiled for, lacks the instructions: both or
-// neither.
+// Both are nullptr if this processor or the build target lacks the instructions.
 [[nodiscard]] const FormatKernels* avx512_int8_kernels();
 [[nodiscard]] const FormatKernels* avx512_int4_kernels();
 

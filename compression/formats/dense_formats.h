@@ -1,5 +1,5 @@
-// The first links of a chain that keep every value by itself, as fp32 ("none"), fp16 or bf16
-// (compression/formats/half.h), one after the other without a header. Little-endian.
+// First links of a chain that store each value separately, as fp32 ("none"), fp16 or bf16
+// (compression/formats/half.h), contiguous and without a header. Little-endian.
 #pragma once
 
 #include "compression/codec/fixed_size_codec.h"

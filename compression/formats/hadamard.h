@@ -1,10 +1,10 @@
-// The rotation of a block before it is cut to 4 bits. It spreads every value over all places of the
-// block, so that one outlier does not set the scale of 127 others.
+// The rotation of a block before 4-bit quantisation. It spreads every value over all positions of
+// the block, so that one outlier does not determine the scale of 127 other values.
 //
-// A fixed pattern of signs goes with it: the bare transform would gather what the values have in
-// common, their mean, in one place. The pattern is a quadratic form of the bits of the index, whose
-// own transform is 0 or ±16, so that a mean, or any other wave of the transform, is spread over 64
-// places. No pattern of 128 signs has a transform whose largest entry is smaller.
+// It includes a fixed pattern of signs, because the plain transform would concentrate the values'
+// mean in one position. The pattern is a quadratic form of the bits of the index. Its own transform
+// is 0 or ±16, so that a mean, or any other basis function of the transform, is spread over 64
+// positions. No pattern of 128 signs has a transform with a smaller largest entry.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace motley {
 
 inline constexpr std::size_t kBlockValues = 128;
 
-// ±magnitude by place: negative where b0 b1 + b2 b3 + b4 b5 is odd, with bk bit k of the place.
+// ±magnitude by index: negative where b0 b1 + b2 b3 + b4 b5 is odd, with bk bit k of the index.
 template <class Number>
 [[nodiscard]] constexpr std::array<Number, kBlockValues> spreading_signs(Number magnitude) {
   std::array<Number, kBlockValues> signs_N{};
@@ -27,14 +27,15 @@ template <class Number>
   return signs_N;
 }
 
-// The signs for encoding hold 1/128, a power of two and so exact, with which what is rotated
-// becomes a mean, which cannot overflow. Those for decoding are integers, in which it goes on.
+// The encoding signs include the factor 1/128, an exact power of two, which makes the rotated
+// values means that cannot overflow. The decoding signs are integers, as is the computation with
+// them.
 alignas(64) inline constexpr auto kEncodeSigns = spreading_signs(1.0F / kBlockValues);
 alignas(64) inline constexpr auto kDecodeSigns = spreading_signs(std::int16_t{1});
 
-// The Walsh-Hadamard transform in place: entry (i, j) is -1 to the number of bits that i and j have
-// in common; twice is 128 times the identity. Strides ascend: for floats the order of the sums is
-// part of the format.
+// The Walsh-Hadamard transform in place: entry (i, j) is (-1)^(number of common set bits of i and
+// j); applied twice it is 128 times the identity. Strides ascend: for floats the order of the sums
+// is part of the format.
 template <class Number>
 void hadamard_transform(std::array<Number, kBlockValues>& values_N) {
   for (std::size_t stride = 1; stride < kBlockValues; stride *= 2) {

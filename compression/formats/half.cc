@@ -17,7 +17,7 @@ constexpr std::uint32_t kFp16SmallestNormal = 0x38800000;  // 2^-14 as a float
 constexpr std::uint16_t kFp16Largest = 0x7BFF;
 constexpr std::uint16_t kBf16Largest = 0x7F7F;
 
-// bits / 2^shift, to nearest, ties to even.
+// Computes bits / 2^shift, rounded to nearest, ties to even.
 std::uint32_t shift_round_even(std::uint32_t bits, int shift) {
   const std::uint32_t half = 1U << (shift - 1);
   const std::uint32_t odd = (bits >> shift) & 1U;
@@ -30,7 +30,7 @@ std::uint16_t fp16_magnitude(std::uint32_t magnitude) {
   }
   if (magnitude == kFloatInf) return 0x7C00;
   if (magnitude < kFp16SmallestNormal) {
-    // A subnormal of fp16 counts in units of 2^-24: shift the significand, hidden bit included.
+    // A subnormal of fp16 has units of 2^-24: shift the significand, hidden bit included.
     const int shift = 126 - static_cast<int>(magnitude >> 23);
     if (shift > 24) return 0;
     return static_cast<std::uint16_t>(shift_round_even((magnitude & 0x7FFFFFU) | 0x800000U, shift));

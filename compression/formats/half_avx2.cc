@@ -1,5 +1,5 @@
-// Eight values at a time; the rest goes through the scalar reference. Functions carry their own
-// target, so the file compiles without -mavx2 and the choice is made where it runs.
+// Eight values at a time; the scalar reference processes the rest. Functions have their own target
+// attribute, so the file compiles without -mavx2 and the implementation is selected at run time.
 #include "compression/formats/half_avx2.h"
 
 #if defined(__x86_64__)
@@ -52,14 +52,14 @@ struct Bf16 {
     const __m256i sum =
         _mm256_add_epi32(_mm256_add_epi32(magnitude, _mm256_set1_epi32(0x7FFF)), odd);
     __m256i half = _mm256_min_epi32(_mm256_srli_epi32(sum, 16), _mm256_set1_epi32(0x7F7F));
-    // Not finite: truncated, and a NaN made quiet.
+    // Not finite: truncated, and NaNs made quiet.
     const __m256i not_finite = _mm256_cmpgt_epi32(magnitude, infinity_below);
     const __m256i quiet =
         _mm256_and_si256(_mm256_cmpgt_epi32(magnitude, infinity), _mm256_set1_epi32(0x40));
     half = _mm256_blendv_epi8(half, _mm256_or_si256(_mm256_srli_epi32(magnitude, 16), quiet),
                               not_finite);
     half = _mm256_or_si256(half, sign);
-    // packus works within 128-bit halves; the permutation brings the two results together.
+    // packus works within 128-bit lanes; the permutation joins the two results.
     const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(half, half), 0x08);
     return _mm256_castsi256_si128(packed);
   }
@@ -141,7 +141,7 @@ template <class Half>
 constexpr FormatKernels kFormat = {encode<Half>, decode<Half>, decode_add<Half>,
                                    encode_feedback<Half>};
 
-// __builtin_cpu_supports("f16c") is unknown to clang 14.
+// clang 14 does not know __builtin_cpu_supports("f16c").
 bool has_f16c() {
   unsigned a = 0;
   unsigned b = 0;

@@ -5,7 +5,7 @@
 
 namespace motley {
 
-// nullptr when this processor, or the one this was compiled for, lacks the instructions.
+// nullptr if this processor or the build target lacks the instructions.
 [[nodiscard]] const HalfKernels* avx2_half_kernels();
 
 }  // namespace motley

@@ -1,5 +1,5 @@
-// Sixteen values at a time, the rest under a mask. Functions carry their own target, so the file
-// compiles without -mavx512f and the choice is made where it runs.
+// Sixteen values at a time, the rest with a mask. Functions have their own target attribute, so the
+// file compiles without -mavx512f and the implementation is selected at run time.
 #include "compression/formats/half_avx512.h"
 
 #if defined(__x86_64__)
@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kLanes = 16;
 constexpr int kNearestEven = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
 
-// The lanes of a row that there are: all, or those of a mask.
+// The valid lanes of a row: all, or those of a mask.
 struct AllLanes {};
 
 MOTLEY_AVX512 inline __m512 load_row(const float* from, AllLanes) {
@@ -60,7 +60,8 @@ MOTLEY_AVX512 inline void for_rows(std::size_t count, const Row& row) {
   if (i < count) row(i, static_cast<__mmask16>((1U << (count - i)) - 1));
 }
 
-// Sign, magnitude and what is finite, of bits as integers: they are ordered by size.
+// Tests of sign, magnitude and finiteness are done on the bits as integers, which are ordered by
+// size.
 struct Fp16 {
   MOTLEY_AVX512 static __m256i narrow(__m512 row) {
     const __m512i magnitude_mask = _mm512_set1_epi32(0x7FFFFFFF);
@@ -69,7 +70,7 @@ struct Fp16 {
     const __mmask16 finite = _mm512_cmplt_epi32_mask(magnitude, _mm512_set1_epi32(0x7F800000));
     const __m512i largest = _mm512_castps_si512(_mm512_set1_ps(65504.0F));
     const __m512i kept = _mm512_mask_min_epi32(magnitude, finite, magnitude, largest);
-    // 0xCA: where the mask is set the second, else the third.
+    // 0xCA: selects the second operand where the mask is set, else the third.
     const __m512i with_sign = _mm512_ternarylogic_epi32(magnitude_mask, kept, bits, 0xCA);
     return _mm512_cvtps_ph(_mm512_castsi512_ps(with_sign), kNearestEven);
   }
@@ -88,7 +89,7 @@ struct Bf16 {
     const __m512i sum =
         _mm512_add_epi32(_mm512_add_epi32(magnitude, _mm512_set1_epi32(0x7FFF)), odd);
     __m512i half = _mm512_min_epi32(_mm512_srli_epi32(sum, 16), _mm512_set1_epi32(0x7F7F));
-    // Not finite: truncated, and a NaN made quiet.
+    // Not finite: truncated, and NaNs made quiet.
     half = _mm512_mask_mov_epi32(half, _mm512_cmpge_epi32_mask(magnitude, infinity), truncated);
     half = _mm512_mask_or_epi32(half, _mm512_cmpgt_epi32_mask(magnitude, infinity), half,
                                 _mm512_set1_epi32(0x40));

@@ -13,7 +13,7 @@ namespace {
 
 using namespace avx512;
 
-// Each pair (a, b) becomes (b + a, a - b); `seconds` is where b stands.
+// Each pair (a, b) becomes (b + a, a - b); `seconds` marks the positions of b.
 MOTLEY_AVX512 inline __m512 cross(__m512 own, __m512 swapped, __mmask16 seconds) {
   return _mm512_mask_sub_ps(_mm512_add_ps(swapped, own), seconds, swapped, own);
 }
@@ -22,7 +22,7 @@ MOTLEY_AVX512 inline __m512i cross(__m512i own, __m512i swapped, __mmask64 secon
   return _mm512_mask_sub_epi8(_mm512_add_epi8(swapped, own), seconds, swapped, own);
 }
 
-// The strides 1, 2, 4 and 8, within a row.
+// Strides 1, 2, 4 and 8, within a row.
 MOTLEY_AVX512 inline __m512 rotate_row(__m512 row) {
   row = cross(row, _mm512_permute_ps(row, 0xB1), 0xAAAA);
   row = cross(row, _mm512_permute_ps(row, 0x4E), 0xCCCC);
@@ -30,7 +30,7 @@ MOTLEY_AVX512 inline __m512 rotate_row(__m512 row) {
   return cross(row, _mm512_shuffle_f32x4(row, row, 0x4E), 0xFF00);
 }
 
-// In the order of strides that the format asks for.
+// In the order of strides that the format prescribes.
 MOTLEY_AVX512 inline Rows rotated_rows(const Rows& values) {
   Rows rows;
 #pragma GCC unroll 8
@@ -51,8 +51,8 @@ MOTLEY_AVX512 inline Rows rotated_rows(const Rows& values) {
   return rows;
 }
 
-// The same strides. Sixteen codes of -8 to 7 add up to no more than a byte holds: all of them to
-// -128 at least, and a sum with minus signs has as many as plus signs.
+// The same strides. A sum of sixteen codes of -8 to 7 fits a byte: with plus signs only it is at
+// least -128, and a sum with minus signs has as many as plus signs.
 MOTLEY_AVX512 inline __m512i rotate_sixteens(__m512i codes) {
   const __m512i swap_1 =
       _mm512_broadcast_i32x4(_mm_setr_epi8(1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14));
@@ -69,7 +69,7 @@ struct Int4 {
 
   struct Message {
     float scale;
-    __m512i codes;  // byte j: the codes of the places j and j + 64
+    __m512i codes;  // byte j: the codes at positions j and j + 64
   };
 
   MOTLEY_AVX512 static Message of(const Rows& values) {
@@ -95,7 +95,7 @@ struct Int4 {
     return message;
   }
 
-  // The same transform as that of floats, in integers and so in another order.
+  // The same transform as for floats, in integers and therefore in any order.
   MOTLEY_AVX512 static Rows values(const Message& message) {
     const __m512i low = _mm512_set1_epi8(0x0F);
     const __m512i sign = _mm512_set1_epi8(8);
@@ -110,7 +110,7 @@ struct Int4 {
       sums[2 * q + 1] = _mm512_cvtepi8_epi16(_mm512_extracti64x4_epi64(rotated, 1));
     }
 #pragma GCC unroll 4
-    for (__m512i& sum : sums) {  // the stride 16
+    for (__m512i& sum : sums) {  // stride 16
       const __m512i swapped = _mm512_shuffle_i64x2(sum, sum, 0x4E);
       sum = _mm512_mask_sub_epi16(_mm512_add_epi16(swapped, sum), 0xFFFF0000, swapped, sum);
     }

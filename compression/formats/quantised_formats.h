@@ -1,4 +1,4 @@
-// The first links of a chain that keep blocks of small integers with a scale: "int8" and "int4"
+// First links of a chain that store blocks of small integers with a scale: "int8" and "int4"
 // (compression/formats/block_quantise.h).
 #pragma once
 

@@ -13,7 +13,7 @@
 namespace motley {
 namespace {
 
-// What one encode or decode works in. Kept between calls: a context costs about a megabyte.
+// Buffers of one encode or decode. Reused between calls: a context takes about a megabyte.
 struct Workspace {
   struct Free {
     void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
@@ -26,7 +26,7 @@ struct Workspace {
   std::vector<std::byte> inner_B;
 };
 
-// Never more workspaces than threads that used the codec at once.
+// Holds at most as many workspaces as threads have used the codec at once.
 class WorkspacePool {
  public:
   [[nodiscard]] std::unique_ptr<Workspace> take(int level) {
@@ -95,11 +95,11 @@ class ZstdCodec : public Codec {
   }
 
  private:
-  // Calls use(content) for the content of a frame around `count` values.
+  // Calls use(content) with the content of a frame of `count` values.
   template <class Use>
   Result<void> unpack(std::span<const std::byte> wire_B, std::size_t count, const Use& use) const {
     const std::size_t room_bytes = inner_->bytes_max(count);
-    // What is no frame or declares no size counts as more than any room.
+    // The result for an invalid frame or an undeclared size is larger than any valid size.
     const auto declared_bytes = ZSTD_getFrameContentSize(wire_B.data(), wire_B.size());
     if (declared_bytes > room_bytes) {
       return damaged(name(), fmt::format("it does not declare the expected {} bytes of content, "
@@ -111,7 +111,7 @@ class ZstdCodec : public Codec {
     }
     auto work = pool_.take(level_);
     work->inner_B.resize(declared_bytes);
-    // In one piece: the output is the window, so what the frame says of its window costs nothing.
+    // In one piece: the output is the window, so the frame's declared window size needs no memory.
     const std::size_t bytes = ZSTD_decompressDCtx(work->decompressor.get(), work->inner_B.data(),
                                                   declared_bytes, wire_B.data(), wire_B.size());
     Result<void> outcome;
@@ -145,7 +145,7 @@ std::size_t ZstdPacker::bytes_max(std::size_t content_bytes) {
   return ZSTD_compressBound(content_bytes);
 }
 
-// Into a buffer of the bound's size this fails only for want of memory.
+// With a buffer of the bound's size this fails only for lack of memory.
 std::size_t ZstdPacker::pack(std::span<const std::byte> content_B, std::span<std::byte> frame_B) {
   const std::size_t bytes = ZSTD_compressCCtx(context_.get(), frame_B.data(), frame_B.size(),
                                               content_B.data(), content_B.size(), level_);

@@ -1,4 +1,4 @@
-// The last link of a chain: what the inner codec wrote, as one Zstandard frame (RFC 8878) that
+// The last link of a chain: the inner codec's output as one Zstandard frame (RFC 8878) that
 // declares its content size.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace motley {
 inline constexpr int kZstdLevelMin = 1;
 inline constexpr int kZstdLevelMax = 19;
 
-// Packs bytes as the last link does. Keeps about a megabyte; one thread at a time.
+// Compresses bytes as the last link does. Holds about a megabyte; one thread at a time.
 class ZstdPacker {
  public:
   // REQUIRES: kZstdLevelMin <= level <= kZstdLevelMax.
@@ -35,7 +35,7 @@ class ZstdPacker {
 };
 
 // REQUIRES: kZstdLevelMin <= level <= kZstdLevelMax. A frame that declares more content than the
-// inner codec's bytes_max() is refused before it is unpacked; the inner codec checks the rest.
+// inner codec's bytes_max() is rejected before decompression; the inner codec checks the rest.
 [[nodiscard]] std::unique_ptr<const Codec> make_zstd_codec(std::unique_ptr<const Codec> inner,
                                                            int level);
 

@@ -12,7 +12,7 @@ namespace motley {
 
 #if defined(__x86_64__)
 
-// In the instructions that every such processor has: the four stores of a line become one write.
+// Uses instructions of the baseline target: the four stores of a line become one write.
 void copy_non_temporal(std::span<const std::byte> from_B, std::byte* to) {
   constexpr std::size_t kLineBytes = 64;
   const auto place = reinterpret_cast<std::uintptr_t>(to);

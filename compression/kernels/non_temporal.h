@@ -1,8 +1,8 @@
-// Writes that go past the caches, for results that are larger than these.
+// Non-temporal stores, for results that exceed the caches.
 //
-// A store to a line that is in no cache first loads the line. Of a slice that no cache holds, half
-// of what crosses the memory bus would be lines that are read only to be overwritten. What fits a
-// cache must not go past it: the next reader would find it in memory only.
+// A store to a line that is in no cache first loads the line. For a slice that exceeds the caches,
+// half of the memory traffic would be lines that are read only to be overwritten. A result that
+// fits a cache must not use them: its next reader would have to load it from memory.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace motley {
 
-// From this many bytes of a result on, no cache that cores have to themselves holds it.
+// A result of this size or more does not fit a core's private caches.
 inline constexpr std::size_t kNonTemporalBytes = std::size_t{32} << 20;
 
-// memcpy, past the caches where the processor can. Lines that the range holds only in part are
-// written as ever, so that pieces of one result may follow each other at any place.
+// memcpy with non-temporal stores if the processor has them. Lines that the range covers only
+// partly are written normally, so pieces of one result may meet at any position.
 void copy_non_temporal(std::span<const std::byte> from_B, std::byte* to);
 
-// After the last copy, before another thread is told of the result.
+// Must be called after the last copy, before another thread is notified of the result.
 void fence_non_temporal();
 
 }  // namespace motley

@@ -1,9 +1,9 @@
-// decode_add() and encode_feedback() out of the other kernels of a format: what fused kernels equal
-// bit for bit, and what runs where there are none.
+// decode_add() and encode_feedback() composed of the other kernels of a format: the reference for
+// fused kernels, and the fallback without them.
 //
-// A message is also the messages of its pieces, one behind the other. So a slice is gone over piece
-// by piece: each is added, encoded and read back while it is in the nearest cache, and the next one
-// on its way there; the slice crosses the memory bus once.
+// A message is also the concatenation of its pieces' messages. So a slice is processed piece by
+// piece: each is added, encoded and read back while it is in the L1 cache, and the next one is
+// prefetched. The slice crosses the memory bus once.
 #pragma once
 
 #include <algorithm>
@@ -16,11 +16,11 @@
 
 namespace motley {
 
-// 2 KiB as fp32, of which the nearest cache holds several and the next pieces beside; a multiple of
-// the block of every format.
+// 2 KiB as fp32, of which the L1 cache holds several and the next pieces too; a multiple of every
+// format's block.
 inline constexpr std::size_t kPieceValues = 512;
 
-// Bytes(count): of a message.
+// Bytes(count): the size of a message.
 template <auto Bytes, auto Decode>
 void decode_add_pieces(const std::byte* wire_B, std::span<float> sum_N) {
   const SumKernels& sums = best_sum_kernels();

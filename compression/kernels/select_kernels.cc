@@ -9,7 +9,7 @@
 namespace motley {
 namespace {
 
-// Marks `count` values, each asked for once and in order.
+// Marks `count` values; requests each once and in order.
 template <class ValueAt>
 void mark_each(std::size_t count,
                std::uint32_t threshold_bits,

@@ -1,11 +1,12 @@
-// SelectKernels find which values of a block are large, one bit a value, and the sums of error
-// feedback on the way, so that selecting costs no pass of its own. What is kept is then found from
-// the bits (compression/sparse/list_places.h) while the values are in the nearest cache.
+// SelectKernels mark the large values of a block, one bit per value, and compute the sums of error
+// feedback in the same pass. The selected values are then located from the bits
+// (compression/sparse/list_places.h) while the values are in the L1 cache.
 //
-// A value is large where its bits without the sign are at least threshold_bits. As integers,
-// magnitudes are ordered by size, then infinity, then NaN: with a threshold of at most FLT_MAX all
-// that is not finite is large. REQUIRES of all: threshold_bits is 1 to 0x7F7FFFFF; the spans of a
-// call have one size. ⌈N / 64⌉ words are written; bits behind the last value are 0.
+// A value is large if its bits without the sign are at least threshold_bits. As integers,
+// magnitudes are ordered: finite ones by size, then infinity, then NaN. With a threshold of at most
+// FLT_MAX, every value that is not finite is large. REQUIRES of all: threshold_bits is 1 to
+// 0x7F7FFFFF; the spans of a call have one size. ⌈N / 64⌉ words are written; bits after the last
+// value are 0.
 #pragma once
 
 #include <cstdint>
@@ -32,10 +33,10 @@ struct SelectKernels {
                           std::uint64_t* words);
 };
 
-// One value after the other: the reference, which the vector kernels equal bit for bit.
+// One value at a time: the reference, which the vector kernels match bit for bit.
 [[nodiscard]] const SelectKernels& scalar_select_kernels();
 
-// The fastest that this processor has.
+// The fastest kernels that this processor supports.
 [[nodiscard]] const SelectKernels& best_select_kernels();
 
 }  // namespace motley

@@ -1,7 +1,7 @@
-// Sixty-four values at a time, a word of bits; the rest goes through the scalar reference.
-// Functions carry their own target, so the file compiles without -mavx2 and the choice is made
-// where it runs. The target has no fused multiply-add, so that none can be made of a product and a
-// sum.
+// Sixty-four values at a time, one word of bits; the scalar reference processes the rest. Functions
+// have their own target attribute, so the file compiles without -mavx2 and the implementation is
+// selected at run time. The target excludes fused multiply-add, so that products and sums are not
+// contracted.
 #include "compression/kernels/select_kernels_avx2.h"
 
 #if defined(__x86_64__)
@@ -18,16 +18,16 @@ namespace {
 constexpr std::size_t kLanes = 8;
 constexpr std::size_t kWordValues = 64;
 
-// The processor's own prefetching stops at each 4 KiB page, where two or three slices at once wait
-// long. 2 KiB ahead is the best of 0.5 to 16 KiB that was tried.
+// The processor's own prefetching stops at each 4 KiB page, where loops over two or three slices at
+// once stall. 2 KiB ahead is the best of 0.5 to 16 KiB tried.
 constexpr std::uintptr_t kAheadBytes = 2048;
 
 std::size_t whole_words(std::size_t count) {
   return count - count % kWordValues;
 }
 
-// Asks for the word of values that is kAheadBytes behind this one, which may be behind the slice's
-// end: a hint never faults.
+// Prefetches the word of values that is kAheadBytes after this one. It may be beyond the slice's
+// end: a prefetch never faults.
 inline void prefetch_ahead(const float* word) {
   constexpr std::uintptr_t kLineBytes = 64;
   const std::uintptr_t ahead = reinterpret_cast<std::uintptr_t>(word) + kAheadBytes;
@@ -36,7 +36,7 @@ inline void prefetch_ahead(const float* word) {
   }
 }
 
-// Marks `count` values, whole words of them; row_at(i) gives those from i on, out of the slices.
+// Marks `count` values in whole words; row_at(i) returns those from i on, computed from the slices.
 template <class RowAt, class... Slices>
 MOTLEY_AVX2 inline void mark_rows(std::size_t count,
                                   std::uint32_t threshold_bits,

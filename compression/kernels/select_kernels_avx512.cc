@@ -1,6 +1,6 @@
-// Sixty-four values at a time, a word of bits; the rest goes through the scalar reference.
-// Functions carry their own target, so the file compiles without -mavx512f and the choice is made
-// where it runs. It is compiled so that no product and sum become one instruction.
+// Sixty-four values at a time, one word of bits; the scalar reference processes the rest. Functions
+// have their own target attribute, so the file compiles without -mavx512f and the implementation is
+// selected at run time. It is compiled without contraction of products and sums.
 #include "compression/kernels/select_kernels_avx512.h"
 
 #if defined(__x86_64__)
@@ -23,7 +23,7 @@ std::size_t whole_words(std::size_t count) {
   return count - count % kWordValues;
 }
 
-// Marks `count` values, whole words of them; row_at(i) gives those from i on, out of the slices.
+// Marks `count` values in whole words; row_at(i) returns those from i on, computed from the slices.
 template <class RowAt, class... Slices>
 MOTLEY_AVX512 inline void mark_rows(std::size_t count,
                                     std::uint32_t threshold_bits,

@@ -5,7 +5,7 @@
 
 namespace motley {
 
-// nullptr when this processor, or the one this was compiled for, lacks the instructions.
+// nullptr if this processor or the build target lacks the instructions.
 [[nodiscard]] const SelectKernels* avx512_select_kernels();
 
 }  // namespace motley

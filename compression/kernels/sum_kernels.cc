@@ -1,4 +1,4 @@
-// One text for all processors: the compiler vectorises the same loops for each.
+// One source for all processors: the compiler vectorises the same loops for each target.
 #include "compression/kernels/sum_kernels.h"
 
 #include <bit>

@@ -30,7 +30,7 @@ alignas(64) constexpr auto kLaneNumbers = [] {
   return numbers;
 }();
 
-// Compresses in a register and stores all of it: a store under a mask is slow on some processors.
+// Compresses in a register and stores all of it: masked stores are slow on some processors.
 MOTLEY_AVX512 std::size_t list_rows(std::span<const std::uint64_t> words, std::uint16_t* places) {
   const __m512i step = _mm512_set1_epi16(32);
   __m512i numbers = _mm512_load_si512(kLaneNumbers.data());

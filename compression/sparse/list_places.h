@@ -1,5 +1,5 @@
-// The places of the set bits of a mask, ascending: of what a sender keeps, and of what a mask in a
-// message says.
+// The positions of a mask's set bits, ascending: of the values that a sender selected, or of a mask
+// in a message.
 #pragma once
 
 #include <cstddef>
@@ -8,22 +8,22 @@
 
 namespace motley {
 
-// A list of n places may be written over up to so many more.
+// A list of n positions may write up to this many entries beyond n.
 inline constexpr std::size_t kPlacesSlack = 32;
 
-// Bit i % 64 of word i / 64 is place i. Returns how many there are. REQUIRES: at most 1,024 words;
-// room for 64 places a word and kPlacesSlack.
+// Bit i % 64 of word i / 64 is position i. Returns the number of set bits. REQUIRES: at most 1,024
+// words; space for 64 positions per word and kPlacesSlack.
 using ListPlaces = std::size_t (*)(std::span<const std::uint64_t> words, std::uint16_t* places);
 
-// One bit after the other: the reference, which the vector kernel equals.
+// One bit at a time: the reference, which the vector kernel matches.
 [[nodiscard]] ListPlaces scalar_list_places();
 
-// Returns the version with AVX-512's compression of lanes: it is as fast however many bits are set,
-// while the reference mispredicts a branch for most words. nullptr where the processor, or the one
-// this was compiled for, lacks VBMI2.
+// Returns the version with AVX-512's lane compression. Its speed does not depend on the number of
+// set bits, while the reference mispredicts a branch in most words. nullptr if the processor or the
+// build target lacks VBMI2.
 [[nodiscard]] ListPlaces avx512_list_places();
 
-// The fastest that this processor has.
+// The fastest version that this processor supports.
 [[nodiscard]] ListPlaces best_list_places();
 
 }  // namespace motley

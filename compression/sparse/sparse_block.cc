@@ -12,7 +12,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "wire values are little-endian");
 
 constexpr std::uint16_t kNotFinite = 0xFFFF;  // in place of a count
-constexpr std::size_t kStep = 255;            // a byte that only goes on by as many places
+constexpr std::size_t kStep = 255;            // a byte of this value advances without a value
 
 std::size_t mask_bytes(std::size_t block_values) {
   return (block_values + 7) / 8;
@@ -24,7 +24,7 @@ Error damaged(const char* cause) {
 }
 
 std::byte* write_gaps(std::span<const std::uint16_t> places, std::byte* to) {
-  std::size_t next = 0;  // the first place that could follow
+  std::size_t next = 0;  // the first possible position
   for (const std::size_t place : places) {
     std::size_t gap = place - next;
     for (; gap >= kStep; gap -= kStep) *to++ = static_cast<std::byte>(kStep);
@@ -34,8 +34,8 @@ std::byte* write_gaps(std::span<const std::uint16_t> places, std::byte* to) {
   return to;
 }
 
-// Gaps are never negative, so that places ascend whatever the bytes are; a place stays within the
-// block, so that steps come to an end. Returns the bytes read, 0 when they are not `count` places.
+// Gaps are never negative, so positions ascend whatever the bytes; a position stays within the
+// block, so the loop ends. Returns the bytes read, or 0 if they are not `count` positions.
 std::size_t read_gaps(std::span<const std::byte> wire_B,
                       std::size_t block_values,
                       std::size_t count,

@@ -1,5 +1,5 @@
-// The bytes of a sparse message's block: up to 4,096 values of which some are kept. Layout:
-// docs/formats/frame.md. How the kept values are written is a parameter.
+// The bytes of a sparse message's block: up to 4,096 values, some of them selected. Layout:
+// docs/formats/frame.md. The format of the selected values is a parameter.
 #pragma once
 
 #include <array>
@@ -16,18 +16,18 @@ namespace motley {
 inline constexpr std::size_t kSparseBlockValues = 4096;
 inline constexpr std::size_t kMaskWords = kSparseBlockValues / 64;
 
-// Beside the kept values and one byte for each of their places: the count, the steps over long gaps
-// (4,095 / 255 of them) and what a format adds to a run of values, a scale.
+// In addition to the selected values and one byte for each position: the count, the bytes for long
+// gaps (4,095 / 255 of them), and a format's overhead for a run of values, a scale.
 inline constexpr std::size_t kSparseBlockBytesMore = 2 + 16 + 4;
 
-// KeptValues are what is kept of a block. They are large: a scratch that is filled again for each
+// KeptValues: the selected values of a block. Large: a scratch object that is reused for each
 // block.
 struct KeptValues {
   std::size_t count = 0;
-  bool finite = true;  // else the whole block is not, and count is 0
-  alignas(64) std::array<std::uint64_t, kMaskWords> mask{};  // bit i % 64 of word i / 64: place i
-  std::array<float, kSparseBlockValues> values;              // the first `count`
-  std::array<std::uint16_t, kSparseBlockValues + kPlacesSlack> places;  // theirs, ascending
+  bool finite = true;  // else the whole block is sent as not finite, and count is 0
+  alignas(64) std::array<std::uint64_t, kMaskWords> mask{};             // bit i % 64 of word i / 64
+  std::array<float, kSparseBlockValues> values;                         // the first `count`
+  std::array<std::uint16_t, kSparseBlockValues + kPlacesSlack> places;  // positions, ascending
 
   [[nodiscard]] std::span<float> kept_values() { return std::span(values).first(count); }
 
@@ -43,17 +43,18 @@ struct KeptValues {
 // Fills count and places from the mask.
 void list_places(KeptValues& kept);
 
-// Leaves the first `count` of what is kept. REQUIRES: count <= kept.count.
+// Retains the first `count` selected values. REQUIRES: count <= kept.count.
 void keep_first(KeptValues& kept, std::size_t count);
 
-// Writes the block to block_B, which has room for kSparseBlockBytesMore + count places + the
-// values, and returns its bytes. REQUIRES: places below block_values, 1 to kSparseBlockValues.
+// Writes the block to block_B, which has space for kSparseBlockBytesMore + count places + the
+// values, and returns its bytes. REQUIRES: places below block_values, which is 1 to
+// kSparseBlockValues.
 std::size_t write_sparse_block(const KeptValues& kept,
                                std::size_t block_values,
                                const FixedSizeFormat& format,
                                std::byte* block_B);
 
-// Reads the block that wire_B begins with into `kept` and returns its bytes. kCorrupt for anything
+// Reads the block at the start of wire_B into `kept` and returns its bytes. kCorrupt for anything
 // but a block of that many values.
 Result<std::size_t> read_sparse_block(std::span<const std::byte> wire_B,
                                       std::size_t block_values,

@@ -22,12 +22,12 @@ Feedback feedback_of_block(const Feedback& feedback, std::size_t first, std::siz
   return block;
 }
 
-// Where the values stand that are marked, once they are added.
+// The span of the marked values, after the addition.
 std::span<const float> marked_values(std::span<const float> values_N, const Feedback& feedback) {
   return feedback.residual_N.empty() ? values_N : feedback.residual_N;
 }
 
-// Adds the values to their feedback and marks what is large.
+// Adds the values to the feedback state and marks the large ones.
 void add_and_mark(const SelectKernels& kernels,
                   std::span<const float> values_N,
                   const Feedback& feedback,
@@ -47,7 +47,7 @@ std::uint32_t magnitude_bits(float value) {
   return std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFFU;
 }
 
-// The marks of the block that begins there, out of those of its slice.
+// Copies the marks of the block that begins at `first` from those of its slice.
 void copy_marks(std::span<const std::uint64_t> slice_marks, std::size_t first, KeptValues& kept) {
   const auto marks = slice_marks.subspan(first / 64);
   std::ranges::copy(marks.first(std::min(marks.size(), kMaskWords)), kept.mask.begin());
@@ -55,7 +55,7 @@ void copy_marks(std::span<const std::uint64_t> slice_marks, std::size_t first, K
             kept.mask.end(), 0);
 }
 
-// Of what is kept only what reaches the threshold. Without branches: about half of it does.
+// Retains only the values that reach the threshold. Branch-free, because about half of them do.
 void keep_from(std::uint32_t threshold_bits, KeptValues& kept) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < kept.count; ++i) {
@@ -90,7 +90,7 @@ void drop_not_finite(const KeptValues& kept, const Feedback& block) {
 
 }  // namespace
 
-// A place takes a byte as a gap, and less in a mask.
+// A position takes a byte as a gap, and less in a mask.
 std::size_t sparse_bytes_max(std::size_t count, double density, const FixedSizeFormat& format) {
   const std::size_t kept = kept_max(count, density);
   return kSparseHeaderBytes + block_count(count) * kSparseBlockBytesMore + kept +
@@ -131,7 +131,8 @@ void SparseEncoder::list_candidates(std::span<const float> marked_N) {
   }
 }
 
-// Adds a whole slice to its feedback, and marks what reaches its exact threshold, among others.
+// Adds a whole slice to its feedback state, and marks a superset of the values that reach its exact
+// threshold.
 Selection SparseEncoder::mark_exactly(std::span<const float> values_N,
                                       double density,
                                       const Feedback& feedback) {
@@ -151,7 +152,7 @@ Selection SparseEncoder::mark_exactly(std::span<const float> values_N,
   return threshold_.select_among(candidates_, values_N.size(), density);
 }
 
-// values_B: the kept values as they were written.
+// values_B: the selected values as encoded.
 void SparseEncoder::take_sent(KeptValues& kept,
                               const std::byte* values_B,
                               const Feedback& block) const {

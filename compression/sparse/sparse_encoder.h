@@ -1,7 +1,7 @@
-// The sending side of the chain link topk(DENSITY): of a slice, the largest values by magnitude, in
-// blocks (compression/sparse/sparse_block.h). One pass over the slice adds what was left before,
-// selects, packs, and takes what is sent from what is left. A short slice is added and marked as a
-// whole, and what it keeps chosen among what is marked, before any of it is packed.
+// The sending side of the chain link topk(DENSITY): selects a slice's largest values by magnitude,
+// in blocks (compression/sparse/sparse_block.h). One pass over the slice adds the residual,
+// selects, packs, and subtracts the sent values from the residual. A short slice is first added and
+// marked as a whole, and its values are selected among the marked ones.
 #pragma once
 
 #include <cstddef>
@@ -17,47 +17,47 @@ namespace motley {
 
 struct KeptValues;
 
-// A message begins with the number of values that the slice has.
+// A message begins with the slice's number of values.
 inline constexpr std::size_t kSparseHeaderBytes = 8;
 
-// Upper bound of a message's bytes.
+// An upper bound of a message's bytes.
 [[nodiscard]] std::size_t sparse_bytes_max(std::size_t count,
                                            double density,
                                            const FixedSizeFormat& format);
 
-// Feedback is what a sender keeps between the messages of one slice, and changes with each. Each
-// span has a value for each of the slice, or is empty where a sender goes without.
+// Feedback: the state that a sender retains between the messages of one slice; updated by each. A
+// span has one value for each of the slice, or is empty if unused.
 struct Feedback {
   std::span<float> residual_N;  // not sent yet
   std::span<float> velocity_N;  // needs residual_N; the gradients' decaying sum
-  float momentum = 0;           // what is left of the velocity after a step, from 0 to below 1
-  // The values hold the velocity already: it only starts anew where one is sent.
+  float momentum = 0;           // the velocity's decay factor per step, from 0 to below 1
+  // The values already contain the velocity, which is only reset where one is sent.
   bool is_gathered = false;
 
   [[nodiscard]] bool gathers() const { return !velocity_N.empty() && !is_gathered; }
 };
 
-// One thread at a time. What it keeps from call to call is the threshold.
+// One thread at a time. Its only state between calls is the threshold.
 class SparseEncoder {
  public:
   explicit SparseEncoder(const FixedSizeFormat& format) : format_(format) {}
 
   // Writes about density × N of values_N to wire_B and returns the bytes.
   //
-  // With a residual, what is sent is from the residual plus values_N, and the residual keeps the
-  // rest: of what is sent the error of the format. With a velocity, values_N go into that first,
-  // and the residual takes it up; where a value is sent, the velocity starts anew from 0 (else the
-  // same gradient would push on after it was sent).
+  // With a residual, the values sent are those of the residual plus values_N, and the residual
+  // retains the rest: for sent values the format's error. With a velocity, values_N are added to it
+  // first, and the velocity is added to the residual. Where a value is sent, its velocity is reset
+  // to 0; otherwise the gradient just sent would contribute again to later steps.
   //
-  // A block that holds an infinity or a NaN is sent as not finite, whatever else it holds; the
-  // residual and velocity of what is not finite become 0. REQUIRES: wire_B.size() >=
-  // sparse_bytes_max(N, density), 0 < density <= 1.
+  // A block with an infinity or a NaN is sent as not finite as a whole; residuals and velocities of
+  // its values that are not finite become 0. REQUIRES: wire_B.size() >= sparse_bytes_max(N,
+  // density), 0 < density <= 1.
   std::size_t encode(std::span<const float> values_N,
                      double density,
                      const Feedback& feedback,
                      std::span<std::byte> wire_B);
 
-  // Forgets the threshold of the slices before.
+  // Discards the threshold of earlier slices.
   void reset() { threshold_ = {}; }
 
  private:
@@ -73,7 +73,7 @@ class SparseEncoder {
   FixedSizeFormat format_;
   SelectKernels kernels_ = best_select_kernels();
   SparseThreshold threshold_;
-  std::vector<std::uint64_t> marks_;  // of a whole slice, where that is marked before it is written
+  std::vector<std::uint64_t> marks_;       // of a whole slice, if that is marked before encoding
   std::vector<std::uint32_t> candidates_;  // magnitudes, as bits
 };
 

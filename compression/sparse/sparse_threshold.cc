@@ -9,36 +9,35 @@
 namespace motley {
 namespace {
 
-// Sampled beyond this only as every 101st: a sample costs a line of cache a value.
+// Larger samples are limited to every 101st value: a sample costs one cache line per value.
 constexpr std::size_t kSampleFree = std::size_t{1} << 18;
 constexpr std::size_t kSampleStride = 101;
 
-// Of candidates: the last threshold's share from which on they are looked for, and the sample that
-// says where else.
+// For candidates: the factor of the last threshold that bounds them, and the size of the sample
+// that otherwise determines the bound.
 constexpr float kBoundShare = 0.9F;
 constexpr std::size_t kBoundSample = 4096;
 
 constexpr std::uint32_t kSmallestBits = 1;
-constexpr std::uint32_t kLargestBits = 0x7F7FFFFF;  // FLT_MAX: what is not finite is always large
+constexpr std::uint32_t kLargestBits = 0x7F7FFFFF;  // FLT_MAX: infinities and NaNs are large
 
-// The tails of gradients fall off so that their count goes as a power of -3 (heavy) to -8 (normal)
-// of the threshold: an eighth's power comes to rest for all of them.
+// The count of gradients above a threshold falls with its power of -3 (heavy tails) to -8 (normal):
+// an exponent of an eighth converges for all of them.
 constexpr double kGain = 0.125;
 
-// A magnitude's 31 bits are looked at in three parts, from the highest on.
+// A magnitude's 31 bits are processed in three digits, highest first.
 constexpr std::array<int, 3> kPartShifts = {20, 10, 0};
 constexpr std::size_t kPartCount = std::size_t{1} << 11;
 constexpr std::size_t kPartMask = kPartCount - 1;
 
 struct Ranked {
   std::uint32_t bits = 0;
-  std::size_t reached = 0;  // so many are at least as large, the rank or more
+  std::size_t reached = 0;  // number of values at least as large, at least the rank
 };
 
-// The rank-th largest, 1 to as many as there are; leaves the magnitudes as scratch. Counted by one
-// part of the bits after the other, of which those go on that share the part with it: no branch
-// depends on a value, while those of std::nth_element took longer than all else that is done to a
-// slice.
+// The rank-th largest magnitude, rank from 1; uses the magnitudes as scratch. A radix selection:
+// counts one digit after another, and continues with the magnitudes that share the digit. No branch
+// depends on a value; std::nth_element's mispredictions took longer than all other work on a slice.
 Ranked nth_largest(std::span<std::uint32_t> magnitudes, std::size_t rank) {
   std::size_t larger = 0;
   for (const int shift : kPartShifts) {
@@ -76,7 +75,7 @@ std::size_t SparseThreshold::stride(std::size_t count, double density, double ke
   return step | 1;  // odd: rows of a matrix mostly have an even length
 }
 
-// Fewer in a small slice, which would else be read twice.
+// Fewer for a small slice, which would otherwise be read twice.
 double SparseThreshold::check_kept(std::size_t count, double density) {
   return std::clamp(static_cast<double>(kept_target(count, density)) / 16, 100.0, 400.0);
 }
@@ -87,12 +86,12 @@ bool SparseThreshold::still_fits(std::size_t count, double density) const {
         return magnitude >= bits;
       }));
   const auto wanted = static_cast<double>(kept_target(magnitudes_.size(), density));
-  // What the share of a sample may be off by itself.
+  // The sampling error of the share.
   const double chance = magnitudes_.size() == count ? 0 : std::sqrt(wanted);
   return 0.87 * wanted - chance <= above && above <= 1.15 * wanted + chance;
 }
 
-// Fewer than `rank` are all but the zeros.
+// Fewer than `rank` magnitudes are all values but the zeros.
 Selection SparseThreshold::choose(std::vector<std::uint32_t>& magnitudes,
                                   std::size_t rank,
                                   std::size_t count,
@@ -110,7 +109,7 @@ std::uint32_t SparseThreshold::last_bound() const {
                     kLargestBits);
 }
 
-// Of the sample as many more as its own chance may hide.
+// The rank in the sample includes a margin for its sampling error.
 std::uint32_t SparseThreshold::sampled_bound(std::span<const float> values_N, std::size_t wanted) {
   const std::size_t step = values_N.size() / kBoundSample | 1;  // odd, as stride()
   if (step == 1) return kSmallestBits;

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Opens arrays and keeps what their columns point into.
+// Opens arrays and holds the storage of their columns.
 class ArrayFolder {
  public:
   explicit ArrayFolder(const fs::path& folder) : folder_(folder) {}
@@ -43,7 +43,7 @@ class ArrayFolder {
             "save both again; their first dimension is the number of samples"};
   }
 
-  // The folder is of no use after.
+  // Moves the storage out; the object must not be used afterwards.
   ExampleFiles take(Examples train, std::optional<Examples> held_out) {
     return {std::move(storage_), std::move(train), std::move(held_out)};
   }

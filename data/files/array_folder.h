@@ -1,4 +1,4 @@
-// A folder of .npy arrays: inputs.npy and targets.npy, and for what is held out eval_inputs.npy and
+// A folder of .npy arrays: inputs.npy and targets.npy, and optionally held-out eval_inputs.npy and
 // eval_targets.npy. docs/formats/data.md.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace motley {
 
-// Mapped, not loaded. kData when a file is missing or damaged, or when they do not go together.
+// Mapped, not loaded. kData if a file is missing or damaged, or the arrays do not match.
 [[nodiscard]] Result<ExampleFiles> open_array_folder(const std::filesystem::path& folder);
 
 }  // namespace motley

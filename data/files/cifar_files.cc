@@ -20,17 +20,17 @@ bool exists_in(const fs::path& folder, const std::string& name) {
   return fs::exists(folder / name, code);
 }
 
-// How a version stores its images.
+// The files and record layout of a version.
 struct CifarKind {
-  std::vector<std::string> train;  // names of files
+  std::vector<std::string> train;  // file names
   std::string test;
-  std::size_t label_bytes = 1;  // the last of them is the label
+  std::size_t label_bytes = 1;  // the last byte is the label
 };
 
 CifarKind cifar_kind(const fs::path& folder) {
   if (exists_in(folder, "train.bin")) return {{"train.bin"}, "test.bin", 2};
   CifarKind kind{{}, "test_batch.bin", 1};
-  // All up to the last that is there, so that one that is missing among them is found.
+  // All up to the last existing one, so that a missing one before it is detected.
   constexpr int kCifarBatches = 5;
   int last = 1;
   for (int batch = 1; batch <= kCifarBatches; ++batch) {

@@ -1,5 +1,5 @@
-// Columns: the inputs of all samples or their targets, as they lie in files or in memory: tensors
-// of one type and shape, one after the other. What a model makes of them is data/sample_maker.h's.
+// Columns: the inputs or the targets of all samples, as stored in files or in memory: consecutive
+// tensors of one type and shape. data/sample_maker.h converts them for the model.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ enum class ElementType { kUint8, kInt32, kInt64, kFloat32 };
 [[nodiscard]] std::size_t element_bytes(ElementType type);
 [[nodiscard]] std::string_view element_name(ElementType type);
 
-// Element `element` of a sample's bytes. REQUIRES: a type of integers.
+// Element number `element` of a sample's bytes. REQUIRES: an integer type.
 [[nodiscard]] std::int64_t integer_at(ElementType type,
                                       std::span<const std::byte> bytes,
                                       std::size_t element);
@@ -30,19 +30,19 @@ enum class ElementType { kUint8, kInt32, kInt64, kFloat32 };
 // "[3, 32, 32]"
 [[nodiscard]] std::string shape_text(std::span<const std::int64_t> shape);
 
-// Points into storage that must outlive it. Immutable and safe to share between threads.
+// Refers to storage that must outlive it. Immutable and safe to share between threads.
 class Column {
  public:
-  // Samples at equal distances in one file.
+  // Equidistant samples in one file.
   struct Run {
-    std::string file;                  // names it in errors
+    std::string file;                  // name for errors
     std::span<const std::byte> bytes;  // from the first sample on
     std::uint64_t samples = 0;
     std::size_t distance_bytes = 0;  // from one sample to the next
   };
 
-  // `shape` is one sample's. REQUIRES: the numbers of elements and bytes do not overflow; each
-  // run's bytes hold its samples.
+  // `shape` is that of one sample. REQUIRES: the numbers of elements and bytes do not overflow;
+  // each run's bytes contain its samples.
   Column(ElementType type, std::vector<std::int64_t> shape, std::vector<Run> runs);
 
   [[nodiscard]] ElementType type() const { return type_; }
@@ -63,28 +63,27 @@ class Column {
   std::vector<std::int64_t> shape_;
   std::size_t sample_bytes_;
   std::vector<Run> runs_;
-  std::vector<std::uint64_t> firsts_;  // [run]: its first sample; at the end, how many there are
+  std::vector<std::uint64_t> firsts_;  // [run]: its first sample; at the end, their number
 };
 
-// REQUIRES: both columns have as many samples.
+// REQUIRES: both columns have the same number of samples.
 struct Examples {
   Column inputs;
   Column targets;
 };
 
-// Owns the bytes that columns point into. They stay where they are when it is moved.
+// Owns the bytes that columns refer to. Their addresses are stable when it is moved.
 class ExampleStorage {
  public:
-  // The bytes of the file. What MappedFile::open returns.
+  // The bytes of the file. Errors as MappedFile::open.
   [[nodiscard]] Result<std::span<const std::byte>> map(const std::filesystem::path& path);
 
   std::span<const std::byte> keep(std::vector<std::byte> bytes);
 
-  // As MappedFile::release_pages, of all files.
+  // As MappedFile::release_pages, for all files.
   void release_pages() const;
 
-  // Says that these bytes of it, which come next in the order of the format, tell this data from
-  // other data.
+  // Adds bytes to the content that identifies this data, in the order of the format.
   void add_content(std::span<const std::byte> bytes) { content_.push_back(bytes); }
 
   [[nodiscard]] std::span<const std::span<const std::byte>> content() const { return content_; }
@@ -94,11 +93,11 @@ class ExampleStorage {
   std::vector<std::span<const std::byte>> content_;
 };
 
-// All that data.path holds, opened.
+// All data of data.path, opened.
 struct ExampleFiles {
   ExampleStorage storage;
   Examples train;
-  std::optional<Examples> held_out;  // of the types and shapes of `train`
+  std::optional<Examples> held_out;  // same types and shapes as `train`
 };
 
 }  // namespace motley

@@ -8,7 +8,7 @@
 namespace motley {
 namespace {
 
-// What a pixel of the new side is made of: so much of the old pixels from `first` on, out of `sum`.
+// The weights of a new pixel: of the old pixels from `first` on, with the given sum.
 struct Taps {
   std::int64_t first = 0;
   std::vector<std::uint64_t> weights;
@@ -19,8 +19,8 @@ struct Side {
   std::uint64_t sum = 1;   // of the weights of each
 };
 
-// Old pixel p covers [p × to, (p + 1) × to) and new pixel i [i × from, (i + 1) × from) of a line of
-// from × to.
+// On a line of length from × to, old pixel p covers [p × to, (p + 1) × to) and new pixel i [i ×
+// from, (i + 1) × from).
 Side shrink(std::int64_t from, std::int64_t to, std::int64_t begin) {
   Side side{{}, static_cast<std::uint64_t>(from)};
   for (std::int64_t i = 0; i < to; ++i) {
@@ -36,14 +36,15 @@ Side shrink(std::int64_t from, std::int64_t to, std::int64_t begin) {
   return side;
 }
 
-// The middle of new pixel i lies at ((2i + 1) × from - to) / (2 × to) in old pixels' middles.
+// The centre of new pixel i is at ((2i + 1) × from - to) / (2 × to), in units of old pixels'
+// centres.
 Side grow(std::int64_t from, std::int64_t to, std::int64_t begin) {
   const std::int64_t unit = 2 * to;
   Side side{{}, static_cast<std::uint64_t>(unit)};
   for (std::int64_t i = 0; i < to; ++i) {
     const std::int64_t place =
         std::clamp<std::int64_t>((2 * i + 1) * from - to, 0, (from - 1) * unit);
-    const std::int64_t share = place % unit;  // of the pixel behind; 0 where there is none
+    const std::int64_t share = place % unit;  // of the following pixel; 0 if there is none
     Taps taps{begin + place / unit, {static_cast<std::uint64_t>(unit - share)}};
     if (share > 0) taps.weights.push_back(static_cast<std::uint64_t>(share));
     side.taps.push_back(std::move(taps));
@@ -51,7 +52,7 @@ Side grow(std::int64_t from, std::int64_t to, std::int64_t begin) {
   return side;
 }
 
-// The middle `from` of `all` pixels become `to`.
+// Scales the middle `from` of `all` pixels to `to`.
 Side scale(std::int64_t all, std::int64_t from, std::int64_t to) {
   const std::int64_t begin = (all - from) / 2;
   return from >= to ? shrink(from, to, begin) : grow(from, to, begin);

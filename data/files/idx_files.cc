@@ -22,7 +22,7 @@ Error damaged_idx(const std::string& path, const std::string& cause) {
           "check that it was copied whole, and is not compressed (gunzip it)"};
 }
 
-// As people have them: as on MNIST's page, as some programs unpack them, and without the ending.
+// The names in use: as on MNIST's page, as some programs unpack them, and without the suffix.
 std::optional<fs::path> find_idx(const fs::path& folder,
                                  const std::string& part,
                                  const std::string& what,

@@ -1,4 +1,4 @@
-// IDX files, the format of MNIST and those made after it: images and labels in a file each.
+// IDX files, the format of MNIST and similar data sets: images and labels in one file each.
 // docs/formats/data.md.
 #pragma once
 
@@ -16,20 +16,20 @@ namespace motley {
 
 struct IdxHeader {
   std::vector<std::int64_t> shape;  // all dimensions, each at least 1
-  std::size_t data_begin = 0;       // where the bytes follow, to the end of the file
+  std::size_t data_begin = 0;       // start of the values, which extend to the end of the file
 };
 
-// From the bytes of a whole file, which are not trusted; `path` names it in errors. kData when it
-// is not one of bytes with so many dimensions, or not as long as its header says.
+// Parses the untrusted bytes of a whole file; `path` names it in errors. kData if it is not an IDX
+// file of bytes with that many dimensions, or its length contradicts its header.
 [[nodiscard]] Result<IdxHeader> parse_idx(std::span<const std::byte> file,
                                           std::size_t dimensions,
                                           const std::string& path);
 
-// Whether the folder holds training images of this format, by their names.
+// Whether the folder has training images of this format, by their names.
 [[nodiscard]] bool holds_idx(const std::filesystem::path& folder);
 
-// Mapped, not loaded. kData when a file is missing or damaged, or when they do not go together.
-// REQUIRES: holds_idx(folder).
+// Mapped, not loaded. kData if a file is missing or damaged, or the files do not match. REQUIRES:
+// holds_idx(folder).
 [[nodiscard]] Result<ExampleFiles> open_idx_folder(const std::filesystem::path& folder);
 
 }  // namespace motley

@@ -20,7 +20,7 @@ struct UnusableForm {
   const char* remedy;
 };
 
-// What people have instead of a form that can be read.
+// Common forms that cannot be read.
 constexpr UnusableForm kUnusableForms[] = {
     {"train-images-idx3-ubyte.gz", "its files are compressed", "gunzip them"},
     {"train-images.idx3-ubyte.gz", "its files are compressed", "gunzip them"},

@@ -1,4 +1,4 @@
-// data.kind = "images": whichever of the known forms a folder of images has.
+// data.kind = "images": detects the form of a folder of images.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace motley {
 
-// `shape` is the model's input, to whose size pictures are brought; images of the other forms stay
-// as they are. kData when the folder holds none, or as its form's header says.
-// `work` counts what is read; nullptr: nobody does.
+// `shape` is the model's input, to which pictures are scaled; images of other forms are not scaled.
+// kData if the folder has no images, or as its form's header describes. `work` counts what is read;
+// nullptr: not counted.
 [[nodiscard]] Result<ExampleFiles> open_image_data(const std::filesystem::path& folder,
                                                    std::span<const std::int64_t> shape,
                                                    WorkCounter* work);

@@ -26,8 +26,8 @@ Result<Raster> decode_jpeg(std::span<const std::byte> file, int channels, const 
   Raster raster{width, height, channels, {}};
   raster.pixels.resize(static_cast<std::size_t>(width) * static_cast<std::size_t>(height) *
                        static_cast<std::size_t>(channels));
-  // The accurate transform has the same bits on every processor. A file that was cut short is only
-  // a warning to the library, which would leave the rest grey.
+  // The accurate transform yields the same bits on every processor. For a truncated file the
+  // library would only warn and leave the rest grey.
   const int flags = TJFLAG_ACCURATEDCT | TJFLAG_STOPONWARNING | TJFLAG_LIMITSCANS;
   if (tjDecompress2(decoder.get(), bytes, file.size(),
                     reinterpret_cast<unsigned char*>(raster.pixels.data()), width, 0, height,

@@ -20,7 +20,7 @@ Error unreadable(const std::filesystem::path& path, int errno_value) {
   return error;
 }
 
-// The mapping outlives the descriptor, so the caller closes that in any case.
+// The mapping outlives the descriptor, so the caller always closes the descriptor.
 Result<std::span<const std::byte>> map_all(int fd, const std::filesystem::path& path) {
   struct stat info {};
 
@@ -39,7 +39,7 @@ Result<std::span<const std::byte>> map_all(int fd, const std::filesystem::path& 
 }  // namespace
 
 Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
-  // Non-blocking, or a named pipe without a writer would hold us here.
+  // Non-blocking, because opening a named pipe without a writer would block.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return unreadable(path, errno);
   const auto bytes = map_all(fd, path);

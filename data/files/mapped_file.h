@@ -1,4 +1,4 @@
-// A file mapped read-only into memory, so that a corpus may be larger than the memory.
+// A file mapped read-only into memory, so that a corpus may exceed the memory.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace motley {
 
-// Owns the mapping. The file must not shrink while it is mapped: the system then ends the process
-// (SIGBUS) at the next read of the lost part.
+// Owns the mapping. The file must not shrink while it is mapped: the next read of the lost part
+// would kill the process (SIGBUS).
 class MappedFile {
  public:
-  // kData when the path is not a regular file that can be read.
+  // kData if the path is not a readable regular file.
   [[nodiscard]] static Result<MappedFile> open(const std::filesystem::path& path);
 
   MappedFile(MappedFile&& other) noexcept;
@@ -24,8 +24,8 @@ class MappedFile {
 
   [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
 
-  // Gives the pages that were read so far back to the system, as far as this process holds them;
-  // a later read maps them anew. Safe beside readers.
+  // Returns the pages read so far to the system, as far as this process holds them; a later read
+  // maps them again. Safe during concurrent reads.
   void release_pages() const;
 
  private:

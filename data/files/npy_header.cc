@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kHeaderBytesMax = 64 << 10;
-constexpr std::size_t kDimensionsMax = 9;  // eight of a sample, and how many samples
+constexpr std::size_t kDimensionsMax = 9;  // eight of a sample, and the number of samples
 constexpr std::int64_t kDimensionMax = std::int64_t{1} << 40;
 
 Error damaged_npy(const std::string& path, const std::string& cause) {
@@ -26,7 +26,7 @@ Error other_npy(const std::string& path, const std::string& cause, const std::st
   return {ErrorCode::kData, fmt::format("cannot use array {}", path), cause, remedy};
 }
 
-// What the three entries of the header say, as they stand there.
+// The three entries of the header, as text.
 struct NpyWords {
   std::optional<std::string_view> type;
   std::optional<bool> columns_first;
@@ -35,13 +35,13 @@ struct NpyWords {
   [[nodiscard]] bool complete() const { return type && columns_first && shape; }
 };
 
-// Reads the literal of a Python dictionary that NumPy writes. Every step either consumes what it
-// expects or says that it is not there; nothing nests, so nothing recurs.
+// Parses the literal of a Python dictionary that NumPy writes. Each step either consumes the
+// expected text or fails; nothing nests, so there is no recursion.
 class NpyDictionary {
  public:
   explicit NpyDictionary(std::string_view text) : rest_(text) {}
 
-  // Nothing when it is anything else.
+  // nullopt if it is anything else.
   std::optional<NpyWords> read() {
     NpyWords words;
     if (!take('{')) return std::nullopt;
@@ -128,7 +128,7 @@ std::optional<ElementType> element_of(std::string_view numpy_type) {
   return std::nullopt;
 }
 
-// What turns an array `a` of that type into one that can be used.
+// The expression that converts an array `a` of that type into a usable one.
 std::string conversion(std::string_view numpy_type) {
   const std::string_view kind = numpy_type.substr(std::min<std::size_t>(1, numpy_type.size()));
   const char* wanted = "uint8, int32, int64 or float32";
@@ -146,7 +146,7 @@ struct TextPlace {
   std::size_t bytes = 0;
 };
 
-// Where the dictionary stands; it is within the file and not too long.
+// The position of the dictionary, checked to be within the file and not too long.
 Result<TextPlace> find_dictionary(std::span<const std::byte> file, const std::string& path) {
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   if (!text.starts_with(kMagic)) return damaged_npy(path, "it does not begin as a .npy file does");

@@ -1,5 +1,5 @@
-// The header of NumPy's .npy files (numpy.lib.format), versions 1.0, 2.0 and 3.0, of the arrays
-// that training takes: plain numbers, row after row, little-endian.
+// The header of NumPy's .npy files (numpy.lib.format), versions 1.0, 2.0 and 3.0, for the arrays
+// that training supports: plain numbers, row-major, little-endian.
 #pragma once
 
 #include <cstddef>
@@ -17,10 +17,10 @@ namespace motley {
 struct NpyHeader {
   ElementType type = ElementType::kUint8;
   std::vector<std::int64_t> shape;  // all dimensions, each from 0 to 2^40
-  std::size_t data_begin = 0;       // where the array follows, to the end of the file
+  std::size_t data_begin = 0;       // start of the array, which extends to the end of the file
 };
 
-// The header as it stands in the file: any of NumPy's types of plain numbers, in either order.
+// The header as in the file: any of NumPy's plain numeric types, in either memory order.
 struct NpyOutline {
   std::string type;  // "<f4"
   bool columns_first = false;
@@ -30,21 +30,21 @@ struct NpyOutline {
 
 [[nodiscard]] bool is_npy(std::span<const std::byte> file);
 
-// As parse_npy, but for what concerns the type, the order and the length of the array.
+// As parse_npy, but without checks of the array's type, order and length.
 [[nodiscard]] Result<NpyOutline> outline_npy(std::span<const std::byte> file,
                                              const std::string& path);
 
-// Whether so many bytes follow the header as it says, of numbers of `element_bytes` that are called
-// `element`. kData.
+// kData if the size of the data after the header does not match its shape, for numbers of
+// `element_bytes` that are called `element`.
 [[nodiscard]] Result<void> check_npy_length(const NpyOutline& outline,
                                             std::string_view element,
                                             std::size_t element_bytes,
                                             std::size_t file_bytes,
                                             const std::string& path);
 
-// From the bytes of a whole file, which are not trusted; `path` names it in errors. kData when they
-// are damaged, when the file is not as long as the header says, or when the array is of another
-// kind; then with what to do in Python.
+// Parses the untrusted bytes of a whole file; `path` names it in errors. kData if they are damaged,
+// if the file's length contradicts the header, or, with a hint for Python, if the array is of
+// another kind.
 [[nodiscard]] Result<NpyHeader> parse_npy(std::span<const std::byte> file, const std::string& path);
 
 }  // namespace motley

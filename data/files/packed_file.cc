@@ -15,9 +15,9 @@ using std::string_view_literals::operator""sv;
 
 struct PackedFormat {
   std::string_view magic;
-  std::string_view is;        // what a file of it is
-  std::string_view unpacker;  // {0} is the file, {1} what comes out
-  std::string_view suffix;    // as such files are called
+  std::string_view is;        // what such a file is
+  std::string_view unpacker;  // {0} is the file, {1} the result
+  std::string_view suffix;    // of such files' names
 };
 
 constexpr PackedFormat kPackedFormats[] = {
@@ -30,14 +30,14 @@ constexpr PackedFormat kPackedFormats[] = {
     {"PAR1"sv, "a Parquet table", "", ".parquet"},
 };
 
-// "a.txt.gz" becomes "a.txt"; what would be called as the file itself becomes "FILE.txt".
+// "a.txt.gz" becomes "a.txt"; if the name would not change, it becomes "FILE.txt".
 std::string unpacked_name(const fs::path& path, std::string_view suffix) {
   const std::string name = path.string();
   const bool is_stripped = name.ends_with(suffix) && name.size() > suffix.size();
   return is_stripped ? name.substr(0, name.size() - suffix.size()) : name + ".txt";
 }
 
-// An archive that was compressed as a whole becomes a folder.
+// A compressed archive is unpacked into a folder.
 std::string tar_remedy(const std::string& file, const std::string& tar_name) {
   const std::string folder = quote_for_shell(unpacked_name(tar_name, ".tar"));
   return fmt::format("mkdir {0} && tar -xf {1} -C {0}", folder, file);
@@ -86,7 +86,7 @@ std::optional<Error> packed_tokens(std::string_view bytes, const fs::path& path)
       return no_tokens("a pickle of Python's", saving("numpy.asarray(object)"));
     }
   }
-  constexpr std::size_t kSafetensorsBegin = 8;  // where its header begins
+  constexpr std::size_t kSafetensorsBegin = 8;  // offset of its header
   if (bytes.size() > kSafetensorsBegin && bytes.substr(kSafetensorsBegin).starts_with("{\""sv)) {
     return no_tokens("a safetensors file", saving("tensors[name].numpy()"));
   }

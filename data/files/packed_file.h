@@ -1,5 +1,5 @@
-// Files that hold a text packed, as people download them: compressed, or as an archive, a table or
-// a document. Told by their first bytes, whatever they are called.
+// Detection of packed text, as it is often downloaded: compressed files, archives, tables and
+// documents. Detected by their first bytes, whatever their names.
 #pragma once
 
 #include <filesystem>
@@ -10,12 +10,12 @@
 
 namespace motley {
 
-// What is wrong with a packed file in the place of a text, with the command that unpacks it;
-// nothing when the bytes, of the whole file or its beginning, are of none of these formats. kData.
+// The error for a packed file in place of a text, with the command that unpacks it. nullopt if the
+// bytes, of the whole file or its beginning, are of none of these formats. kData.
 [[nodiscard]] std::optional<Error> packed_text(std::string_view bytes,
                                                const std::filesystem::path& path);
 
-// The same in the place of a file of tokens, and of files in which other programs keep tensors.
+// The same in place of a file of tokens; also detects other programs' tensor files.
 [[nodiscard]] std::optional<Error> packed_tokens(std::string_view bytes,
                                                  const std::filesystem::path& path);
 

@@ -78,7 +78,7 @@ std::vector<std::string> names_of(const std::vector<fs::path>& folders) {
   return names;
 }
 
-// The pictures of each class in `classes`, which are the labels in order.
+// The pictures of each class; `classes` are the labels in order.
 Result<std::vector<Picture>> list_examples(const fs::path& folder,
                                            const std::vector<std::string>& classes) {
   std::vector<Picture> examples;
@@ -171,7 +171,7 @@ bool has_sub_folders(const fs::path& folder) {
   return folders.ok() && !folders->empty();
 }
 
-// The folder of what is held out, beside that of what is trained on.
+// The folder of the held-out part, beside that of the training part.
 std::optional<fs::path> held_out_folder(const fs::path& folder) {
   for (const char* name : {"val", "test"}) {
     if (has_sub_folders(folder / name)) return folder / name;
@@ -212,7 +212,7 @@ Result<ExampleFiles> open_picture_folder(const fs::path& folder,
                                          std::span<const std::int64_t> shape,
                                          WorkCounter* work) {
   MOTLEY_TRY(check_wanted_shape(shape));
-  // A class may be of trains; it has no sub-folders.
+  // A class may be called "train"; its folder has no sub-folders.
   const bool has_parts = has_sub_folders(folder / "train");
   const fs::path train_folder = has_parts ? folder / "train" : folder;
   const auto eval_folder = has_parts ? held_out_folder(folder) : std::nullopt;

@@ -11,17 +11,17 @@
 
 namespace motley {
 
-// Whether it has a sub-folder with a PNG or JPEG file, by its name.
+// Whether it has a sub-folder with a PNG or JPEG file, by file names.
 [[nodiscard]] bool holds_pictures(const std::filesystem::path& folder);
 
-// What open_picture_folder holds of it in memory; 0 where it is no such folder.
+// The memory that open_picture_folder uses; 0 if it is no such folder.
 [[nodiscard]] std::uint64_t picture_folder_bytes(const std::filesystem::path& folder,
                                                  std::span<const std::int64_t> shape);
 
-// Decodes all pictures into memory at the size of `shape`, [channels, height, width]. A folder
-// `train`, with `val` or `test` beside it, is what its name says. kData when a picture is damaged,
-// a class is empty or of the held-out part alone, or when they take more than 4 GiB.
-// `work` counts what is decoded; nullptr: not counted.
+// Decodes all pictures into memory at the size of `shape`, [channels, height, width]. Sub-folders
+// `train` and `val` or `test` separate the parts. kData if a picture is damaged, a class is empty
+// or only in the held-out part, or they take more than 4 GiB. `work` counts the decoded pictures;
+// nullptr: not counted.
 [[nodiscard]] Result<ExampleFiles> open_picture_folder(const std::filesystem::path& folder,
                                                        std::span<const std::int64_t> shape,
                                                        WorkCounter* work);

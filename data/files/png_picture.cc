@@ -5,7 +5,7 @@
 namespace motley {
 namespace {
 
-// Freed on every way out; libpng jumps nowhere through code of ours.
+// Frees the image on every return; libpng does not longjmp through our code.
 class PngImage {
  public:
   PngImage() { image_.version = PNG_IMAGE_VERSION; }
@@ -34,7 +34,7 @@ Result<Raster> decode_png(std::span<const std::byte> file, int channels, const s
   image->format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
   Raster raster{image->width, image->height, channels, {}};
   raster.pixels.resize(PNG_IMAGE_SIZE(*image.get()));
-  const png_color behind{0, 0, 0};  // what is transparent is black
+  const png_color behind{0, 0, 0};  // transparent pixels become black
   if (png_image_finish_read(image.get(), &behind, raster.pixels.data(), 0, nullptr) == 0) {
     return damaged_picture(path, image->message);
   }

@@ -1,4 +1,4 @@
-// A sample of a file's bytes: blocks that are evenly spread over it.
+// Samples a file's bytes: evenly spread blocks.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace motley {
 
-// Calls look(block) for up to 32 blocks of 64 KiB, each of whole words of eight bytes from a
-// multiple of eight on (the last bytes of a short file aside).
+// Calls look(block) for up to 32 blocks of 64 KiB. Each starts at a multiple of eight and has a
+// multiple of eight bytes (except for the last bytes of a short file).
 template <class Look>
 void for_spread_blocks(std::span<const std::byte> bytes, const Look& look) {
   constexpr std::size_t kBlockBytes = 64 << 10;

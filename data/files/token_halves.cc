@@ -34,7 +34,7 @@ unsigned upper_of(std::uint16_t word) {
   return word >> 8U;
 }
 
-// The same order on every machine.
+// A shuffle with the same order on every machine.
 void shuffle(std::vector<std::uint16_t>& words) {
   constexpr std::uint64_t kKey = 0x68616c766573;
   for (std::size_t left = words.size(); left > 1; --left) {
@@ -47,7 +47,7 @@ double count_different(std::vector<std::uint32_t>& values) {
   return static_cast<double>(std::unique(values.begin(), values.end()) - values.begin());
 }
 
-// Four tokens of any kind have one lower half by chance once in 2^24 times.
+// Four independent tokens share one lower half by chance with a probability of 2^-24.
 bool have_one_lower_half(const std::vector<std::uint16_t>& words) {
   constexpr std::ptrdiff_t kUpperMin = 4;
   std::array<bool, 256> is_upper{};
@@ -78,17 +78,17 @@ double HalfCounts::distance() const {
 }
 
 bool HalfCounts::are_alike() const {
-  // Halves at this distance have a set of bytes that holds the lower one that much more often than
-  // the upper one. Of n words the difference of these two shares, each word between -1 and 1, is
-  // smaller by t with a chance of at most exp(-n t^2 / 2) (Hoeffding), and no larger than the
-  // distance that is seen.
+  // Halves at this distance have a set of bytes that contains the lower half that much more often
+  // than the upper one. Over n words this difference of shares, each word between -1 and 1, is
+  // smaller by t with a probability of at most exp(-n t^2 / 2) (Hoeffding), and no larger than the
+  // observed distance.
   constexpr double kDistance = 0.2;
   return words_ > 0 && distance() <= kDistance - std::sqrt(2 * kFalseAlarmLog / words_);
 }
 
 bool HalfCounts::may_be_uniform() const {
-  // What n even draws make of it on average, at most, and how much more with a chance of at most
-  // exp(-2 n t^2) (McDiarmid); the rest is for tokens that end within a row of 256.
+  // An upper bound of the mean for n uniform draws, and the excess with a probability of at most
+  // exp(-2 n t^2) (McDiarmid); kUneven allows for a last row of fewer than 256 tokens.
   constexpr double kUneven = 0.01;
   if (words_ == 0) return false;
   double distance = 0;
@@ -101,9 +101,9 @@ bool are_halves_swapped(std::span<const std::byte> bytes) {
   std::vector<std::uint16_t> words = sampled_words(bytes);
   if (words.empty()) return false;
   if (have_one_lower_half(words)) return true;
-  // Pairs of tokens from anywhere, each in one of them: neighbors depend on each other, and so do
-  // tokens at a round distance. That two frequent ones agree by chance counts once, not as often as
-  // they are seen.
+  // Pairs tokens from random positions, each token once: neighbours depend on each other, and so do
+  // tokens at regular distances. Equal pairs count once, so that a chance agreement of two frequent
+  // tokens has little effect.
   shuffle(words);
   std::vector<std::uint32_t> in_lower;
   std::vector<std::uint32_t> in_upper;
@@ -114,7 +114,7 @@ bool are_halves_swapped(std::span<const std::byte> bytes) {
     if (lower_of(less) == lower_of(more)) in_lower.push_back(pair);
     if (upper_of(less) == upper_of(more)) in_upper.push_back(pair);
   }
-  // Where the upper half is at least as likely, in_lower is larger by s of n with a chance of at
+  // If the upper half is at least as likely, in_lower exceeds by s of n with a probability of at
   // most exp(-s^2 / (2 n)) (Hoeffding).
   const double lower = count_different(in_lower);
   const double upper = count_different(in_upper);

@@ -1,7 +1,6 @@
-// The two halves of 16-bit words: whether they may as well be two tokens of one byte each, or stand
-// the other way round. Of tokens that are drawn independently of each other, however few and
-// however often each, each answer is wrong with a chance of at most 1e-6. docs/formats/data.md says
-// of which ones.
+// Tests on the two halves of 16-bit words: whether they may be two one-byte tokens, or are
+// byte-swapped. For independent tokens, however few and however frequent each, each answer is wrong
+// with a probability of at most 1e-6. docs/formats/data.md has the conditions.
 #pragma once
 
 #include <array>
@@ -10,27 +9,27 @@
 
 namespace motley {
 
-// How often each byte is the lower half of a word (at even places) and the upper one. Words of two
-// equal bytes are left out, since they are as often at both places whatever they are: padding with
-// 0 would hide what the other tokens are.
+// Counts how often each byte is the lower half of a word (at even positions) and the upper one.
+// Words of two equal bytes are omitted: they occur equally often at both positions, so that padding
+// with 0 would hide the other tokens.
 class HalfCounts {
  public:
-  // Of up to 2 MiB of the bytes.
+  // Samples up to 2 MiB of the bytes.
   explicit HalfCounts(std::span<const std::byte> bytes);
 
-  // Of how many words.
+  // The number of counted words.
   [[nodiscard]] double words() const { return words_; }
 
-  // The total variation distance between the two halves: from 0, each byte as often in both, to 1,
-  // no byte in both. REQUIRES: words() > 0.
+  // The total variation distance between the two halves: from 0, equal distributions, to 1,
+  // disjoint ones. REQUIRES: words() > 0.
   [[nodiscard]] double distance() const;
 
-  // Whether the halves are nearer to each other than tokens allow whose halves have a distance of
-  // 0.2 or more.
+  // Whether the halves are closer to each other than those of tokens with a distance of 0.2 or
+  // more.
   [[nodiscard]] bool are_alike() const;
 
-  // Whether the lower halves may be random ones that are all about as likely, as those of tokens
-  // from 0 to some large number are that are as likely as each other.
+  // Whether the lower halves may be uniformly random, like those of equally likely tokens from 0 to
+  // some large number.
   [[nodiscard]] bool may_be_uniform() const;
 
  private:
@@ -42,8 +41,8 @@ class HalfCounts {
 };
 
 // Whether more different pairs of tokens agree in the lower half alone than in the upper half alone
-// (of numbers from 0 on more agree in the upper one), or all lower halves are the same. Of up to
-// 2 MiB of the bytes.
+// (for tokens numbered from 0 more agree in the upper one), or all lower halves are the same.
+// Samples up to 2 MiB of the bytes.
 [[nodiscard]] bool are_halves_swapped(std::span<const std::byte> bytes);
 
 }  // namespace motley

@@ -18,13 +18,13 @@ constexpr std::array kTokenTypes = {
     std::pair{"uint32", TokenType::kUint32}, std::pair{"int32", TokenType::kInt32},
     std::pair{"int64", TokenType::kInt64}};
 
-// So many words that are not small, nearly all of them at the same places of each pair, are no
-// chance: among tokens of one width either place has half of them.
+// This many large words, nearly all at the same position of each pair, are no coincidence: among
+// tokens of one width each position has half of them.
 constexpr std::uint64_t kTellingWords = 16;
 constexpr std::uint64_t kOthersPart = 20;
 
-// How many words at even and at odd places are above `small`, those aside that are all ones, as the
-// upper half of a negative number is.
+// The number of words above `small` at even and at odd positions, except words of all ones, the
+// upper half of a negative number.
 struct LargeWords {
   std::uint64_t even = 0;
   std::uint64_t odd = 0;
@@ -71,7 +71,7 @@ bool are_all(std::span<const std::byte> bytes, const Wanted& wanted) {
   return all;
 }
 
-// ASCII with white space, or bytes of UTF-8 beyond it.
+// ASCII text with white space, or non-ASCII bytes of UTF-8.
 bool is_text_byte(unsigned byte) {
   return byte == '\t' || byte == '\n' || byte == '\r' || (byte >= 0x20 && byte != 0x7F);
 }
@@ -88,18 +88,18 @@ bool has_large_token(std::span<const std::byte> bytes, std::uint32_t vocab) {
   return found;
 }
 
-// Whether tokens are of one byte each, of which it is known that they are of no more within the
-// vocabulary: by the distance between halves of words, beside what chance alone makes of it.
+// Whether tokens that only fit the vocabulary as single bytes are single bytes: the distance
+// between the halves of words must be small, with an allowance for chance.
 bool are_rather_bytes(const HalfCounts& halves) {
   constexpr double kValues = 256;
-  constexpr double kWordsMin = 1024;  // of fewer, halves of wider tokens may look alike
+  constexpr double kWordsMin = 1024;  // with fewer, halves of wider tokens may look alike
   constexpr double kDistanceMax = 0.1;
   if (halves.words() < kWordsMin) return false;
   return halves.distance() <=
          kDistanceMax + std::sqrt(kValues / (std::numbers::pi * halves.words()));
 }
 
-// Where words up to `small` may be the upper halves of tokens.
+// For words up to `small`, which may be the upper halves of tokens.
 TokenEvidence evidence_of_words(std::span<const std::byte> bytes, std::uint32_t small) {
   const LargeWords swapped = count_large_words<std::uint16_t>(bytes, small, /*swapped=*/true);
   if (are_nearly_all(swapped.odd, swapped.even)) return TokenEvidence::kBigEndian;
@@ -111,17 +111,17 @@ TokenEvidence evidence_of_words(std::span<const std::byte> bytes, std::uint32_t 
                                                           : TokenEvidence::kNone;
 }
 
-// Where nothing speaks for more than 16 bits.
+// If there is no evidence for more than 16 bits.
 TokenEvidence evidence_of_halves(std::span<const std::byte> bytes,
                                  std::uint32_t vocab,
                                  TokenEvidence otherwise) {
-  // Random tokens of all 16 bits have halves that are alike, too.
+  // Uniformly random 16-bit tokens have alike halves, too.
   constexpr std::uint32_t kShortVocab = 1U << 16;
   const HalfCounts halves(bytes);
   if (halves.are_alike() && !(vocab <= kShortVocab && halves.may_be_uniform())) {
     return TokenEvidence::kUint8OrUint16;
   }
-  // What lies outside of the vocabulary is refused for that.
+  // Tokens outside the vocabulary are rejected for that reason instead.
   const bool are_within = vocab > kShortVocab || !has_large_token(bytes, vocab);
   return are_within && are_halves_swapped(bytes) ? TokenEvidence::kSwapped : otherwise;
 }
@@ -158,10 +158,10 @@ std::optional<TokenType> token_type_of(std::string_view dtype) {
 }
 
 TokenEvidence token_evidence(std::span<const std::byte> bytes, std::uint32_t vocab) {
-  // So many bytes of numbers are not all of text by chance.
+  // This many bytes of binary numbers are not all text by chance.
   constexpr std::size_t kTextBytesMin = 256;
   constexpr std::uint32_t kByteVocab = 256;
-  // Of tokens that lie outside of a small vocabulary, which is then what is wrong with them.
+  // Allows for tokens outside a small vocabulary, which are then reported as the error.
   constexpr std::uint32_t kUpperHalfMax = 3;
   if (bytes.size() >= kTextBytesMin && are_all(bytes, is_text_byte)) return TokenEvidence::kText;
   const std::uint32_t upper = (vocab - 1) >> 16;

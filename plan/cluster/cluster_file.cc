@@ -25,7 +25,7 @@ constexpr double kCpuShareMax = 4096;
 constexpr std::size_t kMachinesMax = 4096;
 constexpr std::size_t kLinksMax = 65'536;
 
-// The address as the system writes it; "" for what is not numeric.
+// The address in the system's notation; "" if it is not numeric.
 std::string numeric_address(const std::string& address) {
   std::array<unsigned char, sizeof(in6_addr)> bytes;
   std::array<char, INET6_ADDRSTRLEN> text{};
@@ -45,7 +45,7 @@ bool is_here(const std::string& address, const ThisMachine& here) {
   return here.addresses.contains(numeric_address(address));
 }
 
-// The three ways to say how commands are started there; without any of them the address decides.
+// Reads the keys for starting commands there; if none is set, the address decides.
 Result<void> read_shell(TomlTable& table, const ThisMachine& here, Machine& machine) {
   std::string ssh;
   MOTLEY_TRY(table.read("ssh", ssh));
@@ -54,7 +54,7 @@ Result<void> read_shell(TomlTable& table, const ThisMachine& here, Machine& mach
     return table.bad("ssh", "'ssh' and 'shell' both say how to start commands there",
                      "keep one of them");
   }
-  // A destination that begins with '-' would be an option of ssh.
+  // ssh would parse a destination that begins with '-' as an option.
   if (table.has("ssh") && (ssh.empty() || ssh.front() == '-')) {
     return table.bad("ssh", "not an ssh destination", "write a host name or USER@HOST");
   }
@@ -89,7 +89,7 @@ Result<void> check_devices(const TomlTable& table, const Machine& machine) {
   return {};
 }
 
-// Puts what the word means in its place.
+// Replaces the word by its meaning.
 Result<void> read_medium(const TomlTable& table, Machine& machine) {
   if (machine.medium.empty()) return {};
   auto medium = medium_of_word(machine.medium);
@@ -224,7 +224,7 @@ Result<std::vector<LinkOverride>> read_links(TomlTable& root, const Cluster& clu
   return links;
 }
 
-// Machines of one group must be able to reach each other. `tables` is [MachineId], as `machines`.
+// Checks that machines of one group can reach each other. `tables` is [MachineId], like `machines`.
 Result<void> check_addresses(const std::vector<Machine>& machines,
                              const std::vector<TomlTable>& tables) {
   const bool is_mixture = is_mixed({.machines = machines});

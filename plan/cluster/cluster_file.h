@@ -10,19 +10,19 @@
 
 namespace motley {
 
-// How a cluster file may name the machine that reads it.
+// The names of this machine that a cluster file may use.
 struct ThisMachine {
   std::string name;                 // host name; "" = unknown
-  std::set<std::string> addresses;  // numeric, as the system writes them
+  std::set<std::string> addresses;  // numeric, in the system's notation
 };
 
-// Whether real and virtual machines may stand in one file. Where they do, the virtual ones are
-// imagined: they have no address, and what is measured of them is measured here.
+// Whether one file may contain real and simulated machines. If so, the simulated ones have no
+// address, and their measurements are made here.
 enum class Mixture { kRefused, kAllowed };
 
-// Parses and checks a cluster file. A machine with neither 'ssh' nor 'shell' is started here where
-// its address is one of `here` or a loopback, else by ssh. An address may be `here`'s name, and
-// then stays it: it is for the caller to make it numeric. kConfig with line and column.
+// Parses and checks a cluster file. A machine with neither 'ssh' nor 'shell' is local if its
+// address is one of `here` or a loopback; otherwise it uses ssh. An address may be `here`'s name,
+// and is not converted: the caller must make it numeric. kConfig with line and column.
 [[nodiscard]] Result<Cluster> parse_cluster(std::string_view toml_text,
                                             const std::string& source,
                                             const ThisMachine& here = {},

@@ -9,7 +9,7 @@
 namespace motley {
 namespace {
 
-// Rows and figures are those of docs/devices.md, which a test compares with these.
+// The table of docs/devices.md; a test compares the two.
 constexpr auto kDeviceModels = std::to_array<DeviceModel>({
     {"gtx-1080-ti", 5900, 11},   {"rtx-2080-ti", 6500, 11},  {"titan-rtx", 8400, 24},
     {"titan-v", 6800, 12},       {"v100", 9000, 16},         {"t4", 4000, 15},
@@ -25,7 +25,7 @@ constexpr auto kDeviceModels = std::to_array<DeviceModel>({
     {"xeon-e5-2680-v4", 750, 0}, {"epyc-7302", 1100, 0},     {"epyc-7763", 3500, 0},
 });
 
-// "rtx-3090" of "RTX 3090".
+// "RTX 3090" becomes "rtx-3090".
 std::string as_names_are_spelt(std::string name) {
   for (char& c : name) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
@@ -48,15 +48,15 @@ const DeviceModel* find_device_model(std::string_view name) {
 std::string closest_device_model(const std::string& name) {
   const std::string spelt = as_names_are_spelt(name);
   std::vector<std::string> names;
-  std::string within;  // the longest that a vendor's words stand around
+  std::string within;  // the longest name contained in the text
   for (const DeviceModel& model : kDeviceModels) {
     names.emplace_back(model.name);
     const bool is_within = ("-" + spelt + "-").find("-" + names.back() + "-") != std::string::npos;
     if (is_within && model.name.size() > within.size()) within = model.name;
   }
   if (!within.empty()) return within;
-  // Rather the first kind of "h100", or Apple's "m2", than a name with a letter changed: that is
-  // another device.
+  // Prefers the first variant of "h100", or Apple's "m2", over a name with a changed letter, which
+  // is another device.
   const auto longer = std::ranges::find_if(names, [&](const std::string& other) {
     return ("-" + other + "-").find("-" + spelt + "-") != std::string::npos;
   });

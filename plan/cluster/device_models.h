@@ -1,5 +1,5 @@
-// Usual devices by name, for virtual ones: `device_model = "rtx-3060"` in a cluster file.
-// What each figure rests on, and how far it may be off: docs/devices.md.
+// Common devices by name, for simulated ones: `device_model = "rtx-3060"` in a cluster file. The
+// source and accuracy of each figure: docs/devices.md.
 #pragma once
 
 #include <span>
@@ -10,13 +10,13 @@ namespace motley {
 
 struct DeviceModel {
   std::string_view name;
-  double gflops = 0;      // sustained in training at fp32, in 10^9 operations a second
+  double gflops = 0;      // sustained in fp32 training, in 10^9 operations per second
   double memory_gib = 0;  // of one device; 0 = sold with various sizes
 };
 
 [[nodiscard]] std::span<const DeviceModel> device_models();
 
-// nullptr when there is none of that name.
+// nullptr if there is no such name.
 [[nodiscard]] const DeviceModel* find_device_model(std::string_view name);
 
 // The name that was probably meant, or "".

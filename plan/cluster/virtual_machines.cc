@@ -11,12 +11,12 @@
 namespace motley {
 namespace {
 
-// Wide enough for any device, and narrow enough that no time overflows.
+// Wide enough for any device, and narrow enough that times do not overflow.
 constexpr double kSpeedMin = 1e-3;
 constexpr double kSpeedMax = 1e12;
 
-// The device that the machine's virtual ones are to be like; nullptr where none is named. It makes
-// them virtual, and says how much memory they have, where the file does not.
+// The device model of the machine's simulated devices; nullptr if none is given. Makes its devices
+// simulated, and sets their memory unless the file does.
 Result<const DeviceModel*> read_device_model(TomlTable& table, Machine& machine) {
   MOTLEY_TRY(table.read("device_model", machine.device_model));
   if (!table.has("device_model")) return nullptr;
@@ -45,7 +45,7 @@ Result<const DeviceModel*> read_device_model(TomlTable& table, Machine& machine)
   return model;
 }
 
-// What [machine.virtual] says; nothing where it leaves it to the model.
+// Reads [machine.virtual]; nullopt if it leaves the speed to the model.
 Result<std::optional<VirtualSpeed>> read_own_speed(TomlTable& own, const DeviceModel* model) {
   VirtualSpeed speed;
   MOTLEY_TRY(own.read("tokens_per_s", speed.tokens_per_s, kSpeedMin, kSpeedMax));

@@ -1,5 +1,5 @@
-// What a cluster file says of virtual devices, [machine.virtual] and device_model, and where
-// machines that have them may stand. Format: docs/formats/cluster.md.
+// Simulated devices in cluster files: the keys [machine.virtual] and device_model, and checks of
+// where such machines are allowed. Format: docs/formats/cluster.md.
 #pragma once
 
 #include <optional>
@@ -11,19 +11,19 @@
 
 namespace motley {
 
-// How fast the machine's devices are, where they are virtual: the table [machine.virtual], which
-// stands nowhere else, goes before the model. Sets the machine's model, and where the file leaves
-// them out its devices and memory. kConfig, also where a machine with other devices says it.
-// REQUIRES: the machine's other keys were read.
+// The speed of the machine's simulated devices. The table [machine.virtual] takes precedence over
+// the model. Sets the machine's model, and its devices and memory unless the file does. kConfig
+// also if a machine with other devices has such a key. REQUIRES: the machine's other keys were
+// read.
 [[nodiscard]] Result<std::optional<VirtualSpeed>> read_virtual_speed(TomlTable& table,
                                                                      Machine& machine);
 
-// kConfig where real machines stand beside virtual ones: what a virtual device hands on is noise,
-// and nothing real can be trained on it. `tables` is [MachineId], as `machines`.
+// kConfig if a cluster has both real and simulated machines: the output of a simulated device is
+// noise, so nothing real can be trained on it. `tables` is [MachineId], like `machines`.
 [[nodiscard]] Result<void> check_all_virtual(const std::vector<Machine>& machines,
                                              const std::vector<TomlTable>& tables);
 
-// Imagined machines are nowhere, whatever their entries say.
+// Removes the network settings of simulated machines.
 void take_out_of_the_network(std::vector<Machine>& machines);
 
 }  // namespace motley
