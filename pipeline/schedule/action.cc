@@ -88,7 +88,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-// Reads the lines of the text form; knows where it is, for errors.
+// Parses the lines of the text form; tracks the position for error messages.
 class Parser {
  public:
   Parser(std::string_view text, const std::string& source) : text_(text), source_(source) {
