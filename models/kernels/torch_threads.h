@@ -8,7 +8,8 @@ namespace motley {
 void set_compute_threads(int threads);
 
 // While an instance exists, OpenBLAS computes products on the calling thread alone: for callers
-// that divide the work themselves. The destructor restores the previous number. Not thread-safe.
+// that divide the work themselves. The destructor restores the number of compute threads. Not
+// thread-safe.
 class SingleThreadedProducts {
  public:
   SingleThreadedProducts();
