@@ -1,4 +1,4 @@
-// DeviceWatch: detects a rank whose compute thread does not return from a device call.
+// DeviceWatch: detects that the compute thread does not return from a device call.
 //
 // Waits for a device have a deadline of their own (models/device/device_event.h). LibTorch's calls
 // have none: if a device hangs with a full queue, the host blocks in the launch of the next

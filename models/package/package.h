@@ -88,8 +88,8 @@ struct Package {
   std::map<std::string, std::string> adapter_names;
   // Only if read from a folder: the contents of files/config.json, a JSON object; "" = none.
   std::string model_config;
-  // Only if read from a folder: names of the tensors of the state_dict that are not trained,
-  // sorted.
+  // Only if read from a folder: names of the state_dict's tensors that are not trained, in file
+  // order.
   std::vector<std::string> untrained;
 
   // The inputs of layer `index` for one sample. REQUIRES: index is a layer's.

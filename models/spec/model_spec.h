@@ -58,8 +58,8 @@ struct LayerSpec {
   std::vector<ParameterSpec> parameters;
   std::vector<ConstantSpec> constants;
   int heads = 0;  // of an attention layer; not visible in its shapes
-  // Whether the tensors that a layer saves for backward include all its inputs, or all its outputs:
-  // then it shares this memory with the neighbouring layer.
+  // Whether the tensors that a layer saves for backward include all its inputs, and all its
+  // outputs. An output that is saved by its layer and as the next one's input uses the same memory.
   bool keeps_input = false;
   bool keeps_output = false;
   // Shapes of a sample's fp32 tensors at the boundary after it; none for the last.

@@ -39,7 +39,7 @@ struct ComputerCores {
   [[nodiscard]] double busy() const { return granted_busy + std::min<double>(common, threads); }
 };
 
-// In the order of the cluster; a machine whose computer is unknown counts as one.
+// In the order of the cluster; a machine on an unknown computer counts as one.
 std::vector<ComputerCores> cores_of(const Plan& plan,
                                     const Cluster& cluster,
                                     const Profile& profile) {

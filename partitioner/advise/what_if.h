@@ -6,6 +6,7 @@
 //   … the same with latency_us
 //   machine.NAME.memory_gib=VALUE       of all its devices together
 //   machine.NAME.speed=FACTOR           2 = twice as fast
+//   machine.NAME.medium=WORD            "wifi" = a shared medium, "cable" = full-duplex links
 //   codec=CHAIN                         of every boundary between stages, such as "fp16"
 //   gradients=CHAIN                     of all-reduces between machines, such as "int8"
 //   micro_batch=N                       samples in a micro-batch
@@ -27,8 +28,8 @@ namespace motley {
 [[nodiscard]] Result<PlanningInput> apply_changes(PlanningInput input,
                                                   const std::vector<std::string>& changes);
 
-// Messages about pins on machines that the changes have removed, which have no effect any more;
-// except that a pin `never` still holds without its machine.
+// Messages about pins on machines that the changes have removed, which have no effect any more.
+// `never` pins are not among them: they still hold.
 [[nodiscard]] std::vector<std::string> pins_given_up(const PlanningInput& before,
                                                      const PlanningInput& after);
 

@@ -104,8 +104,8 @@ class StepEstimate {
                         std::span<const int> to,
                         int boundary,
                         int codec) const;
-  // A factor on S from a stage to the end; the limit of micro-batches in flight bounds the period
-  // by their product.
+  // The limit of micro-batches in flight bounds the period from below by this share of S, taken
+  // from a stage to the end.
   [[nodiscard]] double round_trip_share(int in_flight) const;
 
   [[nodiscard]] static Tail last_stage(const StageTime& time) {

@@ -61,7 +61,7 @@ std::string left_out_names(const CostModel& cost, const Pins& pins, const Plan& 
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// Whether pins require machines, and so may rule out a single device.
+// Whether pins require a machine, which rules out all other machines alone.
 bool names_machines(const Pins& pins) {
   return !pins.always.empty() || !pins.layers.empty();
 }

@@ -66,7 +66,7 @@ struct RunTimes {
 
 class Executor {
  public:
-  // Everything lent must outlive the executor. kConfig if the plan or the options name an unknown
+  // All references must outlive the executor. kConfig if the plan or the options name an unknown
   // codec.
   [[nodiscard]] static Result<std::unique_ptr<Executor>> make(Rank self,
                                                               const Plan& plan,

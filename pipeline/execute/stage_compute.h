@@ -50,7 +50,7 @@ struct BoundaryMessage {
 enum class BackwardPart {
   kWhole,
   // Returns the gradient of the input. On chunk 0 it also adds to the gradient of a tied parameter,
-  // so that its all-reduce overlaps the remaining parts.
+  // so that its all-reduce can overlap the rest.
   kInput,
   // Adds the gradients of the parameters; any time after the input part. The micro-batches of a
   // chunk run each part in the order of whole backwards.

@@ -1,5 +1,6 @@
 // StageGradients: the memory in which a rank's backwards accumulate gradients and which all-reduces
-// change in place. Used by the compute thread; what it lends also by the all-reduce thread.
+// change in place. Called by the compute thread; the all-reduce thread also uses the returned
+// spans.
 #pragma once
 
 #include <span>

@@ -14,7 +14,7 @@ namespace {
 struct KindText {
   ActionKind kind;
   std::string_view letters;  // in the text form
-  std::string_view words;    // for people
+  std::string_view words;    // in messages
   bool has_chunk;
   bool has_micro;
 };

@@ -107,8 +107,9 @@ class AllreducePlan {
   // In the order in which they begin. Together they cover all values, each once.
   [[nodiscard]] const std::vector<ReduceBucket>& buckets() const { return buckets_; }
 
-  // The buckets of this plan if it were cut into buckets of at most so many values, without a list
-  // of them all, which would be long for a large model. REQUIRES: the plan was made with kWhole.
+  // The buckets of this plan if it were cut into buckets of at most that many values, without a
+  // list of them all, which would be long for a large model. REQUIRES: the plan was made with
+  // kWhole.
   [[nodiscard]] std::vector<AlikeBuckets> cut_further(std::size_t bucket_values_max) const;
 
   // Phase after phase; those of a phase by sender. A rank first sends to the machine (or local

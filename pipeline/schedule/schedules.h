@@ -51,7 +51,7 @@ struct ScheduleInput {
 // Forwards only, for evaluation.
 [[nodiscard]] Schedule forward_schedule(const ScheduleInput& input);
 
-// The plan's assignment of micro-batches to ranks, and its times.
+// The plan's assignment of micro-batches to ranks, its limits and its times.
 [[nodiscard]] ScheduleInput schedule_input(const Plan& plan, bool tied_across_ranks);
 
 // The training schedule that a plan names. kConfig for an unknown name.

@@ -46,7 +46,7 @@ std::optional<std::string> open_device_library() {
 }
 
 DeviceTrouble device_library_why_none(const std::string& trouble) {
-  // A user who names a library wants its device.
+  // If the user names a library, its device is wanted.
   const bool is_named = std::getenv(kDeviceLibraryVariable) != nullptr;
   return {trouble.empty() ? "the library shows none" : trouble,
           fmt::format("set {} to the file of the device's library for LibTorch",

@@ -17,7 +17,7 @@ struct TensorDigest {
   std::size_t nonfinite = 0;  // elements that are not finite; they count as 0
   double norm = 0;
   double largest = 0;  // of the absolute values
-  // Sums with seeded signs. For a difference of tensors their root mean square is its norm.
+  // Sums with seeded signs. For a difference of tensors their root mean square is about its norm.
   std::array<double, kProjections> projections = {};
   std::vector<double> samples;  // at sampled_places()
 };
