@@ -38,8 +38,7 @@ struct HeldParameter {
   bool is_first = true;
   // The rank's holder number in the gradient's all-reduce (plan/holders.h).
   int holder = 0;
-  bool pushed = false;  // whether that all-reduce is momentum-corrected
-                        // (training/pushes/pushed_sums.h)
+  bool pushed = false;  // with momentum correction (training/pushes/pushed_sums.h)
   ParameterSpec spec;
   std::span<float> values;
   std::span<float> gradients;

@@ -51,11 +51,9 @@ bool needs_wide_factors(const c10::OperatorHandle& operation, const torch::jit::
 // devices have operations.
 at::Tensor power_to_one(const at::Tensor& x) {
   constexpr int kFractionBits = 23;
-  constexpr std::int64_t kNotFinite = 0xFF;    // exponent bits
-  constexpr std::int64_t kTwiceTheBias = 253;  // less 1, since the target is 1/2
-  if (x.numel() == 0)
-    return at::ones({}, x.options());  // LibTorch 2 has no maximum of an empty
-                                       // tensor
+  constexpr std::int64_t kNotFinite = 0xFF;              // exponent bits
+  constexpr std::int64_t kTwiceTheBias = 253;            // less 1, since the target is 1/2
+  if (x.numel() == 0) return at::ones({}, x.options());  // LibTorch 2: amax needs an element
   const at::Tensor exponent = x.abs().amax().view(at::kInt).bitwise_right_shift(kFractionBits);
   const at::Tensor power =
       exponent.neg().add_(kTwiceTheBias).clamp_min_(1).bitwise_left_shift(kFractionBits);

@@ -165,8 +165,7 @@ class LayerChain {
   std::vector<std::unique_ptr<Layer>> layers_;               // all but a loss layer
   std::unique_ptr<LossLayer> loss_layer_;                    // may be null
   std::map<std::int64_t, std::vector<SavedTensors>> saved_;  // [micro][layer]
-  std::map<std::int64_t, std::vector<SavedTensors>> parts_;  // [micro][layer], between the two
-                                                             // parts
+  std::map<std::int64_t, std::vector<SavedTensors>> parts_;  // [micro][layer], between both parts
   std::map<std::int64_t, Inputs> inputs_;                    // [micro], when recomputing
 };
 

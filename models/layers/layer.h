@@ -109,8 +109,7 @@ class LossLayer {
 struct LayerParameters {
   std::vector<at::Tensor> values;
   std::vector<at::Tensor> gradients;
-  std::vector<at::Tensor> rounded;  // the values in the dtype of products; for fp32 `values`
-                                    // themselves
+  std::vector<at::Tensor> rounded;  // `values` in the dtype of products; themselves in fp32
 };
 
 struct LayerContext {
@@ -119,8 +118,7 @@ struct LayerContext {
   std::shared_ptr<PreparedPackage> package;  // of a package's model, else nullptr
   c10::Device device{c10::kCPU};             // where parameters and activations lie
   ProductNumbers numbers;
-  bool plain_operations = false;  // use the native layers of other devices also on the CPU, for
-                                  // tests
+  bool plain_operations = false;  // native layers of other devices also on the CPU, for tests
 };
 
 // REQUIRES: spec is one of describe_model(context.model).layers, and not the last.

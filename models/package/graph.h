@@ -83,14 +83,12 @@ using Argument = std::variant<std::monostate,  // none
                               std::vector<ListItem>>;
 
 struct Node {
-  std::string_view operation;  // "aten::add.Tensor"; views its entry in the list of allowed
-                               // operations
+  std::string_view operation;  // "aten::add.Tensor", from the list of allowed operations
   std::vector<Argument> args;
   std::vector<std::pair<std::string, Argument>> kwargs;
   ValueId first_result;
   int results = 0;
-  std::vector<ValueId> dies;  // values without a use after this node, including unused results of
-                              // its own
+  std::vector<ValueId> dies;  // not used after this node, including unused results of it
 };
 
 struct Graph {

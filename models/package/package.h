@@ -43,8 +43,7 @@ struct PackageConstant {
 struct PackageLayer {
   std::string name;
   int graph = 0;                    // in Package::graphs
-  std::vector<TensorSpec> outputs;  // fp32; the tensors at the boundary behind it, none for the
-                                    // last
+  std::vector<TensorSpec> outputs;  // fp32; at the boundary behind it, none for the last
   std::vector<PackageParameter> parameters;
   std::vector<PackageStatistic> statistics;
   std::vector<PackageConstant> constants;

@@ -179,8 +179,7 @@ Result<void> check_gpt2_kind(HuggingFaceReader& reader, int width) {
 }
 
 Result<ModelConfig> read_gpt2(HuggingFaceReader& reader) {
-  const ModelConfig published;  // both have the sizes of GPT-2 with 124 million parameters as
-                                // defaults
+  const ModelConfig published;  // both default to GPT-2 of 124 million parameters
   ModelConfig model;
   MOTLEY_ASSIGN(model.layers, reader.size({"n_layer", "num_hidden_layers"}, published.layers));
   MOTLEY_ASSIGN(model.width, reader.size({"n_embd", "hidden_size"}, published.width));

@@ -13,8 +13,7 @@
 namespace motley {
 namespace {
 
-constexpr std::size_t kNamedMax = 3;  // the most tensors of one kind of difference that an error
-                                      // names
+constexpr std::size_t kNamedMax = 3;  // tensors of one kind of difference in an error
 
 // One size or choice of a model, as text: the configuration's and the weights'.
 struct ComparedKey {

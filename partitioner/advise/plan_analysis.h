@@ -37,8 +37,7 @@ struct MachineWorth {
   std::string machine;
   bool used = false;
   bool forbidden = false;        // by a pin
-  std::optional<double> step_s;  // used: of the best plan without it; otherwise: of the best with
-                                 // it
+  std::optional<double> step_s;  // of the best plan without it, or with it if unused
   std::string how;               // further differences of that plan; "" = none
   std::string why_not;           // the error if there is no such plan
 };

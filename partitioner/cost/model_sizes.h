@@ -75,8 +75,7 @@ class ModelSizes {
   std::int64_t input_bytes_;                     // of one sample
   std::int64_t target_bytes_;                    // of its target
   std::vector<std::int64_t> output_floats_;      // [layer] of one sample
-  std::vector<std::int64_t> kept_twice_before_;  // [layer] floats that earlier layers share with
-                                                 // their successors
+  std::vector<std::int64_t> kept_twice_before_;  // [layer] floats that earlier layers share
   std::vector<std::int64_t> stored_before_;      // [layer] parameters without tied uses
   std::vector<std::int64_t> statistics_before_;  // [layer] of these
   std::vector<std::int64_t> constants_before_;   // [layer] bytes that no other layer uses

@@ -18,8 +18,7 @@ struct StepShape {
   int micro_batch = 1;    // samples
   int micro_batches = 1;  // per step
   bool gpipe = false;     // else 1F1B
-  int warm_up = 1;        // 1F1B: micro-batches that a replica has in flight in addition to those
-                          // behind it
+  int warm_up = 1;        // 1F1B: micro-batches in flight of a replica beyond those behind it
   bool split = false;     // 1F1B with backward in two parts
 
   friend bool operator==(const StepShape&, const StepShape&) = default;

@@ -98,8 +98,7 @@ void StepPrices::price_chunk(const Plan& plan, std::size_t chunk) {
 
 std::vector<ReducePrice> StepPrices::price_sum(const std::vector<SumBytes>& messages) const {
   std::vector<ReducePrice> prices;
-  std::set<std::pair<Rank, std::size_t>> shown;  // all-reduced values that a rank has already
-                                                 // published, by their first value
+  std::set<std::pair<Rank, std::size_t>> shown;  // published by a rank, by their first value
   for (const SumBytes& sum : messages) {
     const auto floats = static_cast<double>(sum.message.values.count);
     const int from = rank_slots_[sum.message.from.index()];

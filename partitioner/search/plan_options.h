@@ -21,8 +21,7 @@ struct SearchSpace;
 struct CoarserCodecs {
   std::vector<std::string> codecs;           // of boundaries
   std::vector<std::string> gradient_codecs;  // of all-reduces
-  double least_gain;                         // used only if the step is shorter by at least this
-                                             // share
+  double least_gain;                         // only for a step shorter by this share
 };
 
 // Follows a search that may take long, and can stop it.

@@ -19,8 +19,7 @@ struct PlanBounds {
   std::string method;               // exact | all sets | beam | given
   double period_s = 0;              // of the plan
   double period_bound_s = 0;        // no pipeline of single devices has a shorter period
-  double least_period_s = 0;        // the shortest found; a plan with a shorter step may have a
-                                    // longer one
+  double least_period_s = 0;        // shortest found; a plan's may be longer for a shorter step
   double fluid_period_s = 0;        // with cuts anywhere
   double granularity_period_s = 0;  // with whole layers; 0 = not known
   double estimate_s = 0;            // of the plan's step

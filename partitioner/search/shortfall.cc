@@ -82,8 +82,7 @@ Shortfall smallest_shortfall(const StageTable& table, const SearchSpace& space, 
                                            std::vector<Shortfall>(cuts.size(), kImpossible));
   best[0][end].missing_bytes = std::numeric_limits<std::int64_t>::min();
   for (auto slot = slots.rbegin(); slot != slots.rend(); ++slot) {
-    for (int depth = depth_max; depth >= 1; --depth) {  // deepest first, so that a slot is used
-                                                        // once
+    for (int depth = depth_max; depth >= 1; --depth) {  // deepest first: a slot is used once
       for (std::size_t last = 1; last <= end; ++last) {
         const Shortfall behind = best[at(depth - 1)][last];
         if (behind.missing_bytes == kImpossible.missing_bytes) continue;

@@ -25,8 +25,7 @@ struct SimulateOptions {
 struct SimulatedStep {
   double step_s = 0;
   std::vector<double> compute_s;      // [Rank]
-  std::vector<double> codec_s;        // [Rank] encoding, decoding and handling messages, unless
-                                      // asynchronous
+  std::vector<double> codec_s;        // [Rank] on the compute stream: codecs and messages
   std::vector<double> wait_s;         // [Rank] the sum of the two causes:
   std::vector<double> wait_sender_s;  // [Rank] while the sender had not sent yet
   std::vector<double> wait_link_s;    // [Rank] while the message was in transit

@@ -102,8 +102,7 @@ void ActionTimes::resolve(const Part& part, double end_s) {
 }
 
 void ActionTimes::add_span(const char* lane, const Part& part, double start_s, double end_s) {
-  constexpr double kShortest_s = 1e-6;  // receives that are only posted and lookups would clutter
-                                        // the trace
+  constexpr double kShortest_s = 1e-6;  // shorter spans would clutter the trace
   if (!part.recorded || recorder_ == nullptr || end_s - start_s < kShortest_s) return;
   recorder_->add({self_, lane, to_text(*part.action), start_s - record_start_s_, end_s - start_s,
                   static_cast<int>(part.step)});

@@ -48,7 +48,7 @@ class FrameSender {
   // With `beside`, the error that stopped sending; nullopt if there is none.
   [[nodiscard]] std::optional<Error> failure();
 
-  // Waits until all frames have been delivered. kPeer if one is late.
+  // Waits until all sends have completed. kPeer if one is late.
   [[nodiscard]] Result<void> finish();
 
  private:

@@ -66,7 +66,7 @@ class ValueExchange {
   // The error of an asynchronous send.
   [[nodiscard]] std::optional<Error> send_failure() { return sender_.failure(); }
 
-  // After the last action: waits until all messages have been delivered.
+  // After the last action: waits until all sends have completed.
   [[nodiscard]] Result<void> finish();
 
   // Since begin().

@@ -240,8 +240,7 @@ void AllreducePlan::add_between(const ReduceBucket& bucket, std::vector<ReduceMe
 
 std::vector<AllreducePlan::Segment> AllreducePlan::segments_of(ValueRange values) const {
   std::vector<Segment> segments;
-  std::vector<std::size_t> places(machines_.size(), 0);  // [machine] the local rank that has the
-                                                         // next value
+  std::vector<std::size_t> places(machines_.size(), 0);  // [machine] local rank of the next value
   for (std::size_t first = values.first; first < values.end();) {
     std::size_t end = values.end();
     std::vector<Rank> ranks;

@@ -25,14 +25,12 @@ struct ComputeCapability {
 // The kernels that a library contains.
 struct CudaKernels {
   std::vector<ComputeCapability> compiled;     // run on later cards of the same major version
-  std::vector<ComputeCapability> translated;   // a driver compiles kernels for any later card from
-                                               // them
+  std::vector<ComputeCapability> translated;   // a driver compiles kernels for later cards
   std::vector<ComputeCapability> exactly_for;  // run on these cards alone
 };
 
 struct CudaFacts {
-  std::string library_trouble;  // why LibTorch's library for CUDA could not be opened; "" = it is
-                                // open
+  std::string library_trouble;  // why LibTorch's CUDA library is not open; "" = it is
   int runtime = 0;              // that it was built for, 12040 for CUDA 12.4; 0 = unknown
   int driver = 0;               // the latest CUDA that the driver supports; 0 = no driver
   int visible_gpus = 0;         // that the system lists, with or without a driver
