@@ -1,6 +1,6 @@
-// Whether a layer's results may differ by more than rounding although all of its kernels are right:
-// for a value at the kink of a ReLU, or two equally large values, the last bit of another kernel
-// decides to which of them a part of the gradient goes. Private to models/graph.
+// Whether a layer's results may differ by more than rounding although all of its kernels are right.
+// For a value at the kink of a ReLU, or for two equal maxima, the last bit of a kernel's result
+// decides where a part of the gradient goes. Private to models/graph.
 #pragma once
 
 #include "models/package/graph.h"

@@ -9,12 +9,12 @@
 
 namespace motley {
 
-// For the first pin that the candidate violates, each way to satisfy it: a run of layers becomes a
+// For the first pin that the candidate violates, each way to satisfy it. A run of layers becomes a
 // stage, either also on a slot of the pinned machine for one of the micro-batches, or on that
-// alone; each codec is tried for its boundaries. Shares are set; not rated. Pins of layers come
-// first. A change for a required machine violates no satisfied pin, so that repeated changes
-// terminate. Empty if all pins are satisfied, or if no change satisfies one more. REQUIRES: the
-// candidate's shares are set.
+// alone, with each codec at its boundaries. Shares are set; not rated. Pins of layers come first. A
+// change for a required machine violates no satisfied pin, so that repeated changes terminate.
+// Empty if all pins are satisfied, or if no change satisfies one more. REQUIRES: the candidate's
+// shares are set.
 [[nodiscard]] std::vector<Candidate> changes_to_obey(const Candidate& candidate,
                                                      const SearchSpace& space,
                                                      int layer_count);

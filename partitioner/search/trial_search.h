@@ -18,8 +18,9 @@ struct Trials {
   std::optional<PlanTrial> data_parallel;
 };
 
-// Simulated steps are hardly ever shorter than their estimates by more: for plain 1F1B by less, for
-// split backward, which the estimates do not model, by as much.
+// Simulated steps are hardly ever shorter than their estimates by more than this factor. With plain
+// 1F1B the difference is smaller; with split backward, which the estimates do not model, it is as
+// large.
 inline constexpr double kEstimateError = 1.25;
 
 // Deterministic. kInfeasible if no candidate fits with the memory that the estimates do not model.
