@@ -16,16 +16,16 @@
 namespace motley {
 namespace {
 
-// Of what from_layers() made.
+// The tensor that owns `made`. REQUIRES: from_layers() returned it.
 const at::Tensor& tensor_of(const OwnedFloats& made) {
   return *static_cast<const at::Tensor*>(made.owner.get());
 }
 
-// OwnedValues::arrive.
+// The `arrive` function of OwnedValues.
 std::function<Result<void>(const std::string& words)> arrival_of(
     const DeviceCopies::Download& download) {
   return [download](const std::string& words) -> Result<void> {
-    // On whatever thread: nobody there expects what LibTorch throws.
+    // Runs on any thread; callers do not expect LibTorch's exceptions.
     try {
       download.wait();
     } catch (const std::exception& thrown) {
@@ -70,7 +70,7 @@ Arrival BoundaryTensors::message_room(const DeviceFormat& format,
 }
 
 at::Tensor BoundaryTensors::to_layers(Arrival arrival) {
-  // What other layers of this rank made is there already.
+  // Output of this rank's other layers is already on the device.
   if (on_host() || !arrival.tensor.is_cpu()) return std::move(arrival.tensor);
   if (arrival.format == nullptr) return copies_->upload(std::move(arrival.tensor));
   return copies_->upload(std::move(arrival.tensor), [&](const at::Tensor& bytes) {
@@ -103,7 +103,7 @@ at::Tensor BoundaryTensors::hand_over(OwnedFloats made,
   MOTLEY_CHECK(static_cast<std::int64_t>(made.values.size()) == c10::multiply_integers(sizes),
                "{} floats cross a boundary of {}", made.values.size(),
                c10::multiply_integers(sizes));
-  // Of the same memory, which keeps the owner.
+  // Shares the memory and holds a reference to its owner.
   float* const first = made.values.data();
   return at::from_blob(
       first, sizes, [owner = std::move(made.owner)](void* /*first*/) {}, at::kFloat);

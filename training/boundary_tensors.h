@@ -1,7 +1,7 @@
-// BoundaryTensors: how tensors come to a rank's layers from the data and from other ranks, and how
-// they leave. On the host they are handed over as they lie. To a device they are uploaded when
-// their user runs, and what leaves it comes to the host beside the computing, as values or as the
-// messages that these become; nothing here waits for it. Used by the compute thread alone.
+// BoundaryTensors: moves tensors from the data source and other ranks to a rank's layers, and from
+// the layers to the host. On the host they are passed without a copy. For a device, inputs are
+// uploaded when the layers run. Outputs are downloaded asynchronously, as values or as encoded
+// messages; nothing here waits for a download. Used by the compute thread alone.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@
 
 namespace motley {
 
-// What waits for the layers: their tensor, or a message that a device makes it of.
+// An input of the layers: a tensor, or a message that the device decodes into one.
 struct Arrival {
   at::Tensor tensor;                     // or the message's bytes
-  const DeviceFormat* format = nullptr;  // of the message
-  std::vector<std::int64_t> sizes;       // of what it means
+  const DeviceFormat* format = nullptr;  // of the message; nullptr for a tensor
+  std::vector<std::int64_t> sizes;       // of the decoded tensor
 };
 
 class BoundaryTensors {
@@ -36,34 +36,35 @@ class BoundaryTensors {
   // REQUIRES: !on_host().
   [[nodiscard]] DeviceCopies& copies() { return *copies_; }
 
-  // Memory of the host for what the layers are to read.
+  // Host memory for an input of the layers.
   [[nodiscard]] at::Tensor room(const std::vector<std::int64_t>& sizes,
                                 at::ScalarType type = at::kFloat);
-  // What a source gave, in such memory: integers, or floats by their bits.
+  // Copies what a source produced to such memory: integers, or the bit patterns of floats.
   [[nodiscard]] at::Tensor room_with(std::span<const std::int32_t> words,
                                      const TensorSpec& spec,
                                      std::int64_t samples);
-  // The codec where this device has it (training/device_formats.h).
+  // The codec's implementation on this device (training/device_formats.h); nullptr if there is
+  // none.
   [[nodiscard]] const DeviceFormat* format_of(const std::string& codec) const;
-  // Memory of the host for a message of so many bytes, which means values of these sizes.
+  // Host memory for a message of `bytes` bytes that decodes to a tensor of these sizes.
   [[nodiscard]] Arrival message_room(const DeviceFormat& format,
                                      std::size_t bytes,
                                      std::vector<std::int64_t> sizes);
-  // Where the layers read it.
+  // The tensor in the layers' memory.
   [[nodiscard]] at::Tensor to_layers(Arrival arrival);
 
-  // What a forward or backward returns; of an undefined tensor nothing.
+  // Wraps the result of a forward or backward; empty for an undefined tensor.
   [[nodiscard]] OwnedFloats from_layers(at::Tensor tensor) const;
-  // The same where the host can read it, once it has arrived.
+  // The same in host memory, valid once the download has completed.
   [[nodiscard]] OwnedFloats to_host(OwnedFloats made);
-  // The same as a message.
+  // The same, encoded as a message on the device.
   [[nodiscard]] OwnedBytes to_host(const OwnedFloats& made, const DeviceFormat& format);
-  // The same for other layers of this rank.
+  // The same as an input of this rank's next layers.
   [[nodiscard]] at::Tensor hand_over(OwnedFloats made,
                                      const std::vector<std::int64_t>& sizes) const;
 
  private:
-  std::unique_ptr<DeviceCopies> copies_;  // null where the device is the host
+  std::unique_ptr<DeviceCopies> copies_;  // nullptr if the layers run on the host
 };
 
 }  // namespace motley

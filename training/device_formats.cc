@@ -1,5 +1,5 @@
-// What rounding leaves to the device's own conversions is put right by bits: those differ between
-// devices in NaNs, and make infinities of what is finite.
+// Corrects by bit operations the values that a device's own conversion rounds wrongly: devices
+// differ in NaNs, and convert some finite values to infinity.
 #include "training/device_formats.h"
 
 #include <cfloat>
@@ -15,7 +15,7 @@ constexpr std::int64_t kSign16 = 0x8000;
 constexpr std::int64_t kFloatInf = 0x7F800000;
 constexpr std::int64_t kQuietNan = 0x7FC00000;
 
-// The upper half of each value's bits, a view.
+// The upper 16 bits of each value, as a view.
 at::Tensor upper_halves(const at::Tensor& values_N) {
   return values_N.view(at::kShort).view({-1, 2}).select(1, 1);
 }
@@ -26,8 +26,8 @@ at::Tensor nan_bit(const at::Tensor& values_N, std::int64_t bit) {
 }
 
 at::Tensor encode_bf16(const at::Tensor& values) {
-  // From here on a value is cut off instead of rounded: beyond it lie those that would round to
-  // infinity, the infinities and NaN.
+  // From this magnitude on, bits are truncated instead of rounded: values above it would round to
+  // infinity, or are infinite or NaN.
   constexpr std::int64_t kLargest = 0x7F7F;
   const at::Tensor values_N = values.view({-1});
   const at::Tensor upper_N = upper_halves(values_N);
@@ -43,7 +43,7 @@ at::Tensor decode_bf16(const at::Tensor& bytes_B, std::int64_t /*count*/) {
 at::Tensor encode_fp16(const at::Tensor& values) {
   constexpr double kLargest = 65504;
   constexpr std::int64_t kInf = 0x7C00;
-  constexpr std::int64_t kPayload = 0x3FF;  // what is left of a NaN's bits
+  constexpr std::int64_t kPayload = 0x3FF;  // the part of a NaN's payload that is stored
   const at::Tensor values_N = values.view({-1});
   const at::Tensor rounded_N = values_N.clamp(-kLargest, kLargest).to(at::kHalf).view(at::kShort);
   const at::Tensor upper_N = upper_halves(values_N);
@@ -64,13 +64,13 @@ at::Tensor decode_fp16(const at::Tensor& bytes_B, std::int64_t /*count*/) {
 constexpr auto kBlock = static_cast<std::int64_t>(kBlockValues);
 constexpr auto kScaleBytes = static_cast<std::int64_t>(kBlockScaleBytes);
 
-// As rows of `width`, the last filled up with zeros.
+// As rows of `width` values; the last row is padded with zeros.
 at::Tensor as_blocks(const at::Tensor& flat, std::int64_t width) {
   const std::int64_t lacking = (width - flat.size(0) % width) % width;
   return at::constant_pad_nd(flat, {0, lacking}).view({-1, width});
 }
 
-// Quotients are by tensors: one by a number may be a product with its inverse.
+// Divides by tensors: division by a scalar may be implemented as multiplication by its inverse.
 at::Tensor encode_int8(const at::Tensor& values) {
   const at::Tensor values_NK = as_blocks(values.view({-1}), kBlock);
   const at::Tensor magnitude_N = values_NK.view(at::kInt).bitwise_and(kFloatInf | 0x7FFFFF).amax(1);
@@ -78,7 +78,7 @@ at::Tensor encode_int8(const at::Tensor& values) {
   const at::Tensor scale_N = magnitude_N.view(at::kFloat)
                                  .div(number(kInt8Largest))
                                  .clamp_(FLT_MIN, static_cast<double>(kInt8ScaleMax));
-  // A block of zeros, and one that is not finite, has no codes.
+  // Blocks that are all zero or not finite have no codes.
   const at::Tensor is_zero_N = magnitude_N.eq(0);
   const at::Tensor is_coded_N = magnitude_N.lt(kFloatInf).logical_and_(magnitude_N.ne(0));
   const at::Tensor scale_bits_N = at::where(

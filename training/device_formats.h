@@ -1,8 +1,8 @@
-// DeviceFormat: a codec's format in operations on a device, so that between it and the host go the
-// bytes of the message and not the values.
+// DeviceFormat: a codec's format in ATen operations on a device, so that the encoded message is
+// copied between device and host instead of the values.
 //
-// The bytes are the codec's own for the same values (compression/formats says which), and mean the
-// same numbers; what is NaN stays NaN.
+// Encoding produces the same bytes as the codec for the same values (compression/formats specifies
+// them), and decoding the same values; a NaN remains a NaN.
 #pragma once
 
 #include <string_view>
@@ -13,14 +13,16 @@ namespace motley {
 
 struct DeviceFormat {
   std::string_view codec;  // Codec::name()
-  // A message of all values of a contiguous fp32 tensor, flat, in numbers of any type.
+  // Encodes all values of a contiguous fp32 tensor as one flat message; the result may have any
+  // dtype.
   at::Tensor (*encode)(const at::Tensor& values);
-  // The `count` values of a message, flat. REQUIRES: its bytes, flat and contiguous.
+  // Decodes the `count` values of a message, flat. REQUIRES: the message's bytes, flat and
+  // contiguous.
   at::Tensor (*decode)(const at::Tensor& bytes_B, std::int64_t count);
 };
 
-// nullptr where the device leaves the codec to the processor: codecs that look for something
-// (topk, zstd) gain nothing there, and on a device that shares the host's memory nothing crosses.
+// nullptr if the processor should run the codec: codecs that search values (topk, zstd) gain
+// nothing on a device, and a device that shares the host's memory saves no transfer.
 [[nodiscard]] const DeviceFormat* find_device_format(std::string_view codec, c10::Device device);
 
 }  // namespace motley

@@ -92,7 +92,7 @@ std::span<float> DeviceMemory::lent_gradient(std::size_t parameter) {
 }
 
 void DeviceMemory::lend_gradient(std::size_t parameter) {
-  // Where nobody was lent it, no other rank has a use of it.
+  // If it was never lent, no other rank has a use of the parameter.
   if (const auto lent = lent_.find(parameter); lent != lent_.end()) lent->second->fetch_all();
 }
 

@@ -1,6 +1,5 @@
-// DeviceMemory: a rank's state on a device. Values, gradients and moments never leave it but to be
-// summed with other ranks', saved or compared; a step without these waits for the device once, for
-// the norms.
+// DeviceMemory: a rank's state on a device. Values, gradients and moments stay there, except to be
+// all-reduced, saved or compared. A step without these waits for the device once, for the norms.
 #pragma once
 
 #include <map>
@@ -21,14 +20,14 @@ class DeviceMemory final : public StateMemory {
   struct Parameter {
     at::Tensor values;  // flat views of the chain's arenas
     at::Tensor gradients;
-    std::span<float> mirrored;  // its part of a mirror on the host; empty where there is none
-    // Whether another rank may hold a copy, whose bits the optimizer keeps equal to this one's. Not
-    // a matter of how layers are cut into ranks: so are the bits.
+    std::span<float> mirrored;  // its part of a host mirror; empty if it has none
+    // Whether another rank may hold a copy, so that the optimizer must produce the same bits there.
+    // Does not depend on how layers are divided among ranks, so neither do the bits.
     bool has_copies = false;
   };
 
-  // `mirrors`: of the chunks whose gradients are summed over replicas; they and `copies` must
-  // outlive it.
+  // `mirrors`: for chunks whose gradients are all-reduced over replicas. `mirrors` and `copies`
+  // must outlive this object.
   DeviceMemory(std::vector<Parameter> parameters,
                std::map<ChunkId, GradientMirror*> mirrors,
                const TrainConfig& train,
@@ -65,7 +64,7 @@ class DeviceMemory final : public StateMemory {
   const DeviceOptimizer optimizer_;
   DeviceCopies& copies_;
   std::vector<std::vector<at::Tensor>> moments_;  // [parameter][moment]
-  std::vector<at::Tensor> viewed_;                // on the host
+  std::vector<at::Tensor> viewed_;                // copies on the host
 };
 
 }  // namespace motley

@@ -36,7 +36,7 @@ void DeviceOptimizer::update_exactly(const TrainedArrays& parameter,
   MOTLEY_CHECK(false, "train.optimizer '{}' is not computed on devices", train_.optimizer);
 }
 
-// Sums take products that stand alone: `add` with a factor may be one rounding or two.
+// Adds products that were computed separately: `add` with a factor may round once or twice.
 void DeviceOptimizer::adamw(const at::Tensor& values,
                             at::Tensor gradients,
                             const std::vector<at::Tensor>& moments,
@@ -49,7 +49,8 @@ void DeviceOptimizer::adamw(const at::Tensor& values,
   const at::Tensor& v = moments[1];
   m.mul_(static_cast<float>(train_.beta1)).add_(gradients * rest1);
   v.mul_(static_cast<float>(train_.beta2)).add_((gradients * rest2).mul_(gradients));
-  // A quotient by a number may be a product with its inverse, so that it is one by a tensor.
+  // Division by a scalar may be implemented as multiplication by its inverse, so divide by a
+  // tensor.
   const at::Tensor correction2_root =
       at::full({}, static_cast<float>(std::sqrt(corrections[1])), values.options());
   at::Tensor root = v.sqrt().div_(correction2_root).add_(static_cast<float>(train_.epsilon));

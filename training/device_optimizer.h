@@ -1,9 +1,9 @@
-// DeviceOptimizer: Optimizer's steps in ATen operations, for values that lie on a device.
+// DeviceOptimizer: Optimizer's steps in ATen operations, for values on a device.
 //
-// Exactly: the same formulas in the same order with each product and sum rounded by itself. Where
-// the device's quotients and square roots are IEEE's too, the bits are those of Optimizer, and so
-// copies on unlike devices stay equal. Fast: in one operation where there is one (FusedAdamw), else
-// exactly too.
+// kExact: the same formulas in the same order, with each product and sum rounded separately. If the
+// device's division and square root follow IEEE 754, results are bit-identical to Optimizer's, so
+// copies on different kinds of devices stay equal. kFast: one fused operation if the device has it
+// (FusedAdamw), otherwise as kExact.
 #pragma once
 
 #include <optional>
@@ -29,7 +29,7 @@ class DeviceOptimizer {
   // As Optimizer::moment_names().
   [[nodiscard]] const std::vector<std::string>& moment_names() const { return moment_names_; }
 
-  // As Optimizer::update for each of the parameters; their gradients may be changed. REQUIRES:
+  // As Optimizer::update for each of the parameters. May overwrite their gradients. REQUIRES:
   // arrays on the device.
   void update(std::span<const TrainedArrays> parameters,
               const UpdateArguments& arguments,

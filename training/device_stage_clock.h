@@ -1,4 +1,4 @@
-// DeviceStageClock: the clock of a stage that a device computes.
+// DeviceStageClock: the stage clock of a rank that computes on a device.
 #pragma once
 
 #include <memory>
@@ -26,8 +26,8 @@ class DeviceStageClock final : public StageClock {
   const std::unique_ptr<DeviceTimeline> timeline_;
 };
 
-// nullptr where the host's clock has to do: on the host, and where a device's events have no times
-// (models/device/device_timeline.h). There spans are of when work was given.
+// nullptr if the host's clock must be used: on the host, and for devices whose events have no times
+// (models/device/device_timeline.h). There, spans start when work is submitted.
 [[nodiscard]] inline std::unique_ptr<StageClock> stage_clock_of(const ComputeDevice& device) {
   auto timeline = DeviceTimeline::make(device);
   if (timeline == nullptr) return nullptr;

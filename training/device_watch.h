@@ -1,9 +1,9 @@
-// DeviceWatch: notices a rank whose compute thread does not come back from its device.
+// DeviceWatch: detects that the compute thread does not return from a device call.
 //
-// Waits for a device have a deadline of their own (models/device/device_event.h). What LibTorch
-// calls has none: while a device that stands still has its queue full, the host stands in the
-// launch of the next operation. So another thread looks whether the rank gets on where it waits for
-// nobody.
+// Waits for a device have a deadline of their own (models/device/device_event.h). LibTorch's calls
+// have none: if a device hangs with a full queue, the host blocks in the launch of the next
+// operation. Therefore another thread checks that the rank makes progress in actions that wait for
+// no other rank.
 #pragma once
 
 #include <condition_variable>
@@ -19,9 +19,9 @@ namespace motley {
 
 class DeviceWatch {
  public:
-  // Calls `on_standstill` once, on a thread of its own, when an action has been under way for
-  // `patience_s` in which nothing was finished and nobody was waited for. `words` say which. What
-  // is lent must outlive it.
+  // Calls `on_standstill` once, on a thread of its own, if an action that waits for no other rank
+  // has made no progress for `patience_s`. `words` describe the action. `activity` must outlive
+  // this object.
   DeviceWatch(Activity& activity,
               double patience_s,
               std::function<void(const std::string& words)> on_standstill);
@@ -37,7 +37,7 @@ class DeviceWatch {
   const std::function<void(const std::string&)> on_standstill_;
   std::mutex mutex_;
   std::condition_variable_any ended_;
-  std::jthread thread_;  // last: it uses the others
+  std::jthread thread_;  // last: it uses the members above
 };
 
 }  // namespace motley

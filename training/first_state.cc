@@ -33,7 +33,7 @@ Result<void> check_outline(const CheckpointReader& reader, const ModelConfig& mo
 
 }  // namespace
 
-// A package brings its own first values.
+// A package contains its own initial values.
 std::string initial_weights_of(const ModelSpec& model, const ModelConfig& config) {
   const bool is_own = model.package != nullptr && config.init_from.empty();
   return is_own ? model.package->weights_path().string() : config.init_from;
@@ -52,7 +52,7 @@ Result<CheckpointState> filled_state(StageState& state,
                                      const ModelSpec& model,
                                      const std::string& resume_from,
                                      WorkCounter& work) {
-  // A resume takes what never changes from it too.
+  // A resumed run also reads the package's constants.
   if (model.package != nullptr) {
     const WorkCounter::Task checking(work, "checking the package", model.package->weights.bytes);
     MOTLEY_TRY(verify_package(*model.package, &work));

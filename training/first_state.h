@@ -1,4 +1,4 @@
-// What a rank's parameters and moments are before the first step of a session.
+// The parameters and moments of a rank before the first step of a session.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@
 
 namespace motley {
 
-// Whether model.init_from, if it is set, holds weights of the configured model: kConfig where it
-// does not, kCorrupt where it cannot be read. Reads no values.
+// Checks that model.init_from, if set, holds weights of the configured model: kConfig if it does
+// not, kCorrupt if it cannot be read. Reads no values.
 [[nodiscard]] Result<void> check_initial_weights(const ModelConfig& model);
 
-// Fills the state: from the checkpoint `resume_from`, else from model.init_from, else by seed ("" =
-// not from there). Returns where the training stands. kConfig when the checkpoint is of another
-// model, kCorrupt when something in it is absent or damaged. `work` counts the bytes.
+// Fills the state from the checkpoint `resume_from`, else from model.init_from, else by seed ("" =
+// not set). Returns the training progress. kConfig if the checkpoint is of another model, kCorrupt
+// if a part of it is absent or damaged. `work` counts the bytes.
 [[nodiscard]] Result<CheckpointState> fill_state(StageState& state,
                                                  const Config& config,
                                                  const ModelSpec& model,

@@ -9,7 +9,7 @@
 namespace motley {
 namespace {
 
-// So many that no beta's power is left, and what the operation corrects moments by is 1.
+// So many steps that beta's power is 0, so the operation's own bias correction is 1.
 constexpr double kEndlessSteps = 1e30;
 
 template <class Part>
@@ -39,13 +39,13 @@ std::optional<FusedAdamw> FusedAdamw::find(const TrainConfig& train, c10::Device
     fused.update(std::array{TrainedArrays{zeros[0], zeros[1], {zeros[2], zeros[3]}}}, {});
     return fused;
   } catch (const std::exception&) {
-    return std::nullopt;  // it takes other arguments or another device than this one's
+    return std::nullopt;  // the operation takes other arguments, or does not support this device
   }
 }
 
 void FusedAdamw::update(std::span<const TrainedArrays> parameters,
                         const UpdateArguments& arguments) const {
-  // Corrections are those that all ranks use, and stand in rate and epsilon:
+  // The bias corrections are those that all ranks use. They are folded into rate and epsilon:
   //   lr / c1 m / (√v / √c2 + ε)  =  (lr √c2 / c1) m / (√v + ε √c2)
   const auto& [lr, corrections] = arguments.factors;
   const double root = std::sqrt(corrections[1]);
@@ -54,7 +54,7 @@ void FusedAdamw::update(std::span<const TrainedArrays> parameters,
   const c10::List<at::Tensor> no_maxima;
   constexpr bool kAmsgrad = false;
   constexpr bool kMaximize = false;
-  // The operation divides gradients by what a scaler multiplied the loss with.
+  // The operation divides gradients by the factor with which a scaler multiplied the loss.
   const at::Tensor inverse_scale = at::full({}, 1.0 / arguments.gradient_scale, steps_.options());
   operation_({list_of(parameters, [](const auto& each) { return each.values; }),
               list_of(parameters, [](const auto& each) { return each.gradients; }),

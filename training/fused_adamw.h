@@ -1,8 +1,8 @@
-// FusedAdamw: a step of AdamW in one operation of LibTorch (2.4 and later) for all parameters,
-// where the device has it: one pass over values, gradients and moments instead of ten.
+// FusedAdamw: a step of AdamW for all parameters in one operation of LibTorch (2.4 and later), if
+// the device has it: one pass over values, gradients and moments instead of ten.
 //
-// The same formulas as Optimizer's and the same factors, but its own roundings: values and moments
-// are near Optimizer's and not equal to them (docs/numerics.md).
+// It uses Optimizer's formulas and factors but rounds differently: values and moments are close to
+// Optimizer's, not bit-identical (docs/numerics.md).
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@
 
 namespace motley {
 
-// What a step takes of a parameter, all of one size.
+// The arrays of one parameter that a step reads and writes, all of one size.
 struct TrainedArrays {
   at::Tensor values;
   at::Tensor gradients;
@@ -26,10 +26,11 @@ struct TrainedArrays {
 
 class FusedAdamw {
  public:
-  // Nothing where this LibTorch has no such operation for the device, or train another optimizer.
+  // nullopt if this LibTorch has no such operation for the device, or `train` selects another
+  // optimizer.
   [[nodiscard]] static std::optional<FusedAdamw> find(const TrainConfig& train, c10::Device device);
 
-  // Leaves scaled gradients. REQUIRES: arrays on the device, with two moments.
+  // Overwrites gradients with scaled ones. REQUIRES: arrays on the device, with two moments.
   void update(std::span<const TrainedArrays> parameters, const UpdateArguments& arguments) const;
 
  private:

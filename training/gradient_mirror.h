@@ -1,6 +1,6 @@
-// GradientMirror: memory of the host for gradients that lie on a device and are summed over ranks.
-// They come to the host piece by piece while the backward that ends them goes on, are summed there
-// by others, and the sums go back. Used by the compute thread alone.
+// GradientMirror: host memory for gradients that lie on a device and are all-reduced over ranks.
+// Gradients are downloaded piece by piece while the backward that completes them runs, all-reduced
+// there by other code, and uploaded again. Used by the compute thread alone.
 #pragma once
 
 #include <cstddef>
@@ -20,26 +20,27 @@ class GradientMirror {
   // `gradients`: flat, on the device. `copies` must outlive the mirror.
   GradientMirror(at::Tensor gradients, DeviceCopies& copies);
 
-  // Zeros, or what fetch() brought, or what was written since.
+  // Zeros until fetch() or a caller writes to it.
   [[nodiscard]] std::span<float> host();
 
-  // Told from where on the host has the gradients.
+  // Called with `first` when all gradients from `first` on have arrived on the host.
   using OnFetched = std::function<void(std::size_t first)>;
 
-  // Begins to bring all before what was fetched last, from `first` on: nothing there changes any
-  // more. Tells of pieces that have come meanwhile.
+  // Starts the download of [first, start of the previous fetch). REQUIRES: these gradients are
+  // final. Reports pieces that have arrived meanwhile.
   void fetch(std::size_t first, const OnFetched& on_fetched);
-  // Waits for all that was begun, tells of it, and begins anew from the end.
+  // Fetches the rest, waits for all downloads and reports them. The next fetch() starts from the
+  // end again.
   void finish_fetching(const OnFetched& on_fetched);
 
-  // Brings the whole and waits for it.
+  // Fetches all gradients and waits for them.
   void fetch_all();
 
-  // What stands on the host since the last fetch goes back to the device; nothing where none was
-  // brought.
+  // Uploads the host's contents if a fetch has finished since the last upload; otherwise does
+  // nothing.
   void give_back();
 
-  // The host's memory becomes zeros.
+  // Sets the host's memory to zero.
   void clear();
 
  private:
@@ -53,7 +54,7 @@ class GradientMirror {
   at::Tensor gradients_;
   DeviceCopies& copies_;
   at::Tensor host_;
-  std::size_t begun_;  // all from here on is fetched or on its way
+  std::size_t begun_;  // everything from here on is fetched or in flight
   std::deque<Piece> pieces_;
   bool is_fetched_ = false;
   std::shared_ptr<const DeviceEvent> given_back_;  // of the last give_back()

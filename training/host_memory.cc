@@ -10,7 +10,7 @@
 namespace motley {
 namespace {
 
-// As much as pays a thread's start.
+// Enough work to repay starting a thread.
 constexpr std::int64_t kPartFloats = 1 << 16;
 
 template <class T>
@@ -37,7 +37,7 @@ HostMemory::HostMemory(std::vector<Parameter> parameters,
       moments_(parameters_.size()) {}
 
 void HostMemory::make_moments(std::size_t parameter) {
-  // Each in its place: a copy of one would leave a hole as large as it.
+  // Allocates each in place: copying one would leave a hole of its size in the heap.
   moments_[parameter].resize(optimizer_->moment_names().size());
   for (std::vector<float>& moment : moments_[parameter]) {
     moment.resize(parameters_[parameter].values.size(), 0.0F);
@@ -87,11 +87,11 @@ std::span<float> HostMemory::lent_gradient(std::size_t parameter) {
   return parameters_[parameter].gradients;
 }
 
-// It stands there already.
+// It is already in host memory.
 void HostMemory::lend_gradient(std::size_t /*parameter*/) {}
 
 std::vector<double> HostMemory::squared_norms(const std::vector<std::size_t>& parameters) {
-  // One parameter's norm is one sum, whose order counts.
+  // The norm of a parameter is one sum with a fixed order.
   std::vector<double> norms(parameters.size());
   in_parts_(std::ssize(parameters), 1, [&](std::int64_t first, std::int64_t last) {
     for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i) {

@@ -1,4 +1,4 @@
-// HostMemory: a rank's state in this process's own memory, stepped by Optimizer's loops.
+// HostMemory: a rank's state in this process's memory, updated by Optimizer's loops.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace motley {
 
-// Calls body(first, last) for ranges that together are 0 … count and begin at multiples of `grain`,
-// each once, perhaps at the same time, and throws what a part throws once all have ended:
-// models/kernels/in_parts.h, without LibTorch.
+// Calls body(first, last) once for each of several ranges, which cover 0 … count and begin at
+// multiples of `grain`. The calls may run concurrently. Rethrows an exception of `body` after all
+// calls have ended. models/kernels/in_parts.h, without LibTorch.
 using InParts = std::function<void(std::int64_t count,
                                    std::int64_t grain,
                                    const std::function<void(std::int64_t, std::int64_t)>& body)>;
 
-// All of it on the calling thread.
+// Runs everything on the calling thread.
 void in_one_part(std::int64_t count,
                  std::int64_t grain,
                  const std::function<void(std::int64_t, std::int64_t)>& body);
@@ -29,8 +29,8 @@ class HostMemory final : public StateMemory {
     std::span<float> gradients;
   };
 
-  // The spans must outlive it. `summed`: of each chunk. `in_parts` divides what a step does for
-  // each parameter, which changes no bit of it.
+  // The spans must outlive this object. `summed`: the all-reduced gradients of each chunk.
+  // `in_parts` divides the work of a step by parameter, which does not change results.
   HostMemory(std::vector<Parameter> parameters,
              std::map<ChunkId, std::span<float>> summed,
              std::unique_ptr<const Optimizer> optimizer,

@@ -10,7 +10,7 @@ Result<void> give_back(const CheckpointReader& reader,
                        Executor& executor) {
   for (const auto& [owed, what] :
        {std::pair(Owed::kUnsent, Kept::kResidual), std::pair(Owed::kVelocity, Kept::kVelocity)}) {
-    // Before the first step the gradients have room for it.
+    // Before the first step the gradient arrays are free and serve as buffers.
     MOTLEY_TRY(state.load_pushes(reader, owed, whose));
     MOTLEY_TRY(executor.set_kept(what, whose, training));
     state.clear_gradients();

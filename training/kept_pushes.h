@@ -1,4 +1,4 @@
-// What sums of pushes kept, from a checkpoint back to where it is kept.
+// Restores the state of momentum-corrected all-reduces from a checkpoint.
 #pragma once
 
 #include "base/result.h"
@@ -11,11 +11,12 @@
 
 namespace motley {
 
-// Between fill_state() and the first step. Under the plan that wrote the checkpoint each rank goes
-// on with what it kept, as if it had never stopped. Under another one, what all ranks kept of a
-// value goes to one of those that send it; where its sum is of no pushes any more, to the
-// optimizer's momentum (StageState::end_pushes). Does nothing where the checkpoint has none.
-// `training`: the schedule of the steps. REQUIRES: the reader has a manifest, of this model.
+// Called between fill_state() and the first step. With the plan that wrote the checkpoint, each
+// rank restores its own residual and velocity, as if it had never stopped. With another plan, the
+// totals over all ranks go to one of the ranks that send the value. If a value is no longer
+// momentum-corrected, its velocity becomes the optimizer's momentum (StageState::end_pushes). Does
+// nothing if the checkpoint has no such state. `training`: the schedule of the steps. REQUIRES: the
+// reader has a manifest, of this model.
 [[nodiscard]] Result<void> restore_pushes(const CheckpointReader& reader,
                                           const TrainConfig& train,
                                           const ModelSpec& model,

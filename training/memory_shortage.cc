@@ -17,11 +17,11 @@ std::string size_text(std::int64_t bytes) {
   return bytes_text(static_cast<double>(bytes));
 }
 
-// What a rank holds of the model.
+// The part of the model that a rank holds.
 struct Held {
-  std::vector<std::string> layers;  // "embed to block1.mlp", of each chunk
+  std::vector<std::string> layers;  // "embed to block1.mlp", for each chunk
   std::int64_t lasting_bytes = 0;
-  std::int64_t sample_bytes = 0;  // that one sample keeps from forward to backward
+  std::int64_t sample_bytes = 0;  // that one sample occupies from forward to backward
 };
 
 Held held_by(const ModelSpec& model, const Plan& plan, Rank self, int moments_per_parameter) {
@@ -42,7 +42,7 @@ Held held_by(const ModelSpec& model, const Plan& plan, Rank self, int moments_pe
   return held;
 }
 
-// "" where nothing smaller is known to fit.
+// "" if no smaller micro-batch is known to fit.
 std::string smaller_batch(std::int64_t left_bytes, std::int64_t sample_bytes, int micro_batch) {
   if (micro_batch == 1 || sample_bytes == 0 || left_bytes < sample_bytes) return "";
   const std::int64_t fitting = std::min<std::int64_t>(left_bytes / sample_bytes, micro_batch / 2);
@@ -50,7 +50,7 @@ std::string smaller_batch(std::int64_t left_bytes, std::int64_t sample_bytes, in
                      fitting);
 }
 
-// What another machine would take over; "" where the plan uses no other.
+// Suggests moving layers to other machines; "" if the plan uses no other machine.
 std::string fewer_layers(const Plan& plan, const RankPlan& place) {
   const bool is_alone = std::ranges::all_of(
       plan.ranks, [&](const RankPlan& rank) { return rank.machine == place.machine; });
@@ -59,7 +59,7 @@ std::string fewer_layers(const Plan& plan, const RankPlan& place) {
                      place.machine);
 }
 
-// "" where the rank does so already.
+// "" if the rank already recomputes.
 std::string recomputation(const Plan& plan, Rank self) {
   const bool recomputes = std::ranges::any_of(
       plan.chunks, [&](const ChunkPlan& chunk) { return chunk.is_on(self) && chunk.recompute; });

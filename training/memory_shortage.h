@@ -1,4 +1,4 @@
-// What is said where a device's memory ran out while a rank trained: what the rank holds there, and
+// The error for a device that ran out of memory during training: what the rank holds there, and
 // what would fit.
 #pragma once
 
@@ -15,11 +15,11 @@ namespace motley {
 
 struct MemoryShortage {
   std::string during;          // "forward of micro-batch 3"
-  std::string said;            // by the library whose request failed
-  std::int64_t had_bytes = 0;  // free there before the rank took any; 0 = unknown
+  std::string said;            // message of the library whose allocation failed
+  std::int64_t had_bytes = 0;  // free there before the rank allocated any; 0 = unknown
 };
 
-// kInfeasible. REQUIRES: the plan is one of the model, and has the rank.
+// kInfeasible. REQUIRES: the plan is one of the model and contains the rank.
 [[nodiscard]] Error error_of(const MemoryShortage& shortage,
                              const TrainConfig& train,
                              const ModelSpec& model,

@@ -1,5 +1,4 @@
-// Of StageState, what sums over ranks keep from step to step: as it is saved, and as another
-// session goes on from it.
+// The part of StageState that saves and restores the state of all-reduces between steps.
 #include <algorithm>
 #include <functional>
 
@@ -39,9 +38,9 @@ Result<void> StageState::load_pushes(const CheckpointReader& reader, Owed owed, 
   return {};
 }
 
-// A velocity u pushes on by momentum u, momentum² u and so on, as if it were the optimizer's. What
-// waited is to be pushed once: of what is added to a gradient, the optimizer makes
-// 1/(1 - momentum) times as much over the steps.
+// A velocity u contributes momentum u, momentum² u and so on, like the optimizer's momentum. An
+// unsent value must take effect once; the optimizer multiplies an addition to a gradient by 1/(1 -
+// momentum) over the following steps.
 Result<void> StageState::end_pushes(const CheckpointReader& reader, float momentum, double tokens) {
   const auto unsent = residual_names(*reader.manifest(), Owed::kUnsent);
   const auto velocities = residual_names(*reader.manifest(), Owed::kVelocity);

@@ -22,7 +22,7 @@ StateArray moment_of(std::size_t parameter, std::size_t moment) {
   return {StateArray::Kind::kMoment, parameter, moment};
 }
 
-// Weights that were damaged elsewhere would show only as steps that are skipped.
+// Otherwise damaged weights would show only as skipped steps.
 Result<void> require_numbers(std::span<const float> values, const std::string& name) {
   const std::size_t lost = count_not_finite(values);
   if (lost == 0) return {};
@@ -180,8 +180,8 @@ void StageState::end_tied_gradient() {
 std::vector<LayerNorm2> StageState::layer_norms() {
   std::vector<LayerNorm2> norms;
   for (const int layer : voted_layers_) norms.push_back({layer, 0.0});
-  std::vector<std::size_t> counted;  // entries, and
-  std::vector<std::size_t> places;   // where their norms count
+  std::vector<std::size_t> counted;  // entries,
+  std::vector<std::size_t> places;   // and the indices of their norms
   std::size_t place = 0;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const Entry& entry = entries_[i];
@@ -208,7 +208,7 @@ std::uint64_t StageState::copy_hash(const CopyGroup& group) {
 }
 
 void StageState::update(const StepFactors& factors, const GradientScales& scales) {
-  // All that take the same arguments at once: devices are given few operations.
+  // Parameters with equal arguments are updated together, so that devices run few operations.
   std::map<std::pair<bool, bool>, std::vector<std::size_t>> trained;  // [pushed, decayed]
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const Entry& entry = entries_[i];

@@ -1,9 +1,9 @@
 // StageState: the parameters, gradients and optimizer moments that one rank holds.
 //
 // Keyed by parameter name, so that any plan can load what any other plan saved. A tied parameter is
-// owned by the layer that comes first; its other use has values and a gradient of its own. When
-// both uses are on this rank the owner is updated and copied to the use; when several ranks hold
-// one, each is updated with the same sum of gradients and they stay equal to the bit.
+// owned by the layer that comes first; its other use has values and a gradient of its own. If both
+// uses are on this rank, the owner is updated and copied to the use. If several ranks hold a use,
+// each is updated with the same all-reduced gradient, and the copies stay bit-identical.
 #pragma once
 
 #include <cstdint>
@@ -30,15 +30,15 @@
 
 namespace motley {
 
-// A parameter as a chain of layers holds it; the spans are views into the chain's arenas, empty
-// where these lie in a device's own memory.
+// A parameter of a chain of layers. The spans are views into the chain's arenas, or empty if these
+// lie in a device's own memory.
 struct HeldParameter {
   int layer = 0;  // in the model
-  // Of equal copies on several ranks, the one that counts in norms and is saved.
+  // Of equal copies on several ranks, the one that is counted in norms and saved.
   bool is_first = true;
-  // Which of the ranks that sum its gradient this one is (plan/holders.h).
+  // The rank's holder number in the gradient's all-reduce (plan/holders.h).
   int holder = 0;
-  bool pushed = false;  // that sum is of pushes (training/pushes/pushed_sums.h)
+  bool pushed = false;  // with momentum correction (training/pushes/pushed_sums.h)
   ParameterSpec spec;
   std::span<float> values;
   std::span<float> gradients;
@@ -48,74 +48,76 @@ struct HeldChunk {
   ChunkId chunk;
   std::span<float> summed_gradients;  // as StageGradients::gradients()
   std::vector<HeldParameter> parameters;
-  // Those that this rank votes for, ascending: where its copy is the first, with parameters or not.
+  // The layers that this rank votes for, ascending: those of which it holds the first copy, also
+  // without parameters.
   std::vector<int> voted_layers;
 };
 
-// The state's memory where the spans of `held` are; they must outlive it. `in_parts`: HostMemory's.
+// The state's memory in the spans of `held`, which must outlive it. `in_parts`: as in HostMemory.
 [[nodiscard]] std::unique_ptr<StateMemory> host_memory(const std::vector<HeldChunk>& held,
                                                        std::unique_ptr<const Optimizer> optimizer,
                                                        InParts in_parts = in_one_part);
 
 class StageState final : public StageGradients, public OptimizedState {
  public:
-  // `held`: in the order of the layers. `memory` has its parameters, numbered in their order over
+  // `held`: in the order of the layers. `memory` holds its parameters, numbered in their order over
   // all chunks. `tied_parameter`: the model's, "" = none. `micro_batches`: of a step, over all
-  // replicas: what statistics are a mean of.
+  // replicas; statistics are the mean over them.
   StageState(const std::vector<HeldChunk>& held,
              std::unique_ptr<StateMemory> memory,
              std::string tied_parameter,
              int micro_batches = 1);
-  // The same in the spans of `held`, which must outlive the state.
+  // The same with the memory of `held`, whose spans must outlive the state.
   StageState(const std::vector<HeldChunk>& held,
              std::unique_ptr<const Optimizer> optimizer,
              std::string tied_parameter,
              int micro_batches = 1);
 
-  // Of the values that this rank holds, and of these with their moments.
+  // Bytes of the values that this rank holds, and of values and moments.
   [[nodiscard]] std::uint64_t value_bytes() const;
   [[nodiscard]] std::uint64_t saved_bytes() const;
 
-  // Starting values: a function of seed and name. `work` counts their bytes.
+  // Initial values, as a function of seed and name. `work` counts their bytes.
   [[nodiscard]] Result<void> initialize(std::int64_t seed, WorkCounter& work);
-  // Values by name from initial weights; kCorrupt when one is absent or has another shape, kData,
-  // naming it, when it holds an infinity or a NaN.
+  // Reads values by name from initial weights. kCorrupt if one is absent or has another shape;
+  // kData, naming it, if it holds an infinity or a NaN.
   [[nodiscard]] Result<void> load_values(const CheckpointReader& reader);
-  // The optimizer's moments.
+  // Reads the optimizer's moments.
   [[nodiscard]] Result<void> load_moments(const CheckpointReader& reader);
-  // Adds what sums of gradients still owed, whoever held them, to the gradients of first copies.
+  // Adds the saved error-feedback residuals of all holders to the gradients of first copies.
   // REQUIRES: the reader has a manifest.
   [[nodiscard]] Result<void> load_residuals(const CheckpointReader& reader);
-  // Writes what was kept of pushes to the gradients of all whose sums are pushes: `owed` of this
-  // holder or, added in their order, of all. REQUIRES: the reader has a manifest; between steps.
+  // Reads the state `owed` of momentum-corrected all-reduces into the gradient arrays of their
+  // parameters: that of this holder, or the total of all holders, added in their order. REQUIRES:
+  // the reader has a manifest; between steps.
   [[nodiscard]] Result<void> load_pushes(const CheckpointReader& reader, Owed owed, KeptBy whose);
-  // What was kept of pushes whose sums are none any more goes on as the optimizer's momentum:
-  // `tokens` of a step, as gradients are multiplied with 1/tokens.
+  // Converts saved velocities of parameters that are no longer momentum-corrected to the
+  // optimizer's momentum. `tokens`: of a step; gradients are multiplied by 1/tokens.
   [[nodiscard]] Result<void> end_pushes(const CheckpointReader& reader,
                                         float momentum,
                                         double tokens);
 
   std::span<float> gradients(ChunkId chunk) override;
-  // Where it is updated: at its owner, or at its use on a rank without the owner.
+  // The gradient at the entry that is updated: the owner, or its use on a rank without the owner.
   std::span<float> tied_gradient() override;
-  // Makes the gradient of a tied parameter the sum of its uses that are here.
+  // Adds the gradients of the tied parameter's uses on this rank.
   void end_tied_gradient() override;
 
-  // Of first copies; a tied parameter counts once, at its owner.
+  // Norms of first copies; a tied parameter counts once, at its owner.
   [[nodiscard]] std::vector<LayerNorm2> layer_norms() override;
   // REQUIRES: this rank is in the group.
   [[nodiscard]] std::uint64_t copy_hash(const CopyGroup& group) override;
   void update(const StepFactors& factors, const GradientScales& scales) override;
   void clear_gradients() override;
 
-  // What this rank saves: first copies of what it owns. The views are valid until the next update
-  // or clear_gradients().
+  // The tensors that this rank saves: first copies of what it owns. The views are valid until the
+  // next update or clear_gradients().
   [[nodiscard]] std::vector<TensorView> parameter_views();
   [[nodiscard]] std::vector<TensorView> moment_views();
-  // The gradients of all that this rank updates, as what its compressed sums still owe; where sums
-  // are of pushes, of those alone.
+  // The gradients of all parameters that this rank updates, as error-feedback residuals; with
+  // momentum correction, of the corrected parameters alone.
   [[nodiscard]] std::vector<TensorView> residual_views();
-  // The gradients of all whose sums are of pushes, as the velocities of these.
+  // The gradients of all momentum-corrected parameters, as their velocities.
   [[nodiscard]] std::vector<TensorView> velocity_views();
 
   [[nodiscard]] bool has_pushes() const { return has_pushes_; }
@@ -128,7 +130,7 @@ class StageState final : public StageGradients, public OptimizedState {
     int holder = 0;
     bool pushed = false;
     ParameterSpec spec;
-    std::size_t moments = 0;           // how many; none for a use tied to `owner`
+    std::size_t moments = 0;           // their number; 0 for a use tied to `owner`
     std::optional<std::size_t> owner;  // a tied use whose owner is on this rank
 
     [[nodiscard]] std::uint64_t bytes() const {
@@ -137,18 +139,18 @@ class StageState final : public StageGradients, public OptimizedState {
   };
 
   [[nodiscard]] std::vector<TensorView> gradient_views(Owed owed, bool pushed);
-  // Adds all that is owed of the parameter to `sum`; false where nothing is.
+  // Sets `sum` to the total of the parameter's saved state of this kind; false if there is none.
   [[nodiscard]] static Result<bool> add_owed(
       const CheckpointReader& reader,
       const std::map<std::string, std::vector<std::string>>& names,
       const ParameterSpec& spec,
       std::vector<float>& sum);
 
-  // Where the tied parameter is updated. REQUIRES: a use of it is here.
+  // The entry where the tied parameter is updated. REQUIRES: this rank has a use of it.
   [[nodiscard]] std::size_t tied_entry() const;
 
   const int micro_batches_;
-  std::unique_ptr<StateMemory> memory_;  // its parameters are numbered as `entries_`
+  std::unique_ptr<StateMemory> memory_;  // its parameters are numbered like `entries_`
   std::vector<Entry> entries_;
   std::set<ChunkId> chunks_;
   std::vector<int> voted_layers_;  // in the order of `entries_`

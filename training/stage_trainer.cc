@@ -77,7 +77,7 @@ Result<std::unique_ptr<StageTrainer>> StageTrainer::make(const Config& config,
                                                          const ModelSpec& model,
                                                          WorkCounter& work,
                                                          const ComputeDevice& device) {
-  // First, so that what is read to check it is gone before the layers take their memory.
+  // First, so that memory used for checking it is freed before the layers allocate theirs.
   std::unique_ptr<const Source> source;
   if (plan.chunks.front().is_on(self)) {
     MOTLEY_ASSIGN(source, open_source(config.data, model.sample, config.train.seed, &work));
@@ -154,7 +154,7 @@ std::span<const std::int32_t> StageTrainer::load(MicroId micro) {
   }
   chunk_at(ChunkId{0}).inputs[micro] = {
       tensors_.room_with(inputs, model_.sample.input, micro_batch_)};
-  // Only the rank of the loss keeps more than one micro-batch's targets; elsewhere they leave now.
+  // Only the rank with the loss stores targets of several micro-batches; other ranks send them now.
   if (chunks_.back() == nullptr) targets_.clear();
   return targets_[micro] = std::move(targets);
 }

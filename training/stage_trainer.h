@@ -1,8 +1,7 @@
-// StageTrainer: what a rank computes, with torch layers: the worker's StageCompute. Where its
-// parameters come from and what becomes of them is StageState's, over memory that lies here.
+// StageTrainer: the worker's StageCompute, with the layers of models/layers. It owns the memory of
+// parameters and gradients; StageState initializes, updates and saves them.
 //
-// Nothing here waits for a device in the middle of a batch; the loss is read once, when it is asked
-// for.
+// Nothing here waits for a device in the middle of a batch; loss() reads the loss once.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +31,8 @@ struct TrainedChunk;
 
 class StageTrainer final : public StageCompute {
  public:
-  // Opens the data (on the rank of chunk 0) and builds the chunks of rank `self`, with parameters
-  // that are 0, on `device`. `work` counts the bytes of the data. REQUIRES: the plan is one of the
+  // Opens the data (on the ranks of chunk 0) and builds the chunks of rank `self` on `device`, with
+  // parameters set to 0. `work` counts the bytes of the data. REQUIRES: the plan is one of the
   // model.
   [[nodiscard]] static Result<std::unique_ptr<StageTrainer>> make(const Config& config,
                                                                   const Plan& plan,
@@ -63,10 +62,10 @@ class StageTrainer final : public StageCompute {
   // Views into the chunks' memory, in their order.
   [[nodiscard]] const std::vector<HeldChunk>& held() const { return held_; }
 
-  // Where a StageState of held() keeps its arrays. The trainer must outlive it.
+  // Memory for a StageState of held(). The trainer must outlive it.
   [[nodiscard]] std::unique_ptr<StateMemory> make_memory();
 
-  // Of the batch so far; on a device this waits for it.
+  // The loss of the batch so far; on a device this waits for it.
   [[nodiscard]] BatchLoss loss();
 
   // nullptr on ranks without the data.
@@ -83,11 +82,11 @@ class StageTrainer final : public StageCompute {
   [[nodiscard]] bool is_last(ChunkId chunk) const;
   [[nodiscard]] MicroContext context(MicroId micro) const;
   [[nodiscard]] std::size_t targets_count() const;
-  // Of what crosses from `chunk` to the next one.
+  // Sizes of the tensor that passes from `chunk` to the next one.
   [[nodiscard]] std::vector<std::int64_t> sizes_after(ChunkId chunk) const;
   [[nodiscard]] std::vector<std::int64_t> sizes_of(const Value& value) const;
   void add_loss(TrainedChunk& chunk, MicroId micro);
-  // The gradient of the input, where the part has one.
+  // The gradient of the input, if the part computes one.
   [[nodiscard]] at::Tensor backward_part(TrainedChunk& here,
                                          ChunkId chunk,
                                          MicroId micro,
@@ -100,7 +99,7 @@ class StageTrainer final : public StageCompute {
   std::unique_ptr<const Source> source_;
   BoundaryTensors tensors_;
   std::vector<std::unique_ptr<TrainedChunk>>
-      chunks_;  // [ChunkId]; null where another rank holds it
+      chunks_;  // [ChunkId]; nullptr if another rank holds it
   std::vector<HeldChunk> held_;
   std::map<MicroId, std::vector<std::int32_t>> targets_;
   BatchPosition position_;

@@ -1,4 +1,4 @@
-// TrainedChunk: one run of layers and what waits at its boundaries, by micro-batch.
+// TrainedChunk: one chunk's layers, and the queued tensors of its boundaries by micro-batch.
 #pragma once
 
 #include <algorithm>
@@ -21,13 +21,13 @@ namespace motley {
 
 struct TrainedChunk {
   LayerChain chain;
-  // Of the chain's gradients, those that are summed over the chunk's replicas: all but a shared
-  // tied parameter's, which stands first or last.
+  // The range of the chain's gradients that is all-reduced over the chunk's replicas: all but that
+  // of a tied parameter with its own all-reduce, which is first or last.
   std::size_t own_first = 0;
   std::size_t own_count = 0;
   std::map<MicroId, Arrival> inputs;
   std::map<MicroId, Arrival> output_gradients;
-  std::unique_ptr<GradientMirror> mirror;  // where those lie on a device and are summed
+  std::unique_ptr<GradientMirror> mirror;  // if those lie on a device and are all-reduced
 
   explicit TrainedChunk(LayerChain layers)
       : chain(std::move(layers)),
@@ -42,7 +42,7 @@ struct TrainedChunk {
     const auto begin = static_cast<std::size_t>(tied.storage_offset());
     const std::size_t end = begin + static_cast<std::size_t>(tied.numel());
     const std::size_t own_end = own_first + own_count;
-    // What fills up its place to the next alignment goes with it.
+    // The padding behind it, up to the next alignment, is left out too.
     const bool is_first = begin == 0;
     MOTLEY_CHECK(is_first || own_end - end < LayerChain::kAlignment,
                  "a tied parameter in the middle of a chunk");
@@ -50,14 +50,14 @@ struct TrainedChunk {
     own_count = is_first ? own_end - end : begin - own_first;
   }
 
-  // The mirror's part of a parameter's gradient; empty where it is not summed there.
+  // The mirror's part of a parameter's gradient; empty if it is not all-reduced there.
   [[nodiscard]] std::span<float> mirrored(const at::Tensor& gradient) const {
     const auto begin = static_cast<std::size_t>(gradient.storage_offset());
     if (mirror == nullptr || begin < own_first || begin >= own_first + own_count) return {};
     return mirror->host().subspan(begin - own_first, static_cast<std::size_t>(gradient.numel()));
   }
 
-  // All gradients from `first` on are final.
+  // Reports that all gradients from `first` on are final.
   void tell_final(std::size_t first, const StageCompute::OnFinal& on_final) {
     const std::size_t own = std::max(first, own_first) - own_first;
     if (mirror != nullptr) {

@@ -54,8 +54,8 @@ Result<ComputeDevice> ComputeDevice::open(const std::string& name, double patien
   return device;
 }
 
-// One that is there may compute nothing: LibTorch may lack its kernels, another program may have
-// all of its memory.
+// A visible device may still be unusable: LibTorch may lack kernels for it, or another program may
+// have allocated all of its memory.
 Result<void> ComputeDevice::try_out(const std::string& name) const {
   try {
     DeviceCopies(*this).download(at::ones({1}, at::device(device_)).add_(1)).wait();

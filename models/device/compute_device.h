@@ -1,14 +1,13 @@
-// ComputeDevice: where a rank's tensors lie and its operations run, by the name that cluster files
-// give it.
+// ComputeDevice: the device that holds a rank's tensors and runs its operations, by its name in
+// cluster files.
 //
-//   "cpu"               this process's own memory
+//   "cpu"               the processor
 //   "cuda:N"            LibTorch's library for it is opened when a job names one; no build needs it
 //   "mps"               of a Mac
 //   "privateuseone:N"   what a device library registers with LibTorch; the environment's
 //                       MOTLEY_DEVICE_LIBRARY names its file
 //
-// All but the first go by c10's interfaces for devices in general, and nothing here knows more of
-// one than these tell.
+// All except the first are used through c10's generic device interfaces alone.
 #pragma once
 
 #include <optional>
@@ -28,11 +27,11 @@ class ComputeDevice {
   // The processor.
   ComputeDevice() = default;
 
-  // Makes the device ready for this thread and process, and has it compute a number; on any but the
-  // processor it computes reproducibly (models/device/reproducible.h). kConfig for a name that
-  // means none, or a device that this machine or this LibTorch does not have or that computes
-  // nothing, with what there is; kInfeasible for one whose memory is full, kInternal for one that
-  // does not finish the number. `patience_s`: the longest wait for it to finish what it was given.
+  // Initializes the device for this thread and process and runs a test operation on it. Devices
+  // other than the processor are set to compute reproducibly (models/device/reproducible.h).
+  // kConfig, listing the available devices, for an invalid name, for a device that this machine or
+  // this LibTorch lacks, or one that cannot compute; kInfeasible if its memory is full; kInternal
+  // if the test operation does not finish. `patience_s`: the stall timeout of waits for the device.
   [[nodiscard]] static Result<ComputeDevice> open(const std::string& name,
                                                   double patience_s = kPatience_s);
 
@@ -42,16 +41,16 @@ class ComputeDevice {
 
   [[nodiscard]] double patience_s() const { return patience_s_; }
 
-  // Whether tensors on it are this process's memory.
+  // Whether its tensors lie in this process's memory.
   [[nodiscard]] bool is_host() const { return device_.is_cpu(); }
 
-  // Returns when the device has done all that this thread gave it. Throws DeviceStandstill.
+  // Waits until the device has done all work that this thread submitted. Throws DeviceStandstill.
   void finish() const;
 
-  // Of its own; nothing where it cannot be asked, and on the host.
+  // The device's own memory; nullopt on the host and if the device does not report it.
   [[nodiscard]] std::optional<DeviceRoom> memory() const;
 
-  // Makes it the one that this thread's operations run on, where a machine has several.
+  // Makes it the current device of this thread.
   void use_here() const;
 
  private:
@@ -63,13 +62,13 @@ class ComputeDevice {
   double patience_s_ = kPatience_s;
 };
 
-// fp64 where the device has it, else fp32.
+// fp64 if the device supports it, else fp32.
 [[nodiscard]] at::ScalarType exact_type(c10::Device device);
 
-// What one that is here is, as its maker calls it; "" where nobody tells, and of the processor.
+// The vendor's name of a device of this machine; "" if unknown, and for the processor.
 [[nodiscard]] std::string device_model(const std::string& name);
 
-// The devices that can be opened here, by name: the processor first.
+// The names of the devices that can be opened here; the processor first.
 [[nodiscard]] std::vector<std::string> devices_here();
 
 }  // namespace motley

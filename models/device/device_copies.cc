@@ -18,7 +18,7 @@ c10::Stream copy_stream(const c10::Device& device) {
   try {
     return guard.getStreamFromGlobalPool(device);
   } catch (const std::exception&) {
-    return guard.getStream(device);  // it has the one
+    return guard.getStream(device);  // the device has only this stream
   }
 }
 
@@ -30,11 +30,11 @@ DeviceCopies::DeviceCopies(const ComputeDevice& device)
 }
 
 DeviceCopies::~DeviceCopies() {
-  constexpr double kPatience_s = 0.1;  // whoever needed one has waited for it
+  constexpr double kPatience_s = 0.1;  // callers that needed a copy have already waited for it
   try {
     for (const UnderWay& copy : under_way_) copy.done->wait(std::min(kPatience_s, patience_s()));
   } catch (const std::exception&) {
-    new std::deque<UnderWay>(std::move(under_way_));  // what the device may write to yet
+    new std::deque<UnderWay>(std::move(under_way_));  // leaked: the device may still write to it
   }
 }
 
@@ -55,8 +55,8 @@ at::Tensor DeviceCopies::upload(at::Tensor host, const Beside& beside) {
   const c10::Stream computes = computing();
   at::Tensor there;
   {
-    // Memory of the copying stream: that of the computing one may be in use by what it is to do
-    // yet.
+    // Allocated on the copying stream: memory of the computing stream may still be used by its
+    // pending work.
     const c10::StreamGuard on_copying(copying_);
     there = at::empty(host.sizes(), host.options().device(device_.torch()).pinned_memory(false));
     there.copy_(host, /*non_blocking=*/true);

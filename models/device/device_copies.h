@@ -1,7 +1,7 @@
-// DeviceCopies: what goes between a device and the host's memory, on a stream of its own beside the
-// computing where the device has several.
+// DeviceCopies: copies between a device and the host's memory, on a stream of its own that overlaps
+// computing if the device has several.
 //
-// Threads: one, but for Download::wait.
+// Used by one thread, except Download::wait.
 #pragma once
 
 #include <cstdint>
@@ -22,32 +22,30 @@ class DeviceCopies {
  public:
   // REQUIRES: !device.is_host().
   explicit DeviceCopies(const ComputeDevice& device);
-  // Waits a moment for what is under way. Of a device that does not end it the memory is kept for
-  // ever.
+  // Waits briefly for copies under way. If the device does not finish them, their memory is leaked.
   ~DeviceCopies();
   DeviceCopies(const DeviceCopies&) = delete;
   DeviceCopies& operator=(const DeviceCopies&) = delete;
 
   [[nodiscard]] c10::Device device() const { return device_.torch(); }
 
-  // Memory of the host that copies go to and from beside the computing, where the device has such.
+  // Host memory for asynchronous copies; pinned if the device supports it.
   [[nodiscard]] at::Tensor staging(at::IntArrayRef sizes, at::ScalarType type = at::kFloat);
 
-  // What the device computes where its copies are made, beside the computing. Nothing of it may be
-  // kept but what it returns, which is contiguous.
+  // An operation on the device that runs on the copying stream. It must keep nothing except its
+  // result, which is contiguous.
   using Beside = std::function<at::Tensor(const at::Tensor& tensor)>;
 
-  // A tensor on the device with the values of `host`, or what `beside` makes of them, for what is
-  // computed from now on. The host's memory is kept until the copy is done; nobody may write to it
-  // any more.
+  // A tensor on the device with the values of `host`, or with the result of `beside` for them, for
+  // all work submitted from now on. Holds the host's memory until the copy is done; nothing may
+  // write to it any more.
   [[nodiscard]] at::Tensor upload(at::Tensor host, const Beside& beside = {});
-  // The same into memory that is there already. When the event is
-  // done, `host` may be written to again.
+  // The same into existing memory. When the event is done, `host` may be written to again.
   std::shared_ptr<const DeviceEvent> upload(at::Tensor host, at::Tensor& device);
 
-  // Values on their way to the host.
+  // A copy to the host under way.
   struct Download {
-    at::Tensor host;  // to be read after wait()
+    at::Tensor host;  // readable after wait()
     std::shared_ptr<const DeviceEvent> done;
     double patience_s;  // the device's
 
@@ -55,19 +53,19 @@ class DeviceCopies {
     void wait() const { done->wait(patience_s); }
   };
 
-  // What `tensor`, contiguous and on the device, holds once all that was given to the device so far
-  // is computed. Nobody may change it before that is read.
+  // Copies the value that `tensor`, contiguous and on the device, has after all work submitted so
+  // far. It must not change before the copy is done.
   [[nodiscard]] Download download(const at::Tensor& tensor);
-  // The same into memory of the host that is there already.
+  // The same into existing host memory.
   [[nodiscard]] Download download(const at::Tensor& tensor, at::Tensor host);
-  // What `beside` makes of it.
+  // Copies the result of `beside` instead.
   [[nodiscard]] Download download(const at::Tensor& tensor, const Beside& beside);
 
-  // The longest that anybody waits for one of these.
+  // The stall timeout of waits for a copy.
   [[nodiscard]] double patience_s() const { return device_.patience_s(); }
 
  private:
-  // A copy under way keeps what it reads and writes.
+  // Holds the memory of a copy under way.
   struct UnderWay {
     std::shared_ptr<const DeviceEvent> done;
     at::Tensor host;

@@ -28,7 +28,7 @@ DeviceEvent::~DeviceEvent() {
 }
 
 void DeviceEvent::mark_again() {
-  // Of the two, CUDA times only the second.
+  // CUDA records a time only with the second flag.
   const c10::EventFlag flag =
       kind_ == Kind::kOrder ? c10::EventFlag::PYTORCH_DEFAULT : c10::EventFlag::BACKEND_DEFAULT;
   device_of(stream_).record(&event_, stream_, stream_.device_index(), flag);
@@ -42,13 +42,13 @@ bool DeviceEvent::is_done() const {
   return device_of(stream_).queryEvent(event_);
 }
 
-// LibTorch's own wait knows no deadline, and CUDA's takes a whole core.
+// LibTorch's own wait has no deadline, and CUDA's occupies a whole core.
 void DeviceEvent::wait(double patience_s) const {
   constexpr double kShortest_s = 20e-6;
-  constexpr double kLongest_s = 0.5e-3;  // so that a look takes 2 % of a core at the most
-  constexpr double kShare = 0.125;       // of what was waited so far
-  // A thread that only waits has not chosen this device, and CUDA's questions would make a context
-  // on the one that it has.
+  constexpr double kLongest_s = 0.5e-3;  // so that polling takes at most 2 % of a core
+  constexpr double kShare = 0.125;       // of the time waited so far
+  // A thread that only waits has not selected this device, and CUDA's queries would create a
+  // context on its current one.
   device_of(stream_).setDevice(stream_.device());
   if (is_done()) return;
   const double start_s = now_s();
@@ -58,7 +58,7 @@ void DeviceEvent::wait(double patience_s) const {
     const double sleep_s = std::clamp(kShare * waited_s, kShortest_s, kLongest_s);
     std::this_thread::sleep_for(std::chrono::duration<double>(sleep_s));
   }
-  // Over at once; what watches the device (a tracer, the far device) sees that the host waited.
+  // Returns at once; lets observers of the device (a tracer, the far device) see the wait.
   torch_compat::wait_for_event(device_of(stream_), event_, stream_);
 }
 

@@ -1,5 +1,5 @@
 // DeviceOperation: an operation of LibTorch that some versions have for some devices. It is looked
-// for by name while the program runs, so that one source serves all versions.
+// up by name at run time, so that one source serves all versions.
 #pragma once
 
 #include <optional>
@@ -13,11 +13,11 @@ namespace motley {
 
 class DeviceOperation {
  public:
-  // "aten::…", without an overload. Nothing where this LibTorch has none for tensors on the device.
+  // "aten::…", without an overload. nullopt if this LibTorch has none for tensors on the device.
   [[nodiscard]] static std::optional<DeviceOperation> find(const char* name, c10::Device device);
 
-  // Arguments by position, as many as are to differ from what the operation takes by itself;
-  // versions have added others behind them. Throws c10::Error where it takes none such.
+  // Positional arguments, as many as differ from the operation's defaults; some versions have more.
+  // Throws c10::Error if the operation does not take them.
   std::vector<c10::IValue> operator()(std::vector<c10::IValue> arguments) const;
 
  private:

@@ -1,5 +1,5 @@
-// DeviceStandstill: a device did not finish in time what it was given. Thrown by whoever waited,
-// since LibTorch's own failures come in this way too.
+// DeviceStandstill: a device did not finish its work in time. Thrown by the waiting function, since
+// LibTorch reports its own failures as exceptions too.
 #pragma once
 
 #include <stdexcept>
@@ -22,7 +22,7 @@ class DeviceStandstill final : public std::runtime_error {
 
   [[nodiscard]] double waited_s() const { return waited_s_; }
 
-  // kInternal; `during` is what was waited for: "forward of micro-batch 3".
+  // kInternal; `during` names the work: "forward of micro-batch 3".
   [[nodiscard]] Error error(const std::string& during) const;
 
  private:

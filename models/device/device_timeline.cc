@@ -21,7 +21,7 @@ std::unique_ptr<DeviceTimeline> DeviceTimeline::make(const ComputeDevice& device
   return timeline;
 }
 
-// The device is idle: it comes to the mark as soon as it hears of it.
+// The device is idle, so it reaches the marker at once.
 DeviceTimeline::DeviceTimeline(const ComputeDevice& device) : device_(device), known_(new_mark()) {
   known_->wait(device.patience_s());
   known_s_ = now_s();
@@ -47,7 +47,7 @@ std::vector<double> DeviceTimeline::reached() {
   std::vector<double> times_s;
   const double before_s = known_s_;
   std::unique_ptr<DeviceEvent> before = std::move(known_);
-  // All from one mark on: differences in a row would add up their roundings.
+  // All relative to one marker: successive differences would accumulate rounding errors.
   while (!marks_.empty() && marks_.front()->is_done()) {
     if (known_ != nullptr) unused_.push_back(std::move(known_));
     known_ = std::move(marks_.front());

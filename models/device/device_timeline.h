@@ -1,9 +1,9 @@
-// DeviceTimeline: when a device came to marks in what its computing stream was given, by the
-// device's own clock, told as seconds of now_s().
+// DeviceTimeline: the times at which a device reaches markers in its computing stream, measured by
+// the device's clock and converted to seconds of now_s().
 //
-// The host runs ahead of a device, so that its own clock tells when work was given, not when it was
-// done. Marks cost no wait: their times are known when the device has come to them. Used by the
-// thread that gives the device its work.
+// The host runs ahead of a device, so the host's clock measures when work was submitted, not when
+// it was done. Markers cost no wait: their times are known once the device has reached them. Used
+// by the thread that submits the device's work.
 #pragma once
 
 #include <deque>
@@ -17,18 +17,18 @@ namespace motley {
 
 class DeviceTimeline {
  public:
-  // Waits for the device. nullptr on the host and where the device's events have no times: with
-  // LibTorch before 2.6, or of a kind that never has.
+  // Waits for the device. nullptr on the host and if the device's events have no times: with
+  // LibTorch before 2.6, or for kinds of devices that never have them.
   [[nodiscard]] static std::unique_ptr<DeviceTimeline> make(const ComputeDevice& device);
 
-  // Marks what the device was given so far.
+  // Marks the work submitted so far.
   void mark();
 
-  // The times of marks that the device has come to by now and that were not told yet, in their
-  // order. Does not wait.
+  // The times of markers that the device has reached and that were not returned before, in order.
+  // Does not wait.
   [[nodiscard]] std::vector<double> reached();
 
-  // Returns when it has come to all. Throws DeviceStandstill.
+  // Waits until all markers are reached. Throws DeviceStandstill.
   void finish() const;
 
  private:
@@ -37,8 +37,8 @@ class DeviceTimeline {
   [[nodiscard]] std::unique_ptr<DeviceEvent> new_mark();
 
   const ComputeDevice device_;
-  std::vector<std::unique_ptr<DeviceEvent>> unused_;  // to be marked again
-  std::unique_ptr<DeviceEvent> known_;                // whose time is
+  std::vector<std::unique_ptr<DeviceEvent>> unused_;  // for reuse
+  std::unique_ptr<DeviceEvent> known_;                // its time is known_s_
   double known_s_ = 0;
   std::deque<std::unique_ptr<DeviceEvent>> marks_;  // after it
 };

@@ -1,4 +1,4 @@
-// The memory of a tensor as the rest of the program has it.
+// A tensor's memory as spans.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace motley {
 
-// Its own memory; empty where it lies on a device. REQUIRES: contiguous fp32.
+// Empty for a tensor on a device. REQUIRES: contiguous fp32.
 [[nodiscard]] inline std::span<float> floats_of(const at::Tensor& tensor) {
   MOTLEY_CHECK(tensor.is_contiguous() && tensor.scalar_type() == at::kFloat,
                "floats are lent of contiguous fp32 alone");
@@ -18,7 +18,7 @@ namespace motley {
   return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
 }
 
-// Any tensor's memory on the host. REQUIRES: contiguous, of the host.
+// The memory of a tensor of any dtype. REQUIRES: contiguous, on the host.
 [[nodiscard]] inline std::span<std::byte> bytes_of(const at::Tensor& tensor) {
   MOTLEY_CHECK(tensor.is_contiguous() && tensor.is_cpu(), "bytes are lent of the host's alone");
   return {static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()};

@@ -18,7 +18,7 @@ LargeBlocks::Block mapped(std::size_t bytes) {
       ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return {};
 #ifdef MADV_HUGEPAGE
-  // One fault for 2 MiB in place of 512; the system may say no.
+  // One page fault for 2 MiB instead of 512; the system may refuse.
   ::madvise(memory, bytes, MADV_HUGEPAGE);
 #endif
   return {memory, bytes};
@@ -66,7 +66,7 @@ std::size_t LargeBlocks::mapped_bytes() const {
 }
 
 LargeBlocks::Block LargeBlocks::take_unused(std::size_t bytes) {
-  constexpr std::size_t kWasted = 32;  // at most this part of a block
+  constexpr std::size_t kWasted = 32;  // at most this fraction of a block is wasted
   auto best = unused_.end();
   for (auto it = unused_.begin(); it != unused_.end(); ++it) {
     if (it->bytes < bytes || it->bytes - bytes > it->bytes / kWasted) continue;

@@ -5,7 +5,7 @@
 namespace motley {
 namespace {
 
-// One that has AMX for bf16 has these instructions too.
+// Processors with AMX for bf16 have these instructions too.
 bool processor_has_bf16() {
 #if defined(__x86_64__)
   return __builtin_cpu_supports("avx512bf16") != 0;

@@ -1,4 +1,4 @@
-// The number types that a device multiplies matrices in.
+// The dtypes of a device's matrix products.
 #pragma once
 
 #include <c10/core/ScalarType.h>
@@ -8,9 +8,9 @@
 
 namespace motley {
 
-// Whether the device has units for products of matrices of this type: fp32 always; bf16 and fp16
-// where it takes them as they are, not by way of fp32. What else LibTorch would compute, slowly or
-// not at all there, is no yes. Of every type but these three: no.
+// Whether the device has hardware for matrix products of this dtype: always for fp32; for bf16 and
+// fp16 if it takes them directly, without conversion to fp32. False for types that LibTorch would
+// only emulate there, and for all others.
 [[nodiscard]] bool computes_products_in(const ComputeDevice& device, at::ScalarType type);
 
 }  // namespace motley

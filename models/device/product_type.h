@@ -1,4 +1,4 @@
-// What train.precision comes to on a device.
+// The dtype of products on a device, from train.precision.
 #pragma once
 
 #include <string_view>
@@ -9,9 +9,8 @@
 
 namespace motley {
 
-// The numbers that products are computed in there: those of `precision` ("fp32", "bf16", "fp16")
-// where the device has units for them, else fp32, since what it would compute by detours is no
-// faster. REQUIRES: a validated configuration's.
+// `precision` ("fp32", "bf16", "fp16") if the device has hardware for it, else fp32, since
+// emulation is no faster. REQUIRES: the value of a validated configuration.
 [[nodiscard]] at::ScalarType product_type(const ComputeDevice& device, std::string_view precision);
 
 }  // namespace motley

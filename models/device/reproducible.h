@@ -1,12 +1,12 @@
-// What LibTorch is told before it computes on a device: the same command gives the same bits again,
-// and fp32 is fp32.
+// LibTorch's settings for devices: the same command gives the same bits, and fp32 products are
+// computed in fp32.
 #pragma once
 
 namespace motley {
 
-// Once in a process is enough, before anything is computed on a device other than the processor;
-// it holds for all devices. An operation of which LibTorch has only an order of adding that changes
-// from run to run is refused from then on, with its name.
+// Called once in a process, before anything is computed on a device other than the processor; it
+// applies to all devices. From then on, operations for which LibTorch only has a nondeterministic
+// order of summation throw an error that names them.
 void compute_reproducibly();
 
 }  // namespace motley

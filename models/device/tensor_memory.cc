@@ -17,16 +17,16 @@
 namespace motley {
 namespace {
 
-// Of vector instructions and lines of the cache.
+// For vector instructions and cache lines.
 constexpr std::size_t kAlignment = 64;
 
-// Where the tensor's memory lies, right before it: in what malloc gave, or in a large block.
+// Stored right before the tensor's memory: its allocation by malloc, or its large block.
 struct Origin {
   void* memory = nullptr;
-  std::size_t block_bytes = 0;  // 0: malloc's
+  std::size_t block_bytes = 0;  // 0: from malloc
 };
 
-// malloc aligns to it, so that at least as much lies before what is handed out.
+// malloc aligns to it, so there is room for an Origin before the returned memory.
 static_assert(alignof(std::max_align_t) >= sizeof(Origin));
 
 Origin& origin_of(void* memory) {
@@ -38,13 +38,13 @@ void* aligned_within(void* allocated) {
   return static_cast<char*>(allocated) + (kAlignment - address % kAlignment);
 }
 
-// Tensors may outlive all that is destroyed at the end of a process.
+// Never destroyed: tensors may outlive the destructors at the end of a process.
 LargeBlocks& large_blocks() {
   static auto* const blocks = new LargeBlocks;
   return *blocks;
 }
 
-// Of so many bytes and what stands before them.
+// Allocates `bytes` bytes and the space before them.
 Origin allocate_with_origin(std::size_t bytes) {
   constexpr std::size_t kMost = std::numeric_limits<std::ptrdiff_t>::max() - kAlignment;
   if (bytes > kMost) return {};
@@ -97,7 +97,7 @@ void release_tensor_memory() {
 }
 
 void reuse_tensor_memory() {
-  // As large_blocks().
+  // Never destroyed, as large_blocks().
   static auto* const allocator = new TensorAllocator;
   c10::SetCPUAllocator(allocator);
 }

@@ -1,6 +1,5 @@
-// What differs between the versions of LibTorch that Motley is compiled with, 1.13 to 2.15: the
-// program asks for the version here and nowhere else. What only the tests' device needs:
-// tests/support/far/torch_versions.h.
+// The differences between the versions of LibTorch that Motley is compiled with, 1.13 to 2.15. The
+// program checks the version only here. For the tests' device: tests/support/far/torch_versions.h.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +15,7 @@
   (TORCH_VERSION_MAJOR > (major) ||      \
    (TORCH_VERSION_MAJOR == (major) && TORCH_VERSION_MINOR >= (minor)))
 
-// Allocators change when they allocate, and copy, since 2.3.
+// Since 2.3, allocators are non-const when they allocate, and can copy.
 #if MOTLEY_TORCH_SINCE(2, 3)
 #define MOTLEY_ALLOCATE_CONST
 #define MOTLEY_ALLOCATORS_COPY 1
@@ -27,11 +26,11 @@
 
 namespace motley::torch_compat {
 
-// A total in what allocators report (c10::MemoryReportingInfoBase): without a sign since 2.0.
+// Type of totals reported by allocators (c10::MemoryReportingInfoBase): unsigned since 2.0.
 using ReportedTotal = std::conditional_t<MOTLEY_TORCH_SINCE(2, 0), std::size_t, std::int64_t>;
 
-// Returns when the event that was recorded on `stream` is done. Before 2.5 the host cannot wait for
-// an event alone, and waits for all that the stream was given.
+// Waits until the event that was recorded on `stream` is done. Before 2.5 the host cannot wait for
+// a single event, so this waits for all work submitted to the stream.
 inline void wait_for_event(const c10::impl::DeviceGuardImplInterface& device,
                            [[maybe_unused]] void* event,
                            [[maybe_unused]] const c10::Stream& stream) {
@@ -42,8 +41,8 @@ inline void wait_for_event(const c10::impl::DeviceGuardImplInterface& device,
 #endif
 }
 
-// From one mark to another, both on `stream` and done. Throws where LibTorch, before 2.6, or the
-// device does not tell the times of events.
+// Seconds between two events, both on `stream` and done. Throws if LibTorch, before 2.6, or the
+// device does not report event times.
 inline double seconds_between([[maybe_unused]] const c10::impl::DeviceGuardImplInterface& device,
                               [[maybe_unused]] void* first,
                               [[maybe_unused]] void* second,

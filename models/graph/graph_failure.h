@@ -1,4 +1,4 @@
-// GraphFailure: how a graph that cannot run ends the work that it is part of. Layers return tensors
+// GraphFailure: the error of a graph that cannot run. Layers return tensors
 // (models/layers/layer.h), so the error travels as an exception up to the worker's main, which
 // reports it with its exit status.
 #pragma once

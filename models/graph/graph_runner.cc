@@ -32,7 +32,7 @@ bool is_tensor_list(const c10::Argument& argument) {
   return *argument.type() == *c10::ListType::ofTensors();
 }
 
-// The places of the arguments that the kernel needs contiguous; nothing where the schema lacks one.
+// Positions of the arguments that the kernel needs contiguous; nullopt if the schema lacks one.
 std::optional<std::vector<std::size_t>> contiguous_places(const Node& node,
                                                           const c10::FunctionSchema& schema) {
   std::vector<std::size_t> places;
@@ -44,7 +44,8 @@ std::optional<std::vector<std::size_t>> contiguous_places(const Node& node,
   return places;
 }
 
-// Why the node cannot have the results that it says, or "". A list's length shows when it runs.
+// Why the node cannot have the results that it declares, or "". The length of a list is known only
+// when it runs.
 std::string results_fault(const Node& node, const c10::FunctionSchema& schema) {
   const auto& returns = schema.returns();
   if (schema.is_mutable()) return "it writes to its arguments in this LibTorch";
@@ -61,7 +62,7 @@ struct Dropout {
   int index = 0;
 };
 
-// REQUIRES: the node is a dropout mask that was read (operation_rules.h).
+// REQUIRES: the node is a dropout mask that passed operation_rules.h.
 Dropout dropout_of(const Node& node) {
   const auto* const whole_p = std::get_if<std::int64_t>(&node.args[1]);
   return {whole_p != nullptr ? static_cast<double>(*whole_p) : std::get<double>(node.args[1]),
@@ -73,10 +74,10 @@ Dropout dropout_of(const Node& node) {
 struct GraphRunner::Impl {
   struct Step {
     const Node* node = nullptr;
-    c10::optional<c10::OperatorHandle> operation;  // nothing: the dropout mask
+    c10::optional<c10::OperatorHandle> operation;  // nullopt: the dropout mask
     NodeArguments arguments;
-    std::vector<std::size_t> contiguous;  // places of arguments, of kernel_layouts.h
-    // What runs instead where the first argument is not contiguous, with the same arguments.
+    std::vector<std::size_t> contiguous;  // positions of arguments, by kernel_layouts.h
+    // Runs instead if the first argument is not contiguous, with the same arguments.
     c10::optional<c10::OperatorHandle> if_not_contiguous;
     bool is_rounded = false;  // a product in `products`
   };
@@ -84,7 +85,7 @@ struct GraphRunner::Impl {
   std::string where;
   at::ScalarType products = at::kFloat;
   std::vector<Step> steps;
-  std::int64_t samples = -1;  // what the arguments are set to
+  std::int64_t samples = -1;  // number of samples that the arguments are set to
   torch::jit::Stack stack;    // of the running node
   GraphRunner::Observer observer;
 
@@ -96,9 +97,9 @@ struct GraphRunner::Impl {
             "export the model again; its parts must fit each other and this version of LibTorch"};
   }
 
-  // What a kernel has refused.
+  // The error of a kernel that refused its arguments.
   [[nodiscard]] Error failure(const Step& step, std::string said) const {
-    // Every device is measured with every layer, whatever pins say.
+    // Devices are profiled with every layer, also with those that pins exclude.
     const bool has_no_order = said.find("deterministic") != said.npos;
     Error made = error(step, std::move(said));
     if (has_no_order) {
@@ -122,8 +123,8 @@ struct GraphRunner::Impl {
     return {};
   }
 
-  // Puts the arguments of a node onto the stack. False where one of them has no tensor, as a
-  // gradient that was not asked for.
+  // Pushes the arguments of a node onto the stack. False if one of them has no tensor, such as a
+  // gradient that was not requested.
   [[nodiscard]] bool load(const Step& step, const std::vector<at::Tensor>& values) {
     stack = step.arguments.stack;
     for (const auto& [place, value] : step.arguments.tensors) {
@@ -148,8 +149,7 @@ struct GraphRunner::Impl {
     return true;
   }
 
-  // Moves the results from the stack to their places. False where they are not as many as the node
-  // says.
+  // Moves the results from the stack to their values. False if their number is not the node's.
   [[nodiscard]] bool store(const Node& node, std::vector<at::Tensor>& values) {
     if (stack.size() == 1 && stack.front().isTensorList()) {
       std::vector<at::Tensor> list = stack.front().toTensorVector();
@@ -192,8 +192,8 @@ struct GraphRunner::Impl {
     return {};
   }
 
-  // Whatever a kernel throws ends here, but for a lack of memory, which is not the package's fault
-  // and which the worker reports as such.
+  // Catches all exceptions of kernels except a lack of memory, which is not the package's fault and
+  // which the worker reports as such.
   [[nodiscard]] Result<void> run_steps(std::vector<at::Tensor>& values,
                                        const GraphRunner::Dropout& dropout) {
     for (const Step& step : steps) {

@@ -1,9 +1,9 @@
-// GraphRunner: a graph of a package, ready to run. Making one finds each operation in this LibTorch
-// and brings its arguments into the form of its schema, once; running it fills in tensors and calls
-// the kernels, without autograd, and lets go of each value behind its last reader.
+// GraphRunner: a graph of a package, prepared to run. Construction looks up each operation in this
+// LibTorch and converts its arguments to the form of its schema, once. Running fills in tensors,
+// calls the kernels without autograd, and releases each value after its last use.
 //
-// The same inputs give the same bits. Arguments are never written to.
-// Threads: one at a time. The caller holds c10::InferenceMode around run().
+// The same inputs give the same bits. Arguments are never written to. Used by one thread at a time.
+// The caller holds c10::InferenceMode around run().
 #pragma once
 
 #include <cstdint>
@@ -24,12 +24,12 @@ namespace motley {
 class GraphRunner {
  public:
   // Sets the elements of a tensor of ones to 0 with probability p, else to 1 / (1 - p), as a
-  // function of the position of the micro-batch and of `index`, the place in the layer.
+  // function of the position of the micro-batch and of `index`, the dropout's index in the layer.
   using Dropout = std::function<void(at::Tensor& ones, double p, int index)>;
 
-  // `where` begins errors: "layer 'h.0', forward". Everything lies on `device`. `products`: what
-  // fp32 arguments of products and convolutions are rounded to; what they make is fp32 again.
-  // kConfig when this LibTorch lacks an operation, or its arguments are not those of its schema.
+  // `where` begins errors: "layer 'h.0', forward". All tensors lie on `device`. `products`: the
+  // dtype to which fp32 arguments of products and convolutions are rounded; their results are fp32
+  // again. kConfig if this LibTorch lacks an operation, or its arguments do not match its schema.
   // REQUIRES: `graph` outlives it.
   [[nodiscard]] static Result<GraphRunner> make(const Graph& graph,
                                                 std::string where,
@@ -40,16 +40,16 @@ class GraphRunner {
   GraphRunner& operator=(GraphRunner&&) noexcept;
   ~GraphRunner();
 
-  // `takes`: a tensor for each of graph().takes. Returns what the graph gives, in its order; the
-  // tensors may be views of each other and of what was taken. `samples`: B of the micro-batch.
-  // kConfig, naming layer, node and operation, when a kernel refuses its arguments, as where shapes
-  // do not fit.
+  // `takes`: a tensor for each of graph().takes. Returns graph().gives, in its order; the tensors
+  // may be views of each other and of `takes`. `samples`: B of the micro-batch. kConfig, naming
+  // layer, node and operation, if a kernel refuses its arguments, for example because of their
+  // shapes.
   [[nodiscard]] Result<std::vector<at::Tensor>> run(std::vector<at::Tensor> takes,
                                                     std::int64_t samples,
                                                     const Dropout& dropout);
 
-  // Called by run() after each node, with its number and all values that live then, to
-  // compare what kernels compute. Empty: no call.
+  // Called by run() after each node, with its number and all values that exist then, to compare the
+  // kernels' results. Empty: no call.
   using Observer = std::function<void(std::size_t node, const std::vector<at::Tensor>& values)>;
   void observe(Observer observer);
 

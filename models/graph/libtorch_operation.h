@@ -1,4 +1,4 @@
-// An operation of LibTorch by the name that packages give it.
+// Lookup of LibTorch operations by the names that packages use.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace motley {
 
-// "aten::add.Tensor"; nothing where this LibTorch does not know it.
+// `operation`: "aten::add.Tensor"; nullopt if this LibTorch does not have it.
 [[nodiscard]] inline c10::optional<c10::OperatorHandle> find_in_libtorch(
     std::string_view operation) {
   const std::size_t dot = operation.find('.');

@@ -12,13 +12,13 @@ namespace {
 
 using c10::TypeKind;
 
-// What a schema wants in one place.
+// What a schema requires of an argument.
 struct Wanted {
-  TypeKind kind = TypeKind::AnyType;  // of the elements of a list
+  TypeKind kind = TypeKind::AnyType;  // of a list's elements
   bool optional = false;
   bool is_list = false;
   bool optional_items = false;
-  std::int64_t repeat = 0;  // one number stands for so many
+  std::int64_t repeat = 0;  // the list length that a single number is expanded to
 };
 
 Wanted wanted_by(const c10::Argument& argument) {
@@ -53,7 +53,7 @@ at::ScalarType scalar_type(NumberType type) {
   return at::kFloat;
 }
 
-// In which form the schema wants numbers here; nothing where it wants none.
+// The form in which the schema takes numbers here; nullopt if it takes none.
 std::optional<NodeArguments::Form> number_form(const Wanted& wanted) {
   using enum NodeArguments::Form;
   switch (wanted.kind) {
@@ -76,7 +76,7 @@ std::optional<NodeArguments::Form> number_form(const Wanted& wanted) {
   return std::nullopt;
 }
 
-// Whether a number of this kind may stand here; only integers become floats unasked.
+// Whether a number of this kind is accepted here; only integers are converted, to floats.
 bool fits(const ListItem& item, TypeKind kind) {
   if (kind == TypeKind::NumberType || kind == TypeKind::TensorType) return true;
   if (std::holds_alternative<bool>(item)) return kind == TypeKind::BoolType;
@@ -84,7 +84,7 @@ bool fits(const ListItem& item, TypeKind kind) {
   return kind != TypeKind::BoolType;
 }
 
-// The numbers of a micro-batch of so many samples; nothing where one does not fit 64 bits.
+// The numbers for a micro-batch of `samples` samples; nullopt if one does not fit 64 bits.
 std::optional<std::vector<ListItem>> at_samples(std::vector<ListItem> items, std::int64_t samples) {
   for (ListItem& item : items) {
     const auto* const batch = std::get_if<BatchInteger>(&item);

@@ -1,5 +1,4 @@
-// The arguments of a node in the form that LibTorch's dispatcher takes them. Private to
-// models/graph.
+// The arguments of a node in the form that LibTorch's dispatcher takes. Private to models/graph.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,7 @@
 
 namespace motley {
 
-// All that does not change from run to run stands in `stack`; the rest has its places there.
+// `stack` holds the arguments that are equal in all runs, and the positions of the others.
 struct NodeArguments {
   struct TensorList {
     std::size_t place = 0;
@@ -24,11 +23,11 @@ struct NodeArguments {
     bool takes_none = false;  // a list of optional tensors
   };
 
-  // In what form a schema wants numbers. A tensor that stands for a number does not decide the type
-  // of a result, as in PyTorch.
+  // The form in which a schema takes numbers. A tensor made from a number does not determine the
+  // dtype of a result, as in PyTorch.
   enum class Form { kNumber, kFloat, kTensor, kIntegers, kFloats, kBools };
 
-  // Numbers of which one at least depends on the batch.
+  // Numbers of which at least one depends on the batch.
   struct BatchNumber {
     std::size_t place = 0;
     std::vector<ListItem> items;
@@ -36,24 +35,25 @@ struct NodeArguments {
   };
 
   torch::jit::Stack stack;
-  std::vector<std::pair<std::size_t, ValueId>> tensors;  // {place, value}
+  std::vector<std::pair<std::size_t, ValueId>> tensors;  // {position, value}
   std::vector<TensorList> lists;
   std::vector<BatchNumber> batch_numbers;
 };
 
 struct NodeArgumentsOr {
   NodeArguments arguments;
-  std::string fault;  // why they are not those of the schema, or ""
+  std::string fault;  // why they do not match the schema, or ""
 };
 
-// Where an operation may be told a device and the node says none, it is `device`: what makes
-// tensors out of nothing would make them on the host. Numbers that stand for tensors stay there, as
-// PyTorch has them.
+// If an operation has a device argument and the node does not set it, it is set to `device`, since
+// operations that create tensors would otherwise create them on the host. Tensors made from numbers
+// stay on the host, as in PyTorch.
 [[nodiscard]] NodeArgumentsOr prepare_arguments(const Node& node,
                                                 const c10::FunctionSchema& schema,
                                                 c10::Device device);
 
-// Writes the numbers that depend on the batch into the stack. Returns why that cannot be, or "".
+// Writes the numbers that depend on the batch into the stack. Returns why that is impossible, or
+// "".
 [[nodiscard]] std::string set_samples(NodeArguments& arguments, std::int64_t samples);
 
 }  // namespace motley

@@ -30,7 +30,7 @@ at::Tensor host_copy(const at::Tensor& tensor, at::ScalarType floats) {
   return (is_float_tensor(there) ? there.to(floats) : there).contiguous();
 }
 
-// The stack with copies of the node's arguments; nothing where one is missing.
+// The stack with copies of the node's arguments; nullopt if one is missing.
 std::optional<torch::jit::Stack> copied_arguments(const NodeArguments& arguments,
                                                   const std::vector<at::Tensor>& values,
                                                   at::ScalarType floats) {
@@ -55,7 +55,7 @@ std::optional<torch::jit::Stack> copied_arguments(const NodeArguments& arguments
   return stack;
 }
 
-// The results; none where the operation refuses such arguments.
+// The results; empty if the operation refuses such arguments.
 std::vector<at::Tensor> results_in(const c10::OperatorHandle& operation,
                                    const NodeArguments& arguments,
                                    const std::vector<at::Tensor>& values,
@@ -65,7 +65,7 @@ std::vector<at::Tensor> results_in(const c10::OperatorHandle& operation,
   try {
     operation.callBoxed(*stack);
   } catch (const std::exception&) {
-    return {};  // as an operation without double precision
+    return {};  // such as an operation without double precision
   }
   if (stack->size() == 1 && stack->front().isTensorList()) return stack->front().toTensorVector();
   std::vector<at::Tensor> results;
@@ -80,7 +80,7 @@ double norm_of(const at::Tensor& tensor) {
   return tensor.norm().item().toDouble();
 }
 
-// A sum may cancel: what is left of it counts as this share of what was added, at least.
+// A sum may cancel: its result counts as at least this share of its terms.
 double least_of_sum(const NodeArguments& arguments,
                     const std::vector<at::Tensor>& values,
                     const at::Tensor& result) {

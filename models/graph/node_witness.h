@@ -1,6 +1,6 @@
-// What a node of a graph should have made: the same operation once more, on the host, of contiguous
-// copies in double precision where it has that, else in fp32. Finds a kernel that
-// computes otherwise than its schema says. Private to models/graph.
+// Recomputes the result of a node: the same operation on the host, on contiguous copies in double
+// precision if it supports that, else in fp32. Detects a kernel that deviates from its schema.
+// Private to models/graph.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace motley {
 
-// How far the fp32 results of the node among `values` are from that, as a share of their norm;
-// nothing where it cannot be told. `values`: of the graph, with all that the node took. `samples`:
-// B of the micro-batch.
+// The relative deviation, in norm, of the node's fp32 results among `values` from the recomputed
+// ones; nullopt if it cannot be determined. `values`: of the graph, with all arguments of the node.
+// `samples`: B of the micro-batch.
 [[nodiscard]] std::optional<double> node_deviation(const Node& node,
                                                    const std::vector<at::Tensor>& values,
                                                    std::int64_t samples);

@@ -44,7 +44,7 @@ Result<at::Tensor> read_constant(const SafetensorsFile& file, const PackageConst
   at::Tensor bytes = at::empty(shape, at::kByte);
   MOTLEY_TRY(file.read_bytes(constant.name, "BOOL", shape,
                              std::as_writable_bytes(span_of<std::uint8_t>(bytes))));
-  return bytes.ne(0);  // any other byte than 0 and 1 would be no bool
+  return bytes.ne(0);  // only the bytes 0 and 1 are valid bools
 }
 
 }  // namespace

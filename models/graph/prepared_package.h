@@ -1,5 +1,5 @@
-// PreparedPackage: what the layers of a package share in a process: graphs that are ready to run,
-// one for all equal layers, and constants, read once. Threads: one at a time, as its graphs.
+// PreparedPackage: the data that the layers of a package share in a process: prepared graphs, one
+// for all equal layers, and constants, read once. Used by one thread at a time, like its graphs.
 #pragma once
 
 #include <map>
@@ -26,9 +26,9 @@ class PreparedPackage {
     std::optional<GraphRunner> score;
   };
 
-  // For the layers [first, last). kConfig when this LibTorch lacks an operation of theirs, kCorrupt
-  // when their constants cannot be read. Constants are copied to `device`, where the graphs run.
-  // `products`: as of GraphRunner. REQUIRES: 0 <= first <= last <= layers.
+  // For the layers [first, last). kConfig if this LibTorch lacks an operation of theirs, kCorrupt
+  // if their constants cannot be read. Constants are copied to `device`, where the graphs run.
+  // `products`: as in GraphRunner. REQUIRES: 0 <= first <= last <= layers.
   [[nodiscard]] static Result<std::shared_ptr<PreparedPackage>> prepare(
       std::shared_ptr<const Package> package,
       int first,

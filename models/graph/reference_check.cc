@@ -21,10 +21,10 @@
 namespace motley {
 namespace {
 
-// A gradient counts as at least so large, as a share of the layer's largest: that of a bias before
-// a batch normalization is 0 but for rounding. Python's motley.reference.LEAST.
+// Lower bound of a gradient's size, as a share of the layer's largest: the gradient of a bias
+// before a batch normalization is 0 except for rounding. Python's motley.reference.LEAST.
 constexpr double kLeastGradient = 1e-3;
-// So far off may results be by what turned over, where each kernel by itself is right.
+// The largest deviation that flips at kinks and ties may cause if each kernel by itself is right.
 constexpr double kTurnedOver = 0.02;
 
 bool is_gradient(Role role) {
@@ -78,7 +78,7 @@ struct PlacedNode {
   double deviation = 0;
 };
 
-// The message of a layer that computes otherwise here.
+// Builds the error of a layer with deviating results.
 class Diagnosis {
  public:
   Diagnosis(const Package& package,
@@ -93,8 +93,8 @@ class Diagnosis {
         device_(device),
         products_(products) {}
 
-  // Whether the last bit of a right kernel explains it: of a ReLU at its kink, of a maximum of two
-  // that are nearly equal. `wrong`: at least one.
+  // Whether rounding in correct kernels explains the deviation: a ReLU at its kink, or a maximum of
+  // two nearly equal values. `wrong`: at least one.
   [[nodiscard]] bool is_turned_over(const std::vector<ComparedResult>& wrong) {
     const auto is_small = [](const ComparedResult& r) { return r.deviation <= kTurnedOver; };
     if (!std::ranges::all_of(wrong, is_small)) return false;
@@ -131,7 +131,7 @@ class Diagnosis {
           excerpt(package_.made_by));
       return error;
     }
-    // The weights are compared with their hash only now: that takes long, and is rarely needed.
+    // The weights' hash is checked only now, since it takes long and is rarely needed.
     if (const auto verified = verify_package(package_); !verified.ok()) return verified.error();
     error.cause = fmt::format(
         "each operation by itself computes here what it should, {} included, which made this "
@@ -176,7 +176,7 @@ class Diagnosis {
                        part_words(node.part));
   }
 
-  // Which node makes a result.
+  // The node that makes a result.
   [[nodiscard]] PlacedNode maker(const ComparedResult& result) const {
     std::vector<PartName> parts = {PartName::kForward, PartName::kInputPart, PartName::kWeightPart};
     if (!result.in_training) parts = {PartName::kEvaluate};
@@ -191,7 +191,7 @@ class Diagnosis {
           return {part, n, 0};
         }
       }
-      return {part, graph.nodes.size(), 0};  // it is something that the graph takes
+      return {part, graph.nodes.size(), 0};  // it is an input of the graph
     }
     return {};
   }
@@ -201,7 +201,7 @@ class Diagnosis {
     return products_ == at::kHalf ? 1e-2 : 5e-2;
   }
 
-  // The first whose results are not what the operation should make of its arguments.
+  // The first node with results that deviate from its operation's, recomputed from its arguments.
   [[nodiscard]] std::optional<PlacedNode> first_wrong_node(bool in_training) {
     std::optional<PlacedNode> first;
     const auto observer = [&](PartName part, std::size_t index,

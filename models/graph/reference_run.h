@@ -1,5 +1,5 @@
-// ReferenceRun: the layer of a reference, run by its graphs on a device as training and evaluation
-// run them, on the inputs, parameters and dropout masks that the reference tells. Private to
+// ReferenceRun: runs the layer of a reference by its graphs on a device, as training and evaluation
+// do, on the inputs, parameters and dropout masks that the reference defines. Private to
 // models/graph.
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace motley {
 
-// What graphs take or gave, by role and index.
+// Inputs or results of graphs, by role and index.
 using RoleTensors = std::map<std::pair<Role, int>, at::Tensor>;
 
 enum class PartName { kForward, kInputPart, kWeightPart, kEvaluate, kScore };
@@ -29,20 +29,20 @@ enum class PartName { kForward, kInputPart, kWeightPart, kEvaluate, kScore };
 
 class ReferenceRun {
  public:
-  // Called after each node of each part, with all values of its graph that live then.
+  // Called after each node of each part, with all values of its graph that exist then.
   using Observer =
       std::function<void(PartName part, std::size_t node, const std::vector<at::Tensor>& values)>;
 
-  // kConfig when this LibTorch lacks an operation, kCorrupt when weights cannot be read. `package`
-  // and `reference` outlive it.
+  // kConfig if this LibTorch lacks an operation, kCorrupt if weights cannot be read. `package` and
+  // `reference` must outlive it.
   [[nodiscard]] static Result<ReferenceRun> make(std::shared_ptr<const Package> package,
                                                  const LayerReference& reference,
                                                  c10::Device device,
                                                  at::ScalarType products);
 
-  // What forward and backward give. kConfig where a kernel refuses its arguments.
+  // The results of forward and backward. kConfig if a kernel refuses its arguments.
   [[nodiscard]] Result<RoleTensors> training(const Observer& observer = {});
-  // What evaluation gives, and the scores of the last layer.
+  // The results of evaluation, and the scores of the last layer.
   [[nodiscard]] Result<RoleTensors> evaluation(const Observer& observer = {});
 
   [[nodiscard]] const Graph& graph(PartName part);
@@ -54,7 +54,7 @@ class ReferenceRun {
 
   [[nodiscard]] Result<void> read_weights();
   [[nodiscard]] GraphRunner& runner(PartName part);
-  // `roles` has what the graph takes besides parameters, statistics and constants.
+  // `roles`: the graph's inputs besides parameters, statistics and constants.
   [[nodiscard]] Result<RoleTensors> run(PartName part,
                                         const RoleTensors& roles,
                                         const Observer& observer);

@@ -14,7 +14,7 @@ namespace {
 
 struct Product {
   std::string_view name;
-  // How many of its first arguments each of its results is linear in; 0 where a bias is added.
+  // How many of its first arguments each result is linear in; 0 if a bias is added.
   std::size_t linear_in = 0;
 };
 
@@ -38,22 +38,22 @@ bool is_fp32(const c10::IValue& value) {
          value.toTensor().scalar_type() == at::kFloat;
 }
 
-// LibTorch 1.13 hands every convolution of bf16 to oneDNN's forward one on the processor, and so
-// refuses those that are transposed.
+// On the processor, LibTorch 1.13 passes every bf16 convolution to oneDNN's forward convolution,
+// and so refuses transposed ones.
 bool needs_wide_factors(const c10::OperatorHandle& operation, const torch::jit::Stack& stack) {
   const auto transposed = operation.schema().argumentIndexWithName("transposed");
   return transposed && stack[static_cast<std::size_t>(*transposed)].toBool() &&
          stack.front().toTensor().is_cpu();
 }
 
-// A power of two on x's device that brings the largest of |x| to between 1/2 and 1, or near it
-// where that is denormal; 1 where it is not finite, or x is empty. By the bits of fp32, which all
-// devices have operations for.
+// A power of two on x's device that scales the largest of |x| to between 1/2 and 1, or near it if
+// that is denormal; 1 if it is not finite, or x is empty. Uses the bits of fp32, for which all
+// devices have operations.
 at::Tensor power_to_one(const at::Tensor& x) {
   constexpr int kFractionBits = 23;
-  constexpr std::int64_t kNotFinite = 0xFF;              // as an exponent's bits
-  constexpr std::int64_t kTwiceTheBias = 253;            // less 1, since 1/2 is aimed at
-  if (x.numel() == 0) return at::ones({}, x.options());  // LibTorch 2 has no maximum of nothing
+  constexpr std::int64_t kNotFinite = 0xFF;              // exponent bits
+  constexpr std::int64_t kTwiceTheBias = 253;            // less 1, since the target is 1/2
+  if (x.numel() == 0) return at::ones({}, x.options());  // LibTorch 2: amax needs an element
   const at::Tensor exponent = x.abs().amax().view(at::kInt).bitwise_right_shift(kFractionBits);
   const at::Tensor power =
       exponent.neg().add_(kTwiceTheBias).clamp_min_(1).bitwise_left_shift(kFractionBits);
@@ -72,7 +72,7 @@ void run_rounded(const c10::OperatorHandle& operation,
   const std::size_t linear_in =
       numbers == at::kHalf ? find_product(operation.operator_name().name)->linear_in : 0;
   const bool is_widened = needs_wide_factors(operation, stack);
-  std::vector<at::Tensor> powers;  // that the results have too much
+  std::vector<at::Tensor> powers;  // scale factors to remove from the results
   for (std::size_t i = 0; i < stack.size(); ++i) {
     if (!is_fp32(stack[i])) continue;
     at::Tensor x = std::move(stack[i]).toTensor();

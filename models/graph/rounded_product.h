@@ -1,6 +1,5 @@
-// Products of a package's graph in bf16 or fp16: what goes in is rounded, what comes out is fp32
-// again, so that the other operations of the graph, and what is kept between them, stay as they
-// were exported.
+// Products of a package's graph in bf16 or fp16: arguments are rounded and results are fp32 again.
+// The graph's other operations, and what is saved between them, remain as exported.
 #pragma once
 
 #include <string_view>
@@ -11,13 +10,13 @@
 
 namespace motley {
 
-// Whether it is a product of matrices or a convolution.
+// Whether it is a matrix product or a convolution.
 [[nodiscard]] bool is_product(std::string_view operation);
 
-// Calls it on the stack, where its fp32 tensors are rounded to `numbers`. fp16 has no room for
-// small gradients, and nothing in a graph tells gradients from values: the factors of products
-// without a bias, which are those of every backward, are brought to a size of 1 by a power of two
-// first, each by its own. REQUIRES: is_product(); the stack holds its arguments.
+// Calls it on the stack, with its fp32 tensors rounded to `numbers`. Small gradients underflow in
+// fp16, and a graph does not distinguish gradients from values. Therefore the factors of products
+// without a bias, which are those of every backward, are first scaled to a magnitude of 1, each by
+// its own power of two. REQUIRES: is_product(); the stack holds its arguments.
 void run_rounded(const c10::OperatorHandle& operation,
                  torch::jit::Stack& stack,
                  at::ScalarType numbers);

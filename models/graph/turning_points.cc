@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-// Without overloads.
+// Names without overloads.
 constexpr std::array kTurning = {"aten::abs"sv,
                                  "aten::adaptive_max_pool2d"sv,
                                  "aten::amax"sv,

@@ -1,5 +1,5 @@
-// The only file that is compiled for OpenMP: LibTorch's loops run on its threads, and so these do,
-// instead of on a pool of their own beside them.
+// The only file that is compiled for OpenMP: LibTorch's loops run on its threads, so these loops
+// share them instead of using another pool.
 #include "models/kernels/in_parts.h"
 
 #include <omp.h>
@@ -15,7 +15,7 @@ void in_parts(std::int64_t count,
   const std::int64_t grains = (count + grain - 1) / grain;
   if (grains == 0) return;
 #if defined(__SANITIZE_THREAD__)
-  // Which does not see how OpenMP's library waits.
+  // Thread sanitizer does not see how OpenMP's library waits.
   return body(0, count);
 #else
   if (grains == 1 || omp_get_max_threads() == 1 || omp_in_parallel() != 0) return body(0, count);

@@ -62,9 +62,8 @@ MOTLEY_INLINE void scale_row(float* x, std::int64_t count, float factor) {
   for (std::int64_t j = 0; j < count; ++j) x[j] *= factor;
 }
 
-// A part worth a thread's waking: some microseconds of work. Parts of rows of numbers that are
-// taken one by one begin at whole vectors, so that each is computed by the same instructions in any
-// part.
+// The least work that repays waking a thread: some microseconds. Ranges of elementwise work begin
+// at whole vectors, so that each element is computed by the same instructions in any range.
 constexpr std::int64_t kPartFloats = 8192;
 constexpr std::int64_t kVectorFloats = 64;
 
@@ -74,7 +73,7 @@ std::int64_t rows_of_a_part(std::int64_t columns) {
 
 }  // namespace
 
-// What one thread does of each kernel.
+// The part of each kernel that one thread computes.
 namespace part {
 
 MOTLEY_CLONES void bias_gelu(float* __restrict u,
@@ -144,7 +143,7 @@ MOTLEY_CLONES void cross_entropy(float* logits,
   }
 }
 
-// Of `width` of the columns.
+// For `width` of the columns.
 MOTLEY_CLONES void add_column_sums(const float* __restrict x,
                                    float* __restrict sums,
                                    std::int64_t rows,

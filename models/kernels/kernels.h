@@ -1,11 +1,11 @@
-// CPU kernels of the layers: what ATen has no fast or no in-place form of.
+// CPU kernels of the layers, for operations without a fast or in-place form in ATen.
 //
 // Plain loops over fp32 memory, compiled for AVX-512, AVX2 and the baseline and chosen at start.
 // Every function is deterministic and independent of memory alignment: sums run in a fixed number
-// of lanes, then in a fixed order. Several threads divide rows (in_parts.h), or columns where rows
-// are summed, and never a sum: the bits are the same for any number of them. Other devices have
-// ATen operations instead (models/layers/device/). Matrices are row-major and contiguous unless a
-// stride is given. No two arguments overlap.
+// of lanes, then in a fixed order. Threads divide rows (in_parts.h), or columns if rows are summed,
+// and never a sum, so the bits do not depend on their number. Other devices use ATen operations
+// (models/layers/device/). Matrices are row-major and contiguous unless a stride is given. No two
+// arguments overlap.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +14,18 @@
 
 namespace motley::kernels {
 
-// To be raised when kernels, layers or the optimizer become faster or slower: profiles that
-// machines keep (measure/kept/profile_store.h) are of one version.
+// Incremented when kernels, layers or the optimizer change in speed: stored profiles
+// (measure/kept/profile_store.h) are valid for one version.
 inline constexpr int kVersion = 2;
 
 // u_RN += bias_N; g_RN = gelu(u_RN), GELU in its tanh form.
 void bias_gelu(float* u, const float* bias, float* g, std::int64_t rows, std::int64_t columns);
 
 // Given u as bias_gelu left it and the gradient of g: grad *= gelu'(u), and u becomes gelu(u).
-// Computing both together costs one exponential, so g need not be kept from forward to backward.
+// Computing both together costs one exponential, so g need not be saved from forward to backward.
 void gelu_backward(float* u, float* grad, std::int64_t count);
 
-// Softmax in place of the rows of a causal score block: row r sees columns 0 … first + r, the
+// Softmax in place of the rows of a causal score block: row r attends to columns 0 … first + r; the
 // columns from there to `columns` become 0. REQUIRES: first + rows <= columns <= stride.
 void causal_softmax(float* scores,
                     std::int64_t rows,

@@ -9,8 +9,8 @@
 namespace motley {
 namespace {
 
-// out = a b, or out += a b, for factors in bf16. out is fp32, as are the sums where oneDNN is
-// built in; without it LibTorch rounds them once more.
+// out = a b, or out += a b, for factors in bf16. out is fp32. With oneDNN sums are fp32 too;
+// without it LibTorch rounds them once more.
 void rounded_product(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool adds) {
 #ifdef MOTLEY_WITH_ONEDNN
   onednn_multiply(out, a, b, adds);

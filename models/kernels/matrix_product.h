@@ -1,10 +1,9 @@
-// Products of fp32 matrices with weights: what takes the time of forward and of input gradients.
+// Products of fp32 matrices with weights, which dominate forward and input gradients.
 //
-// a is [R, K], fp32, contiguous; b is [K, C], contiguous or the transpose of what is (`.t()`),
-// without a copy. Where b is bf16, a is rounded to it, and the sums are fp32 all the same.
-// The bits depend on the sizes, the processor and the number of threads, on nothing else.
-// By oneDNN where it is built in and fast, as it is on the few rows of a small micro-batch as on
-// many, else by ATen's BLAS (decision 0018).
+// a is [R, K], fp32, contiguous; b is [K, C], contiguous or the transpose (`.t()`) of a contiguous
+// matrix, without a copy. If b is bf16, a is rounded to it; sums are fp32 nevertheless. The bits
+// depend only on the sizes, the processor and the number of threads. Uses oneDNN if it is built in
+// and fast, which includes the few rows of a small micro-batch, else ATen's BLAS (decision 0018).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -21,8 +20,8 @@ void product_into(at::Tensor& out, const at::Tensor& a, const at::Tensor& b);
 // sum += a b; sum is contiguous.
 void add_product(at::Tensor& sum, const at::Tensor& a, const at::Tensor& b);
 
-// sum += a^T b of fp32 matrices, all contiguous, which are rounded to `numbers` first: the gradient
-// of weights whose products are in these.
+// sum += a^T b of fp32 matrices, all contiguous, which are first rounded to `numbers`: the weight
+// gradient of products in that dtype.
 void add_gradient_product(at::Tensor& sum,
                           const at::Tensor& a,
                           const at::Tensor& b,

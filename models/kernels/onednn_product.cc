@@ -16,7 +16,7 @@ namespace {
 struct Matrix {
   std::int64_t rows;
   std::int64_t columns;
-  bool transposed;  // column after column
+  bool transposed;  // column-major
   bool is_bf16;
 
   explicit Matrix(const at::Tensor& x)
@@ -52,7 +52,7 @@ const dnnl::engine& processor() {
   return engine;
 }
 
-// One size's compiled product. Its scratch comes from ATen, whose allocations are counted.
+// The compiled product of one size. Its scratch memory comes from ATen, so that it is counted.
 class Product {
  public:
   Product(const Sizes& sizes, const dnnl::memory::desc& out)
@@ -113,7 +113,7 @@ void onednn_multiply(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, 
                sizes.b.rows, sizes.b.columns, result.rows, result.columns);
   MOTLEY_CHECK(sizes.a.is_bf16 == sizes.b.is_bf16 && !result.is_bf16,
                "a product has factors of one type and is fp32");
-  // A thread's own, as a compiled product holds for the number of threads it was made with.
+  // Per thread, since a compiled product is valid for the number of threads it was made with.
   thread_local std::map<Sizes, Product> compiled;
   auto found = compiled.find(sizes);
   if (found == compiled.end()) {

@@ -1,4 +1,4 @@
-// What the kernels share: one function compiled for several instruction sets, and fixed lanes.
+// Shared by the kernels: compilation of a function for several instruction sets, and fixed lanes.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace motley::kernels {
 
-// Sums and maxima run in this many lanes on every CPU, so that the order of additions is fixed.
+// Sums and maxima use this many lanes on every CPU, so that the order of additions is fixed.
 inline constexpr int kLanes = 16;
 using Lanes = std::array<float, kLanes>;
 
@@ -46,7 +46,7 @@ MOTLEY_INLINE float exp_fast(float x) {
   y = y * r + 1.6666665459e-1F;
   y = y * r + 5.0000001201e-1F;
   y = y * (r * r) + r + 1.0F;
-  // The low bits of `rounded` hold n; as an exponent they make 2^n.
+  // The low bits of `rounded` hold n; as an exponent they represent 2^n.
   return y * std::bit_cast<float>((std::bit_cast<std::uint32_t>(rounded) + 127U) << 23);
 }
 

@@ -9,7 +9,7 @@
 namespace motley {
 namespace {
 
-// OpenBLAS has threads of its own, as many as there are cores until it is told.
+// OpenBLAS has a thread pool of its own, by default with a thread for each core.
 void set_blas_threads(int threads) {
   using SetThreads = void (*)(int);
   static const auto set = reinterpret_cast<SetThreads>(  // NOLINT

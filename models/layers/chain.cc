@@ -13,7 +13,8 @@
 namespace motley {
 namespace {
 
-// A graph may hand on what it also keeps, and who gets a chain's output may write to it.
+// A graph may return a tensor that it also saves, and the receiver of a chain's output may
+// overwrite it.
 at::Tensor apart_from(const std::vector<SavedTensors>& kept, at::Tensor y) {
   const auto is_y = [&](const at::Tensor& tensor) {
     return tensor.defined() && tensor.storage().data() == y.storage().data();
@@ -34,7 +35,7 @@ std::shared_ptr<PreparedPackage> prepare(const ModelSpec& spec,
   return std::move(prepared).value();
 }
 
-// Graphs of packages round what goes into each product themselves.
+// Graphs of packages round the arguments of products themselves.
 at::ScalarType rounded_values(const ModelSpec& spec, const ChainOptions& options) {
   return spec.package == nullptr ? options.products : at::kFloat;
 }

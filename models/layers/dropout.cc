@@ -11,12 +11,12 @@
 namespace motley {
 namespace {
 
-constexpr int kBlocks = DropoutStream::kBlocks;  // side by side
+constexpr int kBlocks = DropoutStream::kBlocks;  // computed together
 
-// Keeps these draws apart from others under the same seed (initial values, data order).
+// Separates these draws from others with the same seed (initial values, data order).
 constexpr std::uint64_t kDomain = 0x64726F706F757421;  // "dropout!"
 
-// One word of each block. 64 bits wide, because then the products vectorise.
+// One word of each block. 64 bits wide, so that the products vectorise.
 using Column = std::array<std::uint64_t, kBlocks>;
 
 struct Counter {
@@ -40,7 +40,7 @@ MOTLEY_INLINE void philox_tile(std::uint64_t key,
   auto key0 = static_cast<std::uint32_t>(key);
   auto key1 = static_cast<std::uint32_t>(key >> 32);
   for (int round = 0; round < Philox::kRounds; ++round) {
-// Unrolled early, the loop is no longer seen as one to vectorise.
+// If the compiler unrolls the loop early, it does not vectorise it.
 #pragma GCC unroll 1
     for (int l = 0; l < kBlocks; ++l) {
       const std::uint64_t product0 = std::uint64_t{Philox::kMul0} * words[0][l];

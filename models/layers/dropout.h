@@ -1,5 +1,5 @@
-// Dropout whose mask is a function of where it stands, never of history: the same element of the
-// same micro-batch is dropped in every plan, in a recomputation and after a resume.
+// Dropout with masks that are a function of the element's position, never of history: the same
+// element of the same micro-batch is dropped in every plan, in a recomputation and after a resume.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 
 namespace motley {
 
-// The places inside a layer, in one stream each.
+// The sites inside a layer; each has its own stream.
 enum class DropoutSite : std::uint32_t { kOutput = 0, kProbabilities = 1 };
 
 // One stream of masks: (seed, step, micro, layer, site) -> kept or dropped for each element.
 //
 // Elements come in tiles of 64. Element 16 w + l of tile t is kept iff word w of the Philox block
-// 16 t + l is at least p * 2^32; kept elements are divided by 1 - p. The order lets sixteen
-// blocks be computed side by side.
+// 16 t + l is at least p * 2^32; kept elements are divided by 1 - p. In this order sixteen blocks
+// can be computed together.
 class DropoutStream {
  public:
   // REQUIRES: 0 < p < 1, step and micro not negative and below 2^32.
@@ -25,10 +25,10 @@ class DropoutStream {
   static constexpr std::int64_t kBlocks = 16;  // of Philox, in a tile
   static constexpr std::int64_t kTilesMax = std::int64_t{1} << 28;
 
-  // What decides the masks, for those who draw them elsewhere (tensor_dropout.h).
+  // The parameters of the masks, for other implementations (tensor_dropout.h).
   struct Draw {
     std::uint64_t key = 0;
-    std::uint32_t step = 0;  // with the two below: a counter's words 1 to 3; word 0 is the block
+    std::uint32_t step = 0;  // with the two below: words 1 to 3 of a counter; word 0 is the block
     std::uint32_t micro = 0;
     std::uint32_t place = 0;  // layer and site
     std::uint32_t threshold = 0;
@@ -37,7 +37,7 @@ class DropoutStream {
 
   [[nodiscard]] const Draw& draw() const { return draw_; }
 
-  // Tiles that `count` elements take.
+  // The number of tiles of `count` elements.
   [[nodiscard]] static constexpr std::int64_t tiles(std::int64_t count) {
     return (count + kTile - 1) / kTile;
   }

@@ -1,4 +1,4 @@
-// What is said of an exception that a library threw while layers computed.
+// The error for an exception that a library threw while layers computed.
 #pragma once
 
 #include <exception>
@@ -8,9 +8,9 @@
 
 namespace motley {
 
-// `during` is what was under way: "forward of micro-batch 3". kInfeasible where memory ran out, the
-// error of its layer where the graph of a package cannot run, else kInternal: also where a device
-// did not finish it in time.
+// `during` names the work: "forward of micro-batch 3". kInfeasible if memory ran out, the layer's
+// error if the graph of a package cannot run, else kInternal, also if a device did not finish in
+// time.
 [[nodiscard]] Error failure_of(const std::exception& thrown, const std::string& during);
 
 }  // namespace motley

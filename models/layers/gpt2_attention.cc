@@ -1,10 +1,10 @@
 // Causal self-attention, block by block.
 //
-// For each sample and head the score matrix is made in blocks of rows, and a block only has the
-// columns that its rows may see: half the work of a masked square, and each block goes through
-// scores, softmax and the product with the values while it is in the cache. Queries, keys and
-// values are read where the projection left them, as strided views, and the heads' outputs are
-// written side by side; nothing is transposed or copied. Kept for backward: the probabilities.
+// The score matrix of each sample and head is computed in blocks of rows. A block has only the
+// columns that its rows attend to, which is half the work of a masked square. Each block goes
+// through scores, softmax and the product with the values while it is in the cache. Queries, keys
+// and values are read from the projection's output as strided views, and the heads' outputs are
+// written side by side; nothing is transposed or copied. Saved for backward: the probabilities.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -32,7 +32,7 @@ struct Block {
   std::int64_t first = 0;  // row
   std::int64_t rows = 0;
 
-  std::int64_t columns() const { return first + rows; }  // the rest is in the future
+  std::int64_t columns() const { return first + rows; }  // the others are masked
 };
 
 class Attention final : public Layer {
@@ -79,7 +79,7 @@ class Attention final : public Layer {
     at::Tensor grad_qkv = heads_backward(grad_heads, kept, micro);
     at::Tensor grad_x = norm_.backward(qkv_.input_gradient(grad_qkv), as_matrix(kept[kX]),
                                        kept[kMean], kept[kDeviation]);
-    grad_x.add_(grad_y);  // grad_y stays as it is: without dropout it is grad_branch
+    grad_x.add_(grad_y);  // grad_y must not change: without dropout it is grad_branch
     saved = {kept[kNormed], kept[kHeads], std::move(grad_branch), std::move(grad_qkv)};
     return grad_x.view_as(grad_output);
   }
@@ -97,13 +97,13 @@ class Attention final : public Layer {
     std::int64_t last = 0;
   };
 
-  // Heads do not meet, so they are what threads divide: one division for hundreds of products, each
+  // Threads divide the heads, which are independent: one division for hundreds of products, each
   // too small for more than one thread.
   template <class Body>
   static void in_heads(std::int64_t count, const Body& body) {
     const SingleThreadedProducts products;
     kernels::in_parts(count, 1, [&](std::int64_t from, std::int64_t to) {
-      const c10::InferenceMode no_recording;  // which each thread says for itself
+      const c10::InferenceMode no_recording;  // thread-local, so each thread sets it
       body(from, to);
     });
   }
@@ -112,7 +112,7 @@ class Attention final : public Layer {
     return at::empty({rows, tokens_}, like.options());
   }
 
-  // Without probabilities there is no backward, and one block's worth is enough.
+  // Without probabilities there is no backward, and the memory of one block suffices.
   void heads_forward(Heads heads,
                      const at::Tensor& qkv,
                      const MicroContext& micro,
@@ -164,7 +164,7 @@ class Attention final : public Layer {
     if (dropout) dropped = block_memory(qkv, kBlockRows);
     const std::int64_t last = (tokens_ - 1) / kBlockRows * kBlockRows;
     for (std::int64_t head = heads.first; head < heads.last; ++head) {
-      // From the last block back: it reaches every key, so it sets what the others add to.
+      // Starts with the last block: it covers every key, so it initialises the sums.
       for (std::int64_t first = last; first >= 0; first -= kBlockRows) {
         const Block block = block_at(head, first);
         const double beta = first == last ? 0 : 1;
@@ -199,8 +199,8 @@ class Attention final : public Layer {
     return {head, first, std::min(kBlockRows, tokens_ - first)};
   }
 
-  // `rows` positions from `first` on of one head's share of a matrix whose rows hold, per position,
-  // one or three (which = query, key, value) times the width.
+  // `rows` positions from `first` on of one head's part of a matrix. The matrix's rows hold, per
+  // position, one or three (which = query, key, value) times the width.
   at::Tensor part(const at::Tensor& matrix,
                   std::int64_t which,
                   std::int64_t head,
@@ -212,12 +212,12 @@ class Attention final : public Layer {
                              row * stride + which * width_ + head % heads_ * head_width_);
   }
 
-  // A block's scores in memory whose rows have one column a token.
+  // A block's scores in memory with one column a token.
   at::Tensor square_part(const at::Tensor& memory, std::int64_t row, const Block& block) const {
     return memory.as_strided({block.rows, block.columns()}, {tokens_, 1}, row * tokens_);
   }
 
-  // to = from with dropout, each row from a tile of its own.
+  // to = from with dropout; each row begins a new tile.
   void drop(const DropoutStream& dropout,
             const at::Tensor& from,
             at::Tensor& to,
@@ -238,7 +238,7 @@ class Attention final : public Layer {
   std::int64_t heads_;
   std::int64_t head_width_;
   double scale_;
-  std::int64_t tokens_ = 0;  // per sample, of the micro-batch at hand
+  std::int64_t tokens_ = 0;  // per sample, of the current micro-batch
 };
 
 }  // namespace

@@ -11,8 +11,8 @@
 namespace motley {
 namespace {
 
-// dropout(wte[token] + wpe[position]). Keeps the tokens. Nobody waits for a gradient of its input,
-// so its input part adds those of its parameters, of which one may be tied.
+// dropout(wte[token] + wpe[position]). Saves the tokens. No layer needs the gradient of its input,
+// so the input part adds the gradients of its parameters, of which one may be tied.
 class Embed final : public Layer {
  public:
   Embed(const LayerContext& context, LayerParameters parameters)
@@ -72,8 +72,8 @@ class Embed final : public Layer {
   int index_;
 };
 
-// x + dropout(gelu(norm(x) W1 + b1) W2 + b2). The activation is not kept: backward gets it from
-// its input for the price of nothing (kernels::gelu_backward).
+// x + dropout(gelu(norm(x) W1 + b1) W2 + b2). The activation is not saved: backward computes it
+// from its input at no extra cost (kernels::gelu_backward).
 class Mlp final : public Layer {
  public:
   Mlp(const LayerContext& context, const LayerParameters& parameters)
@@ -105,7 +105,7 @@ class Mlp final : public Layer {
     kernels::gelu_backward(u.data_ptr<float>(), grad_u.data_ptr<float>(), u.numel());
     at::Tensor grad_x =
         norm_.backward(expand_.input_gradient(grad_u), as_matrix(x), kept[1], kept[2]);
-    grad_x.add_(grad_y);  // grad_y stays as it is: without dropout it is grad_branch
+    grad_x.add_(grad_y);  // grad_y must not change: without dropout it is grad_branch
     saved = {normed, u, std::move(grad_branch), std::move(grad_u)};
     return grad_x.view_as(grad_output);
   }

@@ -25,7 +25,7 @@ std::int64_t count_of(const std::vector<TensorSpec>& tensors) {
   return count;
 }
 
-// The tensors that crossed a boundary as one; they share its memory.
+// Splits the tensor of a boundary into views of its tensors.
 Tensors unpack(const at::Tensor& x, const std::vector<TensorSpec>& specs, std::int64_t samples) {
   Tensors tensors;
   std::int64_t place = 0;
@@ -44,8 +44,8 @@ bool shares_memory(const at::Tensor& tensor, const SavedTensors& kept) {
   });
 }
 
-// Where a micro-batch stands and how many samples it has, as the first of what is kept: the parts
-// of backward are told neither. Lies on the host.
+// The position and the number of samples of a micro-batch, as the first saved tensor: the parts of
+// backward do not get them as arguments. On the host.
 at::Tensor position_of(std::int64_t samples, const MicroContext& micro) {
   at::Tensor position = at::empty({4}, at::kLong);
   std::ranges::copy(std::array{samples, micro.seed, micro.step, micro.micro},
@@ -61,7 +61,7 @@ std::pair<std::int64_t, MicroContext> split_off_position(SavedTensors& saved) {
   return position;
 }
 
-// Which of the saved values a graph takes.
+// The saved values that a graph takes.
 std::vector<bool> saved_taken(const Graph& graph, std::size_t saved) {
   std::vector<bool> taken(saved);
   for (const RoleIndex& take : graph.takes) {
@@ -216,7 +216,8 @@ GraphRoles GraphCore::run(GraphRunner& runner,
   Tensors takes;
   takes.reserve(runner.graph().takes.size());
   for (const RoleIndex& role : runner.graph().takes) takes.push_back(roles.get(role));
-  roles = {};  // what only the graph needs goes with its last reader
+  roles = {};  // releases the other references, so that the graph frees each value after its last
+               // use
   Result<Tensors> ran =
       runner.run(std::move(takes), samples, [&](at::Tensor& ones, double p, int place) {
         const DropoutStream stream(p, micro, index_, static_cast<DropoutSite>(place));

@@ -1,9 +1,9 @@
-// GraphCore: what the two kinds of layers of a package have in common
-// (models/layers/graph_layer.h). Private to models/layers.
+// GraphCore: the common part of the two kinds of layers of a package (models/layers/graph_layer.h).
+// Private to models/layers.
 //
-// What is kept of a micro-batch begins with its position. From forward to the input part of
-// backward follow the saved values and what was observed of the statistics; from there to the
-// weight part the saved values and what the input part queued. A saved value that nobody takes any
+// The saved tensors of a micro-batch begin with its position. From forward to the input part of
+// backward the saved values and the observed statistics follow; from there to the weight part, the
+// saved values and the tensors that the input part queued. A saved value that is not needed any
 // more is an undefined tensor.
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace motley {
 
-// What a graph takes, or what it gave, by role.
+// Inputs or results of a graph, by role.
 class GraphRoles {
  public:
   std::vector<at::Tensor>& operator[](Role role) {
@@ -43,12 +43,13 @@ class GraphCore {
 
   [[nodiscard]] std::int64_t samples_of(const at::Tensor& x) const;
 
-  // Forward or evaluation: what it gave. Fills `saved` in training. `targets` may be undefined.
+  // Runs forward or evaluation and returns its results. Fills `saved` in training. `targets` may be
+  // undefined.
   [[nodiscard]] GraphRoles forward(at::Tensor x,
                                    const at::Tensor& targets,
                                    const MicroContext& micro,
                                    SavedTensors& saved);
-  // What the model returns before its loss. REQUIRES: the last layer.
+  // The model's output before its loss. REQUIRES: the last layer.
   [[nodiscard]] at::Tensor score(at::Tensor x);
 
   // grad_output: undefined in the last layer. Returns the gradient of the input, undefined in the
@@ -56,7 +57,7 @@ class GraphCore {
   [[nodiscard]] at::Tensor backward_input(at::Tensor grad_output, SavedTensors& saved);
   void backward_weight(SavedTensors& saved);
 
-  // One contiguous tensor of those that cross a boundary. May share their memory.
+  // Packs the tensors of a boundary into one contiguous tensor. May share their memory.
   [[nodiscard]] at::Tensor pack(const std::vector<at::Tensor>& tensors,
                                 const std::vector<TensorSpec>& specs,
                                 std::int64_t samples,
@@ -75,11 +76,11 @@ class GraphCore {
 
   void check(const at::Tensor& tensor, at::IntArrayRef sizes, const char* what) const;
   void add(std::size_t place, const at::Tensor& term, const char* what);
-  // What forward observed stands behind the saved values; it is taken out.
+  // Removes the observed statistics, which follow the saved values, and adds them to the gradients.
   void add_observed(SavedTensors& saved);
   void add_gradients(const GraphRunner& part, GraphRoles& given);
 
-  std::shared_ptr<PreparedPackage> prepared_;  // has what the next two refer to
+  std::shared_ptr<PreparedPackage> prepared_;  // owns what the next two refer to
   int index_;
   const PackageLayer& layer_;
   PreparedPackage::LayerRunners& runners_;
@@ -87,9 +88,9 @@ class GraphCore {
   std::vector<at::Tensor> constants_;
   std::vector<at::Tensor> parameters_;
   std::vector<at::Tensor> statistics_;
-  std::vector<at::Tensor> gradients_;  // of the parameters, then what the statistics add up
-  std::vector<bool> parts_take_;       // [saved]: one of the parts of backward does
-  std::vector<bool> weights_take_;     // [saved]: the weight part does
+  std::vector<at::Tensor> gradients_;  // of the parameters, then the sums of observed statistics
+  std::vector<bool> parts_take_;       // [saved]: a part of backward takes it
+  std::vector<bool> weights_take_;     // [saved]: the weight part takes it
 };
 
 }  // namespace motley

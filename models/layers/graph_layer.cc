@@ -40,10 +40,10 @@ class GraphLayer final : public Layer {
 
  private:
   GraphCore core_;
-  bool at_once_;  // the input part runs the weight part too
+  bool at_once_;  // the input part also runs the weight part
 };
 
-// Of the sum of the weights of what was predicted right, which is added up in another order.
+// For the summed weights of correct predictions, which are added in another order.
 constexpr double kRoundingOfWeights = 1e-5;
 
 class GraphLossLayer final : public LossLayer {
@@ -85,7 +85,7 @@ class GraphLossLayer final : public LossLayer {
   }
 
   at::Tensor backward_input(const MicroContext& /*micro*/, SavedTensors& saved) override {
-    // What the core keeps begins with a position, which is an integer.
+    // The core's saved tensors begin with a position, which is an integer tensor.
     if (!saved.front().is_floating_point()) return core_.backward_input({}, saved);
     return std::exchange(saved, {}).front();
   }
@@ -109,9 +109,9 @@ class GraphLossLayer final : public LossLayer {
     return tensor.reshape({}).to(exact_type(tensor.device()));
   }
 
-  // A loss of a person's own may make its sum of a mean, which of no targets is 0/0. Such a
+  // A user's loss may compute its sum from a mean, which is 0/0 if there are no targets. Such a
   // micro-batch adds nothing to the step: its sum and its gradient are 0. On a device that computes
-  // beside the host, looking would wait for it.
+  // asynchronously, this check would wait for it.
   [[nodiscard]] static bool is_mean_of_none(GraphRoles& given) {
     const at::Tensor& count = given[Role::kCount].front();
     const at::Tensor& loss = given[Role::kLoss].front();
@@ -132,8 +132,8 @@ class GraphLossLayer final : public LossLayer {
 std::unique_ptr<Layer> make_graph_layer(std::shared_ptr<PreparedPackage> package,
                                         int index,
                                         LayerParameters parameters) {
-  // Schedules sum a tied gradient after the last input part of the layer that owns the parameter
-  // (pipeline/execute/stage_compute.h), which is the first.
+  // Schedules all-reduce a tied gradient after the last input part of the layer that owns the
+  // parameter (pipeline/execute/stage_compute.h), which is the first layer.
   const auto& layers = package->package().layers;
   const bool at_once =
       index == 0 && std::ranges::any_of(layers.back().parameters, &PackageParameter::tied);

@@ -1,6 +1,6 @@
 // The head of both families: norm, then scores against each row of a [V, D] matrix, and the summed
-// cross entropy of the next token. The scores are turned into their gradient as they are made, so
-// one B T x V matrix is kept for backward; without backward only a slice of rows exists at a time.
+// cross entropy of the next token. Scores are converted to their gradient slice by slice, so one B
+// T x V matrix is saved for backward; without backward only a slice of rows exists at a time.
 #include <algorithm>
 #include <utility>
 
@@ -14,7 +14,7 @@
 namespace motley {
 namespace {
 
-// Rows whose scores take about 16 MiB, but enough for an efficient product.
+// Rows with about 16 MiB of scores, but enough for an efficient product.
 std::int64_t rows_at_once(std::int64_t vocab) {
   return std::max<std::int64_t>(128, (std::int64_t{4} << 20) / vocab);
 }

@@ -38,7 +38,7 @@ std::unique_ptr<LossLayer> make_package_loss(const LayerContext& context,
   return make_graph_loss_layer(context.package, context.index, std::move(parameters));
 }
 
-// What a kind of layer that describe_model names is made by.
+// The constructor of a kind of layer that describe_model names.
 template <class Made>
 struct Maker {
   using Make = std::unique_ptr<Made> (*)(const LayerContext&, LayerParameters);

@@ -67,7 +67,7 @@ Linear::Linear(const LayerParameters& parameters, std::size_t first)
       grad_bias_(parameters.gradients[first + 1]) {}
 
 at::Tensor Linear::forward(const at::Tensor& x) const {
-  // A copy also where there is one row: contiguous() would then give the bias itself.
+  // Always a copy: for one row, contiguous() would return the bias itself.
   at::Tensor y = bias_.expand({x.size(0), bias_.size(0)}).clone(at::MemoryFormat::Contiguous);
   add_product(y, x, weight_);
   return y;

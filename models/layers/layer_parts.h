@@ -1,7 +1,7 @@
-// The parts that several layers share. Private to models/.
+// Parts that several layers share. Private to models/.
 //
-// Each part knows its parameters and gradients; what it must keep for backward is handed back and
-// forth by the layer. Matrices are [rows, columns] with rows = B * T.
+// Each part holds its parameters and gradients; the layer saves what it needs for backward.
+// Matrices are [rows, columns] with rows = B * T.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ namespace motley {
 // x_BTD as a matrix of B * T rows; shares memory.
 [[nodiscard]] at::Tensor as_matrix(const at::Tensor& x);
 
-// Applies one dropout site to the whole of x (contiguous), in place. Nothing when p is 0 or the
+// Applies one dropout site to the whole of x (contiguous), in place. Does nothing if p is 0 or the
 // micro-batch is not for training.
 void dropout_in_place(at::Tensor& x, double p, const MicroContext& micro, int layer);
 
 // REQUIRES: loss_sum is one number.
 [[nodiscard]] LossNumbers loss_numbers(const at::Tensor& loss_sum, std::int64_t tokens);
-// LossLayer::read, for numbers that are counts where they should be.
+// LossLayer::read, for layers with valid counts.
 [[nodiscard]] LossLayer::Outcome outcome_of(const at::Tensor& host_numbers);
 
 // Layer normalisation over the last dimension.
@@ -48,16 +48,16 @@ class Norm {
   at::Tensor weight_, bias_, grad_weight_, grad_bias_;
 };
 
-// y = x W + b with W stored [in, out]. All it takes and gives is fp32; bf16 is the products' affair
-// (models/kernels/matrix_product.h).
+// y = x W + b with W stored [in, out]. All inputs and outputs are fp32; the product itself may use
+// bf16 (models/kernels/matrix_product.h).
 class Linear {
  public:
   Linear(const LayerParameters& parameters, std::size_t first);
 
   [[nodiscard]] at::Tensor forward(const at::Tensor& x) const;
-  // residual + x W + b, the bias and the residual in one pass.
+  // residual + x W + b; the bias and the residual are added in one pass.
   [[nodiscard]] at::Tensor forward_onto(const at::Tensor& residual, const at::Tensor& x) const;
-  // x W alone, for kernels that take the bias in.
+  // x W alone, for kernels that add the bias.
   [[nodiscard]] at::Tensor forward_without_bias(const at::Tensor& x) const;
 
   [[nodiscard]] const at::Tensor& bias() const { return bias_; }
@@ -79,7 +79,7 @@ class ResidualLinear {
   [[nodiscard]] at::Tensor forward(const at::Tensor& x,
                                    const at::Tensor& h,
                                    const MicroContext& micro) const;
-  // The gradient of h W + b; grad_y, which is also that of x, is left as it is.
+  // The gradient of h W + b; does not change grad_y, which is also the gradient of x.
   [[nodiscard]] at::Tensor branch_gradient(const at::Tensor& grad_y,
                                            const MicroContext& micro) const;
 

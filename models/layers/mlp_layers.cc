@@ -38,7 +38,7 @@ class Input final : public Layer {
     return y;
   }
 
-  // Nobody waits for it: all that takes time is left to the weight part.
+  // No layer waits for its result, so the weight part does all expensive work.
   at::Tensor backward_input(at::Tensor grad_output,
                             const MicroContext& micro,
                             SavedTensors& saved) override {

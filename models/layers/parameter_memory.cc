@@ -16,8 +16,8 @@ std::int64_t aligned(std::int64_t count) {
   return (count + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-// A parameter that is tied across the model begins or ends its chain's memory, since the rest is
-// summed over replicas without it.
+// A parameter that is tied across the model is first or last in its chain's memory, since the rest
+// is all-reduced over replicas without it.
 std::vector<std::size_t> memory_order(const ModelSpec& spec, int layer) {
   const std::vector<ParameterSpec>& parameters =
       spec.layers[static_cast<std::size_t>(layer)].parameters;

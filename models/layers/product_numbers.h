@@ -1,15 +1,14 @@
-// ProductNumbers: the numbers that a layer's products of matrices are computed in
-// (train.precision; decision 0028).
+// ProductNumbers: the dtype of a layer's matrix products (train.precision; decision 0028).
 //
-// Parameters, gradients, moments and what crosses a layer's boundary are fp32 always. A layer
-// rounds what goes into a product to bf16 or fp16 and adds what comes out to fp32 again; what it
-// keeps between two products stays rounded, which takes half the memory.
+// Parameters, gradients, moments and the values at a layer's boundary are always fp32. A layer
+// rounds the factors of a product to bf16 or fp16 and adds the result in fp32. Values that it saves
+// between two products stay rounded, which halves their memory.
 //
-// fp16 has no room for small gradients. A layer multiplies the gradients that go into its products
-// by a scale and divides what leaves it, so that nothing outside of a layer is scaled:
-// codecs, sums over replicas and norms see the gradients themselves, whoever computes in fp16.
+// Small gradients underflow in fp16. A layer multiplies the gradients that enter its products by a
+// scale and divides its results, so that nothing outside a layer is scaled: codecs, all-reduces
+// over replicas and norms use unscaled gradients, whichever rank computes in fp16.
 //
-// Copies share the scale. Threads: one, that of the layers.
+// Copies share the scale. Used by the thread of the layers.
 #pragma once
 
 #include <memory>
@@ -30,20 +29,20 @@ class ProductNumbers {
 
   [[nodiscard]] bool are_fp32() const { return type_ == at::kFloat; }
 
-  // Of the gradients from now on, for all copies; counts for fp16 alone. REQUIRES: a power of two,
-  // so that no gradient loses a bit.
+  // Sets the scale of gradients from now on, for all copies; used for fp16 alone. REQUIRES: a power
+  // of two, so that no gradient loses a bit.
   void set_gradient_scale(double scale);
 
-  // 1 but for fp16.
+  // 1 except for fp16.
   [[nodiscard]] double gradient_scale() const { return *scale_; }
 
-  // fp32 values as a product takes them; themselves in fp32.
+  // fp32 values as factors of a product; for fp32 the values themselves.
   [[nodiscard]] at::Tensor rounded(const at::Tensor& values) const;
-  // fp32 gradients as a product takes them.
+  // fp32 gradients as factors of a product.
   [[nodiscard]] at::Tensor scaled(const at::Tensor& gradients) const;
-  // Products of values in fp32 again.
+  // Results of products of values, as fp32.
   [[nodiscard]] at::Tensor widened(const at::Tensor& values) const;
-  // Products of scaled gradients in fp32 again, as they are without the scale.
+  // Results of products of scaled gradients, as unscaled fp32.
   [[nodiscard]] at::Tensor unscaled(const at::Tensor& gradients) const;
   // sum += a b, where one of the factors is scaled. sum is fp32.
   void add_product(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) const;

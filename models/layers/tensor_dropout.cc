@@ -11,14 +11,14 @@
 namespace motley {
 namespace {
 
-// A slice of 4 Mi elements. Its words, those of the round before and two products take 80 MiB, and
-// are enough work for each of the hundred operations that draw them.
+// A slice of 4 Mi elements. Its words, those of the previous round and two products take 80 MiB,
+// and are enough work for each of the hundred operations that draw them.
 constexpr std::int64_t kTilesAtOnce = std::int64_t{1} << 16;
 
 constexpr std::int64_t kLowWord = 0xFFFFFFFF;
 
-// The upper half of a product. It wraps around as a signed integer, which leaves its 64 bits right
-// and its sign to be cut off.
+// The upper half of a product. As a signed integer the product wraps around: its 64 bits are right,
+// and the sign extension is masked off.
 at::Tensor high_word(const at::Tensor& product) {
   return at::bitwise_right_shift(product, 32).bitwise_and_(kLowWord);
 }
@@ -32,8 +32,8 @@ at::Tensor mixed(const at::Tensor& product, const at::Tensor& word, std::uint32_
       .bitwise_xor_(at::Scalar(static_cast<std::int64_t>(key)));
 }
 
-// philox4x32 of base/philox.h for the blocks of consecutive tiles: word w of each in words[w]. What
-// is the same for all blocks is one number and stays one until a round mixes it with another word.
+// philox4x32 of base/philox.h for the blocks of consecutive tiles: word w of each in words[w]. A
+// word that is equal for all blocks is a scalar until a round mixes it with another word.
 std::array<at::Tensor, 4> philox_words(const DropoutStream::Draw& draw,
                                        std::int64_t first_tile,
                                        std::int64_t tiles,
@@ -59,7 +59,7 @@ std::array<at::Tensor, 4> philox_words(const DropoutStream::Draw& draw,
   return words;
 }
 
-// What each element of these tiles is multiplied by, [tiles, kTile].
+// The factor of each element of these tiles, [tiles, kTile].
 at::Tensor factors(const DropoutStream& stream,
                    std::int64_t first_tile,
                    std::int64_t tiles,
@@ -76,7 +76,7 @@ at::Tensor factors(const DropoutStream& stream,
 }  // namespace
 
 void drop_in_place(const DropoutStream& stream, const at::Tensor& x) {
-  // Whole tiles are rows that begin one; what is left behind them is one more.
+  // Each whole tile is a row; the remaining elements are one more row.
   const at::Tensor flat = x.view({-1});
   const std::int64_t tiles = flat.numel() / DropoutStream::kTile;
   const std::int64_t whole = tiles * DropoutStream::kTile;

@@ -13,7 +13,7 @@
 namespace motley {
 namespace {
 
-// A whole number of JSON that fits; nothing for others.
+// A JSON integer that fits 64 bits; nullopt for other values.
 std::optional<std::int64_t> whole_number(const Json& json) {
   if (!json.is_number_integer()) return std::nullopt;
   constexpr std::uint64_t kSignedMax = std::numeric_limits<std::int64_t>::max();

@@ -8,7 +8,7 @@
 
 namespace motley {
 
-// The texts of number types in packages: "float32", "int64", "bool".
+// The names of dtypes in packages: "float32", "int64", "bool".
 [[nodiscard]] std::optional<NumberType> number_type_of(std::string_view text);
 [[nodiscard]] std::string_view number_type_name(NumberType type);
 
@@ -17,7 +17,7 @@ struct ReadArgument {
   std::string fault;  // why it cannot be read, or ""
 };
 
-// `values`: how many are made before the node.
+// `values`: the number of values defined before the node.
 [[nodiscard]] ReadArgument read_argument(const Json& json, int values);
 
 }  // namespace motley

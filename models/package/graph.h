@@ -1,7 +1,7 @@
-// Graph: what a layer of a package computes, as a list of ATen operations on numbered values. A
-// graph that read_package returns is whole: its values are made before they are used, its
-// operations stand in the list of allowed ones (operations.h), and its roles fit the layers that
-// use it. The format is docs/formats/package.md.
+// Graph: the computation of a package's layer, as a list of ATen operations on numbered values. In
+// a graph that read_package returns, values are defined before they are used, operations are in the
+// list of allowed ones (operations.h), and roles match the layers that use it. Format:
+// docs/formats/package.md.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace motley {
 
-// What a value is to the layer; texts of package.json by role_name.
+// The meaning of a value to the layer; names in package.json: role_name.
 enum class Role {
   kInput,
   kParameter,
@@ -47,7 +47,7 @@ struct RoleIndex {
   friend bool operator==(const RoleIndex&, const RoleIndex&) = default;
 };
 
-// A value of a graph: what it takes has the first numbers, results of nodes follow.
+// A value of a graph: its inputs have the first numbers, results of nodes follow.
 struct ValueId {
   int index = 0;
 
@@ -59,7 +59,7 @@ struct BatchInteger {
   std::int64_t constant = 0;
   std::int64_t per_sample = 0;
 
-  // Nothing where it does not fit an integer.
+  // nullopt if it does not fit an integer.
   [[nodiscard]] std::optional<std::int64_t> at(std::int64_t samples) const;
 
   friend bool operator==(const BatchInteger&, const BatchInteger&) = default;
@@ -83,29 +83,29 @@ using Argument = std::variant<std::monostate,  // none
                               std::vector<ListItem>>;
 
 struct Node {
-  std::string_view operation;  // "aten::add.Tensor"; its entry in the list of allowed ones
+  std::string_view operation;  // "aten::add.Tensor", from the list of allowed operations
   std::vector<Argument> args;
   std::vector<std::pair<std::string, Argument>> kwargs;
   ValueId first_result;
   int results = 0;
-  std::vector<ValueId> dies;  // what nobody reads after this node, results of its own included
+  std::vector<ValueId> dies;  // not used after this node, including unused results of it
 };
 
 struct Graph {
   std::vector<RoleIndex> takes;  // values 0, 1, …
-  std::vector<Node> nodes;       // in an order in which they can run
+  std::vector<Node> nodes;       // in an order of execution
   std::vector<std::pair<RoleIndex, ValueId>> gives;
   int values = 0;
-  std::vector<ValueId> unread;  // taken values that no node reads and that are not given
+  std::vector<ValueId> unread;  // inputs that no node reads and that are not returned
 
-  // The value given in this role, if any.
+  // The value returned in this role, if any.
   [[nodiscard]] std::optional<ValueId> given(RoleIndex role) const;
-  // How many of them are given; their indices are 0, 1, ….
+  // The number of values returned in this role; their indices are 0, 1, ….
   [[nodiscard]] int count_given(Role role) const;
 };
 
 struct LayerGraph {
-  // Bytes of one sample, for plans of devices that cannot be measured.
+  // Bytes of one sample, for plans with devices that cannot be measured.
   struct Memory {
     std::int64_t saved_bytes = 0;
     std::int64_t queued_bytes = 0;

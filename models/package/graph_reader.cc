@@ -22,7 +22,7 @@ bool ends_in_loss(GraphPart part) {
   return part == GraphPart::kForward || part == GraphPart::kEvaluate;
 }
 
-// Reads one graph; a fault of a node or a role is an error of its own place.
+// Reads one graph; the error of a node or a role names its position.
 class GraphReader {
  public:
   GraphReader(GraphPart part, bool is_last, const std::string& layer)
@@ -133,13 +133,13 @@ class GraphReader {
       if (!value.fault.empty()) return gives.bad(value.fault);
       graph_.gives.emplace_back(role, std::get<ValueId>(value.argument));
     }
-    // Sorted, they stand in a gapless row for each role, or a number is missing.
+    // After sorting, the indices of each role must be consecutive.
     int next = 0;
     Role before = kInput;
     for (const auto& [role, index] : given) {
       next = role == before ? next : 0;
       before = role;
-      // The gradients of parameters are shared out between the two parts of backward.
+      // The gradients of parameters are divided between the two parts of backward.
       if (role != kParameterGrad && index != next) {
         return gives.bad(fmt::format("{}:{} is missing", role_name(role), next));
       }
@@ -165,7 +165,7 @@ class GraphReader {
     return fmt::format("{}:{} stands here twice", role_name(role.role), role.index);
   }
 
-  // Which node reads each value last: behind it the value's memory can go.
+  // Finds the last use of each value, after which its memory can be released.
   void find_deaths() {
     constexpr int kNever = -1;
     const int nodes = static_cast<int>(graph_.nodes.size());
@@ -213,7 +213,7 @@ std::optional<RoleIndex> parse_role(std::string_view text) {
     const char* const end = text.data() + text.size();
     const auto [rest, code] = std::from_chars(text.data() + colon + 1, end, index);
     if (code != std::errc() || rest != end || index < 0 || index >= kGraphValuesMax) break;
-    if (text.substr(colon + 1) != std::to_string(index)) break;  // one text for each role
+    if (text.substr(colon + 1) != std::to_string(index)) break;  // each role has one spelling
     return RoleIndex{role, index};
   }
   return std::nullopt;

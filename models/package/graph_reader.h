@@ -21,15 +21,16 @@ inline constexpr GraphPart kGraphParts[] = {GraphPart::kForward, GraphPart::kInp
 // "forward", "input_part", …
 [[nodiscard]] const char* part_name(GraphPart part);
 
-// The role that is written ROLE:INDEX, or nothing.
+// The role that is written ROLE:INDEX; nullopt if the text is malformed.
 [[nodiscard]] std::optional<RoleIndex> parse_role(std::string_view text);
 
-// Which roles a part may take, and which it may give; in the last layer or in another.
+// Whether a part may take a role, or return it, in the last layer or in another.
 [[nodiscard]] bool may_take(GraphPart part, Role role, bool is_last);
 [[nodiscard]] bool may_give(GraphPart part, Role role, bool is_last);
 
-// A whole graph: operations are allowed, values are made before they are read, each role is taken
-// once and may be, and those given are numbered 0, 1, …. `layer` names the layer in errors.
+// Reads and checks a whole graph: operations are allowed, values are defined before they are used,
+// each role is allowed and taken at most once, and returned ones are numbered 0, 1, …. `layer`
+// names the layer in errors.
 [[nodiscard]] Result<Graph> read_graph(const JsonFields& fields,
                                        GraphPart part,
                                        bool is_last,

@@ -28,7 +28,7 @@ std::string unknown(Role role, int taken, int known) {
   return fmt::format("{}:{} is taken; there are {}", role_name(role), taken - 1, known);
 }
 
-// Each parameter's gradient is made once, by one of the two parts.
+// Checks that each parameter's gradient is made once, by one of the two parts.
 std::string gradient_fault(const LayerGraph& graph, int parameters) {
   std::vector<int> made(static_cast<std::size_t>(parameters));
   for (const Graph* part : {&graph.input_part, &graph.weight_part}) {

@@ -1,4 +1,5 @@
-// Whether the roles of a layer's graphs fit each other and the layer. Private to models/package.
+// Checks that the roles of a layer's graphs match each other and the layer. Private to
+// models/package.
 #pragma once
 
 #include <string>
@@ -8,10 +9,11 @@
 
 namespace motley {
 
-// How many of each role a layer graph speaks of. What its parts must agree on is checked while it
-// is made, so that each of the many layers with this graph takes a few comparisons.
+// The number of values in each role of a layer graph. Contradictions between its parts are found
+// when this is computed, so checking each of the many layers with this graph takes a few
+// comparisons.
 struct RoleCounts {
-  int inputs = 0;  // at least so many stand before the layer
+  int inputs = 0;  // the least number of inputs of the layer
   int input_grads = 0;
   int outputs = 0;
   int parameters = 0;
@@ -21,12 +23,12 @@ struct RoleCounts {
 
 struct RoleCountsOr {
   RoleCounts roles;
-  std::string fault;  // how the parts contradict each other, or ""
+  std::string fault;  // the contradiction between the parts, or ""
 };
 
 [[nodiscard]] RoleCountsOr roles_of(const LayerGraph& graph, bool is_last);
 
-// Why this layer cannot have this graph, or "". `inputs`: how many tensors it takes.
+// Why this layer cannot have this graph, or "". `inputs`: the number of tensors that it takes.
 [[nodiscard]] std::string misfit(const RoleCounts& roles,
                                  const PackageLayer& layer,
                                  std::size_t inputs,

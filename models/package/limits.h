@@ -1,5 +1,5 @@
-// What a package may have at most (docs/formats/package.md): far above what models have, and low
-// enough that reading one stays bounded.
+// Upper limits of a package (docs/formats/package.md): far above those of real models, and low
+// enough to bound the cost of reading one.
 #pragma once
 
 #include <cstddef>

@@ -22,8 +22,8 @@ namespace {
 constexpr std::array<std::string_view, 6> kEndings = {".jinja", ".json",     ".model",
                                                       ".spm",   ".tiktoken", ".txt"};
 
-// An export copies these files beside weights and an index of its own. Neither may be replaced, and
-// no file may be a program.
+// An export copies these files to a folder with its own weights and index. They must not replace
+// either, and must not be programs.
 bool is_model_file_name(std::string_view name) {
   constexpr std::string_view kAllowed =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";

@@ -23,7 +23,7 @@ struct ModelFile {
 
 inline constexpr const char* kModelFilesFolder = "files";
 
-// kCorrupt: a file of a package that is not as package.json says.
+// kCorrupt: a file of a package does not match package.json.
 [[nodiscard]] Error damaged_package(const std::filesystem::path& path, std::string cause);
 
 // 64 lower-case hexadecimal digits of the member `key`.
@@ -34,8 +34,8 @@ inline constexpr const char* kModelFilesFolder = "files";
 [[nodiscard]] Result<std::map<std::string, std::string>> read_adapter_names(
     const JsonFields& fields);
 
-// The text of a file of the package in `folder`. kCorrupt when it is not there, is a link, or has
-// another size or hash. `work` counts its bytes; nullptr: not counted.
+// The contents of a file of the package in `folder`. kCorrupt if it does not exist, is a link, or
+// has another size or hash. `work` counts its bytes; nullptr: not counted.
 [[nodiscard]] Result<std::string> read_model_file(const std::filesystem::path& folder,
                                                   const ModelFile& file,
                                                   WorkCounter* work = nullptr);

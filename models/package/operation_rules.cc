@@ -9,11 +9,11 @@
 namespace motley {
 namespace {
 
-// Where they are given at all, these are the worker's to decide.
+// Arguments that the worker sets itself.
 constexpr std::array<std::string_view, 5> kNeverWritten = {"device", "layout", "pin_memory",
                                                            "non_blocking", "generator"};
 
-// The argument at this place of the schema, by place or by name; null when it is left out.
+// The argument at this position of the schema, by position or by name; nullptr if it is left out.
 const Argument* find_argument(const Node& node, std::size_t place, std::string_view name) {
   if (place < node.args.size()) return &node.args[place];
   const auto found =
@@ -54,8 +54,8 @@ bool has_both(const Node& node,
          !is_none(find_argument(node, second.first, second.second));
 }
 
-// In training its kernel moves the running statistics, whatever its schema says; else it reads them
-// without a look whether they are there. The backward does the same with what it is of.
+// In training its kernel updates the running statistics, contrary to its schema; otherwise it reads
+// them without checking that they exist. The backward does the same with those of its forward.
 std::string batch_norm_fault(const Node& node) {
   constexpr std::size_t kMean = 3;
   constexpr std::size_t kVariance = 4;

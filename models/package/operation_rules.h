@@ -1,5 +1,5 @@
-// What must hold of the arguments of a few operations, beyond their schema: whose kernels write to
-// an argument, or trust one, against what they promise. Private to models/package.
+// Rules for the arguments of a few operations, beyond their schemas: their kernels write to an
+// argument, or use one without a check. Private to models/package.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace motley {
 
-// Why the node may not run, or "".
+// Why the node must not run, or "".
 [[nodiscard]] std::string broken_rule(const Node& node);
 
 }  // namespace motley

@@ -1,6 +1,6 @@
 // The operations that a package may use: functions of LibTorch without side effects. None writes to
 // its arguments, draws random numbers, or reads anything but its arguments. The list is
-// python/motley/operations.txt, which the exporter reads too; it is built in.
+// python/motley/operations.txt, which the exporter reads too; it is compiled in.
 #pragma once
 
 #include <optional>
@@ -12,10 +12,10 @@ namespace motley {
 // "aten::add.Tensor", sorted.
 [[nodiscard]] std::span<const std::string_view> allowed_operations();
 
-// The list's own text of it, which lasts as long as the program; nothing when it is not in it.
+// The list's own string, which has static lifetime; nullopt if the operation is not in it.
 [[nodiscard]] std::optional<std::string_view> find_operation(std::string_view name);
 
-// Motley's own, beside the list: (Tensor like, float p, int index) -> Tensor.
+// Motley's own operation, not in the list: (Tensor like, float p, int index) -> Tensor.
 inline constexpr std::string_view kDropoutMask = "motley::dropout_mask";
 inline constexpr int kDropoutPlaces = 256;  // in a layer
 

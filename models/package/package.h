@@ -1,6 +1,6 @@
 // Package: a model that was exported from PyTorch, as data (docs/formats/package.md). Reading one
-// checks all of it, because a package is a stranger's bytes: whoever holds a Package may rely on
-// its shapes, names and graphs fitting each other.
+// checks all of it, because packages are untrusted. The shapes, names and graphs of a Package are
+// therefore consistent.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,14 @@ struct PackageParameter {
   std::string name;  // in the state_dict
   std::vector<std::int64_t> shape;
   bool decayed = false;  // weight decay applies
-  bool tied = false;     // one more use of the parameter of this name that an earlier layer has
+  bool tied = false;     // a further use of the parameter of this name, which an earlier layer owns
 };
 
-// What training moves without a gradient, such as a BatchNorm's running mean.
+// State that training updates without a gradient, such as a BatchNorm's running mean.
 struct PackageStatistic {
   std::string name;
   std::vector<std::int64_t> shape;
-  double momentum = 0;  // the share of the way that a step goes to what was observed
+  double momentum = 0;  // share of the observed value in an update
 };
 
 struct PackageConstant {
@@ -43,19 +43,19 @@ struct PackageConstant {
 struct PackageLayer {
   std::string name;
   int graph = 0;                    // in Package::graphs
-  std::vector<TensorSpec> outputs;  // fp32; what crosses the boundary behind it, none for the last
+  std::vector<TensorSpec> outputs;  // fp32; at the boundary behind it, none for the last
   std::vector<PackageParameter> parameters;
   std::vector<PackageStatistic> statistics;
   std::vector<PackageConstant> constants;
-  double flops_per_sample = 0;  // of products, forward
-  // Of the two parts of backward; nothing in packages that were made before it was counted.
+  double flops_per_sample = 0;  // of matrix products, forward
+  // Of the two parts of backward; nullopt in packages made before it was counted.
   std::optional<double> input_part_flops_per_sample;
   std::optional<double> weight_part_flops_per_sample;
   // hash128 of the graph and of all shapes: equal signatures, equal cost.
   std::string signature;
 };
 
-// The file with first values and constants, by name.
+// The file with initial values and constants, by name.
 struct PackageWeights {
   std::string file;  // without folder
   std::uint64_t bytes = 0;
@@ -66,51 +66,52 @@ struct Package {
   enum class Unit { kSample, kToken };
 
   std::filesystem::path folder;
-  // hash128 of package.json, which has the hash of the weights: the model's identity.
+  // hash128 of package.json, which contains the hash of the weights: the model's identity.
   std::string hash;
-  std::string sha256;  // of package.json, as other programs compute it
+  std::string sha256;  // of package.json, for comparison with other programs
   std::string made_by;
   std::string name;
   TensorSpec input;   // of one sample; fp32 or int64
   TensorSpec target;  // the same
-  // Integers lie from 0 to below these, or are `ignored`; 0 for floats.
+  // Integers are from 0 to below these, or `ignored`; 0 for floats.
   std::int64_t input_limit = 0;
   std::int64_t target_limit = 0;
-  std::optional<std::int64_t> ignored;  // the integer of a target that the loss leaves out
-  std::int64_t units_per_sample = 1;    // at most how many terms the loss of a sample has
-  Unit unit = Unit::kSample;            // what people count
+  std::optional<std::int64_t> ignored;  // the target integer that the loss ignores
+  std::int64_t units_per_sample = 1;    // the most terms that a sample's loss has
+  Unit unit = Unit::kSample;            // the unit of reported rates
   std::vector<PackageLayer> layers;     // at least one
-  std::vector<LayerGraph> graphs;       // each is used
+  std::vector<LayerGraph> graphs;       // each is used by a layer
   PackageWeights weights;
-  std::vector<ModelFile> files;  // what else an export of the trained model has
-  // [parameter] what an adapter of peft calls it; all that is trained, or none.
+  std::vector<ModelFile> files;  // further files for an export of the trained model
+  // [parameter] its name in an adapter of peft; either all trained parameters or none.
   std::map<std::string, std::string> adapter_names;
-  // Read with its folder: the text of files/config.json, which is a JSON object; "" = none.
+  // Only if read from a folder: the contents of files/config.json, a JSON object; "" = none.
   std::string model_config;
-  // Read with its folder: tensors of the state_dict that training does not move, by their order.
+  // Only if read from a folder: names of the state_dict's tensors that are not trained, in file
+  // order.
   std::vector<std::string> untrained;
 
-  // What layer `index` takes of one sample. REQUIRES: index is a layer's.
+  // The inputs of layer `index` for one sample. REQUIRES: index is a layer's.
   [[nodiscard]] std::vector<TensorSpec> inputs_of(int index) const;
 
   [[nodiscard]] std::filesystem::path weights_path() const { return folder / weights.file; }
 
-  // By which another machine's copy is known. REQUIRES: it was read from a folder.
+  // Fingerprint that identifies copies on other machines. REQUIRES: it was read from a folder.
   [[nodiscard]] FolderMark mark() const;
 };
 
 inline constexpr const char* kPackageFileName = "package.json";
 
-// Reads and checks package.json, and the header and the size of the weights. kConfig when the
-// folder is no package, is of another version, or uses an operation that is not allowed (the error
-// names it and the layer); kCorrupt when it is damaged.
+// Reads and checks package.json, and the header and the size of the weights. kConfig if the folder
+// is not a package, is of another version, or uses an operation that is not allowed (the error
+// names it and the layer); kCorrupt if it is damaged.
 [[nodiscard]] Result<std::shared_ptr<const Package>> read_package(
     const std::filesystem::path& folder);
 
-// The same of package.json's text alone; `source` names it in errors.
+// The same for the contents of package.json alone; `source` names it in errors.
 [[nodiscard]] Result<Package> parse_package(std::string_view text, const std::string& source);
 
-// Reads all of its files and compares their hashes. kCorrupt when one differs. `work` counts the
+// Reads all of its files and compares their hashes. kCorrupt if one differs. `work` counts the
 // bytes; nullptr: not counted.
 [[nodiscard]] Result<void> verify_package(const Package& package, WorkCounter* work = nullptr);
 

@@ -1,4 +1,4 @@
-// Parts of package.json as the untrusted text that they are.
+// Parsing of parts of package.json, which is untrusted.
 #include "models/package/package_fields.h"
 
 #include <fmt/format.h>
@@ -92,7 +92,7 @@ auto read_list(const JsonFields& fields, const char* key, std::size_t size_max, 
   return list;
 }
 
-// The boundary of several tensors is one flat one.
+// The tensors of a boundary are packed into one flat tensor.
 std::string boundary_fault(const std::vector<TensorSpec>& outputs, bool is_last) {
   if (is_last != outputs.empty()) return "all layers but the last have outputs, and the last none";
   std::int64_t count = 0;

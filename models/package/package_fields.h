@@ -1,5 +1,5 @@
-// Parts of package.json that can be read one by one. kCorrupt, naming the place, where one is not
-// as docs/formats/package.md says.
+// Parts of package.json that can be read independently. kCorrupt, naming the position, if one does
+// not follow docs/formats/package.md.
 #pragma once
 
 #include <cstddef>
@@ -20,12 +20,12 @@ namespace motley {
                                               const char* key,
                                               const TensorSpec& tensor);
 
-// Without its signature, which depends on its graph. `graphs`: how many the package has.
+// Without its signature, which depends on its graph. `graphs`: their number in the package.
 [[nodiscard]] Result<PackageLayer> read_layer(const JsonFields& fields,
                                               std::size_t graphs,
                                               bool is_last);
 
-// `layer` is the name of one that has the graph, for errors.
+// `layer` is the name of one with the graph, for errors.
 [[nodiscard]] Result<LayerGraph> read_layer_graph(const JsonFields& fields,
                                                   bool is_last,
                                                   const std::string& layer);

@@ -1,4 +1,4 @@
-// The folder of a package: what its files have to do with each other.
+// The files of a package's folder, and their consistency.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Constants that are in no state_dict; the exporter names them.
+// Prefix of constants that are in no state_dict and that the exporter names.
 constexpr const char* kOwnConstantPrefix = "motley.";
 
 const char* dtype_of(NumberType type) {
@@ -46,7 +46,7 @@ Result<void> check_size(const Package& package) {
                                                   kPackageFileName, package.weights.bytes));
 }
 
-// The weights hold the tensors that the layers name, and may hold others.
+// Checks that the weights have the tensors that the layers name; they may have others.
 Result<void> read_tensors(Package& package) {
   MOTLEY_ASSIGN(const SafetensorsFile file, SafetensorsFile::open(package.weights_path()));
   const std::map<std::string, TensorSpec> named = tensors_of(package);
@@ -80,7 +80,7 @@ Result<void> read_tensors(Package& package) {
   return {};
 }
 
-// The one of its files that every checkpoint of a run has, too.
+// Reads config.json, the only one of these files that every checkpoint of a run has, too.
 Result<void> read_model_config(Package& package) {
   const auto found = std::ranges::find(package.files, kModelConfigName, &ModelFile::name);
   if (found == package.files.end()) return {};

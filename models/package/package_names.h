@@ -1,4 +1,4 @@
-// The names of a package's tensors: each means one tensor. Private to models/package.
+// The names of a package's tensors: each identifies one tensor. Private to models/package.
 #pragma once
 
 #include <map>
@@ -11,7 +11,8 @@ namespace motley {
 
 class PackageNames {
  public:
-  // Why this layer's names contradict those before it, or "". REQUIRES: in the order of the layers.
+  // Why this layer's names contradict those of earlier layers, or "". REQUIRES: layers are added in
+  // order.
   [[nodiscard]] std::string add(const PackageLayer& layer);
 
   [[nodiscard]] const std::map<std::string, TensorSpec>& tensors() const { return tensors_; }
@@ -23,7 +24,7 @@ class PackageNames {
   std::set<std::string> constants_;
 };
 
-// All tensors that the weights hold, by name. REQUIRES: the package was read.
+// The tensors of the weights file, by name. REQUIRES: the package was read.
 [[nodiscard]] std::map<std::string, TensorSpec> tensors_of(const Package& package);
 
 }  // namespace motley

@@ -1,4 +1,4 @@
-// package.json as the untrusted text that it is.
+// Parsing of package.json, which is untrusted.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -52,7 +52,7 @@ std::string signature_of(const Package& package, int index, const std::string& g
   return hasher.hex();
 }
 
-// Other names of parameters in the state_dict, for who loads one: nothing here needs them.
+// Other names of parameters in the state_dict, for programs that load one; not used here.
 Result<void> check_aliases(const JsonFields& fields) {
   MOTLEY_ASSIGN(const auto aliases, fields.members("aliases", kLayerTensorsMax));
   for (const auto& [alias, name] : aliases) {
@@ -159,7 +159,7 @@ class PackageReader {
     return {};
   }
 
-  // Names of all that is trained, so that an adapter's file lacks nothing.
+  // Requires a name for every trained parameter, so that an adapter's file is complete.
   Result<void> read_adapter(const JsonFields& fields) {
     MOTLEY_ASSIGN(package_.adapter_names, read_adapter_names(fields));
     if (package_.adapter_names.empty()) return {};

@@ -1,4 +1,4 @@
-// SHA-256, by OpenSSL: what other programs write beside their files. Private to models/package.
+// SHA-256, by OpenSSL, as other programs write it beside their files. Private to models/package.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace motley {
 
 class Sha256 {
  public:
-  // kInternal when OpenSSL has none.
+  // kInternal if OpenSSL does not support it.
   [[nodiscard]] static Result<Sha256> make();
   Sha256(Sha256&& other) noexcept;
   Sha256& operator=(Sha256&& other) = delete;
@@ -20,13 +20,13 @@ class Sha256 {
   ~Sha256();
 
   void add(std::span<const std::byte> bytes);
-  // 64 lower-case hexadecimal digits. Once, at the end.
+  // 64 lower-case hexadecimal digits. Called once, at the end.
   [[nodiscard]] std::string hex();
 
  private:
   explicit Sha256(void* context) : context_(context) {}
 
-  void* context_;  // EVP_MD_CTX, kept out of this header
+  void* context_;  // EVP_MD_CTX, hidden from this header
 };
 
 }  // namespace motley

@@ -1,4 +1,4 @@
-// TensorSpec: type and shape of a tensor, without its values.
+// TensorSpec: dtype and shape of a tensor, without its values.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ enum class NumberType { kFloat32, kInt64, kBool };
 
 struct TensorSpec {
   NumberType type = NumberType::kFloat32;
-  std::vector<std::int64_t> shape;  // of one sample, without the batch, where it has one
+  std::vector<std::int64_t> shape;  // of one sample, without the batch dimension, if it has one
 
   [[nodiscard]] std::int64_t count() const {
     return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
@@ -24,7 +24,7 @@ struct TensorSpec {
     return count() * kBytes[static_cast<std::size_t>(type)];
   }
 
-  // With the batch before it.
+  // The shape behind a batch dimension.
   [[nodiscard]] std::vector<std::int64_t> sizes(std::int64_t samples) const {
     std::vector<std::int64_t> all = {samples};
     all.insert(all.end(), shape.begin(), shape.end());

@@ -52,12 +52,12 @@ std::span<const char* const> huggingface_companions() {
 
 Json with_number_type(Json config, const char* torch_type) {
   config["torch_dtype"] = torch_type;
-  if (config.contains("dtype")) config["dtype"] = torch_type;  // as newer versions write
+  if (config.contains("dtype")) config["dtype"] = torch_type;  // the key of newer versions
   return config;
 }
 
 Result<Json> checkpoint_config(const Package& package) {
-  // It only counts steps, and does not change what the model computes.
+  // Counts steps only; it does not affect what the model computes.
   constexpr std::string_view kCounter = "num_batches_tracked";
   const bool is_whole = std::ranges::all_of(
       package.untrained, [&](const std::string& name) { return name.ends_with(kCounter); });
@@ -76,13 +76,13 @@ namespace {
 constexpr std::int64_t kSizeMax = 1 << 28;  // of anything that a model has
 constexpr double kDropoutOfTransformers = 0.1;
 
-// Reads config.json key by key, and notes what Motley does not compute.
+// Reads config.json key by key, and records what Motley does not support.
 class HuggingFaceReader {
  public:
   HuggingFaceReader(const Json& config, const std::string& source)
       : config_(config), source_(source) {}
 
-  // The first of the names that is there; transformers knows some sizes by two.
+  // The first existing key of `names`; transformers has two keys for some sizes.
   Result<int> size(std::initializer_list<const char*> names, int otherwise) const {
     for (const char* name : names) {
       if (is_absent(name)) continue;
@@ -110,7 +110,7 @@ class HuggingFaceReader {
     return json_get<std::string>(config_, name, source_);
   }
 
-  // Keys that have one value for us, which is transformers' default too.
+  // Keys of which Motley supports one value, which is also transformers' default.
   Result<void> require(const char* name, bool supported) {
     MOTLEY_ASSIGN(const bool value, boolean(name, supported));
     if (value != supported) refuse(name, fmt::format("Motley computes with {}", supported));
@@ -144,7 +144,7 @@ class HuggingFaceReader {
   std::vector<std::string> refused_;
 };
 
-// The families of ours that Hugging Face does not know.
+// Motley's families that Hugging Face does not have.
 Result<ModelConfig> read_own_family(const HuggingFaceReader& reader, const std::string& family) {
   ModelConfig model;
   model.kind = family;
@@ -179,7 +179,7 @@ Result<void> check_gpt2_kind(HuggingFaceReader& reader, int width) {
 }
 
 Result<ModelConfig> read_gpt2(HuggingFaceReader& reader) {
-  const ModelConfig published;  // the defaults of both are GPT-2 of 124 million parameters
+  const ModelConfig published;  // both default to GPT-2 of 124 million parameters
   ModelConfig model;
   MOTLEY_ASSIGN(model.layers, reader.size({"n_layer", "num_hidden_layers"}, published.layers));
   MOTLEY_ASSIGN(model.width, reader.size({"n_embd", "hidden_size"}, published.width));
@@ -188,7 +188,7 @@ Result<ModelConfig> read_gpt2(HuggingFaceReader& reader) {
                 reader.size({"n_positions", "max_position_embeddings"}, published.context));
   MOTLEY_ASSIGN(model.vocab, reader.size({"vocab_size"}, published.vocab));
   MOTLEY_ASSIGN(model.tied, reader.boolean("tie_word_embeddings", true));
-  // Motley has one rate; where there are three, that of what the layers add is the one kept.
+  // Motley has one rate; of transformers' three, it uses that of the residual branches.
   MOTLEY_ASSIGN(model.dropout, reader.number("resid_pdrop", kDropoutOfTransformers));
   MOTLEY_TRY(check_gpt2_kind(reader, model.width));
   return model;

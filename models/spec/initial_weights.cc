@@ -13,17 +13,17 @@
 namespace motley {
 namespace {
 
-constexpr std::size_t kNamedMax = 3;  // tensors of one kind of difference that an error names
+constexpr std::size_t kNamedMax = 3;  // tensors of one kind of difference in an error
 
-// One size or choice of a model: ours and theirs, as text.
+// One size or choice of a model, as text: the configuration's and the weights'.
 struct ComparedKey {
   const char* key;     // "model.heads"
-  const char* theirs;  // what the weights' side calls it
+  const char* theirs;  // its name on the weights' side
   std::string our_value;
   std::string their_value;
 };
 
-// Appends the first ones of `tensors`, and how many more there are.
+// Appends the first of `tensors`, and the number of the others.
 void name_some(std::vector<std::string>& differences,
                const std::vector<std::string>& tensors,
                const char* more_are) {
@@ -60,7 +60,7 @@ std::vector<std::string> differing(const std::vector<ComparedKey>& keys,
   return differences;
 }
 
-// Dropout is left out: it says how to train, not what the weights are.
+// Without dropout, which affects training but not the weights.
 std::vector<std::string> compare(const ModelConfig& model,
                                  const KeyOrigins& origins,
                                  const ModelConfig& theirs) {
@@ -81,8 +81,8 @@ std::vector<std::string> compare(const ModelConfig& model,
   return differing(keys, origins);
 }
 
-// What the tensors of a GPT-2 say of their model, all but the heads. Left as it is where they do
-// not look like one: then the names differ.
+// The model according to the tensors of a GPT-2, without the number of heads. Unchanged if they do
+// not look like one; then the names differ.
 ModelConfig model_of_tensors(ModelConfig model, const TensorShapes& tensors) {
   const auto tokens = tensors.find("wte.weight");
   const auto positions = tensors.find("wpe.weight");
@@ -104,8 +104,8 @@ ModelConfig model_of_tensors(ModelConfig model, const TensorShapes& tensors) {
   return model;
 }
 
-// The weights as config.json has them, or their tensors where there is none; a package's say what
-// they are by their names alone.
+// Compares the model with config.json, or with the tensors if there is none. A package's weights
+// are compared by their names alone.
 Result<std::vector<std::string>> compare_kinds(const ModelConfig& model,
                                                const KeyOrigins& origins,
                                                const TensorShapes& tensors,

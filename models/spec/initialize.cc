@@ -1,6 +1,6 @@
 // Initial values. The normal draws use only IEEE operations that round the same everywhere (no
-// libm, no fused multiply-add: see the flag in models/CMakeLists.txt), so that a parameter starts
-// with the same bits on every machine that may come to hold it.
+// libm, no fused multiply-add: see the flag in models/CMakeLists.txt). A parameter therefore starts
+// with the same bits on every machine.
 #include "models/spec/initialize.h"
 
 #include <algorithm>
@@ -37,7 +37,8 @@ struct SinCos {
   double cos;
 };
 
-// Of 2 pi turn, turn in [0, 1): Taylor series on an eighth of the circle, then symmetry.
+// Sine and cosine of 2 pi turn, turn in [0, 1): Taylor series on an eighth of the circle, then
+// symmetry.
 SinCos portable_sincos(double turn) {
   const int quarter = static_cast<int>(turn * 4.0 + 0.5);  // the nearest multiple of pi / 2
   const double angle = (turn - quarter * 0.25) * kTwoPi;

@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t kFloatBytes = 4;
 constexpr std::int64_t kTokenBytes = 8;  // token ids are int64
 
-// T positions of width D; a norm keeps mean and deviation of each position.
+// T positions of width D; a norm saves mean and deviation of each position.
 struct Shape {
   std::int64_t t = 0;
   std::int64_t d = 0;

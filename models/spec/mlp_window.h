@@ -1,9 +1,9 @@
-// The one size of the mlp family that is not configured.
+// The only size of the mlp family that is not configurable.
 #pragma once
 
 namespace motley {
 
-// Tokens that a position of an mlp sees: itself and those just before it.
+// The number of tokens that a position of an mlp sees: itself and its predecessors.
 inline constexpr int kMlpWindow = 8;
 
 }  // namespace motley

@@ -1,5 +1,5 @@
-// What a value of model.kind means to all that only counts: how its layers are described, and what
-// they keep in memory. How they compute is models/layers/layer_factory.cc's.
+// A value of model.kind: the description of its layers and their memory. Their computing is defined
+// in models/layers/layer_factory.cc.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -18,7 +18,7 @@ namespace motley {
 namespace {
 
 struct ModelFamily {
-  std::string_view kind;  // of model.kind, and ModelSpec::family
+  std::string_view kind;  // value of model.kind and ModelSpec::family
   Result<ModelSpec> (*describe)(const ModelConfig& config);
   LayerMemory (*memory)(const ModelSpec& model, int layer);
 };

@@ -103,7 +103,7 @@ std::string ModelSpec::hash() const {
   hasher.add(family);
   for (const LayerSpec& layer : layers) {
     hasher.add(fmt::format("\n{} {} {}", layer.name, layer.kind, layer.heads));
-    // The native families' structure follows from what else stands here.
+    // The structure of the native families follows from the other hashed values.
     if (package != nullptr) hasher.add(" " + layer.signature);
     for (const ParameterSpec& parameter : layer.parameters) {
       hasher.add(fmt::format("\n {}{}", parameter.name, parameter.tied_use ? " tied" : ""));

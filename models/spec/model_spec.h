@@ -1,5 +1,5 @@
-// ModelSpec: what a model is made of, without tensors: its layers in order, their parameters and
-// what crosses their boundaries. The planner, the checkpoint and the launcher read this; the torch
+// ModelSpec: the structure of a model without tensors: its layers in order, their parameters and
+// the tensors at their boundaries. The planner, the checkpoint and the launcher read it; the torch
 // layers of models/ must hold exactly these parameters (a test checks it).
 #pragma once
 
@@ -20,7 +20,7 @@ struct Package;
 
 inline constexpr double kLayerNormEpsilon = 1e-5;  // of the native families
 
-// How a parameter starts; drawn by name, so that every device creates the same values.
+// The initial values of a parameter; drawn by name, so that every device creates the same values.
 struct InitRule {
   enum class Kind { kNormal, kUniform, kConstant };
   Kind kind = Kind::kConstant;
@@ -33,18 +33,17 @@ struct ParameterSpec {
   InitRule init;
   bool decayed = false;  // weight decay applies
   // A tied use: this layer computes with the parameter of the same name that an earlier layer owns.
-  // It has a gradient of its own and is stored once.
+  // It has a gradient of its own and is saved once.
   bool tied_use = false;
-  // Moved by what training sees instead of by a gradient, such as a BatchNorm's running mean: its
-  // place among the gradients takes what each micro-batch observed, and a step goes this share of
-  // the way to their mean.
+  // Set for a statistic, such as a BatchNorm's running mean, which training observes instead of
+  // computing its gradient. Its place among the gradients accumulates the observations of
+  // micro-batches, and a step moves it by this share towards their mean.
   std::optional<double> statistic_momentum;
 
   [[nodiscard]] std::int64_t count() const;
 };
 
-// What a layer computes with and nothing changes: frozen weights, masks, tables. Layers that name
-// the same one share it.
+// A constant of layers: frozen weights, masks, tables. Layers that name the same one share it.
 struct ConstantSpec {
   std::string name;
   std::int64_t values = 0;
@@ -58,15 +57,15 @@ struct LayerSpec {
   std::string signature;
   std::vector<ParameterSpec> parameters;
   std::vector<ConstantSpec> constants;
-  int heads = 0;  // of an attention layer: what its shapes do not show
-  // Whether what a layer keeps for its backward has all that it gets, and all that it hands on: the
-  // next one then keeps the same memory.
+  int heads = 0;  // of an attention layer; not visible in its shapes
+  // Whether the tensors that a layer saves for backward include all its inputs, and all its
+  // outputs. An output that is saved by its layer and as the next one's input uses the same memory.
   bool keeps_input = false;
   bool keeps_output = false;
-  // Shapes of the fp32 tensors of a sample that cross the boundary after it; none for the last.
+  // Shapes of a sample's fp32 tensors at the boundary after it; none for the last.
   std::vector<std::vector<std::int64_t>> outputs;
   double forward_flops_per_sample = 0;
-  // Of backward's two parts. What is frozen has no product in the second.
+  // Of backward's two parts. Frozen weights have no product in the second.
   double input_part_flops_per_sample = 0;
   double weight_part_flops_per_sample = 0;
 
@@ -79,32 +78,33 @@ struct ModelSpec {
   std::string family;  // "gpt2", "mlp", "package"
   std::vector<LayerSpec> layers;
   SampleFormat sample;
-  // What people count a sample as, and the loss is a mean of: its tokens; 1 for an image.
+  // The number of units in a sample, over which the loss is a mean: its tokens; 1 for an image.
   std::int64_t tokens_per_sample = 0;
-  std::string unit = "tokens";             // what those are for people: tokens or samples
-  std::shared_ptr<const Package> package;  // the layers' graphs; null for the native families
+  std::string unit = "tokens";             // the unit in reports: tokens or samples
+  std::shared_ptr<const Package> package;  // the layers' graphs; nullptr for the native families
 
-  // How many of `unit` a sample is, for rates: a picture is one, however many terms its loss has.
+  // The number of `unit` in a sample, for rates: an image counts once, however many terms its loss
+  // has.
   [[nodiscard]] std::int64_t units_per_sample() const {
     return unit == "tokens" ? tokens_per_sample : 1;
   }
 
   [[nodiscard]] std::vector<std::string> layer_names() const;
-  // Whether it has parameters that are statistics of micro-batches: then their size is part of what
-  // is learned.
+  // Whether it has parameters that are statistics of micro-batches: then the micro-batch size
+  // affects training.
   [[nodiscard]] bool keeps_statistics() const;
-  // Distinct parameters, tied ones once.
+  // Of distinct parameters; tied ones count once.
   [[nodiscard]] std::int64_t parameter_count() const;
-  // Of its distinct constants together, those that layers share once.
+  // Of distinct constants; shared ones count once.
   [[nodiscard]] std::int64_t constant_values() const;
   [[nodiscard]] std::int64_t constant_bytes() const;
-  // What every machine must have besides the programs, of a model of a package.
+  // Fingerprint of the package that every machine must have, for a model of a package.
   [[nodiscard]] std::optional<FolderMark> package_mark() const;
 
-  // What people should know of layers that no machine can compare with PyTorch's: "" where all of a
-  // package have a reference, and for other models. kCorrupt when the references are damaged.
+  // A warning about layers that no machine can compare with PyTorch's; "" if all layers of a
+  // package have a reference, and for other models. kCorrupt if the references are damaged.
   [[nodiscard]] Result<std::string> missing_references() const;
-  // Names the model's structure (layers, names, shapes): equal hash, exchangeable checkpoints.
+  // Identifies the model's structure (layers, names, shapes): equal hash, exchangeable checkpoints.
   [[nodiscard]] std::string hash() const;
 
   // The layers that share parameters across the model, if any: {owner, user}.
@@ -117,8 +117,8 @@ struct ModelSpec {
   [[nodiscard]] std::optional<TiedPair> tied_pair() const;
 };
 
-// kConfig when the sizes do not make a model (heads not dividing width, …); what read_package
-// returns when the folder of a package cannot be read.
+// kConfig if the sizes do not form a model (heads not dividing width, …); the error of read_package
+// if the folder of a package cannot be read.
 [[nodiscard]] Result<ModelSpec> describe_model(const ModelConfig& config);
 
 }  // namespace motley

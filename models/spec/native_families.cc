@@ -5,7 +5,7 @@
 //        projections divided by sqrt(2 * layers), biases 0. Positions start with 0.02 like tokens.
 // mlp    input · hidden per layer · head. A language model without attention: each position sees
 //        the embeddings (width / 8 each) of its last 8 tokens, concatenated, zeros before the
-//        start. Hidden layers are x + gelu(norm(x) W + b). `heads` and `tied` mean nothing here.
+//        start. Hidden layers are x + gelu(norm(x) W + b). `heads` and `tied` are not used.
 #include "models/spec/native_families.h"
 
 #include <fmt/format.h>
@@ -112,7 +112,7 @@ class Describer {
 
   double positions() const { return config_.context; }
 
-  // `sizes`: what decides this layer's shapes besides width and context.
+  // `sizes`: further inputs of this layer's shapes, besides width and context.
   void add(std::string name,
            std::string kind,
            const std::string& sizes,
@@ -182,7 +182,7 @@ Error bad_size(const char* key, auto value, std::string remedy) {
           std::move(remedy)};
 }
 
-// The upper bounds are far beyond any real model; they keep every product below within 63 bits.
+// The upper bounds are far beyond any real model; with them every product below fits 63 bits.
 Result<void> check_sizes(const ModelConfig& config) {
   struct Bound {
     const char* key;

@@ -1,4 +1,4 @@
-// The families whose layers are written here rather than brought in a package.
+// The built-in families, which are not packages.
 #pragma once
 
 #include "base/result.h"
@@ -7,7 +7,7 @@
 
 namespace motley {
 
-// kConfig when the sizes do not make a model.
+// kConfig if the sizes do not form a model.
 [[nodiscard]] Result<ModelSpec> describe_gpt2(const ModelConfig& config);
 [[nodiscard]] Result<ModelSpec> describe_mlp(const ModelConfig& config);
 

@@ -13,15 +13,15 @@
 namespace motley {
 namespace {
 
-// First values come from the package; only what is measured without them draws its own.
+// Initial values come from the package; only measurements, which do not read them, draw values.
 constexpr InitRule kForMeasuring{InitRule::Kind::kNormal, 0.02};
 
-// Of a part of backward in packages that do not say it: as much as forward, where it computes.
+// For a part of backward in packages that do not specify it: as much as forward, if it computes.
 double assumed_flops(const Graph& part, double forward_flops) {
   return part.nodes.empty() ? 0 : forward_flops;
 }
 
-// Whether forward keeps these values of its own, of which there is at least one.
+// Whether forward saves these values of its own, of which there is at least one.
 bool keeps_all(const Graph& forward, const std::vector<ValueId>& values) {
   const auto is_kept = [&](ValueId value) {
     return std::ranges::any_of(forward.gives, [&](const auto& given) {
@@ -39,7 +39,7 @@ std::vector<ValueId> inputs_of(const Graph& forward) {
   return inputs;
 }
 
-// The value that this one shows in other sizes, with the same memory; itself if it is none.
+// The value of which this one is a view with other sizes; itself if it is not a view.
 ValueId shown_by(const Graph& forward, ValueId value) {
   for (auto node = forward.nodes.rbegin(); node != forward.nodes.rend(); ++node) {
     if (node->first_result != value || node->operation != "aten::view") continue;
@@ -84,7 +84,7 @@ LayerSpec describe_layer(const PackageLayer& layer, const LayerGraph& graph) {
     spec.constants.push_back({constant.name, constant.tensor.count(), constant.tensor.bytes()});
   }
   for (const TensorSpec& output : layer.outputs) spec.outputs.push_back(output.shape);
-  // Several tensors cross a boundary as one, in memory of its own.
+  // Several tensors cross a boundary packed into one, in memory of its own.
   spec.keeps_input = keeps_all(graph.forward, inputs_of(graph.forward));
   spec.keeps_output =
       layer.outputs.size() == 1 && (keeps_all(graph.forward, outputs_of(graph.forward)) ||
@@ -97,14 +97,14 @@ LayerSpec describe_layer(const PackageLayer& layer, const LayerGraph& graph) {
   return spec;
 }
 
-// Whether samples are windows of a row of tokens.
+// Whether samples are windows of a sequence of tokens.
 bool predicts_next_token(const Package& package) {
   return package.unit == Package::Unit::kToken && package.input.type == NumberType::kInt64 &&
          package.input.shape.size() == 1 && package.target == package.input &&
          package.input_limit == package.target_limit;
 }
 
-// The sum of a tied parameter's gradients goes between the first and the last stage.
+// The all-reduce of a tied parameter's gradient is between the first and the last stage.
 Result<void> check_ties(const ModelSpec& model, const std::string& path) {
   const int last = static_cast<int>(model.layers.size()) - 1;
   int uses = 0;

@@ -1,4 +1,4 @@
-// The family of models that are packages: described by what motley.export wrote.
+// The family of models from packages, which motley.export writes.
 #pragma once
 
 #include "base/result.h"
@@ -8,10 +8,10 @@
 
 namespace motley {
 
-// What read_package returns where config.path does not hold a sound package.
+// The error of read_package if config.path does not hold a valid package.
 [[nodiscard]] Result<ModelSpec> describe_package(const ModelConfig& config);
 
-// As its package says. REQUIRES: a model of a package, 0 <= layer < model.layers.size().
+// As given in its package. REQUIRES: a model of a package, 0 <= layer < model.layers.size().
 [[nodiscard]] LayerMemory package_layer_memory(const ModelSpec& model, int layer);
 
 }  // namespace motley

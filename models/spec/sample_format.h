@@ -1,5 +1,4 @@
-// SampleFormat: what a model takes of its data: one sample's input, and what the loss compares its
-// output with.
+// SampleFormat: the data that a model takes: one sample's input and the target for the loss.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +11,12 @@ namespace motley {
 struct SampleFormat {
   TensorSpec input;
   TensorSpec target;
-  // Integers lie from 0 to below these; 0 for floats.
+  // Integers are from 0 to below these; 0 for floats.
   std::int64_t input_limit = 0;
   std::int64_t target_limit = 0;
-  // Whether the target is the input one token later: such data is one row of tokens.
+  // Whether the target is the input one token later: such data is one sequence of tokens.
   bool is_next_token = false;
-  // An integer of the target, in or out of its limit, that the loss leaves out.
+  // An integer of the target, within its limit or not, that the loss ignores.
   std::optional<std::int64_t> ignored_target;
 };
 

@@ -21,7 +21,7 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-// Buffers that programs saved with the parameters: masks of GPT-2, the frequencies of Llama.
+// Buffers that programs save with the parameters: masks of GPT-2, the frequencies of Llama.
 bool is_buffer(const std::string& stored) {
   const std::string name = bare_weight_name(stored);
   return (block_of(name) &&
@@ -29,8 +29,8 @@ bool is_buffer(const std::string& stored) {
          name.ends_with("rotary_emb.inv_freq");
 }
 
-// Published GPT-2s store these as [in, out], and models that compute the same with PyTorch's Linear
-// as [out, in].
+// Published GPT-2s store these as [in, out]; equivalent models with PyTorch's Linear store them as
+// [out, in].
 bool is_linear_of_gpt2(const std::string& parameter) {
   constexpr std::array<std::string_view, 4> kLinear = {".attn.c_attn.weight", ".attn.c_proj.weight",
                                                        ".mlp.c_fc.weight", ".mlp.c_proj.weight"};
@@ -88,7 +88,7 @@ class Matcher {
         fmt::format("'{}' {} is missing", parameter.name, shape_text(parameter.shape)));
   }
 
-  // All of those that can tell must say so.
+  // All weights whose shape decides it must be transposed.
   [[nodiscard]] bool linear_weights_are_transposed() const {
     bool is_told = false;
     for (const WeightPlace& place : match_.places) {
@@ -116,7 +116,7 @@ class Matcher {
   bool is_transposed_;
   WeightMatch match_;
   std::set<std::string> taken_;
-  std::set<std::string> untrained_;  // what a package keeps itself and no weights replace
+  std::set<std::string> untrained_;  // tensors of the package that external weights do not replace
   std::optional<std::vector<std::int64_t>> tied_shape_;
 };
 

@@ -1,5 +1,5 @@
-// Which tensor of a folder of weights each parameter of a model is. Pure functions of names and
-// shapes.
+// Matching of a model's parameters to the tensors of a folder of weights. Pure functions of names
+// and shapes.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +17,19 @@ using TensorShapes = std::map<std::string, std::vector<std::int64_t>>;  // by na
 struct WeightPlace {
   std::string name;  // of the parameter
   std::vector<std::int64_t> shape;
-  std::string stored;       // what the tensor is called there
-  bool transposed = false;  // it lies there as the transpose of what the model stores
+  std::string stored;       // the tensor's name there
+  bool transposed = false;  // stored as the transpose of the model's layout
 };
 
 struct WeightMatch {
   std::vector<WeightPlace> places;  // in the model's order, a tied parameter once
-  // The head of a tied model, saved beside the embedding that it is: must have the same values.
+  // The head of a tied model, saved beside the embedding; it must have the same values.
   std::optional<WeightPlace> tied_copy;
-  // Each with names and shapes; all three empty when the tensors are exactly the model's
-  // parameters. Buffers that say nothing are left out.
+  // With names and shapes; all three are empty if the tensors are exactly the model's parameters.
+  // Buffers without information are left out.
   std::vector<std::string> missing;
   std::vector<std::string> reshaped;
-  std::vector<std::string> strange;  // nothing of the model
+  std::vector<std::string> strange;  // not part of the model
 
   [[nodiscard]] bool is_exact() const {
     return missing.empty() && reshaped.empty() && strange.empty();
@@ -38,12 +38,12 @@ struct WeightMatch {
 
 enum class Layouts {
   kSame,
-  // The linear weights of a GPT-2 may lie as [in, out] on one side and as [out, in] on the other.
-  // Those that are not square show it; the square ones are then as they are.
+  // The linear weights of a GPT-2 may be stored as [in, out] on one side and as [out, in] on the
+  // other. Non-square weights decide which; square ones follow them.
   kMayBeTransposed,
 };
 
-// A parameter's name stands for all its weight_name_forms.
+// A parameter's name matches all its weight_name_forms.
 [[nodiscard]] WeightMatch match_weights(const ModelSpec& model,
                                         const TensorShapes& tensors,
                                         Layouts layouts);

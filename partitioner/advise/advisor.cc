@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kMachinesMax = 16;
 constexpr std::size_t kShownMax = 10;
 constexpr double kLeastGain = 0.01;
-// More memory can only help where some is nearly used up.
+// More memory can only help if existing memory is nearly used up.
 constexpr double kMemoryShort = 0.7;
 
 bool uses(const Plan& plan, const std::string& machine) {
@@ -26,7 +26,7 @@ bool uses(const Plan& plan, const std::string& machine) {
                      [&](const RankPlan& rank) { return rank.machine == machine; });
 }
 
-// The used ones first, then those left out, each in the cluster's order.
+// Machines that the plan uses first, then the others, each in the cluster's order.
 std::vector<std::string> machines_by_use(const Cluster& cluster, const Plan& plan) {
   std::vector<std::string> names;
   for (const Machine& machine : cluster.machines) names.push_back(machine.name);
@@ -40,7 +40,7 @@ bool memory_is_short(const PlanningInput& input, const Plan& plan, const std::st
   for (const RankPlan& rank : plan.ranks) {
     if (rank.machine == machine) used_bytes += static_cast<double>(rank.memory_bytes);
   }
-  // What is left out may be so for its memory.
+  // A machine without a rank may be unused because of its memory.
   return used_bytes == 0 ||
          used_bytes >= kMemoryShort * kBytesPerGib * machine_memory_gib(input, machine);
 }
@@ -78,7 +78,7 @@ bool measured_everywhere(const Profile& profile, const std::string& codec) {
                      [&](const DeviceProfile& device) { return device.codecs.contains(codec); });
 }
 
-// Half the bytes on every link, and of every sum between machines, where nothing shortens them yet.
+// Halves the bytes on every link, and of every all-reduce between machines, if no codec is in use.
 std::vector<Advice> codec_changes(const PlanningInput& input) {
   std::vector<Advice> changes;
   if (input.cluster.machines.size() == 1) return changes;
@@ -95,8 +95,8 @@ std::vector<Advice> codec_changes(const PlanningInput& input) {
   return changes;
 }
 
-// The fastest size where the planner took the usual one (docs/decisions/0024). Layers that keep
-// statistics take them of a micro-batch, so that another size trains another model.
+// The fastest size if the planner took the usual one (docs/decisions/0024). Not for layers with
+// statistics: these depend on the micro-batch size, so another size would train another model.
 std::vector<Advice> size_changes(const PlanningInput& input, const Plan& plan) {
   if (input.options.micro_batch > 0 || input.model.keeps_statistics()) return {};
   PlanningInput of_any_size = input;

@@ -19,20 +19,20 @@ namespace {
 
 constexpr double kLeastFactor = 0.2;
 constexpr double kMostFactor = 5;
-// A device that mostly waits may compute faster than it could all the time: it is cool, for one.
-// Below this share of the step it is not believed to be fast.
+// A device that mostly waits may compute faster than it could continuously, because it is cool.
+// Below this share of the step a higher speed is not believed.
 constexpr double kBusyShareMin = 0.5;
-// Where the system limits its processor time each wait saves some of that up, which the next pass
-// then has at full speed: it is believed where it hardly waits.
+// If the system limits its processor time, each wait accumulates some, which the next pass uses at
+// full speed. A higher speed is then believed only if it hardly waits.
 constexpr double kLimitedBusyShareMin = 0.95;
 
-// What the profile says of one rank of a run.
+// The profile's prediction for one rank of a run.
 struct Prediction {
   double busy_s = 0;
   std::int64_t memory_bytes = 0;
 };
 
-// Of all that was seen on one device.
+// All observations on one device.
 struct Observations {
   std::vector<double> factors;
   std::vector<double> planned_with;
@@ -40,7 +40,7 @@ struct Observations {
   int rank_count = 0;
 };
 
-// Times in other numbers, or of other numbers of threads, say nothing of what is planned.
+// Times measured with another dtype or number of threads do not apply to the next plan.
 Result<void> check_computing(const Plan& plan,
                              const CostModel& cost,
                              const std::vector<int>& slots) {
@@ -75,7 +75,7 @@ Result<std::vector<Prediction>> predict(const PlanningInput& input, const Plan& 
                                 options.kept, plan.gradient_codec));
   MOTLEY_ASSIGN(const std::vector<int> slots, slots_of_ranks(plan, cost));
   MOTLEY_TRY(check_computing(plan, cost, slots));
-  // The executor encodes and decodes where it computes, and reports both as one.
+  // The executor encodes and decodes on the compute stream, and reports both as one time.
   std::vector<Prediction> predictions;
   for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
     predictions.push_back(
@@ -102,8 +102,8 @@ bool has_limited_time(const Cluster& cluster, const RankPlan& rank) {
          machine->cpu_share < rank.threads;
 }
 
-// Measured over predicted. A device that is not believed to be fast still did its work within the
-// step, and would also without a wait.
+// Measured over predicted. If a device is not believed to be fast, the factor is limited by the
+// step: the device did its work within the step, with or without waits.
 double believed_factor(double measured_s, double predicted_s, double step_s, bool is_limited) {
   const double factor = measured_s / predicted_s;
   const double share = is_limited ? kLimitedBusyShareMin : kBusyShareMin;
@@ -111,7 +111,7 @@ double believed_factor(double measured_s, double predicted_s, double step_s, boo
   return std::max(factor, std::min(1.0, step_s / predicted_s));
 }
 
-// Why the run's report says another factor than the one that was learned. Two measurements of one
+// Explains why the run's report states another factor than the learned one. Two measurements of one
 // device differ by less.
 std::string other_base_text(const DeviceCalibration& device) {
   constexpr double kSameProfile = 0.15;

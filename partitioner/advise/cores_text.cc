@@ -11,13 +11,13 @@
 namespace motley {
 namespace {
 
-// The cores of one computer, and what the plan's ranks make of them.
+// The cores of one computer, and their use by the plan's ranks.
 struct ComputerCores {
-  std::vector<std::string> machines;  // that it is
-  double granted = 0;                 // to processes with a share of their own
+  std::vector<std::string> machines;  // those on this computer
+  double granted = 0;                 // to processes with a quota of their own
   double granted_busy = 0;
-  double common = 0;  // that all other processes find
-  int workers = 0;    // of these
+  double common = 0;  // shared by all other processes
+  int workers = 0;    // number of these
   int threads = 0;
 
   void add(const Machine& machine, const RankPlan& rank, double cores) {
@@ -39,7 +39,7 @@ struct ComputerCores {
   [[nodiscard]] double busy() const { return granted_busy + std::min<double>(common, threads); }
 };
 
-// In the order of the cluster; machines whose computer is not known are one each.
+// In the order of the cluster; a machine on an unknown computer counts as one.
 std::vector<ComputerCores> cores_of(const Plan& plan,
                                     const Cluster& cluster,
                                     const Profile& profile) {

@@ -1,4 +1,4 @@
-// What a plan makes of the processors of its computers.
+// A plan's use of the processors of its computers.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace motley {
 
-// A line: how many of their cores the plan's ranks use, on which computers some are left and on
-// which there are more workers than cores. "" where no profile tells.
+// One line: how many cores the plan's ranks use, which computers have unused cores, and which have
+// more workers than cores. "" if no profile lists cores.
 [[nodiscard]] std::string cores_text(const Plan& plan,
                                      const Cluster& cluster,
                                      const Profile& profile);

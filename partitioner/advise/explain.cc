@@ -27,7 +27,7 @@ std::int64_t parameters_of(const CostModel& cost, const ChunkPlan& chunk) {
   return cost.sizes().updated_parameters(chunk.first_layer, chunk.first_layer + chunk.layer_count);
 }
 
-// Whether what never changes is more than masks and tables of positions.
+// Whether the constants include more than masks and position tables.
 bool has_frozen_weights(const ModelSpec& model) {
   constexpr std::int64_t kShare = 100;
   const std::int64_t trained_bytes =
@@ -35,7 +35,7 @@ bool has_frozen_weights(const ModelSpec& model) {
   return model.constant_bytes() > trained_bytes / kShare;
 }
 
-// ", 98 MiB frozen"; "" where all is trained.
+// ", 98 MiB frozen"; "" if everything is trained.
 std::string frozen_text(const ModelSpec& model, const CostModel& cost, const ChunkPlan& chunk) {
   const std::int64_t bytes =
       cost.sizes().constant_bytes(chunk.first_layer, chunk.first_layer + chunk.layer_count);
@@ -43,7 +43,7 @@ std::string frozen_text(const ModelSpec& model, const CostModel& cost, const Chu
   return fmt::format(", {} frozen", bytes_text(static_cast<double>(bytes)));
 }
 
-// What a device computes and keeps is of all its stages, and stands beside the first of them.
+// A device's computing time and memory cover all its stages, and are shown with the first of them.
 std::string stage_table(const Plan& plan,
                         const ModelSpec& model,
                         const CostModel& cost,
@@ -82,7 +82,7 @@ std::string machines_text(const Plan& plan, const ChunkPlan& chunk) {
   return fmt::format("{}", fmt::join(names, " + "));
 }
 
-// A boundary's slowest way between two ranks. A shared stage may hand over within a rank too.
+// A boundary's slowest path between two ranks. A shared stage may also have paths within a rank.
 struct BoundaryWay {
   double bytes = 0;
   double takes_s = 0;
@@ -124,7 +124,7 @@ std::string link_table(const Plan& plan, const CostModel& cost, const std::vecto
   return rows.size() == 1 ? "" : fmt::format("\n{}", aligned_table(rows));
 }
 
-// The sums where their codec was measured.
+// The all-reduces, if their codec was measured.
 std::string sums_text(const Plan& plan,
                       const ModelSpec& model,
                       const Cluster& cluster,
@@ -135,7 +135,7 @@ std::string sums_text(const Plan& plan,
   return cost.ok() ? sums_table(plan, *cost, slots) : "";
 }
 
-// What the stages' parameters add up to, less the copy that a stage keeps of a tied one.
+// The total of the stages' parameters, without the copy of a tied one.
 std::string model_line(const Plan& plan, const ModelSpec& model, const CostModel& cost) {
   std::int64_t stored = 0;
   for (const ChunkPlan& chunk : plan.chunks) stored += parameters_of(cost, chunk);
@@ -153,7 +153,8 @@ std::string model_line(const Plan& plan, const ModelSpec& model, const CostModel
   return text + "\n";
 }
 
-// What the table does not show: who takes which part of a shared stage, and who computes twice.
+// Notes beside the table: the batch splits of shared stages, and stages with activation
+// checkpointing.
 std::string stage_notes(const Plan& plan) {
   std::string text;
   for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
@@ -174,7 +175,7 @@ std::string stage_notes(const Plan& plan) {
   return text;
 }
 
-// Of how many micro-batches the stages put the weight part of backward off, at most.
+// The most micro-batches with a delayed weight part of backward.
 std::string queued_text(const Plan& plan) {
   const auto most = std::ranges::max_element(plan.chunks, {}, &ChunkPlan::queued_weights);
   return most->queued_weights > 0
@@ -241,7 +242,7 @@ Result<std::string> explain_plan(const Plan& plan,
                                  const ModelSpec& model,
                                  const Cluster& cluster,
                                  const Profile& profile) {
-  // The memory that it tells of is the plan's, so that no optimizer is asked for.
+  // The memory shown is the plan's, so the optimizer is not needed.
   MOTLEY_ASSIGN(const CostModel cost,
                 CostModel::make(model, cluster, profile, plan.ranks.front().threads, KeptState{}));
   MOTLEY_ASSIGN(const std::vector<int> slots, slots_of_ranks(plan, cost));

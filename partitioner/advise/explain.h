@@ -1,4 +1,4 @@
-// A plan in words and tables for people.
+// A plan as text and tables.
 #pragma once
 
 #include <cstddef>
@@ -19,35 +19,35 @@ namespace motley {
 struct PlanAnalysis;
 struct RankMemory;
 
-// The short form: who holds which layers, memory used and free, predicted times. kConfig when the
-// plan does not belong to the others.
+// The short form: the layers of each device, memory used and free, predicted times. kConfig if the
+// plan does not match the other arguments.
 [[nodiscard]] Result<std::string> explain_plan(const Plan& plan,
                                                const ModelSpec& model,
                                                const Cluster& cluster,
                                                const Profile& profile);
 
-// The long form: also where each machine's time goes and why it idles, what binds, what each
-// machine adds, what came close, and how good the plan is proven to be. Plans again once for each
-// machine. Errors of make_plan. REQUIRES: plan_in_full(input) gave `planning`.
+// The long form: also how each machine's time divides and why it idles, the bottleneck, the
+// contribution of each machine, close alternatives, and the proven bounds. Plans again once for
+// each machine. Errors of make_plan. REQUIRES: plan_in_full(input) returned `planning`.
 [[nodiscard]] Result<std::string> explain_in_full(const PlanningInput& input,
                                                   const Planning& planning);
-// The same where analyse_plan gave `analysis` of them already: plans nothing.
+// The same with an existing result of analyse_plan; does not plan.
 [[nodiscard]] Result<std::string> explain_in_full(const PlanningInput& input,
                                                   const Planning& planning,
                                                   const PlanAnalysis& analysis);
 
-// One line: whether the plan is proven to be the best, and whether the search was ended.
+// One line: whether the plan is proven to be the best, and whether the search was stopped.
 [[nodiscard]] std::string search_line(const Planning& planning);
 
-// The machines of the cluster that are virtual, with what the figures rest on: "gpu (rtx-3060)".
+// The cluster's virtual machines, with the source of their figures: "gpu (rtx-3060)".
 [[nodiscard]] std::string imagined_text(const Cluster& cluster);
 
-// What each machine adds: a row a machine, the step without it or also with it beside that of the
-// plan. Empty where there is only one.
+// The contribution of each machine: a row for each, with the step without it, or with it if it is
+// unused, beside the plan's step. Empty if there is only one machine.
 [[nodiscard]] std::vector<TextRow> worth_rows(const PlanAnalysis& analysis, double step_s);
 
-// What each process holds in memory at its peak, by place: a row a rank, under its name; places
-// that no rank uses are left out. REQUIRES: as many names as ranks.
+// Each process's memory at its peak, by component: a row for each rank, under its name; components
+// that no rank has are left out. REQUIRES: as many names as ranks.
 [[nodiscard]] std::string memory_table(const std::vector<RankMemory>& ranks,
                                        const std::vector<std::string>& names);
 

@@ -1,5 +1,5 @@
-// The long explanation: sections of at most a few lines, each answering one question of a person
-// who has never heard of pipelines.
+// The long explanation: sections of a few lines, each answering one question of a reader without
+// knowledge of pipelines.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kLinksShown = 8;
 constexpr std::size_t kNamesShown = 8;
-// Below this share of the step nothing is busy enough to say that it holds the others up.
+// Below this share of the step no resource is a bottleneck.
 constexpr double kBinding = 0.6;
 
 // "stage 0 (desktop)" of the rank's first chunk.
@@ -38,7 +38,7 @@ std::vector<std::string> ranks_text(const Plan& plan) {
   return texts;
 }
 
-// "desktop 0-17 | laptop 18-24 + box | …": who holds which layers.
+// "desktop 0-17 | laptop 18-24 + box | …": the layers of each machine.
 std::string stages_text(const Plan& plan) {
   std::vector<std::string> stages;
   for (const ChunkPlan& chunk : plan.chunks) {
@@ -93,8 +93,7 @@ std::string link_section(const PlanAnalysis& analysis) {
 
 constexpr std::string_view kLinks = "links";
 
-// What the time goes to that all ranks together do not compute: shares of all their time, the
-// largest first.
+// The causes of time that no rank computes, as shares of all ranks' time, the largest first.
 std::vector<std::pair<double, std::string_view>> bubble_parts(const PlanAnalysis& analysis) {
   std::vector<std::pair<double, std::string_view>> parts = {{0, "the codec"},
                                                             {0, "filling the pipeline"},
@@ -170,7 +169,7 @@ std::string binding_section(const Plan& plan, const PlanAnalysis& analysis) {
   return text + "  " + bubble_text(analysis);
 }
 
-// `step_s`: of the plan.
+// `step_s`: the plan's.
 std::string worth_section(const PlanAnalysis& analysis, double step_s) {
   const std::vector<TextRow> rows = worth_rows(analysis, step_s);
   if (rows.empty()) return "";
@@ -195,8 +194,8 @@ std::string alternatives_section(const Planning& planning) {
   return fmt::format("\nOther plans\n{}", aligned_table(rows, 2));
 }
 
-// What is proven of plans with one stage a device. The prediction is of the simulator, and may be
-// below every estimate of the search; that no plan is below some estimate would not tell then.
+// The proven bound on plans with one stage a device. The prediction comes from the simulator and
+// may be below every estimate of the search; a lower bound on estimates would then be meaningless.
 std::string estimate_proof(const PlanBounds& bounds, double predicted_step_s) {
   if (predicted_step_s < bounds.step_bound_s) {
     return "no other plan with one stage a device is estimated to be faster";

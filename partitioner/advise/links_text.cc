@@ -36,7 +36,7 @@ void add_each_way(const Plan& plan,
   }
 }
 
-// The machines between which the plan sends anything: from stage to stage, and for sums.
+// The pairs of machines between which the plan sends: between stages, and for all-reduces.
 MachinePairs links_in_use(const Plan& plan, const ModelSpec& model) {
   MachinePairs pairs;
   for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
@@ -51,13 +51,13 @@ MachinePairs links_in_use(const Plan& plan, const ModelSpec& model) {
   return pairs;
 }
 
-// Whether the file of the cluster, or of measured links, has an entry for that direction.
+// Whether the cluster file, or the file of measured links, has an entry for that direction.
 bool has_entry(const Cluster& cluster, const std::string& from, const std::string& to) {
   return std::ranges::any_of(
       cluster.links, [&](const LinkOverride& link) { return link.from == from && link.to == to; });
 }
 
-// Of the machines that those links join, who shares what.
+// The shared media of the machines that those links connect.
 std::string media_text(const MachinePairs& pairs, const Cluster& cluster) {
   std::map<std::string, std::set<std::string>> members;  // by medium
   std::set<std::string> supposed;
@@ -77,7 +77,7 @@ std::string media_text(const MachinePairs& pairs, const Cluster& cluster) {
   return text;
 }
 
-// What the machine sends others that sends most; of ranks of one machine the same by rank.
+// The most bytes that a machine sends to others; for ranks of one machine, that a rank sends.
 double most_sent(const std::vector<ReducePrice>& messages, const Plan& plan, bool is_inside_one) {
   std::map<std::string, double> sent;
   for (const ReducePrice& it : messages) {

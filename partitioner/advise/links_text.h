@@ -1,4 +1,4 @@
-// What crosses the links of a plan besides activations, and where their speeds come from.
+// The traffic of a plan besides activations, and the sources of its link speeds.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@
 
 namespace motley {
 
-// A line for people as long as nobody has measured the links that the plan uses; "" for machines
-// without addresses, which are processes of one computer, or imagined.
+// A note if the links that the plan uses were not measured; "" for machines without addresses,
+// which are processes of one computer, or virtual.
 [[nodiscard]] std::string links_text(const Plan& plan,
                                      const ModelSpec& model,
                                      const Cluster& cluster);
 
-// A table of the sums of gradients over ranks: who sums, what the busiest of them sends in a step,
-// and how long that takes where nothing else crosses, without codecs; "" where there are none.
-// cost: for the plan's codec of gradients; slots: as slots_of_ranks gives them.
+// A table of the all-reduces of gradients: their members, the most bytes that a member sends in a
+// step, and their duration without other traffic and codecs; "" if there are none. cost: for the
+// plan's codec of gradients; slots: the result of slots_of_ranks.
 [[nodiscard]] std::string sums_table(const Plan& plan,
                                      const CostModel& cost,
                                      const std::vector<int>& slots);

@@ -1,4 +1,4 @@
-// Where the memory of a plan goes, as a table.
+// The memory of a plan as a table.
 #include <algorithm>
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// The numbers that a plan's ranks compute products in, for people.
+// The dtypes of products on a plan's ranks, as text.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace motley {
 
-// `numbers` by rank: "bf16"; where they differ "bf16 on desk/cuda:0; fp32 on desk/cpu"; "" where it
-// is fp32 on all.
+// `numbers`: dtypes by rank. "bf16"; if they differ, "bf16 on desk/cuda:0; fp32 on desk/cpu"; "" if
+// all are fp32.
 [[nodiscard]] std::string numbers_text(const Plan& plan, const std::vector<std::string>& numbers);
 
 }  // namespace motley

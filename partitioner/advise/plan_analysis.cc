@@ -36,7 +36,7 @@ std::vector<RankTime> rank_times(const SimulatedStep& step) {
     time.compute_s = step.compute_s[r];
     time.codec_s = step.codec_s[r];
     time.wait_link_s = step.wait_link_s[r];
-    // A rank's stream may end before the last one's; that rest is the end of draining.
+    // A rank's stream may end before the last one's; the rest counts as draining.
     const double busy_s = time.compute_s + time.codec_s;
     const double rest_s = std::max(0.0, step.step_s - busy_s - step.wait_s[r]);
     const double stage_s = step.wait_sender_s[r];

@@ -1,5 +1,5 @@
-// PlanAnalysis: where the time of a planned step goes, and what each machine is worth. Pure; it
-// simulates the plan once and plans again once for each machine.
+// PlanAnalysis: how the time of a planned step divides, and the contribution of each machine. Pure;
+// it simulates the plan once and plans again once for each machine.
 #pragma once
 
 #include <optional>
@@ -14,17 +14,17 @@
 
 namespace motley {
 
-// Where one rank's time goes; the parts add up to the step.
+// How one rank's time divides; the parts add up to the step.
 struct RankTime {
   double compute_s = 0;
   double codec_s = 0;
-  double fill_s = 0;        // before its first work, while the stages before it work
-  double drain_s = 0;       // after its last, until the slowest rank has ended
-  double wait_stage_s = 0;  // in between, while the stage that it needs something from works
-  double wait_link_s = 0;   // while what it needs is under way
+  double fill_s = 0;        // before its first work, while earlier stages work
+  double drain_s = 0;       // after its last work, until the slowest rank has ended
+  double wait_stage_s = 0;  // in between, while the sender of an awaited message works
+  double wait_link_s = 0;   // while an awaited message is in transit
 };
 
-// A direction between two machines.
+// One direction between two machines.
 struct LinkUse {
   std::string from;
   std::string to;
@@ -32,14 +32,14 @@ struct LinkUse {
   double busy_s = 0;  // in a step
 };
 
-// What a machine adds to the plan, or would.
+// The contribution of a machine to the plan, actual or possible.
 struct MachineWorth {
   std::string machine;
   bool used = false;
   bool forbidden = false;        // by a pin
-  std::optional<double> step_s;  // used: of the best plan without it; else: of the best with it
-  std::string how;               // what else that plan does otherwise; "" = nothing
-  std::string why_not;           // where there is no such plan
+  std::optional<double> step_s;  // of the best plan without it, or with it if unused
+  std::string how;               // further differences of that plan; "" = none
+  std::string why_not;           // the error if there is no such plan
 };
 
 struct PlanAnalysis {
@@ -47,15 +47,15 @@ struct PlanAnalysis {
   std::vector<RankTime> ranks;     // [Rank]
   std::vector<RankMemory> memory;  // [Rank] at its peak
   std::vector<LinkUse> links;      // most used first
-  std::vector<TraceSpan> spans;    // what each rank and link does when
+  std::vector<TraceSpan> spans;    // the activity of each rank and link
   std::vector<MachineWorth> machines;
-  std::vector<std::string> not_tried;  // machines beyond the number that is tried
+  std::vector<std::string> not_tried;  // machines beyond the limit
 };
 
 // Errors of simulate_plan.
 [[nodiscard]] Result<PlanAnalysis> analyse_plan(const PlanningInput& input, const Plan& plan);
 
-// The same without what each machine is worth: plans nothing.
+// The same without the contributions of machines; does not plan.
 [[nodiscard]] Result<PlanAnalysis> analyse_step(const PlanningInput& input, const Plan& plan);
 
 }  // namespace motley

@@ -1,4 +1,4 @@
-// Two plans of one model beside each other, for people: before and after a change.
+// A comparison of two plans of one model, as text: before and after a change.
 #pragma once
 
 #include <string>
@@ -14,12 +14,12 @@ namespace motley {
 // Tokens or samples a second, as predicted; 0 for a plan without a prediction.
 [[nodiscard]] double units_per_s(const Plan& plan, const ModelSpec& model);
 
-// A table: the step, tokens a second, schedule and, for each machine that either uses, its layers
-// and memory. REQUIRES: both are plans of `model`.
+// A table: the step, tokens a second, schedule and, for each machine that either plan uses, its
+// layers and memory. REQUIRES: both are plans of `model`.
 [[nodiscard]] std::string compare_plans(const Plan& before,
                                         const Plan& after,
                                         const ModelSpec& model);
-// Its rows. `names`: how the two are called there.
+// Its rows. `names`: the column names of the two plans.
 [[nodiscard]] std::vector<TextRow> comparison_rows(
     const Plan& before,
     const Plan& after,

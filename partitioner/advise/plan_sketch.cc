@@ -16,7 +16,7 @@ namespace {
 
 using MachinePair = std::pair<std::string, std::string>;
 
-// The codecs of what crosses between stages, by the two machines.
+// The codecs of the boundaries between stages, by pair of machines.
 std::map<MachinePair, std::set<std::string>> boundary_codecs(const Plan& plan) {
   std::map<MachinePair, std::set<std::string>> codecs;
   for (std::size_t c = 0; c + 1 < plan.chunks.size(); ++c) {

@@ -1,5 +1,5 @@
-// PlanSketch: what a picture of a plan shows, as a value: who holds which layers, how busy and how
-// full each device is, and what the links carry.
+// PlanSketch: the contents of a picture of a plan: the layers of each device, its utilisation and
+// memory, and the traffic of the links.
 #pragma once
 
 #include <cstdint>
@@ -30,13 +30,13 @@ struct RankSketch {
   std::int64_t parameters = 0;
   RankTime time;
   double memory_bytes = 0;        // predicted peak
-  double memory_limit_bytes = 0;  // that the device has; 0 = not known
+  double memory_limit_bytes = 0;  // of the device; 0 = unknown
 };
 
-// A direction between two machines that the plan uses.
+// One direction between two machines that the plan uses.
 struct LinkSketch {
   LinkUse use;
-  std::string codec;  // of what crosses between stages; "" where nothing does
+  std::string codec;  // of the boundaries between stages; "" if there are none
   LinkSpeed speed;
 };
 
@@ -47,14 +47,14 @@ struct PlanSketch {
   std::string shape;  // "1f1b, 64 micro-batches of 1 sample"
   int layer_count = 0;
   std::int64_t parameters = 0;
-  std::int64_t frozen_values = 0;  // that nothing changes
+  std::int64_t frozen_values = 0;  // constants
   bool is_virtual = false;
   std::vector<RankSketch> ranks;  // [Rank]
   std::vector<LinkSketch> links;  // most used first
 };
 
-// kConfig when the plan does not belong to the input. REQUIRES: analyse_step or analyse_plan of the
-// same gave `analysis`.
+// kConfig if the plan does not match the input. REQUIRES: `analysis` is the result of analyse_step
+// or analyse_plan for the same arguments.
 [[nodiscard]] Result<PlanSketch> sketch_plan(const PlanningInput& input,
                                              const Plan& plan,
                                              const PlanAnalysis& analysis);

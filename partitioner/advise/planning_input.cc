@@ -72,7 +72,7 @@ PlanningInput without_machine(PlanningInput input, const std::string& machine) {
   MOTLEY_CHECK(cluster.find(machine) != nullptr && cluster.machines.size() > 1,
                "cannot take '{}' out of {} machines", machine, cluster.machines.size());
   std::erase_if(cluster.machines, [&](const Machine& m) { return m.name == machine; });
-  // Its links tell how fast the networks of the others are.
+  // The entries of its links document the network speeds of the others.
   for (const Machine& other : cluster.machines) {
     for (const auto& [from, to] : {std::pair(machine, other.name), {other.name, machine}}) {
       const auto is_it = [&](const LinkOverride& l) { return l.from == from && l.to == to; };
@@ -80,7 +80,7 @@ PlanningInput without_machine(PlanningInput input, const std::string& machine) {
       cluster.links.push_back({from, to, cluster.network});
     }
   }
-  // What was decided about a machine that is gone decides nothing.
+  // Pins on a machine that is gone are dropped.
   Pins& pins = input.options.pins;
   std::erase_if(pins.layers, [&](const Pins::LayerPin& pin) { return pin.machine == machine; });
   std::erase(pins.never, machine);
@@ -102,7 +102,7 @@ PlanningInput with_twin(PlanningInput input, const std::string& machine) {
   for (DeviceProfile device : devices) {
     if (device.machine != machine) continue;
     device.machine = twin.name;
-    device.computer.clear();  // it brings one of its own
+    device.computer.clear();  // the twin is a computer of its own
     input.profile.devices.push_back(std::move(device));
   }
   auto& shares = input.options.pins.memory_share;

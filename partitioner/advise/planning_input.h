@@ -1,4 +1,4 @@
-// Everything that a plan is made from, as one value: what is varied when somebody asks "what if".
+// All inputs of a plan as one value; what-if questions vary it.
 #pragma once
 
 #include <string>
@@ -22,26 +22,25 @@ struct PlanningInput {
 // Errors as make_plan's above.
 [[nodiscard]] Result<Plan> make_plan(const PlanningInput& input);
 
-// The memory of a machine that all its devices share: as set, else as measured; where each of them
-// has memory of its own, what was measured of the first. 0 when it is not known. REQUIRES: the
+// The memory of a machine that all its devices share: as configured, otherwise as measured; if each
+// device has memory of its own, the measured memory of the first. 0 if unknown. REQUIRES: the
 // cluster has the machine.
 [[nodiscard]] double machine_memory_gib(const PlanningInput& input, const std::string& machine);
 
-// The same input with so much of it; where each device has memory of its own, with so much in each.
+// The same input with that much memory; if each device has memory of its own, that much in each.
 // REQUIRES: as above.
 [[nodiscard]] PlanningInput with_machine_memory(PlanningInput input,
                                                 const std::string& machine,
                                                 double gib);
 
-// What was free on it when it was measured; 0 where that is not known. REQUIRES: as above.
+// The memory that was free on it when it was measured; 0 if unknown. REQUIRES: as above.
 [[nodiscard]] double measured_memory_gib(const PlanningInput& input, const std::string& machine);
 
-// The same input without a machine and what was pinned on it. REQUIRES: the cluster has
-// it, and another.
+// The same input without a machine and its pins. REQUIRES: the cluster has it, and another.
 [[nodiscard]] PlanningInput without_machine(PlanningInput input, const std::string& machine);
 
-// The same input with a copy of a machine: "box-2", or the next number that is free, with box's
-// devices, speed, memory and links. REQUIRES: the cluster has it.
+// The same input with a copy of a machine: "box-2", or the next free number, with box's devices,
+// speed, memory and links. REQUIRES: the cluster has it.
 [[nodiscard]] PlanningInput with_twin(PlanningInput input, const std::string& machine);
 
 }  // namespace motley

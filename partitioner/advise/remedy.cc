@@ -12,11 +12,11 @@
 namespace motley {
 namespace {
 
-// Machines beyond this number are not searched: an error must come soon.
+// Machines beyond this number are not searched, to report the error soon.
 constexpr std::size_t kMachinesTried = 16;
 
-// Whether any plan fits. 1F1B keeps no more micro-batches than GPipe and the smallest micro-batch
-// keeps least, so one shape answers for all where the shape is free.
+// Whether any plan fits. 1F1B needs no more memory than GPipe, and the smallest micro-batch needs
+// least, so one shape answers for all if the shape is free.
 bool fits(PlanningInput input) {
   if (input.options.schedule == "auto") input.options.schedule = "1f1b";
   if (input.options.micro_batch == 0) input.options.micro_batch = 1;
@@ -31,8 +31,8 @@ struct ExtraMemory {
   [[nodiscard]] double extra_gib() const { return needed_gib - now_gib; }
 };
 
-// The least memory of one machine with which the model fits, to a hundredth of what is added; none
-// when no memory of that machine is enough.
+// The least memory of one machine with which the model fits, to 1 % of the addition; nullopt if no
+// memory of that machine is enough.
 std::optional<ExtraMemory> least_memory(const PlanningInput& input, const std::string& machine) {
   constexpr double kMostGib = 1e6;
   constexpr double kLeastGib = 1e-6;

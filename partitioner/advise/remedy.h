@@ -1,4 +1,4 @@
-// Remedy: the smallest single change that makes a model fit, for the error that says it does not.
+// Remedy: the smallest single change with which a model fits, for the error's hint.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace motley {
 
-// Single changes after each of which make_plan finds a plan, in words, the least expensive first:
-// least extra memory in one machine (the machine that needs least), recomputation, smaller
-// micro-batches, one more machine. Empty when none of them does. It plans some dozen times.
-// REQUIRES: make_plan(input) gives kInfeasible.
+// Single changes with each of which make_plan finds a plan, as text, the least expensive first:
+// least extra memory in one machine (the one that needs least), activation checkpointing, smaller
+// micro-batches, one more machine. Empty if none helps. Plans some dozen times. REQUIRES:
+// make_plan(input) returns kInfeasible.
 [[nodiscard]] std::vector<std::string> changes_that_fit(const PlanningInput& input);
 
-// plan_in_full; when nothing fits, its error's remedy names what would.
+// plan_in_full; if nothing fits, the error's remedy names changes that would.
 [[nodiscard]] Result<Planning> plan_or_remedy(const PlanningInput& input);
 
 }  // namespace motley

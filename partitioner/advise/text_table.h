@@ -1,4 +1,4 @@
-// Aligned tables for people.
+// Aligned text tables.
 #pragma once
 
 #include <string>

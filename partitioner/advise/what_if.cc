@@ -25,11 +25,11 @@ constexpr const char* kPossible =
     "times "
     "as much";
 
-// Wide enough for any machine and link, and narrow enough that no time and no size overflows.
+// Wide enough for any machine and link, and narrow enough to avoid overflow of times and sizes.
 constexpr double kLeast = 1e-3;
 constexpr double kMost = 1e9;
 
-// A value as it was written: a number, or a factor on what is there.
+// A value as written: a number, or a factor on the current value.
 struct Value {
   double number = 0;
   bool relative = false;
@@ -39,7 +39,7 @@ struct Value {
   }
 };
 
-// One change under way: its text cut at '=', and the errors that name it.
+// One change: its text split at '=', and the errors that name it.
 class Change {
  public:
   Change(PlanningInput& input, const std::string& text) : input_(input), text_(text) {
@@ -82,7 +82,7 @@ class Change {
     return {};
   }
 
-  // Also nothing coarser, where the choice was the planner's.
+  // Also excludes coarser codecs that the planner could have chosen.
   Result<void> set_codec() {
     MOTLEY_TRY(check_codec());
     if (const auto chain = parse_codec_chain(value_); chain.ok() && chain->for_gradients_only()) {
@@ -159,8 +159,8 @@ class Change {
     return {};
   }
 
-  // Of two machines that take turns either may be the one on a radio: who asks for a cable for one
-  // means that one. Of more at most one is not on it.
+  // With two machines on a shared medium, either may be the wireless one; a change for one of them
+  // means that one. With more machines, at most one is not on the medium.
   void take_for_the_only_one(const Machine& machine) {
     if (!machine.medium_is_supposed) return;
     std::vector<Machine*> others;
@@ -187,7 +187,7 @@ class Change {
                  fmt::format("change them by machine: link.{}.{}={}", cluster.machines.front().name,
                              field, value_));
     }
-    // Those with machines that are gone stand for the network as it was (without_machine).
+    // Entries for machines that are gone document the network's speed (without_machine).
     for (LinkOverride& link : cluster.links) {
       const bool is_gone = cluster.find(link.from) == nullptr || cluster.find(link.to) == nullptr;
       if (is_gone && link.speed == cluster.network) link.speed = changed;
@@ -196,7 +196,7 @@ class Change {
     return {};
   }
 
-  // `name` is a machine, or two with a dot between; names may hold dots themselves.
+  // `name` is a machine, or two with a dot between; names may contain dots themselves.
   Result<void> set_links(const std::string& name, const std::string& field) {
     const Cluster& cluster = input_.cluster;
     if (cluster.find(name) != nullptr) {
@@ -205,7 +205,7 @@ class Change {
       for (const Machine& other : machines) {
         if (other.name != name) MOTLEY_TRY(set_both_ways(name, other.name, field));
       }
-      // With machines that are gone: what they tell of this one's network changes with it.
+      // Includes links with machines that are gone: they document the speed of this one's network.
       for (LinkOverride& link : input_.cluster.links) {
         if (link.from != name && link.to != name) continue;
         if (cluster.find(link.from) == nullptr || cluster.find(link.to) == nullptr) {

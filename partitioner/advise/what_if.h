@@ -1,4 +1,4 @@
-// What if: changes of machines and links, written as text, applied to what a plan is made from.
+// What-if changes of machines, links and settings, written as text and applied to a plan's inputs.
 //
 //   link.MACHINE.bandwidth_mbps=VALUE   all links of that machine to others, both ways
 //   link.A.B.bandwidth_mbps=VALUE       the links between two machines, both ways
@@ -6,12 +6,13 @@
 //   … the same with latency_us
 //   machine.NAME.memory_gib=VALUE       of all its devices together
 //   machine.NAME.speed=FACTOR           2 = twice as fast
-//   codec=CHAIN                         of every boundary between stages, as "fp16"
-//   gradients=CHAIN                     of sums of gradients between machines, as "int8"
-//   micro_batch=N                       samples that cross the stages at a time
+//   machine.NAME.medium=WORD            "wifi" = a shared medium, "cable" = full-duplex links
+//   codec=CHAIN                         of every boundary between stages, such as "fp16"
+//   gradients=CHAIN                     of all-reduces between machines, such as "int8"
+//   micro_batch=N                       samples in a micro-batch
 //   drop=NAME, add=NAME                 without that machine; with another like it
 //
-// VALUE is a number, or x and a factor: "x2.5" is two and a half times what it is now.
+// VALUE is a number, or x and a factor: "x2.5" is two and a half times the current value.
 #pragma once
 
 #include <string>
@@ -22,13 +23,13 @@
 
 namespace motley {
 
-// Applies the changes in their order. kUsage, naming the text and what is possible, when one is not
-// understood, names a machine that is not there, or gives an impossible value.
+// Applies the changes in their order. kUsage, naming the text and the valid forms, if one is
+// malformed, names an unknown machine, or has an invalid value.
 [[nodiscard]] Result<PlanningInput> apply_changes(PlanningInput input,
                                                   const std::vector<std::string>& changes);
 
-// The sentences of pins on machines that the changes have taken away, which decide nothing any
-// more; but that a machine is never used holds without it too.
+// Messages about pins on machines that the changes have removed, which have no effect any more.
+// `never` pins are not among them: they still hold.
 [[nodiscard]] std::vector<std::string> pins_given_up(const PlanningInput& before,
                                                      const PlanningInput& after);
 

@@ -1,4 +1,4 @@
-// Layers, depths and slots are numbered by int, as in plans; what they index counts by std::size_t.
+// Layers, depths and slots are ints, as in plans; container indices are std::size_t.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// BoundaryPrices: what each codec of a search space costs each slot at each boundary, looked up
-// once by its name; the searches ask millions of times.
+// BoundaryPrices: the cost of each codec of a search space for each slot and boundary, looked up by
+// name once; the searches query it millions of times.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +13,17 @@ namespace motley {
 struct BoundaryPrice {
   double crossing_s = 0;  // CostModel::crossing_s
   double bytes = 0;       // CostModel::frame_bytes
-  double send_s = 0;      // of a message, with its codec, wherever that goes on
+  double send_s = 0;      // of a message with its codec, on whichever stream
   double receive_s = 0;
-  double beside_send_s = 0;     // of CostModel::beside_s, where the slot sends
-  double beside_receive_s = 0;  // where it receives
+  double beside_send_s = 0;     // part of CostModel::beside_s if the slot sends
+  double beside_receive_s = 0;  // if it receives
 };
 
 class BoundaryPrices {
  public:
   BoundaryPrices(const StageTable& table, const SearchSpace& space);
 
-  // boundary: the layer before it. codec: of SearchSpace::codecs.
+  // boundary: the layer before it. codec: index in SearchSpace::codecs.
   [[nodiscard]] const BoundaryPrice& of(int slot, int boundary, int codec) const {
     const std::size_t size = size_of_[static_cast<std::size_t>(boundary)];
     return prices_[(size * slots_ + static_cast<std::size_t>(slot)) * codecs_ +
@@ -33,7 +33,7 @@ class BoundaryPrices {
  private:
   std::size_t slots_;
   std::size_t codecs_;
-  std::vector<std::size_t> size_of_;   // [boundary] number of its size; few differ
+  std::vector<std::size_t> size_of_;   // [boundary] index of its size; few differ
   std::vector<BoundaryPrice> prices_;  // [size x slot x codec]
 };
 

@@ -11,8 +11,8 @@ namespace motley {
 namespace {
 
 constexpr std::int64_t kFloatBytes = 4;
-// Of a sum over ranks, what is under way in each direction: frames, or what ranks that share memory
-// show each other, of which the system counts what was read too
+// In flight in each direction of an all-reduce: frames, or the shared buffers of ranks that share
+// memory, of which the system also counts the pages that were read
 // (pipeline/reduce/hierarchical_allreduce.h, decision 0042).
 constexpr std::int64_t kSumWindowBytes = 12 << 18;
 
@@ -148,21 +148,21 @@ double CostModel::machine_bandwidth(int slot, std::span<const int> slots) const 
   return fastest;
 }
 
-// Buckets overlap, so that the phases inside machines and those between them each keep their links
-// busy to the end; only what comes first and last stands alone, and is short.
+// Buckets overlap, so the phases inside machines and those between them each keep their links busy
+// to the end; only the first and last buckets do not overlap, and are short.
 SumTime CostModel::sum_time(std::span<const int> slots, std::int64_t parameters) const {
   if (slots.size() < 2) return {};
   const auto floats = static_cast<double>(parameters);
   std::size_t machines = 0;
   double inside_s = 0;
-  double inside_busy_s = 0;  // in the first of the two
+  double inside_busy_s = 0;  // in the first of the two phases
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const auto shares = [&](int slot) { return machine_of(slot) == machine_of(slots[i]); };
     if (std::none_of(slots.begin(), slots.begin() + static_cast<std::ptrdiff_t>(i), shares)) {
       ++machines;
     }
     const auto others = static_cast<double>(std::count_if(slots.begin(), slots.end(), shares) - 1);
-    // In each of two phases every rank of the machine has a slice for each other one.
+    // In each of two phases every rank of the machine sends a slice to each other one.
     if (others > 0) {
       const double there_s = transfer_s(slots[i], slots[i], others * floats * kFloatBytes);
       inside_s = std::max(inside_s, 2 * there_s);
@@ -170,7 +170,7 @@ SumTime CostModel::sum_time(std::span<const int> slots, std::int64_t parameters)
     }
   }
   if (machines < 2) return {inside_busy_s, inside_s};
-  // Two machines exchange everything at once; more of them do so in two phases, each part by part.
+  // Two machines exchange everything in one phase; more of them use two phases, each part by part.
   const double phases = machines == 2 ? 1 : 2;
   const auto count = static_cast<double>(machines);
   const double share = machines == 2 ? 1 : (count - 1) / count;
@@ -180,7 +180,7 @@ SumTime CostModel::sum_time(std::span<const int> slots, std::int64_t parameters)
     const double bytes = share * floats * gradient_bytes_per_float_[static_cast<std::size_t>(from)];
     for (const int to : slots) {
       if (machine_of(from) == machine_of(to)) continue;
-      // Each sends as it receives.
+      // Each machine sends while it receives.
       const double both_ways = takes_turns(from, to) ? 2 : 1;
       const double there_s = transfer_s(from, to, both_ways * bytes);
       phase_s = std::max(phase_s, there_s);
@@ -197,8 +197,8 @@ std::int64_t CostModel::encoder_bytes(std::span<const int> slots,
   if (kept_per_encoded_ == 0) return 0;
   const auto here = std::ranges::count_if(slots, [&](int it) { return same_machine(it, slot); });
   if (here == std::ssize(slots)) return 0;
-  // The ranks of a machine divide what it sends: its part of what others sum, and the sum of its
-  // own part.
+  // The ranks of a machine divide what it sends: its contributions to other parts, and the total of
+  // its own part.
   return MemoryParts::resident(encoder_bytes(sizes_.summed_parameters(first, last) / here));
 }
 
@@ -224,8 +224,8 @@ CostModel::MemoryParts CostModel::fixed_memory(int slot,
   const std::int64_t tied_bytes = sizes_.tied_parameters() * kFloatBytes;
   const int tied_uses = sizes_.tied_uses(first, last);
   if (tied_uses == 1) {
-    // Of the sum over the ranks that hold a use: the frames that go and those that come, or this
-    // rank's board and the other's.
+    // Of the all-reduce over the ranks that hold a use: outgoing and incoming frames, or this
+    // rank's shared buffer and the other's.
     parts.sum_bytes = 2 * std::min(tied_bytes, kSumWindowBytes);
   } else if (tied_uses == 2) {
     // The second use has values and gradients of its own.

@@ -1,5 +1,5 @@
-// CostModel: seconds and bytes of everything a plan can do, from profiles and links.
-// The formulae are written down in docs/algorithms.md.
+// CostModel: seconds and bytes of everything in a plan, from profiles and links. Formulae:
+// docs/algorithms.md.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ namespace motley {
 
 class Codec;
 
-// One place where a stage could run.
+// A device on which a stage could run.
 struct DeviceSlot {
   std::string machine;
   std::string device;
@@ -34,8 +34,8 @@ struct DeviceSlot {
 
 class CostModel {
  public:
-  // kConfig when the cluster names a device that the profile lacks, or a profile lacks a layer or
-  // the codec. gradient_codec: of sums of gradients between machines.
+  // kConfig if the cluster names a device that the profile lacks, or a profile lacks a layer or the
+  // codec. gradient_codec: of all-reduces between machines.
   [[nodiscard]] static Result<CostModel> make(const ModelSpec& model,
                                               const Cluster& cluster,
                                               const Profile& profile,
@@ -52,65 +52,66 @@ class CostModel {
 
   [[nodiscard]] const ModelSizes& sizes() const { return sizes_; }
 
-  // What the times of a plan on these slots, [Rank], are to be multiplied by: a single device does
-  // not share its computer with the others that it was measured beside.
+  // Factor on the times of a plan on these slots, [Rank]: a single device does not share its
+  // computer with the devices that were measured at the same time.
   [[nodiscard]] double pace_of(const std::vector<int>& slots) const {
     return slots.size() == 1 ? slots_[static_cast<std::size_t>(slots.front())].alone_factor : 1;
   }
 
-  // Whether two slots cost the same in all but their links.
+  // Whether two slots have equal costs except for their links.
   [[nodiscard]] bool same_costs(int slot, int other) const;
-  // kConfig when a slot's profile lacks the codec.
+  // kConfig if a slot's profile lacks the codec.
   [[nodiscard]] Result<void> check_codec(const std::string& codec) const;
-  // kConfig when a slot's profile does not tell the two parts of a layer's backward apart.
+  // kConfig if a slot's profile does not separate the two parts of a layer's backward.
   [[nodiscard]] Result<void> check_split() const;
 
-  // One layer at any micro-batch size; the sums below are over these.
+  // One layer at any micro-batch size; the functions below add these up.
   [[nodiscard]] LayerSample layer(int slot, int layer, int micro_batch) const;
 
-  // Of layers [first, last) for one micro-batch of that many samples.
+  // For layers [first, last) and one micro-batch of that many samples.
   [[nodiscard]] double forward_s(int slot, int first, int last, int micro_batch) const;
   // recompute: the forward runs again before the backward.
   [[nodiscard]] double backward_s(
       int slot, int first, int last, int micro_batch, bool recompute = false) const;
-  // Of that, until the gradient of the input is there; all of it where the profile does not say.
+  // The part of it until the gradient of the input is ready; all of it if the profile does not
+  // separate them.
   [[nodiscard]] double backward_input_s(
       int slot, int first, int last, int micro_batch, bool recompute = false) const;
-  // Of the rest of backward where it is put off, which is longer than the rest of backward_s: what
-  // it needs has left the caches.
+  // The rest of backward if it is delayed. It takes longer than the rest of backward_s, because its
+  // inputs have left the caches.
   [[nodiscard]] double backward_weight_s(int slot, int first, int last, int micro_batch) const;
-  // Of the update of their parameters.
+  // The update of their parameters.
   [[nodiscard]] double optimizer_s(int slot, int first, int last) const;
 
-  // Of processor time at one end of a boundary. REQUIRES: check_codec(codec).ok()
+  // Processor time at one end of a boundary. REQUIRES: check_codec(codec).ok()
   [[nodiscard]] double encode_s(int slot, double floats, const std::string& codec) const;
   [[nodiscard]] double decode_s(int slot, double floats, const std::string& codec) const;
   [[nodiscard]] double message_s(int slot) const;  // sending or receiving any message
-  // Whether it is measured what passing values to another rank of the machine through memory that
-  // they share costs.
+  // Whether the cost of passing values to another rank of the machine through shared memory was
+  // measured.
   [[nodiscard]] bool shares_memory(int slot) const;
-  // Handing values of a sum to another rank of the machine, and taking them: through that memory,
-  // else by messages of fp32.
+  // Passing values of an all-reduce to another rank of the machine, and receiving them: through
+  // shared memory if measured, else by messages of fp32.
   [[nodiscard]] double hand_s(int slot, double floats) const;
   [[nodiscard]] double take_s(int slot, double floats) const;
-  // Of that many floats behind a frame's header: exact where the codec's size depends on nothing
-  // else, otherwise as the profile measured it.
+  // Bytes of that many floats behind a frame's header: exact if the codec's size depends only on
+  // their number, otherwise as measured in the profile.
   [[nodiscard]] double payload_bytes(int slot, double floats, const std::string& codec) const;
   [[nodiscard]] double frame_bytes(int slot, double floats, const std::string& codec) const;
 
-  // Whether the slot encodes, decodes and handles messages while it computes, on threads of their
-  // own (pipeline/execute/executor.h).
+  // Whether the slot encodes, decodes and handles messages asynchronously, on threads of their own
+  // (pipeline/execute/executor.h).
   [[nodiscard]] bool codecs_beside(int slot) const;
-  // What one activation and one gradient over a boundary take of a slot's computing at one of its
-  // ends, where one is encoded and the other decoded; 0 where that goes on beside.
+  // The compute time at one end of a boundary for one activation and one gradient, of which one is
+  // encoded and the other decoded; 0 if that is asynchronous.
   [[nodiscard]] double crossing_s(int slot, double floats, const std::string& codec) const;
-  // What a message between them takes longer than its way because either has codecs beside.
+  // The addition to a message's transfer time if either end has asynchronous codecs.
   [[nodiscard]] double beside_s(int from_slot,
                                 int to_slot,
                                 double floats,
                                 const std::string& codec) const;
 
-  // That cross the boundary after the layer, in one direction.
+  // The floats that cross the boundary after the layer, in one direction.
   [[nodiscard]] double boundary_floats(int layer, int micro_batch) const;
 
   [[nodiscard]] const LinkSpeed& link(int from_slot, int to_slot) const {
@@ -126,7 +127,7 @@ class CostModel {
   struct MachineNetwork {
     double up_bytes_per_s = 0;
     double down_bytes_per_s = 0;
-    std::string medium;  // plan/cluster.h; "" = each direction has a way of its own
+    std::string medium;  // plan/cluster.h; "" = full duplex
   };
 
   // [machine], numbered as the cluster lists them.
@@ -136,39 +137,39 @@ class CostModel {
     return machines_[static_cast<std::size_t>(slot)];
   }
 
-  // Whether what goes from one to the other and what comes back takes turns.
+  // Whether the two directions between them share the medium, so that messages alternate.
   [[nodiscard]] bool takes_turns(int slot, int other) const;
 
   [[nodiscard]] double transfer_s(int from_slot, int to_slot, double bytes) const;
-  // Bytes per second of the slot's machine with that machine of `slots` to which it has the fastest
-  // link, in the slower direction; 0 when there is no other.
+  // The bandwidth between the slot's machine and the machine of `slots` to which it has the fastest
+  // link, in bytes per second of the slower direction; 0 if there is no other machine.
   [[nodiscard]] double machine_bandwidth(int slot, std::span<const int> slots) const;
 
   [[nodiscard]] const std::string& gradient_codec() const { return gradient_codec_; }
 
-  // Of summing so many gradients over the ranks on those slots, by the messages of
-  // pipeline/schedule/allreduce_plan.h; 0 on one. Without the time of codecs.
+  // The all-reduce of that many gradients over the ranks on those slots, by the messages of
+  // pipeline/schedule/allreduce_plan.h; 0 for one. Without the time of codecs.
   [[nodiscard]] SumTime sum_time(std::span<const int> slots, std::int64_t parameters) const;
 
-  // What a rank keeps from step to step of so many values that it encodes for other machines.
+  // The error-feedback state of a rank for that many values that it encodes for other machines.
   [[nodiscard]] std::int64_t encoder_bytes(std::int64_t encoded_values) const {
     return encoded_values * kept_per_encoded_ * static_cast<std::int64_t>(sizeof(float));
   }
 
-  // The same of each of those slots that sum the gradients of layers [first, last), with what the
-  // allocator holds beyond it; 0 on one machine.
+  // The same for each of those slots that all-reduce the gradients of layers [first, last), with
+  // the allocator's overhead; 0 on one machine.
   [[nodiscard]] std::int64_t encoder_bytes(std::span<const int> slots,
                                            int slot,
                                            int first,
                                            int last) const;
 
-  // As if every use of a tied parameter were one of its own.
+  // The same model with every use of a tied parameter as an independent parameter.
   [[nodiscard]] CostModel without_tied() const;
 
   // Peak of a process that holds [first, last) with that many micro-batches between forward and
   // backward: baseline, parameters, gradients, moments, saved activations, boundary buffers,
   // workspace. With recompute only one micro-batch has its activations saved at a time.
-  // queued_weights: further micro-batches that stand between the two parts of backward.
+  // queued_weights: further micro-batches between the two parts of backward.
   [[nodiscard]] std::int64_t memory_bytes(int slot,
                                           int first,
                                           int last,
@@ -177,21 +178,21 @@ class CostModel {
                                           bool recompute = false,
                                           int queued_weights = 0) const;
 
-  // The parts of memory_bytes that layers add up to, for tables over many ranges.
+  // The components of memory_bytes that add up over layers, for tables over many ranges.
   struct MemoryParts {
     std::int64_t baseline_bytes = 0;  // of the process without any layer
     std::int64_t constant_bytes = 0;  // frozen weights, masks, tables
     std::int64_t value_bytes = 0;     // parameters and statistics, with their rounded copies
     std::int64_t gradient_bytes = 0;
     std::int64_t moment_bytes = 0;
-    std::int64_t data_bytes = 0;       // held of the data, and of the micro-batches that are loaded
-    std::int64_t sum_bytes = 0;        // of a tied gradient's sum: what is under way
+    std::int64_t data_bytes = 0;       // resident data, and the loaded micro-batches
+    std::int64_t sum_bytes = 0;        // of a tied gradient's all-reduce: in flight
     std::int64_t boundary_bytes = 0;   // of one micro-batch: input and output
     std::int64_t saved_bytes = 0;      // of one micro-batch
     std::int64_t queued_bytes = 0;     // of one micro-batch between the two parts of backward
-    std::int64_t workspace_bytes = 0;  // the most of one layer
+    std::int64_t workspace_bytes = 0;  // the largest of one layer
 
-    // What the allocator holds beyond what is needed, in measured runs (docs/planning.md).
+    // The allocator's overhead over the requested bytes, from measured runs (docs/planning.md).
     [[nodiscard]] static std::int64_t allocator_bytes(std::int64_t needed) {
       constexpr std::int64_t kOverheadPercent = 4;
       return needed * kOverheadPercent / 100;
@@ -201,7 +202,7 @@ class CostModel {
       return needed + allocator_bytes(needed);
     }
 
-    // What the process holds all the time, of its layers.
+    // What the process holds for its layers throughout a step.
     [[nodiscard]] std::int64_t fixed_bytes() const {
       return constant_bytes + value_bytes + gradient_bytes + moment_bytes + sum_bytes + data_bytes;
     }
@@ -214,7 +215,7 @@ class CostModel {
   };
 
   [[nodiscard]] MemoryParts memory_parts(int slot, int first, int last, int micro_batch) const;
-  // Without saved, queued and workspace bytes, which depend on the layers one by one.
+  // Without saved, queued and workspace bytes, which depend on the individual layers.
   [[nodiscard]] MemoryParts fixed_memory(int slot, int first, int last, int micro_batch) const;
 
  private:
@@ -239,7 +240,7 @@ class CostModel {
 
   ModelSizes sizes_;
   std::vector<DeviceSlot> slots_;
-  std::vector<std::size_t> machines_;     // [slot] number of its machine
+  std::vector<std::size_t> machines_;     // [slot] index of its machine
   std::vector<SlotCost> slot_costs_;      // [slot]
   std::vector<MachineNetwork> networks_;  // [machine]
   std::vector<LinkSpeed> links_;          // [from slot * slots + to slot]
@@ -249,11 +250,11 @@ class CostModel {
   int kept_per_encoded_ = 0;
   std::string gradient_codec_;
   std::vector<double> gradient_bytes_per_float_;  // [slot]
-  // The codecs that the profiles name and whose size is the same for all values.
+  // The codecs that the profiles name and whose size depends only on the number of values.
   std::map<std::string, std::shared_ptr<const Codec>> fixed_sizes_;
 };
 
-// The same costs with each of some codecs of gradients.
+// The same costs with each of several codecs of gradients.
 using CostModels = std::vector<const CostModel*>;
 
 }  // namespace motley

@@ -1,4 +1,4 @@
-// KeptState: what processes keep from step to step beside parameters and gradients.
+// KeptState: the state of a process between steps besides parameters and gradients.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@ namespace motley {
 
 struct KeptState {
   int moments_per_parameter = 0;  // floats of the optimizer (training/optimizer/optimizer.h)
-  std::int64_t data_bytes = 0;    // of the data, where the first layer is (data/held_bytes.h)
-  // Of each value that a rank encodes for a sum between machines, one float each
+  std::int64_t data_bytes = 0;    // resident data, with the first layer (data/held_bytes.h)
+  // For each value that a rank encodes for an all-reduce between machines, one float each
   // (compression/feedback/gradient_compressor.h):
-  bool unsent = true;     // what a lossy message left out
-  bool velocity = false;  // with topk, whose senders then apply the momentum
+  bool unsent = true;     // the error-feedback residual of a lossy codec
+  bool velocity = false;  // with topk: the senders' momentum
 };
 
-// Floats that a rank keeps for each value that it encodes. What is not a chain counts as lossy.
+// Floats of state for each encoded value. An unknown chain counts as lossy.
 [[nodiscard]] int kept_per_encoded(const KeptState& kept, const std::string& gradient_codec);
 
 }  // namespace motley

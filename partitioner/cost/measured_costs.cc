@@ -1,5 +1,5 @@
-// How a CostModel comes about: from what profiles measured of the cluster's devices, and whether
-// they measured all that a plan asks for.
+// Construction of a CostModel from the profiles of the cluster's devices, and checks that they
+// cover the plan's options.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,15 +15,15 @@
 namespace motley {
 namespace {
 
-// What was measured with where nothing else is asked for.
+// The number of the measurement unless configured otherwise.
 int threads_of(const Machine& machine, const DeviceProfile& measured, int default_threads) {
   if (machine.threads > 0) return machine.threads;
   return default_threads > 0 ? default_threads : std::max(1, measured.threads);
 }
 
-// The limit that a person set counts; else what was free when the machine was measured. Both are
-// for the whole machine, so its processes share them equally; one with memory of its own is shared
-// by those that compute on it.
+// The user's limit, else the memory that was free when the machine was measured. Both are for the
+// whole machine, so its processes share them equally; a device's own memory is shared by the
+// processes that compute on it.
 std::int64_t memory_limit(const Machine& machine, const DeviceProfile& profile) {
   if (has_own_memory(profile.device)) {
     return profile.memory_bytes / std::ranges::count(machine.devices, profile.device);
@@ -122,12 +122,12 @@ bool CostModel::same_costs(int slot, int other) const {
 }
 
 void CostModel::find_networks(const Cluster& cluster) {
-  std::map<std::string, std::size_t> numbers;  // of machines
+  std::map<std::string, std::size_t> numbers;  // indices of machines
   for (const Machine& machine : cluster.machines) {
     numbers.emplace(machine.name, networks_.size());
     networks_.push_back({0, 0, machine.medium});
   }
-  // Also what a machine had with one that is gone tells how fast its network is.
+  // Links to a machine that is gone also document the speed of a machine's network.
   for (const LinkOverride& link : cluster.links) {
     const double bandwidth = link.speed.bandwidth_bytes_per_s;
     if (const auto from = numbers.find(link.from); from != numbers.end()) {
@@ -151,7 +151,7 @@ void CostModel::find_networks(const Cluster& cluster) {
   }
 }
 
-// A name that is no codec's is refused by whoever runs the plan; what it measured stands.
+// Unknown codec names are rejected when the plan runs; their measured sizes are used here.
 void CostModel::find_fixed_sizes() {
   for (const SlotCost& slot : slot_costs_) {
     for (const auto& [name, sample] : slot.codecs) {

@@ -11,7 +11,7 @@ bool lies_in(int layer, int first, int last) {
   return first <= layer && layer < last;
 }
 
-// As it is loaded, four bytes a number, and as a tensor. A single number is nothing.
+// As loaded, four bytes a number, and as a tensor. Scalars are negligible.
 std::int64_t bytes_of(const TensorSpec& sample) {
   constexpr std::int64_t kNumberBytes = 4;
   return sample.shape.empty() ? 0 : kNumberBytes * sample.count() + sample.bytes();
@@ -97,7 +97,7 @@ std::int64_t ModelSizes::targets(int micro_batch) const {
 std::int64_t ModelSizes::updated_parameters(int first, int last) const {
   const std::int64_t stored = stored_before_[static_cast<std::size_t>(last)] -
                               stored_before_[static_cast<std::size_t>(first)];
-  // A rank that has only the use keeps and updates a copy.
+  // A rank with only the use stores and updates a copy.
   const bool copies =
       tied_ && lies_in(tied_->user_layer, first, last) && !lies_in(tied_->owner_layer, first, last);
   return stored + (copies ? tied_->parameters : 0);

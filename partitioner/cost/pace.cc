@@ -52,7 +52,7 @@ double Pace::step_bound_s(double period_min_s, int micro_batches) const {
   const auto step_s = [&](double period_s) {
     return least_sum_s(period_s) + (micro_batches - 1) * period_s;
   };
-  // Convex in the period, as the least sum is the value of a linear programme.
+  // Convex in the period, since the least sum is the value of a linear programme.
   double low_s = std::max(period_min_s, fluid_period_s());
   double high_s = std::max(low_s, fastest_first_.empty() ? 0 : weight() / fastest_first_.front());
   constexpr int kHalvings = 100;

@@ -1,8 +1,8 @@
-// Pace: what no plan can beat, from the speeds of the slots alone.
+// Pace: throughput bounds that no plan can beat, from the speeds of the slots alone.
 //
-// Each layer l weighs y(l), its time on the slot that is fastest for it. A slot gets through weight
-// at a rate of at most max over l of y(l) / time(l), its pace (1 at most). So whatever is placed
-// how, weight / paces bounds the time; memory and links only make it longer.
+// Each layer l weighs y(l), its time on the slot that is fastest for it. A slot processes weight at
+// a rate of at most max over l of y(l) / time(l), its pace (at most 1). For any placement, weight /
+// sum of paces therefore bounds the time; memory and links only make it longer.
 #pragma once
 
 #include <vector>
@@ -16,7 +16,7 @@ class Pace {
  public:
   Pace(const StageTable& table, const SearchSpace& space);
 
-  // Of all layers before `layer`.
+  // Weight of all layers before `layer`.
   [[nodiscard]] double weight_before(int layer) const {
     return weight_before_[static_cast<std::size_t>(layer)];
   }
@@ -26,11 +26,12 @@ class Pace {
   // 0 for slots that must not be used.
   [[nodiscard]] double of(int slot) const { return pace_[static_cast<std::size_t>(slot)]; }
 
-  // The period if layers were fluid: weight / sum of paces.
+  // The period if layers were divisible: weight / sum of paces.
   [[nodiscard]] double fluid_period_s() const;
 
-  // Below what no pipeline's estimate S + (m - 1) P can lie when no period is below period_min_s:
-  // at each period the fastest slots are filled first, which makes S least; then the best period.
+  // A lower bound of any pipeline's estimate S + (m - 1) P if no period is below period_min_s: for
+  // each period the fastest slots are filled first, which minimises S; then the best period is
+  // taken.
   [[nodiscard]] double step_bound_s(double period_min_s, int micro_batches) const;
 
  private:

@@ -16,24 +16,24 @@ namespace {
 
 using MemoryParts = CostModel::MemoryParts;
 
-// What a rank needs of one of its chunks.
+// The memory of a rank for one of its chunks.
 struct HeldChunk {
   ChunkId chunk;
   bool recompute = false;
   MemoryParts parts;
 
-  // Of a micro-batch between forward and backward.
+  // For a micro-batch between forward and backward.
   [[nodiscard]] std::int64_t kept_bytes() const {
     return parts.boundary_bytes + (recompute ? 0 : parts.saved_bytes);
   }
 
-  // While an action of it runs.
+  // While one of its actions runs.
   [[nodiscard]] std::int64_t running_bytes(ActionKind kind) const {
     const bool has_saved = recompute && kind != ActionKind::kBackwardWeight;
     return parts.workspace_bytes + (has_saved ? parts.saved_bytes : 0);
   }
 
-  // By how much the action changes what is held of micro-batches.
+  // The change of the memory held for micro-batches by the action.
   [[nodiscard]] std::int64_t held_by(ActionKind kind) const {
     switch (kind) {
       case ActionKind::kForward:
@@ -55,10 +55,10 @@ bool computes(ActionKind kind) {
          kind == ActionKind::kBackwardInput || kind == ActionKind::kBackwardWeight;
 }
 
-// Beyond what its chunks always need.
+// In addition to what its chunks always need.
 struct StepMemory {
-  std::int64_t held = 0;     // of micro-batches
-  std::int64_t running = 0;  // of the action
+  std::int64_t held = 0;     // for micro-batches
+  std::int64_t running = 0;  // for the action
 
   [[nodiscard]] std::int64_t bytes() const { return held + running; }
 };
@@ -79,7 +79,8 @@ StepMemory most_in_a_step(const std::vector<HeldChunk>& chunks,
   return most;
 }
 
-// Adds to [Rank] how many values each encodes for the other machines in a sum over `ranks`.
+// Adds, for each [Rank], the number of values that it encodes for other machines in an all-reduce
+// over `ranks`.
 void add_encoded(const Plan& plan,
                  const std::vector<Rank>& ranks,
                  std::int64_t values,
@@ -89,7 +90,7 @@ void add_encoded(const Plan& plan,
   if (group.machines.size() < 2) return;
   const AllreducePlan sum(group.machines, static_cast<std::size_t>(values), AllreducePlan::kWhole,
                           group.link_speeds);
-  // What goes to several machines is encoded once.
+  // Values for several machines are encoded once.
   std::set<std::tuple<ReducePhase, Rank, std::size_t>> seen;
   for (const ReduceMessage& message : sum.all_messages()) {
     const bool leaves = message.phase == ReducePhase::kCrossReduceScatter ||

@@ -29,7 +29,7 @@ StageReach::StageReach(const StepEstimate& estimate,
     }
     crossing_s_.push_back(least_s);
     for (int b = 0; b < class_count(); ++b) {
-      // Two of one class are two different slots.
+      // Two slots of one class are different slots.
       const int other = a == b ? members(b).back() : slot_of(b);
       const double slowest = std::min(cost.link(slot, other).bandwidth_bytes_per_s,
                                       cost.link(other, slot).bandwidth_bytes_per_s);
@@ -67,7 +67,7 @@ void StageReach::set_period(double period_s) {
   once_.clear();
   twice_.clear();
   capacity_.clear();
-  // A model that just fits must not fail by rounding.
+  // A model that just fits must not fail because of rounding.
   constexpr double kRounding = 1e-12;
   slack_ = -pace_.weight() * (1 - kRounding);
   for (int c = 0; c < class_count(); ++c) {
@@ -105,7 +105,7 @@ const StageReach::Fitting& StageReach::fitting(int slot_class,
   if (known.inner_first != kNotAsked) return known;
   const int slot = slot_of(slot_class);
   known.from_start = fits(slot, 0, last, depth, recompute);
-  int fails = 0;  // is asked for above
+  int fails = 0;  // checked above
   int holds = last;
   while (holds - fails > 1) {
     const int middle = fails + (holds - fails) / 2;
@@ -128,7 +128,7 @@ int StageReach::first(int slot_class, int depth, int last) const {
   int best = last;
   if (rule != Recompute::kAlways) {
     best = first(once, slot_class, depth, last, false);
-    // Where memory does not bind, recomputing only takes longer.
+    // If memory is not the limit, recomputing only takes longer.
     const bool memory_binds =
         best > 0 && (best > once.inner_first[at(last)] || once.from_start[at(last)]);
     if (!memory_binds || rule == Recompute::kNever) return best;

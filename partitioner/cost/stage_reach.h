@@ -1,8 +1,9 @@
-// StageReach: at a given period, from which layer on a slot can hold everything up to another.
+// StageReach: at a given period, the first layer from which on a slot can hold all layers up to a
+// given one.
 //
-// Stages are single slots here. What they do and keep for their boundaries counts with the cheapest
-// codec and the smallest boundary, so that a reach is never underestimated: bounds derived from it
-// hold. For transformers, whose boundaries are all equal, and one codec it is exact.
+// Stages are single slots here. The costs of their boundaries are those of the cheapest codec and
+// the smallest boundary, so a reach is never underestimated and bounds derived from it hold. For
+// transformers, which have equal boundaries, and one codec it is exact.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,7 @@ namespace motley {
 
 class StageReach {
  public:
-  // All must outlive it. classes: as slot_classes gives them.
+  // All must outlive it. classes: the result of slot_classes.
   StageReach(const StepEstimate& estimate,
              const Pace& pace,
              const std::vector<std::vector<int>>& classes);
@@ -29,30 +30,31 @@ class StageReach {
     return classes_[static_cast<std::size_t>(slot_class)];
   }
 
-  // The period that the queries below are about.
+  // The period of the queries below.
   void set_period(double period_s);
 
   // The smallest `first` such that the class can hold [first, last) within the period and its
-  // memory as the depth-th stage from the end; `last` when it cannot hold even layer last - 1.
+  // memory as the depth-th stage from the end; `last` if it cannot hold even layer last - 1.
   [[nodiscard]] int first(int slot_class, int depth, int last) const;
 
-  // Whether what crosses any boundary between the two classes takes at most the period.
+  // Whether a transfer over any boundary between the two classes takes at most the period.
   [[nodiscard]] bool carries(int front_class, int behind_class) const {
     return load_s_[static_cast<std::size_t>(front_class) * classes_.size() +
                    static_cast<std::size_t>(behind_class)] <= period_s_;
   }
 
-  // The shortest period within which these stages are done, by slots and first layers, as the
-  // queries above know them.
+  // The shortest period for these stages, by slots and first layers, under the assumptions of the
+  // queries above.
   [[nodiscard]] double least_period_s(const std::vector<int>& slots,
                                       const std::vector<int>& first_layers) const;
 
-  // The most weight (pace.h) of layers in a row that a slot of the class holds within the period.
+  // The most weight (pace.h) of consecutive layers that a slot of the class can hold within the
+  // period.
   [[nodiscard]] double capacity(int slot_class) const {
     return capacity_[static_cast<std::size_t>(slot_class)];
   }
 
-  // What all slots together could hold beyond the model's weight; below 0 the period is impossible.
+  // The capacity of all slots less the model's weight; below 0 the period is impossible.
   [[nodiscard]] double slack() const { return slack_; }
 
  private:
@@ -61,23 +63,23 @@ class StageReach {
   [[nodiscard]] int class_of(int slot) const;
   [[nodiscard]] bool fits(int slot, int first, int last, int depth, bool recompute) const;
 
-  // What memory and pins allow, whatever the period: from which layer on [first, last) fits, and
-  // whether [0, last) does, which has one boundary less.
+  // What memory and pins allow for any period: the first layer from which on [first, last) fits,
+  // and whether [0, last) does, which has one boundary less.
   struct Fitting {
-    std::int32_t inner_first = kNotAsked;  // last = nothing
+    std::int32_t inner_first = kNotAsked;  // last = none
     bool from_start = false;
   };
 
   static constexpr std::int32_t kNotAsked = -1;
 
-  // Asked again for every period, so it is kept.
+  // Cached, since it is queried for every period.
   [[nodiscard]] const Fitting& fitting(int slot_class, int depth, int last, bool recompute) const;
 
-  // What is done within the period, whatever memory it takes.
+  // What fits the period with unlimited memory.
   struct InTime {
-    // The smallest first layer above 0: a stage that is not the first works for one boundary more.
-    std::vector<int> inner_first;  // [last]; last = nothing
-    std::vector<bool> from_start;  // [last] whether [0, last) is done
+    // The smallest first layer above 0: a stage that is not the first has one more boundary.
+    std::vector<int> inner_first;  // [last]; last = none
+    std::vector<bool> from_start;  // [last] whether [0, last) fits
   };
 
   [[nodiscard]] InTime in_time(int slot_class, bool recompute) const;

@@ -13,32 +13,31 @@
 
 namespace motley {
 
-// How a step is cut into micro-batches and run.
+// The division of a step into micro-batches, and their order.
 struct StepShape {
   int micro_batch = 1;    // samples
   int micro_batches = 1;  // per step
   bool gpipe = false;     // else 1F1B
-  int warm_up = 1;        // 1F1B: micro-batches that a replica has under way beside those behind it
+  int warm_up = 1;        // 1F1B: micro-batches in flight of a replica beyond those behind it
   bool split = false;     // 1F1B with backward in two parts
 
   friend bool operator==(const StepShape&, const StepShape&) = default;
 
-  // Micro-batches under way from a stage of so many replicas on to the end of the model, where
-  // `behind` are from the stage behind it on; 0: it is the last, where each replica has one. More
-  // of a stage keep more replicas busy, so windows are theirs and not the stage's.
+  // Micro-batches in flight from a stage of that many replicas to the end of the model. `behind`:
+  // the same from the next stage on; 0: this is the last stage, where each replica has one. More
+  // micro-batches keep more replicas busy, so each replica adds its own window.
   [[nodiscard]] int under_way(int replicas, int behind) const {
     if (gpipe) return micro_batches;
     return std::min(behind == 0 ? replicas : behind + warm_up * replicas, micro_batches);
   }
 
-  // Of those that may be between forward and backward in the stage itself. The last one computes
-  // both of a micro-batch at once.
+  // Of these, the ones that may be between forward and backward in the stage itself. The last stage
+  // computes both of a micro-batch consecutively.
   [[nodiscard]] int in_flight(int replicas, int behind) const {
     return behind == 0 && !gpipe ? 1 : under_way(replicas, behind);
   }
 
-  // The same in a pipeline of single slots, of the stage that is `depth`-th from the end (the last
-  // is 1).
+  // The same in a pipeline of single slots, for the `depth`-th stage from the end (the last is 1).
   [[nodiscard]] int in_flight(int depth) const {
     return gpipe ? micro_batches : std::min(1 + warm_up * (depth - 1), micro_batches);
   }
@@ -49,7 +48,7 @@ class StageTable {
   // `cost` must outlive the table.
   StageTable(const CostModel& cost, const StepShape& shape);
 
-  // The same costs for another way to run micro-batches of the same size.
+  // The same costs with another schedule of micro-batches of the same size.
   [[nodiscard]] StageTable reshaped(const StepShape& shape) const;
 
   [[nodiscard]] const CostModel& cost() const { return cost_; }
@@ -74,8 +73,7 @@ class StageTable {
     return between(of(slot).forward_before_s, first, last);
   }
 
-  // The two parts of backward; all of it is in the first where the profile does not tell them
-  // apart.
+  // The two parts of backward; all of it counts as the first if the profile does not separate them.
   [[nodiscard]] double backward_input_s(int slot, int first, int last) const {
     return between(of(slot).input_before_s, first, last);
   }

@@ -9,15 +9,15 @@ namespace motley {
 namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::infinity();
-// Sums come out of differences here.
+// Tolerance for rounding: sums are computed as differences here.
 constexpr double kBoundRounding = 1e-9;
 
-// What a slot does in a step, without the update.
+// The work of a slot in a step, without the update.
 struct SlotLoad {
   double begins_s = kUnknown;  // no work before
   double all_s = 0;
-  double through_s = 0;       // of that, what is done when it hands on its last gradient
-  double drain_s = kUnknown;  // from there until the first stage is through
+  double through_s = 0;       // the part before it passes on its last gradient
+  double drain_s = kUnknown;  // from then until the first stage has finished
   double update_s = 0;
 };
 
@@ -82,8 +82,8 @@ double StepBound::ways_s(const Candidate& candidate, const std::vector<Stage>& s
   const StepShape& shape = estimate_.table().shape();
   const int others = shape.micro_batches - 1;
   const std::vector<int> in_flight = in_flight_of(candidate.stages, shape);
-  // Of one micro-batch: from its forward in stage i, to the end and back until backward is done
-  // there; and from there until it is done in the first stage.
+  // For one micro-batch: from its forward in stage i to the end and back until its backward there;
+  // and from then until its backward in the first stage.
   std::vector<double> round_s(stages.size(), 0);
   std::vector<double> back_s(stages.size(), 0);
   for (std::size_t i = stages.size(); i-- > 0;) {
@@ -99,7 +99,7 @@ double StepBound::ways_s(const Candidate& candidate, const std::vector<Stage>& s
   for (std::size_t i = 0; i < stages.size(); ++i) {
     double others_s = others * std::max(stages[i].load_s, stages[i].back_load_s);
     if (candidate.stages[i].slots.size() == 1) {
-      // As many as are in flight have come back before another one begins.
+      // That many micro-batches must have come back before another one begins.
       others_s = std::max(others_s, others / in_flight[i] * round_s[i]);
     }
     least_s = std::max(least_s, begins_s + round_s[i] + others_s + back_s[i]);
@@ -108,8 +108,8 @@ double StepBound::ways_s(const Candidate& candidate, const std::vector<Stage>& s
   return least_s;
 }
 
-// The ends of a pipeline on two machines send each other all of it. The first stage's is ready
-// last.
+// The ends of a pipeline on two machines send each other the whole gradient. The first stage's is
+// ready last.
 double StepBound::tied_s(const Candidate& candidate) const {
   const CostModel& cost = estimate_.table().cost();
   const auto floats = static_cast<double>(cost.sizes().tied_parameters());
@@ -131,9 +131,9 @@ double StepBound::least_s(const Candidate& candidate) const {
   const std::vector<Stage> stages = stages_of(candidate);
   const int queued_max = shape.in_flight(static_cast<int>(stages.size()));
   std::vector<SlotLoad> loads(static_cast<std::size_t>(table.slot_count()));
-  double begins_s = 0;  // the first activation comes to the stage
-  double drain_s = 0;   // from its last gradient, encoded
-  double back_s = 0;    // of that, from the stage before
+  double begins_s = 0;  // arrival of the first activation at the stage
+  double drain_s = 0;   // after its last gradient is encoded
+  double back_s = 0;    // the part in the stage before
   for (std::size_t i = 0; i < stages.size(); ++i) {
     const StageChoice& choice = candidate.stages[i];
     const Stage& stage = stages[i];
@@ -149,7 +149,7 @@ double StepBound::least_s(const Candidate& candidate) const {
         pass_s = forward_s * (choice.recompute ? 2 : 1) +
                  table.backward_input_s(slot, stage.first, stage.last);
       }
-      // A neighbour on the same slot gets what it needs without a message.
+      // A neighbour on the same slot needs no message.
       if (i > 0 && !has(candidate.stages[i - 1], slot)) {
         pass_s +=
             estimate_.prices().of(slot, stage.first - 1, candidate.stages[i - 1].codec).crossing_s;

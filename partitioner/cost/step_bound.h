@@ -1,9 +1,9 @@
-// StepBound: what no simulated step of a candidate is shorter than, from a closed form. Most
-// changes of a good plan are longer than it, and this tells so for many of them without a schedule.
+// StepBound: a closed-form lower bound of a candidate's simulated step. Most changes to a good plan
+// make it longer; for many of them the bound shows this without a schedule.
 //
-// A slot begins no sooner than the first micro-batch can have come to it, then has its own work to
-// do, and from the last gradient that it hands on there is a way to the first stage. The same holds
-// for a link. Behind it come the sum of a tied gradient and, once all ranks have voted, the update.
+// A slot begins no earlier than the first micro-batch can arrive, then has its own work, and its
+// last gradient still has to travel to the first stage. The same holds for a link. The all-reduce
+// of a tied gradient and, after the vote, the update follow.
 #pragma once
 
 #include <vector>
@@ -15,27 +15,27 @@ namespace motley {
 
 class StepBound {
  public:
-  // Of the estimate's shape, codecs and gradient codec. It must outlive the bound.
+  // Uses the estimate's shape, codecs and gradient codec. It must outlive the bound.
   explicit StepBound(const StepEstimate& estimate) : estimate_(estimate) {}
 
-  // REQUIRES: the candidate has its shares, and whether its stages recompute.
+  // REQUIRES: the candidate's shares and recompute are set.
   [[nodiscard]] double least_s(const Candidate& candidate) const;
 
  private:
-  // Of the micro-batch for which each takes least, whichever slots of the stages have it.
+  // Least values over the micro-batches and the slots of the stages.
   struct Stage {
     int first = 0;
     int last = 0;
     double forward_s = 0;
-    double backward_s = 0;  // until the gradient of the input is there
-    // Of the boundary behind it, 0 where a slot of this stage has the next one too.
+    double backward_s = 0;  // until the gradient of the input is ready
+    // Over the boundary behind it; 0 if a slot of this stage also has the next one.
     double send_s = 0;          // an activation
-    double way_s = 0;           // of that
+    double way_s = 0;           // its transfer
     double receive_s = 0;       // at the next stage
     double back_send_s = 0;     // the gradient that the next stage sends
-    double back_way_s = 0;      // of that
+    double back_way_s = 0;      // its transfer
     double back_receive_s = 0;  // at this stage
-    double load_s = 0;          // of way_s, what occupies a link that all micro-batches take
+    double load_s = 0;          // the part of way_s on a link that all micro-batches use
     double back_load_s = 0;
 
     [[nodiscard]] double hop_s() const { return send_s + way_s + receive_s; }
@@ -45,8 +45,8 @@ class StepBound {
 
   [[nodiscard]] std::vector<Stage> stages_of(const Candidate& candidate) const;
   void add_boundary(const StageChoice& front, const StageChoice& behind, Stage& stage) const;
-  // Until the last gradient has come to the first stage and through it, by the links and by how
-  // many micro-batches may be under way.
+  // Until the last gradient has passed the first stage, bounded by the links and by the limit of
+  // micro-batches in flight.
   [[nodiscard]] double ways_s(const Candidate& candidate, const std::vector<Stage>& stages) const;
   [[nodiscard]] double tied_s(const Candidate& candidate) const;
 

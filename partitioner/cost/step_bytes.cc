@@ -15,7 +15,7 @@ namespace {
 constexpr auto kHeader = static_cast<double>(kFrameHeaderBytes);
 constexpr const char* kExact = "none";  // the codec of gradients inside a machine
 
-// The sum of `values` values over some ranks of the plan.
+// The all-reduce of `values` values over some ranks of the plan.
 class SumCount {
  public:
   SumCount(const Plan& plan,
@@ -76,7 +76,7 @@ std::vector<SumBytes> count_sum(const Plan& plan,
   return SumCount(plan, ranks, values, payload).messages();
 }
 
-// Calls `add(from, to, bytes)` for all that is sent in a step, pieces of sums taken together.
+// Calls `add(from, to, bytes)` for all messages of a step; pieces of all-reduces are combined.
 template <class Add>
 void for_each_message(const Plan& plan, const StepBytes& bytes, const Add& add) {
   const auto owners = owners_of(plan);
@@ -123,7 +123,7 @@ StepBytes::StepBytes(const Plan& plan, const ModelSizes& model, const PayloadByt
   count_votes(plan, copy_groups(plan, tied));
 }
 
-// Of a chunk's replicas the first votes for its layers, and each gives a hash of its copy.
+// The first replica of a chunk votes for its layers, and each replica sends a hash of its copy.
 void StepBytes::count_votes(const Plan& plan, const std::vector<CopyGroup>& copies) {
   std::vector<std::size_t> layers(plan.ranks.size(), 0);
   for (const ChunkPlan& chunk : plan.chunks) {

@@ -1,7 +1,6 @@
-// StepBytes: how many bytes everything takes that crosses the wire in a training step of a plan,
-// each frame with its header. The simulator's messages, the explanations' links and the report's
-// predictions are all counted here; what the executor really sends is held against it by
-// tests/rehearsal/wire_bytes_test.cc.
+// StepBytes: the bytes on the wire of a plan's training step, each frame with its header. The
+// simulator's messages, the explanations' links and the report's predictions use these counts;
+// tests/rehearsal/wire_bytes_test.cc compares them with what the executor sends.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +19,13 @@
 
 namespace motley {
 
-// The bytes that a rank's codec makes of that many values, without the header.
+// The size of that many values encoded by a rank's codec, in bytes without the header.
 using PayloadBytes =
     std::function<double(Rank from, std::int64_t values, const std::string& codec)>;
 
-// What one rank gives another in a phase of a sum, as if each machine's part were one bucket: what
-// buckets overlap by being cut finer is less than what the links take. The bytes are those of all
-// the frames that the buckets really take.
+// What one rank sends another in a phase of an all-reduce, as if each machine's part were one
+// bucket: the overlap gained by smaller buckets is short relative to the transfers. The bytes are
+// those of all frames of the real buckets.
 struct SumBytes {
   ReduceMessage message;
   std::string codec;
@@ -43,15 +42,15 @@ class StepBytes {
   // The targets of one micro-batch.
   [[nodiscard]] double targets() const { return targets_; }
 
-  // What the rank gives to the vote, and what rank 0 answers each other one.
+  // The rank's vote, and rank 0's answer to each other one.
   [[nodiscard]] double vote(std::size_t rank) const { return votes_[rank]; }
 
   [[nodiscard]] double verdict() const { return verdict_; }
 
-  // The sum of the chunk's gradient over its replicas; empty without them.
+  // The all-reduce of the chunk's gradient over its replicas; empty without replicas.
   [[nodiscard]] const std::vector<SumBytes>& sum(std::size_t chunk) const { return sums_[chunk]; }
 
-  // The sum of a tied parameter's gradient over the ranks of the first chunk and the last.
+  // The all-reduce of a tied parameter's gradient over the ranks of the first chunk and the last.
   [[nodiscard]] const std::vector<SumBytes>& tied_sum() const { return sums_.back(); }
 
  private:
@@ -64,9 +63,9 @@ class StepBytes {
   double verdict_ = 0;
 };
 
-// What each rank sends in a step. [Rank]
+// The bytes that each rank sends in a step. [Rank]
 [[nodiscard]] std::vector<double> sent_bytes(const Plan& plan, const StepBytes& bytes);
-// The same by who sends to whom, of the pairs that send anything.
+// The same by sender and receiver, for pairs that send anything.
 [[nodiscard]] std::map<std::pair<Rank, Rank>, double> pair_bytes(const Plan& plan,
                                                                  const StepBytes& bytes);
 

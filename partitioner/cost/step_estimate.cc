@@ -12,7 +12,7 @@
 namespace motley {
 namespace {
 
-// Of two times that differ by rounding alone, neither is shorter.
+// Times that differ only by rounding are equal.
 constexpr double kSameTime = 1e-12;
 
 }  // namespace
@@ -52,8 +52,9 @@ bool StepEstimate::allows(std::span<const int> slots, int first, int last) const
   return true;
 }
 
-// Whole micro-batches, so that the slot that is last done is done as early as possible: everybody's
-// share of the common speed rounded down, and the rest one by one to whoever ends first.
+// Assigns whole micro-batches so that the slot that finishes last finishes as early as possible:
+// each slot's share of the total speed rounded down, and the rest one by one to the slot that would
+// finish first.
 std::vector<int> StepEstimate::deal(std::span<const int> slots,
                                     int first,
                                     int last,
@@ -64,7 +65,7 @@ std::vector<int> StepEstimate::deal(std::span<const int> slots,
   double speed = 0;
   for (const int slot : slots) {
     pass_s.push_back(table_.pass_s(slot, first, last, recompute));
-    // Work that takes no time can be dealt in any way.
+    // Work without duration can be assigned arbitrarily.
     if (pass_s.back() <= 0) pass_s.back() = 1e-12;
     speed += 1 / pass_s.back();
   }
@@ -105,7 +106,7 @@ bool StepEstimate::fits(
     }
     return true;
   };
-  // Most often there is room for more than a replica can have.
+  // Usually there is memory for more than a replica can have.
   if (fit_with([&](std::size_t i) { return std::min(fit.shares[i], in_flight); })) return true;
   if (slots.size() == 1) return false;
   const std::vector<int> own =
@@ -181,7 +182,7 @@ Hop StepEstimate::hop(std::span<const int> from,
       const double there_s =
           take(cost.link(a, b), price_a.beside_send_s + price_b.beside_receive_s);
       const double back_s = take(cost.link(b, a), price_b.beside_send_s + price_a.beside_receive_s);
-      // An activation there and a gradient back, for each micro-batch.
+      // One activation and one gradient for each micro-batch.
       if (cost.takes_turns(a, b)) hop.load_s = std::max(hop.load_s, there_s + back_s);
       hop.remote = hop.remote || !cost.same_machine(a, b);
     }
@@ -189,8 +190,8 @@ Hop StepEstimate::hop(std::span<const int> from,
   return hop;
 }
 
-// With w micro-batches in flight a stage gets through w of them per round trip to the end and back,
-// so m of them take at least (m / w) S. As a period that is S (m - w) / (w (m - 1)).
+// With w micro-batches in flight a stage finishes w of them per round trip to the end and back, so
+// m of them take at least (m / w) S. As a period that is S (m - w) / (w (m - 1)).
 double StepEstimate::round_trip_share(int in_flight) const {
   const double m = table_.shape().micro_batches;
   const double w = in_flight;

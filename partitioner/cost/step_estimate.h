@@ -5,7 +5,7 @@
 //   P = the period: the largest of each stage's busy time, each device's traffic and, in 1F1B, the
 //       round trip below the limit of micro-batches in flight, all per micro-batch.
 //
-// It is built from the last stage backwards; S and P only grow when a stage is put in front.
+// It is built from the last stage backwards; S and P only grow when a stage is prepended.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct ShapedCandidate {
   Candidate candidate;
 };
 
-// How a stage's micro-batches are dealt to its slots, and whether it recomputes.
+// The batch split of a stage over its slots, and whether it recomputes.
 struct StageFit {
   std::vector<int> shares;  // [of slots]
   bool recompute = false;
@@ -34,16 +34,15 @@ struct StageFit {
 struct Tail {
   double sum_s = 0;     // S so far
   double period_s = 0;  // P so far
-  double load_s =
-      0;  // of the front stage's network, per micro-batch: traffic with the stage behind
+  double load_s = 0;  // of the front stage's network, per micro-batch: traffic with the next stage
 };
 
-// Of a stage's slots, in their order.
+// One of a stage's slots.
 struct SlotWork {
   int slot = 0;
   double share = 0;  // of the micro-batches
   double pass_s = 0;
-  double end_s = 0;  // of what it does once a step, per micro-batch
+  double end_s = 0;  // of its work once a step, per micro-batch
 };
 
 struct StageWork {
@@ -60,7 +59,7 @@ struct StageTime {
 
 struct Hop {
   double transfer_s = 0;  // one way
-  double load_s = 0;      // of that, what occupies the link
+  double load_s = 0;      // the part that occupies the link
   bool remote = false;    // between machines
 };
 
@@ -75,44 +74,45 @@ class StepEstimate {
 
   [[nodiscard]] const BoundaryPrices& prices() const { return prices_; }
 
-  // Whether pins let these slots, as one stage, hold the layers.
+  // Whether pins allow these slots, as one stage, to hold the layers.
   [[nodiscard]] bool allows(std::span<const int> slots, int first, int last) const;
 
-  // How the slots share the stage, once or twice forward. nullopt when a pin or the space forbids
-  // it, or a replica would get nothing to do; memory is not asked.
+  // The batch split of the stage, with forward once or twice. nullopt if a pin or the space forbids
+  // it, or a replica would have no micro-batch; memory is not checked.
   [[nodiscard]] std::optional<StageFit> dealt(std::span<const int> slots,
                                               int first,
                                               int last,
                                               bool recompute) const;
-  // Whether they have the memory for it with so many micro-batches in flight in the stage.
+  // Whether they have enough memory with that many micro-batches in flight in the stage.
   [[nodiscard]] bool fits(
       std::span<const int> slots, const StageFit& fit, int first, int last, int in_flight) const;
-  // The first of these that fits; nullopt when none does.
+  // The first of these that fits; nullopt if none does.
   [[nodiscard]] std::optional<StageFit> fit(std::span<const int> slots,
                                             int first,
                                             int last,
                                             int in_flight) const;
 
-  // What a stage does for its layers, which does not depend on its neighbours.
+  // A stage's work for its layers, independent of its neighbours.
   [[nodiscard]] StageWork work(std::span<const int> slots,
                                const StageFit& fit,
                                int first,
                                int last) const;
-  // The same with what it does for its boundaries. A codec is not used where there is no boundary.
+  // The same with the work for its boundaries. A codec is ignored if there is no boundary.
   [[nodiscard]] StageTime time(const StageWork& work, int codec_before, int codec_behind) const;
   // Between two stages, over the boundary behind the layer.
   [[nodiscard]] Hop hop(std::span<const int> from,
                         std::span<const int> to,
                         int boundary,
                         int codec) const;
-  // The part of S, from a stage to the end, below which limits in flight let no period be.
+  // The limit of micro-batches in flight bounds the period from below by this share of S, taken
+  // from a stage to the end.
   [[nodiscard]] double round_trip_share(int in_flight) const;
 
   [[nodiscard]] static Tail last_stage(const StageTime& time) {
     return {time.work_s, time.busy_s, 0};
   }
 
-  // A stage put in front of a tail. round_trip_share: of the stage.
+  // Prepends a stage to a tail. round_trip_share: of the stage.
   [[nodiscard]] static Tail prepend(const StageTime& time,
                                     const Hop& hop,
                                     double round_trip_share,
@@ -120,32 +120,32 @@ class StepEstimate {
     Tail result;
     result.sum_s = tail.sum_s + time.work_s + 2 * hop.transfer_s;
     result.load_s = hop.remote ? hop.load_s : 0;
-    // The device behind has this traffic beside that with the stage behind it.
+    // The next stage's device has this traffic in addition to that with the stage behind it.
     const double behind_load_s = hop.remote ? tail.load_s + hop.load_s : hop.load_s;
     result.period_s =
         std::max({tail.period_s, time.busy_s, behind_load_s, result.sum_s * round_trip_share});
     return result;
   }
 
-  // S + (m - 1) P: of a whole pipeline, or a lower bound for all that end in this tail.
+  // S + (m - 1) P: for a whole pipeline, or a lower bound for all that end in this tail.
   [[nodiscard]] double step_s(const Tail& tail) const {
     return tail.sum_s + (table_.shape().micro_batches - 1) * tail.period_s;
   }
 
-  // What the ends of the pipeline exchange at the end of a step.
+  // The exchange of the pipeline's ends at the end of a step.
   [[nodiscard]] double tied_s(std::span<const int> first_slots,
                               std::span<const int> last_slots) const;
 
-  // Fills shares, recompute, estimate_s and period_s from slots, first layers and codecs. False
-  // when a stage does not fit or a pin forbids the candidate.
+  // Sets shares, recompute, estimate_s and period_s from slots, first layers and codecs. False if a
+  // stage does not fit or a pin forbids the candidate.
   [[nodiscard]] bool rate(Candidate& candidate) const;
-  // The same of a candidate that has its shares, which stay. Whether pins are obeyed is not asked.
+  // The same for a candidate with given shares, which are not changed. Pins are not checked.
   [[nodiscard]] bool rate_dealt(Candidate& candidate) const;
 
   [[nodiscard]] bool obeys_pins(const Candidate& candidate) const;
 
  private:
-  // Of the pass that makes the gradients of these layers final.
+  // The duration of the pass that makes the gradients of these layers final.
   [[nodiscard]] double last_backward_s(int slot, int first, int last) const;
   [[nodiscard]] std::vector<int> deal(std::span<const int> slots,
                                       int first,
@@ -166,7 +166,8 @@ class StepEstimate {
   std::vector<int> pinned_layers_;  // ascending
 };
 
-// [stage] How many micro-batches may be between forward and backward in each, on all its replicas.
+// [stage] The number of micro-batches that may be between forward and backward in each, on all its
+// replicas.
 [[nodiscard]] std::vector<int> in_flight_of(const std::vector<StageChoice>& stages,
                                             const StepShape& shape);
 

@@ -98,7 +98,7 @@ void StepPrices::price_chunk(const Plan& plan, std::size_t chunk) {
 
 std::vector<ReducePrice> StepPrices::price_sum(const std::vector<SumBytes>& messages) const {
   std::vector<ReducePrice> prices;
-  std::set<std::pair<Rank, std::size_t>> shown;  // sums that a rank hands out, by their first value
+  std::set<std::pair<Rank, std::size_t>> shown;  // published by a rank, by their first value
   for (const SumBytes& sum : messages) {
     const auto floats = static_cast<double>(sum.message.values.count);
     const int from = rank_slots_[sum.message.from.index()];
@@ -106,7 +106,7 @@ std::vector<ReducePrice> StepPrices::price_sum(const std::vector<SumBytes>& mess
     MessagePrice price{message(from, floats, sum.codec).send_s,
                        message(to, floats, sum.codec).receive_s};
     if (is_inside(sum.message.phase)) {
-      // Written once for all who read it.
+      // Written once for all readers.
       const bool stands_there = cost_.shares_memory(from) &&
                                 sum.message.phase == ReducePhase::kLocalAllGather &&
                                 !shown.emplace(sum.message.from, sum.message.values.first).second;

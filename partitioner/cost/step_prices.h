@@ -1,4 +1,4 @@
-// StepPrices: what everything that a rank does in a step costs, and how large each message is on
+// StepPrices: the cost of everything that a rank does in a step, and the size of each message on
 // the wire, looked up once.
 #pragma once
 
@@ -20,7 +20,7 @@ struct PricedTime {
   double sigma_s = 0;
 };
 
-// Seconds of the compute stream at the two ends of a message: the codec and what any message takes.
+// Seconds of the compute stream at the two ends of a message: the codec and the cost of a message.
 struct MessagePrice {
   double send_s = 0;
   double receive_s = 0;
@@ -29,15 +29,15 @@ struct MessagePrice {
 // Of a chunk on one of its ranks.
 struct HolderPrice {
   PricedTime forward;
-  PricedTime backward;        // with the second forward where the chunk recomputes
-  PricedTime backward_input;  // its two parts, where they are known
+  PricedTime backward;        // with the second forward if the chunk recomputes
+  PricedTime backward_input;  // its two parts, if known
   PricedTime backward_weight;
   double optimizer_s = 0;
   MessagePrice before;  // over the boundary before the chunk
   MessagePrice after;   // over the boundary after it
 };
 
-// A message of a sum over ranks.
+// A message of an all-reduce.
 struct ReducePrice {
   ReduceMessage message;
   double bytes = 0;  // on the wire, with the header of the frame
@@ -52,16 +52,15 @@ class StepPrices {
   // REQUIRES: the rank is one of the chunk's replicas.
   [[nodiscard]] const HolderPrice& of(std::size_t chunk, std::size_t rank) const;
 
-  // The messages of summing the chunk's gradient over its replicas (SumBytes). None without
-  // replicas.
+  // The messages of the chunk's all-reduce over its replicas (SumBytes). Empty without replicas.
   [[nodiscard]] const std::vector<ReducePrice>& reduce(std::size_t chunk) const {
     return reduces_[chunk];
   }
 
-  // The same of a tied parameter, over all ranks that hold a use of it.
+  // The same for a tied parameter, over all ranks that hold a use of it.
   [[nodiscard]] const std::vector<ReducePrice>& reduce_tied() const { return reduces_.back(); }
 
-  // Bytes on the wire, with the header of the frame. [ChunkId] after the chunk; [Rank] its vote.
+  // Bytes on the wire, with the frame's header. [ChunkId] after the chunk; [Rank] its vote.
   [[nodiscard]] double boundary_bytes(std::size_t chunk) const { return bytes_.boundary(chunk); }
 
   [[nodiscard]] double vote_bytes(std::size_t rank) const { return bytes_.vote(rank); }
@@ -70,7 +69,7 @@ class StepPrices {
 
   [[nodiscard]] double target_bytes() const { return bytes_.targets(); }
 
-  // Of a message that is too small for its bytes to matter.
+  // For a message too small for its bytes to matter.
   [[nodiscard]] double small_message_s(std::size_t rank) const { return small_message_s_[rank]; }
 
  private:
@@ -82,10 +81,10 @@ class StepPrices {
   const CostModel& cost_;
   const std::vector<int>& rank_slots_;
   const StepBytes bytes_;
-  std::vector<std::size_t> first_holder_;          // [ChunkId], and the number of all
+  std::vector<std::size_t> first_holder_;          // [ChunkId], and the total number
   std::vector<std::size_t> holders_;               // ranks, chunk after chunk
-  std::vector<HolderPrice> prices_;                // beside holders_
-  std::vector<std::vector<ReducePrice>> reduces_;  // [ChunkId], and of what is tied
+  std::vector<HolderPrice> prices_;                // parallel to holders_
+  std::vector<std::vector<ReducePrice>> reduces_;  // [ChunkId], and the tied one
   std::vector<double> small_message_s_;            // [Rank]
 };
 

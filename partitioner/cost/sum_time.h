@@ -1,8 +1,8 @@
-// SumTime: how long a sum over ranks takes, and what of it is left when their backward is over.
+// SumTime: the duration of an all-reduce, and the part of it after the backward.
 //
-// Gradients become final layer by layer in a chunk's last backward, and the sum follows. Here, and
-// in a simulated step, it does so in a few equal pieces (ModelSizes::sum_pieces), the last of which
-// goes when all is final.
+// Gradients become final layer by layer in a chunk's last backward, and the all-reduce follows.
+// Here, and in a simulated step, it proceeds in a few equal pieces (ModelSizes::sum_pieces); the
+// last one begins when all gradients are final.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 namespace motley {
 
 struct SumTime {
-  double first_busy_s = 0;  // of links, by what each rank sends before it needs any of the others
-  double all_s = 0;         // with that and all latencies
+  double first_busy_s = 0;  // of links, for messages that depend on no other rank
+  double all_s = 0;         // including that and all latencies
 
   // last_backward_s: without a second forward.
   [[nodiscard]] double left_s(double last_backward_s, int pieces) const {

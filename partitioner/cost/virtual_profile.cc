@@ -11,7 +11,7 @@ namespace {
 constexpr double kFlopsPerByte = 32;
 constexpr int kValueBytes = 4;
 
-// A step reads and writes the value, reads the gradient and clears it, reads and writes the
+// A step reads and writes the value, reads and clears the gradient, and reads and writes the
 // moments.
 double optimizer_flops_per_parameter(int moments) {
   return kFlopsPerByte * kValueBytes * (4 + 2 * moments);

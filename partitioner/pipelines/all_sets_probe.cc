@@ -10,11 +10,11 @@
 namespace motley {
 namespace {
 
-// Of states times classes: some ten megabytes and a few hundredths of a second a probe.
+// States times classes: some ten megabytes and a few hundredths of a second for a probe.
 constexpr std::size_t kEntriesMax = 6'000'000;
 
 using Layer = std::uint16_t;
-using Classes = std::uint32_t;  // a bit for each; more are too many sets
+using Classes = std::uint32_t;  // a bit for each; with more classes there are too many sets
 constexpr Layer kUnreachable = std::numeric_limits<Layer>::max();
 
 class AllSetsProbe : public PeriodProbe {
@@ -80,7 +80,7 @@ class AllSetsProbe : public PeriodProbe {
     return static_cast<int>(state / stride_[c] % (classes_[c].size() + 1));
   }
 
-  // The reaches and links at this period as plain tables: they are read millions of times.
+  // The reaches and links at this period as flat tables: they are read millions of times.
   void tabulate(const StageReach& reach) {
     first_.resize(classes_.size() * at(slots_ + 1) * at(layers_ + 1));
     for (int c = 0; c < reach.class_count(); ++c) {
@@ -103,10 +103,10 @@ class AllSetsProbe : public PeriodProbe {
     return (at(depth) * classes_.size() + c) * at(layers_ + 1) + at(last);
   }
 
-  // How far the state's slots reach behind a stage of class `front`.
+  // The first layer that the state's slots reach behind a stage of class `front`.
   Layer behind(std::size_t state, std::size_t front) const {
     if (state == 0) return static_cast<Layer>(layers_);
-    // The class that reaches furthest is most often one that the link carries.
+    // The class that reaches furthest usually is one that the link can carry.
     const std::uint8_t* carries = &carries_[front * classes_.size()];
     const Furthest& furthest = furthest_[state];
     if (furthest.first == kUnreachable || carries[furthest.slot_class] != 0) return furthest.first;
@@ -119,7 +119,7 @@ class AllSetsProbe : public PeriodProbe {
     return best;
   }
 
-  // What no slots together hold is not reached from a state that leaves them more than that.
+  // A state is pruned if its layers leave more weight than all other slots can hold.
   void weigh(const StageReach& reach) {
     constexpr double kWeightRounding = 1e-9;
     double all = 0;
@@ -129,7 +129,8 @@ class AllSetsProbe : public PeriodProbe {
     most_ = all + kWeightRounding * (all + pace_.weight());
   }
 
-  // Smaller states come first in the order of numbers. True when the whole model is covered.
+  // States are visited in numerical order, so smaller ones come first. True when the whole model is
+  // covered.
   bool fill(std::size_t state, Classes present) {
     Furthest furthest{kUnreachable, 0};
     const double left = most_ - capacity_of_[state];
@@ -140,7 +141,7 @@ class AllSetsProbe : public PeriodProbe {
       const Layer last = behind(state - stride_[c], c);
       reached[c] = kUnreachable;
       if (last == kUnreachable) continue;
-      // A slot that cannot hold even one layer here may stay empty.
+      // A slot that cannot hold even one layer here may remain empty.
       const Layer from = first[c * at(layers_ + 1) + last];
       if (pace_.weight_before(from) > left) continue;
       reached[c] = from;
@@ -173,7 +174,7 @@ class AllSetsProbe : public PeriodProbe {
 
   static constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
 
-  // The class in front of the state when its layers begin at `wanted`; `before` is the class of the
+  // The class in front of the state if its layers begin at `wanted`; `before` is the class of the
   // stage before it.
   std::size_t front_class(std::size_t state, Layer wanted, std::size_t before) const {
     for (std::size_t c = 0; c < classes_.size(); ++c) {
@@ -190,19 +191,19 @@ class AllSetsProbe : public PeriodProbe {
   int layers_;
   int slots_ = 0;
   std::int64_t tails_ = 0;
-  double most_ = 0;  // that all slots together hold at this period
+  double most_ = 0;  // capacity of all slots together at this period
 
   struct Furthest {
     Layer first = kUnreachable;
     std::uint16_t slot_class = 0;
   };
 
-  std::vector<std::size_t> stride_;    // [class] of its count in a state's number
-  std::vector<int> depth_;             // [state] slots in it
-  std::vector<double> pace_of_;        // [state] of its slots together
+  std::vector<std::size_t> stride_;    // [class] weight of its count in a state's index
+  std::vector<int> depth_;             // [state] number of its slots
+  std::vector<double> pace_of_;        // [state] total of its slots
   std::vector<Classes> present_;       // [state] classes in it
-  std::vector<double> capacity_of_;    // [state] of its slots together at this period
-  std::vector<Furthest> furthest_;     // [state] of reached_, what reaches furthest
+  std::vector<double> capacity_of_;    // [state] total of its slots at this period
+  std::vector<Furthest> furthest_;     // [state] the furthest of reached_
   std::vector<Layer> reached_;         // [state x class in front] first layer
   std::vector<Layer> first_;           // [depth x class x last]
   std::vector<std::uint8_t> carries_;  // [front class x class behind]

@@ -8,24 +8,24 @@
 namespace motley {
 namespace {
 
-// Extensions tried in a probe; the width of the beam follows from it.
+// Extensions in a probe; they determine the width of the beam.
 constexpr std::size_t kExtensions = 1'500'000;
 constexpr std::size_t kWidthMin = 8;
 constexpr std::size_t kWidthMax = 256;
 constexpr int kNoTail = -1;
 
-// A tail of the pipeline. Its set of slots is known by a sum of keys, so that two tails with the
-// same set are told in constant time.
+// A tail of the pipeline. Its set of slots is identified by a sum of keys, so that two tails with
+// the same set are detected in constant time.
 struct BeamTail {
   int first_layer = 0;
   int front_class = 0;
   int depth = 0;
   int next = kNoTail;     // the tail behind
-  double waste = 0;       // capacity that its slots leave unused
+  double waste = 0;       // unused capacity of its slots
   std::uint64_t set = 0;  // sum of the keys of its slots' classes
 };
 
-// Spreads class numbers over 64 bits (the finaliser of splitmix64).
+// Hashes class numbers to 64 bits (the finaliser of splitmix64).
 std::uint64_t key_of(int slot_class) {
   std::uint64_t x = (static_cast<std::uint64_t>(slot_class) + 1) * 0x9E3779B97F4A7C15U;
   x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9U;
@@ -60,8 +60,8 @@ class BeamProbe : public PeriodProbe {
   }
 
  private:
-  // The tails at a boundary, without those that differ only in the order of their slots, the least
-  // wasteful ones.
+  // The tails at a boundary with the least waste, without those that differ only in the order of
+  // their slots.
   std::vector<int> best_at(int layer) {
     std::vector<int>& list = at_layer_[at(layer)];
     const auto wastes_more = [&](int a, int b) {
@@ -69,7 +69,7 @@ class BeamProbe : public PeriodProbe {
       const BeamTail& y = tails_[at(b)];
       return x.waste != y.waste ? x.waste > y.waste : a > b;
     };
-    // Of a long list only its best part is put in order.
+    // Only the best part of a long list is sorted.
     std::make_heap(list.begin(), list.end(), wastes_more);
     std::vector<int> best;
     while (best.size() < width_ && !list.empty()) {
@@ -97,7 +97,7 @@ class BeamProbe : public PeriodProbe {
       if (first == tail.first_layer) continue;
       const double held = pace_.weight_before(tail.first_layer) - pace_.weight_before(first);
       const double waste = tail.waste + reach.capacity(c) - held;
-      // What is left over at the front of the model is no waste.
+      // Unused capacity at the front of the model is not waste.
       if (first > 0 && waste > slack) continue;
       at_layer_[at(first)].push_back(static_cast<int>(tails_.size()));
       tails_.push_back({first, c, tail.depth + 1, index, waste, tail.set + key_of(c)});
@@ -142,7 +142,7 @@ class BeamProbe : public PeriodProbe {
   int layers_;
   std::size_t width_;
   std::int64_t tails_seen_ = 0;
-  std::vector<int> used_;  // [class] by the tail that is being extended
+  std::vector<int> used_;  // [class] number used by the tail that is being extended
   std::vector<BeamTail> tails_;
   std::vector<std::vector<int>> at_layer_;  // [first layer] tails
 };

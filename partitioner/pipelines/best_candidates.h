@@ -1,4 +1,4 @@
-// BestCandidates: the best few of what a search offers, best first.
+// BestCandidates: the best candidates that a search offers, best first.
 #pragma once
 
 #include <algorithm>
@@ -15,14 +15,14 @@ class BestCandidates {
  public:
   explicit BestCandidates(std::size_t keep) : keep_(keep) {}
 
-  // What is above this cannot enter.
+  // Candidates above this are not stored.
   [[nodiscard]] double limit_s() const {
     return best_.size() < keep_ ? std::numeric_limits<double>::infinity() : best_.back().estimate_s;
   }
 
   void offer(Candidate candidate) {
     const auto place = std::lower_bound(best_.begin(), best_.end(), candidate, comes_before);
-    if (place != best_.end() && !comes_before(candidate, *place)) return;  // known already
+    if (place != best_.end() && !comes_before(candidate, *place)) return;  // a duplicate
     best_.insert(place, std::move(candidate));
     if (best_.size() > keep_) best_.pop_back();
   }

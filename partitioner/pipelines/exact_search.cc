@@ -22,7 +22,7 @@ namespace {
 constexpr int kEndOfModel = -1;
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
-// A tail with what it takes to rebuild its stages.
+// A tail with the data to reconstruct its stages.
 struct PartialPipeline {
   Tail tail;
   int first_layer = 0;
@@ -31,14 +31,14 @@ struct PartialPipeline {
   int next = kEndOfModel;  // the PartialPipeline behind it
 };
 
-// All tails that use the same slots, have the same stage in front and as many micro-batches under
-// way; where a number of stages is asked for, as many of these; and where the ends of a pipeline
-// exchange a tied gradient, the same stage at the end.
+// All tails with the same used slots, the same stage in front and equally many micro-batches under
+// way. If a number of stages is given, also with the same number of stages; if the ends of a
+// pipeline exchange a tied gradient, also with the same last stage.
 struct TailState {
   SlotMask front = 0;
   SlotMask last = 0;
   int under_way = 0;
-  int depth = 0;                           // 0 where any number of stages will do
+  int depth = 0;                           // 0 if any number of stages is accepted
   std::vector<std::vector<int>> frontier;  // [first layer x codec before it] PartialPipelines
 };
 
@@ -67,7 +67,7 @@ class ExactSearch {
   std::vector<Candidate> run() {
     for (const Candidate& known : options_.known) offer(known);
     extend({}, 0);
-    // What is put in front of a state uses more slots, so its number is larger.
+    // Prepending to a state uses more slots, so the new state's number is larger.
     for (SlotMask used = 1; used <= all_; ++used) {
       for (const TailState& state : states_[used]) {
         extend(state, used);
@@ -88,7 +88,7 @@ class ExactSearch {
     return members;
   }
 
-  // Puts every possible stage in front of the state's tails; the last stage where nothing is used.
+  // Prepends every possible stage to the state's tails; the last stage if no slot is used.
   void extend(const TailState& state, SlotMask used) {
     if (space_.stages != 0 && state.depth == stages_max_) return;
     for (SlotMask group = 1; group <= all_; ++group) {
@@ -98,7 +98,7 @@ class ExactSearch {
     }
   }
 
-  // Of slots that differ in nothing, always the first unused ones are taken.
+  // Of identical slots, the first unused ones are always taken.
   bool is_first_of_its_like(SlotMask group, SlotMask used) const {
     std::size_t i = 0;
     for (const std::vector<int>& members : classes_) {
@@ -156,7 +156,7 @@ class ExactSearch {
     }
     for (int first = last - 1; first >= 0; --first) {
       const StageWork* work = work_of(first, last);
-      // A longer stage needs more memory, but it may deal out better, and hold what is pinned.
+      // A longer stage needs more memory, but may have a better batch split and hold pinned layers.
       if (work == nullptr) continue;
       for (int before = 0; before < codecs_before(first); ++before) {
         const StageTime time = estimate_.time(*work, before, codec);
@@ -169,7 +169,7 @@ class ExactSearch {
     }
   }
 
-  // No deal of the layers to the group adds less to a step.
+  // A lower bound of the time that any batch split of the layers over the group adds to a step.
   double least_work_s(int first, int last) const {
     double least_s = kUnlimited;
     for (const int slot : members_[group_]) {
@@ -196,7 +196,7 @@ class ExactSearch {
 
   TailState& target() {
     if (target_ != nullptr) return *target_;
-    // What the ends exchange matters only where something is tied.
+    // The exchange between the ends matters only if a parameter is tied.
     const SlotMask last = table_.cost().sizes().tied_parameters() == 0 ? 0 : last_group_;
     std::deque<TailState>& states = states_[used_];
     const auto found = std::ranges::find_if(states, [&](const TailState& state) {
@@ -211,7 +211,7 @@ class ExactSearch {
 
   void insert(const PartialPipeline& partial) {
     ++tails_;
-    // Rounding must not drop what equals the worst kept candidate.
+    // Rounding must not drop a candidate that equals the worst stored one.
     constexpr double kRounding = 1e-12;
     if (front_bound_->step_s(partial.tail, partial.first_layer) * (1 - kRounding) > limit_s())
       return;
@@ -252,9 +252,9 @@ class ExactSearch {
   StepEstimate estimate_;
   std::vector<std::vector<int>> classes_;
   BestCandidates best_;
-  std::vector<int> slots_;  // usable, like ones side by side
+  std::vector<int> slots_;  // usable slots, identical ones adjacent
   int stages_max_ = 0;
-  std::int64_t tails_ = 0;  // looked at
+  std::int64_t tails_ = 0;  // number of tails examined
   SlotMask all_ = 0;
   std::vector<std::vector<int>> members_;  // [mask] slots, ascending
   std::optional<FrontBound> front_bound_;
@@ -262,14 +262,14 @@ class ExactSearch {
   std::vector<std::deque<TailState>> states_;       // [mask of used slots]
   std::deque<PartialPipeline> partials_;
 
-  // Of the stage being put in front:
+  // For the stage that is prepended:
   TailState* target_ = nullptr;
   SlotMask group_ = 0;
-  SlotMask used_ = 0;  // with the group
+  SlotMask used_ = 0;  // including the group
   SlotMask behind_ = 0;
   SlotMask last_group_ = 0;
   int in_flight_ = 0;
-  int under_way_ = 0;  // with it
+  int under_way_ = 0;  // including the stage
   int depth_ = 0;
 };
 

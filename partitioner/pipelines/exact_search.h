@@ -1,11 +1,12 @@
-// The exact search for few slots: every order of every subset, alone or grouped into replicas,
-// every cut, every codec of every boundary.
+// The exact search for few slots: every order of every subset, as single slots or grouped into
+// replicas, every cut, and every codec of every boundary.
 //
-// A dynamic programme from the last stage backwards: for each set of slots in use, stage in front,
-// number of micro-batches under way, last stage, first layer and codec of the boundary before it,
-// it keeps every tail that no other beats in sum, period and load. All three only grow when a stage
-// is put in front, and nothing else of a tail matters for what can be put there, so nothing better
-// is lost. Tails whose lower bound (free_slots_bound.h) exceeds what is wanted are dropped.
+// A dynamic programme runs from the last stage backwards. Its state is the set of slots in use, the
+// stage in front, the number of micro-batches under way, the last stage, the first layer and the
+// codec of the boundary before it. For each state it stores every tail that no other dominates in
+// sum, period and load. The three only grow when a stage is prepended, and no other property of a
+// tail matters there, so no better candidate is lost. Tails with a lower bound (free_slots_bound.h)
+// above the limit are pruned.
 #pragma once
 
 #include <cstddef>
@@ -18,25 +19,25 @@
 
 namespace motley {
 
-// Above so many usable slots, or so many layers, use period_search.h: the work grows with the
+// Above these numbers of usable slots or layers, use period_search.h: the work grows with the
 // orders of the slots and with the square of the layers.
 inline constexpr std::size_t kExactSlotsMax = 6;
 inline constexpr int kExactLayersMax = 512;
 
 struct ExactSearchOptions {
   std::size_t keep = 1;
-  // Candidates that are estimated longer are not wanted, ...
+  // Candidates with longer estimates are dropped, ...
   double ceiling_s = std::numeric_limits<double>::infinity();
-  // ... nor those that are longer than the best by more than this factor.
+  // ... and those that are longer than the best by more than this factor.
   double spread = std::numeric_limits<double>::infinity();
-  // Known candidates, rated under the table's shape: the better they are, the sooner it ends.
+  // Known candidates, rated for the table's shape: the better they are, the sooner the search ends.
   std::vector<Candidate> known = {};
-  std::int64_t* tails = nullptr;  // is set to how many were looked at
+  std::int64_t* tails = nullptr;  // output: the number of tails examined
 };
 
-// The best candidates by estimate, best first; fewer than `keep` when fewer exist or are wanted.
-// The first is the best of all that are wanted; of those behind it, some that use the same slots
-// in another order may be left out. Deterministic. REQUIRES: at most kExactSlotsMax usable slots.
+// The best candidates by estimate, best first; fewer than `keep` if fewer exist within the limits.
+// The first is the best of all within the limits; of the others, some that use the same slots in
+// another order may be missing. Deterministic. REQUIRES: at most kExactSlotsMax usable slots.
 [[nodiscard]] std::vector<Candidate> search_exactly(const StageTable& table,
                                                     const SearchSpace& space,
                                                     const ExactSearchOptions& options);

@@ -10,7 +10,7 @@ FreeSlotsBound::FreeSlotsBound(const StepEstimate& estimate, const std::vector<i
     : micro_batches_(estimate.table().shape().micro_batches) {
   const StageTable& table = estimate.table();
   const bool recompute = estimate.space().recompute == Recompute::kAlways;
-  // The last layer is in every tail.
+  // Every tail contains the last layer.
   const int layers = table.layer_count() - 1;
   for (const int slot : free) {
     const double pass_s = layers > 0 ? table.pass_s(slot, 0, layers, recompute) : 0;
@@ -32,7 +32,7 @@ FreeSlotsBound::FreeSlotsBound(const StepEstimate& estimate, const std::vector<i
 double FreeSlotsBound::step_s(const Tail& tail, int first_layer, double hop_s) const {
   const double weight = weight_before_[static_cast<std::size_t>(first_layer)];
   const double known_s = tail.sum_s + hop_s;
-  // A slot that takes no time at all bounds nothing.
+  // A slot without measured time gives no bound.
   if (paces_.back() <= 0 || weight <= 0) {
     return known_s + (micro_batches_ - 1) * tail.period_s;
   }

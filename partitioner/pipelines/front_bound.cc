@@ -21,7 +21,7 @@ FrontBound::FrontBound(const StepEstimate& estimate,
   find_least_hops();
 }
 
-// Between any two slots, with the codec and over the boundary that take least.
+// The least over all codecs and boundaries between any two slots.
 void FrontBound::find_least_hops() {
   const int boundaries = estimate_.table().layer_count() - 1;
   const int codecs = static_cast<int>(estimate_.space().codecs.size());

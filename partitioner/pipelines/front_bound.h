@@ -1,5 +1,5 @@
-// FrontBound: what whatever can still be put in front of a tail adds at least, beside its layers
-// (free_slots_bound.h): a hop, its load, and the sum of a tied gradient. Admissible.
+// FrontBound: the least cost that prepending to a tail adds besides the layers
+// (free_slots_bound.h): a hop, its load, and the all-reduce of a tied gradient. Admissible.
 #pragma once
 
 #include <map>
@@ -11,21 +11,21 @@
 
 namespace motley {
 
-using SlotMask = unsigned;  // of positions among the usable slots
+using SlotMask = unsigned;  // a bit for each position among the usable slots
 
 class FrontBound {
  public:
-  // All must outlive it. slots: the usable ones; members: [mask] the slots of the positions in it.
+  // All must outlive it. slots: the usable ones; members: [mask] the slots at the positions in it.
   FrontBound(const StepEstimate& estimate,
              const std::vector<int>& slots,
              const std::vector<std::vector<int>>& members);
 
-  // What step_s is about: tails with this stage in front and this one at the end, and the slots
-  // that stages before them can have.
+  // Sets the tails of step_s: those with this stage in front and this last stage, and the slots
+  // that are free for stages before them.
   void set_tail(SlotMask front, SlotMask last, SlotMask free);
 
-  // No pipeline that ends in the tail takes less; infinite where layers are missing and nothing is
-  // free for them.
+  // A lower bound of all pipelines that end in the tail; infinite if layers are missing and no slot
+  // is free for them.
   [[nodiscard]] double step_s(const Tail& tail, int first_layer);
 
  private:
@@ -39,10 +39,10 @@ class FrontBound {
   std::vector<std::optional<FreeSlotsBound>> bounds_;  // [mask of free slots]
   std::map<SlotMask, double> tied_;                    // by the slots at both ends
 
-  // Of set_tail:
+  // Set by set_tail:
   SlotMask front_ = 0;
   SlotMask last_ = 0;
-  const FreeSlotsBound* bound_ = nullptr;  // nullptr: nothing can come in front
+  const FreeSlotsBound* bound_ = nullptr;  // nullptr: nothing can be prepended
   double least_hop_s_ = 0;
   double least_load_s_ = 0;
   double tied_s_ = 0;

@@ -13,8 +13,8 @@ bool takes_slot(const Candidate& candidate, int slot) {
   });
 }
 
-// The candidate with the first or the last layer of stage i on the slot; nullopt where that is all
-// that the stage has.
+// The candidate with the first or the last layer of stage i on the slot; nullopt if the stage has
+// no other layer.
 std::optional<Candidate> with_layer_of(
     const Candidate& candidate, std::size_t i, bool last, int slot, int layer_count) {
   const std::vector<StageChoice>& stages = candidate.stages;
@@ -23,7 +23,7 @@ std::optional<Candidate> with_layer_of(
   Candidate changed = candidate;
   StageChoice added = stages[i];
   added.slots = {slot};
-  // The boundary inside what was one stage has the codec of the one behind it.
+  // The boundary inside the former stage has the codec of the one behind it.
   if (last) {
     added.first_layer = end - 1;
   } else {

@@ -1,5 +1,5 @@
-// A pipeline with as many stages as are asked for, out of one with fewer: for `stages = n` where
-// the searches, which take no more slots than shorten the period, stop before n.
+// Extends a pipeline to a requested number of stages: for `stages = n`, if the searches, which take
+// no more slots than shorten the period, stop before n.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,8 @@
 namespace motley {
 
 // Adds stages of one layer on slots that the candidate does not use, each time the one with the
-// least estimate; false where none fits any more. slots: to choose from, in the order in which they
-// are tried. That some slots must be used is left to whoever rates the result.
+// least estimate; false if none fits any more. slots: the choices, in the order in which they are
+// tried. Does not check that required slots are used; rating the result does.
 [[nodiscard]] bool add_stages(const StepEstimate& estimate,
                               const std::vector<int>& slots,
                               int stages,

@@ -1,5 +1,6 @@
-// PeriodProbe: finds pipelines of single slots with at most a given period. Two ways: over all sets
-// of slots (exact, few or alike slots), and along the most promising ones (many different slots).
+// PeriodProbe: finds pipelines of single slots with at most a given period. Two implementations:
+// over all sets of slots (exact; for few or similar slots), and a beam search (for many different
+// slots).
 #pragma once
 
 #include <cstddef>
@@ -20,12 +21,12 @@ struct Pipeline {
 class PeriodProbe {
  public:
   virtual ~PeriodProbe() = default;
-  // Pipelines within the period to which `reach` is set, the promising ones first; for each number
-  // of stages one at most. Empty: none found.
+  // Pipelines within the period to which `reach` is set, the promising ones first, and at most one
+  // for each number of stages. Empty: none found.
   [[nodiscard]] virtual std::vector<Pipeline> pipelines(const StageReach& reach) = 0;
-  // Whether none found means that none exists.
+  // Whether finding none proves that none exists.
   [[nodiscard]] virtual bool is_complete() const = 0;
-  // How many it has looked at.
+  // The number of tails examined.
   [[nodiscard]] virtual std::int64_t tails() const = 0;
 };
 
@@ -33,12 +34,12 @@ class PeriodProbe {
 [[nodiscard]] bool can_probe_all_sets(const std::vector<std::vector<int>>& classes);
 
 // A dynamic programme over the multisets of slots, from the last stage backwards: for each, and for
-// each class in front, how far to the front the layers can reach. REQUIRES: can_probe_all_sets.
+// each class in front, the first layer that they can reach. REQUIRES: can_probe_all_sets.
 [[nodiscard]] std::unique_ptr<PeriodProbe> all_sets_probe(
     const std::vector<std::vector<int>>& classes, const Pace& pace, int layer_count);
 
-// A beam over the boundaries of the model, from the end: at each one the tails are kept that waste
-// the least capacity.
+// A beam search over the boundaries of the model, from the end: each boundary retains the tails
+// that waste the least capacity.
 [[nodiscard]] std::unique_ptr<PeriodProbe> beam_probe(const std::vector<std::vector<int>>& classes,
                                                       const Pace& pace,
                                                       int layer_count);

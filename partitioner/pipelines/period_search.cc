@@ -20,11 +20,11 @@
 namespace motley {
 namespace {
 
-// Two periods closer than this are one: where the bisection is a proof, and where it is not.
+// Periods that differ by less are equal: if the bisection is a proof, and if it is not.
 constexpr double kSamePeriod = 1e-7;
 constexpr double kNearPeriod = 3e-4;
 constexpr int kProbesMax = 64;
-// A step of few micro-batches may be shorter with a longer period and fewer stages, so candidates
+// With few micro-batches a step may be shorter with a longer period and fewer stages, so candidates
 // are also taken at periods longer by these factors.
 constexpr std::array<double, 9> kLonger = {1.0, 1.01, 1.03, 1.07, 1.15, 1.3, 1.6, 2.2, 4.0};
 
@@ -93,13 +93,13 @@ class PeriodSearch {
   }
 
   struct Outcome {
-    bool any = false;  // pipelines came out of the probe
-    // Of those that fit, the shortest period that the probe itself needs for one.
+    bool any = false;  // the probe returned pipelines
+    // The shortest period, by the probe's own criteria, of a pipeline that fits.
     double least_s = std::numeric_limits<double>::infinity();
   };
 
-  // Pipelines within the period, rated and kept if they are good. Their true periods may differ
-  // from it: links and round trips may lengthen them, and the stages rarely fill it.
+  // Rates the pipelines within the period and stores good ones. Their actual periods may differ:
+  // links and round trips may lengthen them, and the stages rarely fill it.
   Outcome probe(double period_s) {
     reach_.set_period(period_s);
     Outcome outcome;
@@ -112,7 +112,7 @@ class PeriodSearch {
       }
       const int stages = static_cast<int>(candidate.stages.size());
       if (space_.stages != 0 && stages != space_.stages) {
-        // What has fewer stages can have more: how many more is settled at the least period.
+        // Stages are added later, at the least period.
         if (stages > space_.stages || !choose_codecs(*fewer_estimate_, candidate)) continue;
         outcome.least_s = std::min(outcome.least_s, needed_s(pipeline));
         if (!fewer || fewer->stages.size() < candidate.stages.size()) fewer = std::move(candidate);
@@ -140,7 +140,7 @@ class PeriodSearch {
     if (choose_codecs(estimate_, candidate)) best_.offer(std::move(candidate));
   }
 
-  // Those that must be used first, then the fastest.
+  // Required slots first, then the fastest.
   std::vector<int> slots_to_add() const {
     std::vector<int> slots;
     for (const std::vector<int>& members : classes_) {
@@ -155,21 +155,21 @@ class PeriodSearch {
     return slots;
   }
 
-  // The least period with a pipeline that fits. nullopt when no period is long enough: memory or
-  // pins forbid all.
+  // The least period with a pipeline that fits. nullopt if there is none at any period, because of
+  // memory or pins.
   std::optional<double> bisect() {
     double low_s = bounds_.granularity_s;
     std::optional<double> high_s;
     double period_s = low_s;
     for (int i = 0; i < kProbesMax && !high_s; ++i) {
-      // Slowly at first: the answer is most often near.
+      // Small steps first: the answer is usually near.
       if (i > 0) period_s *= i < 8 ? 1 + 0.02 * i : 2;
       high_s = try_period(period_s);
       if (!high_s) low_s = period_s;
     }
     if (!high_s) return std::nullopt;
-    // Periods of pipelines are few, so the one that was found may well be the least: where none
-    // shorter exists, that is asked directly. A beam is better asked at many periods.
+    // Few periods are possible, so the one that was found may well be the least. One probe just
+    // below it can prove that. A beam is better probed at many periods.
     const double same = probe_->is_complete() ? kSamePeriod : kNearPeriod;
     bool just_below = probe_->is_complete();
     for (int i = 0; i < kProbesMax; ++i) {
@@ -187,7 +187,7 @@ class PeriodSearch {
     return high_s;
   }
 
-  // The period that what was found needs; nullopt where nothing was.
+  // The period of the pipelines found; nullopt if none was found.
   std::optional<double> try_period(double period_s) {
     const Outcome outcome = probe(period_s);
     if (!outcome.any && probe_->is_complete()) {
@@ -204,8 +204,8 @@ class PeriodSearch {
   StageReach reach_;
   std::unique_ptr<PeriodProbe> probe_;
   std::optional<StepEstimate> untied_estimate_;
-  // Where a number of stages is asked for: of what has fewer, the most stages of each probe. It may
-  // leave out what must be used.
+  // For a requested number of stages: of pipelines with fewer, the longest of each probe. It may
+  // not use required slots.
   SearchSpace fewer_space_;
   std::optional<StepEstimate> fewer_estimate_;
   std::vector<Candidate> fewer_;

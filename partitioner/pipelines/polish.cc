@@ -6,7 +6,7 @@
 namespace motley {
 namespace {
 
-// With more spare slots the budgets of descents are better spent on pipelines of single ones.
+// With more spare slots, the budget is better spent on pipelines of single slots.
 constexpr std::size_t kReplicatedMax = 8;
 
 class Descent {
@@ -42,7 +42,7 @@ class Descent {
     }
   }
 
-  // Last, so that what single slots come to is not missed.
+  // Runs last, after the changes of single slots.
   bool replicate_any() {
     if (!estimate_.space().replicas || spare_.size() > kReplicatedMax) return false;
     bool better = false;
@@ -50,8 +50,8 @@ class Descent {
     return better;
   }
 
-  // Before stage i, when it is not the first, and further ones: two at once shift a whole stage,
-  // which may help where either alone overloads a neighbour.
+  // Moves the cut before stage i, if it is not the first stage, and further cuts: two at once shift
+  // a whole stage, which may help if either alone overloads a neighbour.
   bool move_cuts(std::size_t i, std::size_t count, int by) {
     if (i == 0 || i + count > best_.stages.size()) return false;
     Candidate trial = best_;
@@ -73,7 +73,7 @@ class Descent {
     return take(std::move(trial));
   }
 
-  // The stage before takes over its layers; at the front the one behind.
+  // The previous stage takes over its layers; at the front, the next one.
   bool drop(std::size_t i) {
     if (best_.stages.size() < 2 || i >= best_.stages.size()) return false;
     if (estimate_.space().stages != 0) return false;
@@ -83,7 +83,7 @@ class Descent {
     return take(std::move(trial));
   }
 
-  // A stage of one slot moves to a spare one.
+  // Moves a stage of one slot to a spare one.
   bool replace(std::size_t i) {
     if (i >= best_.stages.size() || best_.stages[i].slots.size() != 1) return false;
     bool better = false;
@@ -96,8 +96,8 @@ class Descent {
     return better;
   }
 
-  // With another codec behind a stage that computes twice, or before one: what sends less may leave
-  // memory to keep what it needs. Else the estimate tells codecs apart well.
+  // Tries another codec behind a stage that recomputes, or before one: a smaller message may leave
+  // enough memory to save the activations. Otherwise the estimate ranks codecs well.
   bool recode(std::size_t i) {
     if (i + 1 >= best_.stages.size()) return false;
     if (!best_.stages[i].recompute && !best_.stages[i + 1].recompute) return false;
@@ -112,7 +112,7 @@ class Descent {
     return better;
   }
 
-  // A stage of one slot shares its micro-batches with a spare one.
+  // Splits the micro-batches of a stage of one slot with a spare one.
   bool replicate(std::size_t i) {
     for (const int slot : spare_) {
       if (best_.stages[i].slots.size() != 1) return false;

@@ -1,4 +1,4 @@
-// Small changes to a candidate that make its step shorter.
+// Local search: small changes to a candidate that shorten its step.
 #pragma once
 
 #include <functional>
@@ -9,26 +9,24 @@
 
 namespace motley {
 
-// Gives each boundary between single slots the codec that serves the estimate best, one after the
-// other from the front, and rates the candidate. False when it does not fit.
+// Gives each boundary between single slots the codec with the best estimate, one after the other
+// from the front, and rates the candidate. False if it does not fit.
 [[nodiscard]] bool choose_codecs(const StepEstimate& estimate, Candidate& candidate);
 
-// Rates a changed candidate and says whether it is better than the one it was made from.
+// Rates a changed candidate and returns whether it is better than its origin.
 using TakesChange = std::function<bool(Candidate& changed)>;
 
-// Tries small changes, one after the other from the front, and goes on from each that `takes`
-// agrees to, until none is left or `work_max` is spent (a trial costs its number of stages): cuts
-// move by one layer, also two neighbours together, neighbours exchange their slots or merge into
-// one of them, and a stage moves to one of the `spare` slots or, where these are few, also runs on
-// it.
+// Tries small changes, one after the other from the front, and continues from each that `takes`
+// accepts, until none is left or `work_max` is spent (a trial costs its number of stages). Cuts
+// move by one layer, also two adjacent ones together. Neighbours exchange their slots or merge into
+// one of them. A stage moves to one of the `spare` slots or, if these are few, also runs on it.
 void descend(const StepEstimate& estimate,
              const std::vector<int>& spare,
              long work_max,
              const TakesChange& takes,
              Candidate& candidate);
 
-// The descent by the estimate, over the slots that the candidate has.
-// REQUIRES: the candidate is rated.
+// Local search by the estimate, over the candidate's own slots. REQUIRES: the candidate is rated.
 void polish(const StepEstimate& estimate, Candidate& candidate);
 
 }  // namespace motley

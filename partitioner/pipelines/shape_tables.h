@@ -1,4 +1,4 @@
-// ShapeTables: what layers cost, added up once for each micro-batch size of a search.
+// ShapeTables: the costs of layers, added up once for each micro-batch size of a search.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +20,11 @@ class ShapeTables {
 
   [[nodiscard]] StageTable of(const StepShape& shape);
 
-  // Of the model without its tied parameter.
+  // For the model without its tied parameter.
   [[nodiscard]] StageTable untied(const StepShape& shape);
 
-  // The shapes of the micro-batch sizes that have the least bounds on the step, none of them above
-  // ceiling_s; `count` sizes at the most.
+  // The shapes of the micro-batch sizes with the least bounds on the step, none of them above
+  // ceiling_s; at most `count` sizes.
   [[nodiscard]] std::vector<std::vector<StepShape>> promising(std::span<const StepShape> shapes,
                                                               std::size_t count,
                                                               double ceiling_s);

@@ -5,7 +5,7 @@
 namespace motley {
 namespace {
 
-// Slots are ascending in a stage.
+// The slots of a stage are ascending.
 void add_slot(StageChoice& stage, int slot, int taken) {
   const bool behind = stage.slots.front() < slot;
   stage.shares.front() -= taken;
@@ -26,7 +26,7 @@ Candidate share_last(Candidate candidate, std::size_t i, int end, int slot, int 
   return candidate;
 }
 
-// The first layer of stage i, also on `slot`, which is that of the stage before.
+// The first layer of stage i, also on `slot`, which is the previous stage's.
 Candidate share_first(Candidate candidate, std::size_t i, int end, int slot, int taken) {
   std::vector<StageChoice>& stages = candidate.stages;
   if (stages[i].first_layer + 1 < end) {
@@ -43,7 +43,8 @@ int end_of(const std::vector<StageChoice>& stages, std::size_t i, int layer_coun
   return i + 1 < stages.size() ? stages[i + 1].first_layer : layer_count;
 }
 
-// Whether a layer at the boundary behind stage i may be shared: by two slots, each alone so far.
+// Whether a layer at the boundary behind stage i may be shared: by two slots that are single so
+// far.
 bool may_share(const std::vector<StageChoice>& stages, std::size_t i) {
   const StageChoice& before = stages[i];
   const StageChoice& behind = stages[i + 1];
@@ -80,10 +81,10 @@ std::vector<Candidate> layers_shared_on_both_sides(const Candidate& candidate,
     const int front_end = stages[i + 1].first_layer;
     const int middle_end = stages[i + 2].first_layer;
     const int back_end = end_of(stages, i + 2, layer_count);
-    // What is behind comes first, so that the places before it stay as they are.
+    // Changes the later stage first, so that earlier indices stay valid.
     found.push_back(share_last(share_first(candidate, i + 2, back_end, middle, second), i,
                                front_end, middle, first));
-    if (middle_end - front_end < 2) continue;  // it has no layer left to give
+    if (middle_end - front_end < 2) continue;  // it has no second layer to share
     found.push_back(share_last(share_last(candidate, i + 1, middle_end, back, second), i, front_end,
                                middle, first));
     found.push_back(share_first(share_first(candidate, i + 2, back_end, middle, first), i + 1,

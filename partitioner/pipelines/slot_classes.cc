@@ -14,7 +14,7 @@ bool same_links(const CostModel& cost, int a, int b) {
   for (int c = 0; c < static_cast<int>(cost.slots().size()); ++c) {
     if (c == a || c == b) continue;
     if (cost.link(a, c) != cost.link(b, c) || cost.link(c, a) != cost.link(c, b)) return false;
-    // A neighbour inside one machine is nearer than any link's speed says.
+    // A neighbour inside one machine is nearer than any link's speed expresses.
     const auto machine = [&](int slot) -> const std::string& {
       return cost.slots()[static_cast<std::size_t>(slot)].machine;
     };

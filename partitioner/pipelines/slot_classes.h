@@ -1,4 +1,4 @@
-// Slots that can be exchanged for each other without changing the cost of any plan.
+// Classes of slots that can be exchanged without changing the cost of any plan.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace motley {
 
-// [class] the slots of it, ascending; classes in the order of their first slots. Only usable slots.
-// Two slots are of one class when they have the same costs, pins, and links to every other slot.
+// [class] its slots, ascending; classes in the order of their first slots. Only usable slots. Two
+// slots are of one class if they have the same costs, pins, and links to every other slot.
 [[nodiscard]] std::vector<std::vector<int>> slot_classes(const CostModel& cost,
                                                          const SearchSpace& space);
 

@@ -1,9 +1,9 @@
-// StageWorks: what one group of slots does as a stage, for every range of layers. Worked out when
-// first asked for: the exact search asks for the same ones again and again.
+// StageWorks: the work of one group of slots as a stage, for every range of layers. Computed on
+// first use and cached: the exact search queries the same ranges repeatedly.
 //
-// How many micro-batches are in flight decides only whether the stage fits, and whether it then
-// computes forward twice; so a range is worked out once, and only where memory binds is it asked
-// again for another number of them.
+// The number of micro-batches in flight affects only whether the stage fits, and whether it
+// recomputes forward. A range is therefore computed once; only if memory is the limit is it queried
+// again for another number.
 #pragma once
 
 #include <array>
@@ -22,22 +22,22 @@ class StageWorks {
   // `estimate` must outlive it.
   StageWorks(const StepEstimate& estimate, std::vector<int> slots);
 
-  // nullptr where the layers [first, last) do not fit with so many micro-batches in flight in the
-  // stage, or a pin forbids it. What it points to stays.
+  // nullptr if the layers [first, last) do not fit with that many micro-batches in flight in the
+  // stage, or a pin forbids it. The result stays valid as long as this object.
   [[nodiscard]] const StageWork* of(int first, int last, int in_flight);
 
  private:
   struct Work {
     StageFit fit;
     StageWork work;
-    int fits = 0;                                 // with so many in flight
-    int fails = std::numeric_limits<int>::max();  // with so many
+    int fits = 0;                                 // largest known number in flight that fits
+    int fails = std::numeric_limits<int>::max();  // smallest known number that does not
   };
 
   static constexpr std::int32_t kNotAsked = -1;
   static constexpr std::int32_t kImpossible = -2;
 
-  // Of works_, with forward once and twice.
+  // Indices in works_, with forward once and twice.
   struct Range {
     std::array<std::int32_t, 2> works = {kNotAsked, kNotAsked};
   };

@@ -8,7 +8,7 @@
 namespace motley {
 namespace {
 
-// Nothing where it does not fit.
+// nullopt if it does not fit.
 std::optional<ShapedCandidate> whole_on(std::vector<int> slots,
                                         const StageTable& table,
                                         const StepEstimate& estimate) {
@@ -16,8 +16,8 @@ std::optional<ShapedCandidate> whole_on(std::vector<int> slots,
   Candidate whole;
   whole.stages.push_back({std::move(slots), {}, 0, false, 0});
   if (!estimate.rate(whole)) return std::nullopt;
-  // Its replicas begin at once. In a pipeline the first micro-batch goes through every stage before
-  // there is another for each replica of the last, which is what the estimate reckons with.
+  // All replicas begin at once. The estimate assumes a pipeline, where the first micro-batch passes
+  // every stage before each replica of the last has one.
   whole.estimate_s = whole.period_s * table.shape().micro_batches * pace;
   return ShapedCandidate{table.shape(), std::move(whole)};
 }

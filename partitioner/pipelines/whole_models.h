@@ -1,5 +1,5 @@
-// All layers on one device, or a copy of them on each of several (data parallelism): the best of
-// the shapes that were added.
+// All layers on one device, or a copy of them on each of several (data parallelism): the best over
+// the added shapes.
 #pragma once
 
 #include <cstddef>
@@ -16,16 +16,16 @@ namespace motley {
 
 class WholeModels {
  public:
-  // Of the table's shape. Data parallelism is over the fastest of the slots.
+  // Adds the table's shape. Data parallelism uses the fastest of the slots.
   void add(const StageTable& table, const SearchSpace& space, std::span<const int> slots);
 
-  // Nothing where the model fits on no device.
+  // nullopt if the model fits on no device.
   [[nodiscard]] const std::optional<ShapedCandidate>& single() const { return single_; }
 
-  // The best for each number of devices, of two or more, in the order of that number.
+  // The best for each number of devices, from two on, in the order of that number.
   [[nodiscard]] std::vector<ShapedCandidate> data_parallel() const;
 
-  // On one device, and on the best number of devices, as far as there are any.
+  // The best on one device, and on the best number of devices, if there are any.
   [[nodiscard]] std::vector<ShapedCandidate> best() const;
 
  private:

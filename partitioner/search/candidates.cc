@@ -17,24 +17,24 @@ namespace {
 
 // The estimate ranks candidates well but not exactly, so the best few of each shape are simulated.
 constexpr std::size_t kKeptPerShape = 16;
-// A search over many slots takes up to seconds, so only the micro-batch sizes whose bounds on the
-// step are best are searched.
+// A search over many slots takes up to seconds, so it covers only the micro-batch sizes with the
+// best bounds on the step.
 constexpr std::size_t kLargeSizes = 3;
-// Up to so many slots the pipelines of a model without its tied parameter are searched anew, with
-// more it takes too long, and those are rated that the search with it has found.
+// With at most this many slots, the pipelines of a model without its tied parameter are searched
+// separately. With more this takes too long, and the candidates of the search with it are rated.
 constexpr std::size_t kOwnUntiedMax = 12;
-// Simulated steps of candidates that are estimated longer than the best by more than this are
-// not the shortest. Of few micro-batches filling and draining are much, of which the estimate knows
-// least.
+// Simulated steps of candidates whose estimates exceed the best by more than this factor are not
+// the shortest. With few micro-batches filling and draining dominate, where the estimate is least
+// accurate.
 constexpr double kSpread = 1.2;
 constexpr double kSpreadOfFew = 1.5;
 constexpr int kFewMicroBatches = 8;
-// So many numbers of devices are simulated with data parallelism. What the estimate knows least of
-// are sums.
+// At most this many numbers of devices are simulated with data parallelism. The estimate is least
+// accurate for all-reduces.
 constexpr std::size_t kDataParallelMax = 8;
-// What a tail takes in a search, about (SearchWatch::count_work).
+// The approximate cost of a tail in a search (SearchWatch::count_work).
 constexpr std::int64_t kActionsOfATail = 1;
-// Three in flight for each stage that follows hide hops of as much time as a stage computes.
+// Three in flight for each following stage hide hops as long as a stage's computing.
 constexpr int kWarmUpMax = 3;
 
 class Collector {
@@ -83,7 +83,7 @@ class Collector {
   }
 
  private:
-  // A search that is ended early has a candidate, where there is one.
+  // A stopped search still returns a candidate, if there is one.
   [[nodiscard]] bool goes_on() const {
     return found_.all.empty() || options_.goes_on(std::numeric_limits<double>::infinity());
   }
@@ -118,8 +118,8 @@ class Collector {
     add(shape, std::move(candidates));
   }
 
-  // The shapes of one micro-batch size share a search: with 1F1B, where it is allowed, since it
-  // needs no more memory than GPipe.
+  // The shapes of one micro-batch size share a search: with 1F1B, if it is allowed, since it needs
+  // no more memory than GPipe.
   void search_large(const std::vector<StepShape>& shapes) {
     const StageTable table = tables_.of(shapes.front());
     const auto untied_table = untied_table_of(shapes.front());
@@ -143,7 +143,7 @@ class Collector {
     }
   }
 
-  // Of a few much faster slots the exact search finds stages of several replicas too.
+  // For a few much faster slots the exact search also finds stages of several replicas.
   void search_fastest(const StepShape& shape) {
     if (cost_.layer_count() > kExactLayersMax) return;
     const StageTable table = tables_.of(shape);
@@ -158,14 +158,14 @@ class Collector {
     for (Candidate& candidate : candidates) found_.all.push_back({shape, std::move(candidate)});
   }
 
-  // So many that searching them takes little beside the search of all.
+  // The number for which the search is cheap relative to that of all slots.
   std::size_t fastest_slots() const {
     constexpr int kFewLayers = 10;
     constexpr std::size_t kSlotsOfMany = 4;
     return cost_.layer_count() <= kFewLayers ? kExactSlotsMax : kSlotsOfMany;
   }
 
-  // Those that must be used first, then the fastest.
+  // Required slots first, then the fastest.
   SearchSpace space_of_fastest(const StageTable& table) const {
     const Pace pace(table, space_);
     const auto is_wanted = [&](int slot) {
@@ -184,8 +184,8 @@ class Collector {
     return few;
   }
 
-  // Searches know no replicas among many slots: data parallelism over the fastest devices stands
-  // for them. What they find may leave out a slot that must be used, where that slot alone does.
+  // Searches over many slots do not consider replicas; data parallelism over the fastest devices
+  // represents them. Candidates may leave out a required slot if that slot alone uses it.
   void add_whole() {
     if (space_.stages > 1) return;
     for (const auto& whole : whole_.best()) {
@@ -201,7 +201,7 @@ class Collector {
     }
   }
 
-  // Nothing where nothing is tied, or a search of its own takes little.
+  // nullopt if nothing is tied, or if a separate search is cheap.
   std::optional<StageTable> untied_table_of(const StepShape& shape) {
     if (cost_.sizes().tied_parameters() == 0 || usable_.size() <= kOwnUntiedMax) {
       return std::nullopt;
@@ -218,7 +218,7 @@ class Collector {
     add(shape, {std::move(given)});
   }
 
-  // What was found for other shapes, under this one.
+  // Candidates found for other shapes, rated for this one.
   std::vector<Candidate> known(const StageTable& table) const {
     const StepEstimate estimate(table, space_);
     std::vector<Candidate> known;
@@ -246,7 +246,7 @@ class Collector {
   std::vector<int> usable_;
   double shortest_s_ = std::numeric_limits<double>::infinity();  // estimate found
   WholeModels whole_;
-  std::vector<Candidate> last_found_;  // of the last shape for which there are any
+  std::vector<Candidate> last_found_;  // for the last shape with candidates
   ShapeTables tables_;
   Candidates found_;
 };
@@ -258,7 +258,7 @@ std::vector<StepShape> step_shapes(const PlanOptions& options) {
   for (const int size : micro_batch_sizes(options)) {
     const int count = options.global_batch / size;
     for (int warm_up = 1; warm_up <= kWarmUpMax && options.schedule != "gpipe"; ++warm_up) {
-      // With as many micro-batches or fewer nothing changes any more.
+      // With this many micro-batches or fewer, a longer warm-up changes nothing.
       if (warm_up == 1 || count > warm_up) shapes.push_back({size, count, false, warm_up});
     }
     if (options.schedule == "auto" || options.schedule == "gpipe") {

@@ -1,5 +1,5 @@
-// The candidates of a plan over all shapes of a step: what the searches find, the best single
-// device, pure data parallelism, and what bounds them.
+// The candidates of a plan over all shapes of a step: the results of the searches, the best single
+// device, pure data parallelism, and their bounds.
 #pragma once
 
 #include <limits>
@@ -18,7 +18,7 @@ namespace motley {
 struct ShapeBounds {
   StepShape shape;
   std::string method;               // "exact" | "all sets" | "beam" | "given"
-  double fluid_period_s = 0;        // if layers could be cut anywhere
+  double fluid_period_s = 0;        // with cuts anywhere
   double granularity_period_s = 0;  // with whole layers; 0 = not known
   double period_bound_s = 0;        // no pipeline of single devices has a shorter period
   double least_period_s = 0;        // the shortest of those found
@@ -27,8 +27,8 @@ struct ShapeBounds {
 };
 
 struct Candidates {
-  std::vector<ShapedCandidate> all;  // best estimate first; empty when nothing fits
-  // Of many slots, with a tied parameter: pipelines that are best, and rated, without it.
+  std::vector<ShapedCandidate> all;  // best estimate first; empty if nothing fits
+  // For many slots, with a tied parameter: the best pipelines without it, rated without it.
   std::vector<ShapedCandidate> untied;
   std::optional<ShapedCandidate> single;
   // All layers on two devices or more, the best for each number of them; best estimate first.
@@ -36,16 +36,16 @@ struct Candidates {
   std::vector<ShapeBounds> bounds;  // [searched shape]
 };
 
-// Those that are estimated longer than the ceiling are not wanted, though some may be there, and
-// bounds are at most that.
+// Candidates with estimates above the ceiling are not needed, though some may be included; bounds
+// are at most the ceiling.
 [[nodiscard]] Candidates collect_candidates(
     const CostModel& cost,
     const SearchSpace& space,
     const PlanOptions& options,
     double ceiling_s = std::numeric_limits<double>::infinity());
 
-// The shapes that the options allow, those of schedule split as 1F1B: they have the same
-// candidates, and what else they need in memory is known only of a whole pipeline
+// The shapes that the options allow. Those of schedule split are given as 1F1B: they have the same
+// candidates, and their additional memory is known only for a whole pipeline
 // (partitioner/search/plan_trial.h).
 [[nodiscard]] std::vector<StepShape> step_shapes(const PlanOptions& options);
 

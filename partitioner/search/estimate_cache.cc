@@ -5,7 +5,7 @@
 namespace motley {
 
 const StepEstimate& EstimateCache::of(const CostModel& cost, const StepShape& shape) {
-  const Entry* alike = nullptr;  // of the same costs in another shape
+  const Entry* alike = nullptr;  // the same costs with another shape
   for (const Entry& entry : entries_) {
     if (&entry.table.cost() != &cost) continue;
     if (entry.table.shape() == shape) return entry.estimate;

@@ -1,4 +1,5 @@
-// EstimateCache: the estimates of a search by cost model and shape, each with its table made once.
+// EstimateCache: the estimates of a search by cost model and shape, each with its table computed
+// once.
 #pragma once
 
 #include <deque>
@@ -12,7 +13,7 @@ namespace motley {
 
 class EstimateCache {
  public:
-  // It must outlive the cache, and so must the cost models that it is asked for.
+  // `space` and the cost models passed to of() must outlive the cache.
   explicit EstimateCache(const SearchSpace& space) : space_(space) {}
 
   // Valid as long as the cache.

@@ -1,4 +1,5 @@
-// Folding: the first and the last layer of a pipeline on one device, which then has two chunks.
+// Tied ends (V-shaped placement): the first and the last layer of a pipeline on one device, which
+// then has two chunks.
 #pragma once
 
 #include <vector>
@@ -9,8 +10,8 @@ namespace motley {
 
 // The candidate with a further stage, once for the last layer on the slot of the first stage and
 // once for the first layer on the slot of the last one. A stage of that layer alone takes over its
-// neighbour's nearest instead. Not rated. Without what cannot be: of one stage, onto a stage of
-// several slots, with no layer to take over.
+// neighbour's nearest layer instead. Not rated. Omits impossible ones: with a single stage, on a
+// stage of several slots, or without a layer to take over.
 [[nodiscard]] std::vector<Candidate> folds(const Candidate& candidate, int layer_count);
 
 }  // namespace motley

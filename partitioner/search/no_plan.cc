@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kPinsShown = 8;
 
-// Of a model that fits.
+// For a model that fits.
 Error unwanted(const PlanOptions& options) {
   if (options.pins == Pins{}) {
     return {ErrorCode::kConfig, fmt::format("no plan with {} stages was found", options.stages),

@@ -1,4 +1,4 @@
-// Why there is no plan: memory, pins or the number of stages that was asked for.
+// The error if there is no plan: memory, pins or the requested number of stages.
 #pragma once
 
 #include "base/result.h"
@@ -9,8 +9,8 @@
 
 namespace motley {
 
-// kInfeasible with the stage that misses memory where the model comes nearest to fitting; kConfig
-// where it would fit, but not as the options want it. REQUIRES: the searches have found nothing.
+// kInfeasible, with the memory deficit of the stage in the cut that comes closest to fitting;
+// kConfig if the model fits, but not with these options. REQUIRES: the searches found nothing.
 [[nodiscard]] Error no_plan(const ModelSpec& model,
                             const CostModel& cost,
                             const SearchSpace& space,

@@ -36,7 +36,7 @@ class PinChanges {
           for (const int slot : wanted) add(i, layer, layer + 1, slot);
         }
       }
-      // What takes one machine's last layer for another would go round in a circle.
+      // Taking one required machine's last layer for another would never end.
       std::erase_if(found_, [&](const Candidate& changed) { return !keeps_obeying(changed); });
       return std::move(found_);
     }
@@ -56,7 +56,8 @@ class PinChanges {
     return std::ranges::any_of(stage.slots, [&](int slot) { return may_hold(slot, layer); });
   }
 
-  // All pins that the candidate obeys. REQUIRES: none of its layers is astray.
+  // Whether the change satisfies all pins that the candidate satisfies. REQUIRES: none of its
+  // layers is pinned elsewhere.
   bool keeps_obeying(const Candidate& changed) const {
     const auto is_kept = [&](const std::vector<int>& wanted) {
       return !uses_one_of(candidate_, wanted) || uses_one_of(changed, wanted);
@@ -73,7 +74,7 @@ class PinChanges {
     return true;
   }
 
-  // The first layers in a row of the stage that are pinned elsewhere, to one machine.
+  // The first consecutive layers of the stage that are pinned to another machine, to one of them.
   std::optional<std::pair<int, int>> astray(std::size_t i) const {
     if (space_.may_hold.empty()) return std::nullopt;
     const StageChoice& stage = candidate_.stages[i];
@@ -97,7 +98,7 @@ class PinChanges {
     });
   }
 
-  // Layers [first, last) of stage i, also or only on the slot.
+  // Adds changes with layers [first, last) of stage i also, or only, on the slot.
   void add(std::size_t i, int first, int last, int slot) {
     for (int codec = 0; codec < static_cast<int>(space_.codecs.size()); ++codec) {
       Candidate changed = candidate_;
@@ -118,7 +119,7 @@ class PinChanges {
     }
   }
 
-  // The layers as a stage of their own; returns which one.
+  // Makes the layers a stage of their own; returns its index.
   std::size_t isolate(Candidate& changed, std::size_t i, int first, int last, int codec) const {
     const auto position = [&](std::size_t k) {
       return changed.stages.begin() + static_cast<std::ptrdiff_t>(k);

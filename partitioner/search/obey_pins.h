@@ -1,6 +1,6 @@
-// Changes that bring a candidate nearer to what pins ask for. A search that takes only what obeys
-// them overlooks the cheapest way to obey: the best plan without the pin, and one layer of it on
-// the pinned machine too, for as few micro-batches as that has to take.
+// Changes that bring a candidate nearer to satisfying the pins. A search restricted to satisfying
+// candidates misses the cheapest solution: the best plan without the pin, with one of its layers
+// also on the pinned machine, for as few micro-batches as possible.
 #pragma once
 
 #include <vector>
@@ -9,12 +9,12 @@
 
 namespace motley {
 
-// For the first pin that the candidate does not obey, each way to obey it: a run of layers becomes
-// a stage, on a slot of the pinned machine as well for one of the micro-batches, or on that alone;
-// over its boundaries goes each codec. With their shares, not rated. Pins of layers come first; a
-// change for a pinned machine breaks no pin that is obeyed, so that changing on comes to an end.
-// Empty when all pins are obeyed, or when nothing obeys one more. REQUIRES: the candidate has its
-// shares.
+// For the first pin that the candidate violates, each way to satisfy it. A run of layers becomes a
+// stage, either also on a slot of the pinned machine for one of the micro-batches, or on that
+// alone, with each codec at its boundaries. Shares are set; not rated. Pins of layers come first. A
+// change for a required machine violates no satisfied pin, so that repeated changes terminate.
+// Empty if all pins are satisfied, or if no change satisfies one more. REQUIRES: the candidate's
+// shares are set.
 [[nodiscard]] std::vector<Candidate> changes_to_obey(const Candidate& candidate,
                                                      const SearchSpace& space,
                                                      int layer_count);

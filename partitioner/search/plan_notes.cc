@@ -24,7 +24,7 @@ std::string step_text(double step_s) {
   return step_s < 1000 ? fmt::format("{:.4g} s", step_s) : fmt::format("{:.0f} s", step_s);
 }
 
-// Through what the sums between machines go, if there are any.
+// The codec of the all-reduces between machines, if there are any.
 void add_gradient_note(const CostModel& cost, Plan& plan) {
   const auto leaves_machine = [&](const ChunkPlan& chunk) {
     return std::ranges::any_of(chunk.replicas, [&](const Replica& replica) {
@@ -45,7 +45,7 @@ void add_gradient_note(const CostModel& cost, Plan& plan) {
       device_name(cost.slots()[slot])));
 }
 
-// Whoever excluded a machine need not be told that it is left out, nor a reason of ours.
+// Machines that a pin excludes are not listed as left out.
 std::string left_out_names(const CostModel& cost, const Pins& pins, const Plan& plan) {
   std::vector<std::string> used;
   for (const RankPlan& rank : plan.ranks) used.push_back(device_name(rank));
@@ -61,12 +61,12 @@ std::string left_out_names(const CostModel& cost, const Pins& pins, const Plan& 
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// Whether pins rule out all but one machine alone, where they allow that.
+// Whether pins require a machine, which rules out all other machines alone.
 bool names_machines(const Pins& pins) {
   return !pins.always.empty() || !pins.layers.empty();
 }
 
-// Whether what is asked for rules out one device alone, however much it can hold.
+// Whether the options rule out a single device, whatever its memory.
 bool asks_for_several(const PlanOptions& options) {
   std::set<std::string> machines(options.pins.always.begin(), options.pins.always.end());
   for (const Pins::LayerPin& pin : options.pins.layers) machines.insert(pin.machine);

@@ -1,4 +1,4 @@
-// What a plan says about itself: its notes (docs/formats/plan.md).
+// A plan's notes about itself (docs/formats/plan.md).
 #pragma once
 
 #include "partitioner/cost/cost_model.h"
@@ -8,11 +8,11 @@
 
 namespace motley {
 
-// Through what gradients cross, how the group compares with its fastest device, and what is left
-// out. trials: those that the plan is the best of.
+// The codec of gradients, the comparison with the fastest device alone, and unused devices. trials:
+// those of which the plan is the best.
 void add_notes(const CostModel& cost, const PlanOptions& options, const Trials& trials, Plan& plan);
 
-// What of the coarser codecs the plan takes, and what for. step_s: without them.
+// The coarser codecs that the plan uses, and their gain. step_s: without them.
 void note_coarser(const CoarserCodecs& coarser, double step_s, Plan& plan);
 
 }  // namespace motley

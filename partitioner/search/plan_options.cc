@@ -137,8 +137,8 @@ Result<void> check_planning_size(const ModelSpec& model, const Cluster& cluster)
   return {};
 }
 
-// A text has a row for each token, an image one for each place. Of a boundary's sizes the largest
-// is the width.
+// A text has a row for each token, an image one for each position. The largest dimension of a
+// boundary is taken as the width.
 std::int64_t rows_per_sample(const ModelSpec& model) {
   std::int64_t rows = model.tokens_per_sample;
   for (const LayerSpec& layer : model.layers) {
@@ -170,8 +170,8 @@ Result<void> check_measured(const PlanOptions& options, const CostModel& cost) {
   return {};
 }
 
-// Two samples, or one where it has many tokens, and never few tokens: of the models and clusters
-// that were compared, with 1 to 6 stages, none lost more than 10 % by it (docs/algorithms.md).
+// Two samples, or one if it has many tokens, and never few tokens: of the compared models and
+// clusters, with 1 to 6 stages, none lost more than 10 % (docs/algorithms.md).
 int usual_micro_batch(std::int64_t rows_per_sample, int global_batch) {
   constexpr std::int64_t kTokensMin = 64;
   constexpr std::int64_t kTokensMany = 512;

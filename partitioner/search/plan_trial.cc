@@ -16,7 +16,7 @@
 namespace motley {
 namespace {
 
-// Two simulated times closer than this are the same; then the simpler plan wins.
+// Simulated times that differ by less are equal; then the simpler plan wins.
 constexpr double kSameTime = 1e-9;
 
 constexpr double kMicrosecond = 1e-6;
@@ -30,10 +30,10 @@ std::int64_t mbps_of(double bytes_per_s) {
   return std::llround(std::clamp(bytes_per_s * 8e-6, 1.0, static_cast<double>(kLinkMbpsMax)));
 }
 
-// A candidate becoming a plan. A slot that several stages have is one rank with several chunks.
+// Converts a candidate to a plan. A slot in several stages is one rank with several chunks.
 class Description {
  public:
-  // The ranks of a stage follow those of the stages before it, in the order of their slots.
+  // The ranks of a stage follow those of earlier stages, in the order of their slots.
   Description(const ModelSpec& model,
               const CostModel& cost,
               const SearchSpace& space,
@@ -59,7 +59,7 @@ class Description {
     is_tied_ = tied_across_ranks(model, plan_);
   }
 
-  // With as many weight parts queued as are wanted, or as the ranks have room for.
+  // With the requested number of queued weight parts, or as many as fit the ranks' memory.
   Result<Schedule> schedule_that_fits() {
     for (;;) {
       MOTLEY_ASSIGN(Schedule found, schedule());
@@ -69,7 +69,7 @@ class Description {
     }
   }
 
-  // Of the schedule that was found last.
+  // The plan of the last schedule.
   const Plan& plan() const { return plan_; }
 
   // [Rank]
@@ -82,8 +82,8 @@ class Description {
     return is_last(i) ? cost_.layer_count() : stages_[i + 1].first_layer;
   }
 
-  // Whether every stage has one micro-batch more in flight than the one behind it, as plans that do
-  // not say otherwise.
+  // Whether every stage has one micro-batch more in flight than the next one, which is the default
+  // of plans.
   bool is_plain_1f1b() const {
     for (std::size_t i = 0; i < stages_.size(); ++i) {
       const int plain = static_cast<int>(stages_.size() - i);
@@ -153,7 +153,7 @@ class Description {
     return queues;
   }
 
-  // Lets the rank queue as many weight parts of each chunk as it has room for.
+  // Reduces the rank's queued weight parts of each chunk to what fits its memory.
   Result<void> queue_less(std::size_t r) {
     const std::vector<int*> queues = queues_of(r);
     std::vector<int> wanted;
@@ -205,8 +205,8 @@ class Description {
     }
   }
 
-  // Adds what a slot does for a message over the boundary behind stage i to the pass that makes it
-  // and to the one that needs it. Where that goes on beside it is a part of the hop.
+  // Adds a slot's work for a message over the boundary behind stage i to the passes that make and
+  // use it. If that is asynchronous, it is part of the hop instead.
   void add_boundary(int slot, std::size_t i, double& sending_s, double& receiving_s) const {
     if (cost_.codecs_beside(slot)) return;
     const std::string& codec = plan_.chunks[i].codec;
@@ -240,7 +240,7 @@ class Description {
   const std::vector<StageChoice>& stages_;
   const std::vector<int> in_flight_;  // [stage]
   Plan plan_;
-  bool is_tied_ = false;    // a parameter, over several ranks
+  bool is_tied_ = false;    // a parameter is tied over several ranks
   std::vector<int> slots_;  // [Rank]
 };
 

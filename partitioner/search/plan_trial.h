@@ -1,4 +1,4 @@
-// A candidate as a plan, with what the simulator says of its step.
+// A candidate as a plan, with the simulator's prediction of its step.
 #pragma once
 
 #include "base/result.h"
@@ -13,35 +13,33 @@ namespace motley {
 
 class TrialMemo;
 
-// What all that one search simulates has in common. Whatever it refers to must outlive the search.
+// The common inputs of the simulations of one search. All references must outlive the search.
 struct TrialSetting {
   const ModelSpec& model;
-  const CostModel& cost;  // what candidates are rated by
-  // The same with each codec of gradients that a plan may have; of equally good ones the earlier is
-  // taken.
+  const CostModel& cost;  // rates candidates
+  // The same with each codec of gradients that a plan may have; ties go to the earlier one.
   const CostModels& with_each_codec;
   const SearchSpace& space;
   const PlanOptions& options;
-  TrialMemo& memo;  // of all searches for one plan
+  TrialMemo& memo;  // shared by all searches for one plan
 };
 
 struct PlanTrial {
   StepShape shape;
   Candidate candidate;
-  Plan plan;  // with its predictions, without the hash of the model
+  Plan plan;  // with its predictions, without the model's hash
 };
 
-// The plan that a candidate means, simulated. With shape.split each stage queues as many weight
-// parts as the first has micro-batches in flight, or as its memory has room for; kInfeasible where
-// that is none. REQUIRES: the candidate is rated under `shape`; with shape.split
-// cost.check_split().ok().
+// The candidate's plan, simulated. With shape.split each stage queues as many weight parts as the
+// first has micro-batches in flight, or as many as fit its memory; kInfeasible if that is none.
+// REQUIRES: the candidate is rated for `shape`; with shape.split cost.check_split().ok().
 [[nodiscard]] Result<PlanTrial> try_candidate(const ModelSpec& model,
                                               const CostModel& cost,
                                               const SearchSpace& space,
                                               const StepShape& shape,
                                               Candidate candidate);
 
-// Shorter; and of equally short ones the simpler.
+// Shorter; of equally short ones, the simpler.
 [[nodiscard]] bool is_better(const PlanTrial& a, const PlanTrial& b);
 
 }  // namespace motley

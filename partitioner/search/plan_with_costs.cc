@@ -14,7 +14,7 @@ namespace motley {
 namespace {
 
 constexpr std::size_t kAlternatives = 4;
-// A period this close to its bound is the least.
+// A period within this factor of its bound is the least.
 constexpr double kProven = 1e-6;
 
 class CostedSearch {
@@ -48,7 +48,7 @@ class CostedSearch {
   }
 
  private:
-  // Of those that differ in more than the schedule.
+  // Only those that differ in more than the schedule.
   std::vector<Plan> alternatives() const {
     std::vector<const PlanTrial*> told = {&trials_.all.front()};
     std::vector<Plan> plans;

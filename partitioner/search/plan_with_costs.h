@@ -1,4 +1,4 @@
-// The best plan by one cost model: what the searches find, simulated, with its bounds and notes.
+// The best plan for one cost model: the results of the searches, simulated, with bounds and notes.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,9 @@
 
 namespace motley {
 
-// As simulate_candidates (partitioner/search/trial_search.h). Nothing where no step of at most
-// wanted_s is found; kInfeasible, which says what is short, where any is wanted and nothing fits.
+// As simulate_candidates (partitioner/search/trial_search.h). nullopt if no step of at most
+// wanted_s is found; kInfeasible, with the memory deficit, if nothing fits and wanted_s is
+// infinite.
 [[nodiscard]] Result<std::optional<Planning>> plan_with_costs(const TrialSetting& setting,
                                                               double wanted_s);
 

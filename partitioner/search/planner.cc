@@ -21,9 +21,9 @@ namespace motley {
 namespace {
 
 constexpr double kAny = std::numeric_limits<double>::infinity();
-// The usual micro-batch may make the step longer by this share and so many seconds: predictions
-// scatter by as much, those of the shortest steps most, and what noise has chosen is another result
-// at the next start.
+// The usual micro-batch may make the step longer by this share and this many seconds, the scatter
+// of predictions, which is largest for the shortest steps. A choice by noise would differ at the
+// next start.
 constexpr double kUsualLoss = 0.3;
 constexpr double kUsualLoss_s = 0.01;
 
@@ -32,8 +32,8 @@ bool is_measured(const Profile& profile, const std::string& codec) {
                      [&](const DeviceProfile& device) { return device.codecs.contains(codec); });
 }
 
-// Whether no message of a sum is larger than with the other codec. The estimates of steps know
-// nothing else of codecs of gradients.
+// Whether no message of an all-reduce is larger than with the other codec. The estimates model
+// nothing else about codecs of gradients.
 bool sends_no_more(const CostModel& cost, const CostModel& other) {
   constexpr double kFloats = 1 << 20;
   for (int slot = 0; slot < static_cast<int>(cost.slots().size()); ++slot) {
@@ -45,7 +45,7 @@ bool sends_no_more(const CostModel& cost, const CostModel& other) {
   return true;
 }
 
-// Whether another one is never estimated longer, so that there is no need to search with this one.
+// Whether another codec never has a longer estimate, so that a search with this one is unnecessary.
 bool is_beaten(const CostModels& costs, std::size_t i) {
   for (std::size_t k = 0; k < costs.size(); ++k) {
     if (k == i || !sends_no_more(*costs[k], *costs[i])) continue;
@@ -64,8 +64,7 @@ double step_of(const std::optional<Planning>& planning) {
   return planning ? planning->plan.predicted_step_s : kAny;
 }
 
-// One choice inside the other: coarser codecs as far as they pay, the size of micro-batches, the
-// codec of gradients.
+// Nested choices: coarser codecs if they pay, the micro-batch size, the codec of gradients.
 class ChoiceSearch {
  public:
   ChoiceSearch(const ModelSpec& model,
@@ -106,16 +105,16 @@ class ChoiceSearch {
                          [&](const std::string& codec) { return is_measured(profile_, codec); });
   }
 
-  // The functions below return the best plan whose step takes at most wanted_s, nothing where there
-  // is none; kInfeasible where nothing fits and anything is wanted.
+  // The functions below return the best plan with a step of at most wanted_s, or nullopt if there
+  // is none; kInfeasible if nothing fits and wanted_s is infinite.
 
-  // With the usual micro-batch, unless another one makes the step much shorter.
+  // With the usual micro-batch, unless another size makes the step much shorter.
   Found with_best_size(const PlanOptions& options, double wanted_s) {
     const int usual = options.usual_micro_batch;
     if (options.micro_batch > 0 || usual == 0) return with_any_codec(options, wanted_s);
     PlanOptions of_usual = options;
     of_usual.micro_batch = usual;
-    // Its best with these codecs is what other sizes are held against, also where it is not wanted.
+    // Other sizes are compared with its best step for these codecs, also if that exceeds wanted_s.
     Found found =
         with_any_codec(of_usual, usual_s_ < kAny ? std::max(wanted_s, usual_s_) : wanted_s);
     if (!found.ok() && found.error().code != ErrorCode::kInfeasible) return found;
@@ -132,12 +131,13 @@ class ChoiceSearch {
         return other;
       }
     }
-    // What is short is told of all sizes.
+    // The memory deficit is reported over all sizes.
     return found.ok() ? found : with_any_codec(options, wanted_s);
   }
 
-  // Of those for boundaries. The search for many devices or layers knows what each boundary costs
-  // only where there is one codec, so the last of them is also tried for all.
+  // Chooses among the codecs for boundaries. The search for many devices or layers knows the cost
+  // of each boundary only if there is one codec, so the last codec is also tried for all
+  // boundaries.
   Found with_any_codec(const PlanOptions& options, double wanted_s) {
     MOTLEY_ASSIGN(auto found, with_any_gradient_codec(options, wanted_s));
     const bool is_small = cluster_devices(cluster_) <= kExactSlotsMax &&
@@ -147,7 +147,7 @@ class ChoiceSearch {
     of_last.codecs = {options.codecs.back()};
     MOTLEY_ASSIGN(auto other, with_any_gradient_codec(of_last, std::min(wanted_s, step_of(found))));
     if (!other || step_of(other) >= step_of(found)) return found;
-    other->bounds.proven = false;  // with another codec a period may be shorter
+    other->bounds.proven = false;  // another codec may give a shorter period
     other->bounds.period_bound_s = other->bounds.fluid_period_s;
     other->bounds.granularity_period_s = 0;
     other->bounds.step_bound_s = 0;
@@ -203,7 +203,7 @@ class ChoiceSearch {
   const PlanOptions& options_;
   std::deque<CostModel> costs_;
   TrialMemo memo_;
-  bool adds_boundary_codec_ = false;  // to those that were searched before
+  bool adds_boundary_codec_ = false;  // to the codecs searched before
   double usual_s_ = kAny;             // the shortest step with the usual micro-batch
 };
 

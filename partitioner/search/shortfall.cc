@@ -77,7 +77,7 @@ Shortfall smallest_shortfall(const StageTable& table, const SearchSpace& space, 
   const int depth_max =
       static_cast<int>(std::min(stages == 0 ? slots.size() : at(stages), cuts.size() - 1));
   const std::size_t end = cuts.size() - 1;
-  // [stages][cut] least worst shortfall of layers from there on, over the slots seen.
+  // [stages][cut] the least worst deficit of layers from there on, over the slots seen.
   std::vector<std::vector<Shortfall>> best(at(depth_max) + 1,
                                            std::vector<Shortfall>(cuts.size(), kImpossible));
   best[0][end].missing_bytes = std::numeric_limits<std::int64_t>::min();

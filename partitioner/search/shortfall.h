@@ -1,4 +1,4 @@
-// Shortfall: by how much memory the model fails to fit, for the error that says so.
+// Shortfall: the memory deficit of a model that does not fit, for the error message.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace motley {
 
-// The stage that is short of most memory.
+// The stage with the largest memory deficit.
 struct Shortfall {
   int slot = 0;
   int first_layer = 0;
@@ -17,14 +17,14 @@ struct Shortfall {
   std::int64_t missing_bytes = 0;  // <= 0: it fits
 };
 
-// Of given stages of one slot each. recompute: stages may recompute where that needs less memory.
+// For given stages of one slot each. recompute: stages may recompute if that needs less memory.
 [[nodiscard]] Shortfall shortfall_of(const StageTable& table,
                                      const Candidate& candidate,
                                      bool recompute);
 
-// Of the cuts that come nearest to fitting, with the usable slots in the given order and any left
-// out. Of very many slots only those with the most memory, and of very many layers only some cuts
-// are tried. REQUIRES: space.stages <= slots and layers.
+// For the cuts with the smallest deficit, on the usable slots in the given order, of which any may
+// be left out. With very many slots only those with the most memory are tried, and with very many
+// layers only some cuts. REQUIRES: space.stages <= slots and layers.
 [[nodiscard]] Shortfall smallest_shortfall(const StageTable& table,
                                            const SearchSpace& space,
                                            bool recompute);

@@ -20,7 +20,7 @@ struct SimulatedPlan {
   std::vector<RankMemory> memory;  // [Rank] peak
 };
 
-// kConfig when the cluster or the profile lacks a machine or a codec that the plan uses.
+// kConfig if the cluster or the profile lacks a machine or a codec that the plan uses.
 [[nodiscard]] Result<SimulatedPlan> simulate_plan(const Plan& plan,
                                                   const ModelSpec& model,
                                                   const Cluster& cluster,

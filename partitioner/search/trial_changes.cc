@@ -17,18 +17,18 @@
 namespace motley {
 namespace {
 
-// Budgets of actions, and of stages rated in a descent.
+// Budgets in simulated actions, and in stages rated in a local search.
 constexpr std::int64_t kRefinedActionsMax = 1'000'000;
 constexpr std::int64_t kSharedActionsMax = 1'000'000;
 constexpr std::int64_t kBothSidesActionsMax = 50'000;
 constexpr std::int64_t kObeyedActionsMax = 1'000'000;
 constexpr std::int64_t kIdleActionsMax = 100'000;
-// What rating a candidate and its bound take, for each of its stages.
+// The cost of rating a candidate and of its bound, for each of its stages.
 constexpr std::int64_t kActionsOfABound = 4;
 constexpr long kRefinedWorkMax = 100'000;
-// So many slots that are left out are tried on each layer.
+// At most this many unused slots are tried on each layer.
 constexpr std::size_t kIdleMax = 8;
-// Of a step as long as another, by rounding (is_better).
+// Tolerance for equal steps (is_better).
 constexpr double kSameStep = 1 + 1e-8;
 
 }  // namespace
@@ -57,7 +57,7 @@ bool TrialChanges::obeys_pins(const PlanTrial& trial) {
   return estimates_.of(setting_.cost, trial.shape).obeys_pins(trial.candidate);
 }
 
-// A change of `best` that makes its step shorter than limit_s, tried; nothing where it does not.
+// Tries a change of `best`; nullopt unless its step is shorter than limit_s.
 std::optional<PlanTrial> TrialChanges::try_change(const CostModel& cost,
                                                   const StepShape& shape,
                                                   const Candidate& changed,
@@ -78,7 +78,7 @@ std::optional<PlanTrial> TrialChanges::try_change(const CostModel& cost,
   return *std::move(trial);
 }
 
-// Each may make room for the other.
+// Each may enable improvements by the other.
 void TrialChanges::refine(PlanTrial& best, std::int64_t& actions) {
   do {
     refine_stages(best, actions);
@@ -101,7 +101,7 @@ void TrialChanges::refine_stages(PlanTrial& best, std::int64_t& actions) {
   descend(estimate, slots, kRefinedWorkMax, takes, candidate);
 }
 
-// The same stages with their passes in another order; whether one is better.
+// Tries the same stages with other schedules; returns whether one is better.
 bool TrialChanges::take_best_order(PlanTrial& best, std::int64_t& actions) {
   const PlanTrial before = best;
   for (StepShape shape : step_shapes(setting_.options)) {
@@ -188,7 +188,7 @@ bool TrialChanges::use_idle(const CostModel& cost, PlanTrial& best, std::int64_t
   return taken > 0;
 }
 
-// Other shares and cuts as long as they make the step shorter.
+// Tries other shares and cuts while they shorten the step.
 void TrialChanges::shift(const CostModel& cost, PlanTrial& best, std::int64_t& actions) {
   std::vector<Candidate> changes;
   do {
@@ -198,7 +198,7 @@ void TrialChanges::shift(const CostModel& cost, PlanTrial& best, std::int64_t& a
   } while (take_best(cost, changes, 0, kSharedActionsMax, actions, best));
 }
 
-// Usable ones that the candidate leaves out; none where they are many.
+// Usable slots that the candidate does not use; empty if they are many.
 std::vector<int> TrialChanges::idle_slots(const Candidate& candidate) const {
   std::vector<int> idle;
   for (int slot = 0; slot < static_cast<int>(setting_.cost.slots().size()); ++slot) {
@@ -212,7 +212,7 @@ std::vector<int> TrialChanges::idle_slots(const Candidate& candidate) const {
   return idle;
 }
 
-// Goes on from the best of the changes where it makes the step shorter by that share.
+// Takes the best of the changes if it shortens the step by that share.
 bool TrialChanges::take_best(const CostModel& cost,
                              const std::vector<Candidate>& changes,
                              double gain,
@@ -229,7 +229,7 @@ bool TrialChanges::take_best(const CostModel& cost,
     const double bound_s = StepBound(estimate).least_s(changed);
     if (bound_s <= least_s) by_bound.emplace_back(bound_s, std::move(changed));
   }
-  // A short one that comes early saves the others.
+  // A short step early rules out the others.
   std::ranges::stable_sort(by_bound, {}, [](const auto& entry) { return entry.first; });
   for (const auto& [bound_s, changed] : by_bound) {
     if (actions >= actions_max) break;

@@ -1,5 +1,5 @@
-// TrialChanges: a simulated plan changed step by step as long as its simulated step gets shorter,
-// or until it obeys the pins.
+// TrialChanges: changes a simulated plan step by step while its simulated step gets shorter, or
+// until it satisfies the pins.
 #pragma once
 
 #include <cstdint>
@@ -13,36 +13,39 @@
 
 namespace motley {
 
-// Layers are shared only where that makes the step shorter by this share: it costs memory twice and
-// the bits that one machine would have, and on virtual devices half of the gain was measured.
+// Layers are shared only if that shortens the step by this share. Sharing costs memory twice and
+// changes the bits, and on virtual devices half of the gain was measured.
 inline constexpr double kSharingGain = 0.02;
 
-// How many actions it takes about to simulate a candidate; the budgets of searches are in these.
+// The approximate number of actions of simulating a candidate; the unit of search budgets.
 [[nodiscard]] std::int64_t actions_of(const StepShape& shape, const Candidate& candidate);
 
 class TrialChanges {
  public:
   explicit TrialChanges(const TrialSetting& setting);
 
-  // With the schedule that the options ask for.
+  // With the schedule of the options.
   [[nodiscard]] Result<PlanTrial> try_one(const CostModel& cost, ShapedCandidate candidate) const;
 
-  // Each of these adds to `actions` what it has simulated, and ends at a budget of its own kind.
+  // Each of these adds the actions that it has simulated to `actions`, and ends at a budget of its
+  // own.
 
-  // Other cuts, devices, numbers of stages and orders of passes.
+  // Tries other cuts, devices, numbers of stages and schedules.
   void refine(PlanTrial& best, std::int64_t& actions);
   [[nodiscard]] bool obeys_pins(const PlanTrial& trial);
-  // Whether `actions` leaves room to refine more.
+  // Whether `actions` is within the budget of refine().
   [[nodiscard]] static bool may_refine(std::int64_t actions);
 
-  // Pin after pin by the change that makes the step shortest; whether all are obeyed then.
+  // Satisfies pin after pin by the change with the shortest step; returns whether all are
+  // satisfied.
   [[nodiscard]] bool obey(PlanTrial& best, std::int64_t& actions);
 
-  // A layer more on two neighbours, or one on each side of a device, as long as that pays, then
-  // other shares and cuts; whether anything did. cost: one of with_each_codec.
+  // Shares a further layer between two neighbours, or one on each side of a device, while that
+  // pays, then tries other shares and cuts; returns whether the plan changed. cost: one of
+  // with_each_codec.
   [[nodiscard]] bool share(const CostModel& cost, PlanTrial& best, std::int64_t& actions);
 
-  // The same with a layer, or a part of its micro-batches, for a slot that was left out.
+  // The same with a layer, or a part of its micro-batches, on an unused slot.
   [[nodiscard]] bool use_idle(const CostModel& cost, PlanTrial& best, std::int64_t& actions);
 
  private:
@@ -65,7 +68,7 @@ class TrialChanges {
 
   const TrialSetting setting_;
   EstimateCache estimates_;
-  std::int64_t both_sides_actions_ = 0;  // of all share() together
+  std::int64_t both_sides_actions_ = 0;  // over all calls of share()
 };
 
 }  // namespace motley

@@ -1,5 +1,5 @@
-// TrialMemo: the steps of the changed plans that were simulated, over all searches for one plan.
-// Descents meet often, and the searches with other codecs meet again.
+// TrialMemo: a cache of simulated steps of changed plans, over all searches for one plan. Local
+// searches often meet, also those with different codecs.
 #pragma once
 
 #include <map>
@@ -15,8 +15,8 @@ namespace motley {
 
 class TrialMemo {
  public:
-  // What tells a candidate from all others that one plan is searched among. REQUIRES: cost models
-  // that differ in the codec of gradients alone.
+  // Identifies a candidate among all that are searched for one plan. REQUIRES: cost models that
+  // differ only in the codec of gradients.
   using Key = std::vector<int>;
 
   [[nodiscard]] Key key_of(const CostModel& cost,
@@ -24,10 +24,10 @@ class TrialMemo {
                            const StepShape& shape,
                            const Candidate& candidate);
 
-  // Nothing where it was not tried.
+  // nullopt if it was not tried.
   [[nodiscard]] std::optional<double> step_s(const Key& key) const;
 
-  // step_s: infinite where it does not fit.
+  // step_s: infinite if it does not fit.
   void note(Key key, double step_s) { steps_s_.insert_or_assign(std::move(key), step_s); }
 
  private:

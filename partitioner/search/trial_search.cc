@@ -14,20 +14,21 @@
 namespace motley {
 namespace {
 
-// The best estimates are simulated as long as their actions stay below the budget.
+// The best estimates are simulated while their actions are within this budget.
 constexpr std::int64_t kSimulatedActionsMax = 300'000;
 constexpr std::size_t kSplitTrials = 8;
-// So many of the best are tried with each codec of gradients.
+// At most this many of the best are tried with each codec of gradients.
 constexpr std::size_t kCodecTrials = 8;
-// Steps become hardly ever shorter than by this factor by small changes.
+// Small changes hardly ever shorten a step by more than this factor.
 constexpr double kFarOff = 1.5;
-// The best of so many pairs of number of stages and size of micro-batches are folded, with so many
-// times the window of 1F1B in flight.
+// For at most this many of the best pairs of number of stages and micro-batch size, the ends are
+// placed on one device, with these multiples of 1F1B's window in flight.
 constexpr std::size_t kFoldStarts = 12;
 constexpr std::array kFoldWarmUps = {1, 3, 6};
-// So many of the best trials share layers, within a budget of their own.
+// At most this many of the best trials share layers, within a budget of their own.
 constexpr std::size_t kShareStarts = 6;
-// So many plans that do not obey the pins are changed until they do, each within a budget.
+// At most this many plans that violate pins are changed until they satisfy them, each within a
+// budget.
 constexpr std::size_t kObeyStarts = 4;
 
 class TrialSearch {
@@ -44,7 +45,7 @@ class TrialSearch {
       MOTLEY_ASSIGN(std::optional<PlanTrial> trial, try_if_it_fits(candidate));
       if (trial) found_.all.push_back(*std::move(trial));
     }
-    // Only with split backward, whose memory the estimates do not know of.
+    // Only with split backward, which needs memory that the estimates do not model.
     if (found_.all.empty() && !candidates_.all.empty() && std::isinf(wanted_s_)) {
       return changes_.try_one(setting_.cost, candidates_.all.front()).error();
     }
@@ -74,8 +75,8 @@ class TrialSearch {
   }
 
  private:
-  // Which devices and cuts are best depends little on whether backward is split, so that is tried
-  // on the best of 1F1B; refining goes on from there.
+  // The best devices and cuts depend little on whether backward is split, so that is tried on the
+  // best of 1F1B; refinement continues from there.
   void split_the_best() {
     std::stable_sort(found_.all.begin(), found_.all.end(), is_better);
     std::vector<PlanTrial> found;
@@ -95,14 +96,14 @@ class TrialSearch {
     return (schedule == "auto" || schedule == "split") && setting_.cost.check_split().ok();
   }
 
-  // A search that is ended early has a trial, where there is one.
+  // A stopped search still returns a trial, if there is one.
   bool goes_on() const {
     if (found_.all.empty()) return true;
     const PlanTrial& best = *std::ranges::min_element(found_.all, is_better);
     return setting_.options.goes_on(best.plan.predicted_step_s);
   }
 
-  // No small changes make it the best.
+  // No small changes can make it the best.
   bool is_far(const PlanTrial& trial) const {
     return trial.plan.predicted_step_s > kFarOff * found_best_s();
   }
@@ -113,13 +114,14 @@ class TrialSearch {
     return std::min(wanted_s_, best.plan.predicted_step_s);
   }
 
-  // With the head beside the embedding their tied parameter needs no sum over a link, for one
-  // boundary more: less on slow links. Only list scheduling runs two chunks of one rank well. The
-  // searches know no such stages, so it is tried on what they find where nothing is tied.
+  // With the head and the embedding on one device, their tied parameter needs no all-reduce over a
+  // link, at the cost of one more boundary, which is less on slow links. Only list scheduling runs
+  // two chunks of one rank well. The searches do not consider such stages, so this starts from
+  // their results for the untied model.
   void fold_the_best() {
     if (!may_split()) return;
     if (setting_.cost.sizes().tied_parameters() == 0 || setting_.options.stages != 0) return;
-    // A fold adds a boundary to what it starts from, and both its ends are on one slot.
+    // This adds a boundary to its origin, and both ends are on one slot.
     SearchSpace pipelines = setting_.space;
     pipelines.replicas = false;
     const double ceiling_s = kEstimateError * found_best_s();
@@ -156,8 +158,8 @@ class TrialSearch {
     std::move(found.begin(), found.end(), std::back_inserter(found_.all));
   }
 
-  // The estimate leaves out how hops and stages meet in time, so a neighbour of a good trial may be
-  // simulated shorter: of the best of each shape first, then of the others.
+  // The estimate does not model how hops and stages interact in time, so a neighbour of a good
+  // trial may have a shorter simulated step. Starts with the best of each shape, then the others.
   void refine() {
     std::stable_sort(found_.all.begin(), found_.all.end(), is_better);
     std::vector<StepShape> seen;
@@ -176,7 +178,7 @@ class TrialSearch {
     }
   }
 
-  // The best plans without pins, changed as little as it takes to obey them.
+  // Changes the best plans without pins as little as possible to satisfy the pins.
   Result<void> obey_with_the_best() {
     if (setting_.space.must_use.empty() && setting_.space.may_hold.empty()) return {};
     if (setting_.options.stages != 0 || !setting_.cost.check_split().ok()) return {};
@@ -199,7 +201,7 @@ class TrialSearch {
       }
       std::int64_t actions = 0;
       PlanTrial changed = trial;
-      // It most often shares a layer, which has its price.
+      // It usually shares a layer, which must pay.
       const double wanted_s = (1 - kSharingGain) * found_best_s();
       if (changes_.obey(changed, actions) && changed.plan.predicted_step_s <= wanted_s) {
         found_.all.push_back(std::move(changed));
@@ -208,7 +210,7 @@ class TrialSearch {
     return {};
   }
 
-  // Two chunks of one rank run well only by list scheduling, as in fold_the_best.
+  // Two chunks of one rank run well only with list scheduling, as in fold_the_best.
   void share_the_best() {
     if (!setting_.space.replicas || setting_.options.stages != 0) return;
     std::stable_sort(found_.all.begin(), found_.all.end(), is_better);
@@ -219,7 +221,7 @@ class TrialSearch {
       if (seen.size() == kShareStarts || !goes_on() || is_far(trial)) break;
       if (!trial.shape.split || trial.candidate.stages.size() < 2) continue;
       if (!seen.emplace(trial.candidate.stages.size(), trial.shape.micro_batch).second) continue;
-      // Only with a codec that costs little is a sum worth what sharing saves.
+      // Only with an inexpensive codec does sharing save more than the all-reduce costs.
       for (const CostModel* cost : setting_.with_each_codec) {
         PlanTrial shared = trial;
         if (changes_.share(*cost, shared, actions)) found.push_back(std::move(shared));
@@ -228,8 +230,8 @@ class TrialSearch {
     std::move(found.begin(), found.end(), std::back_inserter(found_.all));
   }
 
-  // A machine with little memory, or with few layers to choose from, fits in no pipeline that the
-  // searches know, and may still hold one layer.
+  // A machine with little memory, or a model with few layers, may have no place in the pipelines of
+  // the searches, and may still hold one layer.
   void use_idle_with_the_best() {
     if (setting_.options.stages != 0 || !may_split()) return;
     std::ranges::stable_sort(found_.all, is_better);
@@ -246,8 +248,8 @@ class TrialSearch {
     std::ranges::move(found, std::back_inserter(found_.all));
   }
 
-  // The searches have taken the codec whose messages are smallest; what it costs at both ends may
-  // be more than that saves, and where nothing is summed there is no need of it.
+  // The searches use the codec with the smallest messages. Its cost at both ends may exceed the
+  // saving, and without all-reduces it is not needed.
   void choose_gradient_codecs() {
     if (setting_.with_each_codec.size() < 2) return;
     for (std::size_t i = 0; i < std::min(found_.all.size(), kCodecTrials); ++i) {
@@ -269,7 +271,7 @@ class TrialSearch {
     if (best) trial = *std::move(best);
   }
 
-  // Nothing where memory is short.
+  // nullopt if memory is short.
   Result<std::optional<PlanTrial>> try_if_it_fits(const ShapedCandidate& candidate) const {
     auto trial = changes_.try_one(setting_.cost, candidate);
     if (trial.ok()) return std::optional(*std::move(trial));

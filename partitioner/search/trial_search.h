@@ -1,5 +1,5 @@
-// From candidates to simulated plans: the best estimates are simulated, then changed where that
-// makes the simulated step shorter: split backward, the head beside the embedding, other cuts and
+// From candidates to simulated plans: the best estimates are simulated, then changed while the
+// simulated step gets shorter: split backward, both ends of the model on one device, other cuts and
 // devices.
 #pragma once
 
@@ -18,13 +18,14 @@ struct Trials {
   std::optional<PlanTrial> data_parallel;
 };
 
-// Simulated steps are hardly ever shorter than their estimates by more: of plain 1F1B less, of
-// split backward, which the estimates do not know of, as much.
+// Simulated steps are hardly ever shorter than their estimates by more than this factor. With plain
+// 1F1B the difference is smaller; with split backward, which the estimates do not model, it is as
+// large.
 inline constexpr double kEstimateError = 1.25;
 
-// Deterministic. kInfeasible where no candidate fits with what the estimates do not know of.
-// wanted_s: a longer step is of no use, though some may be there; when it is finite there may be no
-// trial. REQUIRES: the candidates are rated; where any step is wanted there are some.
+// Deterministic. kInfeasible if no candidate fits with the memory that the estimates do not model.
+// wanted_s: longer steps are not needed, though some may be included; if it is finite there may be
+// no trial. REQUIRES: the candidates are rated; if wanted_s is infinite there is at least one.
 [[nodiscard]] Result<Trials> simulate_candidates(const TrialSetting& setting,
                                                  const Candidates& candidates,
                                                  double wanted_s);

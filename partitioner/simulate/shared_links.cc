@@ -60,7 +60,7 @@ void SharedLinks::send(std::size_t number, double now_s) {
   } else {
     leaves_s = way.uplink->take(way.uplink_s, now_s);
   }
-  // A slow pair holds back its own messages only: the uplink goes on with those of other pairs.
+  // A slow pair delays only its own messages: the uplink continues with those of other pairs.
   if (leaves_s > now_s) return expect(number, Next::kEnterPair, leaves_s);
   enter_pair(number, now_s);
 }

@@ -1,11 +1,12 @@
-// SharedLinks: the time that messages take on links which they share. Each machine has one uplink
-// and one downlink, as fast as its fastest link in that direction, and machines of one medium have
-// one queue for all of theirs, which a message between two of them passes once, at the speed of
-// their pair; each directed pair of machines may be slower. All are queues
-// (partitioner/simulate/link_queue.h), and a message cuts through: it begins on the pair when it
-// begins to leave the machine, and on the downlink a latency later; it is there when it has passed
-// all three. Processes of one machine share one local link and touch neither uplink nor downlink. A
-// discrete simulation of its own, which its caller runs in step with the one of the ranks.
+// SharedLinks: the transfer times of messages on shared links. Each machine has one uplink and one
+// downlink, as fast as its fastest link in that direction. Machines on a shared medium have one
+// queue for all of theirs, which a message between two of them passes once, at the speed of their
+// pair. Each directed pair of machines may be slower. All are queues
+// (partitioner/simulate/link_queue.h), with cut-through forwarding: a message begins on the pair
+// when it begins on the uplink, and on the downlink one latency later; it has arrived when it has
+// passed all three. Processes of one machine share one local link and use neither uplink nor
+// downlink. A discrete-event simulation of its own, which its caller runs in step with that of the
+// ranks.
 #pragma once
 
 #include <cstddef>
@@ -30,20 +31,20 @@ class SharedLinks {
               const std::vector<int>& rank_slots,
               const std::vector<StepMessage>& messages);
 
-  // The message leaves its sender. REQUIRES: now_s is neither before that of an earlier call nor
-  // behind `next_s`; a message is sent once.
+  // Sends the message. REQUIRES: now_s is neither before that of an earlier call nor after
+  // `next_s`; a message is sent once.
   void send(std::size_t number, double now_s);
 
-  // When something happens on a link; infinity while nothing is under way.
+  // The time of the next event on a link; infinity if no message is under way.
   [[nodiscard]] double next_s() const {
     return events_.empty() ? std::numeric_limits<double>::infinity() : events_.top().first;
   }
 
-  // Lets that happen. Returns the message of which it is known now when it is there.
-  // REQUIRES: next_s is finite.
+  // Processes that event. Returns the message whose arrival time is now known. REQUIRES: next_s is
+  // finite.
   std::optional<std::size_t> run_next();
 
-  // It occupies the link between the machines from start to end.
+  // The message's occupation of the link between the machines.
   struct Crossing {
     double start_s = 0;
     double end_s = 0;
@@ -56,29 +57,29 @@ class SharedLinks {
   }
 
  private:
-  // What a message does next.
+  // The next event of a message.
   enum class Next : std::uint8_t { kEnterPair, kBegin, kEnterDownlink, kArrive };
 
   struct State {
     Crossing crossing;
-    LinkQueue::Turn uplink;  // these of bulk only
+    LinkQueue::Turn uplink;  // the turns are for bulk messages only
     LinkQueue::Turn pair;
     LinkQueue::Turn downlink;
     Next next = Next::kEnterPair;
-    bool has_left = false;  // bulk that is past uplink and pair
+    bool has_left = false;  // a bulk message that has passed uplink and pair
   };
 
-  // A machine's two directions towards all others: those of a medium are one and the same.
+  // A machine's two directions; on a shared medium both are the same queue.
   struct Port {
     std::size_t up = 0;  // index in ways_
     std::size_t down = 0;
   };
 
   struct Route {
-    LinkQueue* uplink = nullptr;  // and downlink: none inside a machine
+    LinkQueue* uplink = nullptr;  // uplink and downlink: nullptr inside a machine
     LinkQueue* pair = nullptr;
     LinkQueue* downlink = nullptr;
-    double uplink_s = 0;  // how long the message occupies each
+    double uplink_s = 0;  // the message's time on each
     double pair_s = 0;
     double downlink_s = 0;
     double latency_s = 0;
@@ -97,8 +98,8 @@ class SharedLinks {
     events_.emplace(at_s, number);
   }
 
-  // A time and a message; behind their count, the message with the rest as its number leaves the
-  // link between the machines. Ties go to the lower.
+  // A time and a message. Numbers from the count of messages on denote the message's departure from
+  // the link between the machines. Ties go to the lower number.
   using Event = std::pair<double, std::size_t>;
 
   const CostModel& cost_;
@@ -106,7 +107,7 @@ class SharedLinks {
   const std::vector<StepMessage>& messages_;
   std::vector<std::size_t> machine_of_;  // [Rank]
   std::vector<Port> ports_;              // [machine]
-  std::vector<LinkQueue> ways_;          // those into the network and out of it
+  std::vector<LinkQueue> ways_;          // uplinks, downlinks and shared media
   std::vector<LinkQueue> pairs_;         // [from machine * machines + to machine]
   std::vector<State> states_;            // [message]
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;

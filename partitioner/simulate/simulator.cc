@@ -1,6 +1,6 @@
-// Discrete events. Only what enters a link has to happen in the order of time, so a rank runs on
-// its own up to its next send; that send and what the links do are the events.
-// O(actions + messages x log ranks), and of messages of sums as often as values interrupt them.
+// A discrete-event simulation. Only the entry of messages into links must follow the order of time,
+// so a rank runs independently up to its next send; events are these sends and those of the links.
+// O(actions + messages x log ranks), plus one event for each preemption of an all-reduce message.
 #include "partitioner/simulate/simulator.h"
 
 #include <fmt/format.h>
@@ -70,7 +70,7 @@ class Simulation {
   struct RankState {
     std::size_t next = 0;  // operation
     double now_s = 0;
-    // Of a rank with threads of their own for codecs: when they are done with what they have.
+    // With asynchronous codecs: when they are done with their queued work.
     bool codecs_beside = false;
     double encoder_free_s = 0;
     double decoder_free_s = 0;
@@ -89,14 +89,13 @@ class Simulation {
     double sent_s = 0;
     std::size_t send = 0;  // the operation
     std::uint32_t waiting = kNobody;
-    bool arrives = false;  // when is known
+    bool arrives = false;  // whether its arrival time is known
   };
 
-  // A time and the rank that sends then. Ties go to the lower.
+  // A time and the rank that sends then. Ties go to the lower rank.
   using Send = std::pair<double, std::size_t>;
 
-  // Runs the rank up to its next send, or until it needs a message of which is not known yet when
-  // it is there.
+  // Runs the rank up to its next send, or until it needs a message with an unknown arrival time.
   void advance(std::size_t r) {
     RankState& state = ranks_[r];
     for (; state.next < program_.first_op[r + 1]; ++state.next) {
@@ -118,7 +117,7 @@ class Simulation {
     }
   }
 
-  // When the message leaves. The rank goes on behind the event, from the time that it has come to.
+  // Returns when the message leaves. The rank continues after the event, from its own time.
   double encode(std::size_t r, const StepOp& op) {
     RankState& state = ranks_[r];
     if (!state.codecs_beside) {
@@ -140,7 +139,7 @@ class Simulation {
     wait(r, op, state.decoder_free_s);
   }
 
-  // Returns its end.
+  // Returns its end time.
   double run_beside(std::size_t r, const StepOp& op, const char* lane, double start_s) {
     if (with_spans_) add_span(r, op, lane, start_s, start_s + op.seconds);
     return start_s + op.seconds;
@@ -153,7 +152,7 @@ class Simulation {
     now_s += op.seconds;
   }
 
-  // Until the message can be used.
+  // Waits until the message can be used.
   void wait(std::size_t r, const StepOp& op, double ready_s) {
     double& now_s = ranks_[r].now_s;
     if (ready_s <= now_s) return;

@@ -13,12 +13,12 @@
 namespace motley {
 namespace {
 
-// A time of the distribution; each action has a draw of its own, whatever else is drawn.
+// A sample of the distribution; each action has its own draw, independent of the others.
 double drawn_s(const PricedTime& time, std::uint64_t seed, std::size_t rank, std::size_t action) {
   constexpr double kLeastShareOfMedian = 0.2;
   constexpr double kUnit = 0x1.0p-32;
   const PhiloxBlock bits = philox4x32(seed, rank, action);
-  // Box and Muller; the first number lies in (0, 1], so that its logarithm is finite.
+  // Box-Muller transform; the first number is in (0, 1], so that its logarithm is finite.
   const double radius = std::sqrt(-2 * std::log((bits[0] + 1.0) * kUnit));
   const double normal = radius * std::cos(2 * std::numbers::pi * (bits[1] * kUnit));
   return std::max(kLeastShareOfMedian * time.median_s, time.median_s + time.sigma_s * normal);
@@ -51,7 +51,7 @@ class Compiler {
   StepProgram compile() {
     std::size_t actions = 0;
     for (const std::vector<Action>& list : schedule_.ranks) actions += list.size();
-    program_.ops.reserve(actions);  // receives are posted for nothing, forwards take several
+    program_.ops.reserve(actions);  // an estimate: posted receives need none, forwards several
     for (rank_ = 0; rank_ < ranks_; ++rank_) {
       program_.first_op.push_back(program_.ops.size());
       find_last_changes();
@@ -67,8 +67,8 @@ class Compiler {
   }
 
  private:
-  // Numbers: activations and gradients by receiving chunk and micro-batch, then targets, votes,
-  // verdicts by rank, then those of each R and of T.
+  // Message numbers: activations and gradients by receiving chunk and micro-batch, then targets,
+  // votes, rank 0's answers by rank, then those of each R and of T.
   void number_messages(const ModelSizes& model) {
     first_gradient_ = chunks_ * micros_;
     first_target_ = 2 * first_gradient_;
@@ -89,9 +89,9 @@ class Compiler {
     program_.messages.resize(next);
   }
 
-  // After which action of the rank what each sum is of changes no more, and after which its last
-  // values go, as the gradient that the former has made leaves before them; past the end: the rank
-  // has no such sum.
+  // For each all-reduce: the rank's action after which its gradients are final, and the action
+  // after which its last values are sent, since the gradient that the former makes is sent before
+  // them; past the end: the rank does not take part.
   void find_last_changes() {
     const std::vector<Action>& actions = schedule_.ranks[rank_];
     const LastChanges last = rules_.last_changes(actions);
@@ -110,7 +110,7 @@ class Compiler {
     }
   }
 
-  // A piece of all that a rank sends before it needs anything of the others.
+  // Sends a piece of the messages that depend on no other rank.
   void send_early(const SumMessages& sum, std::size_t piece) {
     for (const SumMessages::Message& it : sum.early(rank_)) send_piece(it, piece);
   }
@@ -165,7 +165,7 @@ class Compiler {
                     : price_at(value, rules_.maker_chunk(value)).send_s);
   }
 
-  // Of an activation or a gradient, at the end that is `chunk` on the rank being compiled.
+  // The price of an activation or a gradient at its end on `chunk` of the current rank.
   const MessagePrice& price_at(const Value& value, ChunkId chunk) const {
     const HolderPrice& here = price(chunk.index());
     return chunk == rules_.boundary(value) ? here.after : here.before;
@@ -177,14 +177,14 @@ class Compiler {
     return first + value.chunk.index() * micros_ + value.micro.index();
   }
 
-  // The part of a chunk's backward that is its second forward.
+  // The share of the second forward in a chunk's backward.
   double again_share(std::size_t c) const {
     const double backward_s = price(c).backward.median_s;
     return plan_.chunks[c].recompute && backward_s > 0 ? price(c).forward.median_s / backward_s : 0;
   }
 
-  // One that adds to the gradients of the chunk's parameters, from `lead` of its time on. The last
-  // one hands over to the sum what is final already.
+  // A pass that adds to the gradients of the chunk's parameters from share `lead` of its time on.
+  // The last one submits to the all-reduce what is final already.
   void backward(std::size_t c, const PricedTime& time, double lead) {
     const SumMessages& sum = sums_[c];
     if (last_changes_[c] != action_ || sum.early(rank_).empty()) return compute(time);
@@ -216,7 +216,7 @@ class Compiler {
     program_.messages[it.number + piece].is_bulk = true;
   }
 
-  // Rank 0 answers the votes once it has them all.
+  // Rank 0 answers the votes after it has received all.
   void vote() {
     const double message_s = prices_.small_message_s(rank_);
     if (rank_ > 0) {
@@ -261,14 +261,14 @@ class Compiler {
   const std::size_t ranks_;
   std::vector<double> optimizer_s_;        // [Rank]
   std::vector<SumMessages> sums_;          // [ChunkId] of R, and of T
-  std::vector<std::size_t> last_changes_;  // beside sums_, of the rank being compiled
+  std::vector<std::size_t> last_changes_;  // parallel to sums_, for the current rank
   std::vector<std::size_t> last_sends_;    // the same
   std::size_t first_gradient_ = 0;
   std::size_t first_target_ = 0;
   std::size_t first_vote_ = 0;
   std::size_t first_verdict_ = 0;
-  std::size_t rank_ = 0;    // being compiled
-  std::size_t action_ = 0;  // of it
+  std::size_t rank_ = 0;    // the current one
+  std::size_t action_ = 0;  // the current one in its list
   StepProgram program_;
 };
 

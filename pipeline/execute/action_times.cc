@@ -8,7 +8,7 @@
 namespace motley {
 namespace {
 
-// What a part of the action waits for, where it waits.
+// The cause of the waits inside the action.
 WaitCause cause_of(const Action& action) {
   switch (action.kind) {
     case ActionKind::kForward:
@@ -41,7 +41,7 @@ void ActionTimes::end(const Action& action, double waited_s) {
   mark({action, waited_s, /*is_last=*/true, position_.training, records(), position_.step});
 }
 
-// An evaluation is no part of the step that it comes after.
+// An evaluation is not part of the step before it.
 bool ActionTimes::records() const {
   return recorder_ != nullptr && position_.training;
 }
@@ -102,7 +102,7 @@ void ActionTimes::resolve(const Part& part, double end_s) {
 }
 
 void ActionTimes::add_span(const char* lane, const Part& part, double start_s, double end_s) {
-  constexpr double kShortest_s = 1e-6;  // posts and lookups would only blur the picture
+  constexpr double kShortest_s = 1e-6;  // shorter spans would clutter the trace
   if (!part.recorded || recorder_ == nullptr || end_s - start_s < kShortest_s) return;
   recorder_->add({self_, lane, to_text(*part.action), start_s - record_start_s_, end_s - start_s,
                   static_cast<int>(part.step)});

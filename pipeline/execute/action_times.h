@@ -1,9 +1,10 @@
-// ActionTimes: how long each action of a rank computed and how long it waited for others, by the
-// marks of the rank's StageClock, summed up and as spans of a trace.
+// ActionTimes: the computing and waiting time of each of a rank's actions, from the marks of the
+// rank's StageClock, as totals and as spans of a trace.
 //
-// All time between the first and the last mark of a run belongs to one of its actions: a device
-// that idles since the host is not ready with its next work loses this time to that work. What a
-// device has yet to do when a run ends is told with the next. Used by the compute thread alone.
+// All time between the first and the last mark of a run belongs to one of its actions: the time
+// that a device idles because the host has not submitted its next work counts for that work. Work
+// that a device has not finished when a run ends is reported with the next run. Used by the compute
+// thread alone.
 #pragma once
 
 #include <array>
@@ -22,46 +23,48 @@ namespace motley {
 
 class ActionTimes {
  public:
-  // The clock must outlive it. REQUIRES: it has no marks, and nobody else sets any.
+  // The clock must outlive it. REQUIRES: the clock has no marks, and only this object sets any.
   ActionTimes(Rank self, StageClock& clock) : self_(self), clock_(clock) {}
 
-  // A run begins.
+  // Called at the start of a run.
   void begin(const BatchPosition& position);
 
-  // A part of an action ends here, which began where the part before it ended. It waited for others
-  // first, for so long as the host knows; a device may have had other work meanwhile.
+  // A part of an action ends here; it began where the part before it ended. It first waited
+  // `waited_s` for other ranks, as measured by the host; a device may have had other work
+  // meanwhile.
   void end_part(const Action& action, double waited_s);
-  // The same of its last or only part.
+  // The same for the action's last or only part.
   void end(const Action& action, double waited_s = 0);
 
   struct Sums {
-    double compute_s = 0;  // all but waiting
+    double compute_s = 0;  // everything except waiting
     WaitTimes wait_s;
-    double optimizer_s = 0;  // of it the step
+    double optimizer_s = 0;  // the part of compute_s in the step
   };
 
-  // Of actions of training, or of evaluation, that are over and were not told yet.
+  // Totals of finished actions, of training or of evaluation, that were not returned before.
   [[nodiscard]] Sums take_sums(bool training);
 
-  // From now on spans of training go to the recorder, with time counted from here, until the next
-  // call, which waits for a device to have done what they are of.
+  // From now on spans of training go to the recorder, with time counted from here. The next call
+  // ends this, after waiting for a device to finish the recorded work.
   void record(TraceRecorder* recorder);
 
-  // Another thread's work that belongs to the run.
+  // Adds work of another thread that belongs to the run.
   void add_span(const char* lane, const Action& action, double start_s, double end_s);
 
-  // What is under way: the first action that is not over. Nothing between runs.
+  // The first unfinished action.
   struct UnderWay {
     Action action;
     std::int64_t step = 0;
   };
 
-  // For the end of a run that failed: nothing is recorded any more, as who records may be gone.
+  // nullopt between runs. For the end of a failed run: recording stops, as the recorder may be
+  // gone.
   [[nodiscard]] std::optional<UnderWay> under_way();
 
  private:
   struct Part {
-    std::optional<Action> action;  // none: from the end of a run to the beginning of the next
+    std::optional<Action> action;  // nullopt: from the end of a run to the beginning of the next
     double waited_s = 0;
     bool is_last = true;
     bool training = true;
@@ -77,10 +80,10 @@ class ActionTimes {
 
   const Rank self_;
   StageClock& clock_;
-  BatchPosition position_;      // of the run under way
-  std::deque<Part> parts_;      // that marks were set for and are not over
-  double end_s_ = 0;            // of the last part that is over
-  double compute_start_s_ = 0;  // of what was not added as a span yet
+  BatchPosition position_;      // of the current run
+  std::deque<Part> parts_;      // marked but not finished
+  double end_s_ = 0;            // of the last finished part
+  double compute_start_s_ = 0;  // start of what was not added as a span yet
   std::array<Sums, 2> sums_;    // [training]
   TraceRecorder* recorder_ = nullptr;
   double record_start_s_ = 0;

@@ -1,5 +1,5 @@
-// Activity: what a rank is doing right now, written by the compute thread at every action and read
-// by the thread that sends signs of life, with how much work was done. Lock-free.
+// Activity: a rank's current action, written by the compute thread at every action, and the amount
+// of finished work. Read by the thread that sends heartbeats. Lock-free.
 #pragma once
 
 #include <atomic>
@@ -19,15 +19,15 @@ class Activity {
                       (static_cast<std::uint64_t>(action.micro.value & 0xFFFFF) << 6) |
                       (static_cast<std::uint64_t>(action.kind) + 1),
                   std::memory_order_relaxed);
-    work_.add_one();  // what was under way before is finished
+    work_.add_one();  // the previous action is finished
   }
 
-  // Between schedules: starting, saving, ending.
+  // Between schedules: at startup, while saving, at the end.
   void clear(std::int64_t step) {
     packed_.store(static_cast<std::uint64_t>(step) << 40, std::memory_order_relaxed);
   }
 
-  // While one lives, the compute thread waits for others of the group.
+  // While an instance exists, the compute thread waits for other ranks.
   class Waiting {
    public:
     explicit Waiting(Activity& activity) : activity_(activity) { activity_.waits_.store(true); }
@@ -41,19 +41,19 @@ class Activity {
     Activity& activity_;
   };
 
-  // Whether an action is under way that waits for nobody.
+  // Whether an action is under way that waits for no other rank.
   [[nodiscard]] bool computes() const {
     return (packed_.load(std::memory_order_relaxed) & 0x3F) != 0 && !waits_.load();
   }
 
-  // Everything that this process has finished, actions included. Any thread adds to it.
+  // All work that this process has finished, actions included. Any thread may add to it.
   [[nodiscard]] WorkCounter& work() { return work_; }
 
   [[nodiscard]] std::int64_t step() const {
     return static_cast<std::int64_t>(packed_.load(std::memory_order_relaxed) >> 40);
   }
 
-  // "forward of micro-batch 3"; "work between steps" when no action is under way.
+  // "forward of micro-batch 3"; "work between steps" if no action is under way.
   [[nodiscard]] std::string words() const {
     const std::uint64_t packed = packed_.load(std::memory_order_relaxed);
     if ((packed & 0x3F) == 0) return "work between steps";

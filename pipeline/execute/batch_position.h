@@ -1,4 +1,4 @@
-// Which batch a run of a schedule works on.
+// The batch that a run of a schedule processes.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kFrameBytes = kFrameHeaderBytes + kEarlyMessageBytes;
 
-// What each chunk's boundary sends at most in one frame.
+// The largest frame of each chunk's boundary, in bytes.
 std::vector<std::uint64_t> boundary_bytes(const Plan& plan, const MessageSizes& sizes) {
   std::vector<std::uint64_t> bytes;
   for (std::size_t chunk = 0; chunk + 1 < plan.chunks.size(); ++chunk) {
@@ -27,7 +27,7 @@ std::vector<std::uint64_t> boundary_bytes(const Plan& plan, const MessageSizes& 
   return bytes;
 }
 
-// The messages of one sum that are under way: a bucket's take about four times its memory.
+// Messages in flight of one all-reduce: those of a bucket take about four times its memory.
 std::uint64_t sum_bytes() {
   constexpr std::uint64_t kBucketsOfMemory = 4;
   const auto window = static_cast<std::uint64_t>(HierarchicalAllreduceOptions{}.window);
@@ -48,7 +48,7 @@ std::uint64_t early_bytes_max(const Plan& plan,
   const std::vector<std::uint64_t> boundaries = boundary_bytes(plan, sizes);
   const ActionRules rules(schedule.owners);
   const std::uint64_t targets = sizes.targets * sizeof(std::int32_t) + kFrameBytes;
-  // Every rank's vote comes back from the centre, each with its length.
+  // Rank 0 returns every rank's vote, each with its length.
   const std::uint64_t votes =
       schedule.ranks.size() * (sizes.vote_bytes_max + sizeof(std::uint32_t)) + kFrameBytes;
   std::uint64_t most = 0;

@@ -1,5 +1,5 @@
-// How much a peer may have sent before this rank asks for it, as the plan has it: what bounds the
-// memory that messages take which nobody waits for yet (comm/transport/early_share.h).
+// The bytes that a peer may send before this rank asks for them, according to the plan. They bound
+// the memory of unexpected messages (comm/transport/early_share.h).
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,17 @@
 
 namespace motley {
 
-// Values of a micro-batch and of a vote.
+// Sizes of a micro-batch's values and of a vote.
 struct MessageSizes {
-  std::span<const std::size_t> output_floats;  // [ChunkId], of every chunk but the last
+  std::span<const std::size_t> output_floats;  // [ChunkId], for every chunk except the last
   std::size_t targets = 0;
   std::size_t vote_bytes_max = 0;
 };
 
-// The most that any one peer may send to `self` between two votes, and once more the same: a peer
-// that has left a vote may begin the next step while this rank still reads the vote, and nobody
-// gets further ahead, because a vote needs this rank's own. With what keeping a message costs.
-// REQUIRES: the schedule is valid and the plan's.
+// Twice the most that any one peer may send to `self` between two votes: a peer that has finished a
+// vote may begin the next step while this rank still reads the vote. No peer gets further ahead,
+// because a vote needs this rank's own. Includes the overhead of storing a message. REQUIRES: the
+// schedule is valid and generated from the plan.
 [[nodiscard]] std::uint64_t early_bytes_max(const Plan& plan,
                                             const Schedule& schedule,
                                             const MessageSizes& sizes,

@@ -60,7 +60,7 @@ Result<RunTimes> Executor::run(const Schedule& schedule, const BatchPosition& po
   MOTLEY_TRY(sums_->begin(schedule, position.step));
   times_.begin(position);
   const Result<void> ran = run_all(schedule.ranks[self_.index()]);
-  // That others send nothing any more may follow from what this rank did not send.
+  // A receive may fail because this rank's own send failed; that error is the cause.
   if (!ran.ok()) return exchange_.send_failure().value_or(ran.error());
   {
     const Activity::Waiting waiting(activity_);

@@ -1,12 +1,11 @@
-// Executor: runs one rank's list of actions. One switch over the kinds, no policy: what is posted
-// when, and in which order things are computed, is decided by the schedule alone, and what that
-// means for each action by its rules (pipeline/schedule/action_rules.h).
+// Executor: runs one rank's list of actions. One switch over the kinds, without policy: the
+// schedule alone decides the order of computing and of posting. What an action sends and receives
+// follows from its rules (pipeline/schedule/action_rules.h).
 //
-// Sends and receives are posted here and carried out by the transport's thread, sums over replicas
-// by a thread of their own from the last backward of a chunk on, and where computing leaves the
-// processor free messages are encoded and decoded on two more, while the compute thread goes on;
-// the only waits are for an input that has not arrived yet, each with a deadline. Used by the
-// compute thread alone.
+// Sends and receives are posted here and carried out by the transport's thread. All-reduces run on
+// a thread of their own from a chunk's last backward on. If computing leaves the processor free,
+// two more threads encode and decode messages. The compute thread waits only for an input that has
+// not arrived yet, each time with a deadline. Used by the compute thread alone.
 #pragma once
 
 #include <cstddef>
@@ -35,38 +34,39 @@
 namespace motley {
 
 struct ExecutorOptions {
-  CompressorOptions gradients;  // of sums of gradients between machines; changes the result
-  // Changes the result: the largest norm of what this rank gives to those sums; 0 = any.
+  CompressorOptions gradients;  // of all-reduces between machines; changes the result
+  // Changes the result: the largest norm of this rank's contribution to these all-reduces; 0 =
+  // unlimited.
   double local_clip = 0;
-  // Changes nothing but when it gives up: the longest wait for one message.
+  // Stall timeout of a wait for one message. Does not change the result.
   Patience patience = 60;
-  // Changes nothing but the time: encodes and decodes on threads of its own.
+  // Encode and decode on threads of their own. Changes only the speed.
   bool codecs_beside = false;
 };
 
-// The rank that is executed: what it computes, keeps and votes.
+// The rank that is executed: its computing, its gradients and its votes.
 struct StageParts {
   StageCompute& compute;
   StageGradients& gradients;
   StageVotes& votes;
-  // Of the device that computes; nullptr where the compute thread does.
+  // The clock of the device; nullptr if the compute thread itself computes.
   StageClock* clock = nullptr;
 };
 
-// How long one run of the schedule took and where the time went, on this rank. A device that has
-// not ended the run with the host (the step goes on beside the next batch) tells the rest of its
-// times with the next run.
+// Duration of one run of the schedule on this rank, by cause. If a device has not finished the run
+// when the host has (the step overlaps the next batch), the rest of its times is part of the next
+// run.
 struct RunTimes {
-  double total_s = 0;      // of the host
-  double compute_s = 0;    // all but waiting: of it
-  double codec_s = 0;      // on what crosses between chunks: encoding, decoding, handing over
-  double optimizer_s = 0;  // the step
-  WaitTimes wait_s;        // for messages, with nothing to compute
+  double total_s = 0;      // by the host's clock
+  double compute_s = 0;    // total_s except waiting
+  double codec_s = 0;      // transfers between chunks: encoding, decoding, passing
+  double optimizer_s = 0;  // the optimizer's step
+  WaitTimes wait_s;        // for messages, without work to compute
 };
 
 class Executor {
  public:
-  // Everything lent must outlive the executor. kConfig when the plan or the options name an unknown
+  // All references must outlive the executor. kConfig if the plan or the options name an unknown
   // codec.
   [[nodiscard]] static Result<std::unique_ptr<Executor>> make(Rank self,
                                                               const Plan& plan,
@@ -75,25 +75,24 @@ class Executor {
                                                               Activity& activity,
                                                               ExecutorOptions options);
 
-  // Runs this rank's actions of `schedule`, which must have passed validate_schedule.
-  // kPeer when a message does not come in time or a peer is lost, kCorrupt for a bad one; the batch
-  // is then abandoned, parameters unchanged unless the step was already voted.
+  // Runs this rank's actions of `schedule`, which must have passed validate_schedule. kPeer if a
+  // message is late or a peer is lost, kCorrupt if a message is malformed; the batch is then
+  // abandoned, with parameters unchanged unless the step was already voted.
   [[nodiscard]] Result<RunTimes> run(const Schedule& schedule, const BatchPosition& position);
 
-  // Adds to the stage's gradients what this rank kept of its compressed sums so far. The residuals
-  // are what the sums of later steps still owe. False, and adds nothing, where nothing of the kind
-  // is kept or there are no sums. Between steps.
+  // Adds the error-feedback state of this rank's compressed all-reduces to the stage's gradients.
+  // Residuals are the part of the gradients that later steps still have to send. Returns false, and
+  // adds nothing, if there is no such state or no all-reduce. Called between steps.
   [[nodiscard]] bool add_kept(Kept what);
-  // Before the first step: goes on from what stands in the stage's gradients of the schedule's sums
-  // (GradientReducer::set_kept). They are to be cleared then.
+  // Before the first step: sets that state from the stage's gradients, for the schedule's
+  // all-reduces (GradientReducer::set_kept). The caller clears the gradients afterwards.
   [[nodiscard]] Result<void> set_kept(Kept what, KeptBy whose, const Schedule& schedule);
 
-  // After a run that a device did not come to the end of: what of it the device has yet to do
-  // first.
+  // After a run that a device did not finish: the first action that it has not finished.
   [[nodiscard]] std::optional<ActionTimes::UnderWay> under_way() { return times_.under_way(); }
 
   // From now on each action's span goes to the recorder, with time counted from the first call
-  // (nullptr: stop, once a device has done what was recorded).
+  // (nullptr: stop, once a device has finished the recorded work).
   void record(TraceRecorder* recorder) { times_.record(recorder); }
 
  private:
@@ -106,9 +105,9 @@ class Executor {
            std::unique_ptr<GradientSync> sums);
 
   Result<void> run_all(const std::vector<Action>& actions);
-  // `at`: its place in this rank's list.
+  // `at`: its position in this rank's list.
   Result<void> execute(const Action& action, std::size_t at);
-  // Waits for what the action needs of other ranks.
+  // Waits for the action's inputs from other ranks.
   Result<void> receive(const Action& action);
   Result<void> forward(const Action& action);
   Result<void> backward(const Action& action, std::size_t at);
@@ -125,10 +124,10 @@ class Executor {
   ValueExchange exchange_;
   std::unique_ptr<GradientSync> sums_;
 
-  BatchPosition position_;  // of the run under way
+  BatchPosition position_;  // of the current run
   int rank_count_ = 0;
 
-  HostClock host_clock_;  // of a stage without a clock of its own
+  HostClock host_clock_;  // for a stage without a clock of its own
   ActionTimes times_;
 };
 

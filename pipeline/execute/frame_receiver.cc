@@ -40,7 +40,7 @@ Result<FrameReceiver::Received> FrameReceiver::wait(const Action& posted, Deadli
     lock.lock();
     it->outcome = std::move(outcome);
   } else {
-    // The thread has the frame already and waits for nothing.
+    // The thread already has the frame and will not block.
     const double start_s = now_s();
     changed_.wait(lock, [&] { return it->outcome.has_value(); });
     if (it->outcome->ok()) {
@@ -55,7 +55,7 @@ Result<FrameReceiver::Received> FrameReceiver::wait(const Action& posted, Deadli
 }
 
 void FrameReceiver::work() {
-  constexpr double kIdle_s = 3600;  // nobody hurries it; the bell is what it waits for
+  constexpr double kIdle_s = 3600;  // any period: the bell ends the wait
   while (true) {
     (void)bell_->wait(Deadline::after_s(kIdle_s));
     std::unique_lock lock(mutex_);

@@ -1,5 +1,5 @@
-// FrameSender: fills the frames that a rank sends and sends them, by its caller's thread or beside
-// it on a thread of its own.
+// FrameSender: fills and sends a rank's frames, on the caller's thread or asynchronously on a
+// thread of its own.
 #pragma once
 
 #include <condition_variable>
@@ -23,8 +23,8 @@ namespace motley {
 
 class FrameSender {
  public:
-  // Fills the payload and returns its bytes, or why there is none. Called once, on the thread that
-  // fills; whatever it reads must stay as it is until then.
+  // Fills the payload and returns its size in bytes, or an error. Called once, on the filling
+  // thread; what it reads must not change until then.
   using Write = std::function<Result<std::size_t>(std::span<std::byte> room)>;
 
   struct Frame {
@@ -34,21 +34,21 @@ class FrameSender {
     Write write;
   };
 
-  // The link's transport must outlive it. `beside`: on a thread of its own.
+  // The link's transport must outlive it. `beside`: fill on a thread of its own.
   FrameSender(const FrameLink& link, Patience patience, bool beside);
-  // Abandons what is under way.
+  // Abandons frames under way.
   ~FrameSender();
   FrameSender(const FrameSender&) = delete;
   FrameSender& operator=(const FrameSender&) = delete;
 
-  // Beside the caller: waits while kWaitingMax frames are still to be filled, which takes no
-  // message. kPeer when an earlier frame could not be sent, or what its Write returned.
+  // With `beside`, waits while kWaitingMax frames are not filled yet, which does not depend on
+  // other ranks. kPeer if an earlier frame could not be sent, or the error of its Write.
   [[nodiscard]] Result<void> send(Frame frame);
 
-  // Why nothing more is sent, beside the caller; nothing where all is well.
+  // With `beside`, the error that stopped sending; nullopt if there is none.
   [[nodiscard]] std::optional<Error> failure();
 
-  // Waits until all frames have been taken. kPeer when one is not in time.
+  // Waits until all sends have completed. kPeer if one is late.
   [[nodiscard]] Result<void> finish();
 
  private:
@@ -61,10 +61,10 @@ class FrameSender {
 
   void work();
   [[nodiscard]] Result<void> carry_out(const Frame& frame);
-  // Takes back the buffers of sends that are done; errors of sends surface here.
+  // Takes back the buffers of finished sends; reports errors of sends.
   [[nodiscard]] Result<void> reclaim(bool wait_for_all);
 
-  // These belong to the thread that fills, and to finish() while nothing is to be filled.
+  // Used by the filling thread, and by finish() while no frame is to be filled.
   FrameLink link_;
   const Patience patience_;
   BufferPool buffers_;
@@ -76,7 +76,7 @@ class FrameSender {
   bool filling_ = false;         // guarded by mutex_
   std::deque<Frame> waiting_;    // guarded by mutex_
   std::optional<Error> failed_;  // guarded by mutex_
-  std::thread thread_;           // only when beside
+  std::thread thread_;           // only if `beside`
 };
 
 }  // namespace motley

@@ -25,7 +25,7 @@ namespace motley {
 
 class GradientSync {
  public:
-  // Everything lent must outlive it. kConfig when the options name an unknown codec.
+  // All references must outlive it. kConfig when the options name an unknown codec.
   [[nodiscard]] static Result<std::unique_ptr<GradientSync>> make(Rank self,
                                                                   const Plan& plan,
                                                                   FrameLink& link,

@@ -1,6 +1,6 @@
-// StageClock: when what the compute thread gave to compute was computed. On the processor that is
-// when it was given; a device computes later, and beside the host. Used by the compute thread
-// alone.
+// StageClock: the completion times of work that the compute thread submits. On the processor, work
+// is complete when submitted; a device completes it later and asynchronously. Used by the compute
+// thread alone.
 #pragma once
 
 #include <utility>
@@ -14,18 +14,18 @@ class StageClock {
  public:
   virtual ~StageClock() = default;
 
-  // Marks what was given so far.
+  // Marks the work submitted so far.
   virtual void mark() = 0;
 
-  // Of marks that were come to by now and not told yet, in their order: seconds of now_s(). Does
-  // not wait.
+  // Completion times of marks that were reached and not returned before, in order, in seconds of
+  // now_s(). Does not wait.
   [[nodiscard]] virtual std::vector<double> reached() = 0;
 
-  // Returns when all marks were come to.
+  // Waits until all marks are reached.
   virtual void finish() = 0;
 };
 
-// Where the compute thread itself computes.
+// For stages that the compute thread itself computes.
 class HostClock final : public StageClock {
  public:
   void mark() override { times_s_.push_back(now_s()); }

@@ -1,5 +1,5 @@
-// StageVotes: what a rank says before each step, what it hears of the others, and the step that all
-// then take alike. Used by the compute thread alone.
+// StageVotes: a rank's vote before each step, its evaluation of all votes, and the step, which all
+// ranks then take alike. Used by the compute thread alone.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,14 @@ class StageVotes {
  public:
   virtual ~StageVotes() = default;
 
-  // What this rank gives to the vote on the batch that it has just computed: at most
-  // vote_bytes_max() bytes.
+  // This rank's vote on the batch that it has just computed: at most vote_bytes_max() bytes.
   [[nodiscard]] virtual std::size_t vote_bytes_max() const = 0;
   virtual std::vector<std::byte> vote(const BatchPosition& position) = 0;
-  // Every rank's vote, [Rank], before the step. Not trusted: kCorrupt when one is malformed;
-  // kInternal when ranks that must agree do not.
+  // Evaluates every rank's vote, [Rank], before the step. Untrusted: kCorrupt if one is malformed,
+  // kInternal if ranks that must agree do not.
   [[nodiscard]] virtual Result<void> count_votes(
       const std::vector<std::vector<std::byte>>& votes) = 0;
-  // Updates the parameters or not, as the votes say.
+  // Updates the parameters, or skips the update, according to the votes.
   virtual StepEffect step() = 0;
 };
 

@@ -73,9 +73,9 @@ void ValueExchange::post_floats(const Value& value) {
            });
     return;
   }
-  // The place of the values, which need not exist before they come.
+  // Returns the buffer of the values, which is allocated when they arrive.
   std::function<std::span<float>()> room = [this, value] { return compute_.room(value); };
-  // Only the compute thread may ask for it.
+  // Only the compute thread may call room().
   if (codecs_beside_) room = [values = room()] { return values; };
   expect(value, message.bytes_max,
          [&codec, room = std::move(room)](std::span<const std::byte> payload) {

@@ -1,9 +1,9 @@
-// ValueExchange: brings the values of a step (pipeline/schedule/action_rules.h) from the actions of
-// this rank that make them to whoever needs them: to a chunk beside it at once, to another rank
-// when the schedule says so. Until then they are kept, by value, in whatever order they are sent.
+// ValueExchange: moves the values of a step (pipeline/schedule/action_rules.h) from the actions of
+// this rank that make them to their consumers: to a chunk of this rank at once, to another rank
+// when the schedule sends them. Until then they are stored by value, in any order of sending.
 //
-// Sends and receives are carried out by the transport's thread, and where computing leaves the
-// processor free messages are encoded and decoded on two more. Used by the compute thread alone.
+// The transport's thread carries out sends and receives. If computing leaves the processor free,
+// two more threads encode and decode messages. Used by the compute thread alone.
 #pragma once
 
 #include <cstddef>
@@ -31,13 +31,13 @@ namespace motley {
 
 class ValueExchange {
  public:
-  // What it took of the compute thread.
+  // Time of the compute thread.
   struct Times {
-    double wait_s = 0;   // for messages
-    double codec_s = 0;  // encoding, decoding, handing over
+    double wait_s = 0;   // waiting for messages
+    double codec_s = 0;  // encoding, decoding, passing
   };
 
-  // What is lent must outlive it. codecs: [ChunkId], of the boundary after it.
+  // References must outlive it. codecs: [ChunkId], of the boundary after it.
   ValueExchange(Rank self,
                 FrameLink& link,
                 StageCompute& compute,
@@ -45,28 +45,28 @@ class ValueExchange {
                 Patience patience,
                 bool codecs_beside);
 
-  // Before the first action of a step; forgets what an abandoned one left. The schedule, which must
-  // have passed validate_schedule, is lent until the next call.
+  // Before the first action of a step; drops the state of an abandoned step. The schedule, which
+  // must have passed validate_schedule, is borrowed until the next call.
   void begin(const Schedule& schedule, const BatchPosition& position);
 
   // RT, RA, RG.
   void post(const Action& action);
 
-  // Waits for what the action needs of other ranks. kPeer when it does not come in time, kCorrupt
-  // when it does not match.
+  // Waits for the action's inputs from other ranks. kPeer if one is late, kCorrupt if one does not
+  // match.
   [[nodiscard]] Result<void> receive(const Action& action);
 
-  // Takes what a load, a forward or a backward has made.
+  // Stores the result of a load, a forward or a backward.
   void take_targets(const Action& load, std::span<const std::int32_t> targets);
   void take(const Action& action, OwnedFloats made);
 
-  // ST, SA, SG. kPeer when an earlier message could not be sent.
+  // ST, SA, SG. kPeer if an earlier message could not be sent.
   [[nodiscard]] Result<void> send(const Action& action);
 
-  // Why sends failed that were to go on beside the compute thread.
+  // The error of an asynchronous send.
   [[nodiscard]] std::optional<Error> send_failure() { return sender_.failure(); }
 
-  // After the last action: waits until all messages have been taken.
+  // After the last action: waits until all sends have completed.
   [[nodiscard]] Result<void> finish();
 
   // Since begin().
@@ -75,7 +75,7 @@ class ValueExchange {
  private:
   void post_targets(const Value& value);
   void post_floats(const Value& value);
-  // What its codec makes of it.
+  // The message that its codec makes of the value.
   [[nodiscard]] BoundaryMessage message_of(const Value& value) const;
   void expect(const Value& value, std::size_t bytes_max, FrameReceiver::Read read);
   [[nodiscard]] FrameId frame_of(const Value& value) const;
@@ -90,7 +90,7 @@ class ValueExchange {
   const Patience patience_;
   const bool codecs_beside_;
 
-  std::optional<ActionRules> rules_;  // of the schedule under way
+  std::optional<ActionRules> rules_;  // of the current schedule
   std::int64_t step_ = 0;
   std::map<Value, std::variant<OwnedFloats, OwnedBytes>> unsent_;  // bytes: encoded by a device
   std::map<Value, std::vector<std::int32_t>> unsent_targets_;

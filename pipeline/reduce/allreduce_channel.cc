@@ -1,14 +1,13 @@
 // Reuse of slots. A bucket has two slots of its rank's shared buffer: one for values that
 // neighbours add up, one for sums. The bucket `window` places later uses the same slots. No message
-// needs to say that all readers are done:
-// - Values: a neighbour that adds them up sends its sums afterwards. Without these this rank's
-// bucket
-//   would not be done, and the later bucket not begun.
-// - Sums: every neighbour reads them before it begins the later bucket, and this rank writes sums
-// of
+// is needed to report that all readers are done:
+//
+// - Values: a neighbour that adds them up sends its sums afterwards. Without these, this rank's
+//   bucket would not be done, and the later bucket not begun.
+// - Sums: every neighbour reads them before it begins the later bucket. This rank writes sums of
 //   the later bucket only after every neighbour's values of that bucket have arrived.
 //
-// Within a bucket, one slot would do for both: values are written at the offsets of the other
+// Within a bucket, one slot would suffice for both: values are written at the offsets of the other
 // ranks' slices, sums at those of this rank's own. But in a bucket of another length slices have
 // other offsets: this rank could begin such a bucket and overwrite sums that a neighbour still
 // reads.

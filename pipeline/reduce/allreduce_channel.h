@@ -34,7 +34,7 @@ class AllreduceChannel {
   };
 
   // For an all-reduce with at most `window` buckets in flight. roles: this rank's, [bucket].
-  // Everything lent must outlive it, the roles included; the plan is only read here.
+  // `roles` and `encoder` must outlive it; the plan is only read here.
   [[nodiscard]] static Result<std::unique_ptr<AllreduceChannel>> make(
       Rank self,
       const AllreducePlan& plan,
@@ -77,8 +77,8 @@ class AllreduceChannel {
                                     const Received& received,
                                     std::span<float> values) const;
   // Sets `own`, this rank's term, to the sum of all terms, added in ascending order; `own_order` is
-  // this rank's place in it. Errors as decode(). REQUIRES: `received` are of the values of `own`,
-  // ascend in order and are not empty.
+  // the position of this rank's term. Errors as decode(). REQUIRES: `received` are of the values of
+  // `own`, ascend in order and are not empty.
   [[nodiscard]] Result<void> add(std::size_t bucket,
                                  std::span<const Received> received,
                                  std::size_t own_order,

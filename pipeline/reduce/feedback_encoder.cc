@@ -30,7 +30,7 @@ void FeedbackEncoder::begin_sum(const WireSlice& slice, std::span<float> values_
   if (begins_sum(slice)) compressor_of(slice).push(values_N);
 }
 
-// Whether pushes were summed in the slice before encode() gets it.
+// Whether encode() gets a slice whose momentum correction was done by begin_sum().
 bool FeedbackEncoder::begins_sum(const WireSlice& slice) const {
   return options_.momentum > 0 && slice.phase == ReducePhase::kCrossAllGather;
 }

@@ -1,9 +1,9 @@
-// FeedbackEncoder: sums of gradients compressed with error feedback on their way between machines.
-// Each slice that this rank encodes has a GradientCompressor of its own, which keeps what its
-// messages left out and adds it to the next step's. One encoder serves one chunk.
+// FeedbackEncoder: encodes the values of an all-reduce between machines with error feedback. Each
+// slice that this rank encodes has a GradientCompressor, which stores the error-feedback residual
+// and adds it to the next step's values. One encoder serves one chunk.
 //
-// With momentum (CompressorOptions) each machine's own gradient becomes a push before it is summed
-// with others: where it is encoded, or where the rank that sums for all begins with it.
+// With momentum (CompressorOptions), each machine's own gradient is momentum-corrected before it is
+// added to others: in encode(), or in begin_sum() on the rank that adds up for all machines.
 #pragma once
 
 #include <cstdint>
@@ -36,16 +36,16 @@ class FeedbackEncoder final : public SliceEncoder {
   Result<void> decode(std::span<const std::byte> wire_B, std::span<float> values_N) const override;
   Result<void> decode_add(std::span<const std::byte> wire_B, std::span<float> sum_N) const override;
 
-  // After the vote on a step whose slices were encoded. Of a step that was skipped, what messages
-  // left out is dropped: what made it worthless may be in it. Of a step without targets, what is
-  // kept becomes what it was before: its gradient was zero, but its messages sent what was owed,
-  // and these were not used.
+  // Called after the vote on a step whose slices were encoded. For a skipped step, residuals are
+  // dropped: they may contain the values that made it invalid. For a step without targets, the
+  // state before the step is restored: its gradient was zero, but its messages sent residuals that
+  // were not used.
   void end_step(StepEffect effect);
 
-  // Adds what is kept so far to values_N, which are the chunk's. A checkpoint keeps the result: the
-  // sum of the residuals over all ranks is what coming steps still owe.
+  // Adds this rank's state to values_N, the values of the chunk. Checkpoints store the result: the
+  // total of the residuals over all ranks is what later steps still have to send.
   void add_kept(Kept what, std::span<float> values_N);
-  // Sets what is kept of a slice to its part of values_N, which are the chunk's.
+  // Sets the state of a slice from its part of values_N, the values of the chunk.
   void set_kept(Kept what, const WireSlice& slice, std::span<const float> values_N);
 
  private:
@@ -53,7 +53,7 @@ class FeedbackEncoder final : public SliceEncoder {
       : options_(std::move(options)), codec_(std::move(codec)) {}
 
   GradientCompressor& compressor_of(const WireSlice& slice);
-  // Looks at this machine's own gradient of a slice before it is encoded or added to others.
+  // Inspects this machine's own gradient of a slice before it is encoded or added to others.
   void note_gradient(const WireSlice& slice, std::span<const float> gradient_N);
   [[nodiscard]] bool begins_sum(const WireSlice& slice) const;
 
@@ -63,8 +63,8 @@ class FeedbackEncoder final : public SliceEncoder {
   const std::unique_ptr<const Codec> codec_;
   // A rank encodes the same slices in every step.
   std::map<SliceKey, std::unique_ptr<GradientCompressor>> compressors_;
-  // Of the step under way. What compressors had before it, kept as long as every gradient of it was
-  // zero: in other steps the first slice ends that, so that it costs neither time nor memory.
+  // For the current step: the compressors' state before it, stored while every gradient in it is
+  // zero. In other steps the first slice ends this, so it costs neither time nor memory.
   bool all_zero_ = true;
   std::map<SliceKey, GradientCompressor::State> before_;
 };

@@ -15,7 +15,7 @@ Result<std::unique_ptr<GradientReducer>> GradientReducer::make(const FrameLink& 
                                                                const CompressorOptions& options,
                                                                Patience patience,
                                                                double local_clip) {
-  // Refused now rather than at the end of the first step.
+  // Reports errors now rather than at the end of the first step.
   MOTLEY_TRY(FeedbackEncoder::make(options));
   return std::unique_ptr<GradientReducer>(
       new GradientReducer(link, self, options, patience, local_clip));
@@ -110,7 +110,7 @@ Result<void> GradientReducer::set_kept(Kept what, KeptBy whose, const Task& task
   return {};
 }
 
-// The vector does not change while a sum of it is under way.
+// The vector does not change while an all-reduce in it is running.
 GradientReducer::Running& GradientReducer::running(const AllreduceId& id) {
   const auto found = std::ranges::find(running_, id, &Running::id);
   MOTLEY_CHECK(found != running_.end(), "{} is not summed in step {}", to_words(id), step_);
@@ -123,7 +123,7 @@ void GradientReducer::work() {
     changed_.wait(lock, [&] { return ending_ || next_ < running_.size(); });
     if (ending_) return;
     Running& now = running_[next_];
-    // After one that failed the messages of the next would not fit either.
+    // After a failed all-reduce, messages of the next would not match either.
     const bool is_first = next_ == 0;
     const bool failed = !is_first && !running_[next_ - 1].outcome->ok();
     lock.unlock();
@@ -140,7 +140,7 @@ void GradientReducer::clip() {
   double norm2 = 0;
   for (const Running& each : running_) {
     if (!each.is_clipped) continue;
-    // The computing thread has deadlines of its own and abandons the mark when one passes.
+    // The compute thread has deadlines of its own and abandons the watermark when one passes.
     while (each.mark->first() > 0 && !each.mark->abandoned()) {
       (void)each.sum->bell()->wait(patience_.deadline());
     }
@@ -148,7 +148,7 @@ void GradientReducer::clip() {
     norm2 += squared_norm(each.values);
   }
   const double norm = std::sqrt(norm2);
-  // What is not finite stays so, for the vote to see.
+  // Values that are not finite stay so, for the vote to detect.
   if (!(norm > local_clip_) || !std::isfinite(norm)) return;
   const auto factor = static_cast<float>(local_clip_ / norm);
   for (const Running& each : running_) {

@@ -1,13 +1,13 @@
-// GradientReducer: sums gradients over the ranks that hold them, on a thread of its own, while the
-// compute thread still works on the values before them.
+// GradientReducer: all-reduces gradients on a thread of its own, while the compute thread still
+// works on the values before them.
 //
-// A step's sums run one after another, in the order in which all ranks begin them, so that no two
-// ranks wait for each other. Each sum follows a mark that the compute thread moves; what lies
-// behind it is this thread's until wait() returns. Encoding, adding and waiting for messages
-// happen here: the compute thread waits only for what is left when it has nothing else to do.
+// A step's all-reduces run one after another, in one order on all ranks, so that no two ranks wait
+// for each other. Each follows a ready watermark that the compute thread moves; the values behind
+// it belong to this thread until wait() returns. Encoding, adding and waiting for messages happen
+// here. The compute thread waits only for the rest, when it has nothing else to do.
 //
-// Where this rank's gradients are clipped before they are summed, none of a step's sums begins
-// before all that are clipped are final: their norm is one.
+// If this rank's gradients are clipped before the all-reduce, none of a step's all-reduces begins
+// before all clipped gradients are final, because one norm covers them.
 #pragma once
 
 #include <condition_variable>
@@ -34,22 +34,22 @@ namespace motley {
 
 class GradientReducer {
  public:
-  // One sum of a step. The same holders and the same number of values in every step.
+  // One all-reduce of a step, with the same members and number of values in every step.
   struct Task {
     AllreduceId id;
     ProcessGroup holders;     // this rank is one of them
-    std::span<float> values;  // lent until wait() returned
+    std::span<float> values;  // borrowed until wait() has returned
   };
 
-  // Both ends are times of now_s().
+  // Times of now_s().
   struct Span {
     double start_s = 0;  // when the first values were final
     double end_s = 0;
   };
 
   // The link's transport must outlive it. local_clip: the largest norm of all this rank's gradients
-  // that are summed over machines; larger ones are scaled down to it, 0 = none are. kConfig when
-  // the options name no codec.
+  // that are all-reduced between machines; larger ones are scaled down to it, 0 = unlimited.
+  // kConfig if the options name an unknown codec.
   [[nodiscard]] static Result<std::unique_ptr<GradientReducer>> make(
       const FrameLink& link,
       Rank self,
@@ -57,40 +57,40 @@ class GradientReducer {
       Patience patience,
       double local_clip = 0);
 
-  // Abandons what is under way.
+  // Abandons all-reduces under way.
   ~GradientReducer();
 
   GradientReducer(const GradientReducer&) = delete;
   GradientReducer& operator=(const GradientReducer&) = delete;
 
-  // Begins the sums of a step. kConfig as HierarchicalAllreduce::make. REQUIRES: wait() returned
-  // for all sums of the step before.
+  // Begins the all-reduces of a step. kConfig as HierarchicalAllreduce::make. REQUIRES: wait()
+  // returned for all all-reduces of the step before.
   [[nodiscard]] Result<void> begin(std::int64_t step, const std::vector<Task>& tasks);
 
-  // Returns whether the step has this sum.
+  // Returns whether the step has this all-reduce.
   [[nodiscard]] bool has(const AllreduceId& id) const;
 
   // The task's values from `first` on are final. REQUIRES: begin() had a task of this id.
   void set_final(const AllreduceId& id, std::size_t first);
 
-  // Waits until the task's values are the sums. Every wait for a message has its deadline in the
-  // sum, so that this one ends. Errors as HierarchicalAllreduce::run. REQUIRES: all values are
-  // final.
+  // Waits until the task's values are all-reduced. Every wait for a message has a deadline there,
+  // so this wait ends. Errors as HierarchicalAllreduce::run. REQUIRES: all values are final.
   [[nodiscard]] Result<Span> wait(const AllreduceId& id);
 
-  // After the vote on a step: FeedbackEncoder::end_step. REQUIRES: no sum is under way.
+  // After the vote on a step: FeedbackEncoder::end_step. REQUIRES: no all-reduce is running.
   void end_step(StepEffect effect);
 
-  // Adds to `values` what this rank kept of its messages of that sum so far. The residuals over all
-  // ranks are what the sums still owe. REQUIRES: no sum is under way; as many values as the sum
-  // has.
+  // Adds this rank's error-feedback state of that all-reduce to `values`. The residuals of all
+  // ranks are what later steps still have to send. REQUIRES: no all-reduce is running; as many
+  // values as the all-reduce has.
   void add_kept(Kept what, const AllreduceId& id, std::span<float> values);
-  // Goes on from task.values as kept: by this rank, where all ranks kept the same slices as they do
-  // now, or by all. kConfig as begin(). REQUIRES: no sum is under way.
+  // Sets that state from task.values. kSelf: they are this rank's own, and all ranks encode the
+  // same slices as before. kAll: they are the total of all ranks. kConfig as begin(). REQUIRES: no
+  // all-reduce is running.
   [[nodiscard]] Result<void> set_kept(Kept what, KeptBy whose, const Task& task);
 
  private:
-  // Made at its first step.
+  // Created at its first step.
   struct Sum {
     std::unique_ptr<FeedbackEncoder> encoder;
     std::unique_ptr<HierarchicalAllreduce> sum;
@@ -102,8 +102,8 @@ class GradientReducer {
     std::span<float> values;
     bool is_clipped = false;
     std::unique_ptr<ReadyWatermark> mark;
-    double start_s = 0;                     // the compute thread's; 0: nothing is final
-    std::optional<Result<double>> outcome;  // guarded by mutex_: when it ended
+    double start_s = 0;                     // by the compute thread; 0: no value is final
+    std::optional<Result<double>> outcome;  // guarded by mutex_: the time when it ended
   };
 
   GradientReducer(const FrameLink& link,
@@ -115,7 +115,7 @@ class GradientReducer {
   Result<Sum*> sum_for(const Task& task);
   Running& running(const AllreduceId& id);
   void work();
-  // Of the step's sums before the first.
+  // Clips the gradients before the step's first all-reduce.
   void clip();
   [[nodiscard]] Result<double> carry_out(Running& running) const;
 
@@ -123,14 +123,14 @@ class GradientReducer {
   const CompressorOptions options_;
   const Patience patience_;
   const double local_clip_;
-  FrameLink link_;  // of the thread
+  FrameLink link_;  // used by the thread
   std::map<AllreduceId, Sum> sums_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
   bool ending_ = false;           // guarded by mutex_
-  std::size_t next_ = 0;          // guarded by mutex_: the first of running_ that is not done
-  std::vector<Running> running_;  // of the step; changed only while all are done
+  std::size_t next_ = 0;          // guarded by mutex_: the first unfinished one of running_
+  std::vector<Running> running_;  // of the step; changed only while all are finished
   std::int64_t step_ = 0;
   std::thread thread_;
 };

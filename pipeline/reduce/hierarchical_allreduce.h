@@ -66,7 +66,7 @@ class HierarchicalAllreduce {
       const HierarchicalAllreduceOptions& options);
 
   // Called by all members of the group, each with as many values as the plan has; the first step is
-  // 1. Reads and writes no value before the watermark says that it is final. Returns the seconds
+  // 1. Reads and writes no value before the watermark reports that it is final. Returns the seconds
   // spent waiting for messages. kPeer if a rank is lost or late, kCorrupt if a message does not
   // fit, kInternal if the watermark was abandoned; after an error the values are undefined and this
   // object must not run again. The first run ends with an agreement on shared memory, which waits

@@ -1,6 +1,6 @@
-// SliceEncoder: what sums of gradients are made into for their way between machines. The seam
-// between the sum over replicas and compression: a codec without memory comes in by CodecEncoder,
-// one that keeps what it did not send by FeedbackEncoder (pipeline/reduce/feedback_encoder.h).
+// SliceEncoder: the encoding of an all-reduce's values between machines. It separates all-reduce
+// from compression: CodecEncoder wraps a codec without state, FeedbackEncoder one with error
+// feedback (pipeline/reduce/feedback_encoder.h).
 //
 // Used by one thread.
 #pragma once
@@ -15,9 +15,9 @@
 
 namespace motley {
 
-// A WireSlice names what is encoded: the values, and whether they are one machine's sums
-// (kCrossReduceScatter) or those of all (kCrossAllGather). A rank encodes the same slices in every
-// step, each once, so that phase and values name what it kept of them.
+// A WireSlice identifies what is encoded: the values, and whether they are one machine's sums
+// (kCrossReduceScatter) or the totals (kCrossAllGather). A rank encodes the same slices in every
+// step, each once, so phase and values identify the slice's error-feedback state.
 struct WireSlice {
   ReducePhase phase = ReducePhase::kCrossReduceScatter;
   ValueRange values;
@@ -31,16 +31,16 @@ class SliceEncoder {
   // Upper bound, in bytes, of what encode() writes for `count` values.
   [[nodiscard]] virtual std::size_t bytes_max(std::size_t count) const = 0;
 
-  // Writes values_N to wire_B, returns the bytes written, and leaves in values_N what decode()
-  // makes of them: all ranks go on with the same values, the one that encoded included. REQUIRES:
-  // wire_B.size() >= bytes_max(values_N.size()) == bytes_max(slice.values.count).
+  // Writes values_N to wire_B, returns the bytes written, and sets values_N to what decode()
+  // returns for them, so that all ranks, the encoding one included, continue with the same values.
+  // REQUIRES: wire_B.size() >= bytes_max(values_N.size()) == bytes_max(slice.values.count).
   virtual std::size_t encode(const WireSlice& slice,
                              std::span<float> values_N,
                              std::span<std::byte> wire_B) = 0;
 
-  // Where a rank adds up a slice for all machines (kCrossAllGather): before it adds those of the
-  // others, which went through encode(), to its own machine's. Does to that one what encode() does
-  // to a machine's sums but for rounding them.
+  // Called on the rank that adds up a slice for all machines (kCrossAllGather), with its own
+  // machine's values, before it adds the others', which went through encode(). Applies the state
+  // changes of encode() to them, without rounding.
   virtual void begin_sum(const WireSlice& slice, std::span<float> values_N) = 0;
 
   // Behaves as Codec::decode.

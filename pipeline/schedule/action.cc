@@ -14,7 +14,7 @@ namespace {
 struct KindText {
   ActionKind kind;
   std::string_view letters;  // in the text form
-  std::string_view words;    // for people
+  std::string_view words;    // in messages
   bool has_chunk;
   bool has_micro;
 };
@@ -88,7 +88,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-// Reads the lines of the text form; knows where it is, for errors.
+// Parses the lines of the text form; tracks the position for error messages.
 class Parser {
  public:
   Parser(std::string_view text, const std::string& source) : text_(text), source_(source) {

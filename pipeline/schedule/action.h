@@ -1,5 +1,5 @@
-// Action: one thing that a rank does in a step. A schedule is a list of them for each rank; it is
-// generated, validated, simulated and executed by the same objects, and has a text form that parses
+// Action: one operation of a rank in a step. A schedule is a list of actions for each rank. The
+// same objects are generated, validated, simulated and executed, and have a text form that parses
 // back (docs/formats/schedule.md).
 #pragma once
 
@@ -22,12 +22,12 @@ enum class ActionKind {
   kRecvGradient,    // RG  chunk micro: post the receive of the gradient of the chunk's output
   kBackward,        // B   chunk micro: wait for that gradient, compute both gradients
   kBackwardInput,   // BI  chunk micro: the same for the gradient of the input alone
-  kBackwardWeight,  // BW  chunk micro: what BI left: add the gradients of the parameters
+  kBackwardWeight,  // BW  chunk micro: the rest of B: add the gradients of the parameters
   kSendGradient,    // SG  chunk micro: send the gradient of the chunk's input to the previous chunk
-  kReduce,          // R   chunk: sum the chunk's gradient over the ranks that hold it
-  kReduceTied,      // T   sum the gradient of the tied parameter over the ranks that hold a use
+  kReduce,          // R   chunk: all-reduce the chunk's gradient over the ranks that hold it
+  kReduceTied,      // T   all-reduce the gradient of the tied parameter over the ranks that use it
   kVote,            // V   exchange token count, squared norms and the finite flag
-  kStep,            // S   update the parameters, or skip when the vote says so
+  kStep,            // S   update the parameters, or skip the update if the vote decides so
 };
 
 struct Action {
@@ -41,7 +41,7 @@ struct Action {
 struct Schedule {
   std::string name;  // gpipe | 1f1b | split | forward
   int micro_batches = 0;
-  std::vector<std::vector<Rank>> owners;   // [ChunkId][MicroId], who computes it
+  std::vector<std::vector<Rank>> owners;   // [ChunkId][MicroId], the computing rank
   std::vector<std::vector<Action>> ranks;  // [Rank], in order of execution
 
   [[nodiscard]] int chunk_count() const { return static_cast<int>(owners.size()); }
@@ -53,8 +53,8 @@ struct Schedule {
   // The ranks that hold the chunk, ascending, each once.
   [[nodiscard]] std::vector<Rank> holders(ChunkId chunk) const;
 
-  // The ranks that hold chunk 0 or the last, and with them a use of the tied parameter if there is
-  // one; ascending, each once.
+  // The ranks that hold chunk 0 or the last chunk, and therefore a use of the tied parameter if
+  // there is one; ascending, each once.
   [[nodiscard]] std::vector<Rank> end_holders() const;
 
   friend bool operator==(const Schedule&, const Schedule&) = default;
@@ -63,7 +63,7 @@ struct Schedule {
 [[nodiscard]] bool has_chunk(ActionKind kind);
 [[nodiscard]] bool has_micro(ActionKind kind);
 
-// "F1.3" (chunk 1, micro-batch 3), "L0", "V". What a person sees when a stage fails.
+// "F1.3" (chunk 1, micro-batch 3), "L0", "V". Used in error messages.
 [[nodiscard]] std::string to_text(const Action& action);
 // The same in words: "forward of micro-batch 3".
 [[nodiscard]] std::string to_words(const Action& action);

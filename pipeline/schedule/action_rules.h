@@ -1,13 +1,12 @@
-// The rules of a step: what each action needs, what it makes and for whom, how that comes from one
-// rank to another, and which gradients it changes. It is decided here alone: the generators put
-// their transfers by it, the validator refuses what breaks it, the executor hands over, sends and
-// sums by it, and the simulator and the report count messages by it (docs/formats/schedule.md).
+// The rules of a step: the inputs and outputs of each action, how values are transferred between
+// ranks, and which gradients an action changes. They are defined here alone. The generators place
+// transfers by them, the validator rejects violations, the executor passes, sends and all-reduces
+// by them, and the simulator and the report count messages by them (docs/formats/schedule.md).
 //
-// Whatever one action makes and another needs is a value. It is made by one action and used by one
-// action; the owners of its micro-batch say on which ranks. Where these differ the value crosses:
-// its maker keeps it until one action has sent it, at any later place, and another action has
-// posted its receive before the user needs it. Where they are the same rank the maker hands it
-// over.
+// A value is an output of one action and an input of another. One action makes it and one action
+// uses it, on the ranks that own its micro-batch. If these differ, the value crosses: its maker
+// stores it until an action at any later place has sent it, and another action has posted its
+// receive before the user needs it. If they are the same rank, the maker passes it directly.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +23,7 @@
 
 namespace motley {
 
-// Who computes each micro-batch of each chunk, [ChunkId][MicroId].
+// The rank that computes each micro-batch of each chunk, [ChunkId][MicroId].
 [[nodiscard]] std::vector<std::vector<Rank>> owners_of(const Plan& plan);
 
 enum class ValueKind : std::uint8_t {
@@ -46,7 +45,7 @@ struct Value {
   friend auto operator<=>(const Value&, const Value&) = default;
 };
 
-// No action needs or makes more than two.
+// At most two inputs or outputs of an action.
 class Values {
  public:
   void add(const Value& value) { values_[count_++] = value; }
@@ -60,7 +59,7 @@ class Values {
   std::size_t count_ = 0;
 };
 
-// Where in a rank's list its gradients are changed for the last time.
+// The positions in a rank's list at which its gradients change for the last time.
 struct LastChanges {
   static constexpr std::size_t kNever = SIZE_MAX;
 
@@ -70,25 +69,26 @@ struct LastChanges {
 
 class ActionRules {
  public:
-  // owners: [ChunkId][MicroId], lent. REQUIRES: at least one chunk, and as many owners of each.
+  // owners: [ChunkId][MicroId], borrowed. REQUIRES: at least one chunk, and equally many owners of
+  // each.
   explicit ActionRules(const std::vector<std::vector<Rank>>& owners) : owners_(owners) {}
 
   explicit ActionRules(std::vector<std::vector<Rank>>&& owners) = delete;
 
-  // The rank that runs the action; nothing for R, T, V and S, which several do.
+  // The rank that runs the action; nullopt for R, T, V and S, which several ranks run.
   [[nodiscard]] std::optional<Rank> rank_of(const Action& action) const;
 
-  // What the action cannot run without, in the order in which it is received.
+  // The action's inputs, in the order in which they are received.
   [[nodiscard]] Values needs(const Action& action) const;
-  // What is there when the action has run.
+  // The action's outputs.
   [[nodiscard]] Values makes(const Action& action) const;
 
-  // What ST, SA or SG sends, and what RT, RA or RG posts the receive of. Nothing for other actions,
-  // nor where the chunk has no neighbour on that side.
+  // The value that ST, SA or SG sends, and the value whose receive RT, RA or RG posts. nullopt for
+  // other actions, and if the chunk has no neighbour on that side.
   [[nodiscard]] std::optional<Value> sent_by(const Action& action) const;
   [[nodiscard]] std::optional<Value> posted_by(const Action& action) const;
 
-  // The chunk whose action makes it.
+  // The chunk of the action that makes it.
   [[nodiscard]] ChunkId maker_chunk(const Value& value) const;
 
   [[nodiscard]] Rank maker(const Value& value) const {
@@ -97,15 +97,15 @@ class ActionRules {
 
   [[nodiscard]] Rank user(const Value& value) const { return owner(value.chunk, value.micro); }
 
-  // Whether it goes from one rank to another.
+  // Whether it passes between ranks.
   [[nodiscard]] bool crosses(const Value& value) const { return maker(value) != user(value); }
 
-  // Of an activation or a gradient: the chunk behind which lies the boundary that it crosses.
+  // The chunk before the boundary that an activation or gradient crosses.
   [[nodiscard]] ChunkId boundary(const Value& value) const {
     return std::min(value.chunk, maker_chunk(value));
   }
 
-  // Which actions send it and post its receive. REQUIRES: activation, gradient or targets.
+  // The actions that send it and that post its receive. REQUIRES: activation, gradient or targets.
   [[nodiscard]] Action send_of(const Value& value) const;
   [[nodiscard]] static Action post_of(const Value& value);
 
@@ -114,7 +114,7 @@ class ActionRules {
   // Whether it adds to the gradient of a tied parameter, if there is one: chunk 0 does so with its
   // input part, the last chunk with its weight part.
   [[nodiscard]] bool adds_to_tied(const Action& action) const;
-  // After these places of the rank's list R and T may stand, and their sums may begin.
+  // R and T may stand behind these positions of the rank's list, and their all-reduces may begin.
   [[nodiscard]] LastChanges last_changes(std::span<const Action> actions) const;
 
   [[nodiscard]] std::size_t chunk_count() const { return owners_.size(); }
@@ -125,7 +125,7 @@ class ActionRules {
     return {static_cast<std::int32_t>(owners_.size()) - 1};
   }
 
-  // A number of its own for each value, below value_count().
+  // A unique number of each value, below value_count().
   [[nodiscard]] std::size_t index_of(const Value& value) const {
     return (static_cast<std::size_t>(value.kind) * chunk_count() + value.chunk.index()) *
                micro_batches() +

@@ -22,13 +22,13 @@ ValueRange between_grains(ValueRange values, std::size_t first_grain, std::size_
   return {values.first + first, end - first};
 }
 
-// What each machine's part is in proportion to, so that all links are done at the same time.
-// [machine] Of n values and h machines one with a part of p n values sends n (1 + (h - 2) p). At
-// its speed s it is done after T n with p = (T s - 1) / (h - 2), and the parts of the machines A
-// that have one make up the whole with T = (h - 2 + |A|) / S, S being the sum of their speeds.
-// Their parts so are as (h - 2 + |A|) s - S, in whole numbers, which are the same on every
-// processor. Machines too slow for a part are left out, the slowest first: their own values alone
-// take them longer.
+// Weights proportional to the machines' parts with which all links finish at the same time.
+// [machine] Of n values and h machines, one with a part of p n values sends n (1 + (h - 2) p). At
+// its speed s it finishes after T n with p = (T s - 1) / (h - 2). The parts of the machines A that
+// have one add up to the whole with T = (h - 2 + |A|) / S, where S is the sum of their speeds.
+// Their parts are therefore proportional to (h - 2 + |A|) s - S, in integers, which are the same on
+// every processor. Machines too slow for a part are left out, the slowest first: sending their own
+// values alone takes them longer.
 std::vector<std::int64_t> part_weights(std::span<const std::int64_t> speeds) {
   const auto machines = static_cast<std::int64_t>(speeds.size());
   std::vector<std::size_t> slowest_first(speeds.size());
@@ -49,11 +49,11 @@ std::vector<std::int64_t> part_weights(std::span<const std::int64_t> speeds) {
   return weights;
 }
 
-// How many grains each machine owns. [machine]
+// The number of grains that each machine owns. [machine]
 std::vector<std::size_t> parts_of(std::size_t grains,
                                   std::size_t machines,
                                   std::span<const std::int64_t> link_speeds) {
-  // Two machines add everything up twice, one has nobody to share with.
+  // Two machines both add up everything; a single machine exchanges nothing.
   if (machines < 3) return {grains};
   const std::vector<std::int64_t> weights =
       link_speeds.empty() ? std::vector<std::int64_t>(machines, 1) : part_weights(link_speeds);
@@ -121,12 +121,12 @@ AllreducePlan::AllreducePlan(RanksByMachine machines,
   cut_into_buckets(bucket_values_max, link_speeds);
 }
 
-// A part's buckets are spread evenly over the values, so that the parts end together. They are
-// begun from the last value to the first.
+// A part's buckets are spread evenly over the values, so that all parts end together. Buckets begin
+// from the last value to the first.
 void AllreducePlan::cut_into_buckets(std::size_t bucket_values_max,
                                      std::span<const std::int64_t> link_speeds) {
   struct Piece {
-    double middle = 0;  // of its part: 0 is the beginning
+    double middle = 0;  // relative to its part: 0 is the beginning
     std::size_t grains = 0;
     std::size_t owner = 0;
   };
@@ -154,8 +154,8 @@ void AllreducePlan::cut_into_buckets(std::size_t bucket_values_max,
   std::ranges::reverse(buckets_);
 }
 
-// A part is cut into full buckets and a last one. Where the values do not fill the last grain, the
-// bucket that cut_into_buckets() lays behind all others is shorter: the last one of the part of
+// A part is cut into full buckets and a last one. If the values do not fill the last grain, the
+// bucket that cut_into_buckets() places behind all others is shorter: the last one of the part of
 // which it is the smallest share.
 std::vector<AlikeBuckets> AllreducePlan::cut_further(std::size_t bucket_values_max) const {
   const std::size_t bucket_grains = std::max<std::size_t>(1, bucket_values_max / kGrain);
@@ -240,7 +240,7 @@ void AllreducePlan::add_between(const ReduceBucket& bucket, std::vector<ReduceMe
 
 std::vector<AllreducePlan::Segment> AllreducePlan::segments_of(ValueRange values) const {
   std::vector<Segment> segments;
-  std::vector<std::size_t> places(machines_.size(), 0);  // [machine] that has the next value
+  std::vector<std::size_t> places(machines_.size(), 0);  // [machine] local rank of the next value
   for (std::size_t first = values.first; first < values.end();) {
     std::size_t end = values.end();
     std::vector<Rank> ranks;

@@ -1,29 +1,30 @@
-// AllreducePlan: who sends which values to whom when the ranks that hold the same values, on one or
-// several machines, all want their sum. Pure data: pipeline/reduce/hierarchical_allreduce.h carries
-// it out, the planner and the simulator price it, and both therefore mean the same messages.
+// AllreducePlan: the messages of an all-reduce over ranks of one or several machines. Pure data:
+// pipeline/reduce/hierarchical_allreduce.h executes it, and the planner and the simulator price the
+// same messages.
 //
-// Values cross the slow links between machines as seldom as they can. Words, from large to small:
+// Values cross the slow links between machines as few times as possible. Terms, from large to
+// small:
 //   part     of a machine: what it adds up for all machines; faster links get larger parts
-//   bucket   a piece of a part that is summed at once, so that several are under way; those of
-//            different parts take turns, from the last value to the first: the order in which a
-//            backward is done with them
-//   slice    of a place: what one rank of a machine has of the bucket, equal for all ranks of the
+//   bucket   a piece of a part that is all-reduced as a unit, so that several are in flight; those
+//            of different parts alternate, from the last value to the first: the order in which
+//            a backward finishes them
+//   slice    of a place (local rank): one rank's range of the bucket, equal for all ranks of the
 //            machine; cut the same way on every machine that has as many ranks
 //   segment  the longest piece that no slice's edge cuts: it has one rank on each machine, and is
 //            what one message between machines carries
-// A bucket takes four phases:
+// A bucket has four phases:
 //   local reduce-scatter  each rank of a machine sends the others their slices, which they add up
 //   cross reduce-scatter  each machine's sums go to the machine that owns the part, which adds them
 //   cross all-gather      the owner sends the sums to all other machines
 //   local all-gather      each rank of a machine sends its slice of the sums to the others
-// Of n values a machine of h so sends n - part + part (h - 1), which is 2 n (h - 1) / h for equal
-// parts: no less is possible, and it does not grow with the ranks of a machine. Of machines with
-// unequal links the slowest sends least, down to n where it has no part: the parts are those with
-// which the last machine is ready soonest. Two machines need
-// no owner: each sends all its sums to the other (cross reduce-scatter) and both add them up, which
-// is as many bytes, one latency less, and with a lossy codec one rounding less.
+// Of n values, a machine of h sends n - part + part (h - 1), which is 2 n (h - 1) / h for equal
+// parts. This is the minimum, and does not grow with the ranks of a machine. Of machines with
+// unequal links the slowest sends least, down to n if it has no part: the parts minimise the time
+// at which the last machine finishes. Two machines need no owner: each sends all its sums to the
+// other (cross reduce-scatter) and both add them up. This takes as many bytes, one latency less,
+// and with a lossy codec one rounding less.
 //
-// Everything is cut at multiples of kGrain, the block of the quantising codecs; what is shorter
+// Everything is cut at multiples of kGrain, the block of the quantising codecs; a shorter remainder
 // goes to the first. Empty messages are not in the plan.
 #pragma once
 
@@ -66,10 +67,10 @@ struct ReduceMessage {
 
 struct ReduceBucket {
   ValueRange values;
-  std::size_t owner = 0;  // machine; of one or two machines the first
+  std::size_t owner = 0;  // machine; the first of one or two machines
 };
 
-// Buckets of one owner and one size, whose messages so have the same sizes.
+// Buckets of one owner and one size, whose messages have equal sizes.
 struct AlikeBuckets {
   std::size_t values = 0;  // of each
   std::size_t owner = 0;
@@ -83,16 +84,16 @@ using RanksByMachine = std::vector<std::vector<Rank>>;
 [[nodiscard]] RanksByMachine ranks_by_machine(
     std::span<const Rank> ranks, const std::function<const std::string&(Rank)>& machine_of);
 
-// What a bucket of gradients should have: long enough that a message's fixed cost does not count,
-// short enough that the first and the last one, in which a wire is idle, do not either.
+// Values in a bucket of gradients: large enough to make the fixed cost of a message negligible, and
+// small enough to do the same for the first and the last bucket, during which a link is idle.
 inline constexpr std::size_t kBucketValues = std::size_t{1} << 16;
 
 class AllreducePlan {
  public:
   static constexpr std::size_t kGrain = 128;
-  static constexpr std::size_t kWhole = SIZE_MAX;  // as bucket_values_max: a bucket is a part
+  static constexpr std::size_t kWhole = SIZE_MAX;  // as bucket_values_max: each part is one bucket
 
-  // Of `count` values that each of the ranks holds. link_speeds: [machine], from 1 to 10^9, in any
+  // For `count` values that each of the ranks holds. link_speeds: [machine], from 1 to 10^9, in any
   // unit; empty: all are equally fast. REQUIRES: no machine is empty, bucket_values_max > 0.
   AllreducePlan(RanksByMachine machines,
                 std::size_t count,
@@ -103,18 +104,19 @@ class AllreducePlan {
 
   [[nodiscard]] const RanksByMachine& machines() const { return machines_; }
 
-  // In the order in which they are begun. Together they are all values, each once.
+  // In the order in which they begin. Together they cover all values, each once.
   [[nodiscard]] const std::vector<ReduceBucket>& buckets() const { return buckets_; }
 
-  // The buckets of this plan if it were cut into pieces of so many values, without a list of them
-  // all, which of a large model are many. REQUIRES: the plan was made with kWhole.
+  // The buckets of this plan if it were cut into buckets of at most that many values, without a
+  // list of them all, which would be long for a large model. REQUIRES: the plan was made with
+  // kWhole.
   [[nodiscard]] std::vector<AlikeBuckets> cut_further(std::size_t bucket_values_max) const;
 
-  // Phase after phase; those of a phase by sender. A rank sends to the machines (and places) behind
-  // its own first, so that not all send to the same one at the same time.
+  // Phase after phase; those of a phase by sender. A rank first sends to the machine (or local
+  // rank) after its own, so that not all send to the same one at the same time.
   [[nodiscard]] std::vector<ReduceMessage> messages(const ReduceBucket& bucket) const;
 
-  // Of all buckets, in the same order as if they were one.
+  // The messages of all buckets, in the same order as if they were one.
   [[nodiscard]] std::vector<ReduceMessage> all_messages() const;
 
   // REQUIRES: the rank is in the plan.
@@ -124,7 +126,7 @@ class AllreducePlan {
 
  private:
   struct Seat {
-    std::size_t machine = SIZE_MAX;  // of a rank that is not in the plan
+    std::size_t machine = SIZE_MAX;  // SIZE_MAX for a rank that is not in the plan
     std::size_t place = 0;
   };
 
@@ -146,10 +148,10 @@ class AllreducePlan {
   std::vector<ReduceBucket> buckets_;
 };
 
-// The place's slice where `places` ranks share the values.
+// The slice of local rank `place` if `places` ranks share the values.
 [[nodiscard]] ValueRange slice_of(ValueRange values, std::size_t places, std::size_t place);
 
-// Values that leave each machine, and that come in, for other machines. [machine]
+// Values that each machine sends to other machines, and receives from them. [machine]
 struct MachineTraffic {
   std::size_t out = 0;
   std::size_t in = 0;

@@ -42,7 +42,8 @@ class CollectiveChecks {
   // [Rank] position of a collective in its list, once the rank has reached it.
   using Positions = std::vector<std::optional<std::size_t>>;
 
-  // Notes that the rank has reached the collective, which it may do once, and waits for the others.
+  // Records that the rank has reached the collective, which it may do once, and waits for the
+  // others.
   [[nodiscard]] static Verdict arrive(Positions& positions,
                                       const std::vector<Rank>& members,
                                       Rank here,

@@ -1,6 +1,6 @@
-// ComputingTurns: how far each rank has come with each of its chunks while a schedule is run
-// without computing. Each rank takes its micro-batches of a chunk in their order, forward, backward
-// and in weight parts, so that sums have one order and results do not depend on the schedule.
+// ComputingTurns: the progress of each rank in each of its chunks while a schedule is interpreted
+// without computing. Each rank runs its micro-batches of a chunk in order, in forwards, backwards
+// and weight parts, so that sums have one order and results do not depend on the schedule.
 #pragma once
 
 #include <cstddef>
@@ -20,23 +20,23 @@ class ComputingTurns {
   // training: with backwards.
   ComputingTurns(const Schedule& schedule, bool training);
 
-  // Whether it is the turn of an F, B, BI or BW on its owner.
+  // Checks that an F, B, BI or BW on its owner is next in order.
   [[nodiscard]] Verdict check(Rank here, const Action& action) const;
 
-  // Notes that it ran.
+  // Records that it ran.
   void pass(Rank here, const Action& action);
 
-  // What the rank has still to compute; nothing when it is through.
+  // The computing that the rank has not done yet; nullopt if none is left.
   [[nodiscard]] std::optional<std::string> missing(Rank here) const;
 
-  // [ChunkId] The most micro-batches at once, of the replica that holds most: between forward and
-  // backward, and between the two parts of backward.
+  // [ChunkId] The most micro-batches that a replica holds at once: between forward and backward,
+  // and between the two parts of backward.
   [[nodiscard]] const std::vector<int>& peak_in_flight() const { return peak_in_flight_; }
 
   [[nodiscard]] const std::vector<int>& peak_queued_weights() const { return peak_queued_weights_; }
 
  private:
-  // What one rank has of one chunk.
+  // One rank's progress in one chunk.
   struct Share {
     std::vector<MicroId> micros;
     std::size_t forwards = 0;   // finished
@@ -48,7 +48,7 @@ class ComputingTurns {
 
   const bool training_;
   std::vector<std::map<ChunkId, Share>> shares_;  // [Rank]
-  std::vector<std::size_t> to_compute_;           // [Rank] its F and halves of B to come
+  std::vector<std::size_t> to_compute_;           // [Rank] its remaining F and halves of B
   std::vector<int> peak_in_flight_;
   std::vector<int> peak_queued_weights_;
 };

@@ -1,5 +1,5 @@
-// Which ranks hold copies of the same parameters: copies that get the same sums of gradients and
-// must stay equal to the bit.
+// The ranks that hold copies of the same parameters: the copies are updated with the same
+// all-reduced gradients and must stay bit-identical.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,11 @@
 namespace motley {
 
 struct CopyGroup {
-  std::optional<ChunkId> chunk;  // a chunk with replicas; nothing: the tied parameter
+  std::optional<ChunkId> chunk;  // a chunk with replicas; nullopt: the tied parameter
   std::vector<Rank> ranks;
 };
 
-// The chunks with replicas in their order and, when it is shared across ranks, the tied parameter.
+// The chunks with replicas in their order and, if it is shared across ranks, the tied parameter.
 [[nodiscard]] std::vector<CopyGroup> copy_groups(const Plan& plan, bool tied_across_ranks);
 
 // Whether the rank holds one of the copies.

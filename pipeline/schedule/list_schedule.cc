@@ -18,14 +18,14 @@ namespace {
 
 using Ticks = std::int64_t;
 
-// What one rank does of one chunk.
+// The part of one rank in one chunk.
 struct HeldChunk {
   std::size_t chunk = 0;
   std::size_t rank = 0;
-  bool is_summed = false;       // by its replicas, when all of its weight parts are done
+  bool is_summed = false;       // all-reduced over its replicas after all its weight parts
   std::vector<MicroId> micros;  // in order
-  std::size_t forwards = 0;     // begun, of micros
-  std::size_t backwards = 0;    // input parts begun
+  std::size_t forwards = 0;     // number of micros begun
+  std::size_t backwards = 0;    // number of input parts begun
   int queued_weights = 0;
   int window = 1;
   int queued_weights_max = 1;
@@ -76,7 +76,7 @@ class ListRun {
     for (std::size_t r = 0; r < ranks_.size(); ++r) begin_next(r, 0);
     while (!events_.empty()) {
       const Ticks now = events_.top().time;
-      // All that happens at one moment counts before anybody decides.
+      // All events of one time are applied before a rank chooses its next action.
       looking_.clear();
       while (!events_.empty() && events_.top().time == now) {
         const Event event = events_.top();
@@ -84,7 +84,8 @@ class ListRun {
         looking_.push_back(happen(event));
       }
       std::ranges::sort(looking_);
-      // Of std, not of ranges, whose subrange clang 14 does not compile; the fuzz targets need it.
+      // std::unique, not std::ranges::unique: clang 14, which builds the fuzz targets, does not
+      // compile std::ranges::subrange.
       looking_.erase(std::unique(looking_.begin(), looking_.end()), looking_.end());
       for (const std::size_t r : looking_) begin_next(r, now);
     }
@@ -100,7 +101,7 @@ class ListRun {
  private:
   static constexpr std::size_t kNoRank = SIZE_MAX;
 
-  // A value comes, or a rank is free. What happens at one moment may do so in any order.
+  // A value arrives, or a rank becomes free. Events of one time may be applied in any order.
   struct Event {
     Ticks time = 0;
     std::size_t free_rank = kNoRank;
@@ -109,8 +110,8 @@ class ListRun {
     friend bool operator>(const Event& a, const Event& b) { return a.time > b.time; }
   };
 
-  // Input parts first, since they free memory and others wait for them; then what is nearest to its
-  // end.
+  // Input parts first, since they free memory and other ranks wait for them; then what is nearest
+  // to its end.
   using Urgency = std::tuple<bool, MicroId, std::int64_t, std::size_t>;  // the last is the track
 
   using Weights = std::deque<std::pair<std::size_t, MicroId>>;  // by track
@@ -123,7 +124,7 @@ class ListRun {
     std::vector<Action> order;
   };
 
-  // Returns the rank that may have something to do now.
+  // Applies the event. Returns the rank that may have something to do now.
   std::size_t happen(const Event& event) {
     if (event.free_rank != kNoRank) {
       ranks_[event.free_rank].busy = false;
@@ -159,7 +160,7 @@ class ListRun {
     if (place == ready.end() || *place != urgency) ready.insert(place, urgency);
   }
 
-  // Notes what the track could do next.
+  // Records what the track could do next.
   void look_at(std::size_t t) {
     const HeldChunk& track = tracks_[t];
     std::vector<Urgency>& ready = ranks_[track.rank].ready;
@@ -178,7 +179,7 @@ class ListRun {
     RankState& rank = ranks_[r];
     if (rank.busy) return;
     if (rank.ready.empty()) {
-      // A sum can begin while weight parts of other chunks are done.
+      // An all-reduce can begin while weight parts of other chunks run.
       const auto summed =
           oldest_weight(rank, [](const HeldChunk& track) { return track.is_summed; });
       if (!rank.weights.empty()) {
@@ -209,7 +210,7 @@ class ListRun {
 
   void forward(std::size_t t, MicroId micro, Ticks now) {
     HeldChunk& track = tracks_[t];
-    // Another forward of this track that was ready stays so only within the window.
+    // Another ready forward of this track stays ready only within the window.
     ++track.forwards;
     occupy(t, ActionKind::kForward, micro, track.times.forward, now);
     look_at(t);
@@ -242,7 +243,7 @@ class ListRun {
     events_.push({end, track.rank, {}});
     for (const Value& value : rules_.makes(action)) {
       if (is_own(value)) {
-        // Whoever could use it is busy until then.
+        // Its consumer cannot run before this rank is free again.
         note_there(value);
       } else {
         events_.push({arrival(track, value, end), kNoRank, value});
@@ -250,11 +251,11 @@ class ListRun {
     }
   }
 
-  // Whether the very track that makes it uses it.
+  // Whether the track that makes it also uses it.
   bool is_own(const Value& value) const { return value.chunk == rules_.maker_chunk(value); }
 
-  // When what is made at `made` is there; within a rank at once. A rank's messages leave one after
-  // the other.
+  // The arrival time of a value made at `made`; within a rank at once. A rank's messages leave one
+  // after the other.
   Ticks arrival(const HeldChunk& from, const Value& value, Ticks made) {
     if (!rules_.crosses(value)) return made;
     Ticks& uplink_free = ranks_[from.rank].uplink_free;
@@ -271,7 +272,7 @@ class ListRun {
   std::vector<std::size_t> track_at_;  // [ChunkId][MicroId]
   std::vector<bool> there_;            // [value]
   std::vector<RankState> ranks_;       // [Rank]
-  std::vector<std::size_t> looking_;   // ranks to which something happens now
+  std::vector<std::size_t> looking_;   // ranks with an event at the current time
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
 };
 

@@ -17,17 +17,17 @@ namespace {
 
 using Actions = std::vector<Action>;
 
-// Puts loads and transfers around the computing.
+// Inserts loads and transfers between the compute actions.
 class Decorator {
  public:
   explicit Decorator(const ScheduleInput& input) : rules_(input.owners) {}
 
-  // Receives stand kPostedAhead compute actions before the one which consumes them, so that a
-  // transfer and its decoding run while something else computes. Weight parts, which may be what
-  // that one waits beside, do not count.
+  // A receive is posted kPostedAhead compute actions before its consumer, so that the transfer and
+  // its decoding overlap other computing. Weight parts do not count, because the consumer may be
+  // waiting while they run.
   Actions decorate(const Actions& computing) const {
     Actions actions;
-    auto unposted = computing.begin();  // of which no receive was posted yet, nor of those behind
+    auto unposted = computing.begin();  // first action without a posted receive
     const auto post_next = [&] {
       unposted = std::find_if(unposted, computing.end(), is_awaiting);
       if (unposted != computing.end()) add_receives(actions, *unposted++);
@@ -42,16 +42,16 @@ class Decorator {
   }
 
  private:
-  // One would do where actions take longer than a message; a chunk of a single layer, which
-  // neighbours share, is computed faster than its input is decoded.
+  // One would suffice if actions took longer than a message. A chunk of a single layer that
+  // neighbours share is computed faster than its input is decoded.
   static constexpr int kPostedAhead = 2;
 
-  // Whether it may be about to consume something.
+  // Whether it may consume a received value.
   static bool is_awaiting(const Action& action) {
     return action.kind != ActionKind::kBackwardWeight;
   }
 
-  // Targets, which come before the activation that they belong to, are posted before it.
+  // Targets arrive before the activation that they belong to, so their receive is posted before it.
   void add_receives(Actions& actions, const Action& consumer) const {
     const auto first = static_cast<std::ptrdiff_t>(actions.size());
     for (const Value& value : rules_.needs(consumer)) {
@@ -66,7 +66,7 @@ class Decorator {
     }
   }
 
-  // The action and the sends of what it makes.
+  // Adds the action and the sends of its outputs.
   void add(Actions& actions, const Action& action) const {
     actions.push_back(action);
     for (const Value& value : rules_.makes(action)) {
@@ -99,13 +99,14 @@ void check_input(const ScheduleInput& input) {
                "weight parts that may not be queued");
 }
 
-// Whether chunk 0 is done with a tied parameter before it is with the rest, or after it.
+// Whether chunk 0 finishes the tied parameter's gradient before or after the others.
 enum class TiedEnds { kFirst, kLast };
 
-// After all computing, so that no rank holds up another's computing. They come in one order on all
-// ranks, else two ranks could wait for each other, and run one at a time: backwards, as their
-// gradients are ready. A whole backward ends with the tied parameter, that of the embedding; the
-// sum of the rest, which gets ready layer by layer before, must not stand behind it.
+// All-reduces stand behind all computing, so that no rank delays another's. All ranks run them in
+// one order, one at a time, since otherwise two ranks could wait for each other. The order is
+// backwards, as gradients become ready. A whole backward ends with the tied parameter, that of the
+// embedding; the all-reduce of the rest, which becomes ready layer by layer before, must not wait
+// for it.
 void add_reductions(Schedule& schedule, bool tied_across_ranks, TiedEnds tied_ends) {
   const auto add = [&](const std::vector<Rank>& holders, const Action& action) {
     for (const Rank rank : holders) schedule.ranks[rank.index()].push_back(action);

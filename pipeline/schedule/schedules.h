@@ -10,9 +10,9 @@
 
 namespace motley {
 
-// By what split backward is scheduled: in any unit, the same for all.
+// Times for the scheduling of split backward, all in one unit.
 struct ChunkTimes {
-  std::vector<PassTimes> replicas;  // of the chunk's ranks, ascending
+  std::vector<PassTimes> replicas;  // for the chunk's ranks, ascending
   std::int64_t hop = 0;             // of a message over the boundary after the chunk
 };
 
@@ -22,37 +22,36 @@ struct ScheduleInput {
   int micro_batches = 1;
   // Chunk 0 and the last chunk hold a tied parameter, and more than one rank has a use of it.
   bool tied_across_ranks = false;
-  // [ChunkId] in 1F1B and split, micro-batches between forward and backward, from 1, not growing
-  // towards the end; empty = the chunks behind it plus one.
+  // [ChunkId] in 1F1B and split: micro-batches between forward and backward, from 1, not increasing
+  // towards the end; empty = the number of chunks behind it plus one.
   std::vector<int> in_flight;
-  // [ChunkId] in split, micro-batches that a replica may keep between the two parts of backward,
+  // [ChunkId] in split: micro-batches that a replica may queue between the two parts of backward,
   // from 1; empty = as many as are in flight in chunk 0.
   std::vector<int> queued_weights;
-  // [ChunkId] for split; empty = each part takes one unit and messages none.
+  // [ChunkId] for split; empty = each part takes one unit, and messages take none.
   std::vector<ChunkTimes> times;
 };
 
 // GPipe: all forwards, then all backwards, each in micro-batch order.
 [[nodiscard]] Schedule gpipe_schedule(const ScheduleInput& input);
 
-// 1F1B: a chunk warms up with as many forwards as may be in flight, then alternates; its replicas
-// do so together, each with its own micro-batches. More of them in flight hide slow links.
-// On each rank backwards run in micro-batch order, as in every schedule here: sums keep their
-// order, so results do not depend on the schedule. Receives are posted two compute actions before
-// they are needed, so each transfer and its decoding run while something else computes.
+// 1F1B: a chunk warms up with as many forwards as may be in flight, then alternates. Its replicas
+// do so together, each with its own micro-batches. More micro-batches in flight hide slow links. On
+// each rank backwards run in micro-batch order, as in every schedule here, so sums keep their order
+// and results do not depend on the schedule. Receives are posted two compute actions before they
+// are needed, so each transfer and its decoding overlap other computing.
 [[nodiscard]] Schedule one_f_one_b_schedule(const ScheduleInput& input);
 
-// Split: backward in two parts, in an order found by list scheduling
+// Split (zero-bubble): backward in two parts, in an order found by list scheduling
 // (pipeline/schedule/list_schedule.h). The gradient of the input goes to the previous chunk at
-// once; the weight part, which nobody waits for, is put off until its rank would wait, runs into
-// the bound of queued ones or has nothing else left to do. The weight parts of a chunk run in
-// micro-batch order too.
+// once. The weight part is delayed until its rank would be idle, reaches the limit of queued parts
+// or has nothing else left to do. The weight parts of a chunk run in micro-batch order too.
 [[nodiscard]] Schedule split_schedule(const ScheduleInput& input);
 
 // Forwards only, for evaluation.
 [[nodiscard]] Schedule forward_schedule(const ScheduleInput& input);
 
-// Who computes what and where, as the plan says.
+// The plan's assignment of micro-batches to ranks, its limits and its times.
 [[nodiscard]] ScheduleInput schedule_input(const Plan& plan, bool tied_across_ranks);
 
 // The training schedule that a plan names. kConfig for an unknown name.

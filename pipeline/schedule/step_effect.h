@@ -1,4 +1,4 @@
-// StepEffect: what became of a step after the vote, the same on every rank.
+// StepEffect: the result of a step after the vote, the same on every rank.
 #pragma once
 
 #include <cstdint>

@@ -29,7 +29,7 @@ class Merger {
         track_at_[place(action.chunk, action.micro)] = t;
       }
     }
-    // Loads stand before what needs them.
+    // Loads precede the actions that need them.
     for (MicroId micro{0}; micro.index() < rules_.micro_batches(); ++micro.value) {
       note_made({ActionKind::kLoad, {}, micro});
     }
@@ -49,8 +49,7 @@ class Merger {
   // Backwards first, since they free memory; then what is nearest to its end.
   using Urgency = std::tuple<bool, MicroId, int, std::size_t>;  // the last is the track
 
-  // Each rank with something to do runs one action; what that makes ready counts from the next
-  // step.
+  // Each rank with a ready action runs one; what that makes ready counts from the next time step.
   void run_step() {
     std::vector<std::size_t> ran;  // tracks
     for (const std::size_t rank : std::exchange(awake_, {})) {

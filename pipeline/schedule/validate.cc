@@ -1,8 +1,8 @@
 // An interpreter of schedules that computes nothing. It knows the rules of each action and no
-// generator. Sends never block; a compute action blocks until its input was sent; the reductions
-// of gradients and the vote block until all their ranks have come. Under these rules what one
-// rank does never takes away what another waits for, so the order in which ranks are advanced here
-// does not matter: if one order gets stuck, all do.
+// generator. Sends never block. A compute action blocks until its input was sent. All-reduces and
+// the vote block until all their ranks have arrived. Under these rules no action of one rank
+// removes a precondition of another, so the order in which ranks are advanced here does not matter:
+// if one order gets stuck, all do.
 #include "pipeline/schedule/validate.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ Error bad_at(const Schedule& schedule, std::size_t rank, std::size_t at, const s
                                    to_text(schedule.ranks[rank][at]), why));
 }
 
-// Whether all numbers are of something that exists.
+// Checks that all ids exist.
 Result<void> check_numbers(const Schedule& schedule) {
   if (schedule.micro_batches < 1) return bad(schedule, "no micro-batches");
   if (schedule.owners.empty()) return bad(schedule, "no chunks");
@@ -93,7 +93,7 @@ class Interpreter {
  private:
   static bool is_training(const Schedule& schedule) { return schedule.name != "forward"; }
 
-  // Runs the current rank until it must wait. True when it ran at least one action.
+  // Runs the current rank until it must wait. Returns whether it ran at least one action.
   Result<bool> advance() {
     const std::vector<Action>& actions = schedule_.ranks[rank_];
     bool advanced = false;
@@ -163,7 +163,7 @@ class Interpreter {
     return {};
   }
 
-  // What only the end can tell.
+  // Checks that can only be made at the end.
   Result<void> check_end() {
     for (rank_ = 0; rank_ < schedule_.ranks.size(); ++rank_) {
       if (next_[rank_] == schedule_.ranks[rank_].size()) continue;
@@ -182,7 +182,7 @@ class Interpreter {
   ComputingTurns turns_;
   CollectiveChecks collectives_;
   std::vector<std::size_t> next_;  // [Rank] position in its actions
-  std::size_t rank_ = 0;           // being advanced
+  std::size_t rank_ = 0;           // the rank that is advanced
 };
 
 }  // namespace

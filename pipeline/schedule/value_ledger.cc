@@ -8,13 +8,13 @@
 namespace motley {
 namespace {
 
-// Of a message.
+// The kind's name in messages.
 std::string_view name_of(ValueKind kind) {
   if (kind == ValueKind::kActivation) return "activations";
   return kind == ValueKind::kGradient ? "gradients" : "targets";
 }
 
-// What the user of a value that does not cross lacks.
+// The missing precondition of a value that does not cross.
 std::string_view missing_here(ValueKind kind) {
   switch (kind) {
     case ValueKind::kActivation:
@@ -32,7 +32,7 @@ std::string_view missing_here(ValueKind kind) {
   return "its input part did not run";
 }
 
-// What a send lacks.
+// The missing precondition of a send.
 std::string_view missing_to_send(ValueKind kind) {
   if (kind == ValueKind::kActivation) return "its forward did not run";
   return kind == ValueKind::kGradient ? "its backward did not run"
@@ -121,7 +121,8 @@ std::optional<std::string> ValueLedger::left_over() const {
     for (ChunkId chunk{0}; chunk <= rules_.last_chunk(); ++chunk.value) {
       for (MicroId micro{0}; micro.index() < rules_.micro_batches(); ++micro.value) {
         const Progress& progress = of({kind, chunk, micro});
-        // What stays on its rank is neither; only both together are ever used.
+        // A value that stays on its rank is neither sent nor posted; only pairs of both are ever
+        // used.
         if (progress.used || (!progress.sent && !progress.posted)) continue;
         return fmt::format("the {} for chunk {}, micro-batch {} are {} and never consumed",
                            name_of(kind), chunk.value, micro.value,

@@ -1,4 +1,4 @@
-// ValueLedger: how far each value of a step has come while a schedule is run without computing.
+// ValueLedger: the state of each value of a step while a schedule is interpreted without computing.
 #pragma once
 
 #include <optional>
@@ -13,16 +13,16 @@ namespace motley {
 
 class ValueLedger {
  public:
-  // The rules are lent.
+  // The rules are borrowed.
   ValueLedger(const ActionRules& rules, std::size_t rank_count);
 
-  // Takes what the action needs: all of it or, where something is missing, nothing.
+  // Uses the action's inputs: all of them or, if one is missing, none.
   [[nodiscard]] Verdict use(const Action& action);
 
-  // Whether the action made its values already.
+  // Whether the action has already made its outputs.
   [[nodiscard]] bool is_made(const Action& action) const;
 
-  // Notes what the action has made.
+  // Records that the action has made its outputs.
   void make(const Action& action);
 
   // ST, SA, SG.
@@ -31,13 +31,13 @@ class ValueLedger {
   // RT, RA, RG.
   [[nodiscard]] Verdict post(const Action& action);
 
-  // A message that one side alone sends or posts, at the end of the step.
+  // A message that is only sent or only posted, at the end of the step.
   [[nodiscard]] std::optional<std::string> left_over() const;
 
-  // [Rank] The most receives that were posted and not used at once.
+  // [Rank] The most receives that were posted and not used at one time.
   [[nodiscard]] const std::vector<int>& peak_posted() const { return peak_posted_; }
 
-  // [Rank] The most values that were made for another rank and not sent yet at once.
+  // [Rank] The most values for other ranks that were unsent at one time.
   [[nodiscard]] const std::vector<int>& peak_unsent() const { return peak_unsent_; }
 
  private:

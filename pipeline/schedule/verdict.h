@@ -1,4 +1,4 @@
-// Verdict: what came of trying an action of a schedule without computing. Both empty: it ran.
+// Verdict: the result of trying an action of a schedule without computing. Both empty: it ran.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 namespace motley {
 
 struct Verdict {
-  std::string wait;   // what it has to wait for
-  std::string wrong;  // the rule that it breaks, so that it can never run
+  std::string wait;   // the reason to wait
+  std::string wrong;  // the violated rule; the action can never run
 
   [[nodiscard]] bool ran() const { return wait.empty() && wrong.empty(); }
 };

@@ -10,7 +10,7 @@
 namespace motley {
 namespace {
 
-// What is left of lr - min_lr when `progress` of the steps after the warm-up are done.
+// The fraction of lr - min_lr that remains after `progress` of the steps behind the warm-up.
 double remaining_share(const std::string& schedule, double progress) {
   if (schedule == "constant") return 1;
   if (schedule == "linear") return 1 - progress;
@@ -26,7 +26,7 @@ double learning_rate(const TrainConfig& train, std::int64_t step) {
   if (before < train.warmup_steps) {
     return train.lr * static_cast<double>(before) / static_cast<double>(train.warmup_steps);
   }
-  // Not empty: a validated warm-up may be as long as the schedule.
+  // At least 1: a validated warm-up may be as long as the schedule.
   const std::int64_t span = std::max<std::int64_t>(1, schedule_length(train) - train.warmup_steps);
   const std::int64_t done = std::min(before - train.warmup_steps, span);
   const double progress = static_cast<double>(done) / static_cast<double>(span);

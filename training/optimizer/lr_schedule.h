@@ -8,15 +8,15 @@
 
 namespace motley {
 
-// Of step number `step`, counted from 1: what those schedulers give after step - 1 calls of theirs.
-// Rises in equal parts from 0 at the first step to train.lr at step warmup_steps + 1, then falls
-// (cosine: half a period, linear: a line) and would come to train.min_lr at the step after the last
-// of the schedule (job/schedule_length.h), where it then stays; or stays at train.lr (constant).
-// REQUIRES: a validated configuration, step >= 1.
+// The rate of step number `step`, counted from 1: what those schedulers return after step - 1
+// calls. Rises linearly from 0 at the first step to train.lr at step warmup_steps + 1. Then it
+// stays there (constant), or falls (cosine: half a period, linear: a line) and reaches train.min_lr
+// at the step after the last of the schedule (job/schedule_length.h), where it stays. REQUIRES: a
+// validated configuration, step >= 1.
 [[nodiscard]] double learning_rate(const TrainConfig& train, std::int64_t step);
 
-// The same by the convention of runs that began before there was train.schedule_steps: one step
-// ahead of it.
+// The same by the convention of runs that began before train.schedule_steps existed: one step ahead
+// of it.
 [[nodiscard]] double early_learning_rate(const TrainConfig& train, std::int64_t step);
 
 }  // namespace motley

@@ -1,7 +1,7 @@
 // Optimizers on flat fp32 arrays. Every operation is elementwise and none is contracted or
-// reordered, so a parameter's new value does not depend on how the arrays were cut into ranges, on
-// vector width or on the presence of fused multiply-add. Formulas and their order are PyTorch
-// 1.13's, in fp32 with scalars computed in double and rounded once.
+// reordered. A parameter's new value therefore does not depend on how the arrays are cut into
+// ranges, on vector width or on the presence of fused multiply-add. Formulas and their order are
+// PyTorch 1.13's, in fp32 with scalars computed in double and rounded once.
 #pragma once
 
 #include <array>
@@ -16,24 +16,24 @@
 
 namespace motley {
 
-// What a step takes from functions (cos, pow) of the C library, whose last bits differ between
-// libraries. One rank computes it for all, so that copies of parameters stay equal.
+// The factors of a step that depend on cos and pow, whose last bits differ between C libraries. One
+// rank computes them for all, so that copies of parameters stay equal.
 struct StepFactors {
   double lr = 0;
-  std::array<double, 2> corrections{1, 1};  // of the optimizer; what it has none of is 1
+  std::array<double, 2> corrections{1, 1};  // bias corrections; 1 if the optimizer has none
 };
 
 struct UpdateArguments {
   StepFactors factors;
   float gradient_scale = 1;  // multiplies each gradient first: 1/tokens × clip factor
   bool decayed = true;       // whether weight decay applies to this range
-  // Whether the gradient is a sum of pushes, which hold the momentum already (sgd): then only that
-  // of weight decay is applied here.
+  // Whether the gradient is momentum-corrected (sgd). Then only weight decay's momentum is applied
+  // here.
   bool pushed = false;
 };
 
-// Stateless: what persists between updates is the moments, which the caller keeps and saves.
-// Safe to share between threads.
+// Stateless: the only state between updates is the moments, which the caller stores and saves. Safe
+// to share between threads.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -43,8 +43,8 @@ class Optimizer {
     return {facts_->moments.begin(), facts_->moments.end()};
   }
 
-  // What update number `update_number` of a parameter corrects its moments by: from 1, skipped
-  // steps do not count. Above 0 and at most 1.
+  // The bias corrections of a parameter's moments at update number `update_number`, counted from 1
+  // without skipped steps. Greater than 0 and at most 1.
   [[nodiscard]] virtual std::array<double, 2> corrections(std::int64_t update_number) const = 0;
 
   // Updates one range of values and moments in place. Moments start as zeros.
@@ -68,14 +68,14 @@ class Optimizer {
 //     p = p - lr / (1 - beta1^t) m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
 //   "sgd", with moment momentum b:
 //     g = g + decay p;  b = momentum b + g;  p = p - lr b
-//   and where the gradient is a push:
+//   with a momentum-corrected gradient:
 //     b = momentum b + decay p;  p = p - lr (b + g)
 // REQUIRES: a validated configuration.
 [[nodiscard]] std::unique_ptr<const Optimizer> make_optimizer(const TrainConfig& train);
 
-// The momentum that senders apply in place of the optimizer where sums between machines are by topk
-// (training/pushes/pushed_sums.h); 0 = none. keeps_statistics: of the model's layers; one travels
-// with the gradients, and a momentum would make another number of it.
+// The momentum that senders apply in place of the optimizer if all-reduces between machines use
+// topk (training/pushes/pushed_sums.h); 0 = none. keeps_statistics: whether the model's layers keep
+// statistics. These travel with the gradients, and a momentum would change them.
 [[nodiscard]] float momentum_of_senders(const Config& config, bool keeps_statistics);
 
 }  // namespace motley

@@ -11,7 +11,7 @@
 namespace motley {
 namespace {
 
-constexpr double kSameRate = 1e-9;  // of the highest
+constexpr double kSameRate = 1e-9;  // of train.lr
 
 bool is_same(double a, double b, const TrainConfig& train) {
   return std::abs(a - b) <= kSameRate * train.lr;

@@ -17,7 +17,7 @@ bool leaves_machine(const Plan& plan, std::span<const Rank> ranks) {
   return ranks.size() > 1 && process_group(plan, ranks).machines.size() > 1;
 }
 
-// The parameter that a sum of its own is for; "" where none has one.
+// The parameter that has an all-reduce of its own; "" if none has.
 std::string apart(const ModelSpec& model, bool tied_across_ranks) {
   return tied_across_ranks ? model.tied_pair()->parameter : std::string();
 }
@@ -44,7 +44,7 @@ std::int64_t tied_values(const ModelSpec& model) {
   return std::ranges::find(owner.parameters, pair.parameter, &ParameterSpec::name)->count();
 }
 
-// Of a step's micro-batches.
+// The rank's share of a step's micro-batches.
 double share_of(const ChunkPlan& chunk, const Plan& plan, Rank self) {
   const auto replica = std::ranges::find(chunk.replicas, self, &Replica::rank);
   if (replica == chunk.replicas.end()) return 0;
@@ -92,7 +92,7 @@ CompressorOptions sum_compression(const PushedSums& sums,
   options.chain = plan.gradient_codec;
   options.error_feedback = config.error_feedback;
   options.momentum = sums.momentum;
-  // Only topk has a density to warm up.
+  // Only topk has a density warm-up.
   const auto chain = parse_codec_chain(plan.gradient_codec);
   if (chain.ok() && chain->density) options.warmup_steps = config.warmup_steps;
   return options;
@@ -112,7 +112,7 @@ double local_clip(const PushedSums& sums,
               static_cast<double>(values_of(model, plan.chunks[c], tied));
   }
   if (sums.tied) {
-    // Half of what it gets comes from each end.
+    // Half of its gradient comes from each end of the model.
     values +=
         (share_of(plan.chunks.front(), plan, self) + share_of(plan.chunks.back(), plan, self)) / 2 *
         static_cast<double>(tied_values(model));

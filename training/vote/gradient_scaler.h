@@ -1,10 +1,9 @@
-// The scale of gradients in fp16, found while training: as large as they bear.
+// Dynamic loss scaling for fp16: the largest gradient scale without overflow.
 //
-// Every rank follows the same votes, so all have the same scale without sending it. A step whose
-// gradient is not finite is skipped and halves the scale; kStepsToGrow steps in a row that were
-// taken double it. As PyTorch's GradScaler, but that the scale is inside of the layers that compute
-// in fp16 (models/layers/product_numbers.h), so that a gradient that is not finite is one in fp32
-// too.
+// Every rank computes the scale from the same votes, so it is not sent. A step with a gradient that
+// is not finite is skipped and halves the scale; kStepsToGrow updated steps in a row double it.
+// Like PyTorch's GradScaler, except that the scale is applied inside the layers that compute in
+// fp16 (models/layers/product_numbers.h), so an overflow is visible in the fp32 gradient too.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +14,15 @@
 
 namespace motley {
 
-// Before the first step. Gradients are sums over the tokens of a step, of which a scale of 2^16
-// for their mean is as good a start as any.
-// REQUIRES: tokens_per_step > 0.
+// The scale before the first step. Gradients are sums over the tokens of a step; the initial scale
+// corresponds to 2^16 for their mean. REQUIRES: tokens_per_step > 0.
 [[nodiscard]] GradientScale first_gradient_scale(std::int64_t tokens_per_step);
 
-// After a step with `scale`. `finite`: its gradient was, and the step was taken.
+// The scale after a step with `scale`. `finite`: its gradient was finite and the step was taken.
 [[nodiscard]] GradientScale next_gradient_scale(const GradientScale& scale, bool finite);
 
-// With what a session goes on: what `saved` says, a first one, or none where train.precision needs
-// none.
+// The scale at the start of a session: `saved`, or an initial one, or nullopt if train.precision
+// needs none.
 [[nodiscard]] std::optional<GradientScale> gradient_scale_of(
     const TrainConfig& train,
     std::int64_t tokens_per_sample,

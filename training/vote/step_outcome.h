@@ -1,4 +1,4 @@
-// What a batch comes to, on a rank and by the vote of all.
+// The results of a batch: on one rank, and after the vote of all.
 #pragma once
 
 #include <cmath>
@@ -7,28 +7,28 @@
 
 namespace motley {
 
-// What a rank's forwards of a batch come to.
+// Result of a rank's forwards of a batch.
 struct BatchLoss {
-  // Of the loss's terms, or the sum of their weights; 0 on ranks without the loss.
+  // Number of the loss's terms, or the sum of their weights; 0 on ranks without the loss.
   double count = 0;
   double sum = 0;                 // over those terms
-  std::optional<double> correct;  // of the count, what was predicted right, where counted
+  std::optional<double> correct;  // the correct predictions among `count`, if counted
 };
 
-// Of an evaluation only loss, count and accuracy mean something.
+// In an evaluation only loss, count and accuracy are meaningful.
 struct StepOutcome {
-  double loss = 0;  // mean over the terms; NaN where there are none
+  double loss = 0;  // mean over the terms; NaN if there are none
   double count = 0;
-  std::optional<double> accuracy;  // the share of the count predicted right, where counted
+  std::optional<double> accuracy;  // the share of correct predictions, if counted
   double grad_norm = 0;            // of the mean gradient, before clipping
   double lr = 0;
   bool skipped = false;                  // the gradient was not finite
-  std::optional<double> gradient_scale;  // that the step was computed with, in fp16
+  std::optional<double> gradient_scale;  // with which the step was computed, in fp16
   bool ends = false;                     // some rank was asked to end the session after this step
-  bool saves = false;                    // by rank 0's clock a checkpoint is due after this step
+  bool saves = false;                    // a checkpoint is due after this step, by rank 0's clock
 };
 
-// A count as reports have it: a whole number, and 0 for none alone.
+// A count for reports: rounded to a whole number, but 0 only for none.
 [[nodiscard]] inline std::int64_t reported_count(double count) {
   return static_cast<std::int64_t>(count > 0 && count < 1 ? 1 : std::llround(count));
 }

@@ -12,15 +12,15 @@
 namespace motley {
 namespace {
 
-// The loss of no terms. One value everywhere: ranks compare its bits.
+// The loss of a batch without terms. One bit pattern everywhere: ranks compare its bits.
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-// The factors as they travel: the learning rate, then the corrections.
+// The factors in their order on the wire: the learning rate, then the corrections.
 std::vector<double> flat(const StepFactors& factors) {
   return {factors.lr, factors.corrections[0], factors.corrections[1]};
 }
 
-// REQUIRES: kStepFactors of them.
+// REQUIRES: kStepFactors values.
 StepFactors factors_of(const std::vector<double>& values) {
   return {values[0], {values[1], values[2]}};
 }
@@ -66,7 +66,7 @@ std::size_t StepVoter::vote_bytes_max() const {
 std::vector<std::byte> StepVoter::vote(const BatchPosition& position) {
   position_ = position;
   Vote vote;
-  // On a device this waits for all of the batch, so that the loss is there at once.
+  // On a device this waits for the whole batch, so the loss is then available at once.
   if (position.training) vote.layers = state_.layer_norms();
   const BatchLoss loss = loss_();
   vote.count = loss.count;
@@ -108,14 +108,14 @@ Result<void> StepVoter::count_votes(const std::vector<std::vector<std::byte>>& v
   return check_factors(factors_);
 }
 
-// C libraries differ by far less than this, and who computes another step by far more.
+// C libraries differ by far less than this; factors of another step differ by far more.
 Result<void> StepVoter::check_factors(const StepFactors& factors) const {
   constexpr double kTolerance = 1e-9;
   const std::vector<double> theirs = flat(factors);
   const std::vector<double> mine = flat(own_factors());
   for (std::size_t i = 0; i < mine.size(); ++i) {
     const double scale = i == 0 ? train_.lr : 1;
-    // Not finite is not near either.
+    // Written so that NaN and infinity fail the comparison.
     if (std::abs(theirs[i] - mine[i]) <= kTolerance * scale) continue;
     return Error{
         ErrorCode::kInternal,
@@ -128,7 +128,7 @@ Result<void> StepVoter::check_factors(const StepFactors& factors) const {
   return {};
 }
 
-// A step without targets is no sign of anything: the scale of gradients stays as it is too.
+// A step without targets leaves the gradient scale unchanged.
 StepEffect StepVoter::step() {
   const StepEffect effect = !tally_.finite      ? StepEffect::kSkipped
                             : tally_.count == 0 ? StepEffect::kWithoutTargets

@@ -1,10 +1,10 @@
-// StepVoter: a rank's part in the vote and in the step that follows, whatever the rank holds.
-// Counts where the training stands. Used by the compute thread alone.
+// StepVoter: a rank's part in the vote and in the following step, whatever the rank holds. Tracks
+// the training progress. Used by the compute thread alone.
 //
-// Learning rate and bias corrections come from rank 0's C library: each rank computes them too, but
-// only to see that what it hears can be meant. At the first step of a session and then every
-// kCompareEvery steps the ranks hash anew the parameters of which they hold copies, as they are
-// before the step; every vote carries the last hashes, so that its size is always the same.
+// Learning rate and bias corrections come from rank 0's C library. Each rank also computes them,
+// only to check that the received ones are plausible. At the first step of a session, and then
+// every kCompareEvery steps, the ranks hash the parameters of which they hold copies, as they are
+// before the step. Every vote carries the last hashes, so its size is constant.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@
 
 namespace motley {
 
-// Of a model, what has gradients that are pushes (training/pushes/pushed_sums.h): they were clipped
-// before they were summed. What is left of train.clip by the share of the parameters, the root of
-// it, is for the rest.
+// The momentum-corrected part of a model (training/pushes/pushed_sums.h), whose gradients are
+// clipped before their all-reduce. The rest is clipped at train.clip times the root of its share of
+// the parameters.
 struct PushedPart {
   std::vector<bool> layers = {};  // [layer]; empty = none has
   double parameter_share = 0;
@@ -34,11 +34,10 @@ class StepVoter final : public StageVotes {
  public:
   static constexpr std::int64_t kCompareEvery = 100;  // steps
 
-  // `loss`: of the batch on this rank; asked once a batch, when vote() is called. It and `state`
-  // must outlive the voter. `progress`: after the last step of the session before. `is_to_end`:
-  // whether this rank was asked to end the session; asked once a step. `is_save_due`: whether by
-  // this rank's clock it is time for a checkpoint; asked once a step on rank 0 and nowhere else.
-  // `pushed`: the same on all ranks.
+  // `loss`: of the batch on this rank; called once a batch, by vote(). It and `state` must outlive
+  // the voter. `progress`: after the last step of the session before. `is_to_end`: whether this
+  // rank was asked to end the session; called once a step. `is_save_due`: whether a checkpoint is
+  // due by this rank's clock; called once a step, on rank 0 only. `pushed`: the same on all ranks.
   // REQUIRES: a validated configuration.
   StepVoter(
       const TrainConfig& train,
@@ -54,14 +53,14 @@ class StepVoter final : public StageVotes {
 
   [[nodiscard]] std::size_t vote_bytes_max() const override;
   std::vector<std::byte> vote(const BatchPosition& position) override;
-  // kInternal also where rank 0's factors cannot be those of the step.
+  // kInternal also if rank 0's factors are not plausible for the step.
   [[nodiscard]] Result<void> count_votes(const std::vector<std::vector<std::byte>>& votes) override;
   StepEffect step() override;
 
-  // Of the last voted batch.
+  // The outcome of the last voted batch.
   [[nodiscard]] const StepOutcome& outcome() const { return outcome_; }
 
-  // Where the training stands: after the last step.
+  // The training progress after the last step.
   [[nodiscard]] const CheckpointState& progress() const { return progress_; }
 
  private:
@@ -72,7 +71,7 @@ class StepVoter final : public StageVotes {
   const TrainConfig train_;
   const std::unique_ptr<const Optimizer> optimizer_;
   const VoteRules rules_;
-  const double clip_;  // of what is not pushed; 0 = none
+  const double clip_;  // for what is not momentum-corrected; 0 = none
   const Rank self_;
   const std::function<BatchLoss()> loss_;
   OptimizedState& state_;
@@ -81,7 +80,7 @@ class StepVoter final : public StageVotes {
   const std::function<bool()> is_save_due_;
   const std::int64_t first_step_;
   BatchPosition position_;
-  std::vector<std::uint64_t> copy_hashes_;  // when they were last compared
+  std::vector<std::uint64_t> copy_hashes_;  // as of the last comparison
   Tally tally_;
   StepFactors factors_;
   StepOutcome outcome_;

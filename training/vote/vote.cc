@@ -20,8 +20,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "votes are written as they lie in memory");
 constexpr double kCountMax = 0x1p40;  // of one batch; keeps sums in range
-constexpr double kNotCounted = -1;    // in the place of Vote::correct
-// What follows the step, in bits.
+constexpr double kNotCounted = -1;    // encodes an absent Vote::correct
+// Flags of what follows the step.
 constexpr std::uint32_t kEnds = 1;
 constexpr std::uint32_t kSaves = 2;
 
@@ -33,7 +33,7 @@ void put(std::vector<std::byte>& bytes, T value) {
   std::memcpy(bytes.data() + at, &value, sizeof value);
 }
 
-// REQUIRES: the bytes are there.
+// REQUIRES: enough bytes.
 template <class T>
 T take(std::span<const std::byte>& bytes) {
   T value;
@@ -85,7 +85,7 @@ Result<Vote> decode_vote(std::span<const std::byte> bytes, Rank rank) {
   return vote;
 }
 
-// Each rank gives exactly what is its to give.
+// Checks that each rank's vote has exactly the parts required of that rank.
 Result<void> check_extent(const Vote& vote, Rank rank, const VoteRules& rules, VoteKind kind) {
   const bool is_step = kind == VoteKind::kStep;
   const std::size_t factors = is_step && rank.value == 0 ? kStepFactors : 0;
@@ -125,7 +125,7 @@ std::string copies_text(const CopyGroup& group) {
 Result<void> compare_copies(const std::vector<Vote>& votes, const std::vector<CopyGroup>& groups) {
   std::vector<std::size_t> taken(votes.size());
   for (const CopyGroup& group : groups) {
-    std::map<std::uint64_t, std::vector<int>> holders;  // of each content, by its hash
+    std::map<std::uint64_t, std::vector<int>> holders;  // ranks by the hash of their contents
     for (const Rank rank : group.ranks) {
       const std::size_t next = taken[rank.index()]++;
       holders[votes[rank.index()].copy_hashes[next]].push_back(rank.value);

@@ -1,14 +1,13 @@
-// The vote before each step: what every rank must know to take the same decision.
+// The vote before each step: the values from which every rank derives the same decision.
 //
-// Each rank gives, for every layer it holds, the squared norm of the layer's gradient, and the rank
-// with the loss also gives the sum of the loss, the number of its terms or the sum of their weights
-// and, where the model counts it, how much of that was predicted right. All sum in the order of the
-// layers, whoever holds them, so that the global norm has the same bits under every
-// plan. Rank 0 also gives the factors that all take the step with, because pow and cos differ
-// between C libraries in their last bits, and each rank gives hashes of the parameters of which
-// others hold copies, which only stay equal as long as everybody computes the same. A rank that was
-// asked to end the session says so, so that all end it after the same step; rank 0 says when a
-// checkpoint is due by its clock, so that all save the same one.
+// Each rank sends the squared gradient norm of every layer it holds. The rank with the loss also
+// sends the sum of the loss, the number of its terms or the sum of their weights and, if the model
+// counts them, the correct predictions. All ranks add in layer order, independently of which rank
+// holds a layer, so the global norm has the same bits under every plan. Rank 0 also sends the
+// factors of the step, because pow and cos differ between C libraries in their last bits. Each rank
+// sends hashes of the parameters that have copies on other ranks; they stay equal only while all
+// ranks compute the same. A rank that was asked to end the session reports it, so all end it after
+// the same step. Rank 0 reports when a checkpoint is due by its clock, so all save the same one.
 // Layout of the bytes: docs/formats/frame.md.
 #pragma once
 
@@ -25,25 +24,25 @@ namespace motley {
 
 struct LayerNorm2 {
   int layer = 0;
-  double squared_norm = 0;  // of the gradient summed over terms; not finite when any value is not
+  double squared_norm = 0;  // of the gradient summed over terms; not finite if any value is not
 };
 
 struct Vote {
   double count = 0;     // of the loss's terms, or the sum of their weights; 0 without the loss
   double loss_sum = 0;  // over those terms
-  std::optional<double> correct;  // of the count, where counted
+  std::optional<double> correct;  // correct predictions among `count`, if counted
   std::vector<LayerNorm2> layers;
-  std::vector<double> factors;             // of rank 0: kStepFactors
-  std::vector<std::uint64_t> copy_hashes;  // of each group of copies that the rank has one of
+  std::vector<double> factors;             // of rank 0: kStepFactors values
+  std::vector<std::uint64_t> copy_hashes;  // of each group of copies that includes this rank
   bool ends = false;                       // the session is to end after this step
   bool saves = false;                      // of rank 0: a checkpoint is due after it
 };
 
-// What all ranks know of each other's votes.
+// What all ranks know about each other's votes.
 struct VoteRules {
   int layer_count = 0;
-  std::vector<CopyGroup> copies;  // of ranks that vote
-  std::vector<bool> pushed = {};  // [layer]: has gradients that are pushes; empty = none has
+  std::vector<CopyGroup> copies;  // groups of ranks that vote
+  std::vector<bool> pushed = {};  // [layer]: has momentum-corrected gradients; empty = none has
 };
 
 enum class VoteKind {
@@ -52,23 +51,22 @@ enum class VoteKind {
 };
 
 struct Tally {
-  double count = 0;  // 0: no rank had a target, such as when the loss ignores all of them
+  double count = 0;  // 0: no rank had a target, for example because the loss ignores all of them
   double loss_sum = 0;
-  std::optional<double> correct;  // where every rank with terms counted
+  std::optional<double> correct;  // if every rank with terms counted them
   double squared_norm = 0;
-  double clipped_squared_norm = 0;  // of the layers whose gradients are no pushes
+  double clipped_squared_norm = 0;  // of the layers without momentum-corrected gradients
   bool finite = true;               // false: every rank skips the step
   std::vector<double> factors;      // of rank 0
-  bool ends = false;                // some rank said so
-  bool saves = false;               // rank 0 said so
+  bool ends = false;                // some rank requested it
+  bool saves = false;               // rank 0 requested it
 };
 
 [[nodiscard]] std::size_t vote_bytes_max(const VoteRules& rules);
 [[nodiscard]] std::vector<std::byte> encode_vote(const Vote& vote);
 
-// Sums the votes of all ranks, [Rank]. kCorrupt when one is malformed or holds what is not the
-// rank's to say, or when for a step a layer is missing or given twice. kInternal when copies
-// differ.
+// Adds up the votes of all ranks, [Rank]. kCorrupt if one is malformed or has parts that are not
+// its rank's, or if for a step a layer is missing or given twice. kInternal if copies differ.
 [[nodiscard]] Result<Tally> tally_votes(const std::vector<std::vector<std::byte>>& votes,
                                         const VoteRules& rules,
                                         VoteKind kind);

@@ -17,7 +17,7 @@ constexpr int major_of(int version) {
   return version / 1000;
 }
 
-// Since CUDA 11 a driver serves all libraries of its major version.
+// Since CUDA 11 a driver supports all libraries of its major version.
 bool is_too_old(int driver, int runtime) {
   constexpr int kServesItsMajor = 11;
   if (major_of(runtime) < kServesItsMajor) return driver < runtime;
@@ -28,7 +28,7 @@ std::string cards_text(int count) {
   return count == 1 ? "a card of NVIDIA's" : fmt::format("{} cards of NVIDIA's", count);
 }
 
-// A library that another one needs is missing: dlopen names it first.
+// If another library is missing, dlopen's message begins with that library's name.
 bool lacks_another_library(std::string_view trouble) {
   return trouble.find("cannot open shared object file") != trouble.npos &&
          !trouble.starts_with("libtorch_cuda");

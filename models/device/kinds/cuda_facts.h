@@ -1,5 +1,5 @@
-// What a machine says of its cards for CUDA, and what it means: pure functions from the one to the
-// other, so that a machine without a card tests them all.
+// Conclusions from what a machine reports about its CUDA cards. Pure functions, so that a machine
+// without a card tests them all.
 #pragma once
 
 #include <compare>
@@ -22,30 +22,30 @@ struct ComputeCapability {
 // "8.6".
 [[nodiscard]] std::string to_text(const ComputeCapability& capability);
 
-// What a library holds kernels for.
+// The kernels that a library contains.
 struct CudaKernels {
   std::vector<ComputeCapability> compiled;     // run on later cards of the same major version
-  std::vector<ComputeCapability> translated;   // a driver makes kernels for any later card of them
+  std::vector<ComputeCapability> translated;   // a driver compiles kernels for later cards
   std::vector<ComputeCapability> exactly_for;  // run on these cards alone
 };
 
 struct CudaFacts {
-  std::string library_trouble;  // why LibTorch's library for CUDA is not open; "" = it is
-  int runtime = 0;              // that it is built for, 12040 for CUDA 12.4; 0 = unknown
-  int driver = 0;               // the latest CUDA that the driver serves; 0 = there is no driver
-  int visible_gpus = 0;         // by the system, whether anything drives them or not
-  bool are_hidden = false;      // CUDA_VISIBLE_DEVICES says which of them count
+  std::string library_trouble;  // why LibTorch's CUDA library is not open; "" = it is
+  int runtime = 0;              // that it was built for, 12040 for CUDA 12.4; 0 = unknown
+  int driver = 0;               // the latest CUDA that the driver supports; 0 = no driver
+  int visible_gpus = 0;         // that the system lists, with or without a driver
+  bool are_hidden = false;      // CUDA_VISIBLE_DEVICES restricts them
 };
 
 // Why LibTorch finds no card.
 [[nodiscard]] DeviceTrouble why_no_card(const CudaFacts& facts);
 
-// What of a text like "-gencode;arch=compute_90,code=sm_90;…", which LibTorch tells of its build,
-// is known; empty where nothing is.
+// The kernels according to the build flags that LibTorch reports, such as
+// "-gencode;arch=compute_90,code=sm_90;…"; empty if none are known.
 [[nodiscard]] CudaKernels cuda_kernels(std::string_view flags);
 
-// Why nothing that LibTorch computes would run on a card of that capability; nothing where it
-// would, or where nobody knows.
+// Why LibTorch's kernels would not run on a card of that capability; nullopt if they would, or if
+// that is unknown.
 [[nodiscard]] std::optional<DeviceTrouble> trouble_with_card(const ComputeCapability& capability,
                                                              const CudaKernels& kernels);
 

@@ -27,7 +27,7 @@ std::optional<int> attribute_of(int index, int attribute) {
   return value;
 }
 
-// 0 = unknown, and of a driver: there is none.
+// 0 = unknown; for a driver also: there is none.
 int version_of(const char* question) {
   auto* const ask = library_symbol<int(int*)>(question);
   int version = 0;
@@ -70,7 +70,7 @@ std::string cuda_capability_text(int index) {
 }
 
 std::string cuda_card_name(int index) {
-  // The driver's library, which the runtime has opened for itself.
+  // The driver's library, which the runtime has opened.
   void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   if (driver == nullptr) return "";
   using Question = int (*)(char*, int, int);
@@ -99,7 +99,7 @@ std::optional<DeviceTrouble> cuda_trouble(int index) {
   try {
     return trouble_with_card(*capability, cuda_kernels(at::show_config()));
   } catch (const std::exception&) {
-    return std::nullopt;  // a build that does not tell
+    return std::nullopt;  // this build does not report it
   }
 }
 

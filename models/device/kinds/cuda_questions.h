@@ -1,6 +1,6 @@
-// What CUDA's own libraries are asked, by the names that their functions have kept since CUDA 4.
+// Queries of CUDA's own libraries, by function names that have been stable since CUDA 4.
 //
-// cudaGetDeviceProperties is not among them: its structure changes between versions.
+// cudaGetDeviceProperties is not used: its structure changes between versions.
 #pragma once
 
 #include <optional>
@@ -13,15 +13,15 @@
 
 namespace motley {
 
-// LibTorch's library for CUDA. Says why it could not be opened.
+// Opens LibTorch's library for CUDA. Returns why it could not be opened.
 [[nodiscard]] std::optional<std::string> open_cuda_library();
 
-// What the machine says of its cards as a whole. `library_trouble`: why the library is not open.
+// What the machine reports about its cards. `library_trouble`: why the library is not open.
 [[nodiscard]] CudaFacts ask_cuda(const std::string& library_trouble);
 
-// The rest answers nothing, or "", where CUDA's libraries are not open or do not answer.
+// The functions below return nullopt, or "", if CUDA's libraries are not open or do not respond.
 
-// Of the current card.
+// The memory of the current card.
 [[nodiscard]] std::optional<DeviceRoom> cuda_room();
 
 [[nodiscard]] std::optional<ComputeCapability> cuda_capability(int index);
@@ -30,15 +30,15 @@ namespace motley {
 [[nodiscard]] std::string cuda_card_name(int index);
 // "for CUDA 12.4".
 [[nodiscard]] std::string cuda_driver_text();
-// Of LibTorch's build, the same.
+// The same for LibTorch's build.
 [[nodiscard]] std::string cuda_build_text();
 
 [[nodiscard]] DeviceTrouble cuda_why_none(const std::string& library_trouble);
 [[nodiscard]] std::optional<DeviceTrouble> cuda_trouble(int index);
 
-// Whether the card's tensor cores take the type.
+// Whether the card's tensor cores support the type.
 [[nodiscard]] bool cuda_computes_products_in(int index, at::ScalarType type);
-// The same of any card of that capability.
+// The same for any card of that capability.
 [[nodiscard]] bool computes_products_in(const ComputeCapability& capability, at::ScalarType type);
 
 }  // namespace motley

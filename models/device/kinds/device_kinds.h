@@ -1,5 +1,5 @@
-// DeviceKind: everything that is particular to a kind of device, in one table. All else goes by
-// c10's interfaces for devices in general.
+// DeviceKind: all differences between kinds of devices, in one table. All other code uses c10's
+// generic device interfaces.
 #pragma once
 
 #include <optional>
@@ -19,24 +19,24 @@ struct DeviceKind {
   std::string_view name;  // in cluster files, before the number
   c10::DeviceType type;
   bool is_numbered = true;  // a machine may have several
-  const char* remedy = "";  // where it is missing
+  const char* remedy = "";  // hint if it is missing
 
-  // What c10 has no question for in all versions. nullptr = it has none, or nothing is to be done.
-  // `index` is that of one which is there.
+  // Functions for what c10 does not provide in all versions. nullptr = not supported, or not
+  // needed. `index`: of an existing device.
 
-  // Opens the library that LibTorch needs for it; says why it could not.
+  // Opens the library that LibTorch needs for it; returns why it could not be opened.
   std::optional<std::string> (*open_library)() = nullptr;
-  // Why there is none, in more words than `remedy`; `said`: why the library could not be opened, ""
-  // where it could.
+  // Why there is no device, in more detail than `remedy`; `said`: why the library could not be
+  // opened, "" if it is open.
   DeviceTrouble (*why_none)(const std::string& said) = nullptr;
-  // Why nothing would run on it, as far as that can be known beforehand.
+  // Why nothing would run on it, if that is known in advance.
   std::optional<DeviceTrouble> (*trouble)(int index) = nullptr;
-  // Of the current device.
+  // The memory of the current device.
   std::optional<DeviceRoom> (*memory)() = nullptr;
-  // As computes_products_in of models/device/number_types.h, of fp16 and bf16.
+  // As computes_products_in of models/device/number_types.h, for fp16 and bf16.
   bool (*computes_products_in)(int index, at::ScalarType type) = nullptr;
-  // For people, "" where nobody tells: what its maker calls it, what it is capable of by its
-  // maker's count, what its driver serves, and what LibTorch's build is for.
+  // For messages; "" if unknown: the vendor's name of the device, its capability by the vendor's
+  // numbering, what its driver supports, and what LibTorch was built for.
   std::string (*model)(int index) = nullptr;
   std::string (*capability)(int index) = nullptr;
   std::string (*driver)() = nullptr;
@@ -45,11 +45,11 @@ struct DeviceKind {
 
 [[nodiscard]] std::span<const DeviceKind> device_kinds();
 
-// nullptr for what is in no table: the processor, a name that means nothing.
+// nullptr if it is in no table: the processor, an unknown name.
 [[nodiscard]] const DeviceKind* device_kind_of(std::string_view device);
 [[nodiscard]] const DeviceKind* device_kind_of(c10::DeviceType type);
 
-// The name in cluster files of one of them.
+// The name of such a device in cluster files.
 [[nodiscard]] std::string device_name(const DeviceKind& kind, int index);
 
 struct DeviceCount {
@@ -57,7 +57,7 @@ struct DeviceCount {
   DeviceTrouble why_none;
 };
 
-// Opens the kind's library, which stays open, and asks how many there are.
+// Opens the kind's library, which stays open, and counts its devices.
 [[nodiscard]] DeviceCount count_devices(const DeviceKind& kind);
 
 }  // namespace motley

@@ -1,5 +1,4 @@
-// The memory of a device, and the question that CUDA's runtime and the libraries of other devices
-// answer alike.
+// The memory of a device, and a query that CUDA's runtime and other devices' libraries share.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +14,8 @@ struct DeviceRoom {
   std::int64_t total_bytes = 0;
 };
 
-// Of the current device, by a function with cudaMemGetInfo's arguments; nothing where no open
-// library has it or it does not answer.
+// The memory of the current device, by a function with cudaMemGetInfo's arguments; nullopt if no
+// open library has it or it fails.
 [[nodiscard]] inline std::optional<DeviceRoom> ask_room(const char* question) {
   auto* const ask = library_symbol<int(std::size_t*, std::size_t*)>(question);
   std::size_t free = 0;

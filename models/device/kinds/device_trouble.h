@@ -1,4 +1,4 @@
-// What is wrong with a device, for people.
+// A problem with a device, for messages.
 #pragma once
 
 #include <string>
@@ -8,8 +8,7 @@ namespace motley {
 struct DeviceTrouble {
   std::string cause;
   std::string remedy;
-  // Whether the machine shows such a device all the same: then something is missing that somebody
-  // will want.
+  // Whether the machine has such a device: then the user probably wants to fix the problem.
   bool is_shown = false;
 
   friend bool operator==(const DeviceTrouble&, const DeviceTrouble&) = default;

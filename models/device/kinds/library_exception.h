@@ -1,4 +1,4 @@
-// What a library's exception says.
+// The messages of a library's exceptions.
 #pragma once
 
 #include <exception>
@@ -8,14 +8,14 @@
 
 namespace motley {
 
-// Its first line: LibTorch throws with a stack trace behind it.
+// The first line; LibTorch appends a stack trace.
 [[nodiscard]] inline std::string first_line_of(const std::exception& thrown) {
   const std::string_view all = thrown.what();
   return std::string(all.substr(0, all.find('\n')));
 }
 
-// Whether it says that memory ran out, the host's or a device's. LibTorch has no type for it that
-// all its devices throw.
+// Whether it reports that memory ran out, the host's or a device's. LibTorch has no exception type
+// for it that all devices throw.
 [[nodiscard]] inline bool lacks_memory(const std::exception& thrown) {
   if (dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr) return true;
   const std::string said = first_line_of(thrown);

@@ -31,9 +31,9 @@ std::optional<std::string> open_device_library() {
   if (file == nullptr || *file == '\0') {
     return fmt::format("{} is {}", kDeviceLibraryVariable, file == nullptr ? "not set" : "empty");
   }
-  std::error_code unknown;  // the loader also looks where no path says
+  std::error_code unknown;  // the loader also searches its default paths
   const auto status = std::filesystem::status(file, unknown);
-  // Of a named pipe the loader would wait for a writer.
+  // For a named pipe the loader would wait for a writer.
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
     return fmt::format("{} is no file", file);
   }
@@ -46,7 +46,7 @@ std::optional<std::string> open_device_library() {
 }
 
 DeviceTrouble device_library_why_none(const std::string& trouble) {
-  // Somebody who names a library wants what it brings.
+  // If the user names a library, its device is wanted.
   const bool is_named = std::getenv(kDeviceLibraryVariable) != nullptr;
   return {trouble.empty() ? "the library shows none" : trouble,
           fmt::format("set {} to the file of the device's library for LibTorch",

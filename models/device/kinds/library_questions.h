@@ -1,10 +1,10 @@
-// What the library behind "privateuseone:N" is asked, beside what it registers with LibTorch: the
-// file that the environment's MOTLEY_DEVICE_LIBRARY names. It may have these functions in C:
+// Queries of the library behind "privateuseone:N", beyond what it registers with LibTorch. The
+// environment's MOTLEY_DEVICE_LIBRARY names its file. It may have these C functions:
 //
-//   int motley_device_memory(size_t* free, size_t* total)   of the current device; 0 = answered
-//   const char* motley_device_types(int index)              that it multiplies matrices of, beside
+//   int motley_device_memory(size_t* free, size_t* total)   of the current device; 0 = success
+//   const char* motley_device_types(int index)              dtypes of its matrix products, besides
 //                                                           fp32: "bf16 fp16"
-//   const char* motley_device_model(int index)              what it is, for people
+//   const char* motley_device_model(int index)              its model, for messages
 #pragma once
 
 #include <optional>
@@ -17,13 +17,13 @@
 
 namespace motley {
 
-// Says why it could not be opened, or brings no device.
+// Returns why it could not be opened, or why it provides no device.
 [[nodiscard]] std::optional<std::string> open_device_library();
 
-// `trouble`: why it could not be opened, "" where it could.
+// `trouble`: why it could not be opened, "" if it is open.
 [[nodiscard]] DeviceTrouble device_library_why_none(const std::string& trouble);
 
-// Nothing where the library does not answer.
+// nullopt if the library does not report it.
 [[nodiscard]] std::optional<DeviceRoom> device_library_room();
 [[nodiscard]] bool device_library_computes_products_in(int index, at::ScalarType type);
 [[nodiscard]] std::string device_library_model(int index);

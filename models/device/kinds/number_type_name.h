@@ -6,7 +6,7 @@
 
 namespace motley {
 
-// "fp32", "bf16" and "fp16", as train.precision has them; "" for any other type.
+// "fp32", "bf16" and "fp16", as in train.precision; "" for any other type.
 [[nodiscard]] constexpr std::string_view number_type_name(at::ScalarType type) {
   switch (type) {
     case at::kFloat:

@@ -18,7 +18,7 @@ std::string first_word(const std::filesystem::path& file) {
 
 int visible_nvidia_gpus(const std::filesystem::path& top) {
   constexpr const char* kNvidia = "0x10de";
-  constexpr const char* kDisplayClass = "0x03";  // also of cards without an output
+  constexpr const char* kDisplayClass = "0x03";  // includes cards without display output
   int count = 0;
   std::error_code ignored;
   for (const auto& device : std::filesystem::directory_iterator(top, ignored)) {

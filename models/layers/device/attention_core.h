@@ -1,5 +1,6 @@
 // AttentionCore: causal attention on a device between the layer's two products: from queries, keys
-// and values to what the heads give, and back. There is one for each way of it. Private to models/.
+// and values to the outputs of the heads, and back. One implementation for each path. Private to
+// models/.
 //
 // Matrices: R rows, one a position of a sample; the heads' outputs beside each other, D wide; qkv
 // holds queries, keys and values beside each other, 3 D wide.
@@ -21,14 +22,14 @@ class AttentionCore {
 
   [[nodiscard]] virtual AttentionPath path() const = 0;
 
-  // Returns the outputs; `tokens` rows are a sample. When micro.training fills `kept` with what
+  // Returns the outputs; `tokens` rows are a sample. If micro.training, fills `kept` with what
   // backward needs besides its other arguments.
   [[nodiscard]] virtual at::Tensor forward(const at::Tensor& qkv,
                                            std::int64_t tokens,
                                            const MicroContext& micro,
                                            SavedTensors& kept) = 0;
 
-  // Returns the gradient of qkv from that of `outputs`, which forward returned.
+  // Returns the gradient of qkv from that of `outputs`, the result of forward.
   [[nodiscard]] virtual at::Tensor backward(const at::Tensor& grad_outputs,
                                             const at::Tensor& qkv,
                                             const at::Tensor& outputs,
@@ -37,10 +38,10 @@ class AttentionCore {
                                             const SavedTensors& kept) = 0;
 };
 
-// Of any device and LibTorch.
+// For any device and LibTorch.
 [[nodiscard]] std::unique_ptr<AttentionCore> make_explicit_attention(const LayerContext& context);
 
-// The fused one (fused_attention.cc) where the model's attention may be fused and this LibTorch and
+// The fused core (fused_attention.cc) if the model's attention may be fused and this LibTorch and
 // the device have the operations for values of this type, else the explicit one. A function of
 // model, device and type: it does not depend on the plan.
 [[nodiscard]] std::unique_ptr<AttentionCore> make_attention_core(const LayerContext& context,

@@ -1,5 +1,5 @@
 // The attention half of a gpt2 block on any device: a norm, queries, keys and values, causal
-// attention on one of its paths (attention_core.h), and the residual branch's end.
+// attention on one of its paths (attention_core.h), and the end of the residual branch.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -12,7 +12,7 @@
 namespace motley {
 namespace {
 
-// Saved tensors, in order; what the path keeps comes behind them.
+// Saved tensors, in order; those of the path follow.
 enum DeviceSaved : std::size_t {
   kDeviceX,
   kDeviceMean,
@@ -59,7 +59,7 @@ class DeviceAttention final : public Layer {
     at::Tensor grad_x =
         norm_.backward(context_.numbers.unscaled(qkv_.input_gradient(grad_qkv)),
                        as_matrix(kept[kDeviceX]), kept[kDeviceMean], kept[kDeviceDeviation]);
-    grad_x.add_(grad_y);  // grad_y stays as it is: without dropout it is grad_branch
+    grad_x.add_(grad_y);  // grad_y must not change: without dropout it is grad_branch
     saved = {kept[kDeviceNormed], kept[kDeviceHeads], std::move(grad_branch), std::move(grad_qkv)};
     return grad_x.view_as(grad_output);
   }

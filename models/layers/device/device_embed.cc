@@ -1,7 +1,7 @@
-// GPT-2's embedding on any device: dropout(wte[token] + wpe[position]). Keeps the tokens.
+// GPT-2's embedding on any device: dropout(wte[token] + wpe[position]). Saves the tokens.
 //
-// Whether tokens lie in the vocabulary is left to the operations that take them: to ask here would
-// wait for the device.
+// The operations that take tokens check that they are in the vocabulary: a check here would wait
+// for the device.
 #include <utility>
 
 #include <ATen/ATen.h>
@@ -28,8 +28,8 @@ class DeviceEmbed final : public Layer {
     return y;
   }
 
-  // Nobody waits for a gradient of its input, so its input part adds those of its parameters, of
-  // which one may be tied.
+  // No layer needs the gradient of its input, so the input part adds the gradients of its
+  // parameters, of which one may be tied.
   at::Tensor backward_input(at::Tensor grad_output,
                             const MicroContext& micro,
                             SavedTensors& saved) override {

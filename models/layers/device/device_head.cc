@@ -1,7 +1,6 @@
 // The head of both families on any device: norm, then scores against each row of a [V, D] matrix,
-// and the summed cross entropy of the next token. The scores are turned into their gradient in
-// their own memory, some rows at a time, so that fp32 values of them exist for these rows alone.
-// The loss stays on the device.
+// and the summed cross entropy of the next token. The scores are overwritten by their gradient,
+// some rows at a time, so that only these rows exist in fp32. The loss stays on the device.
 #include <algorithm>
 #include <exception>
 #include <limits>
@@ -16,13 +15,13 @@
 namespace motley {
 namespace {
 
-// Rows whose scores take about 256 MiB in fp32, but enough for an efficient product.
+// Rows with about 256 MiB of scores in fp32, but enough for an efficient product.
 std::int64_t device_rows_at_once(std::int64_t vocab) {
   return std::max<std::int64_t>(128, (std::int64_t{64} << 20) / vocab);
 }
 
-// Whether the logarithms of rounded numbers' softmax can be had in fp32 at once. Processors, for
-// one, refuse that.
+// Whether log-softmax of bf16 or fp16 values can return fp32 in one operation. Processors, for
+// example, do not support that.
 bool widens_softmax(c10::Device device, at::ScalarType type) {
   if (type == at::kFloat) return false;
   try {
@@ -84,14 +83,14 @@ class DeviceHead final : public LossLayer {
  private:
   [[nodiscard]] std::int64_t vocab() const { return weight_.size(0); }
 
-  // With rows of zeros up to score_row(V). The copy takes as long as some hundred rows of the
-  // product.
+  // Padded with rows of zeros up to score_row(V). The copy takes as long as some hundred rows of
+  // the product.
   [[nodiscard]] at::Tensor padded_weight() const {
     const std::int64_t lacking = score_row(vocab()) - vocab();
     return lacking == 0 ? weight_ : at::constant_pad_nd(weight_, {0, 0, 0, lacking});
   }
 
-  // [R, score_row(V)], where what no token stands for has no chance.
+  // [R, score_row(V)], with -inf in the padding.
   [[nodiscard]] at::Tensor scores_of(const at::Tensor& normed, const at::Tensor& padded) const {
     at::Tensor scores = at::mm(normed, padded.t());
     constexpr double kNever = -std::numeric_limits<double>::infinity();
@@ -99,8 +98,8 @@ class DeviceHead final : public LossLayer {
     return scores;
   }
 
-  // The logarithms of what the rows of scores give each token, fp32, and in of_targets those of the
-  // rows' targets.
+  // The log-probabilities of the rows of scores, fp32; those of the rows' targets are written to
+  // of_targets.
   [[nodiscard]] at::Tensor logarithms(const at::Tensor& scores,
                                       const at::Tensor& targets,
                                       at::Tensor of_targets) const {
@@ -110,7 +109,7 @@ class DeviceHead final : public LossLayer {
     return logarithms;
   }
 
-  // Turns scores into the scaled gradient of their summed cross entropy, softmax - one_hot.
+  // Overwrites scores with the scaled gradient of their summed cross entropy, softmax - one_hot.
   at::Tensor loss_and_gradient(const at::Tensor& scores, const at::Tensor& targets) const {
     const at::Tensor of_targets = at::empty({targets.size(0)}, scores.options().dtype(at::kFloat));
     for_each_slice(targets.size(0), [&](std::int64_t first, std::int64_t count) {
@@ -124,7 +123,7 @@ class DeviceHead final : public LossLayer {
       }
     });
     const at::Tensor loss = of_targets.sum(exact_type(scores.device())).neg_();
-    // In fp32: what is left of 1 where a target is nearly certain has no digits in bf16.
+    // In fp32: 1 - p of a nearly certain target has no digits in bf16.
     const at::Tensor gradients = numbers_.scaled(of_targets.exp().sub_(1));
     const at::Tensor row_starts =
         at::arange(targets.size(0), targets.options()).mul_(scores.size(1));

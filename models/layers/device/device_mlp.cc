@@ -1,5 +1,5 @@
 // GPT-2's MLP on any device: x + dropout(gelu(norm(x) W1 + b1) W2 + b2). The activation is not
-// kept: backward makes it again from its input, which is four times as wide as x.
+// saved: backward recomputes it from its input, which is four times as wide as x.
 #include <utility>
 
 #include <ATen/ATen.h>
@@ -39,7 +39,7 @@ class DeviceMlp final : public Layer {
     at::Tensor g = tanh_gelu(std::exchange(kept[4], {}));
     at::Tensor grad_x = norm_.backward(numbers_.unscaled(expand_.input_gradient(grad_u)),
                                        as_matrix(kept[0]), kept[1], kept[2]);
-    grad_x.add_(grad_y);  // grad_y stays as it is: without dropout it is grad_branch
+    grad_x.add_(grad_y);  // grad_y must not change: without dropout it is grad_branch
     saved = {kept[3], std::move(g), std::move(grad_branch), std::move(grad_u)};
     return grad_x.view_as(grad_output);
   }

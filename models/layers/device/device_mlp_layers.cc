@@ -9,8 +9,8 @@
 namespace motley {
 namespace {
 
-// dropout(gelu(window W + b)), window = the embeddings of the last tokens, oldest first; 0 where
-// the sample has not begun.
+// dropout(gelu(window W + b)), window = the embeddings of the last tokens, oldest first; 0 before
+// the start of the sample.
 class DeviceInput final : public Layer {
  public:
   DeviceInput(const LayerContext& context, const LayerParameters& parameters)
@@ -31,7 +31,7 @@ class DeviceInput final : public Layer {
     return y;
   }
 
-  // Nobody waits for it: all that takes time is left to the weight part.
+  // No layer waits for its result, so the weight part does all expensive work.
   at::Tensor backward_input(at::Tensor grad_output,
                             const MicroContext& micro,
                             SavedTensors& saved) override {
@@ -65,8 +65,8 @@ class DeviceInput final : public Layer {
     return windows;
   }
 
-  // Visits each place in the windows of all positions: what lies `back` tokens behind them, which
-  // is the first `seen` tokens of each sample. The rest of that place is before the start.
+  // Visits each slot in the windows of all positions: the tokens `back` positions earlier, which
+  // are the first `seen` tokens of each sample. The rest of that slot is before the start.
   template <class Visit>
   void for_each_place(const at::Tensor& windows, const at::Tensor& tokens, Visit visit) const {
     const std::int64_t length = tokens.size(1);

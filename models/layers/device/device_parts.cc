@@ -50,7 +50,7 @@ at::Tensor DeviceResidualLinear::forward(const at::Tensor& x,
                                          const at::Tensor& h,
                                          const MicroContext& micro) const {
   at::Tensor y = linear_.forward(h);
-  if (p_ == 0.0 || !micro.training) return at::add(x, y);  // in fp32, of which y is made there
+  if (p_ == 0.0 || !micro.training) return at::add(x, y);  // the addition is in fp32 and widens y
   y = numbers_.widened(y);
   drop_output_in_place(y, p_, micro, layer_);
   return y.add_(x);

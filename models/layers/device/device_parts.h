@@ -1,5 +1,5 @@
-// The parts that the layers for any device share: those of models/layers/layer_parts.h in ATen's
-// operations alone. Norm serves both as it is. Private to models/.
+// Parts that the layers for any device share: those of models/layers/layer_parts.h in ATen
+// operations alone. Norm is used by both. Private to models/.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace motley {
 
-// Applies one dropout site to the whole of x (contiguous), in place. Nothing when p is 0 or the
+// Applies one dropout site to the whole of x (contiguous), in place. Does nothing if p is 0 or the
 // micro-batch is not for training.
 void drop_output_in_place(const at::Tensor& x, double p, const MicroContext& micro, int layer);
 
@@ -18,13 +18,13 @@ void drop_output_in_place(const at::Tensor& x, double p, const MicroContext& mic
 [[nodiscard]] at::Tensor tanh_gelu(const at::Tensor& u);
 [[nodiscard]] at::Tensor tanh_gelu_backward(const at::Tensor& grad, const at::Tensor& u);
 
-// How long a row of scores is for a vocabulary of so many tokens: whole cache lines. Products of
-// bf16 whose matrices have rows of an odd length (GPT-2 has 50,257 tokens) take an H100 seven times
-// as long.
+// The length of a row of scores for a vocabulary of `vocab` tokens: whole cache lines. bf16
+// products of matrices with rows of an odd length (GPT-2 has 50,257 tokens) take an H100 seven
+// times as long.
 [[nodiscard]] std::int64_t score_row(std::int64_t vocab);
 
-// y = x W + b with W stored [in, out]. What it takes and gives is rounded, gradients are scaled
-// (ProductNumbers); what it adds to the parameters' gradients is not.
+// y = x W + b with W stored [in, out]. Its inputs and outputs are rounded, and gradients are scaled
+// (ProductNumbers); the parameters' gradients are not.
 class DeviceLinear {
  public:
   DeviceLinear(const LayerContext& context, const LayerParameters& parameters, std::size_t first);

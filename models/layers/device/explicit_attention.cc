@@ -1,9 +1,9 @@
 // Causal attention by explicit products of whole score matrices, in operations that every device
 // has.
 //
-// Some samples are taken at once: as many as have about kScoresAtOnce scores, so that what
-// is made beside the kept probabilities has a bound, and small samples do not go to the device one
-// by one. Kept for backward: the probabilities, before dropout.
+// It processes a slice of samples at once: as many as have about kScoresAtOnce scores. This bounds
+// the memory besides the saved probabilities, and small samples are not processed one by one. Saved
+// for backward: the probabilities, before dropout.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -66,7 +66,7 @@ class ExplicitAttention final : public AttentionCore {
   }
 
  private:
-  // Samples that are taken at once.
+  // Samples that are processed at once.
   struct Slice {
     std::int64_t first = 0;
     std::int64_t count = 0;
@@ -81,13 +81,13 @@ class ExplicitAttention final : public AttentionCore {
     }
   }
 
-  // What is added to scores: -inf where a row would see what comes after it.
+  // Added to scores: -inf for positions after the row's.
   at::Tensor future_mask(const at::Tensor& like) const {
     constexpr double kNever = -std::numeric_limits<double>::infinity();
     return at::full({tokens_, tokens_}, kNever, like.options()).triu_(1);
   }
 
-  // Fills the slice's probabilities p and its rows of `outputs`.
+  // Computes the slice's probabilities p and its rows of `outputs`.
   void slice_forward(Slice slice,
                      const at::Tensor& qkv,
                      const at::Tensor& future,
@@ -136,19 +136,19 @@ class ExplicitAttention final : public AttentionCore {
 
   bool drops(const MicroContext& micro) const { return p_ != 0.0 && micro.training; }
 
-  // Each row of the slice's scores begins a tile of its own.
+  // Each row of the slice's scores begins a new dropout tile.
   void drop(at::TensorList rows_of_some, Slice slice, const MicroContext& micro) const {
     const DropoutStream stream(p_, micro, index_, DropoutSite::kProbabilities);
     drop_rows_in_place(stream, rows_of_some, slice.first * heads_ * tokens_);
   }
 
-  // The slice of what has one matrix a head.
+  // The slice of a tensor with one matrix for each head.
   at::Tensor of_heads(const at::Tensor& matrices, Slice slice) const {
     return matrices.narrow(0, slice.first * heads_, slice.count * heads_);
   }
 
-  // The slice of a matrix whose rows hold, per position, one or three (which = query, key, value)
-  // times the width: [samples, heads, tokens, head width], a view.
+  // A view [samples, heads, tokens, head width] of the slice of a matrix. Its rows hold, per
+  // position, one or three (which = query, key, value) times the width.
   at::Tensor part(const at::Tensor& matrix, Slice slice, std::int64_t which) const {
     return matrix.narrow(0, slice.first * tokens_, slice.count * tokens_)
         .narrow(1, which * width_, width_)
@@ -156,7 +156,7 @@ class ExplicitAttention final : public AttentionCore {
         .transpose(1, 2);
   }
 
-  // As a batch of matrices, for products; a copy where samples stand between the heads.
+  // As a batch of matrices, for products; a copy if samples lie between the heads.
   at::Tensor by_head(const at::Tensor& some) const {
     return some.reshape({-1, tokens_, width_ / heads_});
   }
@@ -171,7 +171,7 @@ class ExplicitAttention final : public AttentionCore {
   std::int64_t width_;
   std::int64_t heads_;
   double scale_;
-  std::int64_t tokens_ = 0;  // per sample, of the micro-batch at hand
+  std::int64_t tokens_ = 0;  // per sample, of the current micro-batch
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
-// Causal attention by LibTorch's fused operations, which never hold a matrix of scores. Kept for
-// backward: of each row of scores the logarithm of its exponentials' sum, and the numbers of a
-// random generator that nobody draws from.
+// Causal attention by LibTorch's fused operations, which never hold a matrix of scores. Saved for
+// backward: for each row of scores the logarithm of its sum of exponentials, and two values of an
+// unused random generator.
 //
-// Queries, keys and values go in as views of one matrix, and what comes back has the order of the
-// outputs' matrix, so that nothing is copied but the three gradients into one.
+// Queries, keys and values are passed as views of one matrix, and the result has the layout of the
+// outputs' matrix. Only the three gradients are copied, into one.
 #include <array>
 #include <exception>
 #include <utility>
@@ -21,12 +21,12 @@ using Values = std::vector<c10::IValue>;
 constexpr double kNoDropout = 0.0;
 constexpr bool kCausal = true;
 
-// A path's two operations, whose arguments differ.
+// The two operations of a path; their arguments differ.
 struct FusedPath {
   AttentionPath path;
   const char* forward;
   const char* backward;
-  std::size_t first_random;  // of the two numbers among the results of forward
+  std::size_t first_random;  // index of the two values among the results of forward
 
   Values (*forward_arguments)(const std::array<at::Tensor, 3>& qkv, bool training);
   Values (*backward_arguments)(const at::Tensor& grad,
@@ -38,7 +38,7 @@ struct FusedPath {
 // Saved tensors of both, in order.
 enum FusedKept : std::size_t { kRowSums, kRandom1, kRandom2 };
 
-// Where the results of both forwards have the sums; the outputs come first.
+// Index of the sums in the results of both forwards; the outputs come first.
 constexpr std::size_t kRowSumsMade = 1;
 
 Values flash_forward(const std::array<at::Tensor, 3>& qkv, bool /*training*/) {
@@ -49,7 +49,7 @@ Values flash_backward(const at::Tensor& grad,
                       const std::array<at::Tensor, 3>& qkv,
                       const at::Tensor& outputs,
                       const SavedTensors& kept) {
-  // Samples that are all as long have no list of their lengths.
+  // Samples of equal length need no list of lengths.
   const at::Tensor no_lengths;
   const std::int64_t tokens = outputs.size(2);
   return {grad,       qkv[0], qkv[1], qkv[2],     outputs, kept[kRowSums], no_lengths,
@@ -138,8 +138,8 @@ class FusedAttention final : public AttentionCore {
   std::int64_t heads_;
 };
 
-// Whether the device computes it: what card, type and width go together is known to LibTorch alone,
-// which refuses the rest before it computes.
+// Whether the device computes it. Only LibTorch knows the supported combinations of card, type and
+// width, and refuses others before it computes.
 bool works(AttentionCore& core, const LayerContext& context, at::ScalarType type) {
   constexpr std::int64_t kTokens = 16;
   const auto rows = [&](std::int64_t width) {

@@ -5,7 +5,7 @@
 namespace motley {
 namespace {
 
-// Element `element` of SplitMix64 that begins at `state`.
+// Element `element` of the SplitMix64 stream that begins at `state`.
 std::uint64_t mix(std::uint64_t state, std::uint64_t element) {
   std::uint64_t z = state + (element + 1) * 0x9E3779B97F4A7C15ULL;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
@@ -13,7 +13,7 @@ std::uint64_t mix(std::uint64_t state, std::uint64_t element) {
   return z ^ (z >> 31);
 }
 
-// The product has 48 bits at most and is exact, so a fused multiply-add gives the same.
+// The product has at most 48 bits and is exact, so a fused multiply-add gives the same result.
 float uniform_value(const UniformValues& kind, double fraction) {
   return static_cast<float>(kind.low + static_cast<double>(kind.width) * fraction);
 }

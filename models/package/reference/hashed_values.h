@@ -1,6 +1,6 @@
-// Numbers that are a function of where they stand: what a layer is compared with its reference on
-// (models/package/reference/reference.h). Python's motley.hashed makes the same bits; the numbers
-// are defined in docs/formats/package.md.
+// Values that are a function of their position, used as inputs for comparing a layer with its
+// reference (models/package/reference/reference.h). Python's motley.hashed generates the same bits;
+// docs/formats/package.md defines the values.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace motley {
 
-// What a stream of numbers is for; the values are part of the format.
+// The purpose of a stream of values; the enumerators' values are part of the format.
 enum class StreamPurpose : std::uint64_t {
   kInput = 1,
   kTarget = 2,
@@ -38,7 +38,7 @@ class HashedStream {
   std::uint64_t state_;
 };
 
-// Numbers from `low` to `low + width`, both of fp32.
+// Values from `low` to `low + width`, both fp32.
 struct UniformValues {
   float low = 0;
   float width = 0;
@@ -52,17 +52,17 @@ struct ListedValues {
   std::vector<double> values;  // at least one
 };
 
-// So many elements of a sample that follow each other.
+// A number of consecutive elements of a sample.
 struct ValuePiece {
   std::int64_t count = 0;
   std::variant<UniformValues, IntegersBelow, ListedValues> kind;
 };
 
-// All of a sample.
+// Covers all elements of a sample.
 using ValuePieces = std::vector<ValuePiece>;
 
-// Fill whole samples, one behind the other. Of integers one in eight becomes `ignored`, but never
-// the first. REQUIRES: the pieces have as many elements as a sample.
+// Fill whole samples, one behind the other. One in eight integers becomes `ignored`, but never the
+// first. REQUIRES: the pieces have as many elements as a sample.
 void fill_samples(std::span<float> values, const ValuePieces& pieces, const HashedStream& stream);
 void fill_samples(std::span<std::int64_t> values,
                   const ValuePieces& pieces,
@@ -74,7 +74,7 @@ void fill_uniform(std::span<float> values, UniformValues kind, const HashedStrea
 // A dropout mask: 0 with probability p, else 1 / (1 - p). REQUIRES: 0 < p < 1.
 void fill_mask(std::span<float> values, double p, const HashedStream& stream);
 
-// Which of `count` elements are sampled: all where they are not more.
+// Indices of the sampled elements among `count`: `wanted` of them, or all if there are not more.
 [[nodiscard]] std::vector<std::size_t> sampled_places(std::uint64_t seed,
                                                       std::size_t count,
                                                       std::size_t wanted);

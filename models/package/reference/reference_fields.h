@@ -1,5 +1,5 @@
-// Parts of a reference that can be read one by one. Private to models/package. kCorrupt, naming the
-// place, where one is not as docs/formats/package.md says.
+// Parts of a reference that can be read independently. Private to models/package. kCorrupt, naming
+// the position, if one does not follow docs/formats/package.md.
 #pragma once
 
 #include <vector>
@@ -17,7 +17,7 @@ namespace motley {
 
 [[nodiscard]] Result<UniformValues> read_uniform(const JsonFields& fields);
 
-// A result that is expected here. count = 0: any number of elements.
+// An expected result. count = 0: any number of elements.
 struct ExpectedTensor {
   RoleIndex role;
   std::int64_t count = 0;

@@ -1,4 +1,4 @@
-// The file of references as the untrusted text that it is, and where it lies.
+// Parsing of the file of references, which is untrusted, and its location.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -10,14 +10,14 @@
 namespace motley {
 namespace {
 
-// One of so many samples may lie anywhere: where a ReLU or a maximum turned over.
+// One in this many samples may be arbitrarily far off, because of a ReLU or a maximum that flipped.
 constexpr std::size_t kOutliers = 8;
 
 double finite_or_0(double x) {
   return std::isfinite(x) ? x : 0;
 }
 
-// How far samples are apart, but for outliers.
+// The deviation of the samples, without outliers.
 double samples_apart(const TensorDigest& found, const TensorDigest& right) {
   std::vector<double> apart;
   for (std::size_t i = 0; i < std::min(found.samples.size(), right.samples.size()); ++i) {

@@ -1,5 +1,5 @@
-// TensorDigest: what a reference keeps of a tensor, and how far two tensors are apart by their
-// digests. Python's motley.digest computes the same; docs/numerics.md tells why these.
+// TensorDigest: the part of a tensor that a reference stores, and the deviation of two tensors by
+// their digests. Python's motley.digest computes the same; rationale: docs/numerics.md.
 #pragma once
 
 #include <array>
@@ -17,8 +17,7 @@ struct TensorDigest {
   std::size_t nonfinite = 0;  // elements that are not finite; they count as 0
   double norm = 0;
   double largest = 0;  // of the absolute values
-  // Sums with seeded signs: of a difference they are as large as its norm, in the mean of their
-  // squares.
+  // Sums with seeded signs. For a difference of tensors their root mean square is about its norm.
   std::array<double, kProjections> projections = {};
   std::vector<double> samples;  // at sampled_places()
 };
@@ -27,8 +26,8 @@ struct TensorDigest {
                                      std::uint64_t seed,
                                      std::size_t samples);
 
-// About the norm of their difference as a share of the norm of `right`, or of `least` where that is
-// more; infinite where they have other numbers of elements.
+// An estimate of the norm of their difference, as a share of the norm of `right`, or of `least` if
+// that is larger; infinite if they have different numbers of elements.
 [[nodiscard]] double deviation(const TensorDigest& found, const TensorDigest& right, double least);
 
 }  // namespace motley
