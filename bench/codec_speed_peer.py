@@ -107,7 +107,8 @@ def largest(magnitudes):
 
 
 class Above:
-    """A threshold that adapts to the selected share, as Motley's does. The initial value fits normally distributed values."""
+    """A threshold that adapts to the selected share, as Motley's does. The initial value fits normally distributed
+    values."""
 
     def __init__(self):
         self.threshold = 2.576

@@ -1,9 +1,10 @@
 """The step time of a pipeline in DeepSpeed's 1F1B order and in Motley's order.
 
-Both follow a per-rank instruction list: they wait for a message where the list says so, and send asynchronously, one message at a
-time in each direction of a link. They differ in the timing. Motley sends a result as soon as it is computed and waits only for the
-inputs of the next instruction. DeepSpeed exchanges with its neighbours in lockstep and receives before it sends (TrainSchedule in
-DeepSpeed's runtime/pipe/schedule.py). With long transfers these receives make neighbours wait for each other.
+Both follow a per-rank instruction list: they wait for a message where the list says so, and send asynchronously, one
+message at a time in each direction of a link. They differ in the timing. Motley sends a result as soon as it is
+computed and waits only for the inputs of the next instruction. DeepSpeed exchanges with its neighbours in lockstep
+and receives before it sends (TrainSchedule in DeepSpeed's runtime/pipe/schedule.py). With long transfers these
+receives make neighbours wait for each other.
 """
 from dataclasses import dataclass
 

@@ -38,7 +38,8 @@ def share_kernels(folder):
 
 
 def write_cluster(path, machines, memory_gib=None, tokens_per_s=None):
-    """memory_gib: declared by each machine; None = undeclared. tokens_per_s: of each machine; the devices are then virtual."""
+    """memory_gib: declared by each machine; None = undeclared. tokens_per_s: of each machine; the devices are then
+    virtual."""
     text = "[network]\ntrusted = true\n"
     for k, name in enumerate(machines):
         text += (f'\n[[machine]]\nname = "{name}"\naddress = "10.77.0.{name[1:]}"\n'
@@ -104,8 +105,8 @@ def measure(folder, model, samples, machines):
 
 
 def solo_rates(folder, model, samples, machines, shares, steps, profile, memory_gib=None):
-    """Tokens/s (samples/s for models without tokens) of each machine alone, all concurrently. Batch sizes make them end together, with
-    `samples` on the fastest. memory_gib: declared by each machine."""
+    """Tokens/s (samples/s for models without tokens) of each machine alone, all concurrently. Batch sizes make them
+    end together, with `samples` on the fastest. memory_gib: declared by each machine."""
     runs = []
     for name, share in zip(machines, shares):
         own_samples = max(1, round(samples * share / max(shares)))

@@ -3,8 +3,8 @@
 
     PYTHONPATH=python bench/memory_models.py NAME FOLDER [--scale S]
 
-writes NAME.motley into FOLDER and, for cases that start from other weights, those too. --scale multiplies all widths and block
-counts; 1 gives 100 MB to 1 GB.
+writes NAME.motley into FOLDER and, for cases that start from other weights, those too. --scale multiplies all widths
+and block counts; 1 gives 100 MB to 1 GB.
 """
 
 from __future__ import annotations

@@ -2,13 +2,14 @@
 """Makes the small checkpoint that the tests of every later version read.
 
 make_golden.py MOTLEY FOLDER: trains two steps with that program and writes their checkpoint as FOLDER/step-000002.
-`golden/version-N` comes from the last program that wrote version N. It is never regenerated; otherwise it would no longer
-prove that its output stays readable. A new version gets a new folder. tensors.txt beside the folders does not change: the new
-checkpoint must hold the same values. (They were made on an x86-64 processor with AVX-512; other processors may round
-differently, see docs/numerics.md.) Read by golden_checkpoint_test.cc and tests/training/golden_state_test.cc.
+`golden/version-N` comes from the last program that wrote version N. It is never regenerated; otherwise it would no
+longer prove that its output stays readable. A new version gets a new folder. tensors.txt beside the folders does not
+change: the new checkpoint must hold the same values. (They were made on an x86-64 processor with AVX-512; other
+processors may round differently, see docs/numerics.md.) Read by golden_checkpoint_test.cc and
+tests/training/golden_state_test.cc.
 
-The plan covers what a checkpoint can store: two stages, the second on two machines with a compressed all-reduce, so that the
-checkpoint has error-feedback residuals.
+The plan covers what a checkpoint can store: two stages, the second on two machines with a compressed all-reduce, so
+that the checkpoint has error-feedback residuals.
 """
 
 import json

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""read_tensorboard.py FILE…: prints TensorBoard event files, read with Google's protobuf and TensorFlow's public schema.
+"""read_tensorboard.py FILE…: prints TensorBoard event files, read with Google's protobuf and TensorFlow's public
+schema.
 
 Prints a line for each event: "step 3 train/loss=2.5 …", "version brain.Event:2", "start at 4". Checks every checksum.
 Ends with 77 if python3-protobuf is missing. Independent of Motley's writer.

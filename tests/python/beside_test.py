@@ -1,4 +1,5 @@
-"""Computations outside the trained path: auxiliary losses that a model returns or stores in its modules, and further outputs."""
+"""Computations outside the trained path: auxiliary losses that a model returns or stores in its modules, and further
+outputs."""
 
 from __future__ import annotations
 

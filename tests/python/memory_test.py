@@ -16,7 +16,8 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 FROZEN_BYTES = 45 << 20
-"""Minimum size of the sample's frozen weights. The libraries' memory, measured a moment earlier, is small in comparison."""
+"""Minimum size of the sample's frozen weights. The libraries' memory, measured a moment earlier, is small in
+comparison."""
 
 
 def bench() -> types.ModuleType:

@@ -1,4 +1,5 @@
-"""The per-Python part of scripts/operation-battery: runs all cases in all layouts and compares the values of two versions."""
+"""The per-Python part of scripts/operation-battery: runs all cases in all layouts and compares the values of two
+versions."""
 
 from __future__ import annotations
 

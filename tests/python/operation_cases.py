@@ -193,7 +193,8 @@ LAYOUTS = {"transposed": _transposed, "swapped": _swapped, "channels last": _cha
 
 
 def laid_out(spec: str, tensor: torch.Tensor, layout: str) -> Optional[torch.Tensor]:
-    """A tensor of these values in a layout. A layout with repeated elements has other values, but never a repeated index."""
+    """A tensor of these values in a layout. A layout with repeated elements has other values, but never a repeated
+    index."""
     made = LAYOUTS[layout](tensor)
     if made is None or " along " in spec and not torch.equal(made, tensor):
         return None

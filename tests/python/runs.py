@@ -1,7 +1,7 @@
 """Trains packages by the program and the same modules by eager PyTorch, for tests and `bench/package_truth`.
 
-Each step uses all the data, so the data order affects only rounding. BatchNorm normalizes per micro-batch: models with it
-use one micro-batch per step, others four.
+Each step uses all the data, so the data order affects only rounding. BatchNorm normalizes per micro-batch: models
+with it use one micro-batch per step, others four.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Helpers shared by the tests of the Python package: exporting a single module, and bit-exact comparison with eager PyTorch."""
+"""Helpers shared by the tests of the Python package: exporting a single module, and bit-exact comparison with eager
+PyTorch."""
 
 from __future__ import annotations
 
@@ -60,7 +61,8 @@ def export_layers(folder: Folder, layers: Any, input: torch.Tensor, loss: Any = 
 
 
 def exported(layers: Any, input: torch.Tensor, loss: Any, target: torch.Tensor, **options: Any) -> motley.Exported:
-    """Returns the output of `export` for `layers`, with its warnings as notices alone; the default loss is cross entropy."""
+    """Returns the output of `export` for `layers`, with its warnings as notices alone; the default loss is cross
+    entropy."""
     with Folder() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return motley.export(layers, loss or nn.CrossEntropyLoss(), (input, target), folder.path("x"), **options)
@@ -74,7 +76,8 @@ def eager(module: Callable[[torch.Tensor], Any], parameters: Any, input: torch.T
 
 
 class Boundary(torch.autograd.Function):
-    """Motley packs tensors and their gradients between layers, PyTorch does not; kernels may round differently by layout."""
+    """Motley packs tensors and their gradients between layers, PyTorch does not; kernels may round differently by
+    layout."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:

@@ -18,7 +18,8 @@ from motley.interpret import Package, read_graph
 from motley.graph import uses
 
 LARGEST_DIFFERENCE = 1e-5
-"""Relative to the largest element, against autograd through the whole model, whose tensors may have other memory layouts."""
+"""Relative to the largest element, against autograd through the whole model, whose tensors may have other memory
+layouts."""
 
 
 def difference(found: torch.Tensor, right: torch.Tensor) -> float:

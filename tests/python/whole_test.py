@@ -1,4 +1,5 @@
-"""A list of layers that is not the whole model is rejected with the missing part; a complete one works in every notation."""
+"""A list of layers that is not the whole model is rejected with the missing part; a complete one works in every
+notation."""
 
 from __future__ import annotations
 
