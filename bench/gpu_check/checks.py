@@ -19,7 +19,7 @@ PREDICTION_OFF = 0.15
 
 
 def device_tests(context):
-    """The programs that the build's tests run a second time on the simulated device."""
+    """The programs that the build's tests run a second time on the far device."""
     parts = []
     for program, *arguments in listed_tests(context):
         name = pathlib.Path(program).name

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scripts/gpu-check on the simulated device, and its messages if there is no device to test.
+"""scripts/gpu-check on the far device, and its messages if there is no device to test.
 
 usage: gpu_check_test.py BUILD FAR_LIBRARY
 """
