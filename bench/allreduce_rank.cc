@@ -1,9 +1,9 @@
-// One rank of bench/allreduce, which starts all of them. Prints one line of JSON: its times.
+// One rank of bench/allreduce, which starts all ranks. Prints one line of JSON: its times.
 //
 //   allreduce_rank --rank R --machines 2,2 --address A --folder F [--engine motley | gloo]
 //
-// machines: how many ranks each machine has; ranks are numbered machine by machine. folder: shared
-// by all ranks and empty at first; they find each other there.
+// machines: the number of ranks on each machine; ranks are numbered machine by machine. folder:
+// shared by all ranks and initially empty, for the exchange of addresses.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -131,8 +131,8 @@ Result<void> run_motley(const Options& o, const RanksByMachine& machines, int ra
       fmt::join(sample.runs_s, ", "), sample.wait_s, sample.cpu_s, sample.largest_error,
       sample.lost_error);
   std::fflush(stdout);
-  // Leaving drops what is under way. All have their sums once rank 0 has heard of all; that it is
-  // gone then is no error.
+  // Leaving drops data in flight. All ranks have their results once rank 0 has heard from all;
+  // that it has left by then is no error.
   (void)all_gather_small(link, self, rank_count, -1, {}, 0, Deadline::after_s(o.timeout_s));
   return {};
 }

@@ -1,12 +1,12 @@
-// How fast one core encodes, with and without error feedback, decodes and adds, beside memcpy and a
-// plain sum of the same values in the same rounds.
+// The speed at which one core encodes, with and without error feedback, decodes and adds. In the
+// same rounds it measures memcpy and a plain sum of the same values.
 //
 //   build/core/bin/codec_speed [--mib 256] [--slice-kib 256] [--rounds 7] [--json] [CHAIN...]
 //
 // MIB of normally distributed fp32 values, by default more than most caches hold, as one slice or
-// in slices of so many KiB. Rates are shares of memcpy's, which is printed;
-// compression/feedback/codec_rates.h says what is measured. With --json: one object a codec, in
-// bytes a second. bench/codec_speed_peer.py runs PyTorch beside it.
+// in slices of this many KiB. Rates are relative to memcpy's, which is printed;
+// compression/feedback/codec_rates.h defines the measured quantities. With --json: one object per
+// codec, in bytes per second. bench/codec_speed_peer.py measures PyTorch for comparison.
 #include <fmt/format.h>
 
 #include <cstdint>

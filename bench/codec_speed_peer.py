@@ -1,13 +1,14 @@
 #!/usr/bin/python3
-"""Motley's codecs beside PyTorch doing the same on one core, in turn, round by round.
+"""Compares Motley's codecs with the same operations in PyTorch on one core, alternating per round.
 
     taskset -c 0 /usr/bin/python3 bench/codec_speed_peer.py [--mib 256] [--slice-kib 256] [--rounds 5]
 
-Prints medians in GB/s of fp32 values, each counted once, and Motley's rate over PyTorch's.
-build/core/bin/codec_speed measures Motley. PyTorch (python3-torch) runs eagerly, into tensors that
-are there already where its operations can. Its int8 is blocks of 128 with the largest magnitude as
-127, as Motley's; its topk is of the slice, or of at most 16 MiB of it: it takes seconds. "mask" is
-topk by a threshold, compared and gathered with nonzero(). One slice is one tensor.
+Prints medians in GB/s of fp32 values, each counted once, and the ratio of Motley's rate to PyTorch's.
+build/core/bin/codec_speed measures Motley. PyTorch (python3-torch) runs eagerly and writes into
+preallocated tensors where its operations support that. Its int8 uses blocks of 128 values with the
+largest magnitude mapped to 127, like Motley's. Its topk covers the slice, or at most 16 MiB of it,
+because it takes seconds. "mask" is topk by a threshold: a comparison and a gather with nonzero().
+One slice is one tensor.
 """
 import argparse
 import json
@@ -70,7 +71,7 @@ class Int8:
 
 
 class Sparse:
-    """select(magnitudes) gives the places to send; each operation has one of its own, by make()."""
+    """select(magnitudes) returns the indices to send; make() creates a separate selector for each operation."""
 
     def __init__(self, count, make):
         self.plain, self.fed_back, self.gathered = make(), make(), make()
@@ -106,7 +107,8 @@ def largest(magnitudes):
 
 
 class Above:
-    """A threshold that follows the share it selects, as Motley's does; begins right for normal values."""
+    """A threshold that adapts to the selected share, as Motley's does. The initial value fits normally distributed
+    values."""
 
     def __init__(self):
         self.threshold = 2.576
@@ -118,7 +120,7 @@ class Above:
 
 
 class Timed:
-    """Runs one way of coding over all slices, and keeps the seconds of each operation."""
+    """Runs one codec over all slices and records the seconds of each operation."""
 
     def __init__(self, gradient, slice_values, make):
         self.gradients = gradient.split(slice_values)

@@ -1,9 +1,10 @@
-"""A pipeline's step in the order in which DeepSpeed runs 1F1B, and in Motley's.
+"""The step time of a pipeline in DeepSpeed's 1F1B order and in Motley's order.
 
-Both wait for a message where their list of instructions says so and send beside computing, one message at a time in each direction
-of a link. What differs is when: Motley sends a result as soon as it is there and waits for what the next one needs; DeepSpeed
-exchanges between neighbours in step, and there takes what comes before it sends what it has (TrainSchedule of DeepSpeed's
-runtime/pipe/schedule.py). Where transfers are long that makes them wait for each other.
+Both follow a per-rank instruction list: they wait for a message where the list says so, and send asynchronously, one
+message at a time in each direction of a link. They differ in the timing. Motley sends a result as soon as it is
+computed and waits only for the inputs of the next instruction. DeepSpeed exchanges with its neighbours in lockstep
+and receives before it sends (TrainSchedule in DeepSpeed's runtime/pipe/schedule.py). With long transfers these
+receives make neighbours wait for each other.
 """
 from dataclasses import dataclass
 
@@ -12,8 +13,8 @@ from dataclasses import dataclass
 class Stage:
     forward_s: float  # of a micro-batch
     backward_s: float
-    to_next_s: float = 0  # an activation to the stage behind it
-    from_next_s: float = 0  # a gradient back
+    to_next_s: float = 0  # an activation to the next stage
+    from_next_s: float = 0  # a gradient to the previous stage
 
 
 def motley_order(stages, stage, micro_batches):
@@ -41,10 +42,10 @@ def deepspeed_order(stages, stage, micro_batches):
 
 
 def step_s(stages, micro_batches, order):
-    """Until the last stage has its last gradient, without sums and updates."""
+    """Ends when the last stage has its last gradient; excludes all-reduces and updates."""
     last = len(stages) - 1
     lists = [order(len(stages), s, micro_batches) for s in range(len(stages))]
-    # What has no neighbour to go to or come from is not in the list.
+    # Transfers without a neighbour are not in the list.
     ends = {"send activation": last, "receive gradient": last, "receive activation": 0, "send gradient": 0}
     lists = [[each for each in todo if ends.get(each[0]) != s] for s, todo in enumerate(lists)]
     at, now_s = [0] * len(stages), [0.0] * len(stages)

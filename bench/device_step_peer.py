@@ -3,11 +3,11 @@
 
     bench/device_step_peer.py --device cuda:0 --precision bf16 --batch 8
 
-As people train it without compiling: scaled_dot_product_attention, autocast for bf16 and fp16 (with
-a gradient scaler), AdamW fused where the device has that, and no wait for the device between steps.
-TF32 is off, as in Motley's fp32. --compiled takes torch.compile besides. --device takes any name
-that PyTorch knows; one of privateuseone after loading MOTLEY_DEVICE_LIBRARY. The model is that of
-bench/solo_step_peer.py.
+This is a usual uncompiled training loop: scaled_dot_product_attention, autocast for bf16 and fp16
+(with a gradient scaler), fused AdamW where the device supports it, and no device synchronization
+between steps. TF32 is off, as in Motley's fp32. --compiled also measures torch.compile. --device
+accepts any name known to PyTorch; privateuseone is available after loading MOTLEY_DEVICE_LIBRARY.
+The model is that of bench/solo_step_peer.py.
 """
 import argparse
 import contextlib
@@ -43,7 +43,7 @@ def optimizer_for(model, device):
 
 
 def autocast(device, low):
-    if low is None or device.type == "privateuseone":  # which has no kernels for it: a rehearsal
+    if low is None or device.type == "privateuseone":  # has no autocast kernels; only a functional test
         return contextlib.nullcontext()
     return torch.autocast(device.type, dtype=low)
 
@@ -51,7 +51,7 @@ def autocast(device, low):
 def make_step(a, device):
     model = Gpt(a)
     model = model.to(device)
-    model.head.weight = model.tokens.weight  # which are two again on devices that share no memory so
+    model.head.weight = model.tokens.weight  # tied again: a copy to a device may separate them
     optimizer = optimizer_for(model, device)
     ids = torch.randint(a.vocab, (a.batch, a.context)).to(device)
     targets = torch.randint(a.vocab, (a.batch, a.context)).to(device)
@@ -77,7 +77,7 @@ def make_step(a, device):
 
 def load_device_library():
     torch.ops.load_library(os.environ["MOTLEY_DEVICE_LIBRARY"])
-    # PyTorch 2 asks a module of the device's name, which such a library does not bring.
+    # PyTorch 2 looks up a module with the device's name, which such a library does not provide.
     module = types.ModuleType("torch.privateuseone")
     module.is_available = lambda: True
     module.device_count = lambda: 1
@@ -99,7 +99,7 @@ def main():
     step = make_step(a, torch.device(a.device))
     for _ in range(a.warmup):
         loss = step()
-    loss.item()  # waits for the device
+    loss.item()  # synchronizes with the device
     start = time.perf_counter()
     for _ in range(a.steps):
         loss = step()

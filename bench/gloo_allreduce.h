@@ -1,4 +1,4 @@
-// Gloo's own ring allreduce, to time beside ours.
+// Gloo's own ring all-reduce, timed for comparison.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace motley {
 
-// Seconds of each run after one that warms up. folder: shared by all ranks, empty at first, where
-// they find each other. Throws what Gloo throws.
+// Seconds of each run after one warm-up run. folder: shared by all ranks and initially empty, for
+// their rendezvous. Throws Gloo's exceptions.
 std::vector<double> time_gloo_allreduce(int rank,
                                         int rank_count,
                                         const std::string& address,

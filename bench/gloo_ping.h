@@ -1,4 +1,4 @@
-// Small messages by Gloo alone, to time beside ours.
+// Small messages over Gloo alone, timed for comparison.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace motley {
 
-// Between two ranks, both of which call it; half of the median round trip on rank 0. folder: shared
-// by both, empty at first, where they find each other. Throws what Gloo throws.
+// Called by both of two ranks; half of the median round trip on rank 0. folder: shared by both and
+// initially empty, for their rendezvous. Throws Gloo's exceptions.
 double measure_gloo_ping_s(
     int rank, const std::string& address, const std::string& folder, std::size_t bytes, int count);
 

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""One rank of stock PyTorch data parallelism on Gloo: what bench/group_efficiency races. Rank 0
+"""One rank of PyTorch data parallelism on Gloo, the baseline of bench/group_efficiency. Rank 0
 prints one JSON object.
 
-Each rank takes its share of the global batch in micro-batches, and DistributedDataParallel sums the
-gradients of the last one's backward, weighted by true token counts. --hook fp16 is PyTorch's own.
---family takes a model of bench/package_models.py, whose share is one micro-batch.
+Each rank computes its share of the global batch in micro-batches. DistributedDataParallel all-reduces
+the gradients in the last backward, weighted by the token counts. --hook fp16 is PyTorch's fp16
+communication hook. --family selects a model of bench/package_models.py, whose share is one micro-batch.
 """
 import argparse
 import contextlib
@@ -32,7 +32,7 @@ class WithLoss(torch.nn.Module):
 
 
 def job_of(a, share):
-    """The model, its batches and how many samples it takes at once."""
+    """The model, its batches and the number of samples per micro-batch."""
     if a.family:
         from package_models import FAMILIES
         family = FAMILIES[a.family]
@@ -74,7 +74,7 @@ def main():
             part = slice(first, first + micro)
             with contextlib.nullcontext() if is_last else model.no_sync():
                 loss = model(ids[part], targets[part])
-                # DDP divides by the number of ranks; what is wanted is the mean over all tokens.
+                # DDP divides by the number of ranks; the loss is the mean over all tokens.
                 weight = len(ids[part]) / sum(shares) * len(shares)
                 (loss * weight).backward()
         optimizer.step()

@@ -1,11 +1,11 @@
-"""Runs of Motley on the machines of scripts/lan, for the benches that compare such runs."""
+"""Runs of Motley on the machines of scripts/lan, for the benchmarks that compare such runs."""
 import json
 import os
 import pathlib
 import subprocess
 import sys
 
-# Several machines are played by one, and the figures are those of one thread each.
+# One host emulates several machines; all figures use one thread per machine.
 os.environ.setdefault("MOTLEY_RUN_THREADS", "1")
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -30,7 +30,7 @@ def run(*command):
 
 
 def share_kernels(folder):
-    """Gives PyTorch the kernels of OpenBLAS that Motley's workers take (docs/decisions/0021)."""
+    """Makes PyTorch use the OpenBLAS kernels that Motley's workers use (docs/decisions/0021)."""
     facts = json.loads(run(MOTLEY, "doctor", "--run", folder / "doctor", "--json"))["machines"]
     core = facts["local"]["blas"].rpartition(", for ")[2]
     if core.isalnum():
@@ -38,7 +38,8 @@ def share_kernels(folder):
 
 
 def write_cluster(path, machines, memory_gib=None, tokens_per_s=None):
-    """memory_gib: what each of them declares; None = nothing. tokens_per_s: of each, whose device is then a virtual one."""
+    """memory_gib: declared by each machine; None = undeclared. tokens_per_s: of each machine; the devices are then
+    virtual."""
     text = "[network]\ntrusted = true\n"
     for k, name in enumerate(machines):
         text += (f'\n[[machine]]\nname = "{name}"\naddress = "10.77.0.{name[1:]}"\n'
@@ -51,8 +52,8 @@ def write_cluster(path, machines, memory_gib=None, tokens_per_s=None):
 
 
 def write_config(path, model, samples, steps, activations="auto"):
-    """model: keys of [model] of a GPT-2 whose embedding is tied to its head, or {"path": a package};
-    with "micro_batch", that is not left to Motley."""
+    """model: keys of [model] of a GPT with tied embedding and head, or {"path": a package}. With
+    "micro_batch", the size is fixed instead of chosen by Motley."""
     model = dict(model)
     micro_batch = model.pop("micro_batch", 0)
     kind = 'kind = "package"' if "path" in model else 'kind = "gpt2"\ntied = true'
@@ -76,13 +77,13 @@ def sent_bytes(machines):
 
 
 def stolen():
-    """Seconds of all cores that the host took, and all seconds, since the computer started; in ticks."""
+    """CPU time of all cores taken by the host (steal), and total CPU time since boot, in ticks."""
     ticks = [int(word) for word in open("/proc/stat").readline().split()[1:]]
     return ticks[7], sum(ticks[:8])
 
 
 def steal_since(before):
-    """The share of time that the host took since `before`, in percent."""
+    """Steal time since `before`, in percent."""
     taken, all_ticks = (now - then for now, then in zip(stolen(), before))
     return 100 * taken / max(all_ticks, 1)
 
@@ -95,7 +96,7 @@ def shape_of(plan):
 
 
 def measure(folder, model, samples, machines):
-    """The profile of all machines, all at once."""
+    """The profile of all machines, measured concurrently."""
     cluster, config, profile = folder / "cluster.toml", folder / "all.toml", folder / "profile.json"
     write_cluster(cluster, machines)
     write_config(config, model, samples, 2)
@@ -104,8 +105,8 @@ def measure(folder, model, samples, machines):
 
 
 def solo_rates(folder, model, samples, machines, shares, steps, profile, memory_gib=None):
-    """Tokens/s (of models of tokens; else samples/s) of each machine alone, all at once; batches as large as make them end together, of
-    `samples` on the fastest. memory_gib: what each declares."""
+    """Tokens/s (samples/s for models without tokens) of each machine alone, all concurrently. Batch sizes make them
+    end together, with `samples` on the fastest. memory_gib: declared by each machine."""
     runs = []
     for name, share in zip(machines, shares):
         own_samples = max(1, round(samples * share / max(shares)))

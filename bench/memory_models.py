@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""The packages of bench/package_memory: models whose weights, gathered in different places, decide what a worker holds.
+"""The packages of bench/package_memory: models in which the placement of the weights determines a worker's memory.
 
     PYTHONPATH=python bench/memory_models.py NAME FOLDER [--scale S]
 
-writes NAME.motley into FOLDER and, where the case starts from other weights, those too. --scale: of every width and number of
-blocks; 1 makes 100 MB to 1 GB.
+writes NAME.motley into FOLDER and, for cases that start from other weights, those too. --scale multiplies all widths
+and block counts; 1 gives 100 MB to 1 GB.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LENGTH = 64
 
 
 class LoraLinear(nn.Module):
-    """A frozen product with a trained one of low rank beside it."""
+    """A frozen linear layer plus a trained low-rank product."""
 
     def __init__(self, base: nn.Linear, rank: int):
         super().__init__()
@@ -43,7 +43,7 @@ class LoraLinear(nn.Module):
 
 
 class Masked(nn.Module):
-    """A block that looks up two tables which never change, one of integers and one of truth values."""
+    """A block with lookups in two constant tables, one of integers and one of booleans."""
 
     def __init__(self, width: int, tables: Tuple[torch.Tensor, torch.Tensor]):
         super().__init__()
@@ -61,7 +61,7 @@ class Case(NamedTuple):
     loss: nn.Module
     example: Tuple[torch.Tensor, torch.Tensor]
     model: Optional[nn.Module] = None
-    start: Optional[torch.dtype] = None  # numbers of the weights that it starts from
+    start: Optional[torch.dtype] = None  # dtype of the initial weights
 
 
 def _frozen(model: nn.Module, trained: Callable[[str], bool]) -> nn.Module:

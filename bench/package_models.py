@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The models by which packages are measured, with batches for them.
+"""The models for the package benchmarks, with their batches.
 
     PYTHONPATH=python bench/package_models.py NAME FOLDER
 
@@ -27,7 +27,7 @@ VOCABULARY = 8192
 
 class Family(NamedTuple):
     make: Callable[[], nn.Module]
-    batch: Callable[[int], Tuple[torch.Tensor, torch.Tensor]]  # of so many samples
+    batch: Callable[[int], Tuple[torch.Tensor, torch.Tensor]]  # of this number of samples
     samples: int  # of a step on one device
 
 
@@ -52,7 +52,7 @@ FAMILIES: Dict[str, Family] = {
     "vit": Family(lambda: vision_models.VisionTransformer(112, 16, 6, 6, 384), images(3, 112), 8),
     "gpt2": Family(lambda: language_models.GPT2LMHeadModel(VOCABULARY, 256, 6, 384, 6), tokens(256), 2),
     "llama": Family(lambda: language_models.LlamaForCausalLM(VOCABULARY, 6, 384, 6, 2), tokens(256), 2),
-    # torchvision's resnet50, and the ViT-S/16 of the field.
+    # torchvision's resnet50, and ViT-S/16 of the literature.
     "resnet50": Family(vision_models.resnet50, images(3, 224), 4),
     "vit_s_16": Family(lambda: vision_models.VisionTransformer(224, 16, 12, 6, 384), images(3, 224), 4),
 }

@@ -1,9 +1,9 @@
-// Layers of packages against their references: for each the seconds, the largest deviation beside
-// what is allowed, and the bytes of the reference.
+// Checks layers of packages against their references. Prints for each layer the seconds, the
+// largest deviation relative to the limit, and the bytes of the reference.
 //
 //   build/release/bench/package_reference [--products bf16|fp16] PACKAGE...
 //
-// docs/measurements.md has numbers; docs/numerics.md tells what is compared.
+// docs/measurements.md has results; docs/numerics.md defines the comparison.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -2,9 +2,9 @@
 //
 //   package_step PACKAGE BATCH.safetensors
 //
-// BATCH holds one micro-batch, `input` and `target`. For each line of standard input, a number of
-// steps, trains that many and prints one line: their seconds and the last loss. bench/package_speed
-// lets it take turns with eager PyTorch.
+// BATCH contains one micro-batch, `input` and `target`. Each line of standard input is a number of
+// steps to train; prints one line for it: their seconds and the last loss. bench/package_speed
+// alternates it with eager PyTorch.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -60,7 +60,7 @@ class Trainer {
     for (const auto& [owner, use] : ties_) {
       std::ranges::transform(owner.gradients, use.gradients, owner.gradients.begin(), std::plus());
     }
-    // Statistics are updated among the rest; no training forward reads them.
+    // Statistics are updated too; no training forward reads them.
     std::vector<std::span<float>> moments(moments_.begin(), moments_.end());
     const StepFactors factors{train_.lr, optimizer_->corrections(step_)};
     const double terms = outcome.count;
@@ -84,7 +84,8 @@ class Trainer {
   at::Tensor target_;
   std::unique_ptr<const Optimizer> optimizer_;
   std::vector<std::vector<float>> moments_;
-  std::vector<std::pair<Parameter, Parameter>> ties_;  // who owns a parameter, who uses it too
+  std::vector<std::pair<Parameter, Parameter>> ties_;  // the owner of a parameter, and its other
+                                                       // use
   std::int64_t step_ = 0;
 };
 

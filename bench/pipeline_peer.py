@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""One stage of a pipeline as one would write it by hand with PyTorch on Gloo: what
-bench/group_efficiency races. The last rank prints one JSON object.
+"""One stage of a hand-written PyTorch pipeline on Gloo, a baseline of bench/group_efficiency.
+The last rank prints one JSON object.
 
-Plain 1F1B with micro-batches of one sample, cuts between blocks given by hand, fp16 over the wire,
-sends and receives posted ahead (isend, irecv), the tied embedding summed over both ends.
+Plain 1F1B with micro-batches of one sample, given cuts between blocks, fp16 over the wire, sends and
+receives posted ahead (isend, irecv), and the gradient of the tied embedding summed over both ends.
 """
 import argparse
 import datetime
@@ -127,7 +127,7 @@ def main():
     pipeline = Pipeline(a, stage, ends)
     seconds = []
     for step in range(a.warmup + a.steps):
-        torch.manual_seed(100 + step)  # the same data on all ranks, as if it were read everywhere
+        torch.manual_seed(100 + step)  # the same data on all ranks, as if each read the data set
         ids = torch.randint(a.vocab, (a.samples, a.context))
         targets = torch.randint(a.vocab, (a.samples, a.context))
         dist.barrier()

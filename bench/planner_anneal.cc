@@ -1,11 +1,11 @@
-// How good the planner's beam is: simulated annealing over the orders of all machines, for as long
-// as one likes, against the period that the planner found in seconds.
+// The quality of the planner's beam search: simulated annealing over the orders of all machines,
+// for any time, compared with the period that the planner found in seconds.
 //
 //   planner_anneal SECONDS [CASE]   CASE: 64x200 (default) or another of planner_scale
 //
-// An order is rated by how far to the front of the model its machines reach, filled one after the
-// other from the end, at a period that is a little shorter than the best known: once they reach all
-// of it, the period is lowered. Cuts are thus always the best for the order.
+// An order is rated by how far to the front of the model its machines reach when they are filled
+// from the end, at a period slightly shorter than the best known. Once they reach all of it, the
+// period is lowered. The cuts are thus always optimal for the order.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -26,7 +26,7 @@
 namespace motley {
 namespace {
 
-constexpr double kLower = 1 - 1e-4;  // the next period to reach, of the best
+constexpr double kLower = 1 - 1e-4;  // the next period to try, relative to the best
 
 class Annealing {
  public:
@@ -44,10 +44,11 @@ class Annealing {
     left_ = left_over(order_);
   }
 
-  // Returns the least period found.
+  // Returns the shortest period found.
   double run(double seconds) {
     const double start_s = now_s();
-    // From about a large layer's weight down to a hundredth of a small one's, again and again.
+    // Temperatures from about a large layer's weight down to a hundredth of a small one's,
+    // repeatedly.
     const double hot = pace_.weight() / 50;
     constexpr std::uint64_t kTrialsPerRound = 20'000'000;
     while (now_s() - start_s < seconds) {
@@ -63,7 +64,7 @@ class Annealing {
   [[nodiscard]] std::uint64_t trials() const { return trials_; }
 
  private:
-  // Weight of the layers that the order does not reach.
+  // The weight of the layers that the order does not reach.
   double left_over(const std::vector<int>& order) const {
     int last = table_.layer_count();
     int depth = 1;
@@ -107,7 +108,7 @@ class Annealing {
   std::vector<std::vector<int>> classes_;
   StageReach reach_;
   double best_s_;
-  std::vector<int> order_;  // classes, from the last stage
+  std::vector<int> order_;  // slot classes, beginning with the last stage
   double left_ = 0;
   std::uint64_t trials_ = 0;
 };

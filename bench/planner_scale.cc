@@ -1,5 +1,5 @@
-// How long plans of large clusters take, how far from its bound each is, and how much of that is
-// granularity.
+// The planning time for large clusters, the gap between each plan and its lower bound, and the
+// part of the gap caused by granularity.
 //
 //   planner_scale [CASE]   CASE: 16x100, 64x4x200, 64x200, 256x1000 (default: all in turn)
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// Large planning problems with made-up numbers: a transformer (embedding, attention and MLP in
-// turn, head) on machines of speeds between 1 and 8, joined by one network.
+// Large synthetic planning problems: a transformer (embedding, alternating attention and MLP,
+// head) on machines of speeds between 1 and 8, connected by one network.
 #pragma once
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ inline constexpr ScaleCase kScaleCases[] = {
     {"256x1000", 256, 256, 1000, 512},
 };
 
-// Speeds in a geometric row from 1 to 8, in no order.
+// Speeds in a geometric sequence from 1 to 8, unordered.
 inline double speed_of(const ScaleCase& c, int machine) {
   const int kind = (machine * 7919) % c.kinds;
   return std::pow(8.0, c.kinds == 1 ? 0 : static_cast<double>(kind) / (c.kinds - 1));
@@ -88,7 +88,7 @@ inline ScaleProblem make_problem(const ScaleCase& c) {
   }
   problem.options.global_batch = c.micro_batches;
   problem.options.micro_batch = 1;
-  problem.options.replicas = false;  // the bounds speak of pipelines
+  problem.options.replicas = false;  // the bounds are for pipelines without replicas
   return problem;
 }
 

@@ -1,4 +1,5 @@
-// How fast the simulator is: a made-up model of equal layers on a chain of machines, a layer each.
+// The speed of the simulator: a synthetic model of equal layers on a chain of machines, one layer
+// each.
 //
 //   build/core/bin/simulator_speed [RANKS [MICRO_BATCHES]]
 #include <fmt/format.h>
@@ -36,7 +37,7 @@ Cluster made_up_cluster(int machines) {
   return cluster;
 }
 
-// Machines of four speeds, in turn.
+// Machines with four speeds in rotation.
 Profile made_up_profile(const Cluster& cluster) {
   Profile profile;
   for (std::size_t m = 0; m < cluster.machines.size(); ++m) {

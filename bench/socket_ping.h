@@ -1,5 +1,5 @@
-// The plainest messages that two processes can exchange: one TCP connection, blocking calls, no
-// framing. What a transport's latency is compared with.
+// The simplest exchange of messages between two processes: one TCP connection, blocking calls, no
+// framing. A baseline for a transport's latency.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace motley {
 
-// Binds to the numeric IPv4 address, writes the port to `port_file` and answers every message of so
-// many bytes with one, until the other side closes.
+// Binds to the numeric IPv4 address, writes the port to `port_file` and answers every message of
+// `bytes` bytes with one, until the other side closes.
 [[nodiscard]] Result<void> serve_pings(const std::string& address,
                                        const std::string& port_file,
                                        std::size_t bytes);

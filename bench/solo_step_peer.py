@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Eager PyTorch's speed on the model that bench/solo_step.cc times. Prints one JSON object.
+"""Eager PyTorch's speed on the model of bench/solo_step.cc. Prints one JSON object.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 taskset -c 0 /usr/bin/python3 bench/solo_step_peer.py \
         --layers 8 --width 512 --heads 8 --vocab 8192 --context 256 --batch 4
 
 An independent GPT-2 in the usual style (nn.Linear, one matrix product for all heads, masked
 softmax, F.cross_entropy). Timed: zero_grad, forward and backward; --optimizer adds AdamW's step.
-As PyTorch 2 would be used: --fused takes its fused attention, --compiled torch.compile besides.
+PyTorch 2 options: --fused uses its fused attention; --compiled also measures torch.compile.
 """
 import argparse
 import json

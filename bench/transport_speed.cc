@@ -1,8 +1,8 @@
-// transport_speed KIND RANK ADDRESS FOLDER [SECONDS]: one end of a link, by the transport KIND
-// ("tls" for tcp with a secret, "local" for the same with the short way of one machine open,
+// transport_speed KIND RANK ADDRESS FOLDER [SECONDS]: one end of a link, over the transport KIND
+// ("tls" for tcp with a secret, "local" for the same with shared memory on one machine permitted,
 // "socket" for plain blocking sockets, "gloo-alone" for Gloo's own). Rank 0 measures, rank 1
-// serves; they find each other through files in FOLDER. Prints a line of JSON. bench/transport_lan
-// runs both.
+// serves; they exchange addresses through files in FOLDER. Prints a line of JSON.
+// bench/transport_lan runs both.
 #include <fmt/format.h>
 
 #include <array>
@@ -32,7 +32,7 @@ namespace {
 constexpr double kPatience_s = 30;
 constexpr std::size_t kPingBytes = 64;
 constexpr std::size_t kStreamBytes = std::size_t{4} << 20;
-constexpr std::size_t kStreamWindow = 8;  // messages under way
+constexpr std::size_t kStreamWindow = 8;  // messages in flight
 constexpr Tag kStream = 11;
 constexpr Tag kWait = 12;
 constexpr std::array kWays = {ValueWay::kAlone, ValueWay::kBesideBulk, ValueWay::kAsBulk};
@@ -57,7 +57,7 @@ Deadline patience() {
   return Deadline::after_s(kPatience_s);
 }
 
-// Large messages one behind the other, in one direction; an empty one is the last, and is answered.
+// Large messages back to back, in one direction; an empty one is the last, and is answered.
 Result<double> stream_bytes_per_s(Transport& transport, Rank peer, double seconds) {
   std::vector<Buffer> free;
   for (std::size_t i = 0; i < kStreamWindow; ++i) free.push_back(zeros(kStreamBytes));
@@ -96,8 +96,8 @@ Result<void> serve_stream(Transport& transport, Rank peer) {
   return {};
 }
 
-// The share of a core that this process takes while it waits for a message of a peer that is busy
-// with something else for so long; and the other way round.
+// The share of a core that this process uses while it waits for a message from a peer that is busy
+// for `seconds`. `sends_first`: this process is the busy peer.
 Result<double> waiting_share(Transport& transport, Rank peer, double seconds, bool sends_first) {
   if (sends_first) {
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
@@ -158,7 +158,7 @@ Result<void> run_transport(const TransportOptions& options,
   return run_ends(*transport, options.rank, seconds);
 }
 
-// FOLDER/port says where, FOLDER/host at which address.
+// FOLDER/port contains the port, FOLDER/host the address.
 Result<void> run_sockets(const TransportOptions& options,
                          const std::filesystem::path& folder,
                          double seconds) {

@@ -20,14 +20,14 @@ constexpr std::size_t kBucketBytes = std::size_t{256} << 10;
 constexpr std::size_t kBuckets = 12;
 constexpr std::chrono::microseconds kLook{100};
 
-// Of each way its own: receives that were posted in vain would take the next way's messages.
+// Separate tags for each way: an unused posted receive would take the next way's messages.
 struct Tags {
   explicit Tags(ValueWay way) {
     const Tag first = 32 + 4 * static_cast<Tag>(way);
     bucket = kBulkTag | first;
     value = (way == ValueWay::kAsBulk ? kBulkTag : 0) | (first + 1);
     answer = first + 2;
-    end = kBulkTag | (first + 3);  // behind all buckets
+    end = kBulkTag | (first + 3);  // after all buckets
   }
 
   Tag bucket = 0;
@@ -51,7 +51,7 @@ Result<UrgentWait> measure_urgent_wait(Transport& transport,
                                        ValueWay way) {
   const Tags tags(way);
   std::deque<Pending> buckets;
-  std::vector<Pending> values;  // whose buffers are not asked for again
+  std::vector<Pending> values;  // their buffers are not reused
   std::optional<Pending> answer;
   std::vector<double> waits;
   double bulk_bytes = 0;

@@ -1,5 +1,4 @@
-// How long a boundary's value takes from one rank to another while bulk fills the link between
-// them.
+// The transfer time of a boundary's value between two ranks while bulk messages fill the link.
 #pragma once
 
 #include <vector>
@@ -14,19 +13,19 @@ namespace motley {
 enum class ValueWay { kAlone, kBesideBulk, kAsBulk };
 
 struct UrgentWait {
-  double median_s = 0;  // until it is answered
+  double median_s = 0;  // until the answer
   double longest_s = 0;
   double bulk_bytes_per_s = 0;
 };
 
-// A value of 64 KiB each 50 ms for so long, beside buckets of sums of 256 KiB, twelve under way.
-// kAsBulk: the values wait for their turn among the buckets. The other rank serves.
+// Sends a value of 64 KiB every 50 ms for `seconds`, while twelve all-reduce buckets of 256 KiB
+// are in flight. kAsBulk: the values queue among the buckets. The other rank serves.
 [[nodiscard]] Result<UrgentWait> measure_urgent_wait(Transport& transport,
                                                      Rank peer,
                                                      double seconds,
                                                      ValueWay way);
 
-// REQUIRES: the other rank measures, in the same way.
+// REQUIRES: the other rank measures the same way.
 [[nodiscard]] Result<void> serve_urgent_wait(Transport& transport, Rank peer, ValueWay way);
 
 }  // namespace motley

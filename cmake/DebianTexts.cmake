@@ -1,7 +1,6 @@
-# What Debian wants beside the programs: its changelog, made from CHANGELOG.md, the copyright, and
-# what lintian need not say. CHANGELOG.md has "## VERSION, YYYY-MM-DD" and "- " lines below it, the
-# newest version first; that one must be this project's. Lines above the first version ("## Unreleased")
-# are left out.
+# The files that Debian requires besides the programs: the changelog, made from CHANGELOG.md, and the
+# copyright. CHANGELOG.md has "## VERSION, YYYY-MM-DD" and "- " lines below it, the newest version first;
+# that one must be this project's. Lines above the first version ("## Unreleased") are left out.
 set(changelog ${PROJECT_SOURCE_DIR}/CHANGELOG.md)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${changelog})
 set(texts ${PROJECT_BINARY_DIR}/debian)
@@ -46,7 +45,7 @@ execute_process(COMMAND ${MOTLEY_GZIP} -9nc ${texts}/changelog
 execute_process(COMMAND ${MOTLEY_GZIP} -9nc ${changelog}
                 OUTPUT_FILE ${texts}/changelog.gz COMMAND_ERROR_IS_FATAL ANY)
 
-# README.md names LICENSE, whose text is in the copyright.
+# README.md refers to LICENSE, whose text is in the copyright.
 file(CREATE_LINK copyright ${texts}/LICENSE SYMBOLIC)
 install(FILES ${texts}/LICENSE DESTINATION ${doc}/motley COMPONENT debian)
 

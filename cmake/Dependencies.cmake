@@ -1,4 +1,4 @@
-# Every library that Motley uses, found once. A missing one is an error that names its package.
+# Finds every library that Motley uses, once. A missing one is an error that names its package.
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 
@@ -8,11 +8,11 @@ function(motley_require name package)
   endif()
 endfunction()
 
-# Debian wants manual pages and changelogs packed.
+# Debian requires compressed manual pages and changelogs.
 find_program(MOTLEY_GZIP gzip REQUIRED)
 
-# A library without a CMake file that is right on every release: its header, and what it links. The
-# target is made where all of it is there.
+# A library without a CMake file that works on every release: its header, and the libraries to link.
+# The target is defined only if all of them exist.
 # motley_optional_library(TARGET HEADER [LIBRARY...])
 function(motley_optional_library target header)
   string(TOUPPER ${target}_INCLUDE include)
@@ -35,7 +35,7 @@ function(motley_optional_library target header)
   install(TARGETS ${target} EXPORT motleyTargets)
 endfunction()
 
-# The same of one that must be there.
+# The same for a required library.
 # motley_plain_library(TARGET HEADER PACKAGE [LIBRARY...])
 function(motley_plain_library target header package)
   motley_optional_library(${target} ${header} ${ARGN})
@@ -51,8 +51,9 @@ motley_require(spdlog libspdlog-dev)
 set(motley_fmt fmt::fmt)
 set(motley_spdlog spdlog::spdlog)
 if(MOTLEY_LIBCXX)
-  # Debian's compiled C++ libraries are of GNU's: these two are used as headers, and what has no other
-  # form (Boost's program options, RapidCheck) is done without. fmt 11.1 calls free() undeclared.
+  # Debian's compiled C++ libraries use libstdc++: these two are used header-only, and libraries
+  # without a header-only form (Boost's program options, RapidCheck) are omitted. fmt 11.1 calls
+  # free() undeclared.
   add_compile_options(-stdlib=libc++ -fexperimental-library -include stdlib.h)
   add_link_options(-stdlib=libc++ -fexperimental-library)
   set(motley_fmt fmt::fmt-header-only)
@@ -69,13 +70,13 @@ motley_require(zstd libzstd-dev)
 
 motley_plain_library(motley_tomlplusplus toml++/toml.h libtomlplusplus-dev)
 motley_plain_library(motley_xxhash xxhash.h libxxhash-dev xxhash)
-# What draws the curves of a run's page; the folder of its files can be given.
+# Draws the curves of a run's page; the folder of its files can be set.
 find_path(MOTLEY_DYGRAPHS dygraph.min.js PATHS /usr/share/javascript/dygraphs NO_DEFAULT_PATH)
 if(NOT MOTLEY_DYGRAPHS)
   message(FATAL_ERROR "dygraph.min.js is missing: apt-get install libjs-dygraphs  (scripts/setup installs all), or give the "
                       "folder of its release with -DMOTLEY_DYGRAPHS=FOLDER")
 endif()
-# Without them pictures of these formats are refused with what to install.
+# Without them, pictures of these formats are rejected with a message that names the missing package.
 motley_optional_library(motley_png png.h png)
 motley_optional_library(motley_jpeg turbojpeg.h turbojpeg)
 
@@ -89,12 +90,12 @@ if(MOTLEY_WITH_TORCH)
   if(LibTorch_VERSION VERSION_LESS 1.13)
     message(FATAL_ERROR "LibTorch ${LibTorch_VERSION} was never tried: 1.13 or later is needed")
   endif()
-  # Of the compiler: the threads that LibTorch's loops run on.
+  # From the compiler: the OpenMP runtime of LibTorch's loops.
   find_package(OpenMP QUIET COMPONENTS CXX)
   motley_require(OpenMP g++)
   if(LibTorch_OWN_LIBRARIES)
     set(MOTLEY_WITH_ONEDNN OFF)
-    # It has a Gloo as well, of another version, whose functions would be called in place of Debian's.
+    # It also contains a Gloo of another version, whose symbols would take precedence over Debian's.
     set(MOTLEY_WITH_GLOO OFF)
     file(GLOB own_openmp ${LibTorch_root}/lib/libgomp*.so* ${LibTorch_root}/../torch.libs/libgomp*.so*)
     if(own_openmp)

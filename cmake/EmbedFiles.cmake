@@ -1,7 +1,7 @@
 # cmake -DOUT=FILE.cc -DHEADER=HEADER.h -DFILES="A;B;…" -P EmbedFiles.cmake
 #
 # Writes the bytes of the files into a source that defines embedded_files() of HEADER, each under its name
-# without its folder: what is compiled in needs no place on the disk of who runs it.
+# without its folder. Embedded files need no installed data files at run time.
 set(arrays "")
 set(rows "")
 set(index 0)

@@ -1,12 +1,12 @@
-# LibTorch as Motley uses it: ATen's headers and the libraries c10 and torch_cpu, found without LibTorch's
-# own CMake files. Those of a build for CUDA stop where no CUDA toolkit is installed, and Motley needs none:
-# what computes on a GPU is opened by the program when a job names one.
+# The parts of LibTorch that Motley uses: ATen's headers and the libraries c10 and torch_cpu, found without
+# LibTorch's own CMake files. In a CUDA build those fail without a CUDA toolkit, which Motley does not need:
+# the program loads the GPU libraries at run time if a job names a GPU.
 #
-# MOTLEY_TORCH says whose: "debian" (the system's packages), "python" (the PyTorch that MOTLEY_PYTHON, else
-# python3, imports), or a folder: an unpacked libtorch or Python's torch package.
-# Makes LibTorch::LibTorch, LibTorch_VERSION, and LibTorch_OWN_LIBRARIES: true where LibTorch comes with a
-# oneDNN, a BLAS, an OpenMP and a Gloo of its own, beside which none of the system's may be loaded (two copies
-# answer each other's calls). LibTorch_HAS_CUDA: whether it can compute on GPUs of NVIDIA.
+# MOTLEY_TORCH selects it: "debian" (the system's packages), "python" (the PyTorch that MOTLEY_PYTHON, else
+# python3, imports), or a folder: an unpacked libtorch or Python's torch package. Defines LibTorch::LibTorch,
+# LibTorch_VERSION, and LibTorch_OWN_LIBRARIES: true if LibTorch bundles a oneDNN, a BLAS, an OpenMP and a
+# Gloo of its own. The system's copies must then not be loaded (the symbols of two copies would conflict).
+# LibTorch_HAS_CUDA: whether it supports NVIDIA GPUs.
 set(MOTLEY_TORCH "debian" CACHE STRING "debian, python or the folder of a LibTorch")
 set(MOTLEY_PYTHON "python3" CACHE STRING "The Python that is asked where MOTLEY_TORCH is python")
 
@@ -16,7 +16,7 @@ if(MOTLEY_TORCH STREQUAL "debian")
   set(LibTorch_OWN_LIBRARIES FALSE)
 elseif(MOTLEY_TORCH STREQUAL "python")
   set(LibTorch_OWN_LIBRARIES TRUE)
-  # Found, not imported: an import takes seconds, and its warnings are none of ours.
+  # Located, not imported: an import takes seconds and may print warnings.
   execute_process(
     COMMAND ${MOTLEY_PYTHON} -c "import importlib.util as u; print(u.find_spec('torch').submodule_search_locations[0])"
     OUTPUT_VARIABLE LibTorch_root OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE LibTorch_status)
@@ -30,7 +30,7 @@ endif()
 
 if(LibTorch_root)
   if(NOT LibTorch_root STREQUAL LibTorch_found_root)
-    # Another LibTorch than the last time: nothing found there holds.
+    # The LibTorch has changed since the last configure run: the cached paths are invalid.
     unset(LibTorch_INCLUDE_DIR CACHE)
     unset(LibTorch_c10_LIBRARY CACHE)
     unset(LibTorch_cpu_LIBRARY CACHE)
@@ -52,7 +52,7 @@ if(LibTorch_root)
     message(FATAL_ERROR "${LibTorch_root} is no LibTorch, it lacks ${LibTorch_missing}: -DMOTLEY_TORCH=FOLDER names an "
                         "unpacked one or a torch package, =python that of -DMOTLEY_PYTHON=PATH, =debian the system's")
   endif()
-  # Debian's Python package has the system's headers and libraries behind links.
+  # Debian's Python package contains links to the system's headers and libraries.
   if(LibTorch_c10_LIBRARY)
     file(REAL_PATH ${LibTorch_c10_LIBRARY} LibTorch_real)
     if(LibTorch_real MATCHES "^/usr/lib/[^/]+/libc10")
@@ -88,7 +88,7 @@ if(NOT LibTorch_FOUND)
   return()
 endif()
 
-# Programs of today's g++ cannot be linked with libraries of its old strings (most wheels up to 2.6).
+# Programs of a current g++ cannot be linked with libraries of the old string ABI (most wheels up to 2.6).
 set(LibTorch_config ${LibTorch_root}/share/cmake/Torch/TorchConfig.cmake)
 if(LibTorch_root AND EXISTS ${LibTorch_config})
   file(STRINGS ${LibTorch_config} LibTorch_old_strings REGEX "_GLIBCXX_USE_CXX11_ABI=0")
@@ -125,7 +125,7 @@ if(NOT TARGET LibTorch::LibTorch)
   set_target_properties(LibTorch::LibTorch PROPERTIES IMPORTED_LOCATION ${LibTorch_cpu_LIBRARY}
                         INTERFACE_LINK_LIBRARIES LibTorch::c10)
   if(LibTorch_OWN_LIBRARIES)
-    # What torch_cpu itself needs it finds beside it, which the linker does not look up.
+    # torch_cpu finds its own dependencies in its folder; the linker does not look them up there.
     set_property(TARGET LibTorch::LibTorch PROPERTY INTERFACE_LINK_OPTIONS LINKER:--allow-shlib-undefined)
   endif()
 endif()

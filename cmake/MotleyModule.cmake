@@ -1,11 +1,11 @@
 # motley_add_module(NAME SOURCES … [PUBLIC_HEADERS …] [HEADERS …] [PUBLIC …] [PRIVATE …] [COLD])
 #
-# One static library a module, alias motley::NAME. PUBLIC_HEADERS are those that programs outside
-# Motley include: they install with the package, and include no other headers of Motley (tested by
-# tests/install/public_headers.cmake). HEADERS are the others; they belong to motley_NAME_headers.
-# Each of both is checked to compile alone (MOTLEY_CHECK_HEADERS). PUBLIC and PRIVATE name the modules
-# and libraries it uses: the edges of ARCHITECTURE.md, tested by tests/base/layers_test.
-# COLD: its speed does not matter, so it is compiled in two thirds of the time.
+# One static library per module, alias motley::NAME. PUBLIC_HEADERS are those included by programs
+# outside Motley: they are installed with the package, and include no other headers of Motley (tested
+# by tests/install/public_headers.cmake). HEADERS are the others; they belong to motley_NAME_headers.
+# Each header is checked to compile alone (MOTLEY_CHECK_HEADERS). PUBLIC and PRIVATE name the modules
+# and libraries it uses: the edges of ARCHITECTURE.md, tested by tests/base/layers_test. COLD: its
+# speed does not matter, so it is compiled at -O1 in two thirds of the time.
 include(GNUInstallDirs)
 
 function(motley_add_module name)
@@ -21,8 +21,8 @@ function(motley_add_module name)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
 
-  # A target of their own: an exported one must install every set of headers of its interface, and
-  # only those sets are checked.
+  # A separate target: an exported target must install every header set of its interface, and only
+  # those sets are checked.
   add_library(${target}_headers INTERFACE)
   target_link_libraries(${target}_headers INTERFACE ${target})
   target_sources(${target}_headers INTERFACE FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}

@@ -2,8 +2,8 @@
 
 # motley_test_computes(TEST…)
 #
-# Tests that take a core. scripts/test gives ctest a file of two (tests/cores.json), so that no more
-# of these run at once; ctest alone does not count them.
+# Declares tests that use a full core. scripts/test gives ctest a resource file of two cores (tests/cores.json),
+# so that at most two of these run at once; plain ctest has no such limit.
 function(motley_test_computes)
   set_tests_properties(${ARGV} PROPERTIES RESOURCE_GROUPS "cores:1")
 endfunction()
@@ -72,10 +72,10 @@ endfunction()
 
 # motley_add_test(NAME LABEL label SOURCES … LIBRARIES … [DEFINITIONS …] [TIMEOUT seconds] [PRECOMPILED] [IDLE])
 #
-# One GoogleTest program with the ctest entries of motley_add_test_entries. Labels: fast (no LibTorch,
-# no processes), torch, multiproc (starts worker processes), lan (needs root and network namespaces).
-# PRECOMPILED shares motley_torch's header (Torch.cmake). IDLE: it waits nearly all of its time, and
-# takes no core. An entry without a case, or whose cases all skip themselves, is reported as skipped.
+# One GoogleTest program with the ctest entries of motley_add_test_entries. Labels: fast (no LibTorch, no
+# processes), torch, multiproc (starts worker processes), lan (needs root and network namespaces). PRECOMPILED
+# shares motley_torch's header (Torch.cmake). IDLE: it waits nearly all of its time and uses no core. An entry
+# without a case, or whose cases all skip themselves, is reported as skipped.
 function(motley_add_test name)
   cmake_parse_arguments(ARG "PRECOMPILED;IDLE" "LABEL;TIMEOUT" "SOURCES;LIBRARIES;DEFINITIONS" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -88,10 +88,10 @@ function(motley_add_test name)
   target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES} motley_warnings GTest::gmock_main)
   target_compile_definitions(${name} PRIVATE ${ARG_DEFINITIONS})
   if(ARG_PRECOMPILED)
-    # At the optimisation that the header was made with: GCC 14 warns of it at another, and reads all anew.
+    # At the header's optimization level: with another, GCC 14 warns and parses the header again.
     target_precompile_headers(${name} REUSE_FROM motley_torch)
   else()
-    # A quarter of the time to compile less; what is tested is optimised as ever.
+    # Saves a quarter of the compile time; the tested libraries are optimized as usual.
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
   motley_add_test_entries(${name} entries ${ARG_SOURCES})

@@ -1,8 +1,8 @@
-# What is installed besides programs and modules, and the packages that cpack makes of it: two .deb
-# and an archive. docs/install.md says what is in them; scripts/package makes and tries them.
+# The installed files besides programs and modules, and the packages built by cpack: two .deb and
+# an archive. docs/install.md lists their content; scripts/package builds and tests them.
 include(CMakePackageConfigHelpers)
 
-# find_package(motley): the modules with public headers, and those that they use.
+# find_package(motley): the modules with public headers, and their dependencies.
 set(installed)
 get_property(left GLOBAL PROPERTY motley_public_modules)
 while(left)
@@ -33,9 +33,9 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/motley-config-version.cma
 install(FILES ${PROJECT_BINARY_DIR}/motley-config.cmake ${PROJECT_BINARY_DIR}/motley-config-version.cmake
         DESTINATION ${MOTLEY_PACKAGE_DIR} COMPONENT dev)
 
-# What people read. The help and the pages name configs/ and docs/, which lie here.
+# Documentation. The help and the pages refer to configs/ and docs/, which are installed here.
 set(doc ${CMAKE_INSTALL_DATADIR}/doc)
-# README.md without its links to what stays with the sources.
+# README.md without its links to files that are not installed.
 set(readme ${PROJECT_SOURCE_DIR}/README.md)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${readme})
 file(READ ${readme} readme_text)
@@ -58,7 +58,7 @@ endif()
 set(CPACK_PACKAGE_NAME motley)
 set(CPACK_PACKAGE_VENDOR "Motley")
 set(CPACK_PACKAGE_CONTACT "Motley maintainers <maintainers@users.noreply.a-seed-bc603c7d.example>")
-# cpack would put one summary before both packages' descriptions, which have their own.
+# cpack would prepend one summary to both packages' descriptions, which have separate summaries.
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")
 set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 set(CPACK_GENERATOR DEB TGZ)
@@ -69,7 +69,7 @@ set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
 set(CPACK_PROJECT_CONFIG_FILE ${CMAKE_CURRENT_LIST_DIR}/PackageKinds.cmake)
 set(CPACK_ARCHIVE_COMPONENT_INSTALL ON)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
-# Whose LibTorch the worker uses, for PackageKinds.cmake: debian's, none, or the folder of another.
+# The worker's LibTorch, for PackageKinds.cmake: debian's, none, or the folder of another.
 set(CPACK_MOTLEY_LIBTORCH none)
 if(MOTLEY_WITH_TORCH AND LibTorch_OWN_LIBRARIES)
   set(CPACK_MOTLEY_LIBTORCH ${LibTorch_folder})
@@ -77,7 +77,7 @@ elseif(MOTLEY_WITH_TORCH)
   set(CPACK_MOTLEY_LIBTORCH debian)
 endif()
 
-# A package of one release of Debian is none of another's: 1~deb12 sorts before 1~deb13.
+# Packages of different Debian releases must have different versions: 1~deb12 sorts before 1~deb13.
 set(MOTLEY_DEBIAN_REVISION 1 CACHE STRING "Revision of Debian's packages")
 set(CPACK_DEBIAN_PACKAGE_RELEASE ${MOTLEY_DEBIAN_REVISION})
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
@@ -85,7 +85,7 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_MOTLEY_PACKAGE_NAME motley)
 set(CPACK_DEBIAN_MOTLEY_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_MOTLEY_PACKAGE_SHLIBDEPS ON)
-# Any BLAS would do for LibTorch; without this one products are tens of times slower.
+# LibTorch works with any BLAS; without this one matrix products are tens of times slower.
 set(CPACK_DEBIAN_MOTLEY_PACKAGE_DEPENDS libopenblas0-pthread)
 set(CPACK_DEBIAN_MOTLEY_PACKAGE_RECOMMENDS openssh-client)
 set(CPACK_DEBIAN_MOTLEY_DESCRIPTION "train one model on machines that do not match

@@ -1,4 +1,4 @@
-# Read by cpack before each kind of package: what goes into it, and whether it can be made.
+# Read by cpack before each kind of package: its content, and whether it can be made.
 if(CPACK_GENERATOR STREQUAL "DEB")
   if(CPACK_MOTLEY_LIBTORCH STREQUAL "none")
     message(FATAL_ERROR "this build is without LibTorch, so that its package could not train: configure with "

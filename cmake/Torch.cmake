@@ -1,4 +1,4 @@
-# motley_torch: LibTorch as the rest of the project sees it, with the one precompiled header.
+# motley_torch: LibTorch with the project's only precompiled header.
 #
 # Only ATen is used, never torch/torch.h (15 s per file). A target that calls
 #   target_precompile_headers(TARGET REUSE_FROM motley_torch)

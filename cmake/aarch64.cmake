@@ -1,5 +1,5 @@
-# Toolchain: 64-bit Arm, by Debian's cross compiler and its libraries for that architecture
-# (scripts/setup --arm64). What the build starts, tests among it, runs under emulation.
+# Toolchain: 64-bit Arm, with Debian's cross compiler and its libraries for that architecture
+# (scripts/setup --arm64). Programs started by the build, including tests, run under emulation.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)

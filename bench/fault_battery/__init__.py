@@ -1,1 +1,1 @@
-"""What scripts/fault-battery does to runs, and where."""
+"""Fault injection into training runs for scripts/fault-battery."""

@@ -1,4 +1,4 @@
-"""Faults, one after the other: when they come, what is done, and what each of them has cost."""
+"""Injects faults one after another: when each fault occurs, the action, and its measured cost."""
 import contextlib
 import dataclasses
 import os
@@ -13,12 +13,12 @@ from fault_battery.waiting import Failed, until
 
 STAGES = range(len(NAMES))
 
-# Of docs/failures.md.
+# From docs/failures.md.
 IN_PLACE_MAX_S = 15
 WITHOUT_MACHINE_MAX_S = 30
-ORPHANS_MAX_S = 1  # workers without a launcher
+ORPHANS_MAX_S = 1  # lifetime of workers without a launcher
 
-MOMENT_MAX_STEPS = EVERY - 1  # after a checkpoint's commit: the next one is not there yet
+MOMENT_MAX_STEPS = EVERY - 1  # after a checkpoint's commit, before the next checkpoint
 
 
 @dataclasses.dataclass
@@ -32,7 +32,7 @@ class Fault:
 
 
 def core_times():
-    """(of all cores, stolen), in ticks since the start of the system"""
+    """(total, stolen) time of all cores, in ticks since system start."""
     with open("/proc/stat", encoding="ascii") as file:
         ticks = [int(word) for word in file.readline().split()[1:9]]
     return sum(ticks), ticks[7]
@@ -48,21 +48,21 @@ class Steal:
 
 
 class Battery:
-    """Each part is a method; what did not hold is in `problems`."""
+    """Each part of the battery is a method; failed checks are appended to `problems`."""
 
     def __init__(self, options, tell):
         self.options = options
         self.tell = tell
         self.random = random.Random(options.seed)
-        self.profile = options.folder / "profile.json"  # of the first run, for all others
-        self.hashes = {}  # of undisturbed runs, by steps
-        self.step_s = {}  # of the same
+        self.profile = options.folder / "profile.json"  # of the first run, reused by all others
+        self.hashes = {}  # of undisturbed runs, by step count
+        self.step_s = {}  # step time of the same runs
         self.faults = []
         self.problems = []
 
     @contextlib.contextmanager
     def training(self, name, steps):
-        """A run on machines of its own. What it saved is kept only where something went wrong."""
+        """A run on its own machines. Its checkpoints are preserved only after a failed check."""
         try:
             with Machines(self.options.folder, self.options.cpu) as machines:
                 with Training(self.options, machines, name, steps, self.profile) as run:
@@ -71,10 +71,10 @@ class Battery:
             raise Failed(f"{name}: {failed}") from failed
         shutil.rmtree(run.folder / "checkpoints")
         for machine in NAMES:
-            shutil.rmtree(machines.disk(machine) / name, ignore_errors=True)  # one may be gone
+            shutil.rmtree(machines.disk(machine) / name, ignore_errors=True)  # one may be missing
 
     def undisturbed(self, steps=None):
-        """The hash that runs of so many steps must end with."""
+        """The expected parameter hash of runs with this number of steps."""
         steps = steps or self.options.steps
         if steps not in self.hashes:
             self.hashes[steps] = None
@@ -152,14 +152,14 @@ class Battery:
             self._compare(run, expected)
 
     def _are_copies_there(self, run):
-        """Of the newest checkpoint, as long as there are steps left in which a machine can go."""
+        """Whether the newest checkpoint has its copies. Fails if too few steps remain to lose a machine."""
         if run.last_step() > run.steps - 2:
             raise Failed(f"up to step {run.last_step()} no checkpoint had its copies on other "
                          "machines while it was the newest; no machine was cut off")
         return run.has_copies(run.saved_step())
 
     def _wait_for_moment(self, run, saved):
-        """Until a checkpoint later than `saved` is there, and a random time longer."""
+        """Waits for a checkpoint later than `saved`, plus a random delay."""
         run.wait(lambda: run.saved_step() > saved, EVERY * STANDSTILL_S,
                  f"a checkpoint after step {saved}")
         time.sleep(self.random.uniform(0, MOMENT_MAX_STEPS) * self.step_s[run.steps])
@@ -167,13 +167,13 @@ class Battery:
             raise Failed("the run is too short for so many faults")
 
     def _strike(self, run, label, limit_s, do):
-        """Does it, and waits until the run has gone on."""
+        """Runs the action and waits until training has resumed."""
         losses, last = len(run.steps_after_losses()), run.last_step()
         steal, at_s = Steal(), time.monotonic()
         do()
 
         def first_step():
-            nonlocal last  # one that was nearly done may still come
+            nonlocal last  # one that was nearly done may still complete
             last = max(last, run.last_step())
             return run.steps_after_losses()[losses:]
         first = run.wait(first_step, STANDSTILL_S, f"{label}: the run goes on")[0]

@@ -1,4 +1,4 @@
-"""The machines of scripts/lan on which runs are disturbed, each with a file system of its own."""
+"""The machines of scripts/lan on which runs are disturbed, each with its own file system."""
 import contextlib
 import json
 import os
@@ -18,7 +18,7 @@ WORKERS = ["motley-stage", "motley-store"]
 
 @contextlib.contextmanager
 def uninterrupted():
-    """What must not be done by halves; signals wait."""
+    """Defers signals during operations that must not be interrupted midway."""
     before = signal.pthread_sigmask(
         signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
     try:
@@ -28,15 +28,15 @@ def uninterrupted():
 
 
 class Machines:
-    """They are up as long as `with` lasts. Where the launcher has its runs, `folder`/runs, each of
-    them sees a folder of its own."""
+    """The machines exist inside the `with` block. At the launcher's runs directory, `folder`/runs, each
+    machine sees its own directory."""
 
     def __init__(self, folder, cpu, mbps=1000):
         self.folder = folder
         self.cpu = cpu
-        self.mbps = mbps  # of each one's uplink, in each direction
+        self.mbps = mbps  # of each machine's uplink, in each direction
         self.cluster = folder / "cluster.toml"
-        self.namespaces = {}  # numbers, which outlast the names
+        self.namespaces = {}  # inode numbers; they outlive the names
 
     def __enter__(self):
         with uninterrupted():
@@ -88,15 +88,15 @@ class Machines:
                 os.kill(pid, number)
 
     def cut_off(self, name):
-        """As if its power went: nothing is heard of it any more, and its disk is gone. Of processes
-        that are killed the launcher, which is their parent here, would hear at once; so they are
-        stopped, for whoever called this to kill later."""
+        """Simulates a power failure: the machine becomes unreachable and its disk is lost. The launcher is
+        the parent of the worker processes here and would notice immediately if they were killed. They
+        are therefore stopped, and the caller kills them later."""
         subprocess.run(["ip", "-n", SWITCH, "link", "set", f"port-{name}", "down"], check=True)
         self.signal(name, signal.SIGSTOP)
         subprocess.run(["ip", "netns", "delete", f"motley-{name}"], check=True)
         until(lambda: self._is_disk_gone(name), 10, f"the disk of {name} is removed")
 
     def _is_disk_gone(self, name):
-        """What was being written as the machine stopped may still come."""
+        """Writes in progress at the stop may still complete."""
         shutil.rmtree(self.disk(name), ignore_errors=True)
         return not self.disk(name).exists()

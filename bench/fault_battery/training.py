@@ -1,4 +1,4 @@
-"""A run that is disturbed: what is asked of it is read from the files that it writes."""
+"""A run that is disturbed; its state is read from the files that it writes."""
 import json
 import re
 import subprocess
@@ -8,15 +8,15 @@ from fault_battery.machines import NAMES
 from fault_battery.waiting import Failed, until
 
 EVERY = 5           # steps between checkpoints
-STANDSTILL_S = 120  # of a run of which nothing more is to be expected
+STANDSTILL_S = 120  # a run without progress for this long has failed
 
-# What rounds alike whoever holds which layers, and what the battery counts on.
+# These settings round identically under every partition of the layers; the battery relies on it.
 SETTINGS = [f"checkpoint.every={EVERY}", "checkpoint.copies=1", "run.restarts=3",
             "parallel.replicas=false", "compression.activations=none"]
 
 
 class Training:
-    """Under way as long as `with` lasts. Its files are in `folder`; what it says is in `output`."""
+    """Runs inside the `with` block. Its files are in `folder`; its output is in `output`."""
 
     def __init__(self, options, machines, name, steps, profile):
         self.machines = machines
@@ -49,7 +49,7 @@ class Training:
         self.launcher.wait()
 
     def last_step(self):
-        """The last one in metrics.jsonl."""
+        """The last record in metrics.jsonl."""
         path = self.folder / "metrics.jsonl"
         steps = re.findall(r'^{"step":(\d+),.*}$', path.read_text() if path.exists() else "", re.M)
         return int(steps[-1]) if steps else 0
@@ -58,7 +58,7 @@ class Training:
         return json.loads((self.folder / "report.json").read_text())["step_s"]["measured"]
 
     def manifests(self):
-        """Paths, by the step, of what is committed."""
+        """Paths of the committed checkpoints, by step."""
         return {int(path.parent.name.removeprefix("step-")): path
                 for path in self.folder.glob("checkpoints/step-*/manifest.json")}
 
@@ -66,13 +66,13 @@ class Training:
         return max(self.manifests(), default=0)
 
     def steps_after_losses(self):
-        """For each time that it has gone on by itself, the first step that was done then."""
+        """For each automatic resume, the first step done afterwards."""
         log = self.folder / "log/motley.log"
         text = log.read_text() if log.exists() else ""
         return [int(step) for step in re.findall(r"going on: step (\d+) was done", text)]
 
     def first_step_said(self, since_bytes):
-        """The first step that the output tells of since it had so many bytes; nothing before."""
+        """The first step reported in the output after that byte offset; None before."""
         found = re.search(rb"^step (\d+)/", self.output.read_bytes()[since_bytes:], re.M)
         return found and int(found[1])
 
@@ -81,7 +81,7 @@ class Training:
         return plan["ranks"][plan["chunks"][stage]["replicas"][0]["rank"]]["machine"]
 
     def wait(self, condition, limit_s, what):
-        """until(), of something that comes before the run ends."""
+        """until(), for a condition that becomes true before the run ends."""
         def come_or_ended():
             ended = self.launcher.poll() is not None
             found = condition()
@@ -91,8 +91,8 @@ class Training:
         return until(come_or_ended, limit_s, what)
 
     def has_copies(self, step):
-        """Whether each file of that checkpoint lies on two machines: a copy has its name once it is
-        whole."""
+        """Whether each file of that checkpoint is on two machines. A copy gets its final name when it is
+        complete."""
         manifest = self.manifests().get(step)
         if not manifest:
             return False
@@ -105,14 +105,14 @@ class Training:
                                            f"step-{step:06}" / file).exists()]
 
     def brought_bytes(self):
-        """What came from other machines when it last went on. What a machine had itself is a second
-        link there; what was not needed is a hole."""
+        """The files received from other machines in the last resume. A file that the machine already had is
+        a second link there; an unneeded one is a hole."""
         found = [path.stat() for name in NAMES for path in self.machines.disk(name).glob(
             f"{self.name}/checkpoints/.step-*.restored/*.safetensors")]
         return sum(file.st_blocks * 512 for file in found if file.st_nlink == 1)
 
     def end(self):
-        """Waits for the run's end; the hash of the parameters that it has learned."""
+        """Waits for the run's end; returns the hash of the final parameters."""
         step, since_s = self.last_step(), time.monotonic()
         while self.launcher.poll() is None:
             if self.last_step() != step:

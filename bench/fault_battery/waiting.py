@@ -1,13 +1,13 @@
-"""Waits with a deadline, and what is said when one passes."""
+"""Waits with a deadline, and the error messages of expired deadlines."""
 import time
 
 
 class Failed(Exception):
-    """Something does not hold: a sentence."""
+    """A check failed; the message is a sentence."""
 
 
 def until(condition, limit_s, what):
-    """Waits until condition() returns something, and returns that."""
+    """Waits until condition() returns a true value, and returns it."""
     end_s = time.monotonic() + limit_s
     while not (found := condition()):
         if time.monotonic() > end_s:

@@ -1,1 +1,1 @@
-"""What scripts/gpu-check tries, measures and reports."""
+"""The checks, measurements and report of scripts/gpu-check."""

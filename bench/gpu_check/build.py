@@ -1,4 +1,4 @@
-"""Builds Motley against the LibTorch that is here, or takes a build that is there."""
+"""Builds Motley against the installed LibTorch, or uses an existing build."""
 import shutil
 import subprocess
 
@@ -24,7 +24,7 @@ class Build:
         return ", ".join(options)
 
     def facts(self):
-        """What was built with, by the build's own cache."""
+        """The build's configuration, from its CMake cache."""
         cache = self.context.build / "CMakeCache.txt"
         if not cache.is_file():
             return {}

@@ -1,6 +1,6 @@
-"""What is tried on the device, in the order of the report: (name, parts, seconds that one may take).
+"""The checks on the device, in the order of the report: (name, parts, time limit in seconds).
 
-parts(context) gives the lines of a check (context.Part).
+parts(context) yields the lines of a check (context.Part).
 """
 import json
 import pathlib
@@ -11,7 +11,7 @@ from . import runs
 from .context import Failed, NotRun, Part
 from .speed import speed_parts
 
-# One that trains: of the programs below, and for compute-sanitizer.
+# A test that trains, for the programs below and for compute-sanitizer.
 TRAINING_TEST = ("stage_trainer_test", "--gtest_filter=StageTrainer.KeepsReplicasEqual")
 CODEC_TEST = ("stage_trainer_test", "--gtest_filter=*DeviceFormats*")
 LOSS_OFF = 1e-3  # relative; rounding of 20 steps, docs/numerics.md
@@ -19,7 +19,7 @@ PREDICTION_OFF = 0.15
 
 
 def device_tests(context):
-    """The programs that the build's tests run once more on the far device."""
+    """The programs that the build's tests run a second time on the far device."""
     parts = []
     for program, *arguments in listed_tests(context):
         name = pathlib.Path(program).name
@@ -53,7 +53,7 @@ def run_test(context, program, arguments):
 
 
 def codec_bytes(context):
-    """What a device encodes must be the processor's bytes."""
+    """The device must encode to the same bytes as the CPU."""
     for program, *_ in listed_tests(context):
         if pathlib.Path(program).name == CODEC_TEST[0]:
             return [Part(lambda: run_test(context, program, CODEC_TEST[1:]))]
@@ -65,7 +65,8 @@ def plan_independence(context):
             Part(lambda: near_the_processor(context), "losses beside the processor's")]
 
 
-# One thread: what the processor computes in place of a device has the same bits for the same number.
+# One thread: results computed on the CPU in place of a device are bit-identical for the same thread
+# count.
 def same_bits(context):
     threads = ["--set", "run.threads=1"]
     one = runs.train(context, "one", [context.device], *threads)
@@ -116,7 +117,7 @@ def mixed_plan(context):
             compute = rank["compute_s"]
             figures += (f"; {rank['device']} computes {compute['predicted'] * 1e3:.1f} and "
                         f"{compute['measured'] * 1e3:.1f} ms")
-        # Steps of the tiny model are over before a profile could tell anything of them.
+        # Steps of the tiny model are too short to be predicted from a profile.
         if abs(off) > PREDICTION_OFF and not context.short:
             raise Failed(figures)
         return figures

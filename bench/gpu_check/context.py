@@ -1,5 +1,5 @@
-"""What all checks share: where things lie, how programs are run within their time, and how the
-outcome of a check is kept."""
+"""State shared by all checks: paths, running programs under a time limit, and recording the outcome
+of a check."""
 import dataclasses
 import getpass
 import math
@@ -17,7 +17,7 @@ OK, FAILED, NOT_RUN = "ok", "FAILED", "not run"
 
 
 class Failed(Exception):
-    """A check found something wrong: a sentence, and what a program said of it."""
+    """A check failed: a sentence, and the output of the program concerned."""
 
     def __init__(self, reason, output=""):
         super().__init__(reason)
@@ -25,7 +25,7 @@ class Failed(Exception):
 
 
 class NotRun(Exception):
-    """A check has nothing to try here, for this reason."""
+    """A check does not apply, for this reason."""
 
 
 @dataclasses.dataclass
@@ -48,14 +48,14 @@ class Context:
     def __init__(self, given, root, folder):
         self.given = given
         self.root = root
-        self.folder = folder  # of this run, goes away with it
+        self.folder = folder  # of this run, removed with it
         self.device = given.device
         self.short = given.short
-        self.end_s = math.inf          # of all checks; the build takes as long as it takes
-        self.limit_end_s = self.end_s  # of the check under way
+        self.end_s = math.inf          # of all checks; the build has no limit
+        self.limit_end_s = self.end_s  # of the check in progress
         self.check = ""                # its name
-        self.card = {}            # what PyTorch and Motley know of it
-        self.has_pytorch = False  # to compare with
+        self.card = {}            # device properties from PyTorch and Motley
+        self.has_pytorch = False  # for comparison
         self.build = (given.build or root / "build/gpu-check").resolve()
 
     @property
@@ -67,14 +67,14 @@ class Context:
         return self.device.startswith("cuda")
 
     def begin_checks(self):
-        """From here on the time counts that the person gave."""
+        """Starts the time limit of --minutes."""
         self.end_s = time.monotonic() + 60 * self.given.minutes
 
     def say(self, text):
         print(f"gpu-check: {self.check}: {text}", file=sys.stderr, flush=True)
 
     def attempt(self, name, run, limit_s):
-        """The outcome of one check; whatever goes wrong in it stays there."""
+        """Records the outcome of one check; exceptions are caught here."""
         self.check = name
         self.say("…")
         start_s = time.monotonic()
@@ -88,20 +88,20 @@ class Context:
             state, figures = NOT_RUN, str(reason)
         except Failed as failure:
             state, figures, output = FAILED, str(failure), failure.output
-        except Exception as mistake:  # a mistake in a check ends no other
+        except Exception as mistake:  # a bug in one check ends no other check
             state, figures = FAILED, f"the check itself failed: {type(mistake).__name__}: {mistake}"
         outcome = Outcome(name, state, figures, time.monotonic() - start_s, output)
         self.say(f"{state}, {outcome.seconds:.0f} s; {figures}")
         return outcome
 
     def environment(self, **more):
-        """Nothing is found that other runs kept, and nothing stays."""
+        """The environment with a private cache directory: no state is shared with other runs or left behind."""
         return {**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache"), **more}
 
     def run(self, *words, cwd=None, **more):
-        """What the program says on standard output. Failed where it ends with another status than
-        0 or is not over within the time of the check, NotRun where that of all checks ends; then it
-        and its children are ended."""
+        """Returns the program's standard output. Raises Failed if it exits with another status than 0 or
+        exceeds the check's time limit, and NotRun if it exceeds the limit of all checks; then the
+        program and its children are killed."""
         process = subprocess.Popen([str(word) for word in words], cwd=cwd or self.folder, text=True,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, start_new_session=True,
@@ -114,7 +114,7 @@ class Context:
             if time.monotonic() >= self.end_s:
                 raise NotRun("the time was over (--minutes)") from None
             raise Failed(f"{pathlib.Path(words[0]).name} was not over in time", out + err) from None
-        except BaseException:  # also where a person ends this program
+        except BaseException:  # also on KeyboardInterrupt
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             raise
@@ -125,7 +125,7 @@ class Context:
         return out
 
     def wait_for(self, process):
-        """What it says; a line now and then tells that it is still at work."""
+        """Returns the output; prints a line at intervals to show progress."""
         start_s = time.monotonic()
         end_s = max(self.limit_end_s, start_s + 1)
         while True:
@@ -138,7 +138,7 @@ class Context:
                 self.say(f"for {time.monotonic() - start_s:.0f} s")
 
     def private_words(self):
-        """What must not be in a report, and what stands for it."""
+        """Strings that must not be in a report, and their replacements."""
         words = {str(self.folder): "FOLDER", str(self.root): "MOTLEY",
                  str(self.build): "BUILD", str(pathlib.Path.home()): "HOME",
                  socket.getfqdn(): "HOST", socket.gethostname(): "HOST"}

@@ -1,4 +1,4 @@
-"""What the machine is, and whether it has the device that shall be tried."""
+"""Describes the machine, and detects whether the device under test exists."""
 import json
 import os
 import pathlib
@@ -10,7 +10,7 @@ from .context import Failed
 
 LIBRARY_VARIABLE = "MOTLEY_DEVICE_LIBRARY"
 
-# Run by the Python whose PyTorch is asked.
+# Runs in the Python whose PyTorch is inspected.
 ASK_TORCH = """
 import json, torch
 facts = {"PyTorch": torch.__version__, "its CUDA": torch.version.cuda or "none"}
@@ -27,7 +27,7 @@ print(json.dumps(facts))
 
 
 def first_lines(*words):
-    """What a program says; [] where it cannot be run."""
+    """A program's output lines; [] if it cannot be run."""
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
@@ -48,7 +48,7 @@ def no_device(device):
 
 
 def device_trouble(given):
-    """(what, cause, remedy) where there is no such device; None where there may be."""
+    """(what, cause, remedy) if there is no such device; None if there may be one."""
     device, python = given.device, given.python
     what = no_device(device)
     if device.startswith("privateuseone"):
@@ -61,7 +61,7 @@ def device_trouble(given):
     if device == "mps":
         return (what, f"this is {platform.system()}", "only a Mac has it, and Motley does not run there yet")
     if not device.startswith("cuda"):
-        return no_pytorch(what, given) if device == "cpu" else None  # only Motley knows
+        return no_pytorch(what, given) if device == "cpu" else None  # only Motley has it
     if given.torch or given.build:
         return card_trouble(what)
     return (card_trouble(what) or no_pytorch(what, given) or
@@ -69,7 +69,7 @@ def device_trouble(given):
 
 
 def no_pytorch(what, given):
-    """Where it is to be built against a PyTorch that is not there."""
+    """The error if the PyTorch to build against is missing."""
     if given.torch or given.build or torch_facts(given.python, given.device):
         return None
     return (what, f"{given.python} does not import torch",
@@ -85,7 +85,7 @@ def card_trouble(what):
 
 
 def pytorch_trouble(what, facts, python):
-    """REQUIRES: it is to be built against the PyTorch that told these facts."""
+    """REQUIRES: the build uses the PyTorch that reported these facts."""
     if "card" in facts:
         return None
     cards = facts.get("cards", 0)
@@ -98,11 +98,11 @@ def pytorch_trouble(what, facts, python):
 
 
 def found_device_trouble(context):
-    """The same by the built Motley, which keeps in context.card what it knows of the device."""
+    """The same check by the built Motley; stores the device's properties in context.card."""
     try:
         here = json.loads(context.run(context.motley, "devices", "--json"))["machines"]["local"]
     except (Failed, ValueError, KeyError):
-        return None  # the checks will tell more
+        return None  # the checks will report details
     device = context.device
     facts = next((each for each in here["devices"] if each["name"] == device), None)
     if facts is None:

@@ -1,14 +1,14 @@
-"""The report: one file in Markdown, without names of hosts, people or folders."""
+"""The report: one Markdown file without host names, user names or directories."""
 import re
 
 from .context import FAILED, NOT_RUN, OK
 
-OUTPUT_LINES = 40  # of what a failed program said, from its end
+OUTPUT_LINES = 40  # of the output of a failed program, from its end
 
 
 class Report:
     def __init__(self, private_words):
-        # The longest first: a folder before the name of its owner in it.
+        # Longest first: a directory before the user name inside it.
         self.private_words = sorted(private_words.items(), key=lambda item: -len(item[0]))
         self.machine = {}  # what: value
         self.outcomes = []
@@ -30,7 +30,7 @@ class Report:
         for private, word in self.private_words:
             if not private.strip("/"):
                 continue
-            # Whole words: a user called "a" is not every a.
+            # Whole words only: a user named "a" must not replace every "a".
             text = re.sub(rf"(?<![\w.-]){re.escape(private)}(?![\w-])", word, text)
         return text
 

@@ -1,4 +1,4 @@
-"""Runs of the built Motley, and what they left."""
+"""Runs of the built Motley, and their output files."""
 import json
 import pathlib
 

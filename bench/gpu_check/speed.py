@@ -1,4 +1,4 @@
-"""GPT-2 124M on the device, by Motley and by eager PyTorch in turn."""
+"""GPT-2 124M on the device, alternating between Motley and eager PyTorch."""
 import json
 import pathlib
 import statistics
@@ -7,13 +7,14 @@ from . import runs
 from .context import NotRun, Part
 
 GPT2_124M = dict(layers=12, width=768, heads=12, context=1024, vocab=50257, micro_batches=1)
-FLOP_PER_TOKEN = 0.857e9  # of the model above: 6 a parameter, and attention's products
+FLOP_PER_TOKEN = 0.857e9  # of the model above: 6 per parameter, plus the attention products
 ROUNDS = 2
 STEPS = 12
 WARM_UP = 3  # steps
 
-# Dense peaks in 10^12 operations a second by the vendor's data sheets: fp32 without tensor cores,
-# bf16 with them and sums in fp32. The first whose words are all in the card's name.
+# Dense peaks in 10^12 operations per second from the vendor's data sheets: fp32 without tensor
+# cores, bf16 with tensor cores and fp32 accumulation. The first entry whose words all occur in the
+# card's name applies.
 PEAKS = [
     ("H200", 67, 989), ("H100 PCIe", 51, 756), ("H100 NVL", 60, 835), ("H100", 67, 989),
     ("A100", 19.5, 312), ("L40S", 91.6, 362), ("L4", 30.3, 121), ("A10", 31.2, 125),
@@ -43,7 +44,7 @@ def speed_parts(context):
 
 
 def micro_batch(context):
-    """Samples that fit the card: some 2 GiB each at fp32, and as much again to be safe."""
+    """The number of samples that fit the card: about 2 GiB each at fp32, doubled for safety."""
     card_gib = float(context.card.get("memory of the card", "16 GiB").split()[0])
     return max(1, min(16, int(card_gib / 4)))
 

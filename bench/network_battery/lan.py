@@ -1,5 +1,5 @@
-"""Three machines as a home has them: network namespaces on one switch, each with an sshd, a home
-folder and a disk of its own. Commands reach m2 and m3 by ssh from m1, through the network."""
+"""Three machines on a home network: network namespaces on one switch, each with its own sshd, home
+directory and disk. Commands reach m2 and m3 by ssh from m1, through the network."""
 import contextlib
 import json
 import os
@@ -21,13 +21,13 @@ def call(*words, check=True, **more):
 
 
 class Lan:
-    """Up as long as `with` lasts. `prefix` begins the names of its namespaces."""
+    """The network exists inside the `with` block. `prefix` begins the names of its namespaces."""
 
     def __init__(self, folder, build, prefix):
         self.folder = folder
         self.build = build
         self.prefix = prefix
-        self.runs = folder / "runs"  # where each machine sees its own disk
+        self.runs = folder / "runs"  # mount point of each machine's own disk
         self.cluster = folder / "cluster.toml"
 
     def namespace(self, name):
@@ -104,7 +104,7 @@ class Lan:
         until(lambda: (keys / "sshd.pid").exists(), 20, f"the sshd of {name} listens")
 
     def inside(self, name):
-        """The words before a command that runs on a machine, with its disk and its home."""
+        """The command prefix that runs a command on a machine, with its disk and home directory."""
         mount = ('mount --bind "$1" "$2" && mount --bind "$3" /root && cd "$2" && shift 3 && '
                  'HOME=/root exec "$@"')
         return ["ip", "netns", "exec", self.namespace(name), "unshare", "-m", "--propagation",
@@ -136,7 +136,7 @@ class Lan:
         call("ip", "-n", self.namespace("sw"), "link", "set", f"port-{name}", state)
 
     def firewall(self, name, chain, rules, verdict="drop"):
-        """On a machine: what `chain` (input or output) lets pass, and what becomes of the rest."""
+        """Sets the accepting rules of `chain` (input or output) on a machine, and the verdict for the rest."""
         own = "iif lo accept" if chain == "input" else "oif lo accept"
         lines = [own, *(rule.strip() for rule in rules.split(";") if rule.strip()), verdict]
         call("ip", "netns", "exec", self.namespace(name), "nft", "-f", "-", text=True,
@@ -148,7 +148,7 @@ class Lan:
             call("ip", "netns", "exec", self.namespace(name), "nft", "flush", "ruleset")
 
     def dies_at_start(self, name, is_dying=True):
-        """Whether the worker of a machine is killed each time as it starts."""
+        """Sets whether the worker of a machine is killed at each start."""
         program = self.programs(name) / "motley-stage"
         program.unlink()
         if is_dying:
@@ -159,7 +159,7 @@ class Lan:
 
 
 class Run:
-    """A training on a Lan."""
+    """A training run on a Lan."""
 
     def __init__(self, lan, config, name, steps, profile, settings=()):
         self.lan = lan
@@ -213,7 +213,7 @@ class Run:
         until(there, limit_s, f"'{words}'")
 
     def end(self, limit_s):
-        """The status, and the hash of its last checkpoint where it has done all steps."""
+        """The exit status, and the hash of the last checkpoint if all steps are done."""
         until(lambda: self.launcher.poll() is not None, limit_s, "the run's end")
         manifest = self.folder / f"checkpoints/step-{self.steps:06}/manifest.json"
         found = json.loads(manifest.read_text())["parameter_hash"] if manifest.exists() else ""

@@ -31,7 +31,7 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
     {"compression/kernels", {}},
     {"compression/codec", {"base", "compression/kernels"}},
     {"compression/formats", {"base", "compression/codec", "compression/kernels"}},
-    // Rounds to 16 bits as what goes over wires is rounded.
+    // Rounds to 16 bits as the codecs do.
     {"checkpoint/convert",
      {"base", "base/system", "checkpoint", "checkpoint/save", "compression/formats"}},
     {"compression/sparse", {"base", "compression/codec", "compression/kernels"}},

@@ -1,5 +1,5 @@
-// The edges that may be between the folders of modules, and who may include which library: the
-// tables of layers_test.cc, which holds the sources to them.
+// The permitted edges between the modules' folders, and the folders that may include each library:
+// the tables that layers_test.cc checks the sources against.
 #pragma once
 
 #include <map>
@@ -10,15 +10,15 @@
 
 namespace motley {
 
-// What a folder may include beside itself, lowest first: an entry names only folders that stand
-// above it in this list. Every entry is in use.
+// The folders that each folder may include in addition to itself, lowest first: an entry names
+// only folders above it in this list. Every entry is in use.
 extern const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude;
 
-// The one file that wraps each library; or, where it ends in an underscore, the family of files. A
-// library that two modules use stands here twice.
+// The one file that wraps each library; with a trailing underscore, the family of files. A library
+// that two modules use is listed twice.
 extern const std::multimap<std::string, std::string> kWrappedIn;
 
-// The folders that may include what is below these folders of LibTorch.
+// The folders that may include headers below these folders of LibTorch.
 extern const std::set<std::string> kTorchHeaders;
 extern const std::set<std::string> kTorchFolders;
 

@@ -10,7 +10,7 @@ constexpr VectorUnits kDesktop{.avx2 = true};
 constexpr VectorUnits kServer{.avx2 = true, .avx512 = true};
 constexpr VectorUnits kNewServer{.avx2 = true, .avx512 = true, .bf16 = true};
 
-// "Prescott" is what OpenBLAS takes for a processor that it does not know.
+// "Prescott" is OpenBLAS's fallback for an unknown processor.
 TEST(BlasCore, IsBetterWhereTheProcessorIsNewerThanTheLibrary) {
   EXPECT_EQ(better_blas_core("Prescott", kDesktop), "Haswell");
   EXPECT_EQ(better_blas_core("Prescott", kServer), "SkylakeX");

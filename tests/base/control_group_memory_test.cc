@@ -1,4 +1,4 @@
-// On made-up control group trees, as the kernel shows them.
+// Tests on artificial control group trees, in the kernel's format.
 #include "base/system/control_group_memory.h"
 
 #include <unistd.h>

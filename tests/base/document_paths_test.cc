@@ -1,4 +1,4 @@
-// The paths that documents name: whoever follows one finds it.
+// Paths of source files in the documents exist.
 #include <filesystem>
 #include <regex>
 #include <set>
@@ -18,8 +18,7 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// Folders of the sources; what a run or a build leaves is named by documents too, and lies
-// elsewhere.
+// The source folders. Paths below the folders of runs and builds are not checked.
 std::set<std::string> source_folders(const fs::path& root) {
   std::set<std::string> folders;
   for (const auto& entry : fs::directory_iterator(root)) {
@@ -30,7 +29,7 @@ std::set<std::string> source_folders(const fs::path& root) {
   return folders;
 }
 
-// Those in `text` that stand in backticks, begin with such a folder and lead nowhere.
+// The paths in `text` that are in backticks, begin with a source folder and do not exist.
 std::vector<std::string> lost_paths(const fs::path& root, const std::string& text) {
   static const std::regex kPath("`([A-Za-z0-9_-]+)(/[A-Za-z0-9_./-]+)`");
   const std::set<std::string> folders = source_folders(root);
@@ -38,7 +37,7 @@ std::vector<std::string> lost_paths(const fs::path& root, const std::string& tex
   for (std::sregex_iterator it(text.begin(), text.end(), kPath); it != std::sregex_iterator();
        ++it) {
     const std::string path = it->str(1) + it->str(2);
-    // A program is named as its source without the ending.
+    // Documents name a program by its source without the extension.
     const bool leads = fs::exists(root / path) ||
                        (fs::path(path).extension().empty() && fs::exists(root / (path + ".cc")));
     if (folders.contains(it->str(1)) && !leads) lost.push_back(path);

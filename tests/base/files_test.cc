@@ -1,4 +1,4 @@
-// What a person is told of a file that cannot be read or written.
+// Error messages for files that cannot be read or written.
 #include "base/system/files.h"
 
 #include <fcntl.h>
@@ -99,7 +99,7 @@ TEST_F(FilesTest, NothingButARegularFileIsOpenedAsOne) {
   EXPECT_TRUE(open_regular_file(folder_ / "new", O_WRONLY | O_CREAT).ok());
 }
 
-// Opening one for writing succeeds while somebody reads.
+// Opening a pipe for writing succeeds while another process reads it.
 TEST_F(FilesTest, APipeThatSomebodyReadsIsNoRegularFile) {
   ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
   const OwnedFd reader(::open((folder_ / "pipe").c_str(), O_RDONLY | O_NONBLOCK));

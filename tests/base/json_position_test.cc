@@ -54,7 +54,7 @@ TEST(ParseJson, TakesAnObjectOfManyKeys) {
   EXPECT_EQ(parse_json(text + "\"x\":0}", "t")->size(), 300'001U);
 }
 
-// A random document, in which every value is a number of its own.
+// A random document in which every leaf is a different number.
 Json arbitrary_document(int depth, int& next) {
   const int kind = depth > 3 ? 0 : *rc::gen::inRange(0, 3);
   if (kind == 0) return ++next;
@@ -71,7 +71,7 @@ Json arbitrary_document(int depth, int& next) {
 void expect_places(const Json& value, const std::string& text, JsonPath path) {
   const auto place = json_position(text, path);
   RC_ASSERT(place.has_value());
-  // dump() is one line, so the column tells the byte where all characters are ASCII.
+  // dump() returns one line, and all characters are ASCII: the column is the byte offset plus one.
   RC_ASSERT(text.substr(static_cast<std::size_t>(place->column) - 1)
                 .starts_with(value.dump(-1, ' ', true)));
   if (!value.is_structured()) return;

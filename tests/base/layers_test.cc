@@ -1,5 +1,5 @@
-// The edges between the folders of modules, read from the sources: an include that crosses a layer
-// the wrong way compiles for as long as nobody looks.
+// The dependencies between the modules' folders, read from the sources: an include in the wrong
+// direction compiles, so only this test detects it.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -24,8 +24,8 @@ bool is_wrapper(const std::string& file, const std::string& wrapper) {
   return wrapper.ends_with('_') ? file.starts_with(wrapper) : file == wrapper;
 }
 
-// No folder grows past what a newcomer can look over, nor may one that uses everything hide behind
-// its name.
+// A folder stays small enough to survey, and a folder that depends on nearly everything is
+// refused.
 constexpr std::size_t kFilesMax = 30;
 constexpr std::size_t kFoldersUsedMax = 22;
 
@@ -78,7 +78,7 @@ bool may_include(const std::string& file, const Include& include) {
          });
 }
 
-// "file includes header" for every include of `text` that breaks a rule.
+// "file includes header" for every include in `text` that breaks a rule.
 std::vector<std::string> broken_edges(const std::string& file, std::string_view text) {
   std::vector<std::string> broken;
   for (const Include& include : includes_of(text)) {

@@ -1,4 +1,4 @@
-// What a log does with a file that is not what it should be.
+// Logs to files that cannot be written as usual.
 #include "base/log.h"
 
 #include <stdlib.h>
@@ -45,7 +45,7 @@ TEST_F(LogTest, KeepsWhatEndedTheRun) {
   EXPECT_THAT(text, HasSubstr("free space"));
 }
 
-// A file that may not grow stands for a disk that is full.
+// A file size limit emulates a full disk.
 TEST_F(LogTest, ADiskThatIsFullIsNoFailureOfItsOwn) {
   ASSERT_TRUE(log_.keep_in(folder_ / "log").ok());
   rlimit before{};

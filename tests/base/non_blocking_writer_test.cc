@@ -24,7 +24,7 @@ class NonBlockingWriterTest : public testing::Test {
     if (pipe_[1] >= 0) ::close(pipe_[1]);
   }
 
-  // Closes the write end and returns everything that was written.
+  // Closes the write end and returns all data that was written.
   std::string read_all() {
     ::close(pipe_[1]);
     pipe_[1] = -1;
@@ -64,7 +64,7 @@ TEST_F(NonBlockingWriterTest, DropsTextsWhileTheReaderIsStoppedAndRecovers) {
     at += static_cast<std::size_t>(bytes);
   }
   EXPECT_EQ(got, larger_than_a_pipe);
-  // The thread may not have finished the first text yet.
+  // The thread may not have written the first text yet.
   while (!writer.write("again")) ::usleep(1000);
   char some[64];
   EXPECT_EQ(::read(pipe_[0], some, sizeof some), 5);

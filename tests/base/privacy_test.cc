@@ -16,7 +16,7 @@
 namespace motley {
 namespace {
 
-// In a child, because what is tested changes the whole process.
+// Runs in a child process, because the tested functions change the whole process.
 bool holds_in_child(const std::function<bool()>& claim) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(claim() ? 0 : 1);
@@ -42,7 +42,8 @@ class KeepFilesPrivate : public testing::Test {
 
   ~KeepFilesPrivate() override { std::filesystem::remove_all(folder_); }
 
-  // The rights of a file and a folder made in a folder with these rights, whatever the umask was.
+  // Whether a file and a folder created in a folder with these `rights` get these modes, with
+  // umask 0.
   [[nodiscard]] bool gives(mode_t rights, mode_t file, mode_t folder) const {
     return holds_in_child([&] {
       ::chmod(folder_.c_str(), rights);

@@ -21,7 +21,7 @@ TEST(Secret, IsGoneAfterwards) {
   const char* bytes = secret.data();
   wipe(secret);
   EXPECT_TRUE(secret.empty());
-  EXPECT_EQ(secret.data(), bytes);  // still where it was
+  EXPECT_EQ(secret.data(), bytes);  // not moved
   for (std::size_t i = 0; i < kSecretBytes; ++i) EXPECT_EQ(bytes[i], '\0') << i;
 }
 

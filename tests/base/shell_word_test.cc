@@ -17,7 +17,7 @@ TEST(QuoteForShell, QuotesWhatAShellWouldInterpret) {
   EXPECT_EQ(quote_for_shell("it's"), "'it'\\''s'");
 }
 
-// What the word means to a shell, taken apart by the rules of single quotes alone.
+// The shell's interpretation of the word, by the rules of single quotes alone.
 std::string unquote(const std::string& quoted) {
   std::string word;
   bool inside = false;

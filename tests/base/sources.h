@@ -1,4 +1,4 @@
-// The product's own sources, for the tests that hold them to rules.
+// The product's own sources, for the tests that check rules on them.
 #pragma once
 
 #include <map>

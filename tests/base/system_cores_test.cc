@@ -1,4 +1,4 @@
-// On made-up control group trees, as the kernel shows them.
+// Tests on artificial control group trees, in the kernel's format.
 #include "base/system/system_cores.h"
 
 #include <sys/resource.h>
@@ -96,7 +96,8 @@ TEST(DefaultThreads, ShareTheCoresWithinTheQuota) {
   EXPECT_EQ(threads_of_one({.computing = 1}, false, 8, 0.25), 1);
 }
 
-// A graphics card needs one core to be told what to do, and nothing of what the others compute.
+// A process that serves a graphics card needs one core to submit its work, and no share of the
+// computing cores.
 TEST(DefaultThreads, LeaveACoreToEachProcessThatServesADevice) {
   EXPECT_EQ(threads_of_one({.computing = 1, .serving = 1}, false, 16, 16), 15);
   EXPECT_EQ(threads_of_one({.computing = 2, .serving = 2}, false, 8, 16), 3);

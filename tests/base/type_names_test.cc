@@ -1,5 +1,5 @@
-// Two types of one name in one namespace are one for the linker, which takes the member functions
-// of either. Compilers see only one of them at a time.
+// Two types with one name in one namespace break the one-definition rule: the linker takes the
+// member functions of either. Compilers see only one of them at a time.
 #include <map>
 #include <regex>
 #include <sstream>
@@ -16,8 +16,9 @@ namespace {
 
 using testing::ElementsAre;
 
-// The types that a file defines for all of the program: "namespace::Name", or a line that cannot be
-// understood. By the layout that clang-format gives: namespaces and their types begin lines.
+// The types with external linkage that a file defines: "namespace::Name", or a message about a
+// line that cannot be parsed. Relies on clang-format's layout: namespaces and their types begin
+// lines.
 std::vector<std::string> types_of(const std::string& text) {
   static const std::regex kNamespace(R"(^namespace( [a-z_0-9:]+)? \{$)");
   static const std::regex kType(
@@ -36,7 +37,8 @@ std::vector<std::string> types_of(const std::string& text) {
     std::smatch match;
     if (std::regex_match(line, match, kNamespace)) {
       open.push_back({match[1].matched ? match[1].str().substr(1) : "", number});
-    } else if (line == "}" && !open.empty() && open.back().line + 2 == number) {  // of one line
+    } else if (line == "}" && !open.empty() && open.back().line + 2 == number) {  // a namespace of
+                                                                                  // one line
       open.pop_back();
     } else if (line.starts_with("}  // namespace")) {
       if (open.empty()) return {"a namespace that nothing opened: " + line};

@@ -1,8 +1,8 @@
-// Kills a save at each of its file operations in turn and looks at what is left.
+// Kills a save at each of its file operations in turn and checks the remaining state.
 //
-// The functions below take the place of the C library's for this whole program, the C++ library's
-// std::filesystem included, so the code under test needs no seam for it. A forked child dies at the
-// k-th operation, half-way through it where it is a write.
+// The functions below replace the C library's in the whole program, for std::filesystem too, so
+// the code under test needs no seam. A forked child dies at its k-th operation; in the middle of
+// it if it is a write.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -26,12 +26,12 @@ constexpr int kCrashed = 42;
 enum Operation { kWrite, kSync, kRename, kMakeFolder, kUnlink, kOperationKinds };
 
 struct Script {
-  int operations_left = -1;                                    // -1: no crash is wanted
+  int operations_left = -1;                                    // -1: no crash
   std::array<std::size_t, kOperationKinds>* counts = nullptr;  // shared with the parent
-  std::vector<std::string>* trace = nullptr;  // of syncs and renames that succeeded
+  std::vector<std::string>* trace = nullptr;                   // of successful syncs and renames
 };
 
-Script script;  // of this process; `trace` apart, only a child sets it
+Script script;  // of this process; only a child sets it, except for `trace`
 
 bool crash_is_due(Operation operation) {
   if (script.counts != nullptr) ++(*script.counts)[operation];
@@ -57,8 +57,8 @@ ssize_t write(int fd, const void* bytes, size_t count) {
   return written;
 }
 
-// What these tests stop is the process, not the machine: the kernel keeps what was written, and
-// nothing is gained by waiting for the disk.
+// These tests kill the process, not the machine: the kernel keeps written data, so waiting for the
+// disk would test nothing.
 int fsync(int fd) {
   crash_when_due(kSync);
   trace("sync " + std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd)).string());
@@ -108,14 +108,14 @@ class SharedCounts {
   Counts* counts_;
 };
 
-// What a run does between two steps: replaces step 10, adds step 20, drops the older one.
+// The work of a run between two steps: replaces step 10, adds step 20, removes the older one.
 Result<void> save_and_prune(const TestRun& run) {
   MOTLEY_TRY(run.save(10, 2, 2));
   MOTLEY_TRY(run.save(20, 3, 3));
   return prune_checkpoints(run.dir(), {1}, kLaunch);
 }
 
-// Runs save_and_prune in a child that dies at operation `operation`; its exit status.
+// The exit status of a child that runs save_and_prune and dies at operation `operation`.
 int status_of_child(const TestRun& run, int operation, SharedCounts& counts) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -145,7 +145,8 @@ TEST(CheckpointCrash, AtEveryFileOperationAWholeCheckpointIsListed) {
     const auto listed = list_checkpoints(run.dir());
     ASSERT_FALSE(listed.empty()) << "after " << operation << " operations";
     for (const CheckpointInfo& info : listed) ASSERT_OK(verify_checkpoint(info.folder));
-    // Step 20 is not written before step 10 is replaced, nor pruned away before it is whole.
+    // Step 20 is written only after step 10 is replaced; step 10 is removed only once step 20 is
+    // complete.
     if (listed.size() == 1 && listed[0].step == 10) {
       const auto reader = CheckpointReader::open(listed[0].folder);
       ASSERT_OK(reader);
@@ -154,7 +155,7 @@ TEST(CheckpointCrash, AtEveryFileOperationAWholeCheckpointIsListed) {
       ASSERT_EQ(value[0], hash_of(listed[0].folder) == old_hash ? 2.0F : 4.0F);
     }
 
-    // And the same work succeeds on what the crash has left, and leaves nothing else.
+    // The same work succeeds on the state after the crash, and leaves nothing else.
     ASSERT_OK(save_and_prune(run));
     ASSERT_EQ(run.steps(), std::vector<std::int64_t>{20});
     ASSERT_EQ(run.names(), std::vector<std::string>{"step-000020"});
@@ -163,7 +164,7 @@ TEST(CheckpointCrash, AtEveryFileOperationAWholeCheckpointIsListed) {
   EXPECT_THAT(*counts.get(), ::testing::Each(::testing::Gt(0U)));  // each kind was intercepted
 }
 
-// Against a power cut, what a rename makes count must be on the disk before it, and the rename
+// For power cuts: the content that a rename commits must be on the disk before it, and the rename
 // before anything that relies on it.
 TEST(CheckpointCrash, SyncsAndRenamesFollowTheProtocol) {
   const TestRun run;
@@ -181,7 +182,7 @@ TEST(CheckpointCrash, SyncsAndRenamesFollowTheProtocol) {
               ::testing::ElementsAre(
                   "sync " + partial + "/model-00001-of-00001.safetensors",
                   "sync " + partial + "/optimizer-00001-of-00001.safetensors",
-                  // The rank's part is there; what follows is the launcher's.
+                  // Up to here the rank's part of the save; the rest is the launcher's.
                   "sync " + partial, "sync " + root, "sync " + run.dir().string(),
                   "sync " + partial + "/model.safetensors.index.json",
                   "sync " + partial + "/config.json", "sync " + partial + "/manifest.json.tmp",
@@ -192,7 +193,7 @@ TEST(CheckpointCrash, SyncsAndRenamesFollowTheProtocol) {
                   "sync " + run.dir().string()));
 }
 
-// A limit on the size of files makes write fail half-way, as a disk that fills up does.
+// A file size limit makes write() fail in the middle, as on a disk that becomes full.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -237,7 +238,7 @@ TEST(CheckpointDiskFull, WhileTheManifestIsWrittenKeepsTheOldOne) {
   const auto shards = run.write(10, 2, 2);
   ASSERT_OK(shards);
   {
-    const FileSizeLimit limit(1000);  // the index fits, the manifest does not
+    const FileSizeLimit limit(1000);  // enough for the index, not for the manifest
     EXPECT_CORRUPT(run.commit(10, *shards), "manifest.json");
   }
   EXPECT_OK(verify_checkpoint(checkpoint_folder(run.dir(), 10)));

@@ -1,4 +1,4 @@
-// Any damage to any file of a checkpoint is found, and the file is named.
+// Any damage to any file of a checkpoint is detected, and the error names the file.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ class CheckpointDamage : public ::testing::Test {
     ASSERT_OK(verify_checkpoint(folder_));
   }
 
-  // What verify_checkpoint says while the file holds these bytes.
+  // The result of verify_checkpoint while the file contains these bytes.
   [[nodiscard]] Result<void> verify_with(const std::filesystem::path& file,
                                          const std::string& bytes) const {
     const std::string good = read_bytes(file);
@@ -46,7 +46,7 @@ class CheckpointDamage : public ::testing::Test {
   std::vector<std::filesystem::path> files_;
 };
 
-// Every byte once; the bit within it varies with the place.
+// Every byte once; which bit is flipped depends on the position.
 TEST_F(CheckpointDamage, AFlippedBitInAnyByteIsFoundAndTheFileNamed) {
   for (const auto& file : files_) {
     const std::string good = read_bytes(file);
@@ -166,7 +166,7 @@ TEST(Manifest, GarbageIsRefused) {
       [](const std::string& text) { RC_ASSERT(!parse_manifest(text, "manifest.json").ok()); }));
 }
 
-// Its own hash is right, so what is refused here is what it says.
+// Its own hash is correct, so the content is refused.
 TEST(Manifest, WithAFileThatLeavesItsFolderOrStandsTwiceIsRefused) {
   Manifest manifest;
   manifest.parameter_hash = parameter_hash({});
@@ -206,7 +206,7 @@ TEST(Manifest, KeepsTheMachineOfAFile) {
   }
 }
 
-// All of it is printed somewhere.
+// Every text in it is printed somewhere.
 TEST(Manifest, SaysNothingToATerminal) {
   Manifest plain;
   plain.parameter_hash = parameter_hash({});

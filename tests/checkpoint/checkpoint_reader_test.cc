@@ -46,7 +46,7 @@ TEST(CheckpointReader, ReadsParametersAndMomentsOfEveryRank) {
       EXPECT_EQ(values, tensor.values);
     }
   }
-  EXPECT_FALSE(reader->has("lm_head.weight"));  // tied: the embedding stands for it
+  EXPECT_FALSE(reader->has("lm_head.weight"));  // tied: the embedding replaces it
 }
 
 TEST(CheckpointReader, NamesAbsentTensorsAndOtherShapes) {
@@ -67,7 +67,7 @@ TEST(CheckpointReader, OpensOneFile) {
   EXPECT_EQ(read_one(*reader, "a"), 3);
 }
 
-// A damaged one is told from what never was one.
+// A damaged file and one of another format get different messages.
 TEST(CheckpointReader, SaysWhatIsNoSafetensorsFile) {
   const TempFolder folder;
   const auto path = folder.path() / "any.safetensors";
@@ -146,7 +146,7 @@ TEST(CheckpointReader, GarbageNeverOpens) {
   const TempFolder folder;
   const auto path = folder.path() / "model.safetensors";
   EXPECT_TRUE(rc::check([&](std::string bytes) {
-    // Half of them get a length that leads into the JSON reader.
+    // Half of the inputs get a valid header length, to reach the JSON parser.
     if (*rc::gen::arbitrary<bool>()) {
       const std::uint64_t length = bytes.size() + 1;
       bytes = std::string(reinterpret_cast<const char*>(&length), sizeof length) + "{" + bytes;

@@ -1,5 +1,5 @@
-// What is saved and what is not: launches that do not mix, parameters that are not finite, disks
-// without room, and what the manifest keeps of the data and the plan.
+// Conditions of a save: launches that do not mix, non-finite parameters, full disks, and the data
+// and plan in the manifest.
 #include <fstream>
 #include <limits>
 
@@ -20,7 +20,8 @@ using testing::kLaunch;
 using testing::TestRun;
 using testing::views;
 
-// Nobody knows what a folder is worth that has a checkpoint's name and is none.
+// A folder with a checkpoint's name that is no checkpoint may contain valuable files, so it is
+// moved, not deleted.
 TEST(CheckpointCommitConflicts, PutsAsideWhatHasItsNameAndIsNoCheckpoint) {
   const TestRun run;
   const auto found = checkpoint_folder(run.dir(), 5);
@@ -34,7 +35,8 @@ TEST(CheckpointCommitConflicts, PutsAsideWhatHasItsNameAndIsNoCheckpoint) {
   EXPECT_TRUE(std::filesystem::exists(aside / found.filename() / "notes.txt"));
 }
 
-// Two launches of one run do not meet in a folder, and the one mixes nothing of the other in.
+// Two launches of one run never write into the same folder, and a commit takes no file of the
+// other launch.
 TEST(CheckpointCommitConflicts, TakesNothingOfAnotherLaunch) {
   const TestRun run;
   ASSERT_OK(run.save(5, 1, 1));
@@ -78,12 +80,12 @@ TEST(CheckpointSpace, CountsWhatAllRanksNeedTogether) {
   EXPECT_OK(space({{40, 100}, {60, 100}}));
   EXPECT_CORRUPT(space({{40, 100}, {61, 100}}), "2 ranks need 101 bytes and 100 bytes are free");
   EXPECT_CORRUPT(space({{40, 100}, {61, 100}}), ": 1 bytes are missing");
-  // Folders of their own are on disks of their own.
+  // Machine-local folders are on separate disks.
   EXPECT_OK(space({{100, 100, 1}, {100, 100, 2}}));
   EXPECT_CORRUPT(space({{40, 100, 1}, {70, 100, 2}, {31, 100, 2}}), "its 2 ranks need 101 bytes");
   EXPECT_CORRUPT(space({{40, 100, 1}, {70, 100, 2}, {31, 100, 2}}), "the disk of box has no room");
   EXPECT_CORRUPT(space({{40, 100, 1}, {61, 100, 1}}), "the disk of desk has no room");
-  // One machine sees less than the other, or nothing at all.
+  // Ranks report different free space for one disk, or none.
   EXPECT_CORRUPT(space({{40, 200}, {61, 70}}), "31 bytes are missing");
   EXPECT_OK(space({{40, kUnknownSpace}, {60, 100}}));
   EXPECT_OK(space({{kUnknownSpace, kUnknownSpace}, {1, kUnknownSpace}}));

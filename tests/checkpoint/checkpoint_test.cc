@@ -61,7 +61,7 @@ TEST(Checkpoint, ManifestKeepsStateFilesAndConfiguration) {
 TEST(Checkpoint, ParameterHashDoesNotDependOnSharding) {
   const TestRun run;
   std::vector<std::string> hashes;
-  for (const int ranks : {1, 2, 3, 7}) {  // with 7, three ranks own nothing
+  for (const int ranks : {1, 2, 3, 7}) {  // with 7, three ranks hold no parameter
     const auto folder = run.save(ranks, ranks);
     ASSERT_OK(folder);
     ASSERT_OK(verify_checkpoint(*folder));
@@ -148,7 +148,7 @@ TEST(CheckpointCommit, RefusesAParameterInTwoShards) {
   EXPECT_CORRUPT(run.commit(5, shards), "parameter 'h.0.ln_1.bias' lies in model-00001-of-00002");
 }
 
-// Two ranks that hold one parameter have numbers of their own.
+// Two ranks that hold one parameter have different holder numbers.
 TEST(CheckpointCommit, RefusesAResidualInTwoShards) {
   const TestRun run;
   const auto tensors = TestRun::parameters(1);
@@ -196,7 +196,7 @@ TEST(CheckpointCommit, RefusesFilesThatAreNotAsReported) {
 
 TEST(CheckpointCommit, SweepsAwayWhatAnInterruptedAttemptLeft) {
   const TestRun run;
-  ASSERT_OK(run.write(5, 3, 1));  // three ranks died before the commit
+  ASSERT_OK(run.write(5, 3, 1));  // the other three ranks died before the commit
   const auto folder = run.save(5, 2);
   ASSERT_OK(folder);
   EXPECT_OK(verify_checkpoint(*folder));
@@ -259,7 +259,7 @@ TEST(CheckpointPrune, RemovesStalePartialFoldersButNotOneBeingWritten) {
   const auto root = run.dir() / "checkpoints";
   std::filesystem::create_directory(root / ".step-000004.removed");
   std::filesystem::create_directory(root / "mine");
-  // Of a launch before this one, and of a version that named no launch.
+  // Of an earlier launch, and of a version whose folders had no launch in their names.
   std::filesystem::create_directory(root / ".step-000020.000002-0123456789abcdef.partial");
   std::filesystem::create_directory(root / ".step-000020.partial");
   ASSERT_OK(prune_checkpoints(run.dir(), {3}, kLaunch));

@@ -1,4 +1,4 @@
-// What the tests of conversions share.
+// Fixtures for the tests of conversions.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace motley::testing {
 
-// Lets the work go on for so many pieces.
+// Permits this number of pieces, then stops the work.
 class Allowance final : public WorkWatch {
  public:
   explicit Allowance(int pieces = std::numeric_limits<int>::max()) : left_(pieces) {}

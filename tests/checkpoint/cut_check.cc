@@ -53,7 +53,7 @@ void CutCheck::look_at(const DiskTree& tree,
 
 std::string CutCheck::restart_fault() {
   ++tally_.restarts;
-  // A replaced checkpoint may go on standing for its step.
+  // A replaced checkpoint may remain as that of its step.
   std::vector<std::string> expected;
   std::int64_t newest = 0;
   for (const CheckpointInfo& info : list_checkpoints(disk_.path())) {

@@ -1,4 +1,4 @@
-// What must be found of recorded saves after a cut of the power at any point.
+// Checks of the state after a power cut at any point of recorded saves.
 #pragma once
 
 #include <cstddef>
@@ -14,28 +14,28 @@
 namespace motley::testing {
 
 struct CutTally {
-  std::size_t cuts = 0;    // places in a log
-  std::size_t states = 0;  // different ones, each with what was promised
+  std::size_t cuts = 0;    // positions in a log
+  std::size_t states = 0;  // distinct ones, each with the promises at that point
   std::size_t restarts = 0;
   std::vector<std::string> faults;
 };
 
-// Looks at states that cuts may leave: at each place of a log those that keep all, nothing, only
-// names or only bytes of what was not synced; where little was not synced, every combination; and
-// some at random.
+// Checks the states that power cuts may leave. At each position of a log: four fixed ones, in
+// which all, nothing, only names or only bytes of the unsynced state survive; every combination if
+// little is unsynced; and some random ones.
 class CutCheck {
  public:
-  // `random_states`: at each place. Every `restart_every`th state that differs from those before is
-  // gone on from: a launch must be able to save and to prune there, and to leave nothing else.
+  // `random_states`: per position. After every `restart_every`th distinct state the run continues:
+  // a launch must be able to save and to prune, and leave nothing else.
   CutCheck(int random_states, std::size_t restart_every)
       : random_states_(random_states), restart_every_(restart_every) {}
 
-  // The recorded folder is the run's. Stops at the eighth fault.
+  // The recorded folder is the run folder. Stops at the eighth fault.
   void run(const DiskTree& before, const std::vector<DiskOperation>& log, Promises promises);
 
   [[nodiscard]] const CutTally& tally() const { return tally_; }
 
-  // States that were found, some of them, with what was promised in each.
+  // A sample of the distinct states, each with the promises at that point.
   [[nodiscard]] const std::vector<std::pair<DiskTree, Promises>>& kept_states() const {
     return kept_;
   }

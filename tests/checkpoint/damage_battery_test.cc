@@ -1,5 +1,5 @@
-// What disks and copying do to a checkpoint of three ranks: every case is found, the file that
-// suffered is named, and the reader gives no value that was not saved.
+// Damage to a checkpoint of three ranks, as by disks and by copying: each case is detected, the
+// error names the damaged file, and the reader returns no value that was not saved.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -31,13 +31,13 @@ using testing::write_bytes;
 
 constexpr const char* kManifest = "manifest.json";
 
-// One row of the table.
+// One row of the result table.
 struct Row {
   std::size_t cases = 0;
   std::size_t found = 0;
-  std::size_t named = 0;    // of those, with the file that suffered
-  std::size_t refused = 0;  // of which the reader refuses something, or all
-  std::size_t tensors = 0;  // that it refuses, over all cases
+  std::size_t named = 0;    // of those, the error names the damaged file
+  std::size_t refused = 0;  // cases in which the reader refuses at least one tensor
+  std::size_t tensors = 0;  // refused tensors over all cases
   std::vector<std::string> faults;
 };
 
@@ -59,8 +59,8 @@ class DamageBattery : public ::testing::Test {
     EXPECT_EQ(refused_reads(), 0U);
   }
 
-  // Puts these bytes in place of those files (nothing: removes it), looks, and puts things back.
-  // `suspects`: the files of which one must be named.
+  // Replaces files by these bytes (nullopt: removes the file), checks, and restores them.
+  // `suspects`: the files of which the error must name one.
   void try_with(const std::string& row,
                 const std::map<std::string, std::optional<std::string>>& changes,
                 const std::vector<std::string>& suspects) {
@@ -104,7 +104,7 @@ class DamageBattery : public ::testing::Test {
   [[nodiscard]] bool names_one_of(const Error& error,
                                   const std::vector<std::string>& suspects) const {
     const auto is_named = [&](const std::string& name) {
-      // Behind it comes nothing, or a place in the file.
+      // After the name follows the end, or a position in the file.
       const std::size_t at = error.what.find("/" + name);
       const std::size_t end = at + 1 + name.size();
       return at != error.what.npos && (end == error.what.size() || error.what[end] == ':');
@@ -118,8 +118,8 @@ class DamageBattery : public ::testing::Test {
            });
   }
 
-  // How many tensors the reader does not give, all of them where it does not open. What it gives
-  // must be what was saved.
+  // The number of tensors that the reader refuses; all of them if it does not open. Other tensors
+  // must have the saved values.
   std::size_t refused_reads() {
     const auto reader = CheckpointReader::open(folder_);
     if (!reader.ok()) return tensors_.size();
@@ -152,7 +152,7 @@ class DamageBattery : public ::testing::Test {
         EXPECT_EQ(row.refused, row.cases) << name;
       }
     }
-    // A tensor that was hit, and no other.
+    // Exactly the damaged tensor.
     EXPECT_EQ(rows_["a bit of a tensor"].tensors, rows_["a bit of a tensor"].cases);
     EXPECT_OK(verify_checkpoint(folder_));
   }
@@ -170,7 +170,8 @@ void DamageBattery::flip_bits(int count) {
   std::size_t all_bytes = 0;
   for (const auto& [name, bytes] : good_) all_bytes += bytes.size();
   for (int i = 0; i < count; ++i) {
-    // Half of them anywhere, half in a file drawn first: most bytes are in few files.
+    // Half of the positions in the whole checkpoint, half in a file drawn first: most bytes are in
+    // few files.
     std::size_t at = random_() % all_bytes;
     auto file = good_.begin();
     if (i % 2 == 0) {
@@ -235,7 +236,8 @@ void DamageBattery::mix_files() {
       shards.push_back(name);
     }
     try_with("an old manifest, new shards", all_shards, shards);
-    // Of another step it is the manifest that is wrong, of another run the files that it names.
+    // With the manifest of another step the error names the manifest, with that of another run the
+    // files that it lists.
     shards.emplace_back(kManifest);
     shards.push_back(folder_.filename().string());
     try_with("an old manifest alone", {{kManifest, files->at(kManifest)}}, shards);
@@ -252,7 +254,7 @@ void DamageBattery::lose_and_add_files() {
   }
 }
 
-// Also where the manifest agrees, as nothing of ours would write it.
+// Also with a manifest that agrees, which our writer would not produce.
 void DamageBattery::double_a_tensor() {
   for (const char* const part : {"model", "optimizer"}) {
     const std::string to = fmt::format("{}-00002-of-00003.safetensors", part);
@@ -276,8 +278,8 @@ void DamageBattery::double_a_tensor() {
   }
 }
 
-// Bytes that no value comes from: of a header's padding, of the JSON files beside the manifest, of
-// files that the manifest does not name.
+// Damage outside the values, through which the reader still reads: a header's padding, the JSON
+// files beside the manifest, files that the manifest does not list.
 const std::vector<std::string> kReadThrough = {"a bit of a header", "a bit of another JSON file",
                                                "all zeros", "a file more", "an empty file more"};
 
@@ -290,7 +292,7 @@ TEST_F(DamageBattery, IsFound) {
   expect_all_found(kReadThrough);
 }
 
-// scripts/damage-battery.
+// Run by scripts/damage-battery.
 TEST_F(DamageBattery, DISABLED_IsFoundInTenThousandCases) {
   flip_bits(10000);
   truncate(1000);

@@ -47,7 +47,7 @@ bool near(double a, double b) {
   return a == b || std::fabs(a - b) <= 1e-12 * std::fabs(b);
 }
 
-// Against sums in the plainest order.
+// Compared with sums in plain order.
 TEST(Difference, IsThatOfAPlainLoop) {
   Pair pair;
   EXPECT_TRUE(rc::check([&] {

@@ -10,7 +10,7 @@ namespace motley::testing {
 namespace fs = std::filesystem;
 
 void DiskCopy::show(const DiskTree& tree) {
-  // The longest paths first, so that folders are empty when it is their turn.
+  // Longest paths first, so that folders are empty when they are removed.
   for (auto it = shown_.rbegin(); it != shown_.rend(); ++it) {
     const auto wanted = tree.find(it->first);
     const bool stays = wanted != tree.end() && wanted->second.has_value() == it->second.has_value();

@@ -1,4 +1,4 @@
-// Folders that look as a cut of the power has left a disk.
+// Folders in the state in which a power cut has left a disk.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace motley::testing {
 
-// A folder that is made into one state of a disk after the other.
+// A folder that is set to one disk state after another.
 class DiskCopy {
  public:
   [[nodiscard]] const std::filesystem::path& path() const { return folder_.path(); }
 
   void show(const DiskTree& tree);
-  // After others have changed it.
+  // Call after other code has changed the folder.
   void forget();
 
  private:
@@ -26,7 +26,7 @@ class DiskCopy {
 
 [[nodiscard]] DiskTree read_tree(const std::filesystem::path& folder);
 
-// One number for a state, and for what else tells it from others.
+// A hash of a state together with `more`.
 [[nodiscard]] std::size_t fingerprint(const DiskTree& tree, const std::string& more);
 
 }  // namespace motley::testing

@@ -1,5 +1,5 @@
-// What comes of a file, and what is said of it, with random damage: taken or refused, and never
-// more than that; tests/fuzz/ searches further with the same laws.
+// A file with random damage is accepted or refused with an error, and nothing else happens;
+// tests/fuzz/ searches further with the same laws.
 #include "tests/fuzz/file_laws.h"
 #include "tests/support/damage.h"
 

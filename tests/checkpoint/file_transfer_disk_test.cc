@@ -1,7 +1,7 @@
-// The receiver's disk: nothing is acknowledged that it does not hold.
+// The receiver's disk: a file is acknowledged only once the disk holds it.
 //
-// The functions below take the place of the C library's for this whole program, so the code under
-// test needs no seam for it.
+// The functions below replace the C library's in the whole program, so the code under test needs
+// no seam.
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@
 
 namespace {
 
-// Of files that are called "target".
+// For files named "target".
 std::atomic<long> room_bytes{1L << 40};
 std::atomic<long> unsynced_bytes{0};
 

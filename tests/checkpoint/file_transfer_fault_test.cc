@@ -1,4 +1,4 @@
-// What goes wrong with a transfer: each end says what it was, and nothing half-received stays.
+// Failures of a transfer: both ends report the cause, and no partial file remains.
 #include <chrono>
 #include <cstring>
 #include <stop_token>
@@ -35,7 +35,7 @@ class FileTransferFault : public ::testing::TestWithParam<std::string> {
  protected:
   [[nodiscard]] std::filesystem::path target() const { return folder_.path() / "target"; }
 
-  // Both ends end with kCorrupt and these words, nothing is left, and the same stream still works.
+  // Both ends end with kCorrupt and these texts, no file remains, and the stream is still usable.
   void expect_fault(const Outcome& outcome,
                     const std::string& sender_says,
                     const std::string& receiver_says) {
@@ -83,7 +83,7 @@ TEST_P(FileTransferFault, NamesAFileWithAFlippedBit) {
 TEST_P(FileTransferFault, NamesATensorWithAFlippedBit) {
   const GivenFile file(folder_.path(), some_tensors(), {{"m", "z", "a"}});
   std::string bytes = read_bytes(file.path);
-  bytes[bytes.size() - 1 - 4 - 5000] ^= 1;  // in "z", before "a"
+  bytes[bytes.size() - 1 - 4 - 5000] ^= 1;  // in "z", which precedes "a" in the file
   write_bytes(file.path, bytes);
   expect_fault(ranks_.give(file, target()), "the hash of tensor 'z' is",
                "the hash of tensor 'z' is");
@@ -98,7 +98,7 @@ TEST_P(FileTransferFault, NamesAFileThatIsNoSafetensors) {
   expect_fault(ranks_.give(file, target()), "does not start", "does not start");
 }
 
-// The receiver stops writing in the midst of what is under way, and the sender reads no further.
+// The receiver stops writing in the middle of the transfer, and the sender stops reading.
 TEST_P(FileTransferFault, TellsTheSenderWhatTheReceiverRefuses) {
   FileOrder smaller = file_.order;
   smaller.file.bytes = 10'000;
@@ -111,7 +111,7 @@ TEST_P(FileTransferFault, TellsTheSenderWhatTheReceiverRefuses) {
                "rank 1 did not take it: damaged safetensors file", "does not fit");
 }
 
-// A sender that hears nothing of it would tell that there is a copy.
+// Without this report the sender would announce a copy that does not exist.
 TEST_P(FileTransferFault, TellsTheSenderThatAPartDoesNotTakeTheFile) {
   const GivenFile file(folder_.path(), "file", bytes_of_size(4321));
   const std::filesystem::path part = folder_.path() / "part";
@@ -131,7 +131,7 @@ TEST_P(FileTransferFault, EndsWhenTheSenderIsLost) {
   ranks_.group().run([&](Rank self) {
     FrameLink link = ranks_.link(self);
     if (self == kGiver) {
-      // The first parts, and no more.
+      // Sends only the first part.
       Buffer size(part_room(8));
       auto content = begin_part(size, PartKind::kMoreFollow, 8);
       std::memcpy(content.data(), &file_.order.file.bytes, 8);

@@ -1,4 +1,4 @@
-// Files between two ranks: what arrives is what was ordered, to the byte.
+// File transfer between two ranks: the received file has exactly the ordered bytes.
 #include <sys/stat.h>
 
 #include <cstdint>
@@ -54,7 +54,7 @@ TEST_P(FileTransfer, GivesWholeFilesOfAnySize) {
   }
 }
 
-// What lies there is an attempt that was given up, and a file that is damaged.
+// The folder already contains an abandoned attempt and a damaged file.
 TEST_P(FileTransfer, PutsAFileIntoAPart) {
   const GivenFile file(folder_.path(), "file", bytes_of_size(4321));
   const std::filesystem::path part = folder_.path() / "part";
@@ -113,7 +113,7 @@ TEST_P(FileTransfer, GivesAHeaderWithoutTensors) {
   EXPECT_EQ(received->entries().size(), some_tensors().size());
 }
 
-// What is not needed crosses no link and takes no room.
+// Tensors that were not ordered use neither the link nor the disk.
 TEST_P(FileTransfer, LeavesOutWhatWasNotOrdered) {
   std::vector<OwnedTensor> tensors = {{"large", {1 << 20}, std::vector<float>(1 << 20, 1)},
                                       {"small", {2}, {1, 2}}};

@@ -1,4 +1,4 @@
-// What two ends of a transfer say, as the bytes of docs/formats/frame.md and back.
+// The messages of a transfer, encoded as in docs/formats/frame.md and decoded again.
 #include "checkpoint/transfer/file_words.h"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text));
 }
 
-// What a person would read of words that came, and that they fit the room for them.
+// The error text after encoding and decoding; checks that the messages fit their buffers.
 std::string told(const Error& error) {
   const Buffer part = given_up_part(error);
   EXPECT_LE(part.payload_bytes(), part_room(1));
@@ -80,7 +80,7 @@ TEST(FileWords, AreCutWhereTheyAreLong) {
 
 TEST(FileWords, HoldNothingThatWouldSpoilATerminal) {
   EXPECT_EQ(told({ErrorCode::kData, "a\x1b[2Jb", "c\nd", ""}), "a?[2Jb\n  cause: c?d\n");
-  // Nor where the other end does not mind what it says.
+  // Nor if the other end sends control characters.
   using namespace std::string_literals;
   const auto part = read_part(bytes_of("\2\1\0\x1b\0\0\0\0"s));
   ASSERT_OK(part);

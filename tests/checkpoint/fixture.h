@@ -1,5 +1,5 @@
-// What the tests of checkpoints share: a folder that goes away, tensors that own their values, and
-// a small run whose checkpoints are saved in one line.
+// Fixtures for the tests of checkpoints: a temporary folder, tensors that own their values, and a
+// small run that saves checkpoints in one line.
 #pragma once
 
 #include <stdlib.h>
@@ -48,7 +48,7 @@ inline std::string read_bytes(const std::filesystem::path& path) {
   return text.str();
 }
 
-// What lies in a folder, hidden things too, sorted.
+// The names in a folder, hidden ones too, sorted.
 inline std::vector<std::string> names_in(const std::filesystem::path& folder) {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
@@ -58,8 +58,8 @@ inline std::vector<std::string> names_in(const std::filesystem::path& folder) {
   return names;
 }
 
-// Makes a new file each time: ext4 flushes one that was truncated and rewritten, which would make
-// the tests of damage wait for the disk thousands of times.
+// Creates a new file each time: ext4 flushes a file that is truncated and rewritten, so the damage
+// tests would wait for the disk thousands of times.
 inline void write_bytes(const std::filesystem::path& path, const std::string& bytes) {
   std::filesystem::remove(path);
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
@@ -77,7 +77,8 @@ inline std::vector<TensorView> views(const std::vector<OwnedTensor>& tensors) {
 
 inline constexpr const char* kLaunch = "000003-0123456789abcdef";
 
-// A run of a tiny model. `version` stands for the training done: another version, other values.
+// A run of a tiny model. `version` stands for the training progress: another version has other
+// values.
 class TestRun {
  public:
   [[nodiscard]] const std::filesystem::path& dir() const { return folder_.path(); }
@@ -101,7 +102,8 @@ class TestRun {
             .optimizer = "adamw"};
   }
 
-  // Writes the shards of `ranks` ranks: parameters go round over them, moments beside them.
+  // Writes the shards of `ranks` ranks: parameters are distributed round-robin, each with its
+  // moments.
   [[nodiscard]] Result<std::vector<Shard>> write(std::int64_t step,
                                                  int ranks,
                                                  float version) const {
@@ -154,7 +156,7 @@ class TestRun {
   TempFolder folder_;
 };
 
-// "" when ok, or everything a person would read.
+// "" if ok, else the full error text.
 template <class T>
 std::string fault_of(const Result<T>& result) {
   return result.ok() ? "" : describe(result.error());
@@ -163,7 +165,7 @@ std::string fault_of(const Result<T>& result) {
 #define EXPECT_OK(result) EXPECT_EQ(::motley::testing::fault_of(result), "")
 #define ASSERT_OK(result) ASSERT_EQ(::motley::testing::fault_of(result), "")
 
-// Fails with kCorrupt, saying `text`.
+// Expects kCorrupt with `text` in its message.
 #define EXPECT_CORRUPT(result, text)                                                     \
   do {                                                                                   \
     const auto& corrupt_result = (result);                                               \

@@ -1,6 +1,5 @@
-// The checkpoints of every version that is read: of the same two steps of one run, each written by
-// the last program that wrote its version (make_golden.py). What their tensors must be stands
-// beside them.
+// Golden checkpoints of every readable version: the same two steps of one run, each written by the
+// last program that wrote its version (make_golden.py), and the expected hashes of their tensors.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +11,7 @@ namespace motley::testing {
 
 struct GoldenCheckpoint {
   int version = 0;
-  std::map<std::string, std::string> hashes;  // of the values, by name as this version has it
+  std::map<std::string, std::string> hashes;  // of the values, by the tensor names of this version
 
   [[nodiscard]] std::filesystem::path folder() const {
     return std::filesystem::path(MOTLEY_GOLDEN) / ("version-" + std::to_string(version)) /

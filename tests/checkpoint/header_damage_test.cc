@@ -1,5 +1,5 @@
-// Headers and manifests with random damage are read or refused, and never more than that, also
-// where their own sums are right; tests/fuzz/ searches further with the same laws.
+// Headers and manifests with random damage are accepted or refused with an error, also if their
+// own hashes are correct; tests/fuzz/ searches further with the same laws.
 #include "tests/fuzz/checkpoint_laws.h"
 #include "tests/support/damage.h"
 

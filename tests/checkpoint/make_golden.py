@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Makes the small checkpoint that tests read in every later version.
+"""Makes the small checkpoint that the tests of every later version read.
 
-make_golden.py MOTLEY FOLDER: trains two steps with that program and leaves their checkpoint as FOLDER/step-000002.
-`golden/version-N` was made so by the last program that wrote version N; it is never made again, or it would no longer
-show what that program wrote. A new version gets a new folder. tensors.txt beside them stays as it is: the new one must
-hold the same values. (They were made on an x86-64 processor with AVX-512; another kind may round otherwise, see
-docs/numerics.md.) Read by golden_checkpoint_test.cc and tests/training/golden_state_test.cc.
+make_golden.py MOTLEY FOLDER: trains two steps with that program and writes their checkpoint as FOLDER/step-000002.
+`golden/version-N` comes from the last program that wrote version N. It is never regenerated; otherwise it would no
+longer prove that its output stays readable. A new version gets a new folder. tensors.txt beside the folders does not
+change: the new checkpoint must hold the same values. (They were made on an x86-64 processor with AVX-512; other
+processors may round differently, see docs/numerics.md.) Read by golden_checkpoint_test.cc and
+tests/training/golden_state_test.cc.
 
-The plan has what a checkpoint can hold of one: two stages, the second on two machines whose sums of gradients are
-compressed, so that it owes residuals.
+The plan covers what a checkpoint can store: two stages, the second on two machines with a compressed all-reduce, so
+that the checkpoint has error-feedback residuals.
 """
 
 import json

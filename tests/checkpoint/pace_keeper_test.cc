@@ -1,5 +1,5 @@
-// A transfer beside frames of a pipeline, on a link that is only numbers: what is sent waits for
-// what was sent before it.
+// A transfer that shares a link with a pipeline's frames. The link is simulated: a FIFO queue with
+// a rate.
 #include "checkpoint/transfer/pace_keeper.h"
 
 #include <algorithm>
@@ -13,22 +13,22 @@ namespace motley {
 namespace {
 
 constexpr double kPart_s = 0.0005;     // 64 KiB at 1 Gbit/s
-constexpr double kLatency_s = 0.0003;  // there and back
+constexpr double kLatency_s = 0.0003;  // round trip
 
-// How a transfer did between two points of time.
+// The progress of a transfer over an interval.
 struct Share {
   int parts = 0;
-  double link_share = 0;  // of all the time, that its parts took the link
+  double link_share = 0;  // fraction of the time in which its parts used the link
 };
 
-// A link on which the pipeline sends frames of `frame_s` seconds whenever `next_frame_s` says: the
-// first not before the time that it is given.
+// A link on which the pipeline sends frames of `frame_s` seconds each. `next_frame_s(t)` is the
+// start of the first frame at or after t.
 class SimulatedLink {
  public:
   SimulatedLink(double frame_s, std::function<double(double)> next_frame_s)
       : frame_s_(frame_s), next_frame_s_(std::move(next_frame_s)), frame_at_s_(next_frame_s_(0)) {}
 
-  // When a part that is sent now has been answered.
+  // Sends a part now; returns when its answer arrives.
   double send_part(double now_s) {
     while (frame_at_s_ <= now_s) {
       free_at_s_ = std::max(free_at_s_, frame_at_s_) + frame_s_;
@@ -41,7 +41,7 @@ class SimulatedLink {
     return free_at_s_ + kLatency_s;
   }
 
-  // What the pipeline has sent since this was asked for last, in parts.
+  // The pipeline's traffic since the last call, in parts.
   double take_frames() { return is_seen_ ? std::exchange(frames_, 0) : 0; }
 
   void hide_frames() { is_seen_ = false; }
@@ -55,8 +55,8 @@ class SimulatedLink {
   double free_at_s_ = 0;
   double frames_ = 0;
   bool is_seen_ = true;
-  double part_until_s_ = 0;  // when the link is done with the last part
-  double delayed_s_ = 0;     // of frames, by parts before them
+  double part_until_s_ = 0;  // when the last part has left the link
+  double delayed_s_ = 0;     // of frames, by parts ahead of them
 };
 
 Share run_until(PaceKeeper& keeper, SimulatedLink& link, double from_s, double until_s) {
@@ -70,7 +70,7 @@ Share run_until(PaceKeeper& keeper, SimulatedLink& link, double from_s, double u
   return share;
 }
 
-constexpr double kMany = 1e6;  // parts' worth of frames
+constexpr double kMany = 1e6;  // traffic in units of parts
 
 double never(double) {
   return 1e9;
@@ -81,22 +81,22 @@ TEST(PaceKeeper, UsesAnIdleLinkForAtMostHalfOfTheTime) {
   SimulatedLink link(0, never);
   const Share share = run_until(keeper, link, 0, 10);
   EXPECT_LE(share.link_share, 0.5);
-  EXPECT_GE(share.link_share, 0.3);  // an answer takes its time, too
+  EXPECT_GE(share.link_share, 0.3);  // the latency of the answers costs time, too
 }
 
 TEST(PaceKeeper, HardlyUsesABusyLinkAndNeverLeavesIt) {
   PaceKeeper keeper;
   SimulatedLink idle(0, never);
   (void)run_until(keeper, idle, 0, 1);
-  // Frames of 50 ms, one behind the other.
+  // Frames of 50 ms, back to back.
   SimulatedLink busy(0.05, [](double from_s) { return from_s; });
   const Share share = run_until(keeper, busy, 0, 60);
   EXPECT_LE(share.link_share, 0.01);
-  // A part waits 50 ms at the most, and then pauses for as long as one may.
+  // A part waits 50 ms at most; then follows the longest pause.
   EXPECT_GE(share.parts, 60 / (PaceKeeper::kLongestPause_s + 0.06));
 }
 
-// A step of 400 ms that uses the link for the first half of it.
+// A step of 400 ms that uses the link in its first half.
 TEST(PaceKeeper, WorksInThePausesOfThePipeline) {
   PaceKeeper keeper;
   constexpr double kStep_s = 0.4;
@@ -106,7 +106,8 @@ TEST(PaceKeeper, WorksInThePausesOfThePipeline) {
     return in_step_s < kStep_s / 2 ? from_s : from_s + kStep_s - in_step_s;
   });
   const Share share = run_until(keeper, link, 0, 60);
-  EXPECT_GE(share.link_share, 0.1);            // of 0.25 that an idle half has at the most
+  EXPECT_GE(share.link_share, 0.1);            // of at most 0.25: half the time idle, half of that
+                                               // used
   EXPECT_LE(link.delayed_s(), 0.01 * 60 / 2);  // 1 % of the time that frames take
 }
 
@@ -126,7 +127,7 @@ TEST(PaceKeeper, PausesForNoLongerThanTheFloorAllows) {
   PaceKeeper keeper;
   (void)keeper.pause_after_s({0.001, kMany}, 0);
   EXPECT_DOUBLE_EQ(keeper.pause_after_s({0.3, kMany}, 1), PaceKeeper::kLongestPause_s);
-  // Half of the time belongs to others all the same.
+  // At most half of the time is used nevertheless.
   EXPECT_DOUBLE_EQ(keeper.pause_after_s({4, kMany}, 2), 4);
 }
 
@@ -137,7 +138,7 @@ TEST(PaceKeeper, DoesNotTakeALateThreadForABusyLink) {
   EXPECT_GT(keeper.pause_after_s({0.003, kMany}, 2), 0.003);
 }
 
-// Both ends' threads may wait for a processor for much longer, and no frames explain it.
+// Threads of both ends may wait much longer for a processor; no frames explain the delay.
 TEST(PaceKeeper, DoesNotTakeABusyProcessorForABusyLink) {
   PaceKeeper keeper;
   (void)keeper.pause_after_s({0.001, 0}, 0);
@@ -153,7 +154,7 @@ TEST(PaceKeeper, StaysAwayForWhatFramesExplain) {
   EXPECT_DOUBLE_EQ(keeper.pause_after_s({0.02, 10}, 2), 0.08);
 }
 
-// The frames of another rank of the machine, of which nobody knows here, or what other people send.
+// Frames of other ranks on the machine, of which this rank does not know, or other traffic.
 TEST(PaceKeeper, HardlyUsesALinkThatUnseenFramesKeepBusy) {
   PaceKeeper keeper;
   SimulatedLink idle(0, never);

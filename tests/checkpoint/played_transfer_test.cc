@@ -1,4 +1,4 @@
-// One end of a transfer against another that the test plays, frame by frame.
+// One end of a transfer against a peer that the test emulates, frame by frame.
 #include <cstring>
 #include <optional>
 #include <stop_token>
@@ -29,7 +29,7 @@ using testing::TempFolder;
 constexpr std::int64_t kStep = 100;
 constexpr TransferPace kYielding{kPartBytes, 3, true};
 
-// A real end in a thread of its own, and how it ended.
+// A real end in its own thread, and its result.
 class PlayedTransfer : public ::testing::Test {
  protected:
   [[nodiscard]] std::filesystem::path target() const { return folder_.path() / "target"; }
@@ -37,7 +37,7 @@ class PlayedTransfer : public ::testing::Test {
   void start_sender(const Patience& patience = Patience(20),
                     const TransferPace& pace = kSmallParts) {
     thread_ = std::jthread([this, patience, pace](const std::stop_token& stop) {
-      FrameLink link = giver_;  // which frames of the test's go over, too
+      FrameLink link = giver_;  // a copy, so it counts the test's frames too
       outcome_ = send_file(link, kTaker, file_.order, file_.path, pace, patience, stop, nullptr);
     });
   }
@@ -50,13 +50,13 @@ class PlayedTransfer : public ::testing::Test {
     });
   }
 
-  // REQUIRES: it has been started.
+  // REQUIRES: an end has been started.
   Result<void> ended() {
     thread_.join();
     return outcome_;
   }
 
-  // As the sender: a part, by kind and content.
+  // As the sender: sends a part of this kind and content.
   void say(std::int64_t part, PartKind kind, const std::string& content) {
     Buffer buffer(part_room(content.size()));
     std::ranges::copy(std::as_bytes(std::span(content)),
@@ -84,7 +84,7 @@ class PlayedTransfer : public ::testing::Test {
     return answer->kind;
   }
 
-  // As the receiver: the kind of a part; nothing when none comes within a while.
+  // As the receiver: the kind of the part; nullopt if none arrives within `within_s`.
   std::optional<PartKind> hear(std::int64_t part, double within_s = 20) {
     auto message =
         taker_.recv(kGiver, FrameId::file_part(0, part, kStep), Buffer(part_room(kPartBytes)))
@@ -103,7 +103,8 @@ class PlayedTransfer : public ::testing::Test {
     (void)taker_.send(kGiver, FrameId::file_answer(0, part, kStep), std::move(buffer));
   }
 
-  // The receiver has ended with kCorrupt, has told the sender that it is gone, and left no file.
+  // The receiver has ended with kCorrupt, has reported to the sender that it is gone, and left no
+  // file.
   void expect_gone(std::int64_t part, const std::string& words) {
     EXPECT_EQ(hear_answer(part), AnswerKind::kGone);
     EXPECT_CORRUPT(ended(), words);
@@ -115,14 +116,14 @@ class PlayedTransfer : public ::testing::Test {
   FrameLink taker_ = ranks_.link(kTaker);
   TempFolder folder_;
   GivenFile file_{folder_.path(), "file", bytes_of_size(20 * kPartBytes)};
-  Result<void> outcome_;  // once the thread has ended
+  Result<void> outcome_;  // valid once the thread has ended
   std::jthread thread_;
 };
 
-// What bounds the memory of both ends.
+// The window bounds the memory of both ends.
 TEST_F(PlayedTransfer, OfASenderHasNoMorePartsUnderWayThanTheWindow) {
   start_sender();
-  // On this transport a part is on its way until it is asked for; so ask for one too many.
+  // This transport sends before a receive is posted; so post one receive too many.
   for (std::int64_t part = 0; part < kSmallParts.window; ++part) {
     EXPECT_EQ(hear(part), PartKind::kMoreFollow);
   }
@@ -145,8 +146,8 @@ TEST_F(PlayedTransfer, OfASenderBesideTrainingHasOnePartUnderWay) {
   EXPECT_FALSE(ended().ok());
 }
 
-// A part that is late behind frames; one that is late because the receiver's disk is slow, and one
-// for no reason that can be seen.
+// A part that is delayed by frames, one that is delayed by the receiver's slow disk, and one
+// without a visible reason.
 TEST_F(PlayedTransfer, OfASenderBesideTrainingStaysAwayFromABusyLink) {
   start_sender(Patience(20), kYielding);
   for (std::int64_t part = 0; part < 3; ++part) {
@@ -162,7 +163,7 @@ TEST_F(PlayedTransfer, OfASenderBesideTrainingStaysAwayFromABusyLink) {
     return now_s() - start_s;
   };
   EXPECT_EQ(hear(3), PartKind::kMoreFollow);
-  Buffer frame(100'000 * kPartBytes);  // which takes long on any link
+  Buffer frame(100'000 * kPartBytes);  // takes long on any link
   frame.set_payload_bytes(frame.payload_bytes_max());
   (void)giver_.send(kTaker, FrameId(FrameKind::kActivation, ChunkId(0), MicroId(0), kStep),
                     std::move(frame));
@@ -245,7 +246,7 @@ TEST_F(PlayedTransfer, OfASenderWhoseFileShrinksSaysSo) {
     if (*kind == PartKind::kGivenUp) break;
   }
   EXPECT_LE(part, 5);
-  // What was under way is answered, or the sender would wait for it.
+  // Parts in flight are answered, or the sender would wait for the answers.
   EXPECT_CORRUPT(ended(), "it ends at byte 5000");
 }
 

@@ -1,5 +1,5 @@
-// Saves, cut off by a loss of power at each of their file operations: whatever of the unsynced is
-// on the disk then, what was acknowledged is listed and whole, and nothing else is.
+// Saves with a power cut at each of their file operations: whatever part of the unsynced state
+// survives, each acknowledged checkpoint is listed and complete, and nothing else is listed.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -23,8 +23,8 @@ using ::testing::Pair;
 
 constexpr const char* kNextLaunch = "000004-fedcba9876543210";
 
-// What a run does over two launches: saves and prunes, saves a step once more, ends within a save,
-// and goes on by another launch.
+// Two launches of a run: one saves and prunes, saves a step again and ends during a save; the
+// other continues.
 Result<void> two_launches(const fs::path& run_dir, int ranks) {
   const SavingLaunch first(run_dir, kLaunch, ranks);
   MOTLEY_TRY(first.save(10, 1));
@@ -46,7 +46,7 @@ Result<void> two_launches(const fs::path& run_dir, int ranks) {
 
 class PowerCut : public ::testing::Test {
  protected:
-  // The least that a cut after all of them leaves.
+  // The minimal state after a cut that follows all operations.
   [[nodiscard]] static DiskTree left_of(const std::vector<DiskOperation>& log) {
     DiskModel model({});
     for (const DiskOperation& operation : log) model.apply(operation);
@@ -65,7 +65,7 @@ class PowerCut : public ::testing::Test {
   }
 };
 
-// The log is all that happened, or nothing that is found by it would count.
+// The log is complete; otherwise the results that are derived from it would be void.
 TEST_F(PowerCut, ThatLosesNothingLeavesWhatIsThere) {
   const TempFolder run_dir;
   begin_recording(run_dir.path());
@@ -87,7 +87,7 @@ TEST_F(PowerCut, LosesNothingThatWasAcknowledged) {
   EXPECT_GT(check.tally().restarts, 5U);
 }
 
-// What is converted may go into folders that are not there yet.
+// The output of a conversion may go into folders that do not exist yet.
 TEST_F(PowerCut, LosesNoOutputInNewFolders) {
   const TempFolder folder;
   begin_recording(folder.path());
@@ -104,7 +104,7 @@ TEST_F(PowerCut, LosesNoOutputInNewFolders) {
               Contains(Pair("new/newer/weights/config.json", std::optional<std::string>("{}"))));
 }
 
-// Another machine may commit what this one's rank has reported.
+// Another machine may commit the shard that this machine's rank has reported.
 TEST_F(PowerCut, LosesNoShardThatWasReported) {
   const TempFolder disk;
   const fs::path run_dir = disk.path() / "run";
@@ -123,7 +123,7 @@ TEST_F(PowerCut, LosesNoShardThatWasReported) {
   }
 }
 
-// What is saved there would go with them.
+// Later saves in the folder would be lost with it.
 TEST_F(PowerCut, LosesNoFolderThatAMachineHasMadeForItsParts) {
   const TempFolder disk;
   begin_recording(disk.path());
@@ -133,13 +133,13 @@ TEST_F(PowerCut, LosesNoFolderThatAMachineHasMadeForItsParts) {
   EXPECT_EQ(left_of(log).count("runs/gpt/store.json"), 1U);
 }
 
-// A sync that the protocol of a commit asks for; without it something acknowledged can be lost, or
-// something damaged be listed. Of the one between the two renames of a replacement this is not so:
-// what takes the name is whole.
+// A sync that the commit protocol requires: without it an acknowledged checkpoint can be lost, or
+// a damaged one be listed. The sync between the two renames of a replacement is not in this list:
+// the new checkpoint is complete before it gets the name.
 struct Sync {
   std::string name;
-  std::string path_end;    // of what is synced
-  std::string rename_end;  // and, where not empty, of what was renamed just before
+  std::string path_end;    // of the synced path
+  std::string rename_end;  // and, if not empty, of the path renamed just before
 };
 
 class PowerCutWithout : public PowerCut, public ::testing::WithParamInterface<Sync> {};
@@ -180,10 +180,10 @@ INSTANTIATE_TEST_SUITE_P(EachSync,
                                            Sync{"OfTheRunFolder", "", ""}),
                          [](const auto& instance) { return instance.param.name; });
 
-// Each sync is there, but the manifest is complete before what it names.
+// All syncs are present, but the manifest is complete before the files that it lists.
 TEST_F(PowerCut, IsNoticedWhereTheManifestIsWrittenFirst) {
   std::vector<DiskOperation> log;
-  std::size_t begin = 0;  // of the operations of the save
+  std::size_t begin = 0;  // operations before the save
   const std::vector<DiskOperation> recorded = record(2);
   for (std::size_t i = 0; i < recorded.size(); ++i) {
     if (recorded[i].action == DiskAction::kMakeFolder) begin = log.size() + 1;
@@ -203,7 +203,7 @@ TEST_F(PowerCut, IsNoticedWhereTheManifestIsWrittenFirst) {
   RecordProperty("first", check.tally().faults.front());
 }
 
-// Minutes: scripts/crash-battery.
+// Takes minutes; run by scripts/crash-battery.
 class PowerCutBattery : public PowerCut, public ::testing::WithParamInterface<int> {};
 
 TEST_P(PowerCutBattery, DISABLED_OfStagesLosesNothingThatWasAcknowledged) {
@@ -216,7 +216,7 @@ TEST_P(PowerCutBattery, DISABLED_OfStagesLosesNothingThatWasAcknowledged) {
   EXPECT_THAT(tally.faults, IsEmpty());
 }
 
-// A cut during what a launch does after a cut.
+// A second cut, during the work of a launch after the first.
 TEST_P(PowerCutBattery, DISABLED_OfStagesTwiceLosesNothingThatWasAcknowledged) {
   CutCheck first(20, 0);
   first.run({}, record(GetParam()), {});

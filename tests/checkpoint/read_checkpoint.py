@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Reads the parameters of a checkpoint by docs/formats/checkpoint.md alone, with Python's own library.
+"""Reads the parameters of a checkpoint by docs/formats/checkpoint.md alone, with Python's standard library.
 
 read_checkpoint.py FOLDER: checks the layout of every file against the manifest and the index, and prints
-one line a parameter, sorted by name: name, shape, and the 32-bit patterns of its first and last values and
-their sum modulo 2^64. Hashes are XXH3, which Python has not; they are not computed.
+one line per parameter, sorted by name: name, shape, the 32-bit patterns of its first and last values, and
+their sum modulo 2^64. It does not compute the XXH3 hashes, which the standard library lacks.
 """
 
 import array
@@ -23,7 +23,7 @@ def read_safetensors(path):
     assert header.pop("__metadata__") == {"format": "pt"}, path
     body = memoryview(data)[8 + header_bytes :]
     tensors, place = {}, 0
-    for name, entry in header.items():  # in the order of their bytes
+    for name, entry in header.items():  # in byte order
         begin, end = entry["data_offsets"]
         count = 1
         for size in entry["shape"]:

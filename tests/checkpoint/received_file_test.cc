@@ -1,4 +1,4 @@
-// What comes of a file, by senders that lie: refused, and nothing of it stays.
+// Files from senders that violate the order: refused, and nothing of them remains.
 #include "checkpoint/transfer/received_file.h"
 
 #include <cstring>
@@ -32,7 +32,7 @@ std::string header_of(const std::string& tensors) {
 
 class ReceivedFileTest : public ::testing::Test {
  protected:
-  // The outcome of a file of file_bytes whose bytes come in pieces.
+  // The result of receiving a file of `file_bytes` bytes whose bytes arrive in pieces.
   Result<void> receive(const FileOrder& order,
                        std::uint64_t file_bytes,
                        const std::string& bytes,
@@ -46,7 +46,7 @@ class ReceivedFileTest : public ::testing::Test {
     return file.finish();
   }
 
-  // The same of a sender that has another header, as long as the right one where that is possible.
+  // The same from a sender with another header, padded to the right length if possible.
   Result<void> receive_with_header(std::string header) {
     const std::string right = read_bytes(given_.path);
     const std::size_t right_bytes = right.size() - 12 - sizeof(std::uint64_t);
@@ -115,7 +115,7 @@ TEST_F(ReceivedFileTest, RefusesAHeaderThatLiesAboutPlaces) {
   expect_nothing_left();
 }
 
-// Tensors that change places have the sizes of each other and not the values.
+// Exchanged tensors have each other's sizes but not the values.
 TEST_F(ReceivedFileTest, RefusesValuesThatAreNotTheTensors) {
   EXPECT_CORRUPT(
       receive_with_header(header_of(R"(,"q":{"dtype":"F32","shape":[1],"data_offsets":[0,4]})"

@@ -63,7 +63,7 @@ TEST(Reshard, ThereAndBackIsTheSameToTheByte) {
   }
 }
 
-// What ranks owed in version 1 is then what holders owe, in the same order.
+// The residuals of ranks in version 1 become those of holders, in the same order.
 TEST(Reshard, WritesThePresentVersionOfAnyOther) {
   const std::map<std::string, std::string> present =
       testing::golden_checkpoint(kManifestVersion).hashes;
@@ -113,7 +113,7 @@ TEST(Reshard, EvenCutsHaveTheLightestHeaviestPart) {
     const std::vector<std::size_t> ends = even_cuts(weights, parts);
     RC_ASSERT(static_cast<int>(ends.size()) == parts);
     RC_ASSERT(std::ranges::is_sorted(ends) && ends.back() == weights.size());
-    // Every other way.
+    // Compares with every other partition.
     std::vector<std::size_t> other(static_cast<std::size_t>(parts), weights.size());
     std::uint64_t best = heaviest(other);
     const std::function<void(std::size_t, std::size_t)> try_from = [&](std::size_t part,
@@ -179,7 +179,7 @@ TEST(Reshard, EndedAtAnyPieceLeavesNothing) {
   EXPECT_GT(pieces, 8);
 }
 
-// However many files there are, and however little each of them holds.
+// However many files there are, and however small they are.
 TEST(Reshard, AsksBeforeEachFileWhetherToGoOn) {
   constexpr int kFiles = 50;  // of four tensors
   const TestRun run;

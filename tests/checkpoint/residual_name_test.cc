@@ -34,7 +34,7 @@ TEST(ResidualName, IsNothingElse) {
   }
 }
 
-// By number and not by text, whichever files they lie in.
+// By number, not as text, whichever files contain them.
 TEST(ResidualName, IsListedInTheOrderOfTheHolders) {
   Manifest manifest;
   manifest.files = {

@@ -1,4 +1,4 @@
-// A run folder to take, and what others leave in it.
+// A run folder to lock, and records that other launchers leave in it.
 #pragma once
 
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ class RunLockFixture : public testing::Test {
 
   Result<RunLock> take() { return RunLock::take(dir_, log_, kQuick); }
 
-  // What the lock says once it says that it is lost, or after many renewals.
+  // The result of confirm() once the lock is lost, or after many renewals.
   static Result<void> confirm_until_lost(RunLock& lock) {
     Result<void> confirmed;
     for (int i = 0; i < 500 && confirmed.ok(); ++i) {
@@ -45,7 +45,7 @@ class RunLockFixture : public testing::Test {
     return confirmed;
   }
 
-  // Another file, of which the record of the first launch becomes a link.
+  // Replaces the record of the first launch by a link to another file, and returns that file.
   [[nodiscard]] std::filesystem::path link_record_elsewhere() const {
     const std::filesystem::path target = dir_ / "notes";
     std::ofstream(target) << "mine";
@@ -63,7 +63,7 @@ class RunLockFixture : public testing::Test {
   inline static const auto kLongAgo =
       std::filesystem::file_time_type::clock::now() - std::chrono::hours(24);
 
-  // As a launcher on another machine leaves it.
+  // As a launcher on another machine writes it.
   void write_record(std::int64_t number, bool is_free = false) const {
     const LaunchRecord record{.number = number,
                               .launch = fmt::format("{:06}-0123456789abcdef", number),

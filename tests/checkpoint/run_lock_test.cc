@@ -72,7 +72,6 @@ TEST_F(RunLockTest, IsGivenBackAndNeverGivesANumberTwice) {
   EXPECT_FALSE(std::filesystem::exists(launch_file(dir_, 2)));
 }
 
-// Without waiting: the process is known to be gone, whether or not its parent has asked how.
 // Frames carry the number in 32 bits.
 TEST_F(RunLockTest, IsRefusedWhereNoHigherNumberIsLeft) {
   write_record(std::numeric_limits<std::uint32_t>::max() - 1, /*is_free=*/true);
@@ -83,6 +82,7 @@ TEST_F(RunLockTest, IsRefusedWhereNoHigherNumberIsLeft) {
   EXPECT_THAT(lock.error().what, HasSubstr("4294967295.json"));
 }
 
+// Without waiting: the process is known to have ended, even if its parent has not reaped it.
 TEST_F(RunLockTest, OfAKilledLauncherIsTakenAtOnce) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -93,7 +93,8 @@ TEST_F(RunLockTest, OfAKilledLauncherIsTakenAtOnce) {
   ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
   ASSERT_EQ(last_launch(dir_), 1);
   const auto begin = std::chrono::steady_clock::now();
-  const Result<RunLock> lock = RunLock::take(dir_, log_);  // would watch for 20 s
+  const Result<RunLock> lock = RunLock::take(dir_, log_);  // for another machine's lock this would
+                                                           // wait 20 s
   ASSERT_TRUE(lock.ok()) << describe(lock.error());
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
   ::waitpid(child, nullptr, 0);
@@ -138,7 +139,7 @@ TEST_F(RunLockTest, ThatWasNeverWrittenWholeIsTaken) {
   EXPECT_TRUE(lock->launch().starts_with("000003-"));
 }
 
-// What a launcher finds that was frozen for too long.
+// As for a launcher that was suspended for too long.
 TEST_F(RunLockTest, ThatAnotherTookOverIsLost) {
   Result<RunLock> lock = take();
   ASSERT_TRUE(lock.ok()) << describe(lock.error());
@@ -161,7 +162,7 @@ TEST_F(RunLockTest, IsLostWithItsFolder) {
   EXPECT_THAT(confirmed.error().what, HasSubstr("has been taken away"));
 }
 
-// A lock that waited at the pipe would keep this test from ending.
+// A lock that blocked on the pipe would keep this test from ending.
 TEST_F(RunLockTest, IsLostWhereAPipeLiesInThePlaceOfItsRecord) {
   for (const bool is_read : {false, true}) {
     Result<RunLock> lock = take();
@@ -174,7 +175,7 @@ TEST_F(RunLockTest, IsLostWhereAPipeLiesInThePlaceOfItsRecord) {
     ASSERT_FALSE(confirmed.ok());
     EXPECT_EQ(confirmed.error().code, ErrorCode::kPeer);
     EXPECT_THAT(confirmed.error().cause, HasSubstr("not a regular file"));
-    lock = confirmed.error();  // gives it back
+    lock = confirmed.error();  // releases it
     char some[64];
     EXPECT_LE(::read(reader.get(), some, sizeof some), 0) << "it was written to";
     std::filesystem::remove(record);
@@ -206,7 +207,7 @@ TEST_F(RunLockTest, IsRefusedWhereTheLastRecordIsNone) {
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::kCorrupt);
   EXPECT_EQ(refused.error().cause, "it is not a regular file");
-  // What the remedy says keeps the numbers rising.
+  // The hint's remedy keeps the numbers increasing.
   std::filesystem::remove(launch_file(dir_, 3));
   std::ofstream(launch_file(dir_, 3)).flush();
   const Result<RunLock> lock = take();
@@ -288,7 +289,7 @@ TEST_F(RunLockTest, RisesAboveANumberThatOtherFoldersHaveSeen) {
 TEST(ProcessIdentity, TellsARunningProcessFromOneThatHasGone) {
   const ProcessIdentity self = this_process();
   EXPECT_EQ(fate_of(self), ProcessFate::kRuns);
-  ProcessIdentity before = self;  // the same pid, given out again
+  ProcessIdentity before = self;  // the same pid, reused
   before.started -= 1;
   EXPECT_EQ(fate_of(before), ProcessFate::kGone);
   ProcessIdentity elsewhere = self;

@@ -119,7 +119,7 @@ TEST(SafetensorsHeader, RefusesTooManyTensors) {
   EXPECT_CORRUPT(parse(text + "}", 0), "more than 100000 tensors");
 }
 
-// Whatever the bytes, the answer is an error or a header whose tensors lie within the data.
+// For arbitrary bytes, the result is an error or a header whose tensors lie within the data.
 TEST(SafetensorsHeader, MutatedHeadersAreRefusedOrConsistent) {
   EXPECT_TRUE(rc::check([] {
     std::string text = kGood;

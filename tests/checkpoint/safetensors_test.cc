@@ -94,7 +94,8 @@ TEST(Safetensors, RandomTensorsComeBackBitForBit) {
   }));
 }
 
-// However its values come, the file is the same to the byte, and so are its hashes.
+// The file and its hashes do not depend on the sizes of the pieces in which the values are
+// written.
 TEST(Safetensors, TheSizeOfPiecesDoesNotShow) {
   const TempFolder folder;
   EXPECT_TRUE(rc::check([&] {

@@ -21,7 +21,8 @@ const std::vector<std::pair<std::string, std::vector<std::int64_t>>>& shapes() {
   return shapes;
 }
 
-// The version whose parameters the checkpoint holds, all of them and nothing else.
+// The version that the checkpoint's parameters have. An error if parameters are missing,
+// additional or of different versions.
 Result<int> version_in(const fs::path& folder) {
   MOTLEY_ASSIGN(const CheckpointReader reader, CheckpointReader::open(folder));
   const auto damaged = [&](const std::string& cause) {

@@ -1,4 +1,4 @@
-// Saves whose file operations are recorded, and what they promise. Only in a program that
+// Saves whose file operations are recorded, and their guarantees. Only for programs that
 // tests/support/disk_recorder.cc is linked into.
 #pragma once
 
@@ -14,17 +14,17 @@
 
 namespace motley::testing {
 
-// A launch that saves: parameters of a given version, by ranks that write at the same time.
+// A launch that saves parameters of a given version; its ranks write concurrently.
 class SavingLaunch {
  public:
   SavingLaunch(std::filesystem::path run_dir, std::string launch, int ranks)
       : run_dir_(std::move(run_dir)), launch_(std::move(launch)), ranks_(ranks) {}
 
-  // Of what it does it leaves marks in the log, for Promises.
+  // Saves, and adds markers to the log for Promises.
   [[nodiscard]] Result<void> save(std::int64_t step, int version) const;
-  // All ranks have written, and nobody commits.
+  // Writes the shards of all ranks, without a commit.
   [[nodiscard]] Result<std::vector<Shard>> write(std::int64_t step, int version) const;
-  [[nodiscard]] Result<void> prune() const;  // to the two newest
+  [[nodiscard]] Result<void> prune() const;  // to the newest two
 
   // The parameters and moments of a version.
   [[nodiscard]] static std::vector<OwnedTensor> tensors(int version);
@@ -35,12 +35,12 @@ class SavingLaunch {
   int ranks_;
 };
 
-// What the marks that were left before a cut promise of what is found after it.
+// The state that the markers before a cut guarantee after it.
 class Promises {
  public:
   void hear(const std::string& mark);
-  // "", or what is wrong with the checkpoints of the run: one that was acknowledged is missing, one
-  // is listed that is damaged or holds what nobody saved for its step, a folder does not count.
+  // "", or the broken guarantee: an acknowledged checkpoint is missing, a listed one is damaged or
+  // holds values that were not saved for its step, or a folder does not count as a checkpoint.
   [[nodiscard]] std::string broken_by(const std::filesystem::path& run_dir) const;
   [[nodiscard]] std::string text() const;
 

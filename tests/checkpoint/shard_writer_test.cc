@@ -1,4 +1,4 @@
-// Writing beside whoever changes what is written.
+// Writing a shard while other code changes its arrays.
 #include "checkpoint/save/shard_writer.h"
 
 #include <filesystem>
@@ -47,7 +47,7 @@ void expect_same(const Shard& found, const Shard& expected) {
   }
 }
 
-// What a save of `contents` must come to.
+// The expected shard of a save of these tensors.
 Shard written_plainly(const std::vector<OwnedTensor>& parameters,
                       const std::vector<OwnedTensor>& moments) {
   const TempFolder folder;
@@ -56,7 +56,7 @@ Shard written_plainly(const std::vector<OwnedTensor>& parameters,
   return *shard;
 }
 
-// One save, from its beginning to what was told of it.
+// One save and its reported result.
 class Saved {
  public:
   [[nodiscard]] SavePlace place() const { return {folder_.path(), "", 7}; }
@@ -68,7 +68,7 @@ class Saved {
     };
   }
 
-  // REQUIRES: the save is over.
+  // REQUIRES: the save has ended.
   [[nodiscard]] Result<Shard> only() {
     const std::lock_guard lock(mutex_);
     EXPECT_EQ(told_.size(), 1U);
@@ -86,8 +86,8 @@ class Saved {
   std::vector<Result<Shard>> told_;
 };
 
-// Whatever the sizes, and however much of it is copied: what was lent is what is written, though it
-// is changed as soon as it may be.
+// For any sizes and any amount of copied data: the lent values are written, although they change
+// as soon as this is permitted.
 RC_GTEST_PROP(ShardWriter, WritesWhatItWasLent, ()) {
   const auto sizes = *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 700'000));
   const auto spare = *rc::gen::element<std::uint64_t>(0, 100'000, 1'000'000, kAllMemory);
@@ -116,7 +116,7 @@ TEST(ShardWriter, TellsOfADiskThatDoesNotTakeIt) {
                                       "model-00002-of-00002.safetensors");
   ShardWriter writer([] { return std::uint64_t{0}; }, nullptr);
   writer.begin(saved.place(), 1, 2, {views(parameters), {}, {}}, saved.done());
-  writer.let_go();  // does not wait for what is written no more
+  writer.let_go();  // does not wait for data that will not be written
   writer.finish();
   const Result<Shard> shard = saved.only();
   ASSERT_FALSE(shard.ok());
@@ -139,7 +139,8 @@ TEST(ShardWriter, WritesOneAfterTheOther) {
   expect_same(*shard, written_plainly(others, {}));
 }
 
-// What was lent may go with it: under AddressSanitizer this shows that nothing is read any more.
+// Lent data may be freed together with it: under AddressSanitizer this shows that nothing reads it
+// any more.
 TEST(ShardWriter, GivesUpWhereItGoes) {
   Saved saved;
   for (int round = 0; round < 20; ++round) {

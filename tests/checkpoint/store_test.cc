@@ -1,4 +1,5 @@
-// A checkpoint whose files lie in several folders: what each of them holds, and what is made of it.
+// A checkpoint whose files are distributed over several folders: the inventory of each folder, and
+// operations on it.
 #include <fstream>
 #include <set>
 #include <string>
@@ -30,7 +31,7 @@ using ::testing::IsEmpty;
 
 constexpr const char* kLater = "000004-0123456789abcdef";
 
-// A checkpoint of two ranks, and the folder of the machine that has the second one's files.
+// A checkpoint of two ranks, and the folder of the machine that has the second rank's files.
 class Scattered : public ::testing::Test {
  protected:
   Scattered() {
@@ -40,7 +41,7 @@ class Scattered : public ::testing::Test {
     files_ = tensor_files(texts_.manifest);
   }
 
-  // As a save under way leaves it there.
+  // Writes the files that a save in progress leaves there.
   void write_part(const std::string& launch) const {
     const fs::path partial = partial_folder({own(), launch, 10});
     fs::create_directories(partial);
@@ -74,7 +75,7 @@ TEST_F(Scattered, PartIsNotAdoptedOnceThatIsStopped) {
   EXPECT_EQ(work.count(), 0U) << "nothing is read any more";
   EXPECT_EQ(look().whole.size(), 2U);
   ASSERT_TRUE(adopt_part(own(), kLater, texts_, nullptr).ok());
-  // Nor is a file that was not looked at taken for a damaged one.
+  // A file that was not read does not count as damaged.
   EXPECT_FALSE(adopt_part(own(), kLater, texts_, &work, stop.get_token()).ok());
   EXPECT_EQ(look().whole.size(), 2U);
 }
@@ -119,7 +120,7 @@ TEST_F(Scattered, PartIsAdoptedOfWhatAnEarlierLaunchLeft) {
 TEST_F(Scattered, PartOfAnotherStateIsReplacedWithItsFilesThatStillCount) {
   write_part(kLaunch);
   ASSERT_TRUE(keep_part(own(), kLaunch, texts_).ok());
-  // The step was saved again by one rank of two that has other values.
+  // The step was saved again with other values.
   const std::vector<Shard> shards = *run_.write(10, 2, 2);
   const CheckpointMetadata newer = *read_texts(*run_.commit(10, shards));
   ASSERT_TRUE(adopt_part(own(), kLater, newer, nullptr).ok());
@@ -150,7 +151,7 @@ TEST_F(Scattered, LinksAreNotFollowed) {
 
 TEST_F(Scattered, ViewReadsWhatItsMachineNeeds) {
   const SavePlace place{run_.dir(), kLater, 10};
-  // As dealt out by TestRun, rank 1 has these.
+  // TestRun's distribution assigns these to rank 1.
   const std::vector<FileNeed> needs = needs_of(texts_.manifest, {"h.0.ln_1.bias", "ln_f.weight"});
   ASSERT_EQ(needs.size(), 2U);
   EXPECT_TRUE(needs[0].is_all());
@@ -198,8 +199,8 @@ TEST_F(Scattered, OnlyWhatIsThereIsToBeRead) {
   EXPECT_EQ(bytes_to_read(own(), 10, files_), bytes);
 }
 
-// A launch that went back behind a step which others have left: its next save comes before that
-// one.
+// A launch that resumed before a step that others have saved: its next save is at an earlier step
+// than theirs.
 TEST_F(Scattered, WhatTheLaunchWritesStaysBesideLaterStepsOfOthers) {
   const SavePlace written{run_.dir(), kLater, 20};
   fs::create_directories(partial_folder(written));
@@ -213,7 +214,7 @@ TEST_F(Scattered, WhatTheLaunchWritesStaysBesideLaterStepsOfOthers) {
   EXPECT_FALSE(fs::exists(view_folder({run_.dir(), kLater, 10})));
 }
 
-// Of a step that a launch passed over, because nobody could tell what belongs to it.
+// A step that a launch skipped on resume, because its manifest is unreadable.
 TEST_F(Scattered, WhatCannotBeToldStaysUntilItsStepIsDoneAgain) {
   ASSERT_TRUE(run_.save(20).ok());
   ASSERT_TRUE(run_.save(30).ok());

@@ -1,4 +1,4 @@
-// A checkpoint of three ranks, large enough that most of it is tensors.
+// A checkpoint of three ranks, large enough that most of its bytes are tensors.
 #pragma once
 
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ inline std::vector<OwnedTensor> tensors_of(int rank, int version, bool moments) 
   return tensors;
 }
 
-// The files of the checkpoint that is committed.
+// The files of the committed checkpoint.
 inline Result<Files> save_three_ranks(const TestRun& run, std::int64_t step, int version) {
   std::vector<Shard> shards;
   for (int rank = 0; rank < kRanks; ++rank) {

@@ -1,4 +1,4 @@
-// Two ranks that give each other files, and files to give.
+// Two ranks that exchange files, and files to transfer.
 #pragma once
 
 #include <cstddef>
@@ -31,12 +31,12 @@ inline std::string bytes_of_size(std::size_t size) {
   return bytes;
 }
 
-// What a manifest says of a file with these bytes.
+// The manifest entry of a file with these bytes.
 inline WrittenFile written(const std::string& name, const std::string& bytes) {
   return {name, bytes.size(), hash128_hex(std::as_bytes(std::span(bytes))), {}};
 }
 
-// A file of the giver, and the order for it.
+// A file of the sending rank, and the order for it.
 struct GivenFile {
   GivenFile(const std::filesystem::path& folder, const std::string& name, const std::string& bytes)
       : path(folder / name) {
@@ -57,7 +57,7 @@ struct GivenFile {
   FileOrder order;
 };
 
-// Of several sizes, one of them without values, in an order that is not that of their names.
+// Tensors of several sizes, one of them empty, not in the order of their names.
 inline std::vector<OwnedTensor> some_tensors() {
   std::vector<OwnedTensor> tensors = {
       {"m", {300}, {}}, {"b", {5}, {}}, {"none", {0}, {}}, {"z", {100, 70}, {}}, {"a", {1}, {}}};
@@ -70,7 +70,7 @@ inline std::vector<OwnedTensor> some_tensors() {
   return tensors;
 }
 
-// How both ends of a transfer ended.
+// The results of both ends of a transfer.
 struct Outcome {
   Result<void> sent;
   Result<void> received;
@@ -80,7 +80,7 @@ class RankPair {
  public:
   explicit RankPair(const std::string& kind) : group_(kind, 2) {}
 
-  // For one thread.
+  // For use by one thread.
   [[nodiscard]] FrameLink link(Rank self) { return {group_.at(self), self, 7, 0xABC}; }
 
   [[nodiscard]] RankGroup& group() { return group_; }
@@ -91,7 +91,7 @@ class RankPair {
     return give(file.order, file.path, file.order, target, pace);
   }
 
-  // Where the two ends do not agree.
+  // For two ends with different orders.
   Outcome give(const FileOrder& sent_order,
                const std::filesystem::path& source,
                const FileOrder& received_order,

@@ -26,7 +26,7 @@ using testing::TempFolder;
 using testing::TestRun;
 using testing::views;
 
-// Rounded by the arithmetic of doubles instead of by bits: to a multiple of the step of the format.
+// Rounds in double arithmetic instead of on bits: to a multiple of the dtype's step.
 double rounded(float value, int fraction_bits, int least_exponent) {
   if (value == 0 || !std::isfinite(value)) return value;
   const int exponent = std::max(std::ilogb(value), least_exponent);
@@ -101,7 +101,7 @@ TEST(WeightsFolder, TakesWhatBelongsToItAlong) {
   EXPECT_FALSE(std::filesystem::is_symlink(folder.path() / "w" / "tokenizer.json"));
 }
 
-// Half-way through the disk takes no more; RLIMIT_FSIZE stands in for it.
+// The disk becomes full in the middle of the write; RLIMIT_FSIZE emulates this.
 TEST(WeightsFolderDeathTest, ADiskThatTakesNoMoreLeavesNothing) {
   const TempFolder folder;
   const auto fill = [&] {

@@ -23,7 +23,7 @@ TEST(StepWindows, AreTheMediansOfWindowsThatDouble) {
   for (const std::size_t window : {8U, 16U, 32U}) {
     for (std::size_t i = 0; i < window + (window == 8 ? 1 : 0); ++i) {
       ++step;
-      // The first step of all, and one that was disturbed, do not matter.
+      // The first step, and a disturbed one, do not affect the medians.
       const double slow = step == 1 || i == 3 ? 100 : 1;
       EXPECT_FALSE(steps.add(
           Rank{0}, {.step = step, .step_s = 3 * slow, .compute_s = slow, .memory_bytes = step}));
@@ -49,7 +49,7 @@ TEST(StepWindows, BeginAnewWithoutWhatWasDisturbed) {
   EXPECT_EQ(steps.add(Rank{0}, {.step_s = 1, .compute_s = 1})->step_s, 1);
 }
 
-// Two machines that were measured as equal, of which the second takes three times as long.
+// Two machines with equal profiles; the second actually takes three times as long.
 class AdaptationOfTwo : public testing::Test {
  protected:
   AdaptationOfTwo() {
@@ -67,7 +67,7 @@ class AdaptationOfTwo : public testing::Test {
         input_, plan_, rules, [change](const Plan&) { return change; }, log_);
   }
 
-  // Steps until something is told or decided, or so many.
+  // Trains until something is reported or decided, but at most `steps` steps.
   void train(Adaptation& adaptation, std::int64_t steps) {
     for (std::int64_t step = 1; step <= steps && told_.empty() && !adaptation.move(); ++step) {
       for (std::size_t r = 0; r < plan_.ranks.size(); ++r) {
@@ -119,7 +119,7 @@ TEST_F(AdaptationOfTwo, SaysWhereSumsWillBeRoundedOtherwise) {
   EXPECT_THAT(told_.front(), HasSubstr(", with other layers on replicas, which rounds sums"));
 }
 
-// A launch takes a moment to start, which so few steps do not bring back.
+// A relaunch takes time that so few remaining steps do not recover.
 TEST_F(AdaptationOfTwo, DoesNotMoveForTheLastSteps) {
   const auto adapts = adaptation({.moves = true, .last_step = 1});
   train(*adapts, 300);
@@ -139,7 +139,7 @@ TEST_F(AdaptationOfTwo, LearnsNothingWithoutAProfile) {
   EXPECT_FALSE(adapts->move());
 }
 
-// It ends a search under way, and does not wait for steps.
+// The destructor ends a search in progress, and does not wait for steps.
 TEST_F(AdaptationOfTwo, EndsWhileItSearches) {
   const auto adapts = adaptation({.moves = true, .last_step = kLong});
   train(*adapts, 9);

@@ -23,7 +23,7 @@ TEST(AllreduceBound, IsTheTimeOfTheBusiestMachine) {
 TEST(AllreduceBound, CountsTheSlowerDirectionOfAMachinesFastestLinks) {
   Cluster cluster = three_machines();
   cluster.links = {{"a", "b", {50, 0}}, {"b", "a", {25, 0}}, {"c", "a", {20, 0}}};
-  // a sends 100 bytes/s to c and gets 25 from b.
+  // a sends 100 bytes/s to c and receives 25 from b.
   EXPECT_DOUBLE_EQ(allreduce_bound_s(cluster, {200, 200, 200}), 8);
 }
 

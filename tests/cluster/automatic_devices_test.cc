@@ -1,4 +1,4 @@
-// What "auto" among a machine's devices becomes.
+// Expansion of "auto" in a machine's devices.
 #include "cluster/examine/automatic_devices.h"
 
 #include <gmock/gmock.h>
@@ -63,7 +63,7 @@ TEST_F(AutomaticCluster, TakesWhatAProfileNames) {
   Profile profile;
   profile.devices = {profile_of("box", "cuda:0"), profile_of("box", "cpu"),
                      profile_of("other", "mps")};
-  desk().devices = {"cpu", "cpu"};  // somebody named these
+  desk().devices = {"cpu", "cpu"};  // named explicitly
   settle_by_profile(cluster_, profile);
   EXPECT_THAT(desk().devices, ElementsAre("cpu", "cpu"));
   EXPECT_THAT(box().devices, ElementsAre("cuda:0"));

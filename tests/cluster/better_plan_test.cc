@@ -17,7 +17,7 @@ PlanningInput input_of_two(double first_speed, double second_speed) {
   return problem.input();
 }
 
-// What a run of `plan` measures where the machines are those of `truth`.
+// The measurement of a run of `plan` if the machines are those of `truth`.
 RunMeasurement measured(const Plan& plan, const PlanningInput& truth) {
   RunMeasurement run;
   run.plan = plan;
@@ -57,7 +57,7 @@ TEST(BetterPlan, IsThatOfTheMachinesAsTheyAre) {
   EXPECT_EQ(cut_text((*better)->plan), cut_text(plan_of(truth)));
   EXPECT_NEAR(measured((*better)->plan, truth).step_s, (*better)->plan.predicted_step_s, 1e-9);
   EXPECT_NEAR((*better)->gain(), 1 - (*better)->plan.predicted_step_s / run.step_s, 1e-9);
-  // Once moved, the run has nothing more to learn.
+  // After the switch, the run finds no further improvement.
   PlanningInput next = believed;
   next.profile = (*better)->profile;
   const auto again = find_better_plan(next, measured((*better)->plan, truth), kLeastGain);
@@ -74,7 +74,7 @@ TEST(BetterPlan, MustSaveWhatIsAsked) {
   EXPECT_FALSE(find_better_plan(believed, run, gain + 0.01)->has_value());
 }
 
-// A step that was shorter than the calibrated profile has it leaves less to save.
+// A measured step that is shorter than the calibrated prediction leaves less to gain.
 TEST(BetterPlan, IsHeldAgainstTheMeasuredStepToo) {
   const PlanningInput believed = input_of_two(1, 1);
   RunMeasurement run = measured(plan_of(believed), input_of_two(1, 0.4));

@@ -1,4 +1,4 @@
-// What a plan that is given may use of the cluster.
+// Checks of a given plan against the cluster.
 #include "cluster/planning/check_plan.h"
 
 #include <optional>
@@ -27,7 +27,7 @@ class CheckPlan : public testing::Test {
     plan_.chunks = {{0, static_cast<int>(model_.layers.size()), {{Rank{0}, 4}}, "none"}};
   }
 
-  // What is wrong with the plan on this device of a machine that lists these.
+  // The error of the plan on `device`, of a machine that lists the devices `listed`.
   [[nodiscard]] std::optional<Error> wrong_with(const std::string& device,
                                                 const std::vector<std::string>& listed,
                                                 bool is_virtual = false) {
@@ -55,7 +55,7 @@ TEST_F(CheckPlan, RefusesBoundariesThatLeaveValuesOut) {
   EXPECT_THAT(error->cause, HasSubstr("only sums of gradients send later"));
 }
 
-// A plan of an earlier version, also where the configuration has another codec by now.
+// In a plan of an earlier version, also if the configuration selects another codec now.
 TEST_F(CheckPlan, RefusesACodecThatWasRemoved) {
   plan_.gradient_codec = "lowrank(4)|fp16";
   for (const char* asked : {"none", "auto", "int8", "lowrank(4)|fp16"}) {

@@ -96,7 +96,7 @@ TEST_F(CommitterTest, TakesAwayWhatTheOthersWroteWhereOneRankHasNoRoom) {
   EXPECT_FALSE(partial_exists(20));
   ASSERT_EQ(list_checkpoints(dir_).size(), 1U);
 
-  // Once there is room, the next save is as any other.
+  // Once there is space again, the next save succeeds.
   ASSERT_TRUE(save(30, 0).ok() && save(30, 1).ok());
   EXPECT_EQ((*save(30, 2))->folder, checkpoint_folder(dir_, 30));
 }
@@ -106,7 +106,7 @@ TEST_F(CommitterTest, SurvivesACommitThatFails) {
   const std::vector<float> values(4, 1.5F);
   const auto shard = write_shard({dir_, kLaunch, 10}, 2, kRanks, {{"w2", {4}, values}}, {});
   ASSERT_TRUE(shard.ok());
-  // The disk has not kept what it took.
+  // The disk lost data that it had accepted.
   std::filesystem::resize_file(partial_folder({dir_, kLaunch, 10}) / shard->model.name, 10);
   const auto outcome = committer_.add_shard(2, shard_event({{.step = 10}, *shard}));
   ASSERT_TRUE(outcome.ok() && outcome->has_value());

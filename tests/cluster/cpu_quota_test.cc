@@ -24,7 +24,8 @@ std::string groups_of(pid_t pid) {
 
 TEST(CpuQuota, HoldsTheProcessUntilItIsRemoved) {
   const std::string name = fmt::format("motley-test-{}", ::getpid());
-  for (int round = 0; round < 2; ++round) {  // the second would fail had the first left its group
+  for (int round = 0; round < 2; ++round) {  // the second round would fail if the first left its
+                                             // group behind
     Result<CpuQuota> quota = CpuQuota::create(name, 0.5);
     if (!quota && round == 0) GTEST_SKIP() << quota.error().cause;
     ASSERT_TRUE(quota.ok()) << describe(quota.error());

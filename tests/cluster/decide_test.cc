@@ -1,4 +1,4 @@
-// What comes after a launch that ended early.
+// The supervisor's decision after a launch that ended early.
 #include "cluster/recover/decide.h"
 
 #include <algorithm>
@@ -53,7 +53,7 @@ TEST(Decide, LeavesOutWhoDoesNotAnswer) {
   EXPECT_EQ(decision.restart, 1);
 }
 
-// What was waited for answers is waited no second time.
+// Time that has passed while waiting for answers is not waited again.
 TEST(Decide, WaitsLongerEachTimeInARow) {
   std::vector<FailedAttempt> setbacks = {lost(100), lost(200)};
   EXPECT_EQ(decide(200, kAllAnswer, setbacks, {}).wait_s, 2);
@@ -106,7 +106,7 @@ TEST(Decide, AsksAgainWhereNobodyAnswers) {
   EXPECT_THAT(end.reason, HasSubstr("desk, box did not answer"));
 }
 
-// Two machines at once rather are away because this one's network is.
+// If two machines are lost at once, the cause is more likely this machine's network.
 TEST(Decide, WaitsAWhileWhereOneOfThreeAnswers) {
   const std::vector<Member> alone = members({"desk"}, {"attic", "box"});
   const std::vector<FailedAttempt> setbacks = {lost(100)};
@@ -176,7 +176,7 @@ TEST(Decide, CountsForEachMachineAndAnewAfterACheckpoint) {
   EXPECT_EQ(decide(100, kThreeAnswer, setbacks, {}).excluded, "");
 }
 
-// The others cannot hold the model, or there are none.
+// Needed: the others cannot hold the model, or there are no others.
 TEST(Decide, CountsTheFailuresOfAMachineThatIsNeeded) {
   std::vector<Member> needed = kThreeAnswer;
   needed[1].is_needed = true;
@@ -205,7 +205,7 @@ TEST(Decide, EndsANewRunWhoseMachinesCannotConnect) {
   EXPECT_EQ(decide(100, kThreeAnswer, setbacks, {}).move, NextMove::kEnd);
 }
 
-// Of whomever and however often: it comes to an end.
+// Whichever machines fail, and however often, the run ends.
 RC_GTEST_PROP(Decide, NeverStartsForEverWithoutACheckpoint, ()) {
   std::vector<Member> all = kThreeAnswer;
   std::vector<FailedAttempt> setbacks;
@@ -227,8 +227,8 @@ RC_GTEST_PROP(Decide, NeverStartsForEverWithoutACheckpoint, ()) {
   }
 }
 
-// Whatever happens: no more than `restarts` in a row without a checkpoint, and after
-// the first at once, else later than the setback by no more than the longest wait.
+// In any case at most `restarts` restarts in a row without a checkpoint: the first at once, each
+// other one after a delay of at most the longest wait.
 RC_GTEST_PROP(Decide, NeverGoesOnForEver, ()) {
   const auto saved = *rc::gen::container<std::vector<bool>>(rc::gen::arbitrary<bool>());
   const RecoveryRules rules{.restarts = *rc::gen::inRange(0, 6)};

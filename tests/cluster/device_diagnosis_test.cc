@@ -1,4 +1,4 @@
-// What a doctor says of the devices of one machine.
+// The findings of `motley doctor` on the devices of one machine.
 #include <algorithm>
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ class DeviceDiagnosis : public testing::Test {
 
   [[nodiscard]] std::vector<Finding> findings() const { return diagnose_devices(machine_, found_); }
 
-  // REQUIRES: there is one.
+  // REQUIRES: there is exactly one.
   [[nodiscard]] Finding only() const {
     const auto all = findings();
     EXPECT_EQ(all.size(), 1U);

@@ -1,4 +1,4 @@
-// Each test takes two machines on which all is well and changes one thing.
+// Each test starts with two healthy machines and changes one property.
 #include "cluster/examine/diagnosis.h"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ class Diagnosing : public testing::Test {
 
   Diagnosis diagnosed() { return diagnose(cluster, comm, examination); }
 
-  // The worst finding of that check; its level is kOk when nothing is wrong.
+  // The worst finding of that check; kOk if there is none.
   Finding worst(const std::string& check) {
     Finding worst;
     for (const Finding& finding : diagnosed().findings) {
@@ -59,14 +59,14 @@ class Diagnosing : public testing::Test {
     return worst;
   }
 
-  // What the first finding of that check says, good or bad.
+  // The text of the first finding of that check, good or bad.
   std::string said(const std::string& check) {
     const auto all = diagnosed().findings;
     const auto found = std::ranges::find(all, check, &Finding::check);
     return found == all.end() ? "" : found->what;
   }
 
-  // "interface: why" of that address of desk.
+  // The judgement of that address of desk.
   JudgedAddress judged(const std::string& address) {
     const auto all = diagnosed().addresses;
     const auto found = std::ranges::find_if(all, [&](const JudgedAddress& each) {
@@ -151,7 +151,7 @@ TEST_F(Diagnosing, SaysHowManyCoresAreUsedAndLeft) {
   cluster.machines[0].threads = 1;
   EXPECT_EQ(said("cores"),
             "4 usable, 2 physical: 1 process of 1 thread; 1 unused, as each process gets as many");
-  // Another machine of the file is this one too.
+  // Another machine of the file is this computer too.
   cluster.machines[1].shell.clear();
   EXPECT_EQ(said("cores"), "4 usable, 2 physical: 1 process of 1 thread");
   cluster.machines[0].threads = 0;
@@ -371,7 +371,7 @@ TEST_F(Diagnosing, ComparesLinksWithTheClusterFile) {
   EXPECT_EQ(worst("speed").level, FindingLevel::kWarning);
 }
 
-// Who rehearses is not to plan with the links of the rehearsal.
+// The links of a simulated cluster must not be used for a plan.
 TEST_F(Diagnosing, DoesNotAdviseToPlanWithTheLinksOfARehearsal) {
   for (Machine& machine : cluster.machines) {
     machine.devices = {"virtual"};

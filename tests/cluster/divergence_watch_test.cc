@@ -21,7 +21,7 @@ StepMetrics step(std::int64_t number, bool skipped) {
 TEST(DivergenceWatch, EndsARunThatSkipsTooManyStepsInARow) {
   DivergenceWatch watch(3);
   for (const std::int64_t number : {1, 2}) ASSERT_TRUE(watch.add(step(number, true)).ok());
-  ASSERT_TRUE(watch.add(step(3, false)).ok());  // breaks the row
+  ASSERT_TRUE(watch.add(step(3, false)).ok());  // ends the row
   for (const std::int64_t number : {4, 5}) ASSERT_TRUE(watch.add(step(number, true)).ok());
   const auto ended = watch.add(step(6, true));
   ASSERT_FALSE(ended.ok());

@@ -30,7 +30,7 @@ class EventLogTest : public testing::Test {
 
   ~EventLogTest() override { std::filesystem::remove(file_); }
 
-  // The events of the file; lines that cannot be read are left out.
+  // The readable events of the file.
   [[nodiscard]] std::vector<RunEvent> written() const {
     std::vector<RunEvent> events;
     std::ifstream file(file_);

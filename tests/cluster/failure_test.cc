@@ -92,8 +92,8 @@ TEST(DescribeDeath, KnowsTheStatusesOfEnv) {
   EXPECT_THAT(describe_death(kBox, {.status = 255}, {}, {}).remedy, HasSubstr("log"));
 }
 
-// Status 255 is all that ssh has for a login that failed, a connection that ended, and a program
-// that was killed behind it.
+// ssh reports status 255 for a failed login, for a closed connection, and for a remote program
+// that was killed.
 TEST(DescribeDeath, TellsTheCausesOfStatus255OfSshByWhatWasSeen) {
   Identity behind = kBox;
   behind.ssh = true;
@@ -137,7 +137,7 @@ TEST(DescribeLoss, NamesTheMachineAndNotTheSurvivorsThatNoticed) {
   const std::string box =
       "machine box was lost, while it did forward of micro-batch 1 of step 3 on stage 1 (box)";
   EXPECT_EQ(three.what({lost(0, 1)}), box);
-  // What desk's end looks like to attic is no news.
+  // That attic lost desk adds nothing: desk ended because it lost box.
   EXPECT_EQ(three.what({lost(2, 0), lost(0, 1)}), box);
   const std::vector<Failure> failures = {lost(0, 1)};
   EXPECT_EQ(describe_loss(failures, three.workers, three.activities)->error.cause,
@@ -153,7 +153,7 @@ TEST(DescribeLoss, NamesBothWhereTwoLostEachOtherAndAStageWhereTheMachineIsThere
               testing::StartsWith("stage 1 (box) was lost, while it did"));
   EXPECT_EQ(three.what({{FailureKind::kPeerLost, {ErrorCode::kPeer, "cannot connect", "", ""}}}),
             "");
-  // Of words alone nothing is concluded, and of a rank that is none of theirs.
+  // Nothing is concluded from an error text alone, or from a rank outside the group.
   EXPECT_EQ(three.what({{FailureKind::kPeerLost, {ErrorCode::kPeer, "rank 1 was lost", "", ""}}}),
             "");
   EXPECT_EQ(three.what({lost(0, 3)}), "");

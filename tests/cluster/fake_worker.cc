@@ -1,4 +1,4 @@
-// A worker that computes nothing and does what its job's options say:
+// A worker that computes nothing and executes the script in its job's options:
 //   {"script": [["beat", 3, "forward of micro-batch 1"], ["kill", 9]], "raw": true}
 // Without "raw" the script starts after the usual hello, address, addresses and ready.
 #include <fcntl.h>
@@ -29,14 +29,14 @@ Json read_message() {
   return *parse_json(line, "stdin");
 }
 
-// The next message that is no lease.
+// The next message other than a lease.
 Json read_order() {
   Json message = read_message();
   while (message.contains("lease")) message = read_message();
   return message;
 }
 
-// So many beats, a while apart, in which so much work was done, in percent.
+// Sends a number of beats at an interval; each reports additional finished work, in percent.
 void load(const Json& words) {
   const int count = words[1].get<int>();
   const int done_each = words[3].get<int>();
@@ -50,7 +50,7 @@ void load(const Json& words) {
   }
 }
 
-// Waits for leases until the group got on so often.
+// Waits for leases until they have reported progress of the group `changes` times.
 void hear_leases(int changes) {
   for (Json last; changes >= 0;) {
     const Json message = read_message();
@@ -64,12 +64,12 @@ void hear_leases(int changes) {
   while (true) ::pause();
 }
 
-// Meets another process at a FIFO: returns once both have come.
+// Rendezvous with another process at a FIFO: returns once both have opened it.
 void meet(const std::string& path, int flags) {
   ::close(::open(path.c_str(), flags));
 }
 
-// A child in the same process group that holds the output pipes open.
+// Starts a child in the same process group that keeps the output pipes open.
 void start_grandchild() {
   const pid_t pid = ::fork();
   if (pid == 0) sleep_forever();
@@ -116,8 +116,8 @@ void do_one(const Json& words) {
 }
 
 int run() {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // whatever a test does wrong, nothing stays behind
-  // A lease may come as soon as the pipe is there.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // no process remains, even after a failed test
+  // A lease may arrive as soon as the pipe exists.
   const Json options = read_order()["job"]["options"];
   if (!options.contains("raw")) {
     say({{"event", "hello"}, {"protocol", kProtocolVersion}});

@@ -1,4 +1,4 @@
-// What a command answers, whatever a shell prints around it.
+// Extraction of a command's output from the shell's other output.
 #include "cluster/reach/framed_answer.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,8 @@ using testing::Optional;
 
 constexpr const char* kMark = "motley0123456789abcdef";
 
-// Of `before`, which a start-up file of the shell does, and then the framed command; both streams.
+// The answer from both streams of a shell that runs `before`, as from a start-up file, and then
+// the framed command.
 FramedAnswer answer_of(const std::string& before, const std::vector<std::string>& command) {
   std::string line = before + "; ";
   for (const std::string& word : framed_command(command, kMark))
@@ -28,7 +29,7 @@ FramedAnswer answer_of(const std::string& before, const std::vector<std::string>
   const std::string run = fmt::format("bash -c {} 2>{}", quote_for_shell(line), errors);
   const std::unique_ptr<FILE, int (*)(FILE*)> output(::popen(run.c_str(), "r"), ::pclose);
   FramedAnswer answer(kMark);
-  char block[7];  // marks come in pieces
+  char block[7];  // smaller than the marks, so they arrive in pieces
   while (const std::size_t count = std::fread(block, 1, sizeof block, output.get())) {
     answer.add_output({block, count});
   }
@@ -74,7 +75,7 @@ TEST(FramedAnswer, IsNotWholeBeforeItsSecondMark) {
   EXPECT_EQ(answer.said(), "words\n");
 }
 
-// However it is cut, and whatever stands around it.
+// For any division into pieces, and any surrounding output.
 RC_GTEST_PROP(FramedAnswer, ComesInAnyPieces, ()) {
   const auto before = *rc::gen::arbitrary<std::string>();
   const auto said = *rc::gen::string<std::string>();

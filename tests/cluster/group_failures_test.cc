@@ -1,4 +1,4 @@
-// How long is waited for news that say more of a failure than its first sign.
+// How long the launcher waits for more specific reports after the first sign of a failure.
 #include "cluster/launch/group_failures.h"
 
 #include <chrono>

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# scripts/lan: limits hold, exit statuses come through, nothing stays behind. Skipped (77) without
-# root or when a LAN is up already, which must not be disturbed.
+# scripts/lan: limits are enforced, exit statuses are forwarded, and nothing remains. Skipped (77)
+# without root or if a LAN is already up, since that one must not be disturbed.
 set -euo pipefail
 
 lan=$(dirname "$0")/../../scripts/lan
@@ -50,7 +50,7 @@ fi
 ip netns exec motley-m1 tc qdisc show dev eth0 | grep -q 'tbf.*rate 100Mbit' ||
   fail "the uplink of m1 is not shaped"
 
-# A process that 'down' must end.
+# 'down' must end this process.
 coproc "$lan" exec m1 sh -c 'echo $$; exec sleep 1000'
 read -r pid <&"${COPROC[0]}"
 "$lan" down

@@ -1,5 +1,5 @@
-// The worker's end of a lease: with a launcher that says nothing any more and closes nothing, as
-// one whose machine lost its power.
+// The worker's end of a lease: behaviour when the launcher sends nothing more and closes nothing,
+// for example because its machine lost power.
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
@@ -31,13 +31,13 @@ class LeaseTest : public testing::Test {
  protected:
   LeaseTest() {
     std::filesystem::create_directories(folder_);
-    ::signal(SIGPIPE, SIG_IGN);  // a worker that left is a failed expectation, not our end
+    ::signal(SIGPIPE, SIG_IGN);  // a worker that exited must fail the test, not kill it
   }
 
   ~LeaseTest() override { std::filesystem::remove_all(folder_); }
 
-  // With a lease that soon ends, or, to be renewed, one that outlasts the pauses of a busy
-  // computer.
+  // Starts a worker with a short lease, or with one (kLongLease_s) that is renewed and outlasts
+  // the pauses of a busy computer.
   [[nodiscard]] Process start(const std::string& what,
                               const std::string& with = "",
                               double lease_s = 0.5) const {
@@ -47,7 +47,7 @@ class LeaseTest : public testing::Test {
         .value();
   }
 
-  // Seconds until it has ended, at most so many.
+  // Seconds until the process has ended, at most `most_s`.
   static double ends_in_s(const Process& process, double most_s) {
     const double start_s = now_s();
     pollfd ended{.fd = process.exit_fd(), .events = POLLIN};

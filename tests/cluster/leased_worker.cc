@@ -1,9 +1,10 @@
-// A worker that holds a lease of MOTLEY_LEASE_S seconds and does what its arguments say:
+// A worker with a lease of MOTLEY_LEASE_S seconds. Its arguments select its behaviour:
 //   busy             computes
-//   blocked FIFO     is stuck in a system call
-//   mute             sends events until nobody takes them
-//   wait SECONDS     waits for a message while the group gets on, and exits with the error's code
-// Further: last words go to the file MOTLEY_LAST_WORDS.
+//   blocked FIFO     blocks in a system call
+//   mute             sends events until its output blocks
+//   wait SECONDS     waits for a message while the group makes progress, and exits with the error's
+//                    code
+// Its last message is written to the file MOTLEY_LAST_WORDS.
 #include <fcntl.h>
 
 #include <cstdlib>

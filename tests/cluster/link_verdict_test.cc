@@ -1,4 +1,4 @@
-// What follows of ranks' reports from both ends of each link.
+// Conclusions from the ranks' reports about both ends of each link.
 #include "cluster/reach/link_verdict.h"
 
 #include <fmt/format.h>
@@ -44,7 +44,7 @@ TEST_F(ThreeRanks, AreAllRightWithoutReports) {
   EXPECT_FALSE(link_verdict(ends_));
 }
 
-// A packet is lost, a firewall before one end: the other end connects in a moment.
+// A lost packet, or a firewall at one end: the other end connects within a moment.
 TEST_F(ThreeRanks, AreNotApartByOneDirectionOrForAMoment) {
   silent(3, 2);
   EXPECT_FALSE(link_verdict(ends_));

@@ -16,7 +16,7 @@ class Watched {
     return watch_.add({.step = ++step_, .loss = loss, .lr = 1e-3, .grad_norm = 35});
   }
 
-  // How often it speaks.
+  // The number of warnings.
   int run(int steps, double loss) {
     int lines = 0;
     for (int i = 0; i < steps; ++i) lines += add(loss).has_value() ? 1 : 0;
@@ -40,7 +40,7 @@ TEST(LossWatch, SaysASpikeOnceWithItsStepAndValues) {
   EXPECT_TRUE(run.add(6).has_value()) << "another";
 }
 
-// What diverges from the beginning on has no usual loss.
+// A run that diverges from its first step has no usual loss.
 TEST(LossWatch, SaysARiseFromTheFirstStepOnOnce) {
   Watched run;
   EXPECT_EQ(run.run(1, 5.5), 0);
@@ -60,7 +60,7 @@ TEST(LossWatch, TakesALossThatStaysHighForTheUsual) {
   EXPECT_EQ(run.run(500, 4), 1);
 }
 
-// Losses as those of a run that learns: they fall, level out, and vary from batch to batch.
+// Losses as in a converging run: they fall, level out, and vary from batch to batch.
 TEST(LossWatch, LeavesAQuietRunInPeace) {
   for (unsigned seed = 0; seed < 50; ++seed) {
     std::mt19937 random(seed);

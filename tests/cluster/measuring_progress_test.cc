@@ -21,7 +21,7 @@ class Measuring : public testing::Test {
             nullptr};
   }
 
-  // What was drawn so far.
+  // The output so far.
   std::string drawn() {
     std::string all(static_cast<std::size_t>(std::ftell(terminal_)), '\0');
     std::rewind(terminal_);

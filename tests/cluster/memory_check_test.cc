@@ -33,7 +33,7 @@ TEST(MemoryTrouble, NamesTheLimitThatAPersonHasSet) {
   EXPECT_THAT(error->remedy, HasSubstr("set memory_gib of vm to at least 0.0486, or leave it out"));
 }
 
-// Of a machine that is not there, any memory is a line of the cluster file.
+// The memory of a hypothetical machine is set by the cluster file.
 TEST(MemoryTrouble, NamesTheAmountThatAnImaginedMachineNeeds) {
   const auto error = memory_trouble({{"card", kGib / 2, kGib / 2, true, true}}, 2 * kGib);
   ASSERT_TRUE(error);

@@ -35,7 +35,7 @@ class MetricsFileTest : public testing::Test {
 
   void damage(const std::string& text) { std::ofstream(path_, std::ios::app) << text; }
 
-  // "1/0 2/0 3/2": each line's step and the step its run was resumed from.
+  // "1/0 2/0 3/2": for each line its step and the step from which its run resumed.
   [[nodiscard]] std::string lines() const {
     std::string all;
     std::ifstream file(path_);
@@ -114,7 +114,7 @@ TEST_F(MetricsFileTest, SaysWhenALineCannotBeWrittenWhole) {
   ASSERT_FALSE(appended.ok());
   EXPECT_EQ(appended.error().code, ErrorCode::kCorrupt);
   EXPECT_EQ(lines(), "");
-  // Once there is room, no line is missing and none is half.
+  // Once there is space, no line is missing or truncated.
   ASSERT_TRUE(file->append({{"step", 2}, {"run", 0}}).ok());
   EXPECT_TRUE(file->finish().ok());
   EXPECT_EQ(lines(), "1/0 2/0 ");

@@ -20,7 +20,7 @@ StepReport report(std::int64_t step) {
           .wait_s = {{0.1}}};
 }
 
-// The account of one step from these reports, one a rank.
+// The metrics of one step from these reports, one per rank.
 Result<StepMetrics> account_of(const std::vector<StepReport>& reports) {
   MetricsCollector collector(static_cast<int>(reports.size()), 0.4);
   for (std::size_t rank = 0; rank < reports.size(); ++rank) {

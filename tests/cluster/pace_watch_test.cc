@@ -7,7 +7,7 @@ namespace {
 
 class Watched {
  public:
-  // Lines of the next `steps` steps of the first rank; a step takes two seconds.
+  // The warnings of the next `steps` steps of the first rank; a step takes two seconds.
   std::vector<std::string> run(int steps, double compute_s) {
     std::vector<std::string> lines;
     for (int i = 0; i < steps; ++i) {
@@ -35,7 +35,7 @@ TEST(PaceWatch, NamesTheMachineThatStaysSlowOnce) {
       << lines[0];
 }
 
-// Whenever it happens; what a step takes on the real clock is bench/slowed_lan's business.
+// At whichever step it begins; bench/slowed_lan measures the same on a real clock.
 TEST(PaceWatch, NamesItWithinAWindowAndTheStepsThatItMustLast) {
   constexpr int kSteps = static_cast<int>(PaceWatch::kWindow + PaceWatch::kLastingSteps);
   for (int steps_before = 6; steps_before < 40; ++steps_before) {
@@ -45,7 +45,7 @@ TEST(PaceWatch, NamesItWithinAWindowAndTheStepsThatItMustLast) {
   }
 }
 
-// Another program that comes and goes, at whatever time.
+// Another program that runs now and then.
 TEST(PaceWatch, DoesNotMindAMachineThatIsFastAgainSoon) {
   Watched box;
   EXPECT_TRUE(box.run(30, 2).empty());

@@ -63,7 +63,7 @@ TEST(NobodyComputesIn, NamesWhatIsThereInstead) {
             "leave train.precision at \"fp32\"");
 }
 
-// A plan on the processor alone, beside a device that has fp16 and is left out.
+// A plan on the processor alone; a device with fp16 is present but not used.
 class PlanPrecision : public testing::Test {
  protected:
   PlanPrecision() {
@@ -108,7 +108,7 @@ TEST_F(PlanPrecision, IsEnoughOnOneStage) {
   EXPECT_TRUE(check_plan_precision("fp16", plan_, profile_).ok());
 }
 
-// A plan may leave out the devices that have the numbers.
+// A plan may leave out the devices that have the dtype.
 TEST(PrecisionCheck, OnlySaysSoOfAPartOfTheDevices) {
   PrecisionCheck check("bf16", {"laptop (cpu)"}, false);
   EXPECT_EQ(check.add(0, says("fp32")).value(),

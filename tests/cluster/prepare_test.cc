@@ -59,7 +59,8 @@ Result<PlanOptions> auto_options(bool error_feedback) {
   return plan_options(config, *describe_model(config.model), 0);
 }
 
-// docs/decisions/0019: int4 of activations costs some loss, int4 of sums none with error feedback.
+// docs/decisions/0019: int4 activations increase the loss, int4 gradients with error feedback do
+// not.
 TEST(PlanOptions, AllowAutoMoreRoundingForMoreGain) {
   const auto options = auto_options(/*error_feedback=*/true);
   ASSERT_TRUE(options.ok()) << describe(options.error());

@@ -13,7 +13,7 @@
 namespace motley {
 namespace {
 
-// Blocks until the descriptor is readable or has ended; the ctest timeout bounds it.
+// Blocks until the descriptor is readable or at its end; the ctest timeout bounds it.
 void await(int fd) {
   pollfd ready{.fd = fd, .events = POLLIN};
   ASSERT_EQ(::poll(&ready, 1, -1), 1);
@@ -58,13 +58,13 @@ TEST(Process, TellsTheSignalThatEndedIt) {
 
 TEST(Process, SeesTheEndOfItsInput) {
   Process first = start("cat >/dev/null");
-  Process second = start("cat >/dev/null");  // must not hold the first one's input open
+  Process second = start("cat >/dev/null");  // must not inherit the first one's input
   first.input().reset();
   EXPECT_EQ(exit_of(first).status, 0);
 }
 
 TEST(Process, InheritsNothingButItsThreeStreams) {
-  Process process = start("exec ls /proc/self/fd");  // which opens a fourth to look
+  Process process = start("exec ls /proc/self/fd");  // ls opens a fourth descriptor itself
   EXPECT_EQ(read_all(process.output()), "0\n1\n2\n3\n");
 }
 

@@ -21,7 +21,7 @@ Machine virtual_machine(const std::string& name, double tokens_per_s) {
   return machine;
 }
 
-// A model of two layers on three virtual machines, of which the first has a worker.
+// A model of two layers on three virtual machines; the first has a worker.
 class FollowedProfiles : public testing::Test {
  protected:
   FollowedProfiles() {
@@ -48,7 +48,7 @@ class FollowedProfiles : public testing::Test {
     return computed_part(machine, "virtual", model_, train_, {1, 2});
   }
 
-  // What the worker says once it has measured.
+  // The worker's result event.
   Json result() {
     DeviceProfile device = part_of(cluster_.machines[0]);
     device.threads = 1;

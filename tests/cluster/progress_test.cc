@@ -66,7 +66,7 @@ TEST(Progress, SaysWhatPeopleWantToKnow) {
             "step 120/1000  loss 2.314  1,234 tok/s  0.41 s/step  wait 8 %  ETA 0:06:01\n");
 }
 
-// The loss of a picture may have a term for each of its points.
+// A sample of images may have one loss term per pixel.
 TEST(Progress, CountsSamplesWhereThoseAreTheUnit) {
   Screen screen;
   Progress progress(screen.file(), {.rate_unit = "samples/s", .samples_a_step = 32}, 0, 1000);

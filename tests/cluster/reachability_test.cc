@@ -18,7 +18,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr const char* kProgram = "/bin/sh";  // any file that may be run
+constexpr const char* kProgram = "/bin/sh";  // any executable file
 
 Machine machine(const std::string& name, std::vector<std::string> shell) {
   Machine machine;
@@ -37,7 +37,7 @@ Error trouble_of(std::vector<Machine> machines, double answer_s = 20) {
   return answer.ok() ? Error{} : answer.error();
 }
 
-// A package here, and machines that are this one, with other folders under its path.
+// A package here, and machines that see another folder at its path.
 class PackageSeen : public testing::Test {
  protected:
   PackageSeen() {
@@ -53,7 +53,7 @@ class PackageSeen : public testing::Test {
     std::ofstream(folder_ / name / "weights.safetensors") << weights;
   }
 
-  // Sees `name` under the path of `here`.
+  // A machine that sees `name` at the path of `here`.
   [[nodiscard]] Machine seeing(const std::string& name) const {
     constexpr const char* kExchange = "for word; do set -- \"$@\" \"$(echo \"$word\" | sed s#";
     const std::string shell = fmt::format("{}{}/#{}/#)\"; shift; done; exec \"$@\"", kExchange,
@@ -76,7 +76,7 @@ class PackageSeen : public testing::Test {
       std::filesystem::temp_directory_path() / fmt::format("motley-seen-{}", ::getpid());
 };
 
-// Nobody listens there, so the answer is at once, and the same where there is no ssh.
+// No server listens there, so the connection is refused at once; the test also passes without ssh.
 TEST(Reachability, NamesTheCommandThatMustWorkForEachMachineBehindSsh) {
   const Error error = trouble_of({machine("left", {"ssh", "-p", "1", "127.0.0.1"}),
                                   machine("right", {"ssh", "-p", "1", "127.0.0.2"})});
@@ -111,7 +111,7 @@ TEST(Reachability, AsksAllAtTheSameTimeAndWaitsForNoneForLong) {
   }
   const Error error = trouble_of(deaf, 0.5);
   EXPECT_THAT(error.cause, HasSubstr("m39: no answer within 0.5 s"));
-  EXPECT_LT(now_s() - start_s, 15);  // one after another they would take 20 s
+  EXPECT_LT(now_s() - start_s, 15);  // sequentially it would take 20 s
 }
 
 TEST(Reachability, AProgramThatIsNotThereIsToldFromAMachineThatIsNot) {
@@ -121,13 +121,13 @@ TEST(Reachability, AProgramThatIsNotThereIsToldFromAMachineThatIsNot) {
               HasSubstr("without: no program /no/motley/sh there that may be run"));
 }
 
-// As with `exec fish` in .bashrc: the shell reads the end of its input and ends, with status 0.
+// As with `exec fish` in .bashrc: the shell reads the end of its input and exits with status 0.
 TEST(Reachability, AShellThatRunsAnotherInItsPlaceIsNoMachineThatAnswers) {
   EXPECT_THAT(trouble_of({machine("fish", {"sh", "-c", "exec cat", "sh"})}).cause,
               HasSubstr("fish: its login shell ended without running the command"));
 }
 
-// What a start-up file leaves running there holds the connection.
+// A background process of a start-up file keeps the connection open.
 TEST(Reachability, AnAnswerEndsBeforeItsConnectionDoes) {
   Cluster cluster;
   cluster.machines = {machine("busy", {"sh", "-c", "sleep 1000 & exec \"$@\"", "sh"})};

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""read_tensorboard.py FILE…: what TensorBoard event files say, read with Google's protobuf and TensorFlow's public schema.
+"""read_tensorboard.py FILE…: prints TensorBoard event files, read with Google's protobuf and TensorFlow's public
+schema.
 
 Prints a line for each event: "step 3 train/loss=2.5 …", "version brain.Event:2", "start at 4". Checks every checksum.
-Ends with 77 where python3-protobuf is missing. Knows nothing of Motley's writer.
+Ends with 77 if python3-protobuf is missing. Independent of Motley's writer.
 """
 
 import struct
@@ -15,7 +16,7 @@ except ImportError as error:
     sys.exit(77)
 
 FIELD = descriptor_pb2.FieldDescriptorProto
-# The fields of tensorflow/core/util/event.proto and tensorflow/core/framework/summary.proto that are read here.
+# The subset of tensorflow/core/util/event.proto and tensorflow/core/framework/summary.proto that is read here.
 SCHEMA = {
     "Event": [("wall_time", 1, FIELD.TYPE_DOUBLE, None), ("step", 2, FIELD.TYPE_INT64, None), ("file_version", 3, FIELD.TYPE_STRING, None),
               ("summary", 5, FIELD.TYPE_MESSAGE, "Summary"), ("session_log", 7, FIELD.TYPE_MESSAGE, "SessionLog")],

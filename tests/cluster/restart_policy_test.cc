@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// "desk" and "box" are started here and always answer.
+// "desk" and "box" run locally and always answer.
 TrainingRequest request_of_two() {
   TrainingRequest request;
   for (const char* name : {"desk", "box"}) request.cluster.machines.push_back({.name = name});

@@ -1,4 +1,5 @@
-// Which checkpoint a run goes on from, and how often the machines are asked until that is known.
+// The checkpoint that a run resumes from, and the number of queries to the machines until it is
+// known.
 #include "cluster/stores/restore_point.h"
 
 #include <filesystem>
@@ -23,10 +24,10 @@ using ::testing::Not;
 
 constexpr const char* kLater = "000004-0123456789abcdef";
 
-// The launcher's machine, desk, with its own disk, and box with another.
+// The launcher's machine, desk, and box, each with its own disk.
 class RestorePointTest : public ::testing::Test {
  protected:
-  // What a worker on box and the launcher itself would answer.
+  // The answers of a worker on box and of the launcher itself.
   AskStores ask() {
     return [this](const StoreQuestion& question) -> Result<Stores> {
       ++questions_;
@@ -41,7 +42,7 @@ class RestorePointTest : public ::testing::Test {
     };
   }
 
-  // The launcher's folder keeps of it what is the same on all machines.
+  // Leaves in the launcher's folder only the files that are the same on all machines.
   void move_to_box(std::int64_t step) const {
     const std::filesystem::path folder = checkpoint_folder(run_.dir(), step);
     const CheckpointMetadata texts = *read_texts(folder);
@@ -55,7 +56,7 @@ class RestorePointTest : public ::testing::Test {
     return find_restore_point(run_.dir(), kLater, ask(), log_);
   }
 
-  // The folder knows nothing of it, or not any more.
+  // The launcher's folder no longer contains the step, or never did.
   void lose_here(std::int64_t step) const {
     std::filesystem::remove_all(checkpoint_folder(run_.dir(), step));
   }

@@ -60,7 +60,7 @@ TEST_F(ResumeTest, KeepsTheMicroBatchThatTheRunChose) {
   chosen.train.micro_batch = 8;
   EXPECT_EQ(with_choices_of(before, chosen).train.micro_batch, 8);
   Config odd = config_;
-  odd.train.global_batch = 9;  // micro-batches of 4 do not divide it
+  odd.train.global_batch = 9;  // not a multiple of the micro-batch of 4
   EXPECT_EQ(with_choices_of(before, odd).train.micro_batch, 0);
   EXPECT_THAT(changes_of(before, odd), ElementsAre("train.global_batch 32 -> 9"));
 }
@@ -103,7 +103,7 @@ TEST_F(ResumeTest, ListsWhatChangesTheNumbers) {
   EXPECT_THAT(changes_of(config_, config), ElementsAre("train.lr 0.0003 -> 0.001"));
 }
 
-// The codec of a run that an earlier version began has to be replaced, which is asked back once.
+// The codec of a run from an earlier version must be replaced, which needs one confirmation.
 TEST_F(ResumeTest, ReplacesARemovedCodecAsAnyOther) {
   Config before = config_;
   before.compression.gradients = "lowrank(4)|fp16";
@@ -176,8 +176,7 @@ TEST(PlanMarks, NarrowWhatIsLeftOpen) {
   EXPECT_THAT(kept.coarser.front().gradient_codecs, IsEmpty());
 }
 
-// A run that an earlier version began: `auto` selects anew, and what the planner is asked for is
-// still a codec.
+// A run from an earlier version: `auto` selects again, and the planner gets only existing codecs.
 TEST(PlanMarks, WithARemovedCodecLeaveItOpen) {
   Plan plan = plan_of(2, {1, 3, 1});
   plan.gradient_codec = "lowrank(4)|fp16";
@@ -223,8 +222,8 @@ TEST(PlanMarks, TellWhatRoundsOtherwise) {
             "sums of gradients through none instead of int8");
 }
 
-// Four layers; chunk i has layers[i] of them and the shares[i] of its replicas, each with the
-// number of the machine that its rank stands on.
+// Four layers. Chunk i has layers[i] of them; shares[i] has a machine number and the micro-batches
+// of each of its replicas.
 Plan shared_plan(const std::vector<int>& layers,
                  const std::vector<std::vector<std::pair<int, int>>>& shares) {
   Plan plan;

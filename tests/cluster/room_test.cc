@@ -1,4 +1,4 @@
-// What disks have room for, and how far the machines are with what is brought there.
+// Free space of the disks, and the progress of file moves to the machines.
 #include "cluster/stores/room.h"
 
 #include <map>
@@ -17,7 +17,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// "l" is lap's own folder.
+// "l" is lap's machine-local folder.
 Stores stores_with_free(std::uint64_t free_bytes) {
   Stores stores;
   stores.by_id["l"] = {.answer = {.place = {"/runs/x", false, "l"}, .free_bytes = free_bytes},
@@ -25,7 +25,7 @@ Stores stores_with_free(std::uint64_t free_bytes) {
   return stores;
 }
 
-// Two files of two tensors each lie there; `lacking` come.
+// A checkpoint of two files with two tensors each; `lacking` are moved.
 StoreMoves moves_of(const std::vector<FileMove>& lacking) {
   StoreMoves moves{.store = "l", .machine = "lap", .order = {}};
   moves.order.manifest.files.push_back({"model", 100, "", {{"a", ""}, {"b", ""}}});
@@ -78,7 +78,7 @@ TEST(SavesWithoutRoom, AreToldBeforeTheyFail) {
 TEST(PartsProgress, AddsUpWhatAllMachinesTell) {
   PartsProgress progress("verifying", nullptr);
   progress.take(0, {10, 100});
-  progress.take(1, {0, 0});  // has nothing to do
+  progress.take(1, {0, 0});  // has no work
   progress.take(2, {70, 60});
   EXPECT_EQ(progress.sum().done, 70U) << "never more than there is";
   EXPECT_EQ(progress.sum().total, 160U);

@@ -1,4 +1,4 @@
-// A run folder over several launches: what an early end leaves.
+// A run folder over several launches, and its state after an early end.
 #include "cluster/run/run_folder.h"
 
 #include <fmt/format.h>
@@ -65,7 +65,7 @@ TEST_F(RunFolderTest, NeverOverwritesARunThatHasSomethingToShow) {
   EXPECT_TRUE(std::filesystem::exists(folder_.metrics_path()));
 }
 
-// A manifest that is a link, or on a disk that is away: what is there must not be replaced.
+// A manifest that is a link, or on an unmounted disk: existing files must not be replaced.
 TEST_F(RunFolderTest, DoesNotTakeWhatItCannotReadForNothing) {
   std::filesystem::create_directories(dir_ / "checkpoints" / "step-000040");
   for (const Result<void>& refused :
@@ -95,7 +95,7 @@ TEST_F(RunFolderTest, TellsHowARunThatEndedEarlyGoesOn) {
   const Error stop{ErrorCode::kInterrupted, "interrupted", "", ""};
   EXPECT_EQ(with_resume_hint(stop, dir_, 31, commands).remedy,
             "--resume goes on from the checkpoint of step 40\nmotley train a --resume");
-  // What was let pass is in no checkpoint yet.
+  // The allowed changes are not in a checkpoint yet.
   EXPECT_EQ(with_resume_hint(stop, dir_, 41, commands).remedy,
             "--resume goes on from the checkpoint of step 40\nmotley train a --resume "
             "--allow-changes");

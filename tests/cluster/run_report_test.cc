@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Two layers on two machines; 10 floats of a sample cross between them.
+// Two layers on two machines; their boundary has 10 floats per sample.
 ModelSpec model() {
   ModelSpec model;
   model.layers.resize(2);
@@ -120,17 +120,17 @@ TEST(RunReport, CountsTheBytesOfABoundaryBothWays) {
   EXPECT_EQ(report.links[0].codec, "fp16");
   EXPECT_EQ(report.links[0].original_bytes, 2 * 4 * 20 * 4);
   EXPECT_EQ(report.links[0].payload_bytes, 2 * 4 * 20 * 2);
-  // Four messages of 20 halves each way, and a vote of 40 + 12 bytes with its answer, which has
-  // it and that of rank 0, of 24 more, behind their lengths; each behind a header of 64 bytes. The
-  // targets are of 0 tokens.
+  // Four messages of 20 fp16 values in each direction, and a vote of 40 + 12 bytes. Its answer has
+  // it and the vote of rank 0, which is 24 bytes longer, each after its length. Every message has
+  // a header of 64 bytes. The targets are of 0 tokens.
   EXPECT_EQ(report.ranks[0].sent_bytes.predicted,
             4 * (64 + 40) + 4 * 64 + (64 + (4 + 76) + (4 + 52)));
   EXPECT_EQ(report.ranks[1].sent_bytes.predicted, 4 * (64 + 40) + (64 + 52));
   EXPECT_EQ(report.ranks[0].sent_bytes.measured, 160);
 }
 
-// Three replicas of a layer, two of them on one machine: these two add up their halves of the
-// gradient first, and each of them then exchanges its half with the other machine.
+// Three replicas of a layer, two of them on one machine: these two first reduce their halves of
+// the gradient, then each exchanges its half with the other machine.
 TEST(RunReport, PredictsWhatSumsSendAsTheirCodecMakesIt) {
   ModelSpec one_layer;
   one_layer.layers.resize(1);
@@ -143,7 +143,8 @@ TEST(RunReport, PredictsWhatSumsSendAsTheirCodecMakesIt) {
     replicas.gradient_codec = chain;
     const auto report = ReportCollector(3).report(replicas, one_layer);
     ASSERT_TRUE(report.ok()) << describe(report.error());
-    // Rank 0 votes for the layer and gives the factors; all give a hash of their copies.
+    // Rank 0 votes for the layer and sends the common factors; all ranks send a hash of their
+    // copies.
     const double answer = 64 + (4 + 40 + 12 + 24 + 8) + 2 * (4 + 40 + 8);
     EXPECT_EQ(report->ranks[0].sent_bytes.predicted, 2 * (64 + half) + 2 * answer) << chain;
     for (const std::size_t rank : {1, 2}) {

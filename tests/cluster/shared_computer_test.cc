@@ -26,7 +26,7 @@ TEST(FairMemory, DividesWhatIsThereOnce) {
 }
 
 TEST(FairMemory, LeavesAloneWhatFits) {
-  // Containers, each with a limit of its own.
+  // Containers, each with its own limit.
   EXPECT_THAT(fair_memory({{"a", "x", 3, 8}, {"b", "x", 4, 8}}), ElementsAre(3, 4));
 }
 
@@ -40,7 +40,7 @@ TEST(FairMemory, TakesFirstWhatTheClusterFileGrants) {
               HasSubstr("a, b are one computer, whose free memory"));
 }
 
-// Two machines here are each given the cores that both find.
+// Two local machines each get the cores that both see.
 TEST(CoreSharers, AreAllThatAreStartedHereWithoutAQuota) {
   Cluster cluster;
   cluster.machines.resize(5);

@@ -1,4 +1,4 @@
-// More workers than a real sshd, as it comes (MaxStartups 10:30:100), lets in at once. Skipped
+// More workers than a real sshd with its default MaxStartups 10:30:100 accepts at once. Skipped
 // without root and sshd.
 #include <fmt/format.h>
 #include <signal.h>
@@ -43,14 +43,14 @@ class SshdTest : public WorkerGroupFixture {
         "BatchMode yes\n",
         dir, kPort);
     ASSERT_TRUE(shell(fmt::format("$(command -v sshd) -f {0}/sshd_config -E {0}/sshd.log", dir)));
-    // Its parent is gone before it listens, and it listens before it writes the file.
+    // sshd's parent exits before it listens; it writes the pid file after it listens.
     for (int i = 0; i < 1000 && !std::filesystem::exists(folder_ / "sshd.pid"); ++i)
       ::usleep(10'000);
     ASSERT_TRUE(std::filesystem::exists(folder_ / "sshd.pid"));
   }
 
   void TearDown() override {
-    // It removes its own file of the process number as it ends, and nobody else may meanwhile.
+    // sshd removes its pid file when it ends; the test must not remove it earlier.
     std::ifstream file(folder_ / "sshd.pid");
     pid_t pid = 0;
     if (!(file >> pid)) return;

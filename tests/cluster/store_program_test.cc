@@ -1,4 +1,4 @@
-// motley-store, the program, as the launcher asks it for a machine's folder.
+// The program motley-store, with the launcher's queries about a machine's folder.
 #include <filesystem>
 #include <set>
 #include <string>
@@ -31,7 +31,7 @@ class StoreProgram : public ::testing::Test {
     cluster_.machines.push_back({.name = "box", .runs_dir = runs_.path().string()});
   }
 
-  // motley-store lies beside motley-stage, which is not asked for.
+  // motley-store is next to motley-stage; the latter is not run.
   [[nodiscard]] StoresRequest request(IfAbsent if_absent = IfAbsent::kLeave) const {
     return {.cluster = cluster_,
             .machines = names_,
@@ -93,7 +93,7 @@ TEST_F(StoreProgram, LeavesWhatTheLauncherHas) {
   ASSERT_TRUE(pruned.ok()) << describe(pruned.error());
   EXPECT_THAT(names_in(own() / "checkpoints"), ElementsAre("step-000020", "step-000030"));
   EXPECT_EQ(run_.steps().size(), 3U) << "the launcher looks after its own";
-  // Where a later launch was, this one removes nothing more.
+  // After a later launch has used the folder, this one removes nothing more.
   const Result<RunLock> later = RunLock::take(own(), log);
   ASSERT_TRUE(later.ok());
   const auto refused = prune_stores({30}, request(), *stores, log);

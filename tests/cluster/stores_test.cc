@@ -1,4 +1,4 @@
-// Where the parts of a checkpoint lie, and what goes where before a training goes on.
+// Locations of the parts of a checkpoint, and the moves before a training resumes.
 #include <map>
 #include <string>
 #include <vector>
@@ -27,7 +27,7 @@ Store store_of(const std::string& id, const std::vector<std::string>& machines) 
   return store;
 }
 
-// desk is where the launcher is; the others have folders of their own.
+// desk is the launcher's machine; the others have machine-local folders.
 Stores three_stores() {
   Stores stores;
   stores.by_id[""] = store_of("", {"desk"});
@@ -43,7 +43,7 @@ Cluster cluster_of_three() {
   return cluster;
 }
 
-// Rank r holds layer r of the model, or the last rank the rest.
+// Rank r holds layer r of the model, the last rank the remaining layers.
 Plan plan_on(const std::vector<std::string>& machines) {
   Plan plan;
   for (std::size_t r = 0; r < machines.size(); ++r) {
@@ -65,7 +65,7 @@ ModelSpec model_of(int layers) {
   return model;
 }
 
-// Three ranks saved it, one parameter and one moment each.
+// A checkpoint of three ranks with one parameter and one moment each.
 RestorePoint point_of(const std::map<int, std::vector<StoreId>>& holders) {
   RestorePoint point;
   for (const auto& [rank, stores] : holders) {
@@ -145,8 +145,8 @@ TEST(FileLocations, SayWhereEachFileIsWholeAndWhereItIsDamaged) {
   EXPECT_THAT(all[2].whole, IsEmpty());
 }
 
-// A copy that is whole elsewhere does not make up for it: what is damaged stands in the way of who
-// asks that folder.
+// An intact copy elsewhere is not enough: the damaged file would be found by queries of that
+// folder.
 TEST(MissingCopies, OfADamagedFileGoWhereItIsDamaged) {
   const RestorePoint point = point_of({{0, {"", "l"}}});
   const std::string model = "model-00001-of-00003.safetensors";

@@ -46,7 +46,7 @@ TEST(TargetWatch, SaysOnceThatAnEvaluationHasNoTargets) {
   EXPECT_FALSE(watch.add(metrics));
 }
 
-// Such a step is no sign of health either.
+// A step without targets does not end a row of skipped steps either.
 TEST(TargetWatch, LeavesRowsOfSkippedStepsAlone) {
   DivergenceWatch watch(2);
   StepMetrics skipped;

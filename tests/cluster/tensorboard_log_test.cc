@@ -31,7 +31,7 @@ std::string hex(const std::string& bytes) {
   return text;
 }
 
-// The golden bytes are what the package tensorboard 2.21 makes of the same events, with its own
+// The golden bytes were written by the package tensorboard 2.21 for the same events, with its
 // RecordWriter and Event.
 TEST(EventRecords, AreTheBytesThatTensorboardWrites) {
   EXPECT_EQ(hex(version_record(1.5)),
@@ -105,7 +105,7 @@ TEST_F(TensorboardLogTest, LosesNothingToADiskThatIsFullForAWhile) {
   std::signal(SIGXFSZ, handler);
   ASSERT_TRUE(first.has_value());
   EXPECT_THAT(*first, HasSubstr("waits in memory"));
-  EXPECT_EQ(second, std::nullopt);  // it is said once
+  EXPECT_EQ(second, std::nullopt);  // reported only once
   EXPECT_EQ(log->finish(), std::nullopt);
   const auto scalars = [](std::int64_t number) { return scalars_of(step(number), {"a"}); };
   EXPECT_EQ(read_file(files().front(), kFileBytesMax).value(),

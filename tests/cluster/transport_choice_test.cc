@@ -32,8 +32,7 @@ Result<TransportChoice> choose(const Place& place,
   return choose_transport(cluster, {"a", "b"}, comm);
 }
 
-// "kind", with " + TLS" where it encrypts, or " + secret" where ranks only prove who they are; or
-// "refused".
+// The kind, with " + TLS" if it encrypts or " + secret" if ranks only authenticate; or "refused".
 std::string chosen(const Place& place, const std::string& transport, const std::string& encrypt) {
   const auto choice = choose(place, transport, encrypt);
   if (choice.ok()) {
@@ -82,7 +81,7 @@ TEST(TransportChoice, TakesTcpOnOneMachineAndLetsNobodyElseIn) {
   EXPECT_EQ(chosen(kHere, "ucx", "always"), "refused");
 }
 
-// Whether the network is trusted says nothing about one machine.
+// Whether the network is trusted does not matter on one machine.
 TEST(TransportChoice, IsTheSameForOneMachineOfATrustedNetwork) {
   Cluster cluster;
   cluster.trusted = true;
@@ -135,7 +134,7 @@ TEST(TransportChoice, NeedsAnAddressForEachMachine) {
   EXPECT_TRUE(choose_transport(cluster, {"a"}, {}).ok());
 }
 
-// As choose_transport() gives it for a place.
+// The result of choose_transport() for a place.
 TransportChoice choice_for(const Place& place, const std::string& encrypt) {
   return *choose(place, "auto", encrypt);
 }

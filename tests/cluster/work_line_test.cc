@@ -35,7 +35,7 @@ class WorkLineTest : public testing::Test {
     if (terminal_ != nullptr) std::fclose(terminal_);
   }
 
-  // What was drawn until the text came, or for half a minute.
+  // The output until `text` appears, or for 30 s.
   std::string drawn_until(const std::string& text) {
     std::string all;
     const Deadline deadline = Deadline::after_s(30);
@@ -46,7 +46,7 @@ class WorkLineTest : public testing::Test {
     return all;
   }
 
-  // All that was drawn and not read. REQUIRES: nobody draws any more.
+  // The remaining output. REQUIRES: no WorkLine draws any more.
   std::string drawn() {
     std::fclose(terminal_);
     terminal_ = nullptr;
@@ -81,7 +81,7 @@ TEST_F(WorkLineTest, GoesOffTheScreenForWhatIsPrinted) {
   drawn_until("measuring, ");
   line->log_output()("a warning\n");
   EXPECT_THAT(drawn_until(kErased), HasSubstr(kErased));
-  drawn_until("measuring, ");  // and comes back
+  drawn_until("measuring, ");  // and is drawn again
   line->clear();
   line.reset();
   EXPECT_THAT(drawn(), EndsWith(kErased));

@@ -93,7 +93,7 @@ TEST_F(WorkerGroupFailureTest, RefusesAWorkerThatDoesNotGreet) {
   EXPECT_THAT(run_failing().cause, HasSubstr("not 'hello'"));
 }
 
-// Before the time that workers have to get ready, and with an address and a direction.
+// Ends before the start timeout, and reports an address and a direction.
 TEST_F(WorkerGroupFailureTest, EndsWhereWorkersCannotConnect) {
   PeerFault fault;
   options_.on_fault = [&](const PeerFault& found) { fault = found; };
@@ -140,7 +140,7 @@ TEST_F(WorkerGroupFailureTest, NoticesAFrozenWorker) {
             "of step 2");
 }
 
-// As while a checkpoint goes to a slow disk.
+// As while the launcher commits a checkpoint on a slow disk.
 TEST_F(WorkerGroupFailureTest, DoesNotTakeItsOwnAbsenceForSilence) {
   options_.silence_timeout_s = 0.5;
   add(R"([["release", "FIFO"], ["await", "FIFO"], ["done"]])");
@@ -173,7 +173,7 @@ TEST_F(WorkerGroupFailureTest, KillsWorkersThatIgnoreItsRequests) {
   EXPECT_EQ(pids_.size(), 3U);
 }
 
-// A test that waits for it does not end in time.
+// The timeout is longer than the test: waiting for the worker would fail it.
 TEST_F(WorkerGroupFailureTest, DoesNotAskAFrozenWorkerToEnd) {
   options_.kill_grace_s = 3600;
   add(R"([["await", "FIFO"],

@@ -1,4 +1,4 @@
-// A small language for tests of WorkerGroup: add workers by script, run, look at what came back.
+// Fixture for tests of WorkerGroup: add workers by script, run, inspect their events.
 #pragma once
 
 #include <fmt/format.h>
@@ -48,15 +48,15 @@ class WorkerGroupFixture : public testing::Test {
     return specs_.back();
   }
 
-  // A FIFO at which two scripts meet.
+  // A FIFO for a rendezvous of two scripts.
   std::string meeting_point() {
     const std::string path = (folder_ / fmt::format("fifo-{}", meetings_++)).string();
     EXPECT_EQ(::mkfifo(path.c_str(), 0600), 0);
     return path;
   }
 
-  // Runs the group; the events go to events_ and then to `handler`, the last of each worker to
-  // done_.
+  // Runs the group. Events are appended to events_ and passed to `handler`; the last of each
+  // worker goes to done_.
   Result<void> run(const std::function<Result<void>(int, const Json&)>& handler = {}) {
     const Log log("test", LogLevel::kError);
     WorkerGroup group(specs_, options_, log);
@@ -72,7 +72,7 @@ class WorkerGroupFixture : public testing::Test {
     return outcome;
   }
 
-  // The error of a run that must fail.
+  // The error of a run that is expected to fail.
   Error run_failing() {
     const Result<void> outcome = run();
     EXPECT_FALSE(outcome.ok()) << "the run was expected to fail";
@@ -94,7 +94,7 @@ class WorkerGroupFixture : public testing::Test {
   std::vector<WorkerSpec> specs_;
   std::vector<Event> events_;
   std::vector<Event> done_;
-  std::vector<pid_t> pids_;  // that workers told about
+  std::vector<pid_t> pids_;  // reported by workers
   int meetings_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// How a group comes up: who may take long and who may not, many at once, and a busy sshd.
+// Start of a group: slow workers, stalled workers, many at once, and a busy sshd.
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -12,7 +12,7 @@ using testing::HasSubstr;
 
 class WorkerGroupStartTest : public WorkerGroupFixture {
  protected:
-  // A program called ssh, of which `script` is the text; the last argument is the command.
+  // Creates a program named ssh with the text `script`; its last argument is the command.
   [[nodiscard]] std::string make_ssh(const std::string& script) const {
     const std::filesystem::path path = folder_ / "ssh";
     std::ofstream(path) << "#!/bin/bash\n" << script;
@@ -49,7 +49,7 @@ TEST_F(WorkerGroupStartTest, SaysHowFarOneWasThatDied) {
   EXPECT_THAT(run_failing().what, EndsWith("status 3, before it was ready, loading: 10 %"));
 }
 
-// Of however many processes and groups: a person can do no more about the second one.
+// Independently of the number of processes and groups, as a second warning would add nothing.
 TEST_F(WorkerGroupStartTest, WarnsOnceWhereSharesCannotBeGranted) {
   for (int i = 0; i < 2; ++i) {
     Machine& machine = add(R"([["done"]])").machine;
@@ -76,18 +76,18 @@ TEST_F(WorkerGroupStartTest, TellsWorkersThatOthersGetOn) {
 TEST_F(WorkerGroupStartTest, TellsWorkersNothingOfTheKindWhereNobodyGetsOn) {
   options_.renewal_s = 0.05;
   options_.silence_timeout_s = 1;
-  add(R"([["leases", 6], ["done"]])");  // a few changes come from getting ready
+  add(R"([["leases", 6], ["done"]])");  // getting ready causes some changes itself
   EXPECT_THAT(run_failing().what, HasSubstr("no sign of life"));
 }
 
-// The lease is held on another thread than the one that follows the workers.
+// Leases are renewed on a separate thread, not the one that follows the workers.
 TEST_F(WorkerGroupStartTest, RenewsLeasesWhileItIsBusyItself) {
   options_.renewal_s = 0.05;
   add(R"([["say", {"event": "trace"}], ["leases", 5], ["release", "FIFO"], ["done"]])");
   const std::string fifo = meeting_point();
   specs_[0].job.options["script"][2][1] = fifo;
   const Result<void> outcome = run([&](int, const Json&) -> Result<void> {
-    std::ifstream met(fifo);  // opens once the worker has come
+    std::ifstream met(fifo);  // open() returns once the worker has opened the other end
     return {};
   });
   EXPECT_TRUE(outcome.ok()) << describe(outcome.error());
@@ -119,7 +119,7 @@ TEST_F(WorkerGroupStartTest, DoesNotTryAgainWhereSshdRefuses) {
   EXPECT_THAT(run_failing().what, HasSubstr("did not start: ssh ended with status 255"));
 }
 
-// As an sshd with MaxStartups 10:30:100, only that it drops all of more than ten.
+// Like an sshd with MaxStartups 10:30:100, except that it drops every login beyond ten.
 TEST_F(WorkerGroupStartTest, BringsUpMoreThanFortyThroughOneSshd) {
   const std::string ssh = make_ssh(fmt::format(
       "set -- \"${{@: -1}}\"\n"

@@ -62,7 +62,7 @@ TEST_F(WorkerGroupTest, StartsThroughAPrefix) {
   EXPECT_EQ(events_[0].event["value"], "a b'c");
 }
 
-// A stand-in for ssh: joins its arguments and lets a shell read them, as sshd does.
+// A stand-in for ssh: joins its arguments and passes them to a shell, as sshd does.
 TEST_F(WorkerGroupTest, StartsThroughSshThoughTheProgramsPathHasBlanks) {
   const auto ssh = folder_ / "ssh";
   std::ofstream(ssh) << "#!/bin/sh\nshift\nexec sh -c \"$*\"\n";
@@ -101,7 +101,8 @@ TEST_F(WorkerGroupTest, IsNotHeldUpByAWorkerThatDoesNotRead) {
       fmt::format("echo '{{\"event\":\"hello\",\"protocol\":{}}}'; exec sleep 1000",
                   kProtocolVersion)};
   deaf.job.options["ballast"] = std::string(1 << 20, 'x');
-  // Both have that long; the one that reads must be ready by then also on a busy computer.
+  // The timeout applies to both; the worker that reads must be ready by then also on a busy
+  // computer.
   options_.start_timeout_s = 3;
   const Error error = run_failing();
   EXPECT_THAT(error.what, AllOf(HasSubstr("stage 1 (test)"), Not(HasSubstr("stage 0"))));
@@ -147,7 +148,7 @@ TEST_P(WorkerGroupSignalTest, EndsAllOnASignal) {
 }
 
 TEST_P(WorkerGroupSignalTest, DoesNotWaitAfterTheSecondSignal) {
-  options_.kill_grace_s = 1000;  // longer than the test may take
+  options_.kill_grace_s = 1000;  // longer than the test's timeout
   add(R"([["pid"], ["ignore"]])");
   const Result<void> outcome = run([](int, const Json&) -> Result<void> {
     ::raise(SIGINT);

@@ -1,6 +1,6 @@
-// comm_peer_process KIND [BIND_ADDRESS]: rank 1 of two, by a kind of
-// tests/support/transport_kind.h. Prints its address, reads rank 0's from stdin, connects, answers
-// each message of tag 1 with the same bytes and waits for the next.
+// comm_peer_process KIND [BIND_ADDRESS]: rank 1 of two, with a transport of a kind of
+// tests/support/transport_kind.h. Prints its address, reads that of rank 0 from stdin and
+// connects. It answers each message of tag 1 with the same bytes.
 #include <cstdio>
 #include <iostream>
 #include <string>

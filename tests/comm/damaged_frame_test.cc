@@ -1,5 +1,5 @@
-// What a peer may send that is not the frame that is waited for, over every transport: each gives
-// an error in words that names frame and peer, and the next frame is none the worse.
+// Messages from a peer that are not the expected frame, over every transport: each gives an error
+// that names frame and peer, and the next frame arrives intact.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -26,14 +26,14 @@ constexpr Rank kRank1{1};
 constexpr std::uint32_t kEpoch = 4;
 constexpr std::uint64_t kPlan = 0xABCDEF;
 constexpr FrameId kFrame{FrameKind::kActivation, ChunkId{2}, MicroId{3}, 7};
-constexpr Tag kTag = Tag{1} << 40 | Tag{2} << 24 | 3;  // that kFrame travels under
+constexpr Tag kTag = Tag{1} << 40 | Tag{2} << 24 | 3;  // the tag of kFrame
 constexpr std::size_t kRoom = 1000;
 
 FrameId id_with(FrameKind kind, std::int32_t source, std::int32_t number) {
   return FrameId::from_header(kind, source, number, 7);
 }
 
-// A whole message whose header fits its payload.
+// A whole message with a header that fits its payload.
 Buffer message(const FrameHeader& header, std::span<const std::byte> payload) {
   Buffer buffer = buffer_with(payload);
   FrameHeader whole = header;
@@ -63,7 +63,7 @@ Buffer with_bytes(const std::function<void(std::span<std::byte>)>& change) {
   return buffer;
 }
 
-// The right header before another number of bytes than it announces.
+// The correct header before a payload of another length than it announces.
 Buffer of_length(std::size_t payload_bytes) {
   Buffer right = message(right_header(), content());
   Buffer buffer(std::max(payload_bytes, content().size()));
@@ -73,7 +73,7 @@ Buffer of_length(std::size_t payload_bytes) {
   return buffer;
 }
 
-// An intact header that announces another length than it has.
+// An intact header that announces another length than its payload has.
 Buffer announcing(std::uint64_t payload_bytes) {
   FrameHeader header = right_header();
   header.payload_bytes = payload_bytes;
@@ -85,7 +85,7 @@ Buffer announcing(std::uint64_t payload_bytes) {
 
 struct Damage {
   const char* name;
-  const char* words;  // in the error
+  const char* words;  // expected in the error
   std::function<Buffer()> make;
 };
 
@@ -180,7 +180,7 @@ TEST_P(DamagedFrame, IsAnErrorInWordsAndHarmsNoOther) {
   }
 }
 
-// It lies where nobody asks for it; the one that is asked for comes.
+// It stays in the mailbox, and the expected frame arrives.
 TEST_P(DamagedFrame, UnderATagThatNobodyWaitsForIsLeftAlone) {
   auto foreign = group_.at(kRank0).send(kRank1, kTag + 1, message(right_header(), content()));
   expect_the_right_one_to_come();
@@ -196,7 +196,7 @@ TEST_P(DamagedFrame, TakesOnlyOneOfTwoThatAreTheSame) {
   EXPECT_THAT(outcome.error().cause, HasSubstr("step 7"));
 }
 
-// A right frame whose few bytes unpack to 64 MiB: the values that wait for it stay as they are.
+// A valid frame whose few bytes decompress to 64 MiB: the receiving values stay unchanged.
 TEST_P(DamagedFrame, ThatUnpacksToMoreThanIsExpectedReachesNoValue) {
   constexpr std::size_t kValues = 64;
   const auto codec = std::move(make_codec("zstd(1)")).value();

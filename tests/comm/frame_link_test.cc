@@ -35,7 +35,7 @@ Buffer payload(const std::string& text) {
   return buffer_with(bytes_of(text));
 }
 
-// Keeps the tag of what it is given, and sends nothing.
+// Records the tag of each operation, and sends nothing.
 class TagKeeper final : public Transport {
  public:
   [[nodiscard]] std::string address() const override { return ""; }
@@ -79,7 +79,7 @@ TEST(FrameLink, ValuesOfMicroBatchesAndVotesGoBeforeSumsAndFiles) {
   EXPECT_TRUE(is_bulk(FrameId::file_answer(3, 9, 7)));
 }
 
-// Rank 1 receives kFrame with the default link while rank 0 sends what the test wants.
+// Rank 1 receives kFrame with the default link; the test determines what rank 0 sends.
 class FrameLinkTest : public testing::Test {
  protected:
   Result<Buffer> receive() {
@@ -87,7 +87,7 @@ class FrameLinkTest : public testing::Test {
     return link.recv(kRank0, kFrame, Buffer(100)).wait(soon());
   }
 
-  // Sends "hello" from a link that differs in some way.
+  // Sends "hello" from a link with other parameters.
   Result<Buffer> receive_from(Rank self,
                               std::uint32_t epoch,
                               std::uint64_t plan,
@@ -169,7 +169,7 @@ TEST_F(FrameLinkTest, PutsPartsOfFilesWhereTheFormatSays) {
   constexpr auto kFilePart = static_cast<FrameKind>(7);
   EXPECT_EQ(FrameId::file_part(65'535, 5, 7), FrameId::from_header(kFilePart, 65'535, 10, 7));
   EXPECT_EQ(FrameId::file_answer(2, 5, 7), FrameId::from_header(kFilePart, 2, 11, 7));
-  // Behind the last number the first comes again.
+  // The numbers wrap around.
   EXPECT_EQ(FrameId::file_answer(2, (1 << 23) - 1, 7),
             FrameId::from_header(kFilePart, 2, (1 << 24) - 1, 7));
   EXPECT_EQ(FrameId::file_part(2, 3 * std::int64_t{1 << 23} + 1, 7), FrameId::file_part(2, 1, 7));
@@ -234,7 +234,7 @@ TEST_F(FrameLinkTest, DetectsEveryFlippedBit) {
   auto sent = link.send(kRank1, kFrame, payload("hello"));
   auto good = receive();
   ASSERT_TRUE(good.ok());
-  // The frame itself, and the tag under which it travels.
+  // The frame of these tests, and its tag.
   constexpr Tag kTag = Tag{1} << 40 | 3;
   for (std::size_t bit = 0; bit < 8 * good->message().size(); ++bit) {
     Buffer damaged = payload("hello");
@@ -278,7 +278,7 @@ TEST_P(AllGatherSmall, GivesEveryRankEveryPayload) {
           EXPECT_EQ((*all)[rank], std::vector<std::byte>(rank, static_cast<std::byte>(step)));
         }
       }
-      // Nobody leaves before everybody has the last answer.
+      // No rank leaves before all have the last result.
       EXPECT_TRUE(all_gather_small(link, self, rank_count, 20, {}, 8, soon()).ok());
     });
   }

@@ -15,7 +15,7 @@ TEST(LinkPace, KnowsNothingAtFirst) {
   EXPECT_FALSE(pace.bytes_per_s().has_value());
   pace.look(kStart, 1000, true);
   EXPECT_FALSE(pace.bytes_per_s().has_value());
-  pace.look(kStart + seconds(1), 1000, true);  // nothing moved
+  pace.look(kStart + seconds(1), 1000, true);  // no bytes moved
   EXPECT_FALSE(pace.bytes_per_s().has_value());
 }
 
@@ -40,7 +40,7 @@ TEST(LinkPace, IsNotLessWhereThereIsNotAlwaysMore) {
 TEST(LinkPace, IsMoreWhereMoreHasPassed) {
   LinkPace pace;
   pace.look(kStart, 0, false);
-  pace.look(kStart + seconds(1), 1000, false);  // less than is thought anyway
+  pace.look(kStart + seconds(1), 1000, false);  // below the initial assumption
   EXPECT_FALSE(pace.bytes_per_s().has_value());
   pace.look(kStart + seconds(2), 50'001'000, false);
   EXPECT_EQ(pace.bytes_per_s(), 5e7);

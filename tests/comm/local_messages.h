@@ -1,4 +1,4 @@
-// What the tests of two ranks on one machine share.
+// Fixtures for the tests of two ranks on one machine.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// A peer in a process of its own that is killed or frozen while this one waits for it.
+// A peer in its own process that is killed or stopped while this process waits for it.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -25,11 +25,12 @@ namespace {
 using testing::HasSubstr;
 
 constexpr Rank kPeer{1};
-// What docs/failures.md promises.
+// Detection times of docs/failures.md.
 constexpr double kKilled_s = 1;
 constexpr double kFrozen_s = 10;
 
-// The program of comm_peer_process.cc, with its stdin and stdout at hand. Killed at the end.
+// The program of comm_peer_process.cc, with pipes to its stdin and stdout. Killed by the
+// destructor.
 class PeerProcess {
  public:
   explicit PeerProcess(std::string kind) {
@@ -100,7 +101,7 @@ class LostProcess : public testing::TestWithParam<std::string> {
     ASSERT_TRUE(connected.ok()) << describe(connected.error());
   }
 
-  // One message there and back, so the connection is known to work.
+  // One message in each direction, to verify the connection.
   void exchange() {
     Buffer message(1000);
     message.set_payload_bytes(1000);

@@ -1,4 +1,4 @@
-// What a Mailbox keeps, drops and delivers of the messages that a stream brings.
+// Which messages of a stream a Mailbox stores, drops and delivers.
 #include "comm/transport/mailbox.h"
 
 #include <gtest/gtest.h>
@@ -23,8 +23,8 @@ TEST(Mailbox, WaitsWhileEarlyMessagesFillTheirShare) {
   expect_message(third, 1000, 3);
 }
 
-// Whoever has the secret and sends messages that nobody asked for, of whatever size and tag, fills
-// the share and then waits.
+// A peer with the secret that sends unexpected messages, of any size and tag, can only fill its
+// share; then it has to wait.
 TEST(Mailbox, KeepsNoMoreOfAnyPeerThanItsShare) {
   constexpr std::size_t kShare = 1 << 20;
   for (const std::size_t payload : {0, 1, 1000, 100'000, 1 << 20}) {

@@ -1,5 +1,5 @@
-// Meddler: sits between a rank that connects and the acceptor of a TCP transport, passes on what
-// both say, remembers it, and turns one bit over, once.
+// Meddler: a man in the middle between a connecting rank and the acceptor of a TCP transport.
+// Forwards and records the bytes of both, and flips one bit, once.
 #pragma once
 
 #include <poll.h>
@@ -23,7 +23,7 @@ class Meddler {
  public:
   static constexpr std::size_t kNever = ~std::size_t{0};
 
-  // Flips the lowest bit of byte `flipped_at` of what the connecting ranks say, all together.
+  // Flips the lowest bit of byte `flipped_at` of all bytes from connecting ranks together.
   explicit Meddler(std::string acceptor, std::size_t flipped_at = kNever)
       : acceptor_(std::move(acceptor)), flipped_at_(flipped_at) {
     sockaddr_in here{};
@@ -43,10 +43,10 @@ class Meddler {
   Meddler(const Meddler&) = delete;
   Meddler& operator=(const Meddler&) = delete;
 
-  // As the acceptor's.
+  // In the format of the acceptor's address.
   [[nodiscard]] const std::string& address() const { return address_; }
 
-  // Whether these bytes went by, either way.
+  // Whether these bytes were forwarded, in either direction.
   [[nodiscard]] bool saw(std::span<const std::byte> bytes) {
     const std::lock_guard lock(mutex_);
     return std::ranges::any_of(
@@ -67,7 +67,7 @@ class Meddler {
     }
   }
 
-  // False once one end has closed.
+  // Returns false once one end has closed.
   bool pass_on(const Stranger& connecting, const Stranger& acceptor) {
     std::array<pollfd, 2> ends = {pollfd{connecting.fd(), POLLIN, 0},
                                   pollfd{acceptor.fd(), POLLIN, 0}};
@@ -100,10 +100,10 @@ class Meddler {
   const std::size_t flipped_at_;
   const Stranger listening_ = Stranger::unconnected();
   std::string address_;
-  std::size_t passed_ = 0;  // the thread's
+  std::size_t passed_ = 0;  // used only by thread_
   std::mutex mutex_;
   std::array<std::vector<std::byte>, 2>
-      heard_;  // by the connecting ranks, by the acceptor; under mutex_
+      heard_;  // from the connecting ranks, from the acceptor; guarded by mutex_
   std::atomic<bool> stopping_ = false;
   std::jthread thread_;
 };

@@ -1,4 +1,5 @@
-// Messages through SendQueue and MessageReader into a Mailbox, as a stream that is cut anywhere.
+// Messages through SendQueue and MessageReader into a Mailbox, over a stream with arbitrary piece
+// boundaries.
 #include "comm/transport/message_stream.h"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ TEST(MessageStream, HasTheDocumentedBytes) {
   }
 }
 
-// And the second one.
+// The second example there.
 TEST(MessageStream, GivesEachPieceOfBulkAHeader) {
   const Bytes stream = stream_with(kBulkTag | 1, 1, 9);
   ASSERT_EQ(stream.size(), 2 * 16U + 64 + 1);
@@ -54,7 +55,7 @@ TEST(MessageStream, ABeatIsNothingToTheReceiver) {
   expect_message(receive, 10, 2);
 }
 
-// Small messages and beats wait for no turn.
+// Small messages and beats do not wait for their turn.
 TEST(MessageStream, AQueueThatWaitsForItsTurnGivesNothingLong) {
   SendTurns turns(3, [] {});
   SendQueue queue(Rank{1});
@@ -109,7 +110,7 @@ TEST(MessageStream, GivesTheBufferBackOnceItHasBeenTaken) {
   expect_message(sent.pending, 100, 1);
 }
 
-// Returns its first payload byte.
+// Writes one message; returns its last payload byte.
 std::uint8_t write_one(SendQueue& queue) {
   const auto pieces = queue.next();
   const auto fill = std::to_integer<std::uint8_t>(pieces[1].back());
@@ -121,7 +122,7 @@ TEST(MessageStream, BulkLetsAllElseGoFirstButForWhatIsUnderWay) {
   SendQueue queue(Rank{1});
   (void)queue.push(kBulkTag | 3, message(1000, 1));
   (void)queue.push(kBulkTag | 3, message(1000, 2));
-  queue.taken(queue.next()[0].size());  // a part of the first has left
+  queue.taken(queue.next()[0].size());  // a part of the first was written
   (void)queue.push(3, message(10, 3));
   (void)queue.push(2, message(10, 4));
   (void)queue.push(kBulkTag | 2, message(1000, 5));
@@ -189,8 +190,8 @@ TEST(MessageStream, EndsBulkToo) {
   EXPECT_FALSE(urgent.pending.wait(soon(), "a send").ok());
 }
 
-// Pushed and written in any order: each tag keeps its order, and no bulk begins while anything else
-// waits.
+// Messages are pushed and written in any order: each tag keeps its order, and no bulk message
+// begins while another message waits.
 RC_GTEST_PROP(MessageStreamProperty, KeepsTheOrderOfEachTagAndBulkLast, ()) {
   struct Sent {
     Tag tag = 0;
@@ -222,7 +223,7 @@ RC_GTEST_PROP(MessageStreamProperty, KeepsTheOrderOfEachTagAndBulkLast, ()) {
   RC_ASSERT(queue.next()[0].empty());
 }
 
-// Urgent messages and bulk, of which more are pushed while pieces of others are written.
+// Urgent and bulk messages; more are pushed while pieces of others are written.
 RC_GTEST_PROP(MessageStreamProperty, ArrivesHoweverItIsCut, ()) {
   constexpr std::size_t kMessages = 8;
   const auto sizes = *rc::gen::container<std::vector<std::uint16_t>>(
@@ -238,7 +239,7 @@ RC_GTEST_PROP(MessageStreamProperty, ArrivesHoweverItIsCut, ()) {
   queue.set_piece_bytes(*rc::gen::inRange<std::size_t>(500, 70'000));
   Receiver receiver;
   std::vector<Pending> receives(kMessages);
-  // Within a tag receives are posted in order: those before come first.
+  // Receives of one tag are posted in order: after a late one all following are late.
   std::map<Tag, bool> late_tag;
   for (std::size_t i = 0; i < kMessages; ++i) {
     late_tag[tags[i]] = late_tag[tags[i]] || posted_before[i] == 0;
@@ -286,7 +287,7 @@ TEST_P(SenselessHeader, EndsTheStream) {
   EXPECT_THAT(receiver.error(), HasSubstr("makes no sense"));
 }
 
-// A piece that is longer than what is left, or other bulk.
+// A piece that is longer than the rest of the message, or other bulk messages.
 TEST(MessageStream, EndsAtWhatMakesNoSenseInTheMidstOfBulk) {
   const std::vector<std::pair<Tag, std::uint64_t>> senseless = {
       {kPieceTag, 565}, {kBulkTag | 3, 64}, {kBulkTag | 4, 64}};

@@ -120,8 +120,8 @@ TEST(Bell, RingsForTheFirstOfManyToEnd) {
   EXPECT_FALSE(bell->wait(Deadline::after_s(0))) << "it rang once";
 }
 
-// As the sum over replicas does: one thread waits for the first of many and looks at all, while
-// several others end them. It must never sleep through the last ring.
+// As in an all-reduce: one thread waits for the first of many operations and then checks all,
+// while several other threads complete them. It must not miss the last notification.
 TEST(Bell, NeverLosesARingOfManyThreads) {
   constexpr int kThreads = 4;
   constexpr std::size_t kEach = 300;
@@ -138,7 +138,7 @@ TEST(Bell, NeverLosesARingOfManyThreads) {
       for (std::size_t i = first; i < first + kEach; ++i) completions[i]->finish(Buffer(i));
     });
   }
-  for (Pending& each : pending) each.tell(bell);  // some have ended already
+  for (Pending& each : pending) each.tell(bell);  // some are complete already
   for (std::size_t ended = 0; ended < pending.size();) {
     ASSERT_TRUE(bell->wait(Deadline::after_s(20))) << ended << " have ended";
     for (std::size_t i = 0; i < pending.size(); ++i) {
@@ -151,7 +151,7 @@ TEST(Bell, NeverLosesARingOfManyThreads) {
   }
 }
 
-// The transport may end what its waiter has given up at the same moment.
+// The transport may complete an operation at the moment at which its waiter abandons it.
 TEST(Pending, MayBeDroppedWhileItEnds) {
   for (int round = 0; round < 2000; ++round) {
     auto completion = std::make_shared<Completion>();

@@ -1,5 +1,5 @@
-// Rank 1 of two on one machine, played by the test: it has the secret, and says what the test
-// wants.
+// Rank 1 of two on one machine, emulated by the test: it has the secret, and the test determines
+// what it sends.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ class PlayedSecretRank : public testing::Test {
     }
   }
 
-  // What TLS wants to send, taken from it.
+  // Takes the bytes that TLS wants to send.
   std::vector<std::byte> taken() {
     const auto outgoing = tls_->outgoing();
     std::vector<std::byte> bytes(outgoing.begin(), outgoing.end());
@@ -72,7 +72,7 @@ class PlayedSecretRank : public testing::Test {
     return {bytes.begin(), bytes.end()};
   }
 
-  // As it travels: header and message.
+  // In wire format: header and message.
   static std::vector<std::byte> said_message() {
     Buffer buffer = message(kPayloadBytes, 7);
     std::array<std::byte, kStreamHeaderBytes> header;

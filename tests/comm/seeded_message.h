@@ -1,4 +1,4 @@
-// Messages between two ranks, told apart by the seeds that their bytes follow from.
+// Messages between two ranks, with contents generated from different seeds.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ inline Buffer message(std::size_t bytes, std::uint32_t seed) {
   return buffer;
 }
 
-// Fails the test, with the error, when nothing came.
+// Reports a test failure, with the error, if `came` is an error.
 inline bool is_message(Result<Buffer>& came, std::size_t bytes, std::uint32_t seed) {
   if (!came.ok()) {
     ADD_FAILURE() << describe(came.error());

@@ -1,4 +1,4 @@
-// Who may send next, by a clock and a network that the test plays.
+// The order of sending, with a simulated clock and network.
 #include "comm/transport/send_turns.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using Kind = SendTurns::Kind;
 
-constexpr std::uint64_t kRate = 100;  // bytes a microsecond that the machine can send
+constexpr std::uint64_t kRate = 100;  // bytes per microsecond that the machine can send
 
 const Rank kFirst{1};
 const Rank kSecond{2};
@@ -30,14 +30,14 @@ class Turns : public testing::Test {
  protected:
   struct Flow {
     Rank to;
-    std::uint64_t rate = 0;  // bytes a microsecond
+    std::uint64_t rate = 0;  // bytes per microsecond
   };
 
   bool may_send(Rank to) { return turns_.may_begin(to, Kind::kUrgent); }
 
   bool may_send_bulk(Rank to) { return turns_.may_begin(to, Kind::kBulk); }
 
-  // The time passes, in which these peers take what is sent to them. Returns who need not wait.
+  // Advances the clock; these peers receive at their rates meanwhile. Returns the released ranks.
   std::vector<Rank> pass(std::chrono::microseconds time, const std::vector<Flow>& flows) {
     std::vector<Rank> released;
     for (; time > 0us; time -= SendTurns::kBetweenLooks) {
@@ -57,7 +57,7 @@ class Turns : public testing::Test {
 
   std::vector<Rank> look() { return turns_.look(now_, sent_).released; }
 
-  // All send at once, and together kRate leaves.
+  // A trial phase: all send at once, at kRate in total.
   void try_out() {
     turns_.enter(kFirst);
     turns_.enter(kSecond);
@@ -137,7 +137,7 @@ TEST_F(Turns, BeginWithATryInWhichAllSend) {
   EXPECT_FALSE(may_send(kThird)) << "enough was seen";
 }
 
-// Of one peer alone it shows what that one takes.
+// With a single peer a trial would only measure that peer's rate.
 TEST_F(Turns, ATryNeedsTwoPeersToWhomSomethingIsUnderWay) {
   turns_.enter(kFirst);
   turns_.enter(kSecond);
@@ -190,7 +190,7 @@ TEST_F(Turns, PassOverAPeerThatTakesLessThanTheMachineCanSend) {
   EXPECT_THAT(give_turns(kFirst, kRate), IsEmpty()) << "others keep their turns";
 }
 
-// Also where nobody waits meanwhile.
+// Also if no sender waits meanwhile.
 TEST_F(Turns, ComeBackToAPeerThatWasPassedOver) {
   try_out();
   turns_.enter(kFirst);
@@ -203,7 +203,7 @@ TEST_F(Turns, ComeBackToAPeerThatWasPassedOver) {
   EXPECT_FALSE(may_send(kSecond)) << "what is the first peer's is older";
 }
 
-// A machine of several peers, each of whom takes messages as fast as a link of its own lets it.
+// A machine with several peers; each receives messages as fast as its own link permits.
 class PlayedNetwork {
  public:
   PlayedNetwork(std::vector<std::uint64_t> rates)
@@ -217,7 +217,7 @@ class PlayedNetwork {
     turns_.enter(rank(to));
   }
 
-  // Returns the numbers of the messages in the order in which they leave.
+  // Returns the numbers of the messages in the order in which they are completely sent.
   std::vector<std::size_t> run(std::size_t steps_max) {
     std::vector<std::size_t> left;
     const auto all_left = [](const Peer& peer) { return peer.messages.empty(); };
@@ -252,7 +252,7 @@ class PlayedNetwork {
     }
   }
 
-  // What is left of the machine's link in 5 ms goes to who comes first.
+  // The machine's link is assigned to the peers in order, in intervals of 5 ms.
   void move(std::vector<std::size_t>& left) {
     std::uint64_t room = kRate * 5000;
     for (std::size_t to = 0; to < peers_.size(); ++to) {
@@ -271,7 +271,7 @@ class PlayedNetwork {
     }
   }
 
-  std::vector<std::uint64_t> rates_;  // [peer], bytes a microsecond
+  std::vector<std::uint64_t> rates_;  // [peer], bytes per microsecond
   std::vector<Peer> peers_;
   SendTurns turns_;
   std::vector<SendTurns::Sent> sent_;  // [peer]
@@ -289,12 +289,12 @@ RC_GTEST_PROP(SendTurnsProperty, EverythingLeavesWhoeverIsSlow, ()) {
     network.send(*rc::gen::inRange<std::size_t>(0, rates.size()),
                  *rc::gen::inRange<std::uint64_t>(16'384, 4'000'000));
   }
-  // Even one after the other at the slowest rate they would be through.
+  // Enough time to send all of them one after another at the slowest rate.
   RC_ASSERT(network.run(static_cast<std::size_t>(count) * 1000).size() ==
             static_cast<std::size_t>(count));
 }
 
-// But for tries, in which all send at once.
+// Except in trial phases, in which all send at once.
 RC_GTEST_PROP(SendTurnsProperty, KeepTheOrderWhereEveryPeerFillsTheLink, ()) {
   const auto peers = *rc::gen::inRange<std::size_t>(2, 6);
   PlayedNetwork network(std::vector<std::uint64_t>(peers, kRate));

@@ -111,7 +111,7 @@ TEST(SharedMemoryOffer, IsRefusedForWhatIsNotThere) {
   EXPECT_THAT(refusal({0xFFFFFFFF, 0xFFFFFFFF, 1}), HasSubstr("cannot be seen"));
 }
 
-// None of these is even opened: a pipe or a device could do something then.
+// None of these is even opened, as opening a pipe or a device may have side effects.
 TEST(SharedMemoryOffer, IsRefusedForOtherKindsOfFiles) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe(ends.data()), 0);
@@ -125,7 +125,7 @@ TEST(SharedMemoryOffer, IsRefusedForOtherKindsOfFiles) {
   for (const int file : {ends[0], ends[1], device, other}) ::close(file);
 }
 
-// Who could shrink it could end this process by it.
+// A peer that can shrink the memory could crash this process.
 TEST(SharedMemoryOffer, IsRefusedForMemoryThatCanShrink) {
   constexpr std::size_t kHeadBytes = 64;
   const int file = ::memfd_create("motley", MFD_CLOEXEC | MFD_ALLOW_SEALING);

@@ -18,7 +18,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Bytes that differ wherever one was lost, doubled or moved.
+// A byte sequence in which loss, duplication or reordering is visible.
 std::byte byte_at(std::uint64_t place) {
   return static_cast<std::byte>((place * 0x9E3779B97F4A7C15U) >> 56U);
 }
@@ -92,8 +92,8 @@ TEST(SharedRing, DoesNotWakeAWriterThatIsNotWaiting) {
   EXPECT_FALSE(ring.reader.read(bytes)->wakes_peer);
 }
 
-// Each end sleeps until its bell where the ring leaves it nothing to do; a wake that is missing
-// would leave both asleep.
+// Each end sleeps until it is notified if the ring gives it no work; after a missing wake-up both
+// would sleep.
 TEST(SharedRing, CarriesAStreamBetweenTwoThreadsThatSleepUntilTheyAreWoken) {
   constexpr std::uint64_t kTotal = 16 * kRingBytes;
   constexpr std::chrono::seconds kPatience{60};
@@ -130,7 +130,7 @@ TEST(SharedRing, CarriesAStreamBetweenTwoThreadsThatSleepUntilTheyAreWoken) {
   }
 }
 
-// What the other process may have written there.
+// Contents that the other process may have written.
 TEST(DamagedRing, IsAnErrorToTheReader) {
   for (const std::uint64_t said : {std::uint64_t{kRingBytes} + 1, ~std::uint64_t{0}}) {
     Ring ring;

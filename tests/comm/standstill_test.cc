@@ -1,5 +1,5 @@
-// A message that stands still because its receiver has no room for it: whether the sender gives up
-// depends on whether the group gets on, on every transport that gives up at all.
+// A message that stalls because its receiver has no space for it. The send times out only if the
+// group makes no progress, on every transport with such a timeout.
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t kMessageBytes = std::size_t{48} << 20;
-constexpr int kMessages = 7;  // more than a receiver keeps that asked for none of them
+constexpr int kMessages = 7;  // more than a receiver stores without a posted receive
 constexpr double kPatience_s = 0.7;
 
 class Standstill : public testing::TestWithParam<std::string> {
@@ -35,7 +35,7 @@ class Standstill : public testing::TestWithParam<std::string> {
     EXPECT_TRUE(ranks_[0]->connect(addresses, soon()).ok());
   }
 
-  // Rank 0 sends what rank 1 does not ask for.
+  // Rank 0 sends messages for which rank 1 posts no receive.
   void send_all() {
     for (int i = 0; i < kMessages; ++i) {
       Buffer buffer(kMessageBytes);

@@ -1,4 +1,5 @@
-// Stranger: a bare socket on the acceptor of a TCP transport, for what no rank would do.
+// Stranger: a bare socket connected to the acceptor of a TCP transport, for bytes that no rank
+// would send.
 #pragma once
 
 #include <arpa/inet.h>
@@ -19,7 +20,8 @@ namespace motley {
 
 class Stranger {
  public:
-  // Connects to the address of a transport ("tls:127.0.0.1:4711"), from an address of this machine.
+  // Connects to the address of a transport ("tls:127.0.0.1:4711"), from an address of this
+  // machine.
   explicit Stranger(const std::string& address, const std::string& from = "127.0.0.1")
       : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const sockaddr_in source = endpoint(from, 0);
@@ -31,12 +33,12 @@ class Stranger {
     connected_ = ::connect(fd_, reinterpret_cast<const sockaddr*>(&target), sizeof target) == 0;
   }
 
-  // A socket that has connected to nothing yet.
+  // A socket that is not connected.
   static Stranger unconnected() {
     return Stranger(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), false);
   }
 
-  // Who comes next to a socket that listens.
+  // Accepts the next connection of a listening socket.
   static Stranger accepted_by(const Stranger& listening) {
     return Stranger(::accept4(listening.fd_, nullptr, nullptr, SOCK_CLOEXEC), true);
   }
@@ -59,12 +61,12 @@ class Stranger {
               static_cast<ssize_t>(bytes.size()));
   }
 
-  // As much of it as the other end still wants.
+  // Sends as many of the bytes as the other end accepts.
   void try_to_say(std::span<const std::byte> bytes) const {
     (void)::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }
 
-  // So many bytes, or fewer when the other end closes before.
+  // Receives `count` bytes, or fewer if the other end closes before.
   [[nodiscard]] std::vector<std::byte> hear(std::size_t count) const {
     std::vector<std::byte> bytes(count);
     std::size_t came = 0;
@@ -77,7 +79,7 @@ class Stranger {
     return bytes;
   }
 
-  // Whether the other end closes without another word but perhaps an alert.
+  // Whether the other end closes the connection after at most an alert.
   [[nodiscard]] bool is_sent_away() const {
     constexpr std::size_t kAlertMax = 64;
     std::array<std::byte, kAlertMax> alert{};

@@ -1,4 +1,4 @@
-// A stream from a SendQueue to a MessageReader with its Mailbox, cut anywhere.
+// A stream from a SendQueue to a MessageReader with its Mailbox, with arbitrary piece boundaries.
 #pragma once
 
 #include <algorithm>
@@ -43,7 +43,8 @@ class Receiver {
     return std::move(posted.pending);
   }
 
-  // Feeds the stream in pieces of at most `step` bytes; returns what there was no place for.
+  // Feeds the stream in pieces of at most `step` bytes; returns the part that the reader did not
+  // accept.
   Bytes feed(const Bytes& stream, std::size_t step = 1 << 20) {
     std::size_t at = 0;
     while (at < stream.size()) {
@@ -95,7 +96,7 @@ inline void expect_message(Pending& pending, std::size_t payload_bytes, std::uin
                                   [&](std::byte byte) { return byte == std::byte{fill}; }));
 }
 
-// Writes what next() gives.
+// Writes the result of one next().
 inline Bytes stream_of_one(SendQueue& queue) {
   const auto pieces = queue.next();
   Bytes stream(pieces[0].begin(), pieces[0].end());

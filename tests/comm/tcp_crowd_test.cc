@@ -1,5 +1,5 @@
-// Ten thousand connections of strangers while a group meets and works: they cost a bounded number
-// of sockets and little memory, harm nothing that is under way and keep nobody out.
+// Ten thousand foreign connections while a group connects and works: they take a bounded number of
+// sockets and little memory, disturb no message and keep no rank out.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -29,14 +29,14 @@ constexpr Rank kRank2{2};
 constexpr std::size_t kCrowd = 10'000;
 constexpr std::size_t kGuestsMax = 64;  // docs/formats/tcp.md
 constexpr std::size_t kMiB = 1 << 20;
-// Sanitizers keep what is freed, and books on what is not.
+// Sanitizers delay the reuse of freed memory, and need memory for bookkeeping.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr std::size_t kMemoryMax = 4096 * kMiB;
 #else
 constexpr std::size_t kMemoryMax = 64 * kMiB;
 #endif
 
-// How many strangers this process may play beside what it needs itself.
+// The number of foreign connections that this process can open in addition to its own files.
 std::size_t crowd_allowed() {
   constexpr rlim_t kOwn = 500;
   rlimit files{};
@@ -70,7 +70,8 @@ class Crowded : public testing::TestWithParam<std::string> {
     ranks_.push_back(std::move(transport).value());
   }
 
-  // From many addresses, as far as one machine has them; each second one begins to say something.
+  // Connects from as many addresses as one machine has; every second connection sends the
+  // beginning of a hello.
   void come_in_crowds() {
     const std::string begun = "MTLH";
     const std::size_t before = open_files();
@@ -82,7 +83,7 @@ class Crowded : public testing::TestWithParam<std::string> {
     }
   }
 
-  // One message there and one back.
+  // One message in each direction.
   void exchange(Rank a, Rank b) {
     for (const auto& [from, to] : {std::pair{a, b}, {b, a}}) {
       Buffer message(1000);
@@ -102,7 +103,7 @@ class Crowded : public testing::TestWithParam<std::string> {
 
 TEST_P(Crowded, IsAGroupThatMeetsAndWorksAllTheSame) {
   crowd_.reserve(kCrowd);
-  open(kRank2);  // listens, and connects only after the crowd has come
+  open(kRank2);  // listens, and connects only after the foreign connections
   std::vector<std::string> addresses;
   for (const auto& rank : ranks_) addresses.push_back(rank->address());
   std::vector<std::jthread> meeting;
@@ -123,7 +124,7 @@ TEST_P(Crowded, IsAGroupThatMeetsAndWorksAllTheSame) {
   });
   while (!all_came) exchange(kRank0, kRank1);
   EXPECT_LT(resident_bytes(), memory_before + kMemoryMax);
-  EXPECT_LE(guests_max_, kGuestsMax + 1);  // and one that is just being let in
+  EXPECT_LE(guests_max_, kGuestsMax + 1);  // and one that is just being accepted
   EXPECT_EQ(turned_away_, 0U);
   meet(kRank2);
   meeting.clear();

@@ -90,7 +90,7 @@ TEST(TcpHello, RefusesWhatIsNeitherLocalNorNot) {
   }
 }
 
-// Seen by rank 1 of five in epoch 7.
+// The error that rank 1 of five in epoch 7 gives.
 std::string refusal(const Hello& theirs) {
   const auto checked = check_hello(theirs, {7, 5, Rank{1}, Rank{}});
   return checked.ok() ? "" : checked.error().cause;

@@ -1,5 +1,5 @@
-// Two ranks on one machine, which go on without TLS once they have shown each other the secret, and
-// through memory where they can share some; and those that only seem to be.
+// Two ranks on one machine: they stop using TLS once each has proved to know the secret, and use
+// shared memory if possible. Also ranks that only appear to be on one machine.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -19,7 +19,7 @@
 namespace motley {
 namespace {
 
-// Rank 1 connects rank 0 through a meddler.
+// Rank 1 connects to rank 0 through a meddler.
 class Observed {
  public:
   Observed(const TransportOptions& of_acceptor, const TransportOptions& of_connecting)
@@ -34,7 +34,7 @@ class Observed {
     EXPECT_TRUE(met.ok()) << describe(met.error());
   }
 
-  // Carries a message each way and tells how many of the two could be seen.
+  // Sends a message in each direction; returns how many of the two the meddler saw in plain text.
   int seen_of_two() {
     const std::array seeds = {1U, 2U};
     auto there = acceptor_->recv(kRank1, 1, Buffer(kPayloadBytes));
@@ -71,7 +71,8 @@ class Observed {
   const std::unique_ptr<LocatingTransport> connecting_;
 };
 
-// Through memory: the socket between them carries the hellos, under TLS, and bells.
+// Through shared memory: the socket between them carries only the hellos, under TLS, and
+// notifications.
 TEST(LocalPair, SendsNothingThroughTheSocketOnceBothHaveSaidHello) {
   Observed pair(options_of("local", kRank0), options_of("local", kRank1));
   EXPECT_EQ(pair.seen_of_two(), 0);
@@ -93,7 +94,8 @@ TEST(LocalPair, StaysEncryptedWhereOneEndAsksForIt) {
   }
 }
 
-// The meddler's connection to the acceptor has one address at both ends, the other has not.
+// The meddler's connection to the acceptor has the same address at both ends, the other one does
+// not.
 TEST(PairWithTwoAddresses, StaysEncryptedThoughOneEndSeesOnlyOne) {
   TransportOptions connecting = options_of("local", kRank1);
   connecting.bind_address = "127.0.0.2";
@@ -149,7 +151,7 @@ RC_GTEST_PROP(LocalPairProperty, CarriesMessagesOfAllSizesBothWays, ()) {
   }
 }
 
-// Both rings fill, and both ends have to wake each other all the time.
+// Both rings become full, and both ends must wake each other continually.
 TEST(LocalPair, CarriesMoreThanItsMemoryHoldsBothWaysAtOnce) {
   constexpr std::uint32_t kMessages = 6;
   constexpr std::size_t kBytes = 3 * kRingBytes + 17;

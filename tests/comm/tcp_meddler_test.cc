@@ -1,5 +1,5 @@
-// One bit that is turned over on the way between two ranks, anywhere from the first byte to the
-// last: the frame arrives as it was sent, or there is an error. Never something else, never a hang.
+// A single bit error between two ranks, anywhere from the first byte to the last: the frame
+// arrives intact, or there is an error; never other data, never a hang.
 #include <cstring>
 #include <string>
 #include <vector>
@@ -38,7 +38,7 @@ std::unique_ptr<Transport> open(const std::string& kind, Rank rank) {
 
 enum class Outcome { kArrived, kRefused, kLost };
 
-// What becomes of the first of several frames from rank 1 to rank 0.
+// The outcome of the first of several frames from rank 1 to rank 0.
 Outcome outcome_with(const std::string& kind, std::size_t flipped_at) {
   const auto acceptor = open(kind, kRank0);
   const Meddler meddler(acceptor->address(), flipped_at);
@@ -67,8 +67,8 @@ Outcome outcome_with(const std::string& kind, std::size_t flipped_at) {
 
 struct Said {
   const char* kind;
-  std::size_t bytes;  // about: by the connecting end until its first frame is out
-  bool with_frames;   // else only what is said before them
+  std::size_t bytes;  // approximate: sent by the connecting end up to its first frame
+  bool with_frames;   // false: only the bytes before the frames
 };
 
 class FlippedBit : public testing::TestWithParam<Said> {};

@@ -1,5 +1,5 @@
-// What a rank of this machine that has the secret may say after its hello, in the open or through
-// memory, and what costs it its place.
+// What a rank on this machine with the secret may send after its hello, in plain text or through
+// shared memory, and what makes it lose its connection.
 #include <array>
 #include <atomic>
 #include <optional>
@@ -12,7 +12,7 @@
 namespace motley {
 namespace {
 
-// What comes with the last bytes of TLS is not lost.
+// Plain bytes that arrive together with the last TLS record are not lost.
 TEST_F(PlayedSecretRank, MayGoOnPlainInTheSameBreath) {
   shake_hands();
   rank1_.say(joined(encrypted(hello(true)), said_message()));
@@ -67,7 +67,7 @@ TEST_F(PlayedSecretRank, GoesOnThroughTheSocketWhenItsMemoryCannotBeOpened) {
   expect_message();
 }
 
-// One whose memory is taken.
+// A rank whose offer of shared memory was accepted.
 class PlayedSharingRank : public PlayedSecretRank {
  protected:
   void SetUp() override {
@@ -93,7 +93,7 @@ class PlayedSharingRank : public PlayedSecretRank {
 
   SharedRing& ring_to_door() { return *reinterpret_cast<SharedRing*>(memory_.data()); }
 
-  std::span<std::byte> memory_;  // as long as the rings
+  std::span<std::byte> memory_;  // valid as long as the rings
   std::optional<RingPair> rings_;
 };
 
@@ -107,7 +107,7 @@ TEST_F(PlayedSharingRank, HearsBeatsThroughMemory) {
   std::array<std::byte, kStreamHeaderBytes> beat;
   RingMove move = *rings_->reader().read(beat);
   if (move.count == 0) {
-    EXPECT_EQ(rank1_.hear(1).size(), 1U);  // the bell
+    EXPECT_EQ(rank1_.hear(1).size(), 1U);  // the notification
     move = *rings_->reader().read(beat);
   }
   EXPECT_EQ(move.count, beat.size());
@@ -116,7 +116,7 @@ TEST_F(PlayedSharingRank, HearsBeatsThroughMemory) {
   EXPECT_EQ(beat, expected);
 }
 
-// Its last words were there before it went.
+// Its last message was written before it left.
 TEST_F(PlayedSharingRank, IsHeardToTheEndWhenItGoes) {
   write(said_message());
   ASSERT_EQ(::shutdown(rank1_.fd(), SHUT_RDWR), 0);

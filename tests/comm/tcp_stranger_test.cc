@@ -1,5 +1,5 @@
-// Those who reach the port of a TCP transport without belonging to the group. Whatever they do, the
-// ranks come together and nobody else does.
+// Connections to the port of a TCP transport from outside the group. Whatever they send, the ranks
+// connect and no other process does.
 #include <fmt/format.h>
 
 #include <array>
@@ -48,7 +48,7 @@ Buffer message() {
 
 class AtTheDoor : public testing::TestWithParam<std::string> {
  protected:
-  // Rank 1 comes, and a message goes through.
+  // Rank 1 connects, and a message arrives.
   void expect_the_group_to_meet() {
     auto other = open(options_for(GetParam(), kRank1, 2));
     const std::vector<std::string> addresses = {acceptor_->address(), other->address()};
@@ -140,7 +140,8 @@ TEST(TlsDoor, TheSecretOfAnotherEpochOpensNothing) {
   EXPECT_EQ(joined.error().code, ErrorCode::kUnauthorised);
 }
 
-// It gives no alert, only an end, which may be a crowd's doing: it is tried again.
+// A plain acceptor closes without an alert; an overloaded one may do the same, so the rank
+// retries.
 TEST(PlainDoor, IsNotMistakenForOneWithTls) {
   const auto acceptor = open(options_for("tcp", kRank0, 2));
   const auto other = open(options_for("tls", kRank1, 2));
@@ -179,7 +180,7 @@ INSTANTIATE_TEST_SUITE_P(,
                                          Hello{1, 3, Rank{3}, Rank{1}},  // no such rank
                                          Hello{1, 3, Rank{-1}, Rank{1}}));
 
-// Plain, so that a test can play a rank.
+// Without TLS, so that a test can emulate a rank.
 class PlayedRank : public testing::Test {
  protected:
   void SetUp() override {

@@ -1,4 +1,4 @@
-// Ranks between which connections come about in one direction only, or not at all.
+// Ranks that can connect in one direction only, or not at all.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -38,7 +38,7 @@ class TwoRanks : public testing::TestWithParam<const char*> {
     return std::move(made).value();
   }
 
-  // Rank 1 finds what is at `address` in the place of rank 0.
+  // Rank 1 gets `address` as the address of rank 0.
   void expect_to_meet(const std::string& address, double later_s = 0) {
     const auto low = open(kRank0);
     const auto high = open(kRank1);
@@ -61,7 +61,7 @@ class TwoRanks : public testing::TestWithParam<const char*> {
     EXPECT_TRUE(low->send(kRank1, 2, message(1000, 8)).wait(soon(), "it is sent").ok());
   }
 
-  std::vector<MissingPeer> missing_;  // as rank 1 told last
+  std::vector<MissingPeer> missing_;  // as last reported by rank 1
 };
 
 TEST_P(TwoRanks, MeetWhereOnlyTheLowerOneCanConnect) {
@@ -72,7 +72,7 @@ TEST_P(TwoRanks, MeetWhereOnlyTheLowerOneCanConnect) {
   EXPECT_EQ(missing_[0].address, "127.0.0.3:9");
 }
 
-// A port whose queue is full does not answer.
+// A port whose accept queue is full does not answer.
 TEST_P(TwoRanks, MeetWhereTheHigherOneGetsNoAnswer) {
   const OwnedFd deaf(::socket(AF_INET, SOCK_STREAM, 0));
   sockaddr_in place{};
@@ -94,7 +94,7 @@ TEST_P(TwoRanks, MeetWhereTheHigherOneGetsNoAnswer) {
   EXPECT_GT(missing_[0].since_s, 0.5);
 }
 
-// The lower one begins as the higher one does.
+// Both ranks connect at about the same time.
 TEST_P(TwoRanks, HaveOneConnectionWhereBothConnectAtOnce) {
   for (const double later_s : {1.49, 1.499, 1.5, 1.5005, 1.501, 1.51}) {
     expect_to_meet("", later_s);

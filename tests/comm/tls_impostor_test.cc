@@ -1,5 +1,5 @@
-// An end that does not know the key but has a certificate: a client that took it for proof would
-// talk to anybody.
+// A server that does not know the key but has a certificate: a client that accepted it as proof
+// would connect to any server.
 #include <openssl/evp.h>
 #include <openssl/rsa.h>
 #include <openssl/ssl.h>
@@ -43,7 +43,7 @@ CertificatePtr self_signed(EVP_PKEY* key) {
   return certificate;
 }
 
-// A TLS server as any web server is one, on memory.
+// An ordinary TLS server, as of a web site, on memory buffers.
 class Impostor {
  public:
   Impostor() : key_(EVP_EC_gen("P-256")), context_(SSL_CTX_new(TLS_server_method())) {
@@ -84,7 +84,7 @@ TEST(TlsImpostor, IsNotTakenForAHolderOfTheKey) {
   ASSERT_FALSE(*client.handshake());
   Impostor impostor;
   impostor.answer(client);
-  EXPECT_GT(impostor.answered_bytes(), 500);  // its certificate was in there
+  EXPECT_GT(impostor.answered_bytes(), 500);  // including its certificate
   const auto done = client.handshake();
   ASSERT_FALSE(done.ok());
   EXPECT_THAT(done.error().cause, testing::HasSubstr("certificate"));

@@ -1,4 +1,4 @@
-// Two TLS sessions whose networks are joined in memory, and what somebody in between could do.
+// Two TLS sessions connected through memory buffers, and attacks by a man in the middle.
 #include "comm/tcp/tls_session.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ Bytes pattern(std::size_t count) {
   return bytes;
 }
 
-// Everything that `from` wants to send, taken from it.
+// Takes all bytes that `from` wants to send.
 Bytes taken_from(TlsSession& from) {
   const auto outgoing = from.outgoing();
   Bytes bytes(outgoing.begin(), outgoing.end());
@@ -42,7 +42,7 @@ Bytes taken_from(TlsSession& from) {
   return bytes;
 }
 
-// REQUIRES: there is room for it.
+// REQUIRES: `to` has space for them.
 void give(TlsSession& to, const Bytes& bytes) {
   ASSERT_GE(to.room().size(), bytes.size());
   std::ranges::copy(bytes, to.room().begin());
@@ -57,7 +57,7 @@ class Pair {
       : client_(client, TlsSession::Role::kClient, rekey_bytes),
         server_(server, TlsSession::Role::kServer, rekey_bytes) {}
 
-  // Whether both ends got there; the first error otherwise.
+  // Whether both ends completed the handshake; otherwise the first error.
   Result<bool> shake_hands() {
     constexpr int kRoundsMax = 10;
     bool client_done = false;
@@ -75,7 +75,7 @@ class Pair {
     return client_done && server_done;
   }
 
-  // `message` from the client to the server, through queues that hold much less of it.
+  // Sends `message` from the client to the server, through queues much smaller than it.
   Result<Bytes> carry(const Bytes& message) {
     std::span<const std::byte> left = message;
     Bytes came;
@@ -131,7 +131,7 @@ TEST(TlsSession, GoesOnWithANewKey) {
   EXPECT_EQ(*came, pattern(1'000'000));
 }
 
-// Both ends change keys while the other's bytes come and their own wait for room.
+// Both ends change keys while data arrives from the other and their own waits for space.
 TEST(TlsSession, GoesOnWithNewKeysInBothDirectionsAtOnce) {
   auto pair = connected_pair(/*rekey_bytes=*/20'000);
   ASSERT_TRUE(*pair.shake_hands());
@@ -202,7 +202,7 @@ TEST(TlsSession, TakesNothingThatWasChangedOnTheWay) {
     give(pair.server(), wire);
     Bytes plain(1000);
     const auto came = pair.server().read(plain);
-    EXPECT_TRUE(!came.ok() || *came == 0) << at;  // 0: it believes that more belongs to the record
+    EXPECT_TRUE(!came.ok() || *came == 0) << at;  // 0: the session waits for the rest of a record
   }
 }
 
@@ -218,7 +218,7 @@ TEST(TlsSession, TakesNothingTwice) {
   EXPECT_FALSE(pair.server().read(plain).ok());
 }
 
-// What a client sent to one server says nothing to the next.
+// A recorded handshake with one server is useless with another.
 TEST(TlsSession, AcceptsNoHandshakeTwice) {
   auto pair = connected_pair();
   std::vector<Bytes> recorded;
@@ -263,7 +263,7 @@ TEST(DerivedKey, IsHkdfWithSha256) {
   for (std::size_t i = 0; i < secret.size(); ++i) secret[i] = static_cast<char>(i);
   const auto key = derive_key(secret, "motley data, epoch 7");
   ASSERT_TRUE(key.ok()) << describe(key.error());
-  // By Python's hmac: HMAC(HMAC(32 zeros, secret), purpose + 0x01).
+  // Computed with Python's hmac: HMAC(HMAC(32 zeros, secret), purpose + 0x01).
   EXPECT_EQ(to_hex(*key), "05aa191ca16350eb0ae9892afd29761ce83d3ed01e19f29f35ad51d4406a3f97");
   EXPECT_NE(*key, *derive_key(secret, "motley data, epoch 8"));
 }

@@ -28,7 +28,7 @@ void expect_lost(const Result<Buffer>& outcome, Rank rank) {
 
 class EveryTransport : public testing::TestWithParam<std::string> {
  protected:
-  // One message from rank 0 to rank 1, received into `room` bytes.
+  // Sends one message from rank 0 to rank 1, which receives it into `room` bytes.
   static Result<Buffer> carry(RankGroup& group, Tag tag, Buffer buffer, std::size_t room) {
     auto received = group.at(kRank1).recv(kRank0, tag, Buffer(room));
     auto sent = group.at(kRank0).send(kRank1, tag, std::move(buffer));
@@ -121,7 +121,7 @@ TEST_P(EveryTransport, MovesBothDirectionsAtOnce) {
   });
 }
 
-// Small and large ones by turns, which some transports write from different threads.
+// Small and large messages alternate; some transports write them on different threads.
 TEST_P(EveryTransport, KeepsTheOrderOfEachThreadThatSends) {
   RankGroup group(GetParam(), 2);
   constexpr Tag kThreads = 3;
@@ -155,7 +155,7 @@ TEST_P(EveryTransport, RefusesAMessageLongerThanItsRoom) {
     EXPECT_EQ(outcome.error().code, ErrorCode::kCorrupt);
     EXPECT_THAT(outcome.error().what, HasSubstr("from rank 0 is too long"));
   }
-  auto next = carry(group, 6, message(10, 2), 10);  // the others go on
+  auto next = carry(group, 6, message(10, 2), 10);  // later messages still arrive
   EXPECT_TRUE(is_message(next, 10, 2));
 }
 
@@ -169,7 +169,7 @@ TEST_P(EveryTransport, EndsWaitsWhenThePeerLeaves) {
   expect_lost(second.wait(soon(), "a message"), kRank1);
   expect_lost(group.at(kRank0).recv(kRank1, 3, Buffer(10)).wait(soon(), "a message"), kRank1);
   expect_lost(group.at(kRank0).send(kRank1, 3, message(10, 1)).wait(soon(), "rank 1"), kRank1);
-  EXPECT_FALSE(other.done());  // rank 2 is still there
+  EXPECT_FALSE(other.done());  // rank 2 is still connected
   auto send = group.at(Rank{2}).send(kRank0, 1, message(10, 4));
   auto outcome = other.wait(soon(), "a message");
   EXPECT_TRUE(is_message(outcome, 10, 4));
@@ -209,7 +209,7 @@ TEST_P(EveryTransport, EndsEverySendOfManyThreadsWhenThePeerLeaves) {
   EXPECT_EQ(lost, 3);
 }
 
-// More than it may send unasked, so that the first stand still.
+// More than the sender may send without a posted receive, so that the first sends stall.
 TEST_P(EveryTransport, APeerThatTakesNothingHoldsUpNoOther) {
   RankGroup group(GetParam(), 3);
   constexpr std::uint32_t kCount = 6;

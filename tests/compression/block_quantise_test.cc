@@ -31,7 +31,7 @@ struct Coding {
 constexpr Coding kInt8 = {"int8", int8_bytes, &BlockKernels::int8};
 constexpr Coding kInt4 = {"int4", int4_bytes, &BlockKernels::int4};
 
-// What this processor has besides the reference.
+// The vector kernels that this processor supports.
 std::vector<BlockKernels> vector_kernels() {
   std::vector<BlockKernels> kernels;
   if (avx2_block_kernels() != nullptr) kernels.push_back(*avx2_block_kernels());
@@ -41,8 +41,8 @@ std::vector<BlockKernels> vector_kernels() {
   return kernels;
 }
 
-// From and to memory that begins `offset` elements (bytes on the wire) off its alignment. What lies
-// behind stays as it was.
+// Encodes from and to memory `offset` elements (bytes on the wire) after an aligned address.
+// Checks that the byte after the output stays unchanged.
 Bytes encoded(const BlockKernels& kernels,
               const Coding& coding,
               const Floats& values,
@@ -70,7 +70,7 @@ Floats decoded(const BlockKernels& kernels,
   return {values.begin() + static_cast<std::ptrdiff_t>(offset), values.end() - 1};
 }
 
-// There and back by the kernels that run here.
+// Encodes and decodes with the fastest kernels of this processor.
 Floats through(const Coding& coding, const Floats& values) {
   const BlockKernels& kernels = best_block_kernels();
   return decoded(kernels, coding, encoded(kernels, coding, values), values.size());
@@ -88,7 +88,7 @@ float scale_at(const Bytes& wire, std::size_t place) {
   return scale;
 }
 
-// A second reading of docs/formats/frame.md, value by value, in double and without a fast
+// A second implementation of docs/formats/frame.md, value by value, in double and without a fast
 // transform.
 double value_by_the_document(const Coding& coding, const Bytes& wire, std::size_t index) {
   const std::size_t block = index / 128;
@@ -108,8 +108,8 @@ double value_by_the_document(const Coding& coding, const Bytes& wire, std::size_
   return scale * (negative ? -sum : sum);
 }
 
-// Every length, and what the bounds are said to hold for: zeros, subnormals, powers from one end of
-// the range to the other, equal values, one outlier.
+// Every length, and the cases for which the bounds are claimed: zeros, subnormals, powers over the
+// whole range, equal values, one outlier.
 rc::Gen<Floats> any_finite_values() {
   return rc::gen::exec([] {
     const auto count = *rc::gen::inRange<std::size_t>(0, kLengthMax + 1);
@@ -127,7 +127,7 @@ rc::Gen<Floats> any_finite_values() {
     if (kind == 1 && count > 0) std::ranges::fill(values, values.front());
     if (kind == 2 && count > 0) values.back() = std::ldexp(1.0F, 118);
     if (kind == 4) {
-      for (float& value : values) value += std::ldexp(1.0F, power);  // all around a mean
+      for (float& value : values) value += std::ldexp(1.0F, power);  // all near a mean
     }
     return values;
   });
@@ -203,7 +203,8 @@ RC_GTEST_PROP(Int4, IsOffByNoMoreEnergyThanItsCodes, ()) {
   }
 }
 
-// A bare transform would gather the mean in one code and leave the rest no precision.
+// Without the sign pattern the transform would concentrate the mean in one code, which would cost
+// the other codes their precision.
 TEST(Int4, KeepsEqualValuesAndTheirSmallDifferences) {
   EXPECT_EQ(through(kInt4, Floats(128, 56.0F)), Floats(128, 56.0F));
   Floats values(128, 1.0F);
@@ -220,7 +221,7 @@ TEST_P(EveryCoding, DecodesAsTheDocumentSays) {
     const Coding& coding = GetParam();
     Bytes wire = *any_bytes(coding.bytes(count));
     const std::size_t block_bytes = coding.bytes(128);
-    const float scale = 0.375F;  // few bits: every product with a sum of codes is exact
+    const float scale = 0.375F;  // few bits: its product with any sum of codes is exact
     for (std::size_t at = 0; at < wire.size(); at += block_bytes) {
       std::memcpy(wire.data() + at, &scale, sizeof scale);
     }

@@ -45,7 +45,7 @@ std::vector<std::byte> zstd_frame(const std::vector<std::byte>& content) {
   return wire;
 }
 
-// 0.5, 1.5, …: exact in every format that keeps each value by itself.
+// 0.5, 1.5, …: exact in every format that encodes each value independently.
 std::vector<float> exact_values(std::size_t count) {
   std::vector<float> values(count);
   for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i % 32) + 0.5F;
@@ -58,7 +58,7 @@ TEST_P(EveryChain, NamesItself) {
   EXPECT_EQ(codec_of(GetParam())->name(), GetParam());
 }
 
-// Nothing packs as well as zeros do.
+// Zeros compress best.
 TEST_P(EveryChain, KnowsWhetherItsSizeDependsOnTheValues) {
   const auto codec = codec_of(GetParam());
   constexpr std::size_t kCount = 4096;
@@ -82,7 +82,7 @@ TEST_P(EveryChain, RefusesEveryTruncation) {
   }
 }
 
-// A count that is wrong within the last block of int4 leaves the size as it is.
+// A wrong count within the last block of int4 does not change the size.
 TEST_P(EveryChain, RefusesTheWrongCountAndTrailingBytes) {
   const auto codec = codec_of(GetParam());
   auto wire = encoded(*codec, exact_values(256));
@@ -289,7 +289,7 @@ INSTANTIATE_TEST_SUITE_P(Texts,
                                          "fp16|lowrank(4)",
                                          "topk(0.1)|zstd(1)|fp16"));
 
-// Earlier versions had it; their configurations and plans name it.
+// Earlier versions had it, so configurations and plans may name it.
 TEST(Codec, OfLowRankIsRefusedWithWhatToUseInstead) {
   for (const char* chain : {"lowrank(4)", "lowrank(4)|fp16", " lowrank(2) | int8 | zstd(1)",
                             "lowrank", "lowrank(4)|topk(0.1)"}) {

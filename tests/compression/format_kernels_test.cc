@@ -18,7 +18,7 @@
 namespace motley {
 namespace {
 
-constexpr std::size_t kLengthMax = 1100;  // two pieces and more
+constexpr std::size_t kLengthMax = 1100;  // more than two pieces
 
 struct Format {
   std::string name;
@@ -27,7 +27,7 @@ struct Format {
   FormatKernels tested;
 };
 
-// Each format as each processor has it that this one can stand for.
+// Every format with every implementation that this processor can run.
 std::vector<Format> all_formats() {
   const HalfKernels& half = scalar_half_kernels();
   const BlockKernels& block = scalar_block_kernels();
@@ -53,7 +53,7 @@ std::vector<Format> all_formats() {
   return formats;
 }
 
-// NaNs are equal to each other here: an addition of two may keep the payload of either.
+// All NaNs compare as equal: the sum of two NaNs may have the payload of either.
 std::vector<std::uint32_t> bits_of(const Floats& values) {
   std::vector<std::uint32_t> bits;
   for (const float value : values) {
@@ -69,7 +69,7 @@ struct Fed {
   bool operator==(const Fed&) const = default;
 };
 
-// The algorithm in its plain form.
+// Straightforward implementation of the algorithm.
 Fed fed_by_hand(const Format& format, const Floats& gradient, Floats residual) {
   for (std::size_t i = 0; i < residual.size(); ++i) residual[i] += gradient[i];
   Bytes wire(format.bytes(residual.size()));
@@ -83,8 +83,8 @@ Fed fed_by_hand(const Format& format, const Floats& gradient, Floats residual) {
   return {wire, bits_of(residual)};
 }
 
-// On slices that begin `offset` elements (bytes on the wire) off their alignment. What lies behind
-// stays as it was.
+// Runs on slices `offset` elements (bytes on the wire) after an aligned address. Checks that the
+// data after them stays unchanged.
 Fed fed(const Format& format, const Floats& gradient, const Floats& residual, std::size_t offset) {
   const std::size_t count = residual.size();
   Floats shifted_gradient(offset);

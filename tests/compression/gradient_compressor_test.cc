@@ -62,7 +62,7 @@ std::size_t kept_in(const Bytes& wire) {
   return message.value_or(SparseMessage{}).kept.size();
 }
 
-// Sends the same gradient again and again; returns the sum of what was received.
+// Sends the same gradient `steps` times; returns the sum of the received values.
 std::vector<double> sum_received(const CompressorOptions& options,
                                  const Floats& gradient,
                                  int steps) {
@@ -93,14 +93,14 @@ RC_GTEST_PROP(GradientCompressor, SendsOrKeepsEverything, ()) {
     add_to(messages, received(*compressor, sent(*compressor, gradient, step), count));
   }
   add_to(messages, copy_of(compressor->residual()));
-  // Two roundings a step, of numbers that are no larger than a few times what came together.
+  // Two roundings per step, of values at most a few times as large as the accumulated ones.
   const double tolerance = 0x1p-22 * steps * steps * largest;
   for (std::size_t i = 0; i < count; ++i) {
     RC_ASSERT(std::abs(gradients[i] - messages[i]) <= tolerance);
   }
 }
 
-// A block's largest value is 127 codes of int8, and what is 0.3 of a code is rounded to 0.
+// The largest value of the block is 127 codes of int8, so 0.3 of a code is rounded to 0.
 TEST(GradientCompressor, BringsSmallValuesInTheirTurnOnlyWithFeedback) {
   Floats gradient(128, 0.3F);
   gradient[5] = 127;
@@ -122,7 +122,7 @@ TEST(GradientCompressor, BringsWhatTopkLeavesOutOnlyWithFeedback) {
   }
 }
 
-// The algorithm in its plain form, told only which places were sent.
+// Straightforward implementation of the algorithm, given only the positions that were sent.
 TEST(GradientCompressor, GathersMomentumUntilAValueIsSent) {
   const std::size_t count = 5000;
   const auto compressor = compressor_of({.chain = "topk(0.02)", .momentum = 0.9F}, count);
@@ -161,8 +161,8 @@ TEST(GradientCompressor, KeepsNearlyTheTargetWhileTheResidualGrows) {
   }
 }
 
-// As the slices of sums are, which are short enough for exact thresholds: whatever the gradients of
-// the steps before were.
+// For slices as in all-reduces, which are short enough for exact thresholds, whatever the earlier
+// gradients were.
 TEST(GradientCompressor, KeepsTheTargetOfAShortSlice) {
   const std::size_t count = 65'536;
   const auto compressor = compressor_of({.chain = "topk(0.01)"}, count);

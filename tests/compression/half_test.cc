@@ -23,7 +23,7 @@ float from_bits(std::uint32_t bits) {
   return std::bit_cast<float>(bits);
 }
 
-// Every boundary of both formats, with its neighbours, in both signs, and NaNs of each kind.
+// Every boundary of both formats, with neighbours, both signs, and NaNs of each kind.
 std::vector<float> special_values() {
   std::vector<float> values;
   for (const float centre :
@@ -50,7 +50,7 @@ std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
 using Encode = void (*)(std::span<const float>, std::byte*);
 using Decode = void (*)(const std::byte*, std::span<float>);
 
-// Encodes from and to places `offset` elements (bytes on the wire side) off their alignment.
+// Encodes from and to positions `offset` elements (bytes on the wire) after an aligned address.
 std::vector<std::byte> encoded(Encode encode,
                                const std::vector<float>& values,
                                std::size_t offset) {

@@ -1,5 +1,5 @@
-// Messages of values with random damage are read or refused, and never more than that; tests/fuzz/
-// searches further with the same laws.
+// Encoded values with random damage are accepted or refused with an error; tests/fuzz/ searches
+// further with the same laws.
 #include <cmath>
 
 #include "tests/fuzz/codec_laws.h"
@@ -8,7 +8,7 @@
 namespace motley {
 namespace {
 
-// Of any chain of these, as they are and with damage.
+// Checks an encoded message of one of the chains, intact and damaged.
 template <std::size_t kCount>
 std::string wrong_with_some_message(const std::array<const char*, kCount>& chains) {
   static const Codecs codecs = codecs_of(chains);

@@ -32,7 +32,8 @@ TEST(NonTemporal, CopiesEveryLengthToEveryPlaceAndNothingElse) {
   }
 }
 
-// A slice whose message and values are both too large for caches, against its format's kernels.
+// A slice whose message and values are both larger than the caches, compared with its format's
+// kernels.
 TEST(NonTemporal, ChangesNothingOfALargeMessage) {
   const std::size_t count = kNonTemporalBytes / 2 + 3 * 128 + 5;
   const Floats values = normal_slice(count);

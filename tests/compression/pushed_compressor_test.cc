@@ -1,4 +1,4 @@
-// GradientCompressor with momentum: what its messages follow from.
+// GradientCompressor with momentum correction: the state that its messages depend on.
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -36,7 +36,7 @@ Bytes sent(GradientCompressor& compressor, const Draw& draw, std::int64_t step) 
   return wire;
 }
 
-// So a checkpoint needs to hold no thresholds.
+// So a checkpoint needs no thresholds.
 RC_GTEST_PROP(PushedCompressor, GoesOnFromResidualAndVelocityAlone, ()) {
   const Draw draw = any_draw();
   const auto first = compressor_of(draw);
@@ -51,7 +51,8 @@ RC_GTEST_PROP(PushedCompressor, GoesOnFromResidualAndVelocityAlone, ()) {
   }
 }
 
-// With nothing else in the sum, pushing first and encoding the sum is encoding.
+// If the all-reduce has no other terms, momentum correction followed by encoding equals the
+// combined operation.
 RC_GTEST_PROP(PushedCompressor, PushesAndThenSendsWhatItWouldSendAtOnce, ()) {
   const Draw draw = any_draw();
   const auto at_once = compressor_of(draw);

@@ -1,4 +1,4 @@
-// A second reading of the topk messages of docs/formats/frame.md, byte by byte and for tests only.
+// A second decoder of the topk messages of docs/formats/frame.md, byte by byte and for tests only.
 #pragma once
 
 #include <cstring>
@@ -14,7 +14,7 @@ namespace motley {
 
 struct SparseMessage {
   std::size_t count = 0;              // of the slice
-  std::map<std::size_t, float> kept;  // by place in the slice
+  std::map<std::size_t, float> kept;  // by position in the slice
   std::set<std::size_t> not_finite;   // blocks
 };
 
@@ -23,7 +23,7 @@ class SparseReader {
   // format: "none", "fp16" or "int8".
   SparseReader(const Bytes& wire, std::string format) : wire_(wire), format_(std::move(format)) {}
 
-  // Nothing when the bytes are no message.
+  // nullopt if the bytes are not a valid message.
   std::optional<SparseMessage> read() {
     message_.count = number(8);
     for (std::size_t first = 0; first < message_.count && !failed_; first += 4096) {

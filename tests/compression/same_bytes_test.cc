@@ -1,6 +1,5 @@
-// Messages have these bytes on every processor. Those of a build for another one, by itself or
-// under emulation, show it; a change of these numbers is a change of the formats
-// (docs/formats/frame.md).
+// Messages have these bytes on every processor. This also holds for builds for other processors,
+// native or emulated. A change of these hashes is a change of the formats (docs/formats/frame.md).
 #include <cstdint>
 #include <ostream>
 #include <span>
@@ -16,9 +15,10 @@
 namespace motley {
 namespace {
 
-constexpr std::size_t kCount = 10'001;  // blocks and rows that are full, and a rest
+constexpr std::size_t kCount = 10'001;  // full blocks and rows, and a rest
 
-// From -16 to 16 and of all sizes, without the C library, whose functions differ in the last bits.
+// Values from -16 to 16 of all magnitudes, without functions of the C library, which differ in the
+// last bits.
 Floats gradient_of(std::uint64_t step) {
   Floats values(kCount);
   for (std::size_t i = 0; i < kCount; ++i) {
@@ -40,7 +40,7 @@ void PrintTo(const Golden& golden, std::ostream* out) {
 
 class EveryGoldenChain : public testing::TestWithParam<Golden> {};
 
-// What zstd packs into depends on its version, so it is not among the chains.
+// The output of zstd depends on its version, so it is not among the chains.
 TEST_P(EveryGoldenChain, SendsAndKeepsTheSameBytesOnEveryProcessor) {
   auto compressor = GradientCompressor::make({.chain = GetParam().chain}, kCount);
   ASSERT_TRUE(compressor.ok());

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kLengthMax = 300;
 
-// What a call leaves behind.
+// The outputs of the kernels.
 struct Marked {
   std::vector<std::uint64_t> words;
   std::vector<std::uint32_t> residual;  // as bits
@@ -26,7 +26,7 @@ struct Marked {
   bool operator==(const Marked&) const = default;
 };
 
-// NaNs are equal to each other here: an addition of two may keep the payload of either.
+// All NaNs compare as equal: the sum of two NaNs may have the payload of either.
 std::vector<std::uint32_t> bits_of(std::span<const float> values) {
   std::vector<std::uint32_t> bits;
   for (const float value : values) {
@@ -35,7 +35,7 @@ std::vector<std::uint32_t> bits_of(std::span<const float> values) {
   return bits;
 }
 
-// All three kernels on slices that begin `offset` floats off their alignment.
+// Runs all three kernels on slices `offset` floats after an aligned address.
 Marked marked(const SelectKernels& kernels,
               const Floats& values,
               std::uint32_t threshold_bits,
@@ -58,7 +58,7 @@ Marked marked(const SelectKernels& kernels,
   return {words, bits_of(residual), bits_of(velocity)};
 }
 
-// What this processor has besides the reference.
+// The vector kernels that this processor supports.
 std::vector<SelectKernels> vector_kernels() {
   std::vector<SelectKernels> kernels;
   for (const SelectKernels* some : {avx2_select_kernels(), avx512_select_kernels()}) {

@@ -1,4 +1,4 @@
-// Slices of a gradient as tests want them.
+// Generators of gradient slices.
 #pragma once
 
 #include <cmath>
@@ -19,7 +19,8 @@ inline Floats normal_slice(std::size_t count, unsigned seed = 1) {
   return values;
 }
 
-// Student's t with two degrees of freedom: no variance, a few values far above all others.
+// Student's t with two degrees of freedom: infinite variance, a few values far larger than the
+// rest.
 inline Floats heavy_slice(std::size_t count, unsigned seed = 1) {
   std::mt19937 random(seed);
   std::student_t_distribution<float> heavy(2);

@@ -53,7 +53,7 @@ std::size_t kept_of(const Floats& values, const std::string& chain = "topk(0.01)
   return message_of(chain, "none", values).kept.size();
 }
 
-// Any length, densities on both sides of that where a mask is shorter than gaps.
+// Any length; densities on both sides of the one at which a mask becomes shorter than gaps.
 struct Case {
   std::string chain;
   std::string format;
@@ -103,8 +103,8 @@ RC_GTEST_PROP(SparseCodec, DecodesAsTheDocumentSays, ()) {
   }
 }
 
-// As plain fp32 what is kept is kept exactly, and nothing that is left out is larger. How many are
-// kept is a matter of the sample where that is not the whole slice.
+// In fp32 the selected values are exact, and no other value is larger. Their number varies unless
+// the sample is the whole slice.
 RC_GTEST_PROP(SparseCodec, KeepsTheLargestAndAsManyAsAsked, ()) {
   const Case c = *any_case();
   const auto density = *parse_codec_chain(c.chain).value().density;
@@ -192,7 +192,7 @@ RC_GTEST_PROP(SparseCodec, AddsWhatItDecodes, ()) {
   for (std::size_t i = 0; i < sum.size(); ++i) RC_ASSERT(sum[i] == before[i] + (*back)[i]);
 }
 
-// Whatever is accepted is a message by the document too, and the other way round.
+// A message is accepted if and only if it is valid by the document.
 RC_GTEST_PROP(SparseCodec, RefusesWhatIsNoMessage, ()) {
   const auto format = *rc::gen::element<std::string>("none", "fp16", "int8");
   const auto codec = codec_of("topk(0.2)|" + format);
@@ -238,7 +238,7 @@ TEST(SparseCodec, RefusesMoreThanTheDensityAllows) {
 
 TEST(SparseCodec, TakesAsManyBytesAsTheDocumentSays) {
   const std::size_t count = 1 << 20;
-  const double per_value = 0.01 * 1.05;  // a sample's error
+  const double per_value = 0.01 * 1.05;  // the error of a sample
   const auto bytes = [&](const char* chain) {
     return static_cast<double>(encoded(*codec_of(chain), normal_slice(count)).size()) / count;
   };

@@ -15,7 +15,7 @@
 namespace motley {
 namespace {
 
-// One pass, as a sender makes it: chooses, counts, adapts. Returns how many values were selected.
+// One pass as in a sender: selects, counts, adapts. Returns the number of selected values.
 std::size_t pass(SparseThreshold& threshold, const Floats& values, double density) {
   const Selection selection =
       threshold.select(values.size(), density, [&](std::size_t i) { return values[i]; });
@@ -126,7 +126,7 @@ TEST(SparseThreshold, LooksForCandidatesBelowTheLastThreshold) {
   std::vector<std::uint32_t> candidates = {std::bit_cast<std::uint32_t>(2.0F)};
   EXPECT_EQ(threshold.select_among(candidates, 1000, 0.001).kept_max, kept_max(1000, 0.001));
   EXPECT_EQ(threshold.last_bound(), std::bit_cast<std::uint32_t>(1.8F));
-  // Fewer than are wanted: all but zeros are taken.
+  // Fewer candidates than wanted: all but zeros are selected.
   EXPECT_EQ(threshold.select_among(candidates, 1000, 0.01).threshold_bits, 1U);
   EXPECT_EQ(threshold.last_bound(), 1U);
 }

@@ -17,7 +17,7 @@ TEST(SquaredNorm, OfNothingIsZero) {
   EXPECT_EQ(squared_norm({}), 0.0);
 }
 
-// Whole numbers are exact in any order.
+// Integers are exact in any order.
 RC_GTEST_PROP(SquaredNorm, AddsEverySquareOnce, ()) {
   const auto numbers = *rc::gen::container<std::vector<int>>(rc::gen::inRange(-1000, 1000));
   const std::vector<float> values(numbers.begin(), numbers.end());

@@ -1,5 +1,5 @@
-// Arrays and images with random damage are read or refused, and never more than that; tests/fuzz/
-// searches further with the same laws.
+// Arrays and images with random damage are accepted or refused with an error; tests/fuzz/ searches
+// further with the same laws.
 #include "tests/fuzz/array_laws.h"
 #include "tests/support/damage.h"
 

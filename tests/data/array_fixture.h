@@ -1,4 +1,4 @@
-// Arrays as NumPy saves them, and samples read as what a model takes.
+// Arrays in NumPy's format, and samples as a model's inputs.
 #pragma once
 
 #include <bit>
@@ -38,7 +38,7 @@ inline std::string npy_floats(const std::vector<std::int64_t>& shape,
   return npy("<f4", shape, values);
 }
 
-// A model that takes floats of this shape and says one of `classes`.
+// A model with float inputs of this shape and one of `classes` as output.
 inline SampleFormat classifier(std::vector<std::int64_t> shape, std::int64_t classes = 10) {
   SampleFormat format;
   format.input = {NumberType::kFloat32, std::move(shape)};
@@ -78,7 +78,7 @@ inline std::unique_ptr<const Source> opened(const DataConfig& data,
   return source.ok() ? std::move(source).value() : nullptr;
 }
 
-// The error of opening what must not open.
+// The error of a source that must not open.
 inline Error open_error(const DataConfig& data, const SampleFormat& format) {
   const auto source = open_source(data, format, 1);
   EXPECT_FALSE(source.ok());

@@ -1,5 +1,5 @@
-// Which samples of arrays are trained on, in which order, and how images are seen. The samples hold
-// their own numbers, so that each shows which one it is.
+// Selection and order of an array's training samples, and augmentation of images. Each sample
+// contains its own number.
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -17,7 +17,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// A sample's input is its number, its target too.
+// The input and the target of a sample are its number.
 const SampleFormat kNumbers = [] {
   SampleFormat format = classifier({1}, 100'000);
   format.input.type = NumberType::kInt64;

@@ -1,4 +1,4 @@
-// Arrays: what a sample of them is, and what is said of arrays that do not fit.
+// Arrays as data sources: their samples, and the errors for arrays that do not fit.
 #include <gmock/gmock.h>
 
 #include "base/work_counter.h"
@@ -10,7 +10,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// A folder of arrays; what a test does not write is two images of 1 × 2 pixels with labels.
+// A folder of arrays. By default two images of 1 × 2 pixels with labels; tests overwrite single
+// files.
 class Arrays : public testing::Test {
  protected:
   Arrays() {
@@ -26,7 +27,7 @@ class Arrays : public testing::Test {
     return data_config("arrays", folder_.root(), holdout);
   }
 
-  // Samples in the order of the first epoch.
+  // The samples of the first epoch, sorted by their targets.
   [[nodiscard]] std::vector<Sample> all(const DataConfig& data, const SampleFormat& format) const {
     const auto source = opened(data, format);
     std::vector<Sample> samples;
@@ -120,7 +121,7 @@ TEST_F(Arrays, OutsideOfTheModelsLimitsAreRefused) {
   tokens.input.type = NumberType::kInt64;
   tokens.input_limit = 102;
   EXPECT_THAT(error_of(tokens).cause, HasSubstr("number 1 of sample 0 is 255"));
-  // Samples are handed on in 32 bits.
+  // Samples are passed as 32-bit integers.
   write("inputs", npy_longs({2, 2}, {0, 0, 0, std::int64_t{1} << 31}));
   tokens.input_limit = std::int64_t{1} << 40;
   EXPECT_THAT(error_of(tokens).cause, HasSubstr("is 2147483648"));

@@ -1,5 +1,4 @@
-// What is said of data that can be trained on and is hardly meant, and that nothing is said of
-// ordinary data.
+// Remarks on data that is valid but probably not intended, and none on ordinary data.
 #include "data/data_remarks.h"
 
 #include <cmath>
@@ -19,7 +18,7 @@ using testing::IsEmpty;
 
 constexpr std::int64_t kSamples = 64;
 
-// Numbers without a pattern, from 0 to below the limit.
+// Pseudorandom numbers, from 0 to below a limit.
 class Draw {
  public:
   std::uint32_t below(std::uint32_t limit) {
@@ -94,7 +93,7 @@ TEST_F(Remarks, AreNoneOfRowsOfTokens) {
   write("inputs", npy_longs({kSamples, 8}, inputs));
   write("targets", npy_longs({kSamples, 8}, targets));
   EXPECT_THAT(of(rows_of_tokens(8, 50)), IsEmpty());
-  // Masked tokens: what is not masked is ignored.
+  // Masked tokens: the targets of other tokens are ignored.
   for (std::size_t k = 0; k < targets.size(); ++k) {
     targets[k] = k % 5 == 0 ? inputs[k] : -100;
     if (k % 5 == 0) inputs[k] = 49;
@@ -104,7 +103,7 @@ TEST_F(Remarks, AreNoneOfRowsOfTokens) {
   EXPECT_THAT(of(rows_of_tokens(8, 50)), IsEmpty());
 }
 
-// Ten inputs that come again and again, each with its own value.
+// Ten different inputs that repeat, each with its own target.
 TEST_F(Remarks, AreNoneOfOneHotInputsNorOfAnAutoencoder) {
   std::vector<float> inputs(kSamples * 10);
   std::vector<float> targets(kSamples);
@@ -119,7 +118,7 @@ TEST_F(Remarks, AreNoneOfOneHotInputsNorOfAnAutoencoder) {
   EXPECT_THAT(of(regression({10}, 10)), IsEmpty());
 }
 
-// Counts and years are whole numbers, and no images.
+// Counts and years are integers, but not images.
 TEST_F(Remarks, AreNoneOfTables) {
   std::vector<float> inputs;
   for (const auto value : draw_.many<std::uint32_t>(kSamples * 4, 250)) {

@@ -36,7 +36,7 @@ TEST(FitPicture, OfTheRightSizePutsChannelsApart) {
 
 TEST(FitPicture, ShrinksToTheMeanOfTheArea) {
   EXPECT_THAT(fitted(grey(2, 2, {10, 20, 30, 41}), 1, 1), ElementsAre(25));
-  // A pixel of three on two: the whole first and half of the second.
+  // An output pixel covers one and a half input pixels.
   EXPECT_THAT(fitted(grey(3, 3, {0, 60, 90, 0, 60, 90, 0, 60, 90}), 2, 2),
               ElementsAre(20, 80, 20, 80));
 }
@@ -70,7 +70,7 @@ RC_GTEST_PROP(FitPicture, KeepsOneColour, ()) {
                                 [&](int value) { return value == std::to_integer<int>(colour); }));
 }
 
-// A second reading of the definition, in doubles: the mean of the area, pixel by pixel.
+// A second implementation of the definition, in double: the mean of the area, pixel by pixel.
 RC_GTEST_PROP(FitPicture, ShrinksToWhatItsAreaSays, ()) {
   const std::int64_t to = *rc::gen::inRange(1, 12);
   const std::int64_t from = to + *rc::gen::inRange(0, 30);

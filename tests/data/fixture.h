@@ -1,4 +1,4 @@
-// A temporary folder with small data files, and short ways to open and read them.
+// A temporary folder with small data files, and helpers to open and read them.
 #pragma once
 
 #include <unistd.h>
@@ -18,7 +18,7 @@
 
 namespace motley {
 
-// Removed with all it holds at the end.
+// Removed with its contents by the destructor.
 class DataFolder {
  public:
   DataFolder() {
@@ -95,7 +95,7 @@ inline SampleFormat format_of(const ModelConfig& model) {
   return {tokens, tokens, model.vocab, model.vocab, /*is_next_token=*/true};
 }
 
-// The error of opening what must not open.
+// The error of a source that must not open.
 inline Error open_error(const DataConfig& data, const ModelConfig& model) {
   const auto source = open_source(data, format_of(model), 1);
   EXPECT_FALSE(source.ok());

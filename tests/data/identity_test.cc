@@ -26,7 +26,7 @@ TEST(DataIdentity, TellsEveryByteOfASmallCorpus) {
   EXPECT_NE(identity_of(""), before);
 }
 
-// Blocks of a large one, the first and the last among them; its length always.
+// Covers the length and some blocks of a large corpus, including the first and the last.
 TEST(DataIdentity, SamplesALargeCorpus) {
   std::string text(40 << 20, 'a');
   const DataIdentity before = identity_of(text);

@@ -1,4 +1,4 @@
-// MNIST's and CIFAR's files: what is read of them, and what is said of those that are damaged.
+// MNIST's and CIFAR's files: their contents, and the errors for damaged ones.
 #include <gmock/gmock.h>
 
 #include "data/files/idx_files.h"
@@ -22,7 +22,7 @@ class ImageFiles : public testing::Test {
     write(labels, idx_of({2}, "\x07\x08"));
   }
 
-  // Images of one colour and a label in front of each, one or two bytes.
+  // Images of one colour, each after its label of one or two bytes.
   static std::string cifar(const std::vector<std::string>& labels) {
     std::string bytes;
     for (const std::string& label : labels) bytes += label + std::string(3072, label.back() + 100);
@@ -114,7 +114,7 @@ TEST_F(ImageFiles, OfMnistThatAreDamagedAreRefused) {
   EXPECT_THAT(cause(idx_of({2, 3}, "123456789012")), HasSubstr("the bytes 0 0 8 2"));
   EXPECT_THAT(cause("\x1f\x8b\x08\x03" + right), HasSubstr("the bytes 31 139 8 3"));
   EXPECT_THAT(cause(idx_of({0, 1, 3}, "")), HasSubstr("says [0, 1, 3]"));
-  // 2^64 bytes are 0 in 64 bits.
+  // 2^64 bytes overflow to 0 in 64 bits.
   EXPECT_THAT(cause(idx_of({std::int64_t{1} << 31, std::int64_t{1} << 31, 4}, "")),
               HasSubstr("and 0 bytes follow"));
 }

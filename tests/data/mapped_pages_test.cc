@@ -1,4 +1,4 @@
-// What of mapped data files a process holds in memory.
+// Resident memory of mapped data files.
 #include <fstream>
 
 #include "tests/data/fixture.h"
@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t kMib = 1 << 20;
 
-// Of this process, in pages of files.
+// The resident bytes of this process that files back.
 std::int64_t mapped_bytes() {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {
@@ -18,7 +18,7 @@ std::int64_t mapped_bytes() {
   return -1;
 }
 
-// Opening reads every token, whatever of the file is used after.
+// Opening reads every token, whichever part of the file is used later.
 TEST(MappedPages, GoBackToTheSystemAndAreReadAgain) {
   if (mapped_bytes() < 0) GTEST_SKIP() << "this system does not tell what is mapped";
   const DataFolder folder;

@@ -25,7 +25,7 @@ Error refused(const std::string& file) {
   return error;
 }
 
-// With a header of another version, whose length has four bytes.
+// With a header of a later version, whose length field has four bytes.
 std::string later_version(char version, const std::string& header, const std::string& data) {
   return std::string("\x93NUMPY") + version + '\0' + static_cast<char>(header.size()) +
          std::string(3, '\0') + header + data;
@@ -93,7 +93,7 @@ TEST(NpyHeader, MustFitTheLengthOfTheFile) {
   EXPECT_THAT(refused(right + "x").cause, HasSubstr("25 bytes follow"));
 }
 
-// 2^40 · 2^40 numbers are 0 in 64 bits.
+// 2^40 · 2^40 elements overflow to 0 in 64 bits.
 TEST(NpyHeader, WhoseBytesOverflowIsRefused) {
   const std::string long_side = "1099511627776";
   refused(npy_of(

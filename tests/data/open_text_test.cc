@@ -9,7 +9,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// The whole text of a source: with nothing held out and one window, the sample is the corpus.
+// The whole text of a source: without a holdout and with one window, the sample is the corpus.
 std::string text_of(const DataConfig& data, std::size_t bytes) {
   const auto context = bytes - 1;
   const auto source = opened(data, model_config(static_cast<int>(context)));
@@ -77,7 +77,7 @@ TEST(TextErrors, RefuseAnEmptyFolder) {
 
 TEST(TextErrors, RefuseAFolderTooLargeForMemory) {
   const DataFolder folder;
-  std::filesystem::resize_file(folder.write("a.txt", ""), 5ULL << 30);  // all hole, no blocks
+  std::filesystem::resize_file(folder.write("a.txt", ""), 5ULL << 30);  // a hole without blocks
   const Error error = open_error(data_config("text", folder.root()), model_config(2));
   EXPECT_EQ(error.code, ErrorCode::kData);
   EXPECT_THAT(error.what, HasSubstr("too much text below"));
@@ -119,7 +119,7 @@ TEST(TextErrors, RefuseABinaryFile) {
   EXPECT_THAT(open_error(data, model_config(1)).what, HasSubstr("is not text"));
 }
 
-// Whether it holds NUL bytes is chance.
+// Compressed files may or may not contain NUL bytes.
 TEST(PackedText, IsRefusedWithTheCommandThatUnpacksIt) {
   const DataFolder folder;
   const std::pair<std::string, std::string> packed[] = {

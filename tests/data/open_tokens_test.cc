@@ -110,7 +110,7 @@ TEST_F(TokenFile, ThatIsEmptyIsTooShort) {
   EXPECT_THAT(error_of("").what, HasSubstr("too short, 0 tokens"));
 }
 
-// Tokens as a tokenizer gives them, few often and many seldom.
+// Tokens as from a tokenizer: a few frequent ones and many rare ones.
 template <class T>
 std::vector<T> usual_tokens(std::uint32_t vocab, std::size_t count = 4096) {
   std::vector<T> tokens;
@@ -146,7 +146,7 @@ TEST_F(TokenWidth, IsFoundOut) {
     expect_read<std::int32_t>(vocab);
     expect_read<std::int64_t>(vocab);
   }
-  // Of a tokenizer with a small vocabulary, for a model with a large one.
+  // Tokens of a tokenizer with a small vocabulary, for a model with a large one.
   const auto tokens = usual_tokens<std::uint16_t>(50257);
   const auto source = opened(data(bytes_of(tokens)), model_config(4095, 128256));
   ASSERT_NE(source, nullptr);
@@ -154,7 +154,7 @@ TEST_F(TokenWidth, IsFoundOut) {
   for (const std::uint32_t vocab : {5U, 65U, 256U}) expect_read<std::uint8_t>(vocab);
 }
 
-// Bytes of wider tokens all lie within a vocabulary of 256.
+// Single bytes of wider tokens are always within a vocabulary of 256.
 TEST_F(TokenWidth, IsNoByteWhereTheVocabularyIsTooSmall) {
   for (const std::uint32_t vocab : {300U, 1000U, 50257U}) {
     const Error error = error_of(bytes_of(usual_tokens<std::uint16_t>(vocab)), 256);
@@ -163,7 +163,7 @@ TEST_F(TokenWidth, IsNoByteWhereTheVocabularyIsTooSmall) {
   }
 }
 
-// Data that is mostly padding is of no other width for that.
+// Padding does not change the detected width.
 TEST_F(TokenWidth, IsFoundOutAmongManyZeros) {
   auto tokens = usual_tokens<std::uint16_t>(32000);
   for (std::size_t i = 0; i < tokens.size(); ++i) {
@@ -194,14 +194,14 @@ TEST_F(TokenWidth, IsWhatAPersonSays) {
   EXPECT_EQ(train_sample(*source, 0, 2047).inputs[5], tokens[10] | tokens[11] << 16);
 }
 
-// The first that is wrong is told as it is, not by its halves.
+// The error names the invalid token itself, not its halves.
 TEST_F(TokenWidth, OfTokensOutsideTheVocabularyIsFoundOutToo) {
   auto tokens = usual_tokens<std::int32_t>(32000);
   tokens[777] = -100;
   const Error negative = error_of(bytes_of(tokens), 32000, "int32");
   EXPECT_THAT(negative.what, HasSubstr("token -100 at position 777"));
   EXPECT_THAT(negative.remedy, HasSubstr("negative tokens"));
-  // Without data.dtype it is read as uint32.
+  // Without data.dtype the file is read as uint32.
   const Error found = error_of(bytes_of(tokens), 32000);
   EXPECT_THAT(found.what, HasSubstr("token 4294967196 at position 777"));
   EXPECT_EQ(found.cause, "its tokens are read as uint32; as int32 it is -100");
@@ -222,7 +222,7 @@ TEST_F(TokenWidth, OfTheOtherByteOrderIsSaid) {
   EXPECT_THAT(error_of(bytes_of(longs), 128256).cause, HasSubstr("big-endian"));
 }
 
-// A copy that was broken off is no file of shorter tokens.
+// A truncated file is not taken for a file of narrower tokens.
 TEST_F(TokenWidth, IsFoundOutOfAFileThatWasCut) {
   const std::string ints = bytes_of(usual_tokens<std::int32_t>(32000));
   EXPECT_THAT(error_of(ints.substr(0, ints.size() - 2), 32000).cause,

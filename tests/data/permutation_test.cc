@@ -49,7 +49,7 @@ TEST(Permutation, StaysInsideALargeRange) {
   EXPECT_NE(permutation(0), permutation(1));
 }
 
-// Over all 24 orders of four numbers, the first number is each of them about equally often.
+// Over all 24 permutations of four numbers, each number is first about equally often.
 TEST(Permutation, FavoursNoNumber) {
   std::vector<int> first(4, 0);
   for (std::uint64_t stream = 0; stream < 4000; ++stream) ++first[Permutation(4, 9, stream)(0)];

@@ -1,4 +1,4 @@
-// Folders of PNG and JPEG files. The files are written by the libraries that read them.
+// Folders of PNG and JPEG files. The tests write the files with the libraries that read them.
 #include "data/files/picture_folder.h"
 
 #include <gmock/gmock.h>
@@ -110,7 +110,7 @@ std::string png(std::uint32_t width,
   return file;
 }
 
-// One pixel, grey.
+// A PNG file of one grey pixel.
 std::string dot(char value) {
   return png(1, 1, std::string(1, value), PNG_FORMAT_GRAY);
 }
@@ -144,7 +144,7 @@ class PictureFolder : public testing::Test {
 
   [[nodiscard]] DataConfig data() const { return data_config("images", folder_.root()); }
 
-  // Value of the one pixel and label of every sample, in order.
+  // The value of the one pixel and the label of every sample, sorted.
   [[nodiscard]] std::vector<std::pair<int, int>> all() const {
     const auto source = opened(data(), dots_);
     std::vector<std::pair<int, int>> found;

@@ -1,4 +1,4 @@
-// How an image is seen: each pixel of a view against the definition.
+// Augmentation and normalisation of images: each pixel compared with the definition.
 #include "data/sample_maker.h"
 
 #include <numeric>
@@ -16,7 +16,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Two images of 2 × 3 × 4, in floats or bytes, with values that differ.
+// Two images of 2 × 3 × 4, in floats or bytes, with distinct values.
 class Images {
  public:
   explicit Images(ElementType type) {

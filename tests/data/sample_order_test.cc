@@ -1,5 +1,5 @@
-// Which tokens are in which sample. The corpora hold their own positions as tokens, so that a
-// sample shows where it comes from.
+// Which tokens are in which sample. The tokens of the corpora are their own positions, so a sample
+// shows its origin.
 #include <numeric>
 #include <set>
 
@@ -59,7 +59,7 @@ RC_GTEST_PROP(Epoch, PredictsEachTokenOnceButForTheEnds, ()) {
   RC_ASSERT(std::set(targets.begin(), targets.end()).size() == targets.size());
   RC_ASSERT(count - targets.size() < 3 * context);
   RC_ASSERT(static_cast<std::size_t>(*targets.rbegin()) < count);
-  // A run without gaps.
+  // A range without gaps.
   RC_ASSERT(*targets.rbegin() - *targets.begin() + 1 == static_cast<int>(targets.size()));
 }
 

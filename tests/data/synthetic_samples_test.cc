@@ -43,7 +43,7 @@ TEST(SyntheticSamples, AreOpenedForAModelThatTakesNoTokens) {
   EXPECT_EQ(source->bytes_per_token(), 0.0);
 }
 
-// Noise of deviation 1 around +1 or -1.
+// Noise with standard deviation 1 around +1 or -1.
 TEST(SyntheticSamples, HaveFloatsAroundOneAndMinusOne) {
   const SampleFormat format = classifier({5000});
   const auto source = make_synthetic_samples(0, format, 1);
@@ -52,7 +52,7 @@ TEST(SyntheticSamples, HaveFloatsAroundOneAndMinusOne) {
   EXPECT_NEAR(std::accumulate(x.begin(), x.end(), 0.0) / 5000, 0, 0.1);
 }
 
-// A class has a pattern: samples of one class are alike, those of others are not.
+// A class has a pattern: samples of one class are correlated, those of different classes are not.
 TEST(SyntheticSamples, CanBeToldApartByTheirClass) {
   const SampleFormat format = classifier({2000}, 3);
   const auto source = make_synthetic_samples(0, format, 1);
@@ -69,7 +69,7 @@ TEST(SyntheticSamples, CanBeToldApartByTheirClass) {
   EXPECT_EQ(first.size(), 3U);
 }
 
-// Each part of the input follows from its part of the target.
+// Each part of the input depends on the corresponding part of the target.
 TEST(SyntheticSamples, FollowFloatTargetsPartByPart) {
   const SampleFormat format = regression({4000}, {2});
   const auto source = make_synthetic_samples(0, format, 1);

@@ -1,5 +1,5 @@
-// Files of tokens with random damage are read or refused, and never more than that; tests/fuzz/
-// searches further with the same laws.
+// Files of tokens with random damage are accepted or refused with an error; tests/fuzz/ searches
+// further with the same laws.
 #include "tests/fuzz/token_laws.h"
 #include "tests/support/damage.h"
 
@@ -12,7 +12,7 @@ RC_GTEST_PROP(DamagedTokens, AreReadOrRefused, ()) {
   RC_ASSERT(wrong_with_tokens(damaged(right, telling_in_bytes())) == "");
 }
 
-// What is wrong is mostly in the first three numbers.
+// Most errors are in the first three numbers.
 RC_GTEST_PROP(DamagedTokens, AreReadOrRefusedByTheirHead, ()) {
   const std::string right = *rc::gen::element(right_short_tokens(), right_long_tokens());
   constexpr std::size_t kHeadBytes = 12;

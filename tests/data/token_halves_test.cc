@@ -1,4 +1,5 @@
-// Which files without a header are read as 16-bit tokens, and which are not, by their two halves.
+// Which headerless files are read as 16-bit tokens, judged by the distributions of the two bytes
+// of a word.
 #include "data/files/token_halves.h"
 
 #include <algorithm>
@@ -39,12 +40,13 @@ Tokens uniform(Random& random, std::uint32_t vocab, std::size_t count) {
   return tokens_of(count, [&] { return std::floor(share(random) * vocab); });
 }
 
-// The frequent ones first, as tokenizers number them: token k about as often as 1 / (k + 1).
+// Tokens numbered by descending frequency, as tokenizers do: token k with a frequency proportional
+// to about 1 / (k + 1).
 Tokens zipf(Random& random, std::uint32_t vocab, std::size_t count) {
   return tokens_of(count, [&] { return std::floor(std::pow(vocab, share(random))) - 1; });
 }
 
-// The same in any order of numbers.
+// The same with the token numbers in random order.
 Tokens shuffled_zipf(Random& random, std::uint32_t vocab, std::size_t count) {
   Tokens ids(vocab);
   std::iota(ids.begin(), ids.end(), 0);
@@ -63,7 +65,7 @@ Tokens padded(Tokens tokens, std::size_t kept = 40) {
 
 Tokens runs(Random& random, std::size_t count) {
   Tokens few = uniform(random, 50257, 3);
-  few[0] = 0;  // not all bytes are those of text
+  few[0] = 0;  // so that not all bytes are valid text
   Tokens tokens(count);
   for (std::size_t i = 0; i < count; ++i) tokens[i] = few[i * few.size() / count];
   return tokens;
@@ -78,7 +80,7 @@ Tokens counted(Random& random, std::uint32_t vocab, std::size_t count) {
   return tokens;
 }
 
-// Each word followed by one that depends on it.
+// Each token depends on the previous one, in most cases.
 Tokens chained(Random& random, std::uint32_t vocab, std::size_t count) {
   Tokens tokens = zipf(random, vocab, count);
   for (std::size_t i = 1; i < count; ++i) {
@@ -167,7 +169,7 @@ RC_GTEST_PROP(TokenHalves, OfUniformTokensAreReadAsOne, ()) {
   RC_ASSERT(is_read_as_uint16(evidence(uniform(random, vocab, count), vocab)));
 }
 
-// In a model with a larger vocabulary than that of the tokenizer.
+// The model's vocabulary is at least as large as the tokenizer's.
 RC_GTEST_PROP(TokenHalves, OfZipfTokensAreReadAsOne, ()) {
   Random random(*rc::gen::arbitrary<std::uint64_t>());
   const auto used = *rc::gen::inRange<std::uint32_t>(2, 65537);
@@ -199,7 +201,7 @@ TEST(TokenHalves, OfBytesAreNotReadAsOne) {
   }
 }
 
-// They may be 16-bit tokens that are all as likely, but no such tokens have vocabularies of more.
+// Such bytes may be uniformly distributed 16-bit tokens, but only of a vocabulary of at most 2^16.
 TEST(TokenHalves, OfUniformBytesAreThoseOfUniformTokens) {
   Random random(7);
   const auto bytes = bytes_from(uniform(random, 256, 600'000));
@@ -230,7 +232,7 @@ TEST(TokenHalves, OfTheOtherByteOrderAreSwapped) {
   EXPECT_EQ(evidence(swapped(uniform(random, 50'257, 1'000'000)), 65'536), TokenEvidence::kSwapped);
 }
 
-// Padding is alike at both places and says nothing.
+// Padding contributes equally to both bytes and is no evidence.
 TEST(TokenHalves, OfPaddedTokensAreNoBytesWhereTheVocabularyIsTooSmall) {
   Random random(3);
   const Tokens tokens = padded(zipf(random, 50'257, 100'000));

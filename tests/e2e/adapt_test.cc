@@ -1,4 +1,4 @@
-// A run that was planned by a wrong profile learns better from its steps.
+// A run that was planned from a wrong profile finds a better plan from its measured steps.
 #include <signal.h>
 
 #include <algorithm>
@@ -22,13 +22,13 @@ constexpr const char* kTwoMachines =
     "[[machine]]\nname = \"desk\"\naddress = \"127.0.0.1\"\nthreads = 1\n"
     "[[machine]]\nname = \"box\"\naddress = \"127.0.0.1\"\nthreads = 1\n";
 
-// So many steps that a move is worth it; none of these runs gets there.
+// Enough steps that a switch of plans is worth it; the tests stop earlier.
 const std::vector<std::string> kLong = {"model.layers=6", "model.width=96", "model.context=32",
                                         "train.steps=1000000"};
 
-// The profile with machines that are faster than they were measured: "box" four times as much as
-// "desk", which does not become as slow either as it may have been measured beside other work: a
-// machine that mostly waits is not believed to be faster than its profile.
+// The profile with faster machines than measured: "box" by a factor of 8, "desk" by 2. "desk" is
+// changed too, because it may have been measured while other work ran: a machine that mostly waits
+// is never assumed to be faster than its profile.
 std::string flattered(std::string profile_text) {
   Json profile = Json::parse(profile_text);
   for (Json& device : profile["devices"]) {
@@ -72,7 +72,8 @@ class Adapt : public testing::Test {
     return std::ranges::count(text_of(run, "metrics.jsonl"), '\n');
   }
 
-  // A run until it has said so and has done some steps more; how it ended after Ctrl-C.
+  // Trains until `said` is in the log and some more steps are done, then sends Ctrl-C; returns the
+  // outcome.
   Outcome train_until(const std::string& said, const std::vector<std::string>& more) {
     RunningMotley run(job_.train_words("run", words(more)));
     const std::filesystem::path log = std::filesystem::path(job_.run_dir("run")) / "log/motley.log";
@@ -96,7 +97,7 @@ TEST_F(Adapt, MovesLayersOffAMachineThatIsSlowerThanItsProfile) {
   EXPECT_EQ(outcome.status, 130) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("what the steps have shown: "));
   EXPECT_NE(plan_hash("run"), plan_hash("planned"));
-  // Each step was done once, and the bits are those of a run that stays where it is.
+  // Each step was executed once, and the bits are those of a run that keeps its plan.
   const auto steps = static_cast<int>(steps_done("run"));
   const Outcome still = job_.train("still", words({"--plan", job_.run_dir("planned") + "/plan.json",
                                                    "--stop-after", std::to_string(steps)}));

@@ -1,4 +1,4 @@
-// What people ask of a run's folder while it trains and afterwards.
+// Commands on a run folder, during the training and afterwards.
 #include <fmt/format.h>
 #include <signal.h>
 
@@ -72,7 +72,7 @@ TEST_F(AfterRun, AReportThatIsNotThereYetSaysHowFarTheRunIs) {
                                  HasSubstr(" of 1000000 is done"), HasSubstr("metrics.jsonl")));
 }
 
-// Its bytes are of the session before, the plan is not.
+// The measured bytes are of the earlier session with another plan.
 TEST_F(AfterRun, NothingIsLearnedFromAReportOfAnotherPlan) {
   ASSERT_EQ(job_.train("run", short_run("3")).status, 0);
   Json report = Json::parse(read_text(fs::path(run_) / "report.json"));
@@ -106,7 +106,7 @@ TEST_F(AfterRun, APageTellsAllOfTheRunAndTensorboardHasItsSteps) {
               AllOf(HasSubstr("Predicted beside measured"), HasSubstr("Step 3, as measured"),
                     HasSubstr("A step, as simulated"), HasSubstr("What would help most"),
                     Not(HasSubstr("Not known: ")), Not(HasSubstr("<script"))));
-  // A run that was lost has none.
+  // A run that was lost has no report.
   fs::remove(fs::path(run_) / "report.json");
   EXPECT_EQ(motley({"report", run_, "--html", page}).status, 0);
   EXPECT_THAT(read_text(page), Not(HasSubstr("Predicted beside measured")));

@@ -1,14 +1,15 @@
-// A run goes on from a checkpoint of any plan by any other plan.
+// A run resumes from a checkpoint of any plan with any other plan.
 //
-// What is compared is every tensor of the checkpoints, parameters and the optimizer's, by its hash;
-// and each with what docs/numerics.md promises for it:
-//   cuts       stages without replicas have the same bits as an unbroken run on any of them;
-//   numbering  a plan with replicas and compressed sums has the same bits when its ranks have other
-//              numbers and its machines other names, as long as the replicas of a chunk keep their
-//              order. It is compared with a run that was broken at the same steps: residuals go
-//              into the first sum after a resume, so an unbroken run has other bits;
-//   both       what is owed does not depend on the cuts of the plan that takes it over.
-// Not compared are plans with other replicas: their sums are rounded otherwise.
+// The tests compare the hash of every tensor of the checkpoints, parameters and optimizer state,
+// for each guarantee of docs/numerics.md:
+//   cuts       stages without replicas have the same bits as an uninterrupted run on any of them;
+//   numbering  a plan with replicas and compressed all-reduces has the same bits if its ranks have
+//              other numbers and its machines other names, as long as the replicas of a chunk keep
+//              their order. It is compared with a run that was interrupted at the same steps:
+//              residuals are added at the first all-reduce after a resume, so an uninterrupted run
+//              has other bits;
+//   both       the residuals do not depend on the cuts of the plan that takes them over.
+// Plans with other replicas are not compared: their all-reduces round differently.
 #include <fmt/format.h>
 
 #include <map>
@@ -40,7 +41,7 @@ class AnyPlan : public testing::Test {
     return words;
   }
 
-  // Trains with one plan after the other, five steps each.
+  // Trains with each plan in turn, five steps each.
   void train_by_turns(const std::string& run, const std::vector<Words>& plans) const {
     int stop = 0;
     for (const Words& plan : plans) {
@@ -78,7 +79,7 @@ TEST_F(AnyPlan, OfOtherCutsGoesOnWithTheBitsOfAnUnbrokenRun) {
   EXPECT_TRUE(hashes("run", 25).contains("exp_avg_sq/wte.weight"));
 }
 
-// Two stages on two machines each; what the machines send each other is rounded to int4.
+// Two stages on two machines each; gradients between machines are rounded to int4.
 class ReplicatedPlan : public AnyPlan {
  protected:
   struct Numbering {
@@ -94,13 +95,13 @@ class ReplicatedPlan : public AnyPlan {
                                    "[[machine]]\nname = \"here\"\naddress = \"127.0.0.1\"\n"
                                    "[[machine]]\nname = \"there\"\naddress = \"127.0.0.1\"\n");
     plain_ = plan_of("plain", {{0, 1}, {2, 3}, {"here", "there", "here", "there"}});
-    // Other numbers and other machines, of which each still has its ranks in their order.
+    // Other rank numbers and other machines; each machine has its ranks in the same order.
     dealt_ = plan_of("dealt", {{0, 2}, {1, 3}, {"there", "there", "here", "here"}});
-    // The last stage comes first.
+    // The ranks of the last stage come first.
     turned_ = plan_of("turned", {{2, 3}, {0, 1}, {"there", "here", "there", "here"}});
   }
 
-  // The words for it.
+  // The command-line options for a plan.
   [[nodiscard]] Words plan_of(const std::string& name, const Numbering& numbering) const {
     const std::string changed = job_.changed_plan("two", [&](Json& plan) {
       const auto replicas = [](const std::vector<int>& ranks) {
@@ -136,11 +137,11 @@ TEST_F(ReplicatedPlan, GoesOnWithTheSameBitsWhateverNumbersItsRanksHave) {
   const Hashes owed = hashes("same", kStepsEach);
   EXPECT_TRUE(owed.contains("residual.1/h.0.mlp.c_fc.weight"));
   EXPECT_TRUE(owed.contains("residual.3/wte.weight")) << "two machines, each with both ends";
-  // No name follows from a rank, so that even what is owed has the same names.
+  // No tensor name depends on a rank, so the residuals have the same names too.
   EXPECT_EQ(hashes("other", 2 * kStepsEach), hashes("same", 2 * kStepsEach));
   EXPECT_EQ(hashes_but_residuals("other", 3 * kStepsEach),
             hashes_but_residuals("same", 3 * kStepsEach));
-  // Which of a machine's ranks keeps a slice of the tied parameter's sum is decided by their order.
+  // The order of a machine's ranks decides which of them reduces a slice of the tied parameter.
   EXPECT_EQ(hashes("other", 4 * kStepsEach), hashes("same", 4 * kStepsEach));
   EXPECT_EQ(metric_column(job_.run_dir("other"), "loss"),
             metric_column(job_.run_dir("same"), "loss"));

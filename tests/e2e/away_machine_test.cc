@@ -22,12 +22,12 @@ class AwayMachine : public OwnFolders {
     return job_.train("run", words_with_leaving_box(more));
   }
 
-  // As a person resumes whose runs go on by themselves.
+  // Resumes with automatic restarts.
   [[nodiscard]] Outcome resume() const {
     return train_two({"--resume", "--set", "run.restarts=3"});
   }
 
-  // With its disk.
+  // Including its disk.
   void switch_box_off() const {
     job_.folder().write("gone", "");
     fs::rename(job_.folder() / "box", job_.folder() / "box-away");

@@ -1,5 +1,5 @@
-// Each user's mistake gets the documented exit status, a message that names it and what to do, and
-// harms nothing.
+// Each user's mistake gives the documented exit status and a message that names it and the remedy,
+// and harms nothing.
 
 #include <cstdlib>
 #include <fstream>
@@ -18,7 +18,7 @@ class BadInput : public testing::Test {
  protected:
   void expect_refused(const Outcome& outcome, int status, const std::vector<std::string>& parts) {
     EXPECT_EQ(outcome.status, status) << outcome.err;
-    // A busy machine may be called noisy first.
+    // A warning about a noisy machine may come first.
     EXPECT_NE(("\n" + outcome.err).find("\nmotley: error: "), std::string::npos) << outcome.err;
     for (const std::string& part : parts) {
       EXPECT_NE(outcome.err.find(part), std::string::npos) << part << " in\n" << outcome.err;
@@ -36,7 +36,7 @@ TEST_F(BadInput, UnknownCommand) {
 
 TEST_F(BadInput, UnknownOption) {
   expect_refused(job_.train("run", {"--stages", "2", "--nope"}), 2, {"--nope"});
-  // The beginning of a name is not the name.
+  // A prefix of an option's name is not accepted.
   expect_refused(job_.train("run", {"--stage", "2"}), 2, {"did you mean --stages?"});
 }
 
@@ -173,7 +173,7 @@ TEST(Help, EveryCommandTeaches) {
   EXPECT_EQ(motley({}).status, 2);
 }
 
-// What is written to standard output must not end in a file that got its number.
+// Output to a closed standard stream must not go into a file that got its descriptor.
 TEST(ClosedStreams, LeaveTheMetricsAlone) {
   const SmallJob job;
   std::string command = (stage_program().parent_path() / "motley").string();

@@ -1,4 +1,4 @@
-// motley bench on this machine: that it measures what it is asked for and says it in JSON too.
+// motley bench on this machine: measures the requested quantities and prints them, also as JSON.
 #include <gtest/gtest.h>
 
 #include "base/json.h"

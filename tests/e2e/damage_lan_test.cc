@@ -1,6 +1,6 @@
-// A real run between machines of scripts/lan, over each transport, to which something happens: how
-// soon it ends, and with what words (docs/failures.md). Skipped without root and network
-// namespaces, and where a LAN is up already.
+// A real run between machines of scripts/lan, over each transport, with a failure: how soon it
+// ends, and with which message (docs/failures.md). Skipped without root and network namespaces, or
+// if a LAN is up already.
 #include <fmt/format.h>
 #include <signal.h>
 
@@ -21,7 +21,7 @@ namespace {
 
 using testing::ContainsRegex;
 
-// For ending all processes, and for a machine that is busy with other things.
+// For the end of all processes, and for a busy machine.
 constexpr double kSlack_s = 3;
 
 enum class Happening { kKilled, kFrozen, kCut };
@@ -30,7 +30,7 @@ struct Promise {
   const char* name;
   Happening happening;
   double within_s;
-  const char* words;  // of the error, as a regular expression
+  const char* words;  // of the error message, as a regular expression
 };
 
 constexpr Promise kPromises[] = {
@@ -70,7 +70,7 @@ class DamageOnLan : public testing::TestWithParam<std::tuple<const char*, Promis
     return words;
   }
 
-  // Some steps are done: all ranks are in the middle of their work.
+  // Some steps are done: all ranks are at work.
   [[nodiscard]] bool is_under_way() const {
     const std::string text =
         read_text(std::filesystem::path(job_.run_dir("run")) / "metrics.jsonl");

@@ -1,6 +1,7 @@
-// Training on a device whose memory the host cannot touch, alone and beside the processor. The far
-// device (tests/support/far/far_device.h) computes with the processor's operations, but by other
-// layers than the processor's own, so that runs agree as closely as two orders of summing do.
+// Training on a device whose memory the host cannot access, alone and together with the processor.
+// The far device (tests/support/far/far_device.h) computes with the processor's operations, but
+// through other layer implementations than the processor's. Runs therefore agree up to the order
+// of additions.
 #include <signal.h>
 
 #include <cmath>
@@ -40,7 +41,7 @@ class DeviceRun : public testing::Test {
     ::unsetenv("MOTLEY_FAR_HANGS_AFTER");
   }
 
-  // A cluster of one machine with these devices, as TOML has them.
+  // A cluster of one machine with these devices, a TOML list.
   [[nodiscard]] std::string cluster_of(const std::string& devices) const {
     return job_.folder().write(std::to_string(std::hash<std::string>()(devices)) + ".toml",
                                cluster_text(devices));
@@ -50,7 +51,7 @@ class DeviceRun : public testing::Test {
     return "[[machine]]\nname = \"desk\"\nthreads = 1\ndevices = [" + devices + "]\n";
   }
 
-  // Words for a run on such a cluster, whose devices were measured before.
+  // Options of a run on such a cluster, with an existing profile of its devices.
   [[nodiscard]] Words on(const std::string& devices, const Words& more = {}) const {
     Words words = SmallJob::measured_with({}, cluster_text(devices));
     words.insert(words.end(), {"--cluster", cluster_of(devices)});
@@ -104,8 +105,8 @@ TEST_F(DeviceRun, LearnsWhatTheProcessorLearns) {
   expect_close("replicas", "processor");
 }
 
-// What one end encodes on the device the other decodes on the processor, and back: the same numbers
-// as between two devices that leave it to the host, which zstd makes them do.
+// One end encodes on the device and the other decodes on the processor, and vice versa. The values
+// are the same as if the host encodes everything, which zstd enforces.
 TEST_F(DeviceRun, ExchangesMessagesThatTheDeviceMakes) {
   expect_trains("pipeline", on(kBoth, {"--stages", "2"}));
   for (const std::string codec : {"fp16", "int8"}) {
@@ -168,10 +169,10 @@ TEST_F(DeviceRun, SaysWhichLayerTheDeviceHasNoRoomForWhileItIsMeasured) {
                     HasSubstr("2.0 MiB were free there"), HasSubstr("train.micro_batch smaller")));
 }
 
-// What the device was at is told, not where the host waited: that had given it all of the batch.
-// The processor's rank knows only that nothing came. Of a large batch the host gives what the queue
-// takes and does not come back from LibTorch. Of a plan that gives the device little the run is
-// long enough.
+// The error names the operation of the device, not the place at which the host waits, since the
+// host has submitted the whole batch. The rank on the processor only knows that no message
+// arrived. With a large batch the host fills the device's queue and blocks inside LibTorch. With a
+// plan that gives the device little work the run is long enough to reach the hang.
 TEST_F(DeviceRun, ADeviceThatHangsEndsTheRun) {
   const std::vector<std::pair<std::string, Words>> runs = {
       {"one", on(kFar)},
@@ -190,8 +191,8 @@ TEST_F(DeviceRun, ADeviceThatHangsEndsTheRun) {
   }
 }
 
-// What layers take while they compute is counted too, also what products in bf16 and fp16 take. The
-// model is small for processors on which LibTorch takes long for such products.
+// The plan includes temporary memory of the layers, also of products in bf16 and fp16. The model
+// is small because LibTorch is slow at such products on some processors.
 TEST_F(DeviceRun, NeedsNoMoreMemoryThanItsPlanSays) {
   const std::string cluster = cluster_of(kFar);
   for (const std::string precision : {"fp32", "bf16", "fp16"}) {
@@ -219,7 +220,7 @@ TEST_F(DeviceRun, NeedsNoMoreMemoryThanItsPlanSays) {
   }
 }
 
-// A plan that was made for more memory than there is now.
+// The plan was made for more memory than there is now.
 TEST_F(DeviceRun, SaysWhatADeviceHoldsThatHasNoRoomWhileItTrains) {
   const Words words = {"--cluster", cluster_of(kFar), "--set", "train.micro_batch=8"};
   expect_trains("whole", words);
@@ -251,7 +252,7 @@ TEST_P(StoppedDeviceRun, GoesOnToTheSameBits) {
   EXPECT_THAT(outcome.err, HasSubstr("after step " + steps.back() + " was saved"));
   const std::string command = last_line(outcome.err);
   EXPECT_THAT(command, AllOf(HasSubstr("MOTLEY_DEVICE_LIBRARY="), HasSubstr("--resume")));
-  ::unsetenv("MOTLEY_DEVICE_LIBRARY");  // the command has it
+  ::unsetenv("MOTLEY_DEVICE_LIBRARY");  // the command sets it
   ASSERT_EQ(run_in_shell(command, ""), 0) << command;
   EXPECT_EQ(losses("stopped"), losses("straight"));
   EXPECT_EQ(job_.parameter_hash("stopped", 150), job_.parameter_hash("straight", 150));

@@ -1,5 +1,5 @@
-// What people see of devices: motley devices, "auto" in cluster files and without one, doctor, and
-// generate on a device. The far device (tests/support/far/far_device.h) stands for accelerators.
+// Devices as users see them: motley devices, "auto" with and without a cluster file, doctor, and
+// generate on a device. The far device (tests/support/far/far_device.h) represents accelerators.
 #include <cstdlib>
 #include <filesystem>
 
@@ -27,12 +27,12 @@ class Devices : public testing::Test {
     ::setenv("MOTLEY_DEVICE_LIBRARY", MOTLEY_FAR_LIBRARY, /*overwrite=*/1);
   }
 
-  // A cluster of a machine "desk" that says so of itself, and another one.
+  // A cluster of a machine "desk" with these lines, and another one.
   [[nodiscard]] std::string cluster(const std::string& desk, const std::string& more = "") const {
     return job_.folder().write("cluster.toml", "[[machine]]\nname = \"desk\"\n" + desk + more);
   }
 
-  // A machine at the same address that does not answer.
+  // A second machine at the same address, which does not answer.
   static std::string silent(const std::string& lines) {
     return "address = \"127.0.0.1\"\n[[machine]]\nname = \"box\"\naddress = \"127.0.0.1\"\n"
            "shell = [\"false\"]\n" +
@@ -50,7 +50,7 @@ class Devices : public testing::Test {
     return job_.train_words("none", {"--cluster", "none"})[1];
   }
 
-  // The first of the findings with that verdict, as JSON; null without one.
+  // The first finding with that verdict, as JSON; null if there is none.
   static Json finding(const Outcome& doctor, const std::string& verdict) {
     const Json report = Json::parse(doctor.out);
     for (const Json& each : report.at("findings")) {
@@ -82,7 +82,7 @@ TEST_F(Devices, SaysWhatAClusterFileAsksForInVain) {
   EXPECT_THAT(machines.at("desk").at("absent"), ElementsAre("cuda:7", "mps"));
 }
 
-// Before any machine is asked.
+// Found before any machine is contacted.
 TEST_F(Devices, ANameThatNoDeviceHasIsAMistakeOfTheFile) {
   for (const char* verb : {"doctor", "devices"}) {
     const Outcome outcome = motley({verb, "--cluster", cluster("devices = [\"gpu\"]\n")});
@@ -129,7 +129,7 @@ TEST_F(Devices, AutoTakesTheAcceleratorsAndNothingKeepsTheWord) {
   for (const char* file : {"plan.json", "profile.json"}) {
     EXPECT_THAT(read_text(job_.run_dir("far") + "/" + file), Not(HasSubstr("\"auto\""))) << file;
   }
-  // Its plan serves a file with "auto", where nobody is asked any more.
+  // The plan can be used with a file with "auto", without a query of the devices.
   const Outcome again = job_.train(
       "again", {"--cluster", cluster(kAuto), "--plan", job_.run_dir("far") + "/plan.json"});
   ASSERT_EQ(again.status, 0) << again.err;
@@ -170,7 +170,7 @@ TEST_F(Devices, ARunWithoutAClusterFileTakesWhatThisMachineHas) {
   train("two", {"--stages", "2"});
   EXPECT_THAT(planned_devices("two"),
               ::testing::UnorderedElementsAre("privateuseone:0", "privateuseone:1"));
-  // More stages than accelerators: as many processes on the processor as ever.
+  // With more stages than accelerators all stages run on the processor.
   train("three", {"--stages", "3"});
   EXPECT_THAT(planned_devices("three"), ElementsAre("cpu", "cpu", "cpu"));
 }
@@ -256,7 +256,7 @@ TEST_F(Devices, GenerateEndsItsLineWhereTheDeviceHangs) {
   EXPECT_THAT(outcome.err, HasSubstr("waiting for device privateuseone:0 to finish"));
 }
 
-// One is listed as what it is, and the others beside it.
+// It is listed as not answering; training on it is an error.
 TEST_F(Devices, OneThatHangsFromTheStartDoesNotAnswer) {
   bring_far_device();
   ::setenv("MOTLEY_FAR_DEVICES", "1", /*overwrite=*/1);

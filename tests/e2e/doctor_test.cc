@@ -1,4 +1,4 @@
-// motley doctor on machines that are this one.
+// motley doctor on machines that are all this computer.
 #include <signal.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ TEST(Doctor, FindsThisMachineFit) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "the mark is still there";
 }
 
-// OpenBLAS takes those of 2004 for a processor that it does not know (docs/decisions/0021).
+// OpenBLAS uses its kernels of 2004 for an unknown processor (docs/decisions/0021).
 TEST(Doctor, FindsKernelsForThisProcessor) {
 #if defined(__x86_64__)
   if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "the processor has no AVX2";
@@ -71,7 +71,7 @@ TEST(Doctor, ConnectsTheMachinesAndSaysByWhat) {
   })) << addresses;
 }
 
-// It may be long until its worker has started.
+// The start of a worker may take long.
 TEST(Doctor, SaysWhichMachinesItAsksBeforeTheyAnswer) {
   const TemporaryFolder folder;
   const std::string slow = folder.write("slow", "#!/bin/sh\ntouch \"$0.was-started\"\nsleep 60\n");

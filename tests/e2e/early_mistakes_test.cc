@@ -1,5 +1,5 @@
-// Every mistake is found before a worker is started, on whatever machine: each case runs a `motley`
-// whose worker notes that it was started.
+// Every mistake is found before a worker starts on any machine: each case runs a `motley` with a
+// worker that records that it was started.
 #include <functional>
 #include <utility>
 
@@ -51,7 +51,7 @@ class EarlyMistakes : public testing::Test {
   SmallJob job_;
 };
 
-// Without this the other tests could not fail.
+// Otherwise the other tests could not fail.
 TEST_F(EarlyMistakes, AWorkerThatStartsIsNoticed) {
   const MotleyWithoutWorker program;
   EXPECT_EQ(program.run(train({})).status, 4);
@@ -94,7 +94,7 @@ TEST_F(EarlyMistakes, OfWhatThePlanIsToBe) {
 }
 
 TEST_F(EarlyMistakes, OfFilesAndFolders) {
-  job_.folder().write("report.json", "{}");  // what a finished run leaves
+  job_.folder().write("report.json", "{}");  // a file that a finished run leaves
   expect_found_early({
       {"data",
        train({"--set", "data.kind=text", "--set", "data.path=/none.txt"}),

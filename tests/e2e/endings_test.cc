@@ -1,4 +1,4 @@
-// However a run ends, what it did is kept, and its last words are a command that goes on with it.
+// However a run ends, its work is saved, and its last output is a command that continues it.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -26,7 +26,7 @@ using testing::Not;
 
 using Words = std::vector<std::string>;
 
-// Long enough to be interrupted in its midst, short enough to be done again.
+// Long enough to be interrupted, short enough to be repeated.
 constexpr int kSteps = 600;
 
 class Endings : public testing::Test {
@@ -62,7 +62,7 @@ class Endings : public testing::Test {
     return read_text(fs::path(job_.run_dir(run)) / "log" / "motley.log");
   }
 
-  // Two machines, both here.
+  // Two machines, both local.
   [[nodiscard]] std::string cluster() const {
     return job_.folder().write(
         "cluster.toml",
@@ -83,12 +83,12 @@ class StopSignal : public Endings, public testing::WithParamInterface<std::pair<
 
   static void TearDownTestSuite() { straight_.reset(); }
 
-  static inline std::unique_ptr<SmallJob> straight_;  // its run is not stopped
+  static inline std::unique_ptr<SmallJob> straight_;  // its run is not interrupted
 };
 
 TEST_P(StopSignal, SavesTheLastStepAndPrintsTheCommandThatGoesOn) {
   const auto [signal, status] = GetParam();
-  const std::string name = "it's a run";  // for a shell
+  const std::string name = "it's a run";  // needs quoting in a shell
   RunningMotley run(job_.train_words(name, two_stages()));
   ASSERT_TRUE(reaches(name, 5));
   ASSERT_EQ(::kill(run.pid(), signal), 0);
@@ -123,7 +123,7 @@ TEST_F(Endings, OfASecondSignalIsAtOnce) {
   ASSERT_TRUE(reaches("run", 5));
   const std::vector<pid_t> workers = run.workers();
   ASSERT_EQ(workers.size(), 2U);
-  ASSERT_EQ(::kill(workers[1], SIGSTOP), 0);  // so that the step under way does not end
+  ASSERT_EQ(::kill(workers[1], SIGSTOP), 0);  // so that the current step does not end
   const double at_s = now_s();
   ASSERT_EQ(::kill(run.pid(), SIGINT), 0);
   ::usleep(500'000);
@@ -133,13 +133,13 @@ TEST_F(Endings, OfASecondSignalIsAtOnce) {
   EXPECT_LT(now_s() - at_s, 3.5) << "it waited for the worker to be taken for lost";
 }
 
-// As timeout(1) does it, which sends its signal to the process and then to its group; a terminal
-// that closes sends the kernel's and the shell's.
+// As sent by timeout(1), which signals the process and then its group; when a terminal closes, the
+// kernel and the shell each send one.
 TEST_F(Endings, OfTwoSignalsInOneMomentSaveTheLastStep) {
   RunningMotley run(job_.train_words("run", two_stages({"--set", "train.steps=1000000"})));
   ASSERT_TRUE(reaches("run", 5));
   ASSERT_EQ(::kill(run.pid(), SIGTERM), 0);
-  ::usleep(30'000);  // so that the first one was taken, and is not one with the second
+  ::usleep(30'000);  // so that the first signal is handled before the second arrives
   (void)::kill(run.pid(), SIGHUP);
   const Outcome outcome = run.wait();
   EXPECT_EQ(outcome.status, 143) << outcome.err;
@@ -147,7 +147,7 @@ TEST_F(Endings, OfTwoSignalsInOneMomentSaveTheLastStep) {
               AllOf(HasSubstr("ended by SIGTERM, after step "), HasSubstr("was saved")));
 }
 
-// As a service manager or a shutdown does it, which signals all processes: the workers die before
+// As sent by a service manager or a shutdown, which signal all processes: the workers die before
 // they can finish.
 TEST_F(Endings, BySignalsToAllProcessesStartNothingAgain) {
   RunningMotley run(job_.train_words(
@@ -155,7 +155,7 @@ TEST_F(Endings, BySignalsToAllProcessesStartNothingAgain) {
   ASSERT_TRUE(reaches("run", 5));
   const std::vector<pid_t> workers = run.workers();
   ASSERT_EQ(workers.size(), 2U);
-  ASSERT_EQ(::kill(workers[1], SIGSTOP), 0);  // so that the step under way does not end
+  ASSERT_EQ(::kill(workers[1], SIGSTOP), 0);  // so that the current step does not end
   ASSERT_EQ(::kill(run.pid(), SIGTERM), 0);
   ::usleep(100'000);
   for (const pid_t worker : workers) ASSERT_EQ(::kill(worker, SIGKILL), 0);
@@ -208,7 +208,7 @@ TEST_F(Endings, AsAskedToPrintTheCommandThatGoesOn) {
   EXPECT_THAT(last_line(refused), Not(HasSubstr(" train "))) << "no step is left to go on with";
 }
 
-// As a pager or a stopped terminal.
+// As with a pager or a stopped terminal.
 TEST_F(Endings, AreReachedThoughNobodyReadsTheOutput) {
   ASSERT_EQ(job_.train("first", two_stages({"--stop-after", "1"})).status, 0);
   const std::string plan = job_.run_dir("first") + "/plan.json";
@@ -236,7 +236,7 @@ TEST_F(Endings, AreReachedThoughNobodyReadsTheOutput) {
   EXPECT_TRUE(trains) << "it waits for a reader";
   ::kill(pid, trains ? SIGTERM : SIGKILL);
   EXPECT_TRUE(eventually([&] { return checkpoints("run").find("step-") != std::string::npos; }));
-  // Now somebody reads, so that its last words get through.
+  // Reads the output, so that the last messages can be written.
   std::string said;
   char some[4096];
   for (ssize_t got = 0; (got = ::read(pipe[0], some, sizeof some)) > 0;) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scripts/gpu-check, rehearsed on the far device, and what it says where there is nothing to try.
+"""scripts/gpu-check on the far device, and its messages if there is no device to test.
 
 usage: gpu_check_test.py BUILD FAR_LIBRARY
 """
@@ -25,7 +25,7 @@ from gpu_check import machine, speed           # noqa: E402
 from gpu_check.report import Report            # noqa: E402
 
 BUILD, LIBRARY = map(pathlib.Path, (sys.argv.pop(1), sys.argv.pop(1)))
-PEER = sys.argv.pop(1)  # whose PyTorch is the rival: one that may load the library
+PEER = sys.argv.pop(1)  # its PyTorch is the baseline: one that can load the library
 
 
 def gpu_check(*words, **environment):

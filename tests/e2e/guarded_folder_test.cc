@@ -1,7 +1,8 @@
-// A run folder that may not be written, is another person's, or holds what this version or model
-// has no use for: said with the documented status, and what was saved stays as it is, to the byte.
+// A run folder that is not writable, belongs to another user, or contains data that this version
+// or model cannot use. Each gives an error with the documented status, and saved files stay
+// byte-identical.
 //
-// Root may write anything, so as root these runs are those of a person without rights.
+// Root may write anything, so as root the runs use an unprivileged user.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -45,7 +46,7 @@ class GuardedFolder : public testing::Test {
 
   static bool is_root() { return ::geteuid() == 0; }
 
-  // With the shared profile where the person can read it.
+  // With a copy of the shared profile that the unprivileged user can read.
   [[nodiscard]] Words words(const Words& more, const std::string& name = "run") const {
     Words all = job_.train_words(name, more);
     const fs::path profile = job_.folder() / "profile.json";
@@ -62,7 +63,7 @@ class GuardedFolder : public testing::Test {
     }
   }
 
-  // The command, without the rights of root.
+  // Runs the command without root's privileges.
   [[nodiscard]] Outcome as_person(const Words& words) const {
     if (!is_root()) return motley(words);
     Words all = {fmt::format("--reuid={}", kPerson),
@@ -105,7 +106,7 @@ class GuardedFolder : public testing::Test {
     EXPECT_THAT(outcome.err, AllOf(HasSubstr("motley: error: "), what));
   }
 
-  // After rights and folders are as they were.
+  // After permissions and folders have been restored.
   void expect_untouched() {
     EXPECT_EQ(contents(), saved_);
     EXPECT_EQ(motley({"ckpt", "verify", checkpoint().string()}).status, 0);
@@ -127,8 +128,8 @@ TEST_F(GuardedFolder, ThatMayNotBeWrittenIsNotGoneOnIn) {
   expect_untouched();
 }
 
-// Only the place of checkpoints: found out by the first save, which the run outlives, and told by
-// its last one.
+// Only the checkpoints folder is not writable: the first save fails and the run continues; the
+// last save reports the failure.
 TEST_F(GuardedFolder, ThatTakesNoCheckpointEndsTheRunWithTheLastOneUnsaved) {
   set_writable(false, run() / "checkpoints");
   expect_refused(as_person(words({"--resume", "--stop-after", "4"})), 7,
@@ -157,7 +158,8 @@ TEST_F(GuardedFolder, OfAnotherPersonIsLeftAlone) {
     fs::permissions(run(), rights);
     for (const Words& more : {Words{"--resume"}, Words{}}) {
       const Outcome outcome = as_person(words(more));
-      // Who may look sees that a run lies there; who may not is told so.
+      // A user who may read the folder is told that it contains a run; otherwise the error is
+      // about permissions.
       const bool sees_run = rights != perms::owner_all && more.empty();
       expect_refused(outcome, sees_run ? 3 : 7,
                      sees_run ? HasSubstr("already holds a run") : HasSubstr("ermission"));
@@ -169,7 +171,7 @@ TEST_F(GuardedFolder, OfAnotherPersonIsLeftAlone) {
   expect_untouched();
 }
 
-// Its step is the newest, and what would be overwritten by going on from the one before.
+// Its step is the newest, so resuming from an older one would overwrite it.
 TEST_F(GuardedFolder, WithACheckpointOfANewerVersionSaysWhoReadsIt) {
   const Outcome more = as_person(words({"--resume", "--stop-after", "4"}));
   ASSERT_EQ(more.status, 0) << more.err;
@@ -194,7 +196,7 @@ TEST_F(GuardedFolder, WithACheckpointOfANewerVersionSaysWhoReadsIt) {
   EXPECT_EQ(as_person(words({"--resume", "--stop-after", "6"})).status, 0);
 }
 
-// BadInput.CheckpointOfAnotherModel changes the configuration; here the checkpoint is the other's.
+// BadInput.CheckpointOfAnotherModel changes the configuration; here the checkpoint differs.
 TEST_F(GuardedFolder, WithACheckpointOfAnotherModelIsNotGoneOnIn) {
   const Outcome other = motley(
       job_.train_words("other", {"--stop-after", "4", "--set", "model.width=48", "--stages", "1"}));

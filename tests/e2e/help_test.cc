@@ -1,5 +1,4 @@
-// What motley says to somebody who does not know it yet: help, suggestions, and messages that name
-// what the person wrote.
+// Guidance for new users: help, suggestions, and messages that quote the user's input.
 #include <array>
 #include <cstdio>
 
@@ -24,7 +23,7 @@ TEST(Help, ExplainsACommandHoweverItIsAskedFor) {
   EXPECT_THAT(motley({"help", "ckpt", "show"}).out, HasSubstr("Usage: motley ckpt show RUN"));
 }
 
-// They are one command but for the machines.
+// They differ only in the machines.
 TEST(Help, LaunchTakesWhatTrainTakes) {
   const auto options = [](const char* command) {
     const std::string text = motley({"help", command}).out;
@@ -109,7 +108,7 @@ TEST_F(OfARun, TheNewestCheckpointIsMeant) {
   EXPECT_THAT(empty.err, AllOf(HasSubstr("holds no checkpoint"), Not(HasSubstr("--resume"))));
 }
 
-// What a plan calls the model's parameters is what a checkpoint holds.
+// The plan and the checkpoint count the same parameters.
 TEST_F(OfARun, TheParametersAreCountedOnce) {
   const Outcome trained = job_.train("run", {"--set", "train.steps=6"});
   ASSERT_EQ(trained.status, 0) << trained.err;
@@ -134,7 +133,7 @@ TEST_F(OfARun, MistakesHaveTheirPlace) {
               HasSubstr("parallel.cuts: impossible cut at layer 9, given by --set"));
 }
 
-// A machine that is off stands in nobody's way who does not want it.
+// A machine that is off does not matter if the user excludes it.
 TEST_F(OfARun, WhatAPinExcludesNeedNotBeThere) {
   const std::string config = job_.folder().write("job4.toml", kSmallJob);
   const std::string cluster = job_.folder().write("off.toml", R"(
@@ -157,7 +156,7 @@ shell = ["sh", "-c", "exit 255"]
   const Outcome begun = job_.train("run", first);
   EXPECT_EQ(begun.status, 0) << begun.err;
   std::vector<std::string> second = words;
-  // Planned anew, with the pin.
+  // Makes a new plan, with the pin.
   second.insert(second.end(), {"--resume", "--allow-changes", "--set", "train.micro_batch=4"});
   const Outcome resumed = job_.train("run", second);
   EXPECT_EQ(resumed.status, 0) << resumed.err;

@@ -1,4 +1,4 @@
-// Machines that one does not have beside one that is there, as a person plans with them.
+// Planning with hypothetical machines beside an existing one.
 #include <gmock/gmock.h>
 
 #include "base/json.h"

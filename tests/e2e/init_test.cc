@@ -1,4 +1,4 @@
-// motley init: the files that it writes work as they are, and it writes over nothing.
+// motley init: its files work without changes, and it overwrites nothing.
 #include <unistd.h>
 
 #include <array>
@@ -57,7 +57,7 @@ TEST_F(Init, WritesFilesThatTrainAsTheyAre) {
 }
 
 TEST_F(Init, NamesTheMachinesThatAreGiven) {
-  // 192.0.2.0/24 is for documents: no machine is there.
+  // 192.0.2.0/24 is reserved for documentation: no machine is there.
   const Outcome written = init({"--machine", "desk=localhost", "--machine",
                                 "oldbox=anna@192.0.2.11", "--machine", "box=192.0.2.12"});
   if (written.status == 4) GTEST_SKIP() << "this machine has no network: " << written.err;
@@ -86,7 +86,7 @@ TEST_F(Init, TakesAnswers) {
                     HasSubstr("dir = \"/shared/mine\"")));
 }
 
-// One slip does not cost the answers before it.
+// One invalid answer does not lose the earlier ones.
 TEST_F(Init, AsksAgainForAMachineThatIsNone) {
   const Outcome written = init({"--ask"},
                                "desk\n192.0.2.11\noldbox\n192.0.2.12\nold box\n192.0.2.12\n"
@@ -104,7 +104,7 @@ TEST_F(Init, AsksAgainForAMachineThatIsNone) {
                     HasSubstr("name = \"attic\"")));
 }
 
-// A person who ends the questions does not want the files.
+// A user who ends the dialog does not want the files.
 TEST_F(Init, WritesNothingWhereTheAnswersEnd) {
   const Outcome ended = init({"--ask"}, "desk\n");
   EXPECT_EQ(ended.status, 2);

@@ -1,5 +1,5 @@
-// Weights that are not of the configured model are found before anything is started; the section
-// that `motley config --from` prints trains on from them.
+// Weights that do not fit the configured model are detected before anything starts. The section
+// printed by `motley config --from` continues training from them.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ using testing::HasSubstr;
 
 class InitialWeights : public testing::Test {
  protected:
-  // The checkpoint of a short run, made once.
+  // Creates the checkpoint of a short run.
   void SetUp() override {
     const Outcome outcome = job_.train("first", {"--set", "train.steps=5", "--stages", "2"});
     ASSERT_EQ(outcome.status, 0) << outcome.err;
@@ -31,7 +31,7 @@ class InitialWeights : public testing::Test {
     return job_.run_dir("first") + "/checkpoints/step-000005";
   }
 
-  // A folder with these weights as Hugging Face would have them, its config.json changed.
+  // A folder with these weights in Hugging Face's format, with a modified config.json.
   [[nodiscard]] std::string foreign(const std::string& name,
                                     const std::function<void(Json&)>& change) const {
     const std::filesystem::path folder = job_.folder() / name;
@@ -49,7 +49,7 @@ class InitialWeights : public testing::Test {
     return job_.train_words("second", extra);
   }
 
-  // That no command with this model goes as far as starting a worker.
+  // Expects an error before any worker starts.
   void expect_refused(const std::vector<std::string>& words,
                       int status,
                       const testing::Matcher<const std::string&>& message) const {
@@ -75,7 +75,7 @@ TEST_F(InitialWeights, OfAnotherModelAreRefusedBeforeAnythingStarts) {
   }
   expect_refused(train_from(weights(), {"--set", "model.layers=1"}), 3,
                  AllOf(HasSubstr("model.layers is 1"), HasSubstr("n_layer there 2")));
-  // The machines are others, the folder is here.
+  // The machine is remote; the folder is local.
   const std::string cluster = job_.folder().write(
       "cluster.toml", "[[machine]]\nname = \"box\"\naddress = \"127.0.0.1\"\nshell = [\"env\"]\n");
   std::vector<std::string> remote = heads;
@@ -99,7 +99,7 @@ TEST_F(InitialWeights, ThatMotleyWouldComputeOtherwiseAreRefused) {
   expect_refused(train_from(large), 7, HasSubstr(large + "/config.json"));
 }
 
-// A file in its folder counts like the folder.
+// A file in its folder is checked like the folder.
 TEST_F(InitialWeights, InAFileAreCheckedByTheConfigBesideIt) {
   const Outcome outcome = job_.train(
       "single", {"--set", "train.steps=1", "--set", "train.warmup_steps=0", "--stages", "1"});
@@ -110,7 +110,7 @@ TEST_F(InitialWeights, InAFileAreCheckedByTheConfigBesideIt) {
   expect_refused(train_from(file, {"--set", "model.heads=2"}), 3, HasSubstr("n_head there 4"));
 }
 
-// A machine that sees another folder under the name looks for itself, before it measures.
+// A machine that sees another folder under this name checks it itself, before it measures.
 TEST_F(InitialWeights, OfAnotherModelAreRefusedWhereTheLauncherDoesNotSeeThem) {
   if (::geteuid() != 0 || motley({"--mount", "true"}, "/usr/bin/unshare").status != 0) {
     GTEST_SKIP() << "needs root and mount namespaces";

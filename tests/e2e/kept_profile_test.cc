@@ -1,4 +1,4 @@
-// Profiles that a machine keeps from one start to the next.
+// Profiles that a machine stores from one start to the next.
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -21,7 +21,7 @@ constexpr const char* kTaken = "took 1 kept profile that still holds";
 
 class KeptProfile : public testing::Test {
  protected:
-  // Measures this machine; what the command said.
+  // Profiles this machine; returns the command's messages.
   std::string measure(const std::vector<std::string>& extra = {}) const {
     return measure_into(cache_, extra);
   }
@@ -35,7 +35,7 @@ class KeptProfile : public testing::Test {
     return outcome.err;
   }
 
-  // As after a first measuring, which is done once for all tests.
+  // Starts with a stored profile, which is measured once for all tests.
   void begin_measured() const {
     static const TemporaryFolder measured;
     static const std::string said = measure_into(measured);
@@ -45,7 +45,7 @@ class KeptProfile : public testing::Test {
 
   [[nodiscard]] std::string config() const { return job_.train_words("run", {}).at(1); }
 
-  // The one file that is kept.
+  // The only stored file.
   [[nodiscard]] std::filesystem::path kept() const {
     std::vector<std::filesystem::path> found;
     for (const auto& entry : std::filesystem::directory_iterator(cache_ / "motley" / "profiles")) {
@@ -55,7 +55,7 @@ class KeptProfile : public testing::Test {
     return found.front();
   }
 
-  // Rewrites what is kept of each layer and size.
+  // Rewrites the stored samples of all layers and sizes.
   void change_samples(const std::function<void(Json&)>& change) const {
     Json json = Json::parse(read_text(kept()));
     for (auto& [signature, samples] : json["profile"]["devices"][0]["layers"].items()) {
@@ -64,7 +64,8 @@ class KeptProfile : public testing::Test {
     std::ofstream(kept(), std::ios::trunc) << json.dump();
   }
 
-  // That a computer which is busy now, or was, does not decide: what is kept claims to have spread.
+  // Gives the stored samples a large spread, so that the load of the computer, now or then, does
+  // not matter.
   void allow_for_noise() const {
     change_samples([](Json& sample) {
       for (const std::string part : {"forward", "backward"}) {
@@ -101,7 +102,7 @@ TEST_F(KeptProfile, IsNotTakenForOtherThreadsOrMoreTime) {
   EXPECT_THAT(measure({"--set", "run.threads=2"}), HasSubstr(kMeasured));
 }
 
-// As a run that is resumed, whose micro-batch was chosen when it began.
+// As for a resumed run, whose micro-batch was chosen at its start.
 TEST_F(KeptProfile, ServesEverySizeBetweenThoseMeasured) {
   EXPECT_THAT(measure({"--set", "train.micro_batch=0"}), HasSubstr(kMeasured));
   allow_for_noise();
@@ -144,7 +145,8 @@ TEST_F(KeptProfile, ThatASampleContradictsIsMeasuredAnew) {
   EXPECT_THAT(measure(), HasSubstr(kTaken));
 }
 
-// Times are tried again, bytes cannot be.
+// Stored times are compared with new measurements; byte counts can only be checked for
+// plausibility.
 TEST_F(KeptProfile, ThatTakesImpossibleMemoryIsMeasuredAnew) {
   begin_measured();
   allow_for_noise();
@@ -160,7 +162,7 @@ TEST_F(KeptProfile, CanBeReadByNobodyElse) {
   EXPECT_EQ(std::filesystem::status(kept()).permissions(), perms::owner_read | perms::owner_write);
 }
 
-// Noise that a file claims, or no times at all, do not make every sample agree.
+// A file that claims a huge spread, or no times at all, would agree with every measurement.
 TEST_F(KeptProfile, ThatCannotBeContradictedIsMeasuredAnew) {
   begin_measured();
   for (const bool has_times : {true, false}) {
@@ -190,7 +192,7 @@ TEST_F(KeptProfile, AFolderThatCannotBeWrittenIsNoError) {
   EXPECT_THAT(outcome.err, HasSubstr(kMeasured));
 }
 
-// Both find the same memory free, which is there once.
+// Both find the same free memory, which must be counted once.
 TEST_F(KeptProfile, IsOfAnEqualPartOfTheMemoryOfMachinesThatAreOneComputer) {
   const std::string cluster =
       job_.folder().write("two.toml", "[[machine]]\nname = \"a\"\n[[machine]]\nname = \"b\"\n");

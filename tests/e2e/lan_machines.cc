@@ -40,7 +40,7 @@ std::string LanMachines::cluster_text(bool trusted) {
   return text;
 }
 
-// The switch counts at its port what the machine sends.
+// The switch's port counts what the machine sends.
 std::uint64_t LanMachines::sent_bytes(int number) {
   const std::string command = fmt::format(
       "ip netns exec motley-sw cat /sys/class/net/port-m{}/statistics/rx_bytes", number);

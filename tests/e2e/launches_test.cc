@@ -1,5 +1,5 @@
-// A run folder has one launcher at a time, survives full disks and killed launchers, and is what
-// the run that is resumed in it was.
+// A run folder has one launcher at a time, survives full disks and killed launchers, and is only
+// resumed with the data and settings of its run.
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -64,7 +64,7 @@ TEST_F(Launches, HasOneLauncherAtATimeAndTheFirstIsUnharmed) {
   ASSERT_EQ(job_.train("alone", words).status, 0);
   RunningMotley first(job_.train_words("run", words));
   ASSERT_TRUE(reaches("run", 5));
-  // It is there while the others come, however slow they are; it looks dead to nobody.
+  // The launcher exists while the others try, although it is stopped; none takes it for dead.
   ::kill(first.pid(), SIGSTOP);
   for (const bool resumes : {false, true}) {
     Words other = words;
@@ -112,8 +112,9 @@ TEST_F(Launches, OfAKilledLauncherIsFreeAtOnce) {
   EXPECT_THAT(names("run"), Each(Not(HasSubstr("partial"))));
 }
 
-// A second machine that sees a copy of the folder in its place, as a backup or a stale mount is: it
-// is that machine's own then, and what is written there is not taken for the launcher's.
+// A second machine sees a copy of the folder in its place, as from a backup or a stale mount. The
+// copy counts as machine-local, and files written there do not count as written in the launcher's
+// folder.
 TEST_F(Launches, IsNotTakenForItsCopy) {
   if (::geteuid() != 0) GTEST_SKIP() << "another view of the file system needs root";
   ASSERT_EQ(job_.train("run", {"--stop-after", "2"}).status, 0);
@@ -164,7 +165,7 @@ TEST_F(Launches, ShowsNothingToOthers) {
   EXPECT_GT(seen, 10U);
 }
 
-// Three ranks on machines of their own, of which one can be given a full disk.
+// Three ranks on separate machines; one can be given a full disk.
 class FullDisk : public Launches {
  protected:
   Words words(const std::string& flag) {
@@ -317,7 +318,7 @@ TEST_F(OtherData, IsListedAndTakenWhenItIsAllowed) {
   const Outcome allowed = job_.train("run", set(words, changes));
   ASSERT_EQ(allowed.status, 0) << allowed.err;
   EXPECT_THAT(allowed.err, HasSubstr("the run goes on with data.holdout 0.2 -> 0.3"));
-  // The checkpoint of step 7 has them.
+  // The checkpoint of step 7 already contains the changes.
   const std::string way_on = allowed.out.substr(allowed.out.find("go on with"));
   EXPECT_THAT(way_on, AllOf(HasSubstr("--resume"), Not(HasSubstr("--allow-changes"))));
   EXPECT_THAT(metric_column(job_.run_dir("run"), "step"), testing::SizeIs(7));
@@ -342,11 +343,12 @@ TEST_F(Launches, KeepsItsMicroBatchOnResume) {
   EXPECT_EQ(job_.train("first", allowed).status, 0);
 }
 
-// The micro-batch is left open, and what is measured before each start has noise.
+// The micro-batch is chosen by the planner, and the measurements before each start have noise.
 TEST(SameCommand, GivesTheSameBits) {
   const SmallJob job;
-  // Of a size at which a stage computes for longer than a message takes to send; on one thread, as
-  // several that wait for each other beside other tests scatter by more than the planner allows.
+  // Large enough that a stage computes for longer than a message takes. One thread, since several
+  // threads that wait for each other while other tests run vary by more than the planner
+  // tolerates.
   const Words left_open = {"--set", "train.micro_batch=0",  "--set", "model.context=128",
                            "--set", "model.width=128",      "--set", "train.steps=4",
                            "--set", "train.warmup_steps=2", "--set", "train.global_batch=16",

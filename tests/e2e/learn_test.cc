@@ -1,4 +1,4 @@
-// A plan that has learned from a run predicts that job as the run measured it.
+// A plan that has learned from a run predicts the measured times of that job.
 #include <gtest/gtest.h>
 
 #include "base/json.h"
@@ -7,7 +7,7 @@
 namespace motley::test {
 namespace {
 
-// Large enough that computing outweighs what no profile knows of.
+// Large enough that computing outweighs the costs that the profile does not contain.
 const std::vector<std::string> kWider = {"--set", "model.width=128", "--set", "train.steps=12"};
 
 std::vector<std::string> words(std::vector<std::string> first,
@@ -18,8 +18,8 @@ std::vector<std::string> words(std::vector<std::string> first,
 
 constexpr double kSlower = 2;
 
-// The report of a run, as if its devices had computed for that many times as long as predicted.
-// What was really measured depends on what else the computer did; bench/plan_truth compares that.
+// The report of a run, changed so that its devices computed kSlower times as long as predicted.
+// Real measurements depend on the load of the computer; bench/plan_truth compares those.
 std::string slower(const std::string& report_text) {
   Json report = Json::parse(report_text);
   for (Json& rank : report["ranks"]) {
@@ -34,7 +34,7 @@ class Learn : public testing::Test {
     return Json::parse(read_text(std::filesystem::path(job_.run_dir("run")) / file));
   }
 
-  // The predicted step of a plan with those options, on one stage.
+  // The predicted step time of a plan with these options, on one stage.
   double predicted_s(const std::vector<std::string>& options) {
     const Outcome outcome = motley(
         words(words({"plan", job_.folder().path() / "job.toml", "--json"}, kWider), options));

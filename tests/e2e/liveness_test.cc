@@ -1,4 +1,4 @@
-// Workers of a launcher that is stopped do not go on.
+// Workers of a stopped launcher end.
 #include <signal.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A machine that sleeps, or ^Z.
+// As when the machine sleeps, or after ^Z.
 TEST(StoppedLauncher, IsLeftByItsWorkersAndSaysSoWhenItWakes) {
   const SmallJob job;
   RunningMotley run(job.train_words("run", {"--stages", "2", "--set", "train.steps=1000000"}));
@@ -26,7 +26,7 @@ TEST(StoppedLauncher, IsLeftByItsWorkersAndSaysSoWhenItWakes) {
   const double stopped_at_s = now_s();
   EXPECT_TRUE(eventually([&] { return std::ranges::none_of(workers, process_exists); }));
   EXPECT_LT(now_s() - stopped_at_s, 10 + 2) << "with slack for a busy machine";
-  // The first says so; the other may see its peer go before its own lease is over.
+  // The first reports the expired lease; the other may lose its peer before its own lease expires.
   EXPECT_THAT(read_text(folder / "log" / "0.log") + read_text(folder / "log" / "1.log"),
               HasSubstr("nothing was heard of the launcher"));
   ASSERT_EQ(::kill(run.pid(), SIGCONT), 0);

@@ -1,5 +1,5 @@
-// The machine that `motley` runs on is known by its address, in a network of two machines: what is
-// started there needs no remote shell. Skipped as the other tests of scripts/lan.
+// In a network of two machines, the machine that `motley` runs on is recognised by its address, so
+// its workers need no remote shell. Skipped as the other tests of scripts/lan.
 #include <fmt/format.h>
 
 #include <sstream>
@@ -25,7 +25,7 @@ class LocalAddressOnLan : public testing::Test {
     if (!machines_.are_up()) GTEST_SKIP() << "needs root and a LAN of its own (scripts/lan)";
   }
 
-  // m1 with these lines in its entry; m2 by scripts/lan, whichever machine asks.
+  // m1 with these lines in its entry; m2 through scripts/lan, from either machine.
   [[nodiscard]] std::string cluster(const std::string& own_lines) const {
     return job_.folder().write("cluster.toml",
                                fmt::format("[[machine]]\nname = \"m1\"\n{}\n"
@@ -86,7 +86,7 @@ TEST_F(LocalAddressOnLan, LosesToAShellThatIsGiven) {
   EXPECT_EQ(way_to_m1(found), "by `ip netns exec motley-m1`");
 }
 
-// Seen from elsewhere the same address is another machine's.
+// From the other machine the same address is remote.
 TEST_F(LocalAddressOnLan, IsAnotherMachinesElsewhere) {
   const std::string file = cluster("address = \"10.77.0.1\"\n");
   const Outcome found =

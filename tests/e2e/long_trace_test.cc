@@ -1,4 +1,4 @@
-// A trace of any length is told in pieces and costs a finished run nothing.
+// A trace of any length is transferred in pieces and cannot make a finished run fail.
 #include <gtest/gtest.h>
 
 #include "base/json.h"
@@ -9,8 +9,7 @@ namespace {
 
 constexpr std::size_t kLineBytesMax = std::size_t{4} << 20;  // docs/formats/protocol.md
 
-// Each rank's part is far longer than a line of the protocol; the only checkpoint is the last
-// step's.
+// Each rank's part is far longer than a protocol line; the only checkpoint is of the last step.
 TEST(LongTrace, AFinishedRunKeepsItsCheckpointAndItsTrace) {
   const SmallJob job;
   const Outcome outcome =
@@ -26,7 +25,7 @@ TEST(LongTrace, AFinishedRunKeepsItsCheckpointAndItsTrace) {
   EXPECT_FALSE(trace.contains("otherData"));
 }
 
-// Where the trace's file cannot be written, a warning says so.
+// A trace file that cannot be written causes a warning.
 TEST(LongTrace, WithoutAPlaceForItTheRunStillEndsWell) {
   const SmallJob job;
   ASSERT_EQ(job.train("run", {"--stop-after", "2"}).status, 0);

@@ -1,4 +1,4 @@
-// What crosses a boundary may be rounded, and the job still learns.
+// Activations and their gradients may be rounded at a boundary, and the job still converges.
 #include <cmath>
 #include <string>
 

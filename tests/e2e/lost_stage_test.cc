@@ -1,4 +1,4 @@
-// A stage that dies ends the run with the first cause, and leaves no process behind.
+// A stage that dies ends the run with an error that names the first cause, and no process remains.
 #include <fmt/format.h>
 #include <signal.h>
 
@@ -16,7 +16,7 @@ class LongRun {
   explicit LongRun(const std::vector<std::string>& more)
       : motley_(job_.train_words("run", words(more))) {}
 
-  // Until some steps are done, so that all stages are in the middle of their work.
+  // Waits until some steps are done, so that all stages are at work.
   void reach_step(std::size_t step) {
     ASSERT_TRUE(eventually([&] {
       const std::string text =
@@ -85,7 +85,7 @@ TEST(InterruptedRun, EndsWithStatus130AndNoProcess) {
   expect_end_by(SIGINT, 130);
 }
 
-// UCX takes that signal for itself when it is loaded.
+// UCX installs its own handler for that signal when it is loaded.
 TEST(ClosedTerminal, EndsTheRunWithStatus143) {
   expect_end_by(SIGHUP, 143);
 }

@@ -1,4 +1,4 @@
-// motley probe tells a machine on Wi-Fi from one on a cable. Skipped as the other tests of
+// motley probe distinguishes a machine on Wi-Fi from one on a cable. Skipped as the other tests of
 // scripts/lan.
 #include <string>
 
@@ -11,7 +11,7 @@
 namespace motley::test {
 namespace {
 
-// Of both directions of the only pair; what the probe says besides is in `text`.
+// The measured `turns` of the only pair of machines; `text` gets the probe's output.
 double turns_on(const std::string& words, std::string& text) {
   const LanMachines machines(words);
   EXPECT_TRUE(machines.are_up());
@@ -27,7 +27,7 @@ double turns_on(const std::string& words, std::string& text) {
   return found.at(0).at("turns").get<double>();
 }
 
-// Slow enough that the computer is not what both directions share.
+// Slow enough that the shared processor does not couple the two directions.
 TEST(Medium, IsSeenWhereDirectionsTakeTurns) {
   if (!LanMachines("--mbps 50").are_up()) {
     GTEST_SKIP() << "needs root and a LAN of its own (scripts/lan)";

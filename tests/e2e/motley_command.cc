@@ -38,7 +38,7 @@ std::string TemporaryFolder::write(const std::string& name, const std::string& t
 
 namespace {
 
-// This process's environment but for one variable.
+// This process's environment with one variable changed.
 std::vector<std::string> environment_with(const std::string& name, const std::string& value) {
   std::vector<std::string> variables{name + "=" + value};
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -160,8 +160,7 @@ std::vector<std::string> metric_column(const std::filesystem::path& run_dir,
   return values;
 }
 
-// One that has ended and that nobody has asked after yet, as by an sshd that is stopped, is no
-// more.
+// A zombie does not count, for example one whose parent sshd is stopped.
 bool process_exists(pid_t pid) {
   std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
   std::string number;

@@ -1,4 +1,4 @@
-// Runs the built `motley` as a person would and reads what it leaves.
+// Runs the built `motley` as a user does, and reads its output files.
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +15,7 @@ struct Outcome {
   std::string err;
 };
 
-// A folder of its own that goes away with it.
+// A temporary folder, removed by the destructor.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -36,11 +36,11 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-// A `motley` process under way; its output goes to files.
+// A running `motley` process; its output goes to files.
 class RunningMotley {
  public:
-  // `program`: a `motley`; "" = the one that was built. `cache`: where it and its workers keep what
-  // they have measured; "" = a folder of its own, so that no run finds what others have left.
+  // `program`: a `motley`; "" = the built one. `cache`: the folder of stored measurements for it
+  // and its workers; "" = a new folder, so that no run uses results of others.
   explicit RunningMotley(const std::vector<std::string>& arguments,
                          const std::filesystem::path& program = {},
                          const std::filesystem::path& cache = {});
@@ -50,7 +50,7 @@ class RunningMotley {
 
   [[nodiscard]] pid_t pid() const { return pid_; }
 
-  // Its worker processes, by ascending pid: in the order of the ranks.
+  // Its worker processes in ascending order of pid, which is the order of ranks.
   [[nodiscard]] std::vector<pid_t> workers() const;
   // Waits for its end, at most a minute.
   Outcome wait();
@@ -64,37 +64,36 @@ class RunningMotley {
 Outcome motley(const std::vector<std::string>& arguments,
                const std::filesystem::path& program = {});
 
-// The worker that was built.
+// The built worker program.
 std::filesystem::path stage_program();
 
-// A copy of the built `motley` whose worker computes nothing: it notes that it was started, and
-// fails.
+// A copy of the built `motley` with a worker that records that it was started, and fails.
 class MotleyWithoutWorker {
  public:
   MotleyWithoutWorker();
 
   [[nodiscard]] Outcome run(const std::vector<std::string>& arguments) const;
 
-  // Since this object was made.
+  // Since this object was created.
   [[nodiscard]] bool worker_was_started() const;
 
  private:
   TemporaryFolder folder_;
 };
 
-// The last line of what was said, without the spaces before it: the command that goes on.
+// The last line of the text without leading spaces: the command that continues a run.
 std::string last_line(std::string text);
 
-// The exit status of a command of a shell, with these words behind it; what it says is lost.
+// The exit status of a shell command followed by `more`; its output is discarded.
 int run_in_shell(const std::string& command, const std::string& more);
 
 std::string read_text(const std::filesystem::path& path);
 
-// One field of every line of a run's metrics.jsonl, as the text that stands there.
+// One field of every line of a run's metrics.jsonl, as JSON text.
 std::vector<std::string> metric_column(const std::filesystem::path& run_dir,
                                        const std::string& field);
 
-// Waits until a condition holds, at most a minute; false when it never did.
+// Waits until a condition holds, at most a minute; returns whether it did.
 template <class Condition>
 bool eventually(Condition condition);
 

@@ -1,5 +1,5 @@
-// A sample of scripts/network-battery: three machines reached by ssh, whose network fails. Skipped
-// where it cannot be tried.
+// A sample of scripts/network-battery: three machines reached by ssh, with network failures.
+// Skipped without the necessary privileges.
 #include <sys/wait.h>
 
 #include <cstdlib>
@@ -10,7 +10,7 @@
 namespace motley::test {
 namespace {
 
-// Its exit status; what it measured is printed.
+// Its exit status; its measurements are printed.
 int battery(const std::string& parts) {
   const std::string command = std::string(MOTLEY_SOURCE_DIR "/scripts/network-battery ") + parts +
                               " --build " MOTLEY_BUILD_DIR " --steps 120 --prefix svtest 2>&1";
@@ -26,7 +26,8 @@ TEST_P(NetworkBattery, Holds) {
   EXPECT_EQ(status, 0);
 }
 
-// The launcher's network is away, a machine fails by itself, a firewall, a dead way.
+// The launcher loses its network, a machine fails, a firewall blocks, a path between two machines
+// is dead.
 INSTANTIATE_TEST_SUITE_P(,
                          NetworkBattery,
                          testing::Values("outage-15", "dies", "firewall-in reject", "apart"));

@@ -1,6 +1,6 @@
-// Workers behind real sshds whose launcher is cut off from them, or whose sshd hangs: no end of
-// file reaches them, and they end all the same (docs/failures.md). Skipped without root, namespaces
-// and sshd, and where a LAN is up already.
+// Workers behind real sshds whose launcher is cut off from them, or whose sshd hangs: they receive
+// no end of file, and exit nevertheless (docs/failures.md). Skipped without root, namespaces and
+// sshd, or if a LAN is up already.
 #include <fmt/format.h>
 #include <signal.h>
 
@@ -22,9 +22,9 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr double kSlack_s = 2;  // for a machine that is busy with other things
+constexpr double kSlack_s = 2;  // for a busy machine
 
-// What a command prints.
+// The output of a shell command.
 std::string output_of(const std::string& command) {
   std::string text;
   std::FILE* const pipe = ::popen(command.c_str(), "r");
@@ -35,7 +35,7 @@ std::string output_of(const std::string& command) {
   return text;
 }
 
-// Processes on a machine by a word of their command line.
+// Processes on a machine with this word in their command line.
 std::vector<pid_t> processes_on(const char* machine, const std::string& word) {
   std::vector<pid_t> found;
   std::istringstream pids(output_of(fmt::format("ip netns pids motley-{}", machine)));
@@ -114,10 +114,10 @@ TEST_F(Orphans, EndWhenTheMachineOfTheLauncherIsCutOff) {
   const Outcome outcome = run_->wait();
   EXPECT_EQ(outcome.status, 4) << outcome.err;
   std::printf("%s\n", outcome.err.substr(outcome.err.find("motley: error")).c_str());
-  // The first says so; the other may see its peer go before its own lease is over.
+  // The first reports the expired lease; the other may lose its peer before its own lease expires.
   EXPECT_THAT(read_text(run_folder() / "log" / "0.log") + read_text(run_folder() / "log" / "1.log"),
               HasSubstr("nothing was heard of the launcher"));
-  // Nobody is there any more who would write.
+  // No process remains that could write.
   const auto listing = [&] {
     return output_of("ls -R " + (run_folder() / "checkpoints").string());
   };

@@ -1,5 +1,5 @@
-// Machines with run folders of their own, of which one has no room for its part of a checkpoint, or
-// may not write it: nobody saves, the run goes on, and saves again once it can.
+// Machines with machine-local run folders, one of which has no space for its part of a checkpoint
+// or is not writable: no rank saves, the run continues, and saves again once it can.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -27,7 +27,7 @@ constexpr int kSteps = 10 * kEvery;
 class OwnDisks : public OwnFolders {
  protected:
   static std::vector<std::string> with_settings(std::vector<std::string> words) {
-    // All files lie on each, so that nothing is to be written before the run goes on.
+    // Every machine has all files, so that nothing must be written before the resume.
     for (const std::string& setting :
          {fmt::format("train.steps={}", kSteps), fmt::format("checkpoint.every={}", kEvery),
           std::string("checkpoint.keep=0"), std::string("checkpoint.copies=2"),
@@ -37,7 +37,7 @@ class OwnDisks : public OwnFolders {
     return words;
   }
 
-  // What each file of that checkpoint holds, by its path.
+  // The contents of the files of that checkpoint, by path.
   [[nodiscard]] std::map<std::string, std::string> parts_of_step_5() const {
     std::map<std::string, std::string> files;
     for (const std::string& machine : all_) {
@@ -57,10 +57,10 @@ class OwnDisks : public OwnFolders {
   }
 };
 
-// Enough for the marks of a launch, and not for a shard.
+// Enough for a launch's lock records, but not for a shard.
 constexpr std::uint64_t kMarks_bytes = 60'000;
 
-// Leaves so much room on the disk of a folder.
+// Fills the disk of a folder so that this space is left.
 void fill(const fs::path& filler, std::uint64_t left_bytes) {
   const std::uint64_t room = fs::space(filler.parent_path()).available;
   std::ofstream(filler) << std::string(room - left_bytes, 'x');
@@ -103,7 +103,8 @@ TEST_F(OwnDisks, OfWhichOneCannotSaveAreNamedAndAllSaveOnceItCan) {
   EXPECT_EQ(job_.parameter_hash("run", kSteps), hash);
 }
 
-// Not even the marks of a launch find room, and all that is to be read lies there.
+// There is no space even for a launch's lock record, and everything that must be read is already
+// there.
 TEST_F(OwnDisks, OfWhichOneIsFullToTheLastByteAreGoneOnFrom) {
   const SmallDisk disk(job_.folder() / "lap", "64m");
   if (!disk.mounted()) GTEST_SKIP() << "mounting a small disk needs root";

@@ -1,4 +1,4 @@
-// A run whose machines have run folders of their own.
+// Fixture for a run whose machines have machine-local run folders.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,10 +16,10 @@
 
 namespace motley::test {
 
-// The machines are all this one; what makes them several is where each keeps its runs.
+// All machines are this computer; they differ in their runs_dir.
 class OwnFolders : public testing::Test {
  protected:
-  // `names`: of "desk", which is where the launcher is, "box" and "lap".
+  // `names`: of "desk", which is the launcher's machine, "box" and "lap".
   [[nodiscard]] std::string cluster_of(const std::vector<std::string>& names) const {
     std::string text = kNetwork;
     std::string file = "cluster";
@@ -32,7 +32,7 @@ class OwnFolders : public testing::Test {
     return job_.folder().write(file + ".toml", text);
   }
 
-  // Of desk and of box, which answers no more once a file "gone" is there.
+  // A cluster of desk and of box; box stops answering once a file "gone" exists.
   [[nodiscard]] std::string cluster_with_leaving_box() const {
     return job_.folder().write(
         "leaves.toml",
@@ -42,7 +42,7 @@ class OwnFolders : public testing::Test {
                     (job_.folder() / "gone").string()));
   }
 
-  // words() of these two.
+  // words() for these two.
   [[nodiscard]] std::vector<std::string> words_with_leaving_box(
       const std::vector<std::string>& more) const {
     std::vector<std::string> words = this->words({"desk", "box"}, more);
@@ -64,7 +64,7 @@ class OwnFolders : public testing::Test {
     for (const char* setting : {"train.steps=30", "checkpoint.every=5"}) {
       words.insert(words.end(), {"--set", setting});
     }
-    // What rounds alike whoever holds which layers.
+    // Settings with the same rounding for any assignment of layers.
     for (const char* setting : {"parallel.replicas=false", "compression.activations=none"}) {
       words.insert(words.end(), {"--set", setting});
     }
@@ -80,7 +80,7 @@ class OwnFolders : public testing::Test {
     return job_.train("run", words(machines, more));
   }
 
-  // Of a run that nothing happens to, in one folder.
+  // The parameter hash of an uninterrupted run in one folder.
   static std::string undisturbed_hash(int steps = 30) {
     static std::map<int, std::string> hashes;
     std::string& hash = hashes[steps];
@@ -97,7 +97,7 @@ class OwnFolders : public testing::Test {
                              : job_.folder() / machine / "run";
   }
 
-  // How many files with tensors a machine has of a step.
+  // The number of tensor files of a step on a machine.
   [[nodiscard]] int files_of(const std::string& machine, int step) const {
     int count = 0;
     std::error_code code;
@@ -109,7 +109,7 @@ class OwnFolders : public testing::Test {
     return count;
   }
 
-  // Whether the launcher has committed a step from this one on.
+  // Whether the launcher has committed this step or a later one.
   [[nodiscard]] bool has_part(int step) const {
     std::error_code code;
     const std::filesystem::path folder = folder_of("desk") / "checkpoints";

@@ -1,5 +1,5 @@
-// A run whose machines have run folders of their own: no file goes to another machine but by the
-// ranks' connections, and the run is the same to the bit as in one folder.
+// A run whose machines have machine-local run folders: files reach other machines only through the
+// ranks' connections, and the run is bit-identical to one in a single folder.
 #include "e2e/own_folders.h"
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ TEST_F(OwnFolders, HoldWhatTheirMachinesWroteAndTheRunGoesOnFromThem) {
 TEST_F(OwnFolders, AreReadByOtherPlansOnFewerMachines) {
   const std::string hash = undisturbed_hash();
   ASSERT_EQ(train(all_, {"--stop-after", "10"}).status, 0);
-  // The last machine computes nothing more and still has what the others need.
+  // The last machine no longer computes, but still has files that the others need.
   std::vector<std::string> two = words({"desk", "box"}, {"--resume", "--stop-after", "20"});
   *std::ranges::find(two, cluster_of({"desk", "box"})) = cluster_of(all_);
   two.insert(two.end(), {"--pin", "never lap"});
@@ -53,7 +53,7 @@ TEST_F(OwnFolders, AreToldApartFromThoseOfAnotherRun) {
   EXPECT_THAT(fresh.err, AllOf(HasSubstr("already holds a run"), HasSubstr("--resume")));
 }
 
-// Two launchers whose runs have one name, and meet in the folders of the same machines.
+// Two launchers whose runs have the same name and use folders on the same machines.
 TEST_F(OwnFolders, OfAnotherRunOfTheSameNameAreLeftAlone) {
   ASSERT_EQ(train(all_, {"--stop-after", "10"}).status, 0);
   ASSERT_EQ(job_.train("other/run", words({"desk"}, {"--stop-after", "5"})).status, 0);
@@ -66,7 +66,7 @@ TEST_F(OwnFolders, OfAnotherRunOfTheSameNameAreLeftAlone) {
   const Outcome gathered = motley(
       {"ckpt", "gather", (job_.folder() / "other/run").string(), "--cluster", cluster_of(all_)});
   EXPECT_EQ(gathered.status, 3) << gathered.err;
-  // Neither is the worse for it.
+  // Neither run is damaged.
   for (const std::string& machine : all_) EXPECT_EQ(files_of(machine, 10), 4) << machine;
   const Outcome first = train(all_, {"--resume", "--stop-after", "12"});
   EXPECT_EQ(first.status, 0) << first.err;
@@ -108,7 +108,7 @@ TEST_F(OwnFolders, OutlastAKilledStage) {
   EXPECT_EQ(job_.parameter_hash("run", kSteps), hash);
 }
 
-// What was copied to others is all that is left of a machine.
+// Only the copies on other machines remain of a lost machine.
 TEST_F(OwnFolders, OfWhichOneIsGoneAreRestoredFromTheCopies) {
   const std::string hash = undisturbed_hash();
   for (const std::string& lost : all_) {
@@ -143,7 +143,7 @@ TEST_F(OwnFolders, AreGatheredIntoOne) {
   const Outcome earlier = motley({"ckpt", "gather", older, "--cluster", cluster_of(all_)});
   EXPECT_THAT(earlier.out, HasSubstr("step 5, 4 files brought")) << earlier.err;
   EXPECT_EQ(motley({"ckpt", "verify", older}).status, 0);
-  // What is no run is not made one.
+  // A folder that is not a run's is not turned into one.
   const std::string other = job_.run_dir("run") + "/checkpoints";
   const Outcome none = motley({"ckpt", "gather", other, "--cluster", cluster_of(all_)});
   EXPECT_EQ(none.status, 3);
@@ -161,7 +161,7 @@ TEST_F(OwnFolders, AreGatheredWhereTheLaunchersWasLost) {
   EXPECT_EQ(motley({"ckpt", "verify", job_.run_dir("run")}).status, 0);
 }
 
-// The launcher knows what its own folder cannot tell any more from the others'.
+// The launcher gets the checkpoint's metadata from other folders if its own is damaged.
 TEST_F(OwnFolders, TellWhatBelongsToACheckpoint) {
   const std::string hash = undisturbed_hash();
   ASSERT_EQ(train(all_, {"--stop-after", "10"}).status, 0);
@@ -174,8 +174,8 @@ TEST_F(OwnFolders, TellWhatBelongsToACheckpoint) {
   EXPECT_EQ(job_.parameter_hash("run", 30), hash);
 }
 
-// The newest checkpoint, which the launcher does not know and nobody can tell any more, is not
-// passed over without a word.
+// The newest checkpoint, which the launcher does not know and whose metadata is damaged
+// everywhere, is not skipped silently.
 TEST_F(OwnFolders, OfWhichNoneCanTellTheNewestCheckpointAreNamed) {
   const std::string hash = undisturbed_hash();
   ASSERT_EQ(train(all_, {"--stop-after", "10"}).status, 0);
@@ -223,7 +223,7 @@ TEST_F(OwnFolders, AreNotOneBecauseOneWasCopied) {
   EXPECT_EQ(job_.parameter_hash("run", 30), hash);
 }
 
-// Damage at home is mended from the copy; a file whose copy is gone gets another.
+// Checkpoints and copies that are no longer retained are removed.
 TEST_F(OwnFolders, HoldNoMoreThanAreKeptOnceTheRunHasEnded) {
   const Outcome done = train(all_, {"--set", "checkpoint.keep=2"});
   ASSERT_EQ(done.status, 0) << done.err;
@@ -234,6 +234,7 @@ TEST_F(OwnFolders, HoldNoMoreThanAreKeptOnceTheRunHasEnded) {
   }
 }
 
+// Damaged files are restored from their copies; a file that lost its copy is copied again.
 TEST_F(OwnFolders, AreRepaired) {
   const std::string hash = undisturbed_hash();
   ASSERT_EQ(train(all_, {"--stop-after", "10"}).status, 0);
@@ -242,7 +243,7 @@ TEST_F(OwnFolders, AreRepaired) {
   for (const auto& entry : fs::directory_iterator(part)) {
     if (entry.path().extension() == ".safetensors") fs::resize_file(entry.path(), 100);
   }
-  // What describes the checkpoint is brought, too, by whoever has it.
+  // The checkpoint's metadata is copied as well, from any machine that has it.
   const fs::path lap = folder_of("lap") / "checkpoints/step-000010";
   for (const fs::path& text : {lap / "manifest.json", part / "config.json"}) {
     fs::resize_file(text, 10);
@@ -269,7 +270,7 @@ TEST_F(OwnFolders, AreRepaired) {
   EXPECT_EQ(job_.parameter_hash("run", 30), hash);
 }
 
-// A machine that is gone for good is left out, and what it had comes from its copy.
+// A permanently lost machine is left out, and its files come from their copies.
 TEST_F(OwnFolders, OutlastAMachine) {
   constexpr int kSteps = 300;
   const std::string hash = undisturbed_hash(kSteps);
@@ -279,7 +280,7 @@ TEST_F(OwnFolders, OutlastAMachine) {
   ASSERT_TRUE(eventually([&] { return has_part(20) && run.workers().size() == 2; }));
   job_.folder().write("gone", "");
   ::kill(run.workers().back(), SIGKILL);
-  // Its worker may still be at work there for a moment.
+  // Its worker may still be writing for a moment.
   ASSERT_TRUE(eventually([&] {
     std::error_code code;
     fs::remove_all(job_.folder() / "box", code);

@@ -1,5 +1,5 @@
-// Packages whose layers compute other than their references say are not trained; what was compared
-// is kept. The package is one of tests/models.
+// Packages with layers that compute other values than their references are not trained; the
+// outcome of the comparison is stored. The package is one of tests/models.
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -28,7 +28,7 @@ class ReferencedRun : public testing::Test {
     return copy;
   }
 
-  // `profile`: of which run's measurements; "" = this one measures.
+  // `profile`: the run whose measurements are used; "" = this run measures.
   Outcome train(const std::string& run,
                 const std::filesystem::path& package,
                 const TemporaryFolder& cache,
@@ -59,7 +59,7 @@ threads = 1
 )");
 };
 
-// As another program computes it.
+// Computed by another program.
 std::string sha256_of(const std::filesystem::path& file) {
   const std::string list = file.string() + ".sha256";
   EXPECT_EQ(std::system(("sha256sum '" + file.string() + "' > '" + list + "'").c_str()), 0);
@@ -82,20 +82,20 @@ TEST_F(ReferencedRun, IsRefusedWhereALayerComputesOtherThanItsReference) {
   std::string text = read_text(changed / "package.json");
   const std::string node = R"("aten::threshold_backward","args":[{"value":)";
   ASSERT_NE(text.find(node), std::string::npos);
-  // The gradient of a ReLU that lets all above -1 pass.
+  // The gradient of a ReLU with threshold -1 instead of 0.
   const std::size_t at = text.find(",0]", text.find(node));
   ASSERT_NE(at, std::string::npos);
   text.replace(at, 3, ",-1]");
   folder_.write("changed.motley/package.json", text);
   std::string references = read_text(changed / "reference.jsonl");
   references.replace(references.find(before), before.size(), sha256_of(changed / "package.json"));
-  // Without references it is not compared, so that there is a profile of it.
+  // Without references the package is not compared, so that a profile can be made.
   std::filesystem::remove(changed / "reference.jsonl");
   const TemporaryFolder first;
   const Outcome measured = train("measured", changed, first);
   ASSERT_EQ(measured.status, 0) << measured.err;
   folder_.write("changed.motley/reference.jsonl", references);
-  // While it is measured, and where a profile is given, before the first step.
+  // During profiling, or with a given profile before the first step.
   for (const std::string profile : {"", "measured"}) {
     const TemporaryFolder cache;
     const Outcome refused = train("run", changed, cache, profile);
@@ -105,7 +105,7 @@ TEST_F(ReferencedRun, IsRefusedWhereALayerComputesOtherThanItsReference) {
                                    HasSubstr("export the model again")));
     const auto metrics = folder_ / "run" / "metrics.jsonl";
     EXPECT_EQ(std::filesystem::exists(metrics) ? read_text(metrics) : "", "");
-    // A rank whose layers are right keeps that; nothing of the wrong one is kept.
+    // A rank with correct layers stores them; the wrong layer is never stored.
     for (const auto& kept : kept_checks(cache.path())) {
       EXPECT_LT(Json::parse(read_text(kept)).at("layers").size(), 5U);
     }
@@ -124,7 +124,7 @@ TEST_F(ReferencedRun, ComparesItsLayersOnce) {
   const auto written = std::filesystem::last_write_time(kept.front());
   ASSERT_EQ(train("second", package, cache).status, 0);
   EXPECT_EQ(std::filesystem::last_write_time(kept.front()), written);
-  // A given profile has no stored outcome: each rank compares what it holds.
+  // A given profile has no stored outcome: each rank compares its own layers.
   std::filesystem::remove(kept.front());
   ASSERT_EQ(train("third", package, cache, "first").status, 0);
   EXPECT_EQ(kept_checks(cache.path()).size(), 1U);

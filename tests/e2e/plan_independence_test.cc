@@ -1,5 +1,5 @@
 // The same config gives the same bits under every plan: numbers of stages, schedules, cuts,
-// recomputation.
+// activation checkpointing.
 #include <algorithm>
 #include <iterator>
 
@@ -25,7 +25,7 @@ class PlanIndependence : public testing::TestWithParam<Variant> {
     return words;
   }
 
-  // Trains and compares with the first run: every loss as text, and all parameters at the end.
+  // Trains and compares with the first run: every loss as text, and all final parameters.
   void expect_same(const std::string& run, std::vector<std::string> words) {
     if (!losses_.empty()) std::ranges::copy(job_.as_measured_for("one"), std::back_inserter(words));
     const Outcome outcome = job_.train(run, with_settings(words));
@@ -81,7 +81,7 @@ TEST_P(PlanIndependence, HoldsForStagesSchedulesAndCuts) {
                                        plan["chunks"][c]["queued_weights"] = 1 + c;
                                      }
                                    })});
-  // The rank of the first chunk has the last one too, and every part its own time.
+  // The rank of the first chunk also has the last one, and every part has its own time.
   expect_same("three-folded", {"--plan", job_.changed_plan("3split", [](Json& plan) {
                                  plan["ranks"].erase(2);
                                  plan["chunks"][2]["replicas"][0]["rank"] = 0;

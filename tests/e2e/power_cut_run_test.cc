@@ -1,5 +1,5 @@
-// A training whose power is cut: what launcher and workers did to the disk is recorded, and at each
-// operation the run folder is looked at as a cut may leave it.
+// A training with power cuts: the disk operations of launcher and workers are recorded, and after
+// each operation the run folder is checked in states that a cut may leave.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -46,7 +46,7 @@ class PowerCutRun : public ::testing::Test {
     return all;
   }
 
-  // A run into disk/runs/first, of which only disk/ is there before.
+  // A run into disk/runs/first; before it only disk/ exists.
   [[nodiscard]] std::vector<DiskOperation> recorded_run() const {
     const fs::path disk = job_.folder() / "disk";
     fs::create_directory(disk);
@@ -61,7 +61,7 @@ class PowerCutRun : public ::testing::Test {
     return motley::testing::parse_disk_log(read_text(job_.folder() / "log"));
   }
 
-  // What the cut leaves, in a folder of its own; its run folder.
+  // Writes the state after a cut into a separate folder; returns its run folder.
   [[nodiscard]] fs::path found(const DiskTree& tree) const {
     const fs::path disk = job_.folder() / "found";
     fs::remove_all(disk);
@@ -76,7 +76,8 @@ class PowerCutRun : public ::testing::Test {
     return disk / "runs/first";
   }
 
-  // "", or what is wrong after a cut that was told of the checkpoints of all steps up to `told`.
+  // "", or the fault of the state after a cut, if the checkpoints of all steps up to `told` were
+  // reported.
   [[nodiscard]] std::string fault_in(const fs::path& run_dir, std::int64_t told) const {
     if (const auto all_count = require_all_count(run_dir); !all_count) {
       return describe(all_count.error());
@@ -99,7 +100,7 @@ class PowerCutRun : public ::testing::Test {
   std::map<std::int64_t, std::string> hashes_;  // of parameters, by step
 };
 
-// The step whose checkpoint gets its name by this operation.
+// The step whose checkpoint gets its name by this operation; 0 if none.
 std::int64_t named_by(const DiskOperation& operation) {
   constexpr std::string_view kWords = "/checkpoints/step-";
   const std::size_t at = operation.other.find(kWords);
@@ -107,7 +108,7 @@ std::int64_t named_by(const DiskOperation& operation) {
   return is_it ? std::stoll(operation.other.substr(at + kWords.size())) : 0;
 }
 
-// Of all that counts for `fault_in`.
+// A hash of everything that `fault_in` depends on.
 std::string fingerprint(const DiskTree& tree, std::int64_t told) {
   Hasher128 hasher;
   hasher.add(fmt::format("{}\n", told));
@@ -127,14 +128,15 @@ TEST_F(PowerCutRun, KeepsWhatPeopleWereToldAndGoesOnToTheSameBits) {
   const std::vector<DiskOperation> log = recorded_run();
   DiskModel model({});
   std::int64_t named = 0;  // the newest step whose checkpoint has its name
-  std::int64_t told = 0;   // and that of which people may be told
+  std::int64_t told = 0;   // the newest step that may have been reported
   std::vector<std::string> faults;
   std::set<std::string> seen;
-  std::map<std::int64_t, DiskTree> worst;  // the least that is left when a step was told
+  std::map<std::int64_t, DiskTree> worst;  // by the last reported step: the minimal state after a
+                                           // cut
   for (std::size_t i = 0; i < log.size() && faults.size() < 4; ++i) {
     model.apply(log[i]);
     named = std::max(named, named_by(log[i]));
-    // The last that is done before people are told.
+    // The last operation before the report.
     if (log[i].action == DiskAction::kSync && log[i].path == "runs/first") told = named;
     EvenCut nothing(false, false);
     EvenCut names(true, false);
@@ -153,7 +155,7 @@ TEST_F(PowerCutRun, KeepsWhatPeopleWereToldAndGoesOnToTheSameBits) {
   EXPECT_EQ(told, kSteps);
   EXPECT_EQ(worst.size(), 1U + kSteps / kEvery);
   for (const auto& [step, tree] : worst) {
-    if (step == 0 || step == kSteps) continue;  // nothing to go on from, or to
+    if (step == 0 || step == kSteps) continue;  // nothing to resume from, or no step left
     const fs::path run_dir = found(tree);
     const Outcome outcome = job_.train("found/runs/first", words({"--resume"}));
     ASSERT_EQ(outcome.status, 0) << outcome.err;

@@ -1,5 +1,5 @@
-// Training in bf16 and fp16: near fp32, the same bits for any cut, from checkpoints of another
-// precision, and refused where no device has the numbers.
+// Training in bf16 and fp16: close to fp32, the same bits for any cut, from checkpoints of another
+// precision, and refused if no device supports the dtype.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -38,7 +38,7 @@ class PrecisionRun : public testing::Test {
     return "[[machine]]\nname = \"desk\"\nthreads = 1\ndevices = [" + devices + "]\n";
   }
 
-  // In that precision, on those devices.
+  // Trains in that precision, on those devices.
   Outcome train(const std::string& run,
                 const std::string& precision,
                 const std::string& devices,
@@ -49,7 +49,7 @@ class PrecisionRun : public testing::Test {
     return job_.train(run, words);
   }
 
-  // By what was measured before, where anything was.
+  // With the earlier profile, if there is one.
   void expect_trains(const std::string& run,
                      const std::string& precision,
                      const std::string& devices,
@@ -122,7 +122,7 @@ TEST_F(PrecisionRun, GoesOnExactlyAndInAnotherPrecision) {
 }
 
 TEST_F(PrecisionRun, SaysWhoComputesInFp32) {
-  // Both have products.
+  // Both stages have matrix products.
   const std::vector<std::string> half = {"--set", "parallel.cuts=[3]"};
   expect_trains("fp32", "fp32", kBoth, half);
   const Outcome outcome = train("mixed", "fp16", kBoth, half);
@@ -143,7 +143,7 @@ TEST_F(PrecisionRun, SaysWhatWasComputedIn) {
   EXPECT_EQ(Json::parse(outcome.out).at("numbers"), Json::array({"bf16"}));
   const Json plan = Json::parse(read_text(job_.run_dir("bf16") + "/plan.json"));
   EXPECT_EQ(plan.at("ranks")[0].at("numbers"), "bf16");
-  // Its plan serves another precision, whose figures it does not tell.
+  // The plan can be used with another precision, but its predictions are not shown.
   const Outcome other =
       train("fp32", "fp32", kFar, {"--plan", job_.run_dir("bf16") + "/plan.json", "--quiet"});
   ASSERT_EQ(other.status, 0) << other.err;
@@ -168,7 +168,7 @@ TEST_F(PrecisionRun, IsRefusedWhereNoDeviceHasTheNumbers) {
   EXPECT_FALSE(std::filesystem::exists(job_.run_dir("none") + "/plan.json"));
 }
 
-// The planner leaves out the device that has them.
+// The planner leaves out the device that supports it.
 TEST_F(PrecisionRun, IsRefusedWhereNoStageOfThePlanHasTheNumbers) {
   const std::string cluster = job_.folder().write(
       "two.toml",
@@ -183,7 +183,7 @@ TEST_F(PrecisionRun, IsRefusedWhereNoStageOfThePlanHasTheNumbers) {
                                  HasSubstr("box (privateuseone:0)"),
                                  HasSubstr("leave desk (cpu) out of the cluster file")));
   EXPECT_FALSE(std::filesystem::exists(job_.run_dir("none") + "/plan.json"));
-  // A plan that somebody gives is refused by its workers.
+  // With a given plan the workers refuse it.
   expect_trains("fp32", "fp32", kCpu);
   const Outcome planned =
       train("planned", "fp16", kCpu, {"--plan", job_.run_dir("fp32") + "/plan.json"});

@@ -1,4 +1,4 @@
-// motley probe on two machines that are this one, over every transport of the build.
+// motley probe on two machines that are both this computer, over every transport of the build.
 #include <gtest/gtest.h>
 
 #include "base/json.h"

@@ -1,5 +1,5 @@
-// Runs whose sums carry the momentum: SGD, replicas on two machines, gradients by topk. Saved and
-// resumed they lose nothing, under the same plan not a bit.
+// Runs with momentum correction: SGD, replicas on two machines, gradients by topk. Saving and
+// resuming loses nothing; under the same plan the bits are the same.
 #include <fmt/format.h>
 
 #include <map>
@@ -37,7 +37,8 @@ class PushedSumsRun : public testing::Test {
     return words;
   }
 
-  // The whole model on these machines, with so many of the four micro-batches each.
+  // The whole model on each of these machines; `shares`: how many of the four micro-batches each
+  // computes.
   [[nodiscard]] Words replicas(const std::string& name, const std::vector<int>& shares) const {
     const std::string changed = job_.changed_plan("two", [&](Json& plan) {
       Json chunk = plan["chunks"][0];
@@ -99,8 +100,8 @@ TEST_F(PushedSumsRun, GoOnWithTheBitsOfAnUnbrokenRun) {
   }
 }
 
-// What was kept goes over into the optimizer's momentum, the same whatever the cuts, and what that
-// holds stays there when sums carry the momentum again.
+// The velocities and unsent values are moved into the optimizer's momentum, with the same result
+// for any cuts. It stays there when later all-reduces use momentum correction again.
 TEST_F(PushedSumsRun, HandOverToAnyOtherPlan) {
   const Words two = replicas("two-machines", {3, 1});
   for (const auto& [run, first, second] : {std::tuple("run", 1, 3), std::tuple("other", 3, 1)}) {

@@ -1,4 +1,4 @@
-// A run that loses processes or a machine goes on by itself, to the same bits.
+// A run that loses processes or a machine restarts automatically, with the same bits.
 #include <fmt/format.h>
 #include <signal.h>
 
@@ -38,7 +38,7 @@ std::size_t count_of(const std::string& text, const std::string& words) {
 
 class Recovery : public testing::Test {
  protected:
-  // That of a run to which nothing happens.
+  // The parameter hash of an uninterrupted run.
   std::string undisturbed_hash(const std::vector<std::string>& more) {
     EXPECT_EQ(job_.train("undisturbed", with(kJob, more)).status, 0);
     return job_.parameter_hash("undisturbed", 60);
@@ -74,7 +74,8 @@ TEST_F(Recovery, FromEachKilledStage) {
   const Outcome outcome = run.wait();
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("was killed by signal 9"));
-  // On a busy computer the next one is saved between this process's look and its signal.
+  // On a busy computer the next checkpoint may be saved between this process's check and its
+  // signal.
   EXPECT_THAT(outcome.err, ::testing::ContainsRegex("the run goes on from step [12]0[^0-9]"));
   EXPECT_THAT(outcome.err, HasSubstr("(restart 1 of 3)"));
   EXPECT_THAT(outcome.err, HasSubstr("s after the failure"));
@@ -94,7 +95,7 @@ TEST_F(Recovery, BeginsAnewWhereNothingWasSavedYet) {
   expect_whole(hash);
 }
 
-// A worker that dies whenever it starts.
+// A worker that dies at every start.
 TEST_F(Recovery, EndsAfterItsRestarts) {
   const std::string cluster = job_.folder().write("cluster.toml",
                                                   "[[machine]]\nname = \"local\"\nthreads = 1\n"
@@ -116,8 +117,8 @@ constexpr const char* kTwoMachines =
     "[[machine]]\nname = \"desk\"\naddress = \"127.0.0.1\"\nthreads = 1\n"
     "[[machine]]\nname = \"box\"\naddress = \"127.0.0.1\"\nthreads = 1\n";
 
-// The second of two machines answers no more while a file "gone" is there, and kills its workers as
-// they start while a file "deadly" is.
+// The second of two machines does not answer while a file "gone" exists, and kills its workers at
+// their start while a file "deadly" exists.
 class RecoveryOfTwo : public Recovery {
  protected:
   RecoveryOfTwo()
@@ -140,13 +141,13 @@ class RecoveryOfTwo : public Recovery {
 
   [[nodiscard]] const std::string& cluster() const { return cluster_; }
 
-  // With it goes its worker, the last one.
+  // Also kills its worker, the last one.
   void take_box_away(const RunningMotley& run) const {
     job_.folder().write("gone", "");
     ::kill(run.workers().back(), SIGKILL);
   }
 
-  // The other machine goes on alone meanwhile, and loses its worker then.
+  // The other machine continues alone meanwhile, then loses its worker.
   Outcome without_box_for_a_while(RunningMotley& run) const {
     take_box_away(run);
     EXPECT_TRUE(eventually([&] { return run.workers().size() == 1 && steps_done(job_) >= 22; }));
@@ -174,7 +175,7 @@ TEST_F(RecoveryOfTwo, GoesOnWithoutAMachineThatIsGone) {
   expect_whole(hash);
 }
 
-// It answers, and fails alone each time.
+// It answers, but its worker fails each time.
 TEST_F(RecoveryOfTwo, GoesOnWithoutAMachineWhoseWorkerDiesEachTime) {
   const std::string hash = undisturbed_hash({"--stages", "2"});
   RunningMotley run(words());
@@ -198,7 +199,8 @@ TEST_F(RecoveryOfTwo, TakesAMachineBackThatAnswersAgain) {
   expect_whole(hash);
 }
 
-// The launch without it has no replicas and saves; the plan of the start does then round otherwise.
+// The launch without it has no replicas and saves; with the original plan all-reduces then round
+// differently.
 TEST_F(RecoveryOfTwo, TakesAMachineBackForItsReplicasAndSaysThatSumsAreRoundedOtherwise) {
   const Outcome planned = job_.train("planned", {"--stages", "2", "--stop-after", "1"});
   ASSERT_EQ(planned.status, 0) << planned.err;

@@ -1,4 +1,4 @@
-// Replicas share a step's micro-batches and learn what one device alone learns.
+// Replicas share a step's micro-batches and converge as one device does.
 #include <fmt/format.h>
 #include <signal.h>
 
@@ -19,7 +19,7 @@ namespace {
 
 // docs/numerics.md: replicas add the same gradients in another order.
 constexpr double kLoss = 1e-6;        // relative
-constexpr double kParameters = 1e-3;  // of the largest
+constexpr double kParameters = 1e-3;  // relative to the largest
 
 using Tensors = std::map<std::string, std::vector<float>>;
 
@@ -56,7 +56,7 @@ class Replicas : public testing::Test {
 
   static void TearDownTestSuite() { single_.reset(); }
 
-  // One chunk on two ranks, three micro-batches to one.
+  // One chunk on two ranks, one of which computes three micro-batches.
   static std::string data_parallel() {
     return single_->changed_plan("two", [](Json& plan) {
       Json chunk = plan["chunks"][0];
@@ -79,7 +79,7 @@ class Replicas : public testing::Test {
     });
   }
 
-  // Two stages and between them a layer that both ranks have.
+  // Two stages; the layer between them has a replica on both ranks.
   static std::string shared_layer() {
     return single_->changed_plan("three", [](Json& plan) {
       plan["ranks"].erase(2);
@@ -123,8 +123,8 @@ class Replicas : public testing::Test {
     EXPECT_LE(difference, kParameters * largest) << name;
   }
 
-  // The last loss of two replicas on two machines whose gradients go through the codec, relative to
-  // that of one device.
+  // The last loss of two replicas on two machines whose gradients are encoded by `codec`, relative
+  // to that of one device.
   double last_loss_with(const std::string& codec) const {
     const std::string path = single_->changed_plan("two", [&](Json& plan) {
       Json chunk = plan["chunks"][0];
@@ -185,7 +185,7 @@ TEST_F(Replicas, SaveWhatAnyOtherPlanGoesOnFrom) {
   expect_near_alone("run");
 }
 
-// The planner may choose another plan for the same job, by which sums are rounded otherwise.
+// The planner may choose another plan for the same job, whose all-reduces round differently.
 TEST_F(Replicas, KeepTheirPlanOnResume) {
   ASSERT_EQ(job_.train("whole", {"--plan", data_parallel()}).status, 0);
   ASSERT_EQ(job_.train("run", {"--plan", data_parallel(), "--stop-after", "20"}).status, 0);

@@ -1,4 +1,4 @@
-// An interrupted run goes on exactly where it was, also with another number of stages.
+// An interrupted run continues exactly, also with another number of stages.
 #include <gtest/gtest.h>
 
 #include "e2e/small_job.h"

@@ -1,4 +1,4 @@
-// A slow disk is no lost peer, and a disk that fails ends a run that can be started again.
+// A slow disk is not a lost peer, and after a disk failure the run can be started again.
 #include <fmt/format.h>
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ constexpr const char* kTwoMachines =
     "[[machine]]\nname = \"m1\"\naddress = \"127.0.0.1\"\nthreads = 1\n"
     "[[machine]]\nname = \"m2\"\naddress = \"127.0.0.1\"\nthreads = 1\n";
 
-// The second one has a disk of its own kind, as far as its shards go.
+// The second machine's disk is emulated for its shards (tests/support/slow_disk.cc).
 std::string cluster_with_disk(const std::string& disk) {
   return fmt::format("{}shell = [\"env\", \"LD_PRELOAD={}\", \"{}\"]\n", kTwoMachines,
                      MOTLEY_SLOW_DISK, disk);
@@ -33,7 +33,7 @@ std::vector<std::string> on_two_machines(const std::string& cluster, const std::
 
 class SlowDisk : public testing::TestWithParam<const char*> {};
 
-// Each save of rank 1 takes several times as long as anybody waits for a message.
+// Each save of rank 1 takes several times as long as the timeout of messages.
 TEST_P(SlowDisk, IsNoLostPeer) {
   const SmallJob job;
   const std::string cluster =
@@ -49,7 +49,7 @@ TEST_P(SlowDisk, IsNoLostPeer) {
 
 INSTANTIATE_TEST_SUITE_P(, SlowDisk, testing::Values(MOTLEY_TRANSPORTS));
 
-// Rank 1 reads its parameters for longer than a rank may stand still before it is ready.
+// Rank 1 reads its parameters for longer than the start timeout.
 TEST(SlowStart, IsWaitedForAsLongAsItGetsOn) {
   const SmallJob job;
   const std::string cluster =

@@ -1,4 +1,4 @@
-// Disks that are full, and folders that root may not write either. Mounting needs root.
+// Full disks, and folders that root cannot write either. Mounting needs root.
 #pragma once
 
 #include <sys/mount.h>
@@ -11,7 +11,7 @@ namespace motley::test {
 
 class SmallDisk {
  public:
-  // Mounted on `folder`, which is made; `size` as tmpfs takes it, "700k".
+  // Mounted on `folder`, which is created; `size` in tmpfs's format, "700k".
   SmallDisk(std::filesystem::path folder, const std::string& size) : folder_(std::move(folder)) {
     std::filesystem::create_directories(folder_);
     mounted_ = ::mount("tmpfs", folder_.c_str(), "tmpfs", 0, ("size=" + size).c_str()) == 0;
@@ -31,7 +31,7 @@ class SmallDisk {
   bool mounted_ = false;
 };
 
-// Nobody writes into the folder until it ends.
+// Makes the folder read-only until end() or destruction.
 class ReadOnlyFolder {
  public:
   explicit ReadOnlyFolder(std::filesystem::path folder) : folder_(std::move(folder)) {

@@ -17,7 +17,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// The processor, whatever else is here, under the name that a run without a file uses.
+// Only the processor, under the name that a run without a cluster file uses.
 constexpr const char* kLocal = "[[machine]]\nname = \"local\"\ndevices = [\"cpu\"]\n";
 
 Words as_options(const Words& settings) {
@@ -26,7 +26,7 @@ Words as_options(const Words& settings) {
   return words;
 }
 
-// Measured by the first who asks.
+// Measured at the first call.
 const std::string& shared_profile(const Words& settings, const std::string& cluster_text) {
   static const TemporaryFolder folder;
   static std::map<std::pair<Words, std::string>, std::string> paths;
@@ -44,7 +44,7 @@ const std::string& shared_profile(const Words& settings, const std::string& clus
   return path;
 }
 
-// Whether what was measured for the plain job may not be of use with the word.
+// Whether the profile of the plain job may not fit a run with this word.
 bool asks_for_more(const std::string& word) {
   constexpr std::array kOptions = {"--cluster", "--profile", "--plan", "--measure"};
   constexpr std::array kKeys = {

@@ -43,9 +43,9 @@ class SmallJob {
     return (folder_ / name).string();
   }
 
-  // motley train with these extra words, into the run folder `name`. Where they leave the model,
-  // the codecs and the machines as they are it plans by a profile that all tests of the program
-  // share, since measuring takes longer than most of them.
+  // motley train with these extra words, into the run folder `name`. If they change neither the
+  // model, the codecs nor the machines, a profile is added that all tests of the program share,
+  // since profiling takes longer than most of them.
   [[nodiscard]] std::vector<std::string> train_words(const std::string& name,
                                                      const std::vector<std::string>& extra) const;
 
@@ -53,18 +53,18 @@ class SmallJob {
     return motley(train_words(name, extra));
   }
 
-  // Words that let another run of the same model take what was measured for that one.
+  // Options by which another run of the same model uses that run's profile.
   [[nodiscard]] std::vector<std::string> as_measured_for(const std::string& run) const;
 
-  // Words that give a run these settings, and what was measured with them once for all tests of the
-  // program: of this machine's processor, or on the machines of a cluster file with this text. The
-  // run's own file may differ from it in what does not change how its machines compute.
+  // Options with these settings and a profile for them, which is measured once for all tests of
+  // the program: of this machine's processor, or on the machines of a cluster file with this text.
+  // The run's own cluster file may differ from it in properties that do not affect computing.
   [[nodiscard]] static std::vector<std::string> measured_with(
       const std::vector<std::string>& settings);
   [[nodiscard]] static std::vector<std::string> measured_with(
       const std::vector<std::string>& settings, const std::string& cluster_text);
 
-  // A plan file with the plan of a run, changed by hand. Returns its path.
+  // Writes the plan of a run with a change to a file; returns its path.
   [[nodiscard]] std::string changed_plan(const std::string& run,
                                          const std::function<void(Json&)>& change) const;
 

@@ -1,5 +1,5 @@
-// Steps whose targets are all ignored, by the built programs: they change nothing under any plan,
-// and are counted. The package is one of tests/models.
+// Steps whose targets are all ignored, with the built programs: they change nothing under any
+// plan, and are counted. The package is one of tests/models.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -33,7 +33,7 @@ std::string longs(const std::vector<std::int64_t>& values) {
 
 class TargetlessSteps : public testing::Test {
  protected:
-  // Of the first samples nothing is to be learned.
+  // `without`: the number of samples without targets, which come first.
   void write_data(std::int64_t without) const {
     std::vector<std::int64_t> inputs;
     std::vector<std::int64_t> targets;
@@ -46,7 +46,7 @@ class TargetlessSteps : public testing::Test {
     folder_.write("data/targets.npy", longs(targets));
   }
 
-  // The first run measures; the others take what it measured.
+  // The first run measures; later runs use its profile.
   Outcome train(const std::string& run, const std::vector<std::string>& extra) {
     std::vector<std::string> words = {"train", config_,
                                       "--run", (folder_ / run).string(),
@@ -68,7 +68,7 @@ class TargetlessSteps : public testing::Test {
   }
 
   struct Result {
-    std::vector<std::string> steps;  // what the metrics say of each, but for its times
+    std::vector<std::string> steps;  // the metrics of each, without times
     std::string hash;
 
     friend bool operator==(const Result&, const Result&) = default;
@@ -105,7 +105,7 @@ class TargetlessSteps : public testing::Test {
         }));
   }
 
-  // The whole model on two ranks, of the plan of a run with two stages.
+  // The whole model on two ranks, from the plan of a run with two stages.
   [[nodiscard]] std::string replicated(const std::string& run) const {
     Json plan = Json::parse(read_text(folder_ / run / "plan.json"));
     Json chunk = plan["chunks"][0];
@@ -173,13 +173,13 @@ TEST_F(TargetlessSteps, ChangeNothingUnderAnyPlan) {
   ASSERT_EQ(train("broken", {"--stages", "2", "--stop-after", last}).status, 0);
   const Outcome resumed = train("broken", {"--stages", "1", "--resume"});
   ASSERT_EQ(resumed.status, 0) << resumed.err;
-  // It has evaluated once more, where it was stopped.
+  // It has one additional evaluation, at the step where it stopped.
   EXPECT_EQ(result("broken").hash, expected.hash);
   EXPECT_EQ(metric_column((folder_ / "broken").string(), "loss"),
             metric_column((folder_ / "one").string(), "loss"));
 }
 
-// Sums of gradients that keep residuals, of replicas of which one may have no target.
+// Compressed gradients with residuals; one of the replicas may have no target.
 TEST_F(TargetlessSteps, ChangeNothingOnReplicas) {
   write_data(30);
   ASSERT_EQ(train("two", {"--stages", "2"}).status, 0);
@@ -200,7 +200,7 @@ TEST_F(TargetlessSteps, ChangeNothingOnReplicas) {
 
 TEST_F(TargetlessSteps, OfAnEvaluationAreLeftOut) {
   write_data(40);
-  // One sample is left to learn from; the held-out ones have no targets.
+  // One sample has a target to train on; the held-out ones have none.
   const Outcome none = train("none", {"--stages", "1"});
   EXPECT_EQ(none.status, 8) << none.err;
   EXPECT_THAT(none.err, HasSubstr("there is no target to learn"));

@@ -1,4 +1,4 @@
-// What a checkpoint of a run holds, tensor by tensor.
+// The tensors of a run's checkpoint.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 
 namespace motley::test {
 
-// The hash of each tensor by its name. Throws where there is no such checkpoint.
+// The hash of each tensor by its name. Throws if there is no such checkpoint.
 inline std::map<std::string, std::string> tensor_hashes(const std::filesystem::path& run,
                                                         int step) {
   const Json manifest =

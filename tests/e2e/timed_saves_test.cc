@@ -37,7 +37,7 @@ class TimedSaves : public testing::Test {
   SmallJob job_;
 };
 
-// The time is over before any step is. A checkpoint is there only when both ranks saved its step.
+// The interval is shorter than any step. A checkpoint exists only if both ranks saved its step.
 TEST_F(TimedSaves, AreMadeBesidesThoseBySteps) {
   ASSERT_EQ(train("by-steps", {}).status, 0);
   EXPECT_THAT(saved_steps("by-steps"), ElementsAre(5, 8));
@@ -60,7 +60,7 @@ TEST_F(TimedSaves, ComeNotBeforeTheirTime) {
   EXPECT_THAT(saved_steps("run"), ElementsAre(5, 8));
 }
 
-// It decides nothing of what is learned, so that a resume may have another.
+// It does not affect the results, so a resume may change it.
 TEST_F(TimedSaves, AreNoChangeOfTheRun) {
   ASSERT_EQ(train("run", {"--stop-after", "2"}).status, 0);
   const Outcome outcome = train("run", {"--set", "checkpoint.every_minutes=1e-7", "--resume"});

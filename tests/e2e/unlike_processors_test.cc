@@ -1,5 +1,5 @@
-// Ranks of one run on processors that do not match, emulated by what the libraries are told about
-// this one: OpenBLAS, oneDNN and the C library of one machine do without what the other's use.
+// Ranks of one run on different processors, emulated by environment variables of the libraries:
+// OpenBLAS, oneDNN and the C library use fewer instruction sets on one machine than on the other.
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace motley::test {
 namespace {
 
-// docs/numerics.md: another order of adding, and one rounding where the other has two.
+// docs/numerics.md: another order of additions, and fused instead of separate roundings.
 constexpr double kLoss = 1e-6;  // relative, over 50 steps
 
 constexpr const char* kOldProcessor =
@@ -100,10 +100,10 @@ TEST_F(UnlikeProcessors, ReplicasOnThemLearnWhatLikeOnesLearn) {
   expect_near(unlike, like);
 }
 
-// A checkpoint holds what the first replica has. So the same run twice, with the one and the other
-// as the first: each machine takes the same micro-batches, both sums have the same terms, and equal
-// parameters at the end mean that the replicas had equal ones all the time. Nothing that the first
-// rank alone decides may differ: no norm is clipped, and the learning rate is constant.
+// A checkpoint contains the parameters of the first replica. So the same run is made twice, with
+// either machine first. Each machine computes the same micro-batches, and both all-reduces have
+// the same terms. Equal final parameters then show that the replicas were equal in each step.
+// Nothing may depend on the first rank: no norm is clipped, and the learning rate is constant.
 TEST_F(UnlikeProcessors, ReplicasOnThemEndWithTheSameBits) {
   const std::vector<std::string> settings = {"train.global_batch=10", "train.optimizer=sgd",
                                              "train.schedule=constant", "train.clip=0",

@@ -1,5 +1,5 @@
-// Models that motley.export wrote, trained by the built programs: the same bits under every plan,
-// statistics on replicas, and going on. The packages are those of tests/models.
+// Models exported by motley.export, trained by the built programs: the same bits under every plan,
+// statistics on replicas, and resuming. The packages are those of tests/models.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -33,7 +33,7 @@ class PackageRun : public testing::Test {
     return copy;
   }
 
-  // The first run measures; the others take what it measured.
+  // The first run measures; later runs use its profile.
   [[nodiscard]] std::vector<std::string> words(const std::string& run,
                                                const std::vector<std::string>& extra) {
     std::vector<std::string> all = {"train", config_,
@@ -53,7 +53,7 @@ class PackageRun : public testing::Test {
     return outcome;
   }
 
-  // Where metrics.jsonl has them.
+  // The values of a field, from the lines of metrics.jsonl that have it.
   [[nodiscard]] std::vector<std::string> values_of(const std::string& run,
                                                    const std::string& field) const {
     std::vector<std::string> values;
@@ -144,9 +144,9 @@ TEST_F(PackageRun, GoesOnUnderAnotherPlan) {
   EXPECT_EQ(result("parted"), result("whole"));
 }
 
-// Statistics of BatchNorm are a mean over all micro-batches, whoever saw them. Plain gradient
-// descent, since AdamW makes steps of the rounding noise that is the gradient of a bias before a
-// BatchNorm.
+// Statistics of BatchNorm are a mean over all micro-batches, on whichever replica. Plain gradient
+// descent: the gradient of a bias before a BatchNorm is only rounding noise, which AdamW would
+// scale up to full steps.
 TEST_F(PackageRun, LearnsTheSameOnReplicas) {
   settings_ = {"--set", "train.optimizer=sgd"};
   ASSERT_EQ(train("alone", {"--stages", "1"}).status, 0);
@@ -249,7 +249,7 @@ TEST_F(PackageRun, IsRefusedEarlyWhereThePackageIsNoGood) {
   }
 }
 
-// The other machine is this one, but for what its shell makes of paths.
+// The other machine is this computer, with a shell that rewrites paths.
 TEST_F(PackageRun, IsRefusedEarlyWhereAMachineHasNoPackage) {
   const auto there = copy_of_cnn("there");
   const std::string cluster = folder_.write("cluster.toml", R"toml(
@@ -272,7 +272,7 @@ shell = ["sh", "-c", 'for w; do set -- "$@" "$(echo "$w" | sed s#here.mot#there.
     const Outcome outcome = program.run(words);
     return std::pair(outcome, program.worker_was_started());
   };
-  EXPECT_TRUE(launch("profile").second);  // both see the same
+  EXPECT_TRUE(launch("profile").second);  // both machines see the package
   std::filesystem::remove_all(there);
   for (const char* verb : {"launch", "plan", "profile"}) {
     const auto [outcome, started] = launch(verb);

@@ -1,4 +1,4 @@
-// Rehearsals on virtual devices, as a person runs them.
+// Simulated runs on virtual devices, as a user starts them.
 #include <filesystem>
 
 #include <gmock/gmock.h>
@@ -34,7 +34,8 @@ tokens_per_s = 10000
 
 class Virtual : public testing::Test {
  protected:
-  // A rehearsal of a few steps on two stages. `every` asks for checkpoints, which it must not save.
+  // A simulated run of a few steps on two stages. `every` requests checkpoints, which it must not
+  // save.
   [[nodiscard]] Outcome rehearse(const std::string& name,
                                  const std::vector<std::string>& extra = {}) const {
     std::vector<std::string> words{"--cluster", cluster_,
@@ -53,7 +54,7 @@ class Virtual : public testing::Test {
   std::string cluster_ = job_.folder().write("cluster.toml", kTwoVirtual);
 };
 
-// Their times are of fp32, so that none of them claims other numbers.
+// Their times are of fp32, so none of them reports another dtype.
 TEST_F(Virtual, ClaimNoOtherNumbers) {
   const Outcome run = rehearse("rounded", {"--stages", "2", "--set", "train.precision=bf16"});
   ASSERT_EQ(run.status, 0) << run.err;
@@ -141,7 +142,7 @@ TEST_F(Virtual, ProfilesAreComputedFromTheSpeed) {
   const std::string config = job_.folder().write("job2.toml", kSmallJob);
   const Outcome profiled = motley({"profile", config, "--cluster", cluster_, "--output", file});
   ASSERT_EQ(profiled.status, 0) << profiled.err;
-  // The second by the launcher, by the rule of the worker that the first has.
+  // The launcher computes the second one, by the same rule as the worker of the first.
   EXPECT_THAT(profiled.err, HasSubstr("computed 2 virtual devices"));
   const Json devices = parse_json(read_text(file), file).value()["devices"];
   ASSERT_EQ(devices.size(), 2U);

@@ -1,4 +1,4 @@
-// What a run leaves for those who watch it, and what they see.
+// The monitoring files of a run, and what viewers show of them.
 #include <numeric>
 #include <string>
 #include <vector>
@@ -58,7 +58,7 @@ TEST_F(WatchedRun, TellsWhereTheTimeAndTheBytesWent) {
     for (const Json& link : step["links"]) bytes += link["bytes"].get<double>();
     EXPECT_EQ(bytes, step["wire_bytes"].get<double>());
   }
-  // And they are those that were predicted.
+  // They equal the predicted ones.
   const Json predicted = lines_of("prediction.json").at(0);
   for (const Json& link : steps.back()["links"]) {
     double bytes = 0;
@@ -75,7 +75,7 @@ TEST_F(WatchedRun, TellsWhatHappened) {
     kinds.push_back(event["kind"].get<std::string>() + " " + event["step"].dump());
   }
   EXPECT_THAT(kinds, ElementsAre("started 0", "checkpoint 10", "checkpoint 20", "ended 20"));
-  // In the words that people read.
+  // With the same text as in the log.
   const std::string log = read_text(std::filesystem::path(job_.run_dir("run")) / "log/motley.log");
   for (const Json& event : lines_of("events.jsonl")) {
     EXPECT_THAT(log, HasSubstr(event["text"].get<std::string>()));

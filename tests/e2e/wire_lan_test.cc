@@ -1,5 +1,5 @@
-// What the report predicts that a machine sends, beside what its network interface counts. Skipped
-// as the other tests of scripts/lan.
+// The report's prediction of the bytes that a machine sends, compared with the counter of its
+// network interface. Skipped as the other tests of scripts/lan.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -49,7 +49,7 @@ class WireOnLan : public testing::TestWithParam<const char*> {
     return motley(words);
   }
 
-  // What each machine's interface counted during a run of so many steps.
+  // The bytes counted by each machine's interface during a run of this number of steps.
   static std::vector<std::uint64_t> counted(const std::string& name, int steps) {
     const std::vector<std::uint64_t> before = {LanMachines::sent_bytes(1),
                                                LanMachines::sent_bytes(2)};
@@ -69,7 +69,7 @@ class WireOnLan : public testing::TestWithParam<const char*> {
   static inline std::unique_ptr<SmallJob> job_;
 };
 
-// Of two runs of one plan, so that joining, saving and leaving count in neither.
+// From the difference of two runs of one plan, so that connecting, saving and ending do not count.
 TEST_P(WireOnLan, CountsWhatThePlanPredictsAndHeaders) {
   constexpr int kShort = 5;
   constexpr int kLong = 35;
@@ -88,7 +88,8 @@ TEST_P(WireOnLan, CountsWhatThePlanPredictsAndHeaders) {
                 kind.c_str(), machine.c_str(), predicted, told, a_step, a_step / predicted);
     EXPECT_EQ(told, predicted);
     EXPECT_GT(a_step, predicted);
-    // At most 78 bytes of headers on 1,448, and as many for each two packets of the other end.
+    // At most 78 bytes of headers per 1,448 bytes, and as many for every two packets of the other
+    // end.
     EXPECT_LT(a_step, 1.1 * predicted);
   }
 }

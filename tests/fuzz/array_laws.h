@@ -1,4 +1,4 @@
-// The laws of the headers of arrays and of images, and files that are right.
+// The laws of the headers of arrays and images, and valid files.
 #pragma once
 
 #include <array>
@@ -20,7 +20,8 @@ inline std::string right_idx() {
   return idx_of({2, 3, 1}, "abcdef");
 }
 
-// Whether exactly as many bytes follow the header as its shape holds, each product in range.
+// Whether exactly the bytes of the header's shape follow the header, without overflow in any
+// product.
 inline bool is_whole(std::span<const std::int64_t> shape,
                      std::size_t element,
                      std::size_t file_bytes,
@@ -33,11 +34,11 @@ inline bool is_whole(std::span<const std::int64_t> shape,
   return data_begin <= file_bytes && bytes == file_bytes - data_begin;
 }
 
-// What is read is written and read back as the same.
+// A header that was read is equal after writing and reading it again.
 inline std::string wrong_with_npy(std::string_view file) {
   const auto header = parse_npy(std::as_bytes(std::span(file)), "a.npy");
   if (!header.ok()) return wrong_error(header.error(), {ErrorCode::kData}, "a.npy");
-  // An array without elements may have sides of any length.
+  // An array without elements may have other dimensions of any length.
   const bool is_empty = std::ranges::find(header->shape, 0) != header->shape.end();
   if (is_empty && header->data_begin != file.size()) return "more bytes than none";
   if (!is_empty &&
@@ -54,7 +55,7 @@ inline std::string wrong_with_npy(std::string_view file) {
   return same ? "" : "written and read, and not the same";
 }
 
-// What is read is what was written.
+// A header that was read is equal after writing and reading it again.
 inline std::string wrong_with_idx(std::string_view file) {
   for (const std::size_t dimensions : {std::size_t{1}, std::size_t{3}}) {
     const auto header = parse_idx(std::as_bytes(std::span(file)), dimensions, "a.idx");

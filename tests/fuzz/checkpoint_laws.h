@@ -1,4 +1,4 @@
-// The laws of what a checkpoint's files begin with, and one of each that is right.
+// The laws of the headers and manifests of checkpoints, and a valid one of each.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace motley {
 
-// A header is read with the number of bytes that follow it, here the first eight of the input.
+// A header is parsed with the number of bytes that follow it: the first eight bytes of the input.
 inline std::string header_input(std::uint64_t data_bytes, const std::string& text) {
   std::string input(sizeof data_bytes, '\0');
   std::memcpy(input.data(), &data_bytes, sizeof data_bytes);
@@ -31,7 +31,7 @@ inline std::string right_header_input() {
   return header_input(40, format_safetensors_header(tensors, {{"format", "pt"}}));
 }
 
-// What we write ourselves has names in ASCII; of such tensors, the header again.
+// Our writer only uses ASCII names; for such tensors, the header again.
 inline std::string written_again(const SafetensorsHeader& header) {
   std::vector<TensorOutline> tensors;
   for (const auto& [name, entry] : header.entries) {
@@ -97,13 +97,13 @@ inline Manifest right_manifest() {
   return manifest;
 }
 
-// A manifest ends in a hash of all before it, which nothing random would hit.
+// A manifest ends in a hash of all bytes before it, which random changes never match.
 inline std::string with_right_hash(std::string body) {
   const std::string hash = hash128_hex(std::as_bytes(std::span(body)));
   return body + ",\n  \"hash\": \"" + hash + "\"\n}\n";
 }
 
-// What with_right_hash makes the right manifest of.
+// with_right_hash makes the valid manifest of it.
 inline std::string right_manifest_body() {
   const std::string text = format_manifest(right_manifest());
   return text.substr(0, text.rfind(",\n"));

@@ -1,5 +1,5 @@
-// The laws of messages of values. An input is the number of a codec, the count of values in two
-// bytes, and what a peer sent.
+// The laws of encoded values. An input is the number of a codec, the count of values in two bytes,
+// and the bytes from a peer.
 #pragma once
 
 #include <array>
@@ -18,14 +18,14 @@
 
 namespace motley {
 
-inline constexpr std::size_t kMessageHead = 3;  // bytes before what a peer sent
+inline constexpr std::size_t kMessageHead = 3;  // bytes before those of the peer
 
 inline constexpr std::array kTopkChains = {"topk(0.1)", "topk(0.5)|fp16", "topk(0.1)|int8",
                                            "topk(0.1)|int8|zstd(1)"};
 inline constexpr std::array kZstdChains = {"zstd(1)", "fp16|zstd(1)", "bf16|zstd(3)",
                                            "int8|zstd(1)", "int4|zstd(1)"};
 
-// The codec of a chain that is known to be one.
+// The codec of a valid chain.
 inline std::unique_ptr<const Codec> codec_of(const char* chain) {
   auto codec = make_codec(chain);
   MOTLEY_CHECK(codec.ok(), "{}", describe(codec.error()));
@@ -41,7 +41,7 @@ Codecs codecs_of(const std::array<const char*, kCount>& chains) {
   return codecs;
 }
 
-// `values` under the codec chains[number].
+// `values` encoded by the codec chains[number].
 template <std::size_t kCount>
 std::string message_input(const std::array<const char*, kCount>& chains,
                           std::size_t number,
@@ -61,7 +61,8 @@ inline bool same_values(std::span<const float> a, std::span<const float> b) {
                     [](float x, float y) { return x == y || (std::isnan(x) && std::isnan(y)); });
 }
 
-// What one value's bits say does not depend on its neighbours, so that it comes back as it was.
+// Whether each value is encoded independently of its neighbours, so that decoded values are
+// reproduced exactly.
 inline bool keeps_values(const Codec& codec) {
   const std::string format = codec.name().substr(0, codec.name().find('|'));
   return format == "fp16" || format == "bf16" || format.starts_with("zstd");

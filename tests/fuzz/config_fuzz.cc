@@ -1,4 +1,4 @@
-// The first byte says whether what follows is a file, or one setting of the command line and the
+// The first byte selects whether the rest is a file, or one setting of the command line and the
 // environment.
 #include "tests/fuzz/config_laws.h"
 #include "tests/fuzz/one_input.h"

@@ -10,7 +10,7 @@
 
 namespace motley {
 
-// What resolves is written as TOML and as JSON, and both give the same configuration.
+// A valid configuration is written as TOML and as JSON, and both give the same configuration.
 inline std::string wrong_with_resolved(const Result<ResolvedConfig>& resolved,
                                        std::string_view source) {
   if (!resolved.ok()) return wrong_error(resolved.error(), {ErrorCode::kConfig}, source);
@@ -27,7 +27,7 @@ inline std::string wrong_with_config(std::string_view text) {
   return wrong_with_resolved(resolve_config(text, "c.toml", {}, {}), "c.toml");
 }
 
-// The text up to the first '=' is the name of a key, what follows is its value.
+// The text up to the first '=' is the name of a key, the rest its value.
 inline std::string wrong_with_setting(std::string_view text) {
   const std::size_t equals = std::min(text.find('='), text.size());
   const std::string name(text.substr(0, equals));

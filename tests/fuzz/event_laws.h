@@ -1,5 +1,5 @@
-// The laws of what launcher and worker say to each other: lines of JSON, cut anywhere. One of each
-// message that is right.
+// The laws of messages between launcher and worker: lines of JSON with arbitrary piece boundaries.
+// Also a valid one of each message.
 #pragma once
 
 #include <algorithm>
@@ -79,14 +79,14 @@ inline std::vector<Json> right_messages() {
           job_to_json(job)};
 }
 
-// One message a line.
+// One message per line.
 inline std::string right_events() {
   std::string text;
   for (const Json& message : right_messages()) text += message.dump() + "\n";
   return text;
 }
 
-// The lines of `bytes` when they come in pieces of this size, and what follows the last.
+// The lines of `bytes` if they arrive in pieces of this size, and the rest after the last.
 inline std::vector<std::string> split_lines(std::string_view bytes, std::size_t piece) {
   LineSplitter splitter(bytes.size());
   std::vector<std::string> lines;
@@ -99,12 +99,12 @@ inline std::vector<std::string> split_lines(std::string_view bytes, std::size_t 
   return lines;
 }
 
-// `read(json)` gives a value and `write(value)` its JSON.
+// `read(json)` returns a value and `write(value)` its JSON.
 template <class Read, class Write>
 std::string wrong_with_message(const Json& json, const Read& read, const Write& write) {
   const auto value = read(json);
   if (!value.ok()) {
-    // A configuration or a plan in it has errors of its own kind.
+    // An invalid configuration or plan in it has other error codes.
     return wrong_error(value.error(), {ErrorCode::kCorrupt, ErrorCode::kConfig, ErrorCode::kPeer},
                        "worker");
   }
@@ -128,7 +128,7 @@ inline std::string wrong_with_trace(const Json& event) {
   return wrong;
 }
 
-// What a run makes of the reports of its only rank.
+// The metrics of a run with one rank from its report.
 inline std::string wrong_with_metrics(const StepReport& report) {
   MetricsCollector collector(1, 0.5);
   const auto metrics = collector.add(Rank{0}, report);
@@ -144,7 +144,7 @@ inline std::string wrong_with_fields(const Json& event) {
   return index.ok() && *index >= 7 ? "no index" : "";
 }
 
-// Every reader takes any message, as the one that it is meant for or with an error.
+// Every parser accepts the message or returns an error.
 inline std::string wrong_with_event(const Json& event) {
   const Json facts = event.is_object() && event.contains("facts") ? event["facts"] : Json();
   const auto step = [](const Json& json) { return step_from_json(json, "worker"); };

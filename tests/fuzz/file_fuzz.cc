@@ -1,5 +1,5 @@
-// What one end of a file's transfer hears from the other: the first byte says whether the bytes of
-// a file follow, or words.
+// Messages from the other end of a file transfer. The first byte selects whether the rest is the
+// bytes of a file, or messages.
 #include "tests/fuzz/file_laws.h"
 #include "tests/fuzz/one_input.h"
 

@@ -1,4 +1,4 @@
-// The laws of what one end of a file's transfer says to the other, and one of each that is right.
+// The laws of the messages of a file transfer, and a valid one of each.
 #pragma once
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 
 namespace motley {
 
-// A file that is ordered, in a folder of its own.
+// An ordered file in a temporary folder.
 class OrderedFile {
  public:
   OrderedFile() {
@@ -48,7 +48,7 @@ class OrderedFile {
 
   [[nodiscard]] const std::string& bytes() const { return bytes_; }
 
-  // Of its values, at its end.
+  // The size of its values, which are at its end.
   [[nodiscard]] static std::size_t value_bytes() { return 3 * sizeof(float); }
 
   [[nodiscard]] std::filesystem::path target() const { return folder_ / "target"; }
@@ -59,7 +59,7 @@ class OrderedFile {
   FileOrder order_;
 };
 
-// The bytes come in pieces as long as the first one of the input says.
+// The first byte of an input is the size of the pieces in which the rest arrives.
 inline std::string file_input(char piece_bytes, const std::string& bytes) {
   return piece_bytes + bytes;
 }
@@ -75,7 +75,7 @@ inline Result<void> receive_in_pieces(const OrderedFile& ordered,
   return file.finish();
 }
 
-// What comes is refused and gone, or it is there and has the values that the manifest knows.
+// A file is refused and removed, or is complete with the values of the manifest.
 inline std::string wrong_with_file(std::string_view input) {
   static const OrderedFile ordered;
   if (input.empty()) return "";
@@ -105,7 +105,7 @@ inline std::string text_of(const Buffer& buffer) {
   return {reinterpret_cast<const char*>(payload.data()), payload.size()};
 }
 
-// Words that came can be shown, and said again.
+// A received error can be printed, and sent again unchanged.
 inline std::string wrong_words(const Error& words) {
   const Buffer said = given_up_part(words);
   const auto again = read_part(said.payload());
@@ -114,7 +114,7 @@ inline std::string wrong_words(const Error& words) {
   return describe(words).size() < 2500 ? "" : "says too much: " + describe(words);
 }
 
-// What is said is refused, or means something.
+// A message is refused or valid.
 inline std::string wrong_with_file_words(std::string_view input) {
   const auto bytes = std::as_bytes(std::span(input));
   const auto part = read_part(bytes);

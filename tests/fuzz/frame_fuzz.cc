@@ -1,6 +1,6 @@
-// What a peer sends where a frame is waited for. The first byte says which of the hashes and
-// lengths are put right, which no fuzzer would guess, so that what lies behind their check is
-// reached too.
+// Bytes from a peer in place of an expected frame. The first byte selects which hashes and lengths
+// are corrected, since no fuzzer would guess them, so that the code behind their checks is
+// reached.
 #include <algorithm>
 #include <cstring>
 #include <span>
@@ -34,7 +34,7 @@ void put_right(Buffer& buffer, unsigned choice) {
   }
 }
 
-// What is accepted is exactly what was expected, and nothing else is.
+// A frame is accepted if and only if it is exactly the expected one.
 void receive(Buffer sent) {
   const Buffer copy = [&] {
     Buffer same(sent.payload_bytes());

@@ -1,5 +1,5 @@
-// HeapBound: how much memory the reading of an input may take at its highest, counted by the hooks
-// of the sanitizers' allocator. One thread.
+// HeapBound: limits the peak memory while an input is read, counted by the hooks of the
+// sanitizers' allocator. One thread.
 #pragma once
 
 #include <sanitizer/allocator_interface.h>
@@ -13,8 +13,8 @@ namespace motley {
 
 class HeapBound {
  public:
-  // Values, their JSON and their text are a multiple of what was read; the tables that a first
-  // input makes, and the contexts of zstd, are not.
+  // Values, their JSON and their text are proportional to the input; tables that the first input
+  // initialises, and the contexts of zstd, are constant.
   explicit HeapBound(std::size_t input_bytes)
       : bytes_max_((std::size_t{32} << 20) + 256 * input_bytes) {
     static const int hooked = __sanitizer_install_malloc_and_free_hooks(&on_malloc, &on_free);
@@ -32,7 +32,7 @@ class HeapBound {
 
  private:
   struct Count {
-    std::ptrdiff_t bytes = 0;  // below 0 when more was freed that is older than the input
+    std::ptrdiff_t bytes = 0;  // below 0 after freeing memory that is older than the input
     std::ptrdiff_t peak_bytes = 0;
   };
 

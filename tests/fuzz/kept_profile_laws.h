@@ -1,4 +1,4 @@
-// The laws of a kept profile, and one that is right.
+// The laws of a stored profile, and a valid one.
 #pragma once
 
 #include <string>

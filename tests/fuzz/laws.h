@@ -1,6 +1,6 @@
-// What must hold for any bytes that are read as a document. Each law gives what is wrong with the
-// answer, or ""; the laws of one module's formats, with a document of each that is right, stand in
-// the *_laws.h beside this file. The fuzzers and the damage tests of the modules ask them.
+// Properties that must hold for any bytes that are read as a document. Each law returns the
+// violation, or "". The laws of one module's formats, with valid documents, are in the *_laws.h
+// beside this file. The fuzzers and the modules' damage tests use them.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace motley {
 
-// An error has a documented code, names its source and says why or what to do, in few words.
+// An error has a documented code, names its source and gives a cause or a remedy, and is short.
 inline std::string wrong_error(const Error& error,
                                std::initializer_list<ErrorCode> documented,
                                std::string_view source) {
@@ -27,7 +27,7 @@ inline std::string wrong_error(const Error& error,
   return text.size() > kBytesMax ? "says too much: " + text : "";
 }
 
-// What is read is written and read back as the same.
+// A value that was read is equal after writing and reading it again.
 template <class Read, class Write>
 std::string wrong_way_back(const Read& value, const Read& again, const Write& write) {
   if (!again.ok()) return "written and refused: " + describe(again.error());

@@ -1,5 +1,5 @@
-// The first byte says whether what follows is a manifest, or one without the hash that it ends in,
-// which no fuzzer would guess.
+// The first byte selects whether the rest is a manifest, or one without the hash at its end, which
+// no fuzzer would guess.
 #include "tests/fuzz/checkpoint_laws.h"
 #include "tests/fuzz/one_input.h"
 

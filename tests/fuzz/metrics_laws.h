@@ -1,5 +1,5 @@
-// The laws of the lines that a run leaves for those who look at it: metrics.jsonl and events.jsonl,
-// with some of each that are right.
+// The laws of the lines that a run writes for viewers: metrics.jsonl and events.jsonl. Also some
+// valid ones of each.
 #pragma once
 
 #include <cmath>
@@ -37,7 +37,7 @@ inline StepMetrics right_metrics(std::int64_t step) {
   return metrics;
 }
 
-// A line that was written by a version that told less.
+// A line of an earlier version, with fewer fields.
 inline std::string early_metrics_line() {
   return R"({"step":7,"loss":null,"tokens":8192,"step_s":0.41,"wait_s":[0.02,0.04],"skipped":true})";
 }
@@ -48,7 +48,7 @@ inline std::string right_run_lines() {
          run_event_to_json(event).dump() + "\n" + metrics_to_json(right_metrics(8)).dump() + "\n";
 }
 
-// What is shown has no more numbers than were asked for, and none that is not finite.
+// The shown data has no more points than requested, and only finite numbers.
 inline std::string wrong_with_shown_steps(const History& history, const RecentSteps& recent) {
   const Json columns = history.columns(History::kPointsMin);
   if (columns["step"].size() > History::kPointsMin) return "more points than were asked for";
@@ -80,7 +80,7 @@ inline std::string wrong_with_run_event(const Json& json) {
                         run_event_to_json);
 }
 
-// Any lines, as what is written of a run.
+// Reads any lines as those of a run.
 inline std::string wrong_with_run_lines(std::string_view bytes) {
   History history;
   RecentSteps recent;

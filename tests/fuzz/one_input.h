@@ -1,4 +1,4 @@
-// How a fuzzer feeds one input to a law.
+// Passes one input of a fuzzer to a law.
 #pragma once
 
 #include <string_view>

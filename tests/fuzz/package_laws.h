@@ -1,4 +1,4 @@
-// The laws of package.json, and one that is right: two layers with two tensors on their boundary,
+// The laws of package.json, and a valid one: two layers with two tensors on their boundary,
 // dropout, a statistic, a constant, and a loss.
 #pragma once
 
@@ -129,7 +129,7 @@ inline std::string right_package() {
 )";
 }
 
-// What is wrong with a graph that was read, or "".
+// The violation in a graph that was read, or "".
 inline std::string wrong_with_graph(const Graph& graph) {
   int values = static_cast<int>(graph.takes.size());
   std::vector<bool> dead(static_cast<std::size_t>(graph.values));

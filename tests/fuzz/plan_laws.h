@@ -1,5 +1,5 @@
-// The laws of the values in plan/: cluster, links, profile, plan and pins. What is right of them
-// stands in tests/plan/value_fixtures.h.
+// The laws of the values in plan/: cluster, links, profile, plan and pins. Valid ones are in
+// tests/plan/value_fixtures.h.
 #pragma once
 
 #include <sstream>
@@ -40,8 +40,8 @@ inline std::string right_pins() {
   return "layers 0-4 on box\nlayer h.5.attn on a.b\nnever c\nalways box\nbox at most 60% memory\n";
 }
 
-// Pins are sentences, here one a line. Each layer that they place can be said as a pin of its own,
-// which places the same.
+// Pins are sentences, here one per line. Each layer that they place can be written as a separate
+// pin with the same effect.
 inline std::string wrong_with_pins(std::string_view text) {
   std::istringstream lines{std::string(text)};
   std::vector<std::string> sentences;
@@ -51,7 +51,7 @@ inline std::string wrong_with_pins(std::string_view text) {
   std::vector<std::string> layers;
   for (const Pins::LayerPin& pin : pins->layers) {
     layers.push_back("layer " + pin.layer + " on " + pin.machine);
-    if (layers.size() == 1000) break;  // a range may stand for very many
+    if (layers.size() == 1000) break;  // a range may contain very many
   }
   const auto again = parse_pins(layers);
   if (!again.ok()) return "written and refused: " + describe(again.error());

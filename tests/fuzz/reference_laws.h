@@ -1,4 +1,4 @@
-// The laws of the references of a package, and those that are right of right_package().
+// The laws of the references of a package, and valid ones for right_package().
 #pragma once
 
 #include <array>
@@ -49,7 +49,7 @@ inline std::string right_reference_body() {
          "}]\n";
 }
 
-// The file with this second line, whatever it is.
+// The file with any text as its second line.
 inline std::string reference_file(std::string_view body, std::string_view package_sha256) {
   auto hash = Sha256::make();
   hash->add(std::as_bytes(std::span(body)));
@@ -58,7 +58,7 @@ inline std::string reference_file(std::string_view body, std::string_view packag
          std::string(body);
 }
 
-// Whatever pieces were read can be made: integers lie below their limit, and none is missing.
+// All pieces that were read can be generated: integers are below their limit, and none is missing.
 inline std::string wrong_with_pieces(const ValuePieces& pieces,
                                      const TensorSpec& tensor,
                                      std::int64_t limit) {

@@ -1,4 +1,4 @@
-// The laws of a run's report and of its prediction, and one of each that is right.
+// The laws of a run's report and of its prediction, and a valid one of each.
 #pragma once
 
 #include <string>
@@ -34,7 +34,7 @@ inline std::string wrong_with_prediction(std::string_view text) {
   return wrong_with_json(text, parse_prediction, prediction_to_json);
 }
 
-// What is read can also be shown, and no number makes a table long.
+// A report that was read can be printed, and no number makes the text very long.
 inline std::string wrong_with_report(std::string_view text) {
   constexpr std::size_t kShownBytesPerByte = 40;
   constexpr std::size_t kShownBytes = 1000;

@@ -1,5 +1,5 @@
-// The laws of requests to the server of a run's page. An input is a request's method, address,
-// host, origin, what caused it, its cookies and its authorization, a line each.
+// The laws of requests to the server of a run's page. An input has one line each for a request's
+// method, address, host, origin, cause, cookies and authorization.
 #pragma once
 
 #include <algorithm>
@@ -71,7 +71,7 @@ inline RequestHead request_head(std::string_view text) {
           .authorization = lines[6]};
 }
 
-// What a request that is let in must be, read from its texts alone.
+// The conditions for an admitted request, checked on its texts alone.
 inline std::string wrong_with_admitted(const RequestHead& request, const Admitted& admitted) {
   const std::string token = law_door().token;
   const bool in_address = request.target.find("token=" + token) != std::string_view::npos;

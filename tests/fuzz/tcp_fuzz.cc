@@ -1,6 +1,6 @@
-// The bytes of a TCP peer: a hello, then a stream of messages for a few receives. The stream is
-// made of parts: a byte that says what follows, then either a header that is put right (its check
-// no fuzzer would guess) or bytes as they are.
+// The bytes of a TCP peer: a hello, then a stream of messages for a few receives. The stream
+// consists of parts. The first byte of a part selects either a header with a corrected check,
+// which no fuzzer would guess, or raw bytes.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -20,7 +20,7 @@ using Bytes = std::span<const std::byte>;
 constexpr std::uint64_t kFuzzedEarlyBytes = 1 << 16;
 constexpr std::size_t kRoom = 100;
 constexpr std::size_t kReceivesMax = 32;
-constexpr std::size_t kInputMax = 4096;  // what is longer says nothing new, slowly
+constexpr std::size_t kInputMax = 4096;  // longer inputs only take more time
 
 void read_as_hello(Bytes bytes, bool put_right) {
   if (bytes.size() < kHelloBytes) return;
@@ -74,7 +74,7 @@ std::vector<std::byte> stream_from(Bytes parts) {
   return stream;
 }
 
-// Whatever comes, every receive ends, with a message that fits it or an error.
+// For any bytes, every receive ends with a message that fits or an error.
 void read_as_stream(Bytes stream, std::size_t step) {
   Mailbox mailbox(Rank{0}, kFuzzedEarlyBytes);
   MessageReader reader(mailbox);

@@ -1,6 +1,6 @@
-// Arbitrary bytes for both ends of TLS, and true ones that are changed on the way: three bytes of
-// input are a place in the whole that is sent and what is done to the byte there. Whatever comes,
-// nobody is let in without the key, and what is read is what was written.
+// Arbitrary bytes for both ends of TLS, and valid bytes with changes in transit: three bytes of an
+// input are a position in the stream and the bits to flip there. A peer without the key is never
+// accepted, and the data read is the data written.
 #include <algorithm>
 #include <cstring>
 #include <span>
@@ -28,13 +28,13 @@ void check_error(const Error& error) {
   MOTLEY_CHECK(known && !error.cause.empty(), "{}", describe(error));
 }
 
-// Nobody who says this has the key.
+// The sender of these bytes does not have the key.
 void say_to(Role role, Bytes bytes) {
   TlsSession session(context(), role);
   while (!bytes.empty()) {
     const auto room = session.room();
     const std::size_t count = std::min(room.size(), bytes.size());
-    if (count == 0) return;  // it does not read on: what came is no whole record
+    if (count == 0) return;  // it cannot read on, because the input is not a complete record
     std::ranges::copy(bytes.first(count), room.begin());
     session.received(count);
     bytes = bytes.subspan(count);
@@ -45,12 +45,12 @@ void say_to(Role role, Bytes bytes) {
   }
 }
 
-// What somebody on the way does to the bytes that pass.
+// A man in the middle, which changes the bytes that it forwards.
 class Meddler {
  public:
   explicit Meddler(Bytes orders) : orders_(orders) {}
 
-  // All that `from` wants to say; false when it is more than `to` takes.
+  // Forwards everything that `from` wants to send; false if it is more than `to` accepts.
   bool carry(TlsSession& from, TlsSession& to) {
     const Bytes outgoing = from.outgoing();
     std::vector<std::byte> passing(outgoing.begin(), outgoing.end());

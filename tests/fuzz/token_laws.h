@@ -1,4 +1,4 @@
-// The laws of a file of tokens, and the headers of those that are right.
+// The laws of a file of tokens, and the headers of valid ones.
 #pragma once
 
 #include <unistd.h>
@@ -37,7 +37,7 @@ inline std::string right_long_tokens() {
   return token_file(20240801, 7, 2, std::string("\1\0\0\0\2\0\1\0", 8));
 }
 
-// A file that is there as long as this value.
+// A temporary file that exists as long as this object.
 class TokenFileOf {
  public:
   explicit TokenFileOf(std::string_view bytes) {
@@ -60,7 +60,7 @@ class TokenFileOf {
   std::string path_;
 };
 
-// The tokens that it holds, or why it is refused. Tokens of 2^31 and more are no tokens.
+// The tokens of the file, or the error. Tokens of 2^31 and more are invalid.
 inline Result<std::vector<std::int32_t>> tokens_in(const std::string& path) {
   DataConfig data;
   data.kind = "tokens";
@@ -72,7 +72,7 @@ inline Result<std::vector<std::int32_t>> tokens_in(const std::string& path) {
   return tokens;
 }
 
-// What is read is written with a header of llm.c and read back as the same.
+// Tokens that were read are equal after writing them with llm.c's header and reading them again.
 inline std::string wrong_with_tokens(std::string_view bytes) {
   const TokenFileOf file(bytes);
   const auto tokens = tokens_in(file.path());

@@ -1,6 +1,6 @@
-// The laws of votes. An input is the number of layers, in bits of a byte whether they are for a
-// step and whether all ranks hold copies of a chunk, and then votes, each behind its length in a
-// byte.
+// The laws of votes. An input has the number of layers, a byte with two flags (whether the votes
+// are for a step; whether all ranks hold copies of a chunk), and then votes, each after its length
+// in one byte.
 #pragma once
 
 #include <algorithm>
@@ -56,7 +56,7 @@ inline std::string right_votes() {
   return bytes;
 }
 
-// Reads what encode_vote writes, by its description and not by its code.
+// Parses the output of encode_vote, written from its description and not from its code.
 inline Vote read_vote(std::span<const std::byte> bytes) {
   Vote vote;
   std::uint32_t counts[4];
@@ -88,7 +88,7 @@ inline Vote read_vote(std::span<const std::byte> bytes) {
   return vote;
 }
 
-// Sums as they must be: the losses in the order of the ranks, the norms in that of the layers.
+// The expected sums: losses in the order of ranks, norms in the order of layers.
 inline Tally summed(const std::vector<Vote>& votes, int layer_count, bool for_step) {
   Tally tally;
   std::vector<double> norms(static_cast<std::size_t>(layer_count));
@@ -120,7 +120,7 @@ inline bool any_nan(const std::vector<double>& values) {
   return std::ranges::any_of(values, [](double value) { return std::isnan(value); });
 }
 
-// What is accepted is written back as the same bytes and summed to the same bits.
+// Accepted votes are written back as the same bytes and give the same bits when added.
 inline std::string wrong_with_votes(std::string_view bytes) {
   const VoteInput input = vote_input(bytes);
   const VoteKind kind = input.for_step ? VoteKind::kStep : VoteKind::kEvaluation;

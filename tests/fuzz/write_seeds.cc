@@ -1,4 +1,4 @@
-// Writes what is right, from which fuzzing starts, into a folder of DIR for each format.
+// Writes valid documents, from which fuzzing starts, into one folder of DIR per format.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -39,7 +39,7 @@ std::vector<float> some_values(std::size_t count) {
   return values;
 }
 
-// What tests/fuzz/frame_fuzz.cc reads: everything is to be put right, then the message.
+// Input of tests/fuzz/frame_fuzz.cc: everything is to be corrected, then the message.
 std::string frame_seed() {
   constexpr std::size_t kPayloadBytes = 40;
   std::string seed(1 + kFrameHeaderBytes + kPayloadBytes, 7);
@@ -48,7 +48,7 @@ std::string frame_seed() {
   return seed;
 }
 
-// What tests/fuzz/tcp_fuzz.cc reads as a hello.
+// Input of tests/fuzz/tcp_fuzz.cc as a hello.
 std::string hello_seed() {
   std::string seed(1 + kHelloBytes, 1);
   write_hello({1, 3, Rank{2}, Rank{1}},
@@ -56,7 +56,7 @@ std::string hello_seed() {
   return seed;
 }
 
-// What it reads as a stream: a message for tag 1, a beat, one that came early and a long one.
+// Its input as a stream: a message for tag 1, a beat, an early message and a long one.
 std::string stream_seed() {
   std::string seed(1, '\x10');
   const auto message = [&](char tag, char bytes) {
@@ -70,7 +70,7 @@ std::string stream_seed() {
   return seed;
 }
 
-// What tests/fuzz/tls_fuzz.cc reads: how a client begins, for the server.
+// Input of tests/fuzz/tls_fuzz.cc: the beginning of a client's handshake, for the server.
 Result<std::string> tls_seed() {
   MOTLEY_ASSIGN(const auto context, TlsContext::make(std::string(kSecretBytes, 'k'), "epoch 1"));
   TlsSession client(context, TlsSession::Role::kClient);
@@ -79,7 +79,8 @@ Result<std::string> tls_seed() {
   return std::string(1, 0) + std::string(reinterpret_cast<const char*>(said.data()), said.size());
 }
 
-using Seeds = std::map<std::string, std::string>;  // file, below the folder of all, to its bytes
+using Seeds = std::map<std::string, std::string>;  // the contents of each file, by its path in the
+                                                   // folder of all seeds
 
 void add_documents(Seeds& seeds) {
   seeds["plan/right.json"] = plan_text();

@@ -1,5 +1,5 @@
-// What zstd packs at the end of a chain. The highest bit of the first byte says whether the message
-// is a frame, or the content of one, which no fuzzer would pack.
+// zstd at the end of a codec chain. The highest bit of the first byte selects whether the rest is
+// a compressed frame, or the content of one, which no fuzzer would compress.
 #include <string>
 #include <vector>
 

@@ -11,7 +11,7 @@ set(consumer_build ${WORK_DIR}/build)
 file(REMOVE_RECURSE ${WORK_DIR})
 
 run(${CMAKE_COMMAND} --install ${BUILD_DIR} --config ${CONFIG} --prefix ${installed})
-file(RENAME ${installed} ${prefix})  # the package names no place that it was built or put in
+file(RENAME ${installed} ${prefix})  # the package must not contain absolute build or install paths
 
 file(GLOB_RECURSE package_files ${prefix}/*.cmake)
 if(NOT package_files)
@@ -30,7 +30,7 @@ endforeach()
 run(${CMAKE_COMMAND} -D ROOT=${prefix}/include/motley -D PAGE=${SOURCE_DIR}/docs/install.md
     -P ${CMAKE_CURRENT_LIST_DIR}/public_headers.cmake)
 
-# What the installed README.md leads to is there.
+# The targets of the installed README.md's links exist.
 set(pages ${prefix}/share/doc/motley)
 file(READ ${pages}/README.md text)
 string(REPLACE "](" "\nleads to " text "${text}")

@@ -1,6 +1,6 @@
 # Tests a set of public headers: each begins with a comment, is listed in PAGE, and includes only headers of
-# the set. ROOT: the folder that the headers' paths start from. HEADERS: their paths; without it all in ROOT.
-# PAGE: a Markdown page with each path in backticks. Lists no other headers.
+# the set. ROOT: the base folder of the headers' paths. HEADERS: their paths; by default all in ROOT. PAGE: a
+# Markdown page with each path in backticks, and with no other headers.
 cmake_minimum_required(VERSION 3.25)
 
 if(NOT HEADERS)

@@ -55,11 +55,11 @@ TEST(ResultChanges, LeaveOutWhatTheNumbersDoNotDependOn) {
   to.model.init_from = "weights";
   to.data.path = "moved/text";
   to.data.suffixes = {".txt"};
-  to.data.crop_pixels = 2;  // nothing is cropped
+  to.data.crop_pixels = 2;  // without "crop" in augment
   to.train.eval_every = 10;
   to.train.eval_batches = 2;
   to.train.max_skipped = 3;
-  to.train.momentum = 0.5;  // adamw has none
+  to.train.momentum = 0.5;  // not used by adamw
   to.parallel.schedule = "gpipe";
   to.parallel.cuts = {3};
   to.comm.transport = "tcp";
@@ -68,7 +68,7 @@ TEST(ResultChanges, LeaveOutWhatTheNumbersDoNotDependOn) {
   EXPECT_THAT(result_changes(Config(), to), IsEmpty());
 }
 
-// Of keys that only some optimizers read, those of the run's own count.
+// Of the keys that only some optimizers read, those of the run's optimizer count.
 TEST(ResultChanges, CountAllSettingsOfTheRunsOptimizer) {
   for (const OptimizerFacts& runs : optimizers()) {
     for (const OptimizerFacts& each : optimizers()) {

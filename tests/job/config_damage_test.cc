@@ -1,5 +1,5 @@
-// Configurations with random damage resolve or are refused, and never more than that; tests/fuzz/
-// searches further with the same laws.
+// Configurations with random damage are resolved or refused with an error; tests/fuzz/ searches
+// further with the same laws.
 #include "base/system/files.h"
 #include "tests/fuzz/config_laws.h"
 #include "tests/support/damage.h"

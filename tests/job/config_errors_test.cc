@@ -1,4 +1,4 @@
-// What a person reads when a configuration is wrong.
+// Error messages for invalid configurations.
 #include <limits>
 
 #include <gmock/gmock.h>
@@ -39,7 +39,7 @@ TEST(ConfigErrors, NameForgottenQuotes) {
   EXPECT_EQ(error_of("[train]\nlr # a = b").remedy, "correct this line");
 }
 
-// The parser only asserts these.
+// The TOML parser only asserts these conditions.
 TEST(ConfigErrors, NameSectionsAndValuesThatAreMissing) {
   for (const char* text : {"[[=]]", "a = [}", "a = [1,}", "[train]\na = [1, # one\n }"}) {
     EXPECT_EQ(error_of(text).cause, "a name or a value is missing here") << text;
@@ -181,7 +181,7 @@ TEST(ConfigConflicts, NameTheValueToChange) {
   EXPECT_EQ(error.cause, "10 is not a multiple of 4");
 }
 
-// The other one is the default, which has no place.
+// The other key has its default, so it has no position.
 TEST(ConfigConflicts, NameThePlaceOfTheOneThatWasSet) {
   EXPECT_EQ(error_of("[train]\nmin_lr = 1").what,
             "train.min_lr must be at most train.lr, gpt.toml:2:10");

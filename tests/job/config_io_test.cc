@@ -21,7 +21,7 @@ Config resolved(std::string_view toml, const Overrides& overrides = {}) {
   return result.ok() ? result->config : Config{};
 }
 
-// A configuration without a single default and with texts that need quoting.
+// A configuration in which no key has its default, with texts that need quoting.
 Config unusual() {
   return resolved(R"(
     [model]
@@ -61,7 +61,7 @@ TEST(ResolveConfig, ShortensTheWarmUpOfShortRunsWhereNobodySaysHowLongItIs) {
   EXPECT_EQ(warmup("[train]\nsteps = 20"), 2);
   EXPECT_EQ(warmup("[train]\nsteps = 2000"), 100);
   EXPECT_EQ(warmup("[train]\nsteps = 200\nwarmup_steps = 100"), 100);
-  // The first part of a longer run has that run's.
+  // The first part of a longer run uses the longer run's warm-up.
   EXPECT_EQ(warmup("[train]\nsteps = 200\nschedule_steps = 500"), 50);
   EXPECT_EQ(warmup("[train]\nsteps = 20\nschedule_steps = 5000"), 20);
   EXPECT_TRUE(is_default(resolve_config("", "gpt.toml", {}, {})->origins, "train.warmup_steps"));
@@ -117,7 +117,7 @@ TEST(ResolveConfig, TakesListsFromTheCommandLine) {
   EXPECT_THAT(resolved("", {{"parallel.cuts", "[2, 5]"}}).parallel.cuts, ElementsAre(2, 5));
 }
 
-// As a checkpoint of a version before the key has it.
+// As in a checkpoint of a version before the key existed.
 TEST(SavedConfig, HasDefaultsForKeysThatItDoesNotKnow) {
   Json json = config_to_json(unusual());
   json["train"].erase("max_skipped");

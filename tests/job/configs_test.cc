@@ -1,4 +1,4 @@
-// Every example that the project ships must be accepted as it stands.
+// Every shipped example configuration must be accepted unchanged.
 #include <fmt/format.h>
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// What a kept profile claims of memory is tried against the model.
+// The memory claims of a stored profile are checked against the model.
 #include "measure/kept_memory.h"
 
 #include <cstdint>
@@ -67,7 +67,7 @@ TEST_F(KeptMemory, ThatIsAbsurdIsNamed) {
   EXPECT_THAT(impossible_memory(baseline, model_).value_or(""), HasSubstr("without layers"));
 }
 
-// No plan of this one is made from them.
+// No plan of this model uses them.
 TEST_F(KeptMemory, OfOtherModelsLayersDoesNotCount) {
   kept_.layers["gpt2.mlp(8192)"] = {{.micro_batch = 1, .saved_bytes = std::int64_t{1} << 47}};
   EXPECT_EQ(impossible_memory(kept_, model_), std::nullopt);

@@ -1,4 +1,4 @@
-// What layers and the optimizer take, on the processor and on a far device that is slow.
+// Measurements of layers and the optimizer, on the processor and on a slowed far device.
 #include "measure/layer_bench.h"
 
 #include <dlfcn.h>
@@ -30,7 +30,7 @@ Job small_job() {
   return job;
 }
 
-// A function of the far device; nullptr where tests run on another.
+// A function of the far device; nullptr if the tests run on another device.
 template <class Function>
 Function* far_function(const char* name) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_DEFAULT, name));
@@ -69,7 +69,7 @@ TEST_F(LayerBenchTest, TellsTheTimesAndBytesOfEachLayer) {
   }
 }
 
-// A Mac's allocator reports nothing, for one.
+// A Mac's allocator, for example, reports nothing.
 TEST_F(LayerBenchTest, TellsWhatADeviceTakesBesideWhatItKeepsWhetherItsAllocatorReportsOrNot) {
   const auto report = far_function<void(int)>("motley_far_report_memory");
   if (device_.is_host() || report == nullptr) GTEST_SKIP() << "no far device";
@@ -83,7 +83,7 @@ TEST_F(LayerBenchTest, TellsWhatADeviceTakesBesideWhatItKeepsWhetherItsAllocator
   }
 }
 
-// Most operations of a run are the layer's: the rest copies its input and makes its gradient.
+// Most operations of a run are the layer's; the others copy its input and create its gradient.
 TEST_F(LayerBenchTest, CountsADevicesTimeAlone) {
   const auto slow_down = far_function<void(double)>("motley_far_slow_down");
   const auto read_counters = far_function<void(MotleyFarCounters*)>("motley_far_counters");
@@ -102,11 +102,12 @@ TEST_F(LayerBenchTest, CountsADevicesTimeAlone) {
   const LayerSample slow = measure(1).sample;
   const MotleyFarCounters after = counters();
   slow_down(0);
-  // One run more is for its memory.
+  // One additional run measures memory.
   const double run_s =
       kOperation_s * static_cast<double>(after.operations - before.operations) / (runs_ + 1);
   EXPECT_NEAR(slow.forward_s + slow.backward_s, run_s, 0.25 * run_s);
-  // The first is read alone; since runs are short, the next ones follow each other.
+  // The first run is timed separately; the following short runs are queued without a wait between
+  // them.
   ASSERT_GE(waits.size(), 7U);
   EXPECT_EQ(waits[6], waits[1]);
 }

@@ -38,7 +38,7 @@ TEST(LessDisturbedSample, UsesTheShorterOfDifferingTimes) {
   }
 }
 
-// A disturbance may affect only one of the times, or each of them in another measurement.
+// A disturbance may affect only one of the times, or different times in different measurements.
 TEST(LessDisturbedSample, ComparesEachTimeByItself) {
   const LayerSample combined =
       less_disturbed_sample(sample(1.0, 2.6, 1.0, 1.7), sample(1.5, 2.0, 1.0, 1.1));

@@ -33,7 +33,7 @@ TEST_P(LinkBench, MeasuresOneEndWhileTheOtherServes) {
 
 TEST_P(LinkBench, MeasuresBothEndsAtOnce) {
   RankGroup group(GetParam(), 2);
-  // So slow that the least message is sent: it takes 65.536 s alone.
+  // So slow that the smallest message is used, which takes 65.536 s in one direction alone.
   const LinkSample alone{.bandwidth_bytes_per_s = 1000, .latency_s = 0.5};
   std::vector<Result<BothWays>> both(2, Error{});
   group.run([&](Rank rank) {

@@ -84,13 +84,13 @@ TEST(KeptProfileServes, SizesBetweenThoseAskedForAndNoMoreTime) {
   EXPECT_FALSE(serves(profile(), {1, 4}, 40));
   EXPECT_FALSE(serves(profile(), {4, 32}, 40));
   EXPECT_FALSE(serves(profile(), {4}, 41));
-  KeptProfile far = profile();  // its first check would take more memory than what is asked for
+  KeptProfile far = profile();  // its first check would take more memory than the requested one
   for (auto& [signature, samples] : far.device.layers) samples = {{.micro_batch = 1 << 24}};
   far.largest = 1 << 24;
   EXPECT_FALSE(serves(far, {2, 16}, 40));
 }
 
-// As after two keys whose hashes are equal.
+// As after a collision of two keys' hashes.
 TEST_F(Store, TakesNoFileOfAnotherKey) {
   ProfileKey other = key();
   other.threads = 8;

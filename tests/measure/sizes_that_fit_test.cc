@@ -7,7 +7,7 @@
 namespace motley {
 namespace {
 
-// 12 bytes a sample.
+// 12 bytes per sample.
 LayerSample sample_of(int samples) {
   LayerSample sample;
   sample.micro_batch = samples;

@@ -1,5 +1,5 @@
-// How LibTorch adds up products of bf16 numbers on this processor, which decides what a test may
-// expect of them.
+// The precision in which LibTorch accumulates bf16 products on this processor, on which a test's
+// tolerance depends.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,10 @@
 
 namespace motley::testing {
 
-// In fp32, as devices with bf16 do. Some versions add up in bf16 itself on processors without
-// instructions for it, where ones stop adding up at 256: results then lose bits with every term.
-// Motley's jobs do not compute so: `cpu` has bf16 only where the processor has it.
+// Whether it is fp32, as on devices with bf16. Some versions accumulate in bf16 on processors
+// without bf16 instructions. A sum of ones then stops at 256, and results lose bits with every
+// term. Motley's jobs never compute in this way: `cpu` offers bf16 only if the processor supports
+// it.
 inline bool bf16_sums_are_wide() {
   constexpr std::int64_t kTerms = 512;
   const at::Tensor sum =

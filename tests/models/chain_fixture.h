@@ -1,4 +1,4 @@
-// What the tests of layer chains share: small models, tokens, and one training micro-batch.
+// Fixtures for the tests of layer chains: small models, tokens, and one training micro-batch.
 #pragma once
 
 #include <algorithm>

@@ -45,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(Families,
                                            Case{"mlp_dropout", small_mlp(0.1)}),
                          [](const auto& instance) { return instance.param.name; });
 
-// What a boundary between processes does: the bytes arrive in other memory, here misaligned.
+// Emulates a boundary between processes: the data arrives in other memory, here misaligned.
 class Boundary {
  public:
   at::Tensor carry(const at::Tensor& x) {
@@ -89,7 +89,7 @@ TEST_P(Chain, GivesTheSameBitsInFreshAndInReusedMemory) {
   EXPECT_EQ(step(another, tokens(), targets(), {}), first);
 }
 
-// One row is where a tensor that was expanded over rows is still the parameter itself.
+// With one row, a tensor expanded over rows is still the parameter itself.
 TEST_P(Chain, LeavesItsParametersAsTheyAre) {
   for (const int context : {1, 2, config().context}) {
     for (const std::int64_t samples : {1, 2}) {
@@ -142,7 +142,8 @@ TEST_P(Chain, KeepsMicroBatchesApart) {
   EXPECT_EQ(copy_of(chain.gradients()), one_by_one);
 }
 
-// Two micro-batches through the model in two chains. In parts, the weight parts of both come last.
+// Two micro-batches through the model in two chains. With `in_parts` the weight parts of both run
+// last.
 std::vector<float> gradients_of_two(const ModelConfig& config,
                                     int cut,
                                     bool recompute,
@@ -199,7 +200,7 @@ TEST_P(Chain, ForgetsWeightPartsOfAnAbandonedStep) {
   EXPECT_EQ(chain.saved_bytes(0), 0);
 }
 
-// The gradient's length against the slope of the loss along it, by a central difference.
+// Compares the norm of the gradient with the slope of the loss along it, a central difference.
 TEST_P(Chain, FollowsItsGradient) {
   LayerChain chain = whole_model(config());
   static_cast<void>(step(chain, tokens(), targets(), {}));
@@ -276,7 +277,7 @@ TEST_P(Chain, DropsTheSameForTheSamePlaceOnly) {
 }
 
 TEST(ChainDeathTest, RefusesASecondForwardOfTheSameMicroBatch) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");  // LibTorch has threads of its own
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // LibTorch has its own threads
   const c10::InferenceMode guard;
   const ModelConfig config = small_gpt2();
   LayerChain chain = whole_model(config);

@@ -1,5 +1,5 @@
-// The config.json of a run's checkpoints: that of the package only where the checkpoint is all of
-// the model.
+// The config.json of a run's checkpoints: the package's, but only if the checkpoint contains the
+// complete model.
 #include <gtest/gtest.h>
 
 #include "base/json.h"

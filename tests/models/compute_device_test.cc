@@ -1,4 +1,4 @@
-// Devices by the names of cluster files.
+// Compute devices, opened by their names in cluster files.
 #include "models/device/compute_device.h"
 
 #include <cstdlib>

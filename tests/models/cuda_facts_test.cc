@@ -1,4 +1,4 @@
-// What a machine says of its cards for CUDA, and what it means: no test here needs a card.
+// A machine's data about its CUDA cards and the conclusions from them; no test here needs a card.
 #include "models/device/kinds/cuda_facts.h"
 
 #include <filesystem>
@@ -62,7 +62,7 @@ TEST(WhyNoCard, ADriverOfTheSameMajorVersionServes) {
         why_no_card({.runtime = 12040, .driver = driver, .visible_gpus = 1});
     EXPECT_THAT(trouble.cause, AllOf(HasSubstr("shows no card"), Not(HasSubstr("at most"))));
   }
-  // Before CUDA 11 the minor version counted too.
+  // Before CUDA 11 the minor version mattered too.
   EXPECT_THAT(why_no_card({.runtime = 10020, .driver = 10010}).cause, HasSubstr("10.1 at most"));
 }
 
@@ -72,7 +72,7 @@ TEST(WhyNoCard, AVariableThatHidesTheCardsIsNamed) {
   EXPECT_THAT(trouble.cause, HasSubstr("CUDA_VISIBLE_DEVICES"));
 }
 
-// As LibTorch 2 writes it.
+// In LibTorch 2's format.
 constexpr const char* kFlags =
     "  - NVCC architecture flags: -gencode;arch=compute_50,code=sm_50;-gencode;arch=compute_80,"
     "code=sm_80;-gencode;arch=compute_86,code=sm_86;-gencode;arch=compute_90a,code=sm_90a;"
@@ -129,8 +129,8 @@ TEST(NvidiaCardsShown, CountsDisplaysAndOtherCardsOfNvidia) {
   };
   EXPECT_EQ(visible_nvidia_gpus(top), 0);
   add("0000:01:00.0", "0x10de", "0x030000");
-  add("0000:01:00.1", "0x10de", "0x040300");  // its sound
-  add("0000:02:00.0", "0x10de", "0x030200");  // without an output
+  add("0000:01:00.1", "0x10de", "0x040300");  // the card's audio function
+  add("0000:02:00.0", "0x10de", "0x030200");  // without a display output
   add("0000:03:00.0", "0x1002", "0x030000");
   std::filesystem::create_directories(top / "0000:04:00.0");
   EXPECT_EQ(visible_nvidia_gpus(top), 2);

@@ -1,5 +1,5 @@
-// Chains of the layers for any device (models/layers/device) beside chains of the CPU's, and what
-// one micro-batch leaves of each, on the host.
+// Chains of the device-independent layers (models/layers/device) and of the CPU's layers, and the
+// results of one micro-batch of each, on the host.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ namespace motley::testing {
 
 enum class Way { kWhole, kSplit, kRecompute };
 
-// The layers [first, last) with their first values.
+// The layers [first, last) with their initial values.
 inline LayerChain chain_on_cpu(const ModelConfig& config, int first, int last) {
   LayerChain chain(config, describe_model(config).value(), first, last);
   chain.initialize(5);
@@ -38,7 +38,7 @@ inline int layer_count(const ModelConfig& config) {
   return static_cast<int>(describe_model(config).value().layers.size());
 }
 
-// Numbers between -1 and 1 that depend on `key`.
+// Values between -1 and 1 that depend on `key`.
 inline at::Tensor some_floats(at::IntArrayRef sizes, std::uint64_t key) {
   at::Tensor x = at::empty(sizes, at::kFloat);
   auto* values = x.data_ptr<float>();
@@ -48,13 +48,13 @@ inline at::Tensor some_floats(at::IntArrayRef sizes, std::uint64_t key) {
   return x;
 }
 
-// What goes into the layers [first, …).
+// An input of the layers [first, …).
 inline at::Tensor input_of(const ModelConfig& config, int first, std::int64_t samples) {
   if (first == 0) return some_tokens(config, samples, 1);
   return some_floats({samples, config.context, config.width}, 1);
 }
 
-// A micro-batch's results by name, on the host; what there is none of is undefined.
+// A micro-batch's results by name, on the host; absent ones are undefined.
 struct Results {
   LossLayer::Outcome outcome;  // of a chain that ends in the loss
   std::vector<std::pair<std::string, at::Tensor>> tensors;

@@ -1,5 +1,5 @@
-// Copies between the host and a device, on the far device, which ends the process at any wait that
-// is missing (far_mutations_test.cc).
+// Copies between the host and a device, on the far device, which ends the process if a wait is
+// missing (far_mutations_test.cc).
 #include "models/device/device_copies.h"
 
 #include <cmath>
@@ -64,7 +64,7 @@ TEST_F(FarCopies, WhatIsMadeBesideTheCopiesIsWhatCrosses) {
   there.add_(1);
   const auto download =
       copies.download(there, [](const at::Tensor& floats) { return floats.to(at::kHalf); });
-  there = there * 0;  // its memory may be used again, but not before it is read
+  there = there * 0;  // its memory may be reused, but not before it is read
   EXPECT_EQ(counters().host_waits, 0U);
   EXPECT_EQ(counters().bytes_to_device, 128U);
   EXPECT_EQ(counters().bytes_from_device, 128U);
@@ -102,7 +102,7 @@ TEST_F(FarCopies, CopiesDoNotMakeTheHostWait) {
     download.wait();
     EXPECT_TRUE(same_bits(download.host, (values({32}) + i) * 2)) << i;
   }
-  // Whoever waits for the first finds the others done; they may have been done together.
+  // After the wait for the first, the others are already done; several may complete together.
   EXPECT_GE(counters().host_waits, 1U);
   EXPECT_LE(counters().host_waits, 10U);
 }
@@ -113,7 +113,7 @@ TEST_F(FarCopies, CopiesThatAreDoneKeepNoMemory) {
   for (int i = 0; i < 50; ++i) {
     copies.download(copies.upload(values({1024}))).wait();
   }
-  // What was done last may be kept until the next.
+  // The last copy's memory may be held until the next copy.
   EXPECT_LE(motley_far_bytes(0), before + 3 * 4096);
 }
 
@@ -122,7 +122,7 @@ TEST_F(FarCopies, PartsOfOneArenaGoTheirOwnWays) {
   const at::Tensor arena = at::zeros({8, 256}, at::device(device_.torch()));
   std::vector<DeviceCopies::Download> downloads;
   for (int layer = 7; layer >= 0; --layer) {
-    arena[layer].add_(layer);  // while those above are on their way
+    arena[layer].add_(layer);  // while the copies of higher layers are in flight
     downloads.push_back(copies.download(arena[layer]));
   }
   for (int layer = 7; layer >= 0; --layer) {
@@ -140,7 +140,7 @@ TEST_F(FarCopies, StagingIsReusedOnceItsCopyIsDone) {
     staging.fill_(i);
     copies.upload(staging, there);
     const auto download = copies.download(there + 0);
-    download.wait();  // which comes after the upload
+    download.wait();  // the download is ordered after the upload
     EXPECT_TRUE(same_bits(download.host, at::full({16}, i, at::kFloat)));
   }
 }

@@ -1,4 +1,5 @@
-// The layers for any device against the CPU's, and their promises about bits on one device.
+// The layers for any device compared with the CPU's, and their guarantees about bits on one
+// device.
 #include <gtest/gtest.h>
 
 #include "device_chain.h"
@@ -6,7 +7,7 @@
 namespace motley::testing {
 namespace {
 
-constexpr double kTolerance = 1e-5;  // of the largest value of a tensor; docs/numerics.md
+constexpr double kTolerance = 1e-5;  // relative to the largest value of a tensor; docs/numerics.md
 constexpr MicroContext kMicro{.seed = 11, .step = 3, .micro = 2};
 
 struct DeviceCase {
@@ -30,7 +31,7 @@ ModelConfig long_gpt2(std::int64_t context, std::int64_t width, std::int64_t hea
 
 ModelConfig short_mlp() {
   ModelConfig config = small_mlp(0.2);
-  config.context = 3;  // fewer tokens than a window has
+  config.context = 3;  // fewer tokens than a window
   return config;
 }
 
@@ -73,7 +74,7 @@ void expect_near(const Results& results, const Results& expected) {
     if (!tensor.defined()) continue;
     ASSERT_EQ(tensor.sizes(), other.sizes()) << name;
     const double distance = largest(tensor - other);
-    EXPECT_TRUE(distance <= kTolerance * largest(other))  // NaN is not
+    EXPECT_TRUE(distance <= kTolerance * largest(other))  // false for NaN
         << name << ": off by " << distance << " of " << largest(other);
   }
 }
@@ -183,7 +184,7 @@ TEST_P(DeviceLayers, BeginWithTheCpusValues) {
   EXPECT_TRUE(on_device.gradients_tensor().cpu().equal(on_cpu.gradients_tensor()));
 }
 
-// More scores than attention makes at once, so that it goes over the samples in two slices.
+// More scores than attention computes at once, so the samples are processed in two slices.
 TEST(DeviceAttention, ComputesManySamplesInSlices) {
   const c10::InferenceMode guard;
   const ModelConfig config = long_gpt2(1024, 16, 4);

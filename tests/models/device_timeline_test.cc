@@ -1,4 +1,4 @@
-// When a device did its work, on a far device that is slow; and waits for one that hangs.
+// Times of a device's work, on a slowed far device; and waits for a hanging one.
 #include "models/device/device_timeline.h"
 
 #include <functional>
@@ -34,7 +34,7 @@ class SlowDevice : public FarDevice {
     motley_far_slow_down(0);
   }
 
-  // So many operations that are over on the host at once.
+  // Submits operations, which the host does not wait for.
   void compute(int operations) {
     for (int i = 0; i < operations; ++i) there_.add_(1);
   }
@@ -82,7 +82,7 @@ TEST_F(SlowDevice, MarksThatItHasNotComeToAreToldLater) {
   }
 }
 
-// Seconds on the clock that a wait takes.
+// The duration of a wait on the clock.
 struct Waited {
   double clock_s = 0;
   std::optional<DeviceStandstill> stood;
@@ -105,7 +105,7 @@ TEST_F(SlowDevice, WaitingLeavesTheProcessorFree) {
   const Waited waited = waited_in([&] { device_.finish(); });
   EXPECT_FALSE(waited.stood);
   EXPECT_GT(waited.clock_s, 40 * kOperation_s);
-  // It looks less and less often, in the end every half a millisecond.
+  // It polls at increasing intervals, up to half a millisecond.
   EXPECT_GT(counters().questions, 0U);
   EXPECT_LT(static_cast<double>(counters().questions), 60 + waited.clock_s / 0.5e-3);
 }
@@ -130,7 +130,7 @@ TEST_F(SlowDevice, OneThatHangsIsWaitedForNoLongerThanPatienceLasts) {
   EXPECT_TRUE(same_bits(download.host, at::ones({4})));
 }
 
-// Its memory stays: the device may write there once it gets on.
+// Its memory is not released: the device may still write there.
 TEST_F(SlowDevice, CopiesUnderWayOnOneThatHangsAreLeftAlone) {
   at::Tensor host = at::zeros({4});
   const at::Tensor there = on_device(at::ones({4}));

@@ -30,7 +30,7 @@ DropoutStream stream_of(const MicroContext& micro,
 TEST(Dropout, KeepsTheRightShareAndTheMean) {
   const std::vector<float> values = mask(stream_of(kMicro), 1 << 20);
   const auto dropped = std::count(values.begin(), values.end(), 0.0F);
-  EXPECT_NEAR(static_cast<double>(dropped) / (1 << 20), 0.25, 0.002);  // 5 deviations
+  EXPECT_NEAR(static_cast<double>(dropped) / (1 << 20), 0.25, 0.002);  // 5 standard deviations
   EXPECT_EQ(*std::max_element(values.begin(), values.end()), 1.0F / 0.75F);
 }
 

@@ -1,4 +1,4 @@
-// FarDevice: a test with the far device (tests/support/far/far_device.h), opened as a job opens it.
+// FarDevice: a test with the far device (tests/support/far/far_device.h), opened as in a job.
 #pragma once
 
 #include <cstdlib>
@@ -19,7 +19,7 @@ inline ComputeDevice open_far_device(const char* name = "privateuseone:0") {
   const auto device = ComputeDevice::open(name);
   if (!device.ok()) {
     ADD_FAILURE() << describe(device.error());
-    std::abort();  // nothing of the test would test anything
+    std::abort();  // the tests would be void
   }
   return *device;
 }
@@ -27,12 +27,12 @@ inline ComputeDevice open_far_device(const char* name = "privateuseone:0") {
 class FarDevice : public testing::Test {
  protected:
   FarDevice() {
-    // The child of a fork would write to the same memory of the device as this process.
+    // The child of a fork would share the device's memory with this process.
     testing::FLAGS_gtest_death_test_style = "threadsafe";
     motley_far_reset_counters();
   }
 
-  // Values that are all different and none of them round.
+  // Distinct values with many significant bits.
   [[nodiscard]] static at::Tensor values(at::IntArrayRef sizes) {
     std::int64_t count = 1;
     for (const std::int64_t size : sizes) count *= size;
@@ -52,7 +52,7 @@ class FarDevice : public testing::Test {
   const ComputeDevice device_ = open_far_device();
 };
 
-// Both on the host.
+// REQUIRES: both are on the host.
 inline bool same_bits(const at::Tensor& a, const at::Tensor& b) {
   if (a.sizes() != b.sizes() || a.scalar_type() != b.scalar_type()) return false;
   const at::Tensor left = a.contiguous();

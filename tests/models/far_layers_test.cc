@@ -1,4 +1,4 @@
-// What layers are made of, on the far device and on the processor.
+// The operations that layers consist of, on the far device and on the processor.
 #include "tests/models/far_operations.h"
 
 namespace motley {

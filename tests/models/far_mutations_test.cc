@@ -1,4 +1,4 @@
-// The far device finds each mistake that a real device may hide.
+// The far device detects each error that a real device may hide.
 #include <cmath>
 #include <memory>
 

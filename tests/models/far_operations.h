@@ -1,4 +1,4 @@
-// FarOperations: a test that operations answer the same bits on the far device as on the processor.
+// FarOperations: tests that operations give the same bits on the far device as on the processor.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ using Tensors = std::vector<at::Tensor>;
 
 struct Operation {
   std::string name;
-  Tensors inputs;  // of the host
+  Tensors inputs;  // on the host
   std::function<Tensors(const Tensors&)> run;
 };
 
@@ -52,7 +52,7 @@ class FarOperations : public FarDevice {
       EXPECT_EQ(computed[i].strides(), expected[i].strides()) << i;
       EXPECT_TRUE(same_bits(computed[i].cpu(), expected[i])) << i;
     }
-    // What an operation did to its inputs it did there too.
+    // Changes of the inputs must be the same too.
     for (std::size_t i = 0; i < here.size(); ++i) {
       EXPECT_TRUE(same_bits(there[i].cpu(), here[i])) << "input " << i;
     }

@@ -1,4 +1,4 @@
-// The far device computes what the processor does, bit for bit.
+// The far device computes the same bits as the processor.
 #include "tests/models/far_operations.h"
 
 namespace motley {

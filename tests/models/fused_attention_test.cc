@@ -1,5 +1,5 @@
-// Attention by fused operations, where LibTorch and the tested device have them, beside the
-// explicit one. On the far device these have the arguments and results of CUDA's.
+// Attention by fused operations, if LibTorch and the tested device have them, compared with the
+// explicit implementation. On the far device they have the arguments and results of CUDA's.
 #include <cmath>
 #include <string>
 
@@ -63,7 +63,7 @@ struct AttentionCase {
   std::int64_t tokens;
   std::int64_t heads;
   std::int64_t head_width;
-  double tolerance;  // of the largest value of a tensor; docs/numerics.md
+  double tolerance;  // relative to the largest value of a tensor; docs/numerics.md
 };
 
 void PrintTo(const AttentionCase& value, std::ostream* out) {
@@ -98,7 +98,7 @@ void expect_near(const at::Tensor& actual, const at::Tensor& expected, double to
   EXPECT_LE(distance, tolerance * expected.cpu().abs().max().item<float>());
 }
 
-// In the type's values and in fp32 of the same, by products of whole matrices.
+// In the dtype, and in fp32 from the same values with products of whole matrices.
 TEST_P(DeviceAttentionPaths, ComputeTheSame) {
   const c10::InferenceMode guard;
   const AttentionCase& shape = GetParam();

@@ -1,4 +1,4 @@
-// Reads the golden files that make_gpt2_golden.py writes.
+// Reads the golden files of make_gpt2_golden.py.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace motley::testing {
 
 class Golden {
  public:
-  // Throws when the file is not as the script writes it, which fails the test.
+  // Throws if the file does not have the script's format, which fails the test.
   explicit Golden(const std::string& path) {
     text_ = read_file(path).value();
     std::uint64_t header_bytes = 0;

@@ -11,7 +11,7 @@
 namespace motley::testing {
 namespace {
 
-constexpr double kTolerance = 1e-5;  // of the largest value of a tensor; docs/numerics.md
+constexpr double kTolerance = 1e-5;  // relative to the largest value of a tensor; docs/numerics.md
 
 ModelConfig golden_config(const std::string& kind, bool tied) {
   ModelConfig config;
@@ -35,7 +35,7 @@ double largest(std::span<const float> values) {
   return most;
 }
 
-// The largest |a - b| as a share of the largest |b|.
+// The largest |a - b| relative to the largest |b|.
 double difference(std::span<const float> a, std::span<const float> b) {
   EXPECT_EQ(a.size(), b.size());
   double most = 0;
@@ -46,7 +46,7 @@ double difference(std::span<const float> a, std::span<const float> b) {
   return most / largest(b);
 }
 
-// The gradients by name; those of a tied parameter's uses are summed.
+// The gradients by name; those of a tied parameter's uses are added.
 std::map<std::string, std::vector<float>> gradients_by_name(const LayerChain& chain) {
   std::map<std::string, std::vector<float>> sums;
   for (const LayerChain::Parameter& parameter : chain.parameters()) {

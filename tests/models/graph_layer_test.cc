@@ -1,5 +1,5 @@
-// Exported models against eager PyTorch, whose values tests/python/make_packages.py has left beside
-// them, and the layers' promises about bits; on the device of the tests.
+// Exported models compared with eager PyTorch, whose values tests/python/make_packages.py has
+// stored beside them, and the layers' guarantees about bits; on the tested device.
 #include "models/layers/graph_layer.h"
 
 #include <algorithm>
@@ -14,11 +14,11 @@
 namespace motley::testing {
 namespace {
 
-constexpr double kTolerance = 1e-5;  // of the largest value of a tensor; docs/numerics.md
+constexpr double kTolerance = 1e-5;  // relative to the largest value of a tensor; docs/numerics.md
 
-// Of the model's largest gradient: what is below it in PyTorch is 0 in exact arithmetic, as that of
-// a bias before BatchNorm, and of it only rounding is left, which differs between versions of
-// LibTorch.
+// Relative to the model's largest gradient. A smaller gradient in PyTorch is 0 in exact
+// arithmetic, like that of a bias before BatchNorm: it is rounding noise, which differs between
+// versions of LibTorch.
 constexpr double kRounding = 1e-6;
 
 std::string packages_dir() {
@@ -29,7 +29,7 @@ double largest(const at::Tensor& tensor) {
   return tensor.abs().max().item().toDouble();
 }
 
-// The largest |a - b| as a share of the largest |b|; NaN counts as different.
+// The largest |a - b| relative to the largest |b|; NaN counts as different.
 double difference(const at::Tensor& a, const at::Tensor& b) {
   TORCH_CHECK(a.sizes() == b.sizes(), a.sizes(), " and ", b.sizes());
   const double most = largest(b);
@@ -137,8 +137,9 @@ TEST_P(ExportedModel, TakesMicroBatchesOfAnySize) {
   EXPECT_TRUE(step.same_bits(chain_.step(input_, targets_, {})));
 }
 
-// Values of another place, roles and operations that do not fit, sizes that are none: each either
-// runs, is refused when it is read, or ends in an error of a graph. Any other exception fails.
+// Values from other positions, mismatched roles and operations, invalid sizes: each change either
+// runs, is refused when the package is read, or ends in an error of a graph. Any other exception
+// fails.
 TEST_P(ExportedModel, WithRandomChangesRunsOrSaysWhyNot) {
   const Package& right = chain_.package();
   PackageChanges changes(must(read_file(right.folder / kPackageFileName)));
@@ -151,7 +152,8 @@ TEST_P(ExportedModel, WithRandomChangesRunsOrSaysWhyNot) {
       PackageChain chain(std::make_shared<const Package>(*std::move(package)),
                          tested_device().torch());
       static_cast<void>(chain.step(input_, targets_, {}));
-    } catch (const std::runtime_error& said) {  // GraphFailure is one, what LibTorch throws is not
+    } catch (const std::runtime_error& said) {  // GraphFailure is one, LibTorch's exceptions are
+                                                // not
       EXPECT_NE(std::string(said.what()), "");
       ++refused;
     }

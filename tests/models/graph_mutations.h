@@ -1,4 +1,5 @@
-// Mistakes planted in the graphs of a package, as an exporter, a copy or a kernel could make them.
+// Errors planted in the graphs of a package, as an exporter, a copy or a kernel could introduce
+// them.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 
 namespace motley::testing {
 
-// The graphs of one layer by a number: forward, input part, weight part, evaluation.
+// The graphs of one layer by index: forward, input part, weight part, evaluation.
 inline std::vector<Graph*> parts_of(Package& package, int layer) {
   const int graph = package.layers[static_cast<std::size_t>(layer)].graph;
   LayerGraph& parts = package.graphs[static_cast<std::size_t>(graph)];
@@ -36,12 +37,12 @@ inline void replace_uses(Graph& graph, std::size_t first_node, ValueId old, Valu
   for (auto& [role, value] : graph.gives) {
     if (value == old) value = with;
   }
-  // Memory matters nothing here: all values live to the end.
+  // Memory does not matter here: all values live to the end.
   for (Node& node : graph.nodes) node.dies.clear();
   graph.unread.clear();
 }
 
-// The first result of a node comes out multiplied by `factor`.
+// Multiplies the first result of a node by `factor`.
 inline void scale_result(Graph& graph, std::size_t node, double factor) {
   const ValueId old = graph.nodes[node].first_result;
   const ValueId scaled{graph.values++};
@@ -54,8 +55,8 @@ inline void scale_result(Graph& graph, std::size_t node, double factor) {
   graph.nodes.insert(graph.nodes.begin() + static_cast<std::ptrdiff_t>(node) + 1, scale);
 }
 
-// What the node makes is its first argument: a factor, or a transposition, is dropped. False where
-// that is no tensor.
+// Replaces the node's result by its first argument, which drops for example a factor or a
+// transposition. Returns false if that argument is not a tensor.
 inline bool drop_node(Graph& graph, std::size_t node) {
   const auto* const source = std::get_if<ValueId>(&graph.nodes[node].args.at(0));
   if (source == nullptr) return false;

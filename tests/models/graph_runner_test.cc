@@ -1,4 +1,4 @@
-// Graphs by hand: what runs, with what result, and how what cannot run ends.
+// Hand-written graphs: results of valid ones, and errors of invalid ones.
 #include "models/graph/graph_runner.h"
 
 #include <unistd.h>
@@ -23,7 +23,7 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-// The package of tests/fuzz/package_laws.h with its weights in a folder, and changed at will.
+// The package of tests/fuzz/package_laws.h with its weights in a folder; tests can change it.
 class HandPackage {
  public:
   HandPackage() {
@@ -75,10 +75,10 @@ at::Tensor some_input(std::int64_t samples) {
 }
 
 at::Tensor some_targets(std::int64_t samples) {
-  return at::arange(samples, at::kLong).remainder(3) - 1;  // -1 is left out
+  return at::arange(samples, at::kLong).remainder(3) - 1;  // -1 is ignored
 }
 
-// Samples of what the package says that it takes.
+// Samples in the package's input format.
 at::Tensor samples_for(const TensorSpec& spec, const at::Tensor& values) {
   std::vector<std::int64_t> sizes = {values.size(0)};
   sizes.insert(sizes.end(), spec.shape.begin(), spec.shape.end());
@@ -90,7 +90,7 @@ at::Tensor samples_for(const TensorSpec& spec, const at::Tensor& values) {
 
 class HandGraph : public ::testing::Test {
  protected:
-  // What the package with this text does in a step, or the error that it ends with.
+  // The result of a step of the package with this text, or its error.
   Result<PackageStep> run(const std::string& text, std::int64_t samples = 5) {
     MOTLEY_ASSIGN(const auto package, hand_.read(text));
     const auto prepared =
@@ -103,7 +103,8 @@ class HandGraph : public ::testing::Test {
     } catch (const GraphFailure& failure) {
       return failure.error();
     } catch (const std::runtime_error& error) {
-      return Error{.what = error.what()};  // of the weights, which read_package would have refused
+      return Error{.what = error.what()};  // about the weights, which read_package would have
+                                           // refused
     }
   }
 
@@ -254,7 +255,7 @@ TEST_F(HandGraph, RefusesToDivideByNothing) {
   EXPECT_EQ(step.error().cause, "groups is less than 1");
 }
 
-// What a change leaves readable either runs or ends in an error that names its layer.
+// A changed package that can be read either runs or ends in an error that names its layer.
 TEST_F(HandGraph, WithRandomChangesRunsOrSaysWhyNot) {
   PackageChanges changes;
   int ran = 0;
@@ -269,7 +270,7 @@ TEST_F(HandGraph, WithRandomChangesRunsOrSaysWhyNot) {
     }
     const auto step = run(text, 1 + change % 3);
     ++(step.ok() ? ran : refused);
-    // The first is an error of a graph, the second of what the file of weights lacks.
+    // The first is an error of a graph, the second of missing weights.
     if (!step.ok()) {
       ASSERT_THAT(step.error().what, AnyOf(HasSubstr("layer '"), HasSubstr("tensor '"))) << text;
     }

@@ -74,7 +74,7 @@ void append(std::vector<float>& all, const std::vector<float>& more) {
   all.insert(all.end(), more.begin(), more.end());
 }
 
-// What every kernel makes of a matrix.
+// The results of every kernel on a matrix.
 std::vector<float> outcome_of(const Matrix& matrix) {
   const auto [rows, columns, key] = matrix;
   std::vector<float> all;

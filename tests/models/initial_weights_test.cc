@@ -41,7 +41,7 @@ TensorShapes shapes_of(const ModelConfig& model) {
   return shapes;
 }
 
-// What is said of `model`'s own weights with `config`; "" where nothing is wrong.
+// The error text for `model`'s own weights with `config`; "" if there is none.
 std::string said_of(const ModelConfig& model, const TensorShapes& tensors, const Json& config) {
   const auto checked =
       check_weights(model, {{"model.heads", "job.toml:7:1"}}, tensors, config, "w/config.json");
@@ -93,7 +93,7 @@ TEST(InitialWeights, OfAnotherModelAreRefusedWithBothValues) {
   }
 }
 
-// Without a config.json only the heads cannot be told.
+// Without a config.json only the number of heads is unknown.
 TEST(InitialWeights, AreKnownByTheirTensorsToo) {
   for (const auto& [change, ours] : std::vector<std::pair<void (*)(ModelConfig&), const char*>>{
            {+[](ModelConfig& m) { m.layers = 1; }, "model.layers is 1"},
@@ -108,13 +108,13 @@ TEST(InitialWeights, AreKnownByTheirTensorsToo) {
   EXPECT_THAT(said_of(small_gpt2(), shapes_of(untied), Json()), HasSubstr("model.tied is true"));
 }
 
-// A config.json may say one thing and the weights another.
+// The config.json and the weights may differ.
 TEST(InitialWeights, MustHaveExactlyTheModelsParameters) {
   const Json config = huggingface_config(small_gpt2());
   TensorShapes tensors = shapes_of(small_gpt2());
   tensors["h.0.attn.bias"] = {1, 1, 16, 16};  // a mask that transformers used to save
   tensors["h.1.attn.masked_bias"] = {};
-  tensors["lm_head.weight"] = {64, 32};  // the embedding once more
+  tensors["lm_head.weight"] = {64, 32};  // a copy of the embedding
   EXPECT_EQ(said_of(small_gpt2(), tensors, config), "");
   tensors["h.2.ln_1.weight"] = {32};
   EXPECT_THAT(said_of(small_gpt2(), tensors, config),
@@ -169,7 +169,7 @@ TEST(ModelOfHuggingFace, IsWhatWasWritten) {
   }
 }
 
-// As transformers does it.
+// As transformers does.
 TEST(ModelOfHuggingFace, TakesDefaultsAndOtherNames) {
   const auto small = model_of_huggingface(Json{{"model_type", "gpt2"}}, "c");
   ASSERT_TRUE(small.ok()) << describe(small.error());

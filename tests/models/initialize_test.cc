@@ -65,7 +65,7 @@ TEST(Initialize, DependsOnSeedAndNameOnly) {
   EXPECT_EQ(initial(named("w", 100, kStandard)), base);
 }
 
-// Checkpoints and replicas rely on these bits: another compiler or CPU must give the same.
+// Checkpoints and replicas rely on these bits: every compiler and CPU must give the same.
 TEST(Initialize, GivesTheseBitsEverywhere) {
   EXPECT_EQ(initial(named("w", 4, kStandard)),
             (std::vector<float>{-0x1.3d122p+0F, -0x1.24a8dp-2F, 0x1.31936ap+1F, -0x1.3b1e4cp-1F}));

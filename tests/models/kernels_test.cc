@@ -1,4 +1,5 @@
-// Each kernel against its formula in double, over lengths around the lane count and alignments.
+// Each kernel compared with its formula in double, for lengths near the vector width and several
+// alignments.
 #include "models/kernels/kernels.h"
 
 #include <algorithm>

@@ -27,7 +27,7 @@ TEST(LargeBlocks, ServeTheNextOneOfTheirSize) {
   blocks.give_back(beside);
 }
 
-// What a head does with its logits, and then with the gradient of its matrix.
+// The sequence of a head: its logits, then the gradient of its matrix.
 TEST(LargeBlocks, AreNeverMoreThanWereInUseAtOnce) {
   LargeBlocks blocks;
   const LargeBlocks::Block logits = blocks.take(60 * kMib);

@@ -14,7 +14,8 @@
 namespace motley::testing {
 namespace {
 
-// Fused operations give numbers of a random generator back, which do not grow with the samples.
+// Fused operations return the state of a random generator, whose size does not depend on the
+// samples.
 constexpr std::int64_t kRandomBytesMax = 32;
 
 AttentionPath path_of(const ModelConfig& config, c10::Device device, bool plain_operations) {
@@ -25,7 +26,7 @@ AttentionPath path_of(const ModelConfig& config, c10::Device device, bool plain_
   return make_attention_core(context, at::kFloat)->path();
 }
 
-// What each layer of the model, alone, keeps for three samples.
+// Compares the memory that each layer of the model saves for three samples with the formula.
 void expect_formulae_hold(const ModelConfig& config, c10::Device device, bool plain_operations) {
   constexpr int kSamples = 3;
   const ModelSpec model = describe_model(config).value();
@@ -44,7 +45,7 @@ void expect_formulae_hold(const ModelConfig& config, c10::Device device, bool pl
     }
     LayerMemory expected = native_layer_memory(model, layer, path);
     if (plain_operations && chain.ends_in_loss()) {
-      // Rows of scores are longer than the vocabulary there.
+      // The package's rows of scores are longer than the vocabulary.
       const std::int64_t more = 4 * config.context * (score_row(config.vocab) - config.vocab);
       expected.saved_bytes += more;
       expected.queued_bytes += more;
@@ -75,7 +76,7 @@ std::int64_t bytes_of(const at::Tensor& tensor) {
   return static_cast<std::int64_t>(tensor.nbytes());
 }
 
-// What a chain of these layers of a package holds.
+// The persistent memory of a chain of these layers of a package.
 LastingMemory held_by(const ModelSpec& model, int first, int last) {
   LayerChain chain({.kind = "package"}, model, first, last, {.device = c10::kCPU});
   LastingMemory held;
@@ -107,7 +108,7 @@ at::Tensor sample_of(const TensorSpec& spec, std::int64_t samples) {
   return at::zeros(spec.sizes(samples), type);
 }
 
-// What layers [first, last) keep of a micro-batch of that many samples.
+// The memory that layers [first, last) save for a micro-batch of `samples` samples.
 std::int64_t kept_by(const ModelSpec& model, int first, int last, std::int64_t samples) {
   const MicroContext micro{1, 1, 0, true};
   LayerChain chain({.kind = "package"}, model, first, last, {.device = c10::kCPU});
@@ -124,7 +125,7 @@ std::int64_t kept_by(const ModelSpec& model, int first, int last, std::int64_t s
   return chain.saved_bytes(micro.micro);
 }
 
-// A layer that ends in a ReLU keeps what it hands on, and so does a product that gets it.
+// A layer that ends in a ReLU saves its output, and a product that receives it saves it too.
 TEST(LayerMemory, OfLayersThatFollowEachOtherCountsWhatTheyShareOnce) {
   const c10::InferenceMode guard;
   constexpr std::int64_t kSamples = 3;

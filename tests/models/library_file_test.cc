@@ -1,4 +1,4 @@
-// A library that lacks its end is found before the loader falls over it.
+// A truncated library is detected before the loader crashes on it.
 #include "models/device/kinds/library_file.h"
 
 #include <sys/stat.h>
@@ -20,7 +20,7 @@ class LibraryFile : public testing::Test {
  protected:
   ~LibraryFile() override { std::filesystem::remove(copy_); }
 
-  // The far device's library, of which that many bytes are there.
+  // A copy of the far device's library, truncated to this size.
   void cut(std::uintmax_t bytes) const {
     std::filesystem::copy_file(MOTLEY_FAR_LIBRARY, copy_,
                                std::filesystem::copy_options::overwrite_existing);
@@ -41,14 +41,14 @@ class LibraryFile : public testing::Test {
 TEST_F(LibraryFile, IsWholeOrLacksItsEnd) {
   cut(bytes_);
   EXPECT_FALSE(is_cut_short(copy_));
-  // More than half may be what debuggers read, behind all that is loaded.
+  // More than half of the file may be debug information, after everything that is loaded.
   for (const std::uintmax_t bytes : {bytes_ / 10, bytes_ / 20, std::uintmax_t{100}}) {
     cut(bytes);
     EXPECT_TRUE(is_cut_short(copy_)) << bytes;
   }
 }
 
-// What the loader says of these is better.
+// For other files the loader's own message is better.
 TEST_F(LibraryFile, OnlyLibrariesAreJudged) {
   cut(10);
   EXPECT_FALSE(is_cut_short(copy_));

@@ -1,6 +1,6 @@
-// What a program with LibTorch loads: one oneDNN, one BLAS and one OpenMP, since two copies answer
-// each other's calls, and of CUDA nothing before a job names a device of it. Alone in its program:
-// what is loaded stays.
+// The libraries that a program with LibTorch loads: one oneDNN, one BLAS and one OpenMP, since
+// calls of two copies may be mixed up, and none of CUDA before a job names a CUDA device. In a
+// separate program, because libraries stay loaded.
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -25,7 +25,7 @@ using testing::SizeIs;
 
 using Files = std::set<std::string>;
 
-// The path in a line of /proc/PID/maps or of ldd's output, where it is that of a library.
+// Adds the path in a line of /proc/PID/maps or of ldd's output, if it is a library's.
 void add_library_of(const std::string& line, Files& files) {
   const std::size_t begin = line.find('/');
   if (begin == std::string::npos) return;
@@ -51,7 +51,7 @@ Files needed_by(const std::string& program) {
   return files;
 }
 
-// Those whose names begin with one of `names`.
+// The files whose names begin with one of `names`.
 Files named(const Files& files, const std::vector<std::string>& names) {
   Files found;
   for (const std::string& file : files) {
@@ -68,7 +68,7 @@ const std::vector<std::string> kOpenMp = {"libgomp", "libomp", "libiomp"};
 const std::vector<std::string> kCuda = {"libtorch_cuda", "libc10_cuda"};
 
 void expect_one_of_each(const Files& files) {
-  // A LibTorch that brings its own has both within libtorch_cpu.
+  // A LibTorch that bundles its own has both within libtorch_cpu.
   if (MOTLEY_TORCH_BRINGS_ITS_OWN) {
     EXPECT_THAT(named(files, kOneDnn), IsEmpty());
     EXPECT_THAT(named(files, kBlas), IsEmpty());

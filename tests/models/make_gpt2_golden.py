@@ -7,7 +7,7 @@ An independent implementation of the model families in PyTorch (Debian's python3
 autograd. Each file is in the safetensors format: a little-endian u64 header length, a JSON header,
 then the tensors. It holds the parameters under their names, "grad.NAME" for each parameter's
 gradient of the summed loss, and "tokens", "targets" (I64) and "loss" (F32).
-A tied parameter has one gradient here: the sum of its uses.
+A tied parameter has one gradient here: the sum over its uses.
 """
 import json
 import math
@@ -36,7 +36,7 @@ def write_safetensors(path, tensors):
 
 
 class Weights(dict):
-    """Random parameters, with norms and biases away from 1 and 0 so that none is untested."""
+    """Random parameters. Norms and biases differ from 1 and 0 so that the test covers them."""
 
     def __init__(self, seed):
         super().__init__()
@@ -130,7 +130,7 @@ def make(path, weights, scores):
     random = torch.Generator().manual_seed(3)
     tokens = torch.randint(VOCAB, (BATCH, CONTEXT), generator=random)
     targets = torch.randint(VOCAB, (BATCH, CONTEXT), generator=random)
-    # Reference gradients in double, so that their own rounding does not count.
+    # Reference gradients in double, so that their own rounding is negligible.
     exact = {name: value.detach().double().requires_grad_() for name, value in weights.items()}
     logits = scores(exact, tokens)
     loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum")

@@ -1,4 +1,5 @@
-// product and its kin against ATen in binary64, for sizes that no blocking divides.
+// product and its variants compared with ATen in fp64, for sizes that are no multiples of any
+// block size.
 #include "models/kernels/matrix_product.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +12,7 @@ namespace {
 
 struct Case {
   at::Tensor a;
-  at::Tensor b;  // perhaps the transpose of a contiguous matrix
+  at::Tensor b;  // may be the transpose of a contiguous matrix
   at::Tensor exact;
   double bound;  // of the error of one element
 };
@@ -31,7 +32,8 @@ Case make_case() {
   made.b =
       *rc::gen::arbitrary<bool>() ? at::randn({columns, inner}).t() : at::randn({inner, columns});
   made.exact = at::mm(made.a.to(at::kDouble), made.b.to(at::kDouble));
-  // A sum of K rounded products is off by at most (K + 1) 2^-24 of the sum of their magnitudes.
+  // The error of a sum of K rounded products is at most (K + 1) 2^-24 of the sum of their
+  // magnitudes.
   made.bound = at::mm(made.a.abs(), made.b.abs()).max().item<double>() *
                (static_cast<double>(inner) + 2.0) * 0x1p-24;
   return made;
@@ -60,12 +62,12 @@ RC_GTEST_PROP(MatrixProduct, IsAddedToWhatIsThere, ()) {
   RC_ASSERT(error(sum, exact) <= made.bound + largest * 0x1p-22);
 }
 
-// What the same rows give does not depend on what was computed before, nor on where they lie.
+// The result for the same rows depends neither on earlier computations nor on their addresses.
 RC_GTEST_PROP(MatrixProduct, HasTheSameBitsEachTime, ()) {
   const Case made = make_case();
   const at::Tensor first = product(made.a, made.b);
-  // The BLAS of a wheel goes by where operands lie within 64 bytes, as parameters always do alike
-  // (models/layers/parameter_memory.h).
+  // The BLAS of a wheel depends on the operands' alignment within 64 bytes, which is the same for
+  // all parameters (models/layers/parameter_memory.h).
   constexpr std::int64_t kMoved = MOTLEY_TORCH_BRINGS_ITS_OWN ? 16 : 3;
   at::Tensor padded = at::empty({made.a.numel() + kMoved});
   at::Tensor moved = padded.narrow(0, kMoved, made.a.numel()).view_as(made.a);

@@ -1,4 +1,4 @@
-// Which number types a device multiplies matrices in.
+// The dtypes in which a device multiplies matrices.
 #include "models/device/number_types.h"
 
 #include <cstdlib>
@@ -13,7 +13,7 @@ namespace {
 
 using FarNumberTypes = FarDevice;
 
-// What Linux says of the processor, by another way than the one tested.
+// The processor's flags from Linux, not from the tested code.
 bool linux_shows(const std::string& flag) {
   std::ifstream lines("/proc/cpuinfo");
   for (std::string line; std::getline(lines, line);) {

@@ -30,7 +30,7 @@ std::vector<std::string> words_of(const std::string& text) {
   return {std::istream_iterator<std::string>(stream), std::istream_iterator<std::string>()};
 }
 
-// How many values it makes; of one that returns a list, the file says it.
+// The number of results of an operation; if it returns a list, the file specifies it.
 int results_of(const std::string& operation, const Json& call) {
   if (call.is_object() && call.contains("results")) return call["results"].get<int>();
   const std::size_t dot = operation.find('.');
@@ -40,7 +40,7 @@ int results_of(const std::string& operation, const Json& call) {
   return static_cast<int>(found.schema().returns().size());
 }
 
-// The texts among the arguments are tensors; they become values of the graph.
+// Strings among the arguments are tensors; they become values of the graph.
 Json argument_of(const Json& written, std::vector<std::string>& tensors) {
   if (written.is_string()) {
     tensors.push_back(written.get<std::string>());
@@ -92,7 +92,7 @@ at::Tensor listed(std::vector<float> values, const at::Tensor& place) {
   return list.index_select(0, place.remainder(count));
 }
 
-// In this layout; nothing where it would repeat an index that must not be there twice.
+// The tensor in this layout; nullopt if the layout would repeat an index that must be unique.
 std::optional<at::Tensor> laid_out(const std::string& spec,
                                    const at::Tensor& t,
                                    const TensorLayout& layout) {

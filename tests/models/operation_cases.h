@@ -1,6 +1,6 @@
-// The cases of tests/models/operations/ (README.md there): calls of every operation that a package
-// may use. tests/python/operation_cases.py reads the same files, and makes the same tensors of
-// them.
+// The test cases of tests/models/operations/ (README.md there): calls of every operation that a
+// package may use. tests/python/operation_cases.py reads the same files and creates the same
+// tensors.
 #pragma once
 
 #include <string>
@@ -16,22 +16,22 @@ namespace motley::testing {
 struct OperationCase {
   std::string name;                  // the operation and the number of the call
   std::string operation;             // "aten::gelu_backward"
-  std::vector<std::string> tensors;  // what each of them is: "f 2x3 0..1"
-  Graph graph;                       // takes them, and gives what the operation makes
+  std::vector<std::string> tensors;  // their descriptions: "f 2x3 0..1"
+  Graph graph;                       // from the tensors to the results of the operation
 };
 
-// All of them, by operation. REQUIRES: this LibTorch knows the operations.
+// All cases, by operation. REQUIRES: this LibTorch has the operations.
 [[nodiscard]] std::vector<OperationCase> read_operation_cases();
 
-// Its values follow from the text and the seed.
+// The values depend on the description and the seed.
 [[nodiscard]] at::Tensor make_case_tensor(const std::string& spec, int seed);
 
 struct LayoutVariant {
-  std::string name;  // "1 transposed": the second tensor is
+  std::string name;  // "1 transposed": the second tensor is transposed
   std::vector<at::Tensor> tensors;
 };
 
-// The tensors in other layouts: each alone, all in the same one, all in different ones.
+// The tensors in other layouts: one at a time, all in the same layout, all in different layouts.
 [[nodiscard]] std::vector<LayoutVariant> layout_variants(const OperationCase& call,
                                                          const std::vector<at::Tensor>& tensors);
 

@@ -1,6 +1,6 @@
-// What an operation computes does not depend on how its arguments lie in memory. Every operation
-// that a package may use is called as a graph calls it, with arguments in many layouts, and
-// compared with the same call of contiguous copies.
+// The result of an operation does not depend on the memory layout of its arguments. Every
+// operation that a package may use is called as from a graph, with arguments in many layouts, and
+// compared with the same call on contiguous copies.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,9 +27,8 @@ namespace {
 
 using Tensors = std::vector<at::Tensor>;
 
-// How far two results are apart, as a part of the largest element, or of 1 where that is more: what
-// would be 0 without rounding is noise. Infinite where one is not finite and the other is something
-// else.
+// The distance of two results relative to the largest element, or to 1 if that is larger: smaller
+// results may be rounding noise. Infinite if one is not finite and the other differs.
 double distance_between(const at::Tensor& found, const at::Tensor& right) {
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
   if (found.sizes() != right.sizes() || found.scalar_type() != right.scalar_type())
@@ -63,11 +62,11 @@ double distance_between(const Tensors& found, const Tensors& right) {
 
 class Battery {
  public:
-  // Results in other layouts may be added up in another order: at most `tolerance` apart.
+  // In other layouts results may be added in another order: at most `tolerance` apart.
   Battery(at::ScalarType products, double tolerance)
       : device_(tested_device().torch()), products_(products), tolerance_(tolerance) {}
 
-  // Fails where the product is not what it is in fp32.
+  // Fails if the product differs from that in fp32.
   void compare_with_fp32(const OperationCase& call) const {
     auto made = GraphRunner::make(call.graph, call.name, device_, products_);
     auto exact = GraphRunner::make(call.graph, call.name, device_);
@@ -79,7 +78,7 @@ class Battery {
     EXPECT_LE(distance_between(*found, *right), tolerance_) << call.name;
   }
 
-  // Fails where a layout changes what the operation makes.
+  // Fails if a layout changes the result of the operation.
   void try_all_layouts(const OperationCase& call) {
     const Tensors tensors = tensors_of(call);
     auto made = GraphRunner::make(call.graph, call.name, device_, products_);
@@ -121,8 +120,8 @@ class Battery {
   std::int64_t calls_ = 0;
 };
 
-// Enough for the kernels that are cut among threads or written with vectors; the far device, which
-// computes with the same ones, gets the others.
+// Large enough for kernels that use several threads or vectors. The far device computes with the
+// same kernels and skips these cases.
 bool is_large(const OperationCase& call) {
   constexpr std::int64_t kLarge = 10'000;
   for (const std::string& tensor : call.tensors) {
@@ -156,7 +155,9 @@ TEST(OperationLayouts, DoNotChangeRoundedProducts) {
   }
   const c10::InferenceMode inference;
   std::vector<at::ScalarType> numbers = {at::kBFloat16};
-  if (!tested_device().is_host()) numbers.push_back(at::kHalf);  // LibTorch has no products of it
+  if (!tested_device().is_host())
+    numbers.push_back(at::kHalf);  // LibTorch has no fp16 products
+                                   // on the processor
   for (const at::ScalarType products : numbers) {
     Battery battery(products, 0.05);
     for (const OperationCase& call : read_operation_cases()) {

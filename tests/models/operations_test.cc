@@ -1,4 +1,5 @@
-// Every operation that a package may use is a function, as this LibTorch's dispatcher tells it.
+// Every operation that a package may use is a pure function, according to this LibTorch's
+// dispatcher.
 #include "models/package/operations.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,5 @@
-// All layers of a package with the memory of their parameters, as a stage of the worker has them,
-// and one training micro-batch. Inputs come from the host and results lie there, wherever the
-// layers are.
+// All layers of a package with the memory of their parameters, as in a worker's stage, and one
+// training micro-batch. Inputs and results are on the host, whichever device the layers are on.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +21,7 @@
 
 namespace motley::testing {
 
-// Those of tests/models/packages.
+// The packages in tests/models/packages.
 inline auto all_packages() {
   return ::testing::Values("mlp", "cnn", "gpt2-tiny", "llama-tiny", "vit-tiny");
 }
@@ -81,12 +80,12 @@ class PackageChain {
 
   [[nodiscard]] const Package& package() const { return *package_; }
 
-  // One a parameter's use, in the order of the layers.
+  // One name per use of a parameter, in the order of the layers.
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
 
   [[nodiscard]] std::vector<at::Tensor>& values() { return values_; }
 
-  // The gradients by name; those of a tied parameter's uses are summed.
+  // The gradients by name; those of a tied parameter's uses are added.
   [[nodiscard]] std::map<std::string, at::Tensor> by_name(const PackageStep& step) const {
     std::map<std::string, at::Tensor> sums;
     for (std::size_t i = 0; i < names_.size(); ++i) {

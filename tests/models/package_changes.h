@@ -1,4 +1,4 @@
-// Random changes to a right package.json that leave most of it right.
+// Random changes to a valid package.json that leave most of it valid.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace motley {
 
-// What means something in a package.
+// Fragments that are meaningful in a package.
 inline std::vector<std::string> telling_in_packages() {
   std::vector<std::string> telling = telling_in_text();
   for (const char* text :
@@ -26,8 +26,8 @@ inline std::vector<std::string> telling_in_packages() {
   return telling;
 }
 
-// A package.json again and again, each time with one number or text become another: one of its
-// own or one that means something.
+// Generates variants of a package.json, each with one number or string replaced by another one of
+// it or by a meaningful fragment.
 class PackageChanges {
  public:
   explicit PackageChanges(std::string right = right_package())
@@ -48,7 +48,8 @@ class PackageChanges {
 
  private:
   std::string right_;
-  std::vector<std::pair<std::size_t, std::size_t>> words_;  // {begin, length} of numbers and texts
+  std::vector<std::pair<std::size_t, std::size_t>> words_;  // {begin, length} of numbers and
+                                                            // strings
   std::vector<std::string> others_;
   std::mt19937_64 random_{20261121};
 };

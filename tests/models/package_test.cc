@@ -1,4 +1,4 @@
-// What read_package and parse_package take, refuse and say.
+// Packages that read_package and parse_package accept or refuse, and their errors.
 #include "models/package/package.h"
 
 #include <unistd.h>
@@ -27,7 +27,7 @@ std::string replaced(std::string text, const std::string& old, const std::string
   return text.replace(at, old.size(), with);
 }
 
-// The error of the right package with a change.
+// The error of the valid package with a change.
 Error error_with(const std::string& old, const std::string& with) {
   const auto package = parse_package(replaced(right_package(), old, with), "package.json");
   EXPECT_FALSE(package.ok()) << old << " -> " << with;
@@ -56,7 +56,7 @@ TEST(ParsePackage, ReadsWhatIsRight) {
   EXPECT_FALSE(forward.given({Role::kLoss, 0}));
 }
 
-// Packages of earlier versions do not say them.
+// Packages of earlier versions do not have them.
 TEST(ParsePackage, ReadsTheOperationsOfBackwardWhereTheyAreThere) {
   const Package before = parse_package(right_package(), "package.json").value();
   EXPECT_FALSE(before.layers[0].input_part_flops_per_sample);
@@ -82,7 +82,7 @@ TEST(ParsePackage, LetsGoOfValuesBehindTheirLastReader) {
   EXPECT_THAT(forward.nodes[5].dies, ElementsAre(ValueId{6}));
   EXPECT_THAT(forward.unread, IsEmpty());
   const Graph& head = package.graphs[1].evaluate;
-  EXPECT_THAT(head.nodes[4].dies, ElementsAre(ValueId{7}, ValueId{9}));  // a result nobody reads
+  EXPECT_THAT(head.nodes[4].dies, ElementsAre(ValueId{7}, ValueId{9}));  // an unused result
 }
 
 TEST(ParsePackage, SignsEqualLayersEqually) {
@@ -202,7 +202,7 @@ TEST(ParsePackage, OfAnotherVersionIsAMatterOfConfiguration) {
   EXPECT_THAT(error.cause, HasSubstr("this program reads 1"));
 }
 
-// As another program computes it.
+// Computed by another program.
 std::string sha256_of(const std::filesystem::path& path) {
   FILE* output = ::popen(("sha256sum < '" + path.string() + "'").c_str(), "r");
   std::array<char, 65> digits{};
@@ -282,7 +282,7 @@ TEST_F(PackageFolder, WithWeightsOfAnotherModelIsDamaged) {
 
 constexpr const char* kModelConfigText = "{\"dtype\":\"bfloat16\",\"model_type\":\"llama\"}\n";
 
-// A package that keeps a file.
+// A package that contains additional files.
 class PackageWithFiles : public PackageFolder {
  protected:
   PackageWithFiles() {

@@ -1,5 +1,5 @@
-// Layers whose products are in bf16 and fp16, beside the same layers in fp32, on the device of the
-// tests and in the processor's own kernels.
+// Layers with products in bf16 and fp16 compared with the same layers in fp32, on the tested
+// device and in the processor's own kernels.
 #include <string>
 
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@ namespace {
 
 constexpr MicroContext kMicro{.seed = 11, .step = 3, .micro = 2};
 
-// Of the largest value of a tensor. bf16 keeps 8 bits, fp16 11, and a gradient has come through
-// some ten products.
+// Relative to the largest value of a tensor. bf16 has 8 significant bits, fp16 11, and a gradient
+// has passed through about ten products.
 double tolerance(at::ScalarType type) {
   return type == at::kBFloat16 ? 0.05 : 0.01;
 }
@@ -22,7 +22,7 @@ struct PrecisionCase {
   const char* name;
   at::ScalarType type;
   ModelConfig config;
-  bool own_kernels = false;  // the processor's
+  bool own_kernels = false;  // those of the processor
 };
 
 void PrintTo(const PrecisionCase& value, std::ostream* out) {
@@ -78,7 +78,7 @@ double largest(const at::Tensor& tensor) {
   return tensor.abs().max().item().toDouble();
 }
 
-// The largest difference of two tensors of the results as a share of the largest value.
+// The largest relative difference of two tensors of the results.
 double distance(const Results& results, const Results& expected) {
   double most = std::abs(results.outcome.loss_sum - expected.outcome.loss_sum) /
                 std::max(expected.outcome.loss_sum, 1.0);
@@ -86,7 +86,7 @@ double distance(const Results& results, const Results& expected) {
     const at::Tensor& other = expected.tensors[i].second;
     if (!other.defined()) continue;
     const double share = largest(results.tensors[i].second - other) / largest(other);
-    most = share <= most ? most : share;  // NaN is not
+    most = share <= most ? most : share;  // also keeps NaN
   }
   return most;
 }
@@ -155,7 +155,7 @@ TEST_P(Precision, KeepsLessThanFp32OnDevices) {
   EXPECT_LT(kept(GetParam().type), 0.7 * kept(at::kFloat));
 }
 
-// The scale is inside of the layers: what leaves them does not have it.
+// The gradient scale applies only inside of the layers, not to their outputs.
 TEST_P(Precision, ScalesNothingThatLeavesALayer) {
   const int count = layer_count(GetParam().config);
   LayerChain layers = chain(GetParam().type, 0, count, false);

@@ -1,5 +1,5 @@
-// Tensors as PyTorch wrote them into a safetensors file, for tests and benchmarks that compare with
-// it.
+// Reads tensors from safetensors files written by PyTorch, for tests and benchmarks that compare
+// with it.
 #pragma once
 
 #include <span>
@@ -14,14 +14,14 @@
 
 namespace motley::testing {
 
-// Fails the test, or the program, with the error.
+// Throws the error, which fails the test or the program.
 template <class T>
 T must(Result<T> result) {
   if (!result.ok()) throw std::runtime_error(describe(result.error()));
   return std::move(result).value();
 }
 
-// Of whatever shape it has there.
+// With the shape it has in the file.
 inline at::Tensor read_tensor(const SafetensorsFile& file, const std::string& name) {
   if (!file.entries().contains(name)) throw std::runtime_error("no tensor '" + name + "'");
   const SafetensorsFile::Entry& entry = file.entries().at(name);

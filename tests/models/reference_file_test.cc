@@ -1,5 +1,5 @@
-// The file of references: read or refused whatever is done to it; the numbers that Python makes
-// too.
+// The file of references: accepted or refused after any change, and the same hashed values as in
+// Python.
 #include <unistd.h>
 
 #include <filesystem>
@@ -94,7 +94,7 @@ TEST(References, OfEarlierPackagesAreMissingAndSaidSo) {
   std::filesystem::remove_all(there.folder);
 }
 
-// What tests/python/reference_test.py has, too.
+// tests/python/reference_test.py has the same values.
 TEST(HashedValues, AreThoseOfPython) {
   const HashedStream stream(7, StreamPurpose::kInput, 2);
   EXPECT_EQ(stream.bits(0), 10293285927963824005ULL);

@@ -1,5 +1,5 @@
-// Layers of exported models against their references, on the device of the tests; planted mistakes
-// in graphs and kernels are found and named.
+// Layers of exported models compared with their references, on the tested device; errors planted
+// in graphs and kernels are detected and named.
 #include <fmt/format.h>
 
 #include <functional>
@@ -31,8 +31,8 @@ class Reference : public ::testing::TestWithParam<std::string> {
     if (found) references_ = std::move(*found);
   }
 
-  // The check of a layer with a mistake in one of its graphs. The mistake is false where it cannot
-  // be made there.
+  // The result of the check of a layer with an error in one of its graphs; nullopt if `mistake`
+  // returns false because the error cannot be made there.
   [[nodiscard]] std::optional<Result<void>> check_with(
       const LayerReference& reference,
       std::size_t part,
@@ -56,7 +56,7 @@ TEST_P(Reference, IsThereForEachLayer) {
   }
 }
 
-// Most that right kernels differ by stays far below what is allowed.
+// The deviations of correct kernels are far below the limit.
 TEST_P(Reference, IsWhatTheLayerComputes) {
   for (const LayerReference& reference : references_.layers) {
     const auto results = must(compare_with_reference(package_, reference, tested_device().torch()));
@@ -75,7 +75,7 @@ TEST_P(Reference, AllowsForProductsInBf16) {
   }
 }
 
-// One operation of backward after the other makes twice what it should.
+// Doubles the result of each operation of the backward graphs in turn.
 TEST_P(Reference, FindsAScaledGradientInAnyOperation) {
   std::vector<std::string> missed;
   int planted = 0;
@@ -87,7 +87,7 @@ TEST_P(Reference, FindsAScaledGradientInAnyOperation) {
           return true;
         });
         ++planted;
-        // What cannot be multiplied ends the start, too.
+        // An operation whose result cannot be multiplied ends in an error, too.
         if (!checked->ok()) continue;
         missed.push_back(fmt::format("layer {}, part {}, node {}, {}", reference.layer, part, n,
                                      part_of(reference, part).nodes[n].operation));
@@ -98,8 +98,9 @@ TEST_P(Reference, FindsAScaledGradientInAnyOperation) {
   EXPECT_THAT(missed, ::testing::IsEmpty());
 }
 
-// A factor, a transposed weight and whatever else hands its first argument on. In evaluation, where
-// outputs alone are compared, a fresh model's scores of attention hardly count.
+// Factors, transposed weights and other operations that can be replaced by their first argument.
+// Not in the evaluation graph: only its outputs are compared, and in a fresh model attention
+// scores hardly affect them.
 TEST_P(Reference, FindsADroppedOperation) {
   std::vector<std::string> missed;
   for (const LayerReference& reference : references_.layers) {
@@ -124,7 +125,7 @@ TEST_P(Reference, FindsADroppedOperation) {
 
 INSTANTIATE_TEST_SUITE_P(Packages, Reference, all_packages(), package_test_name);
 
-// A kernel that is right in double precision and of contiguous arguments, and elsewhere is not.
+// A kernel that is correct in fp64, and wrong in fp32.
 at::Tensor half_wrong_tanh(const at::Tensor& x) {
   const at::Tensor y = at::tanh(x);
   return x.scalar_type() == at::kFloat ? y * 1.5 : y;
@@ -139,7 +140,7 @@ struct Mlp {
       std::make_shared<Package>(*must(read_package(package_path("mlp"))));
   PackageReferences references = *must(read_references(*package));
 
-  // The first layer with that operation, and where.
+  // The first layer with that operation, and the index of its node.
   [[nodiscard]] std::pair<const LayerReference*, std::size_t> find(std::string_view operation) {
     for (const LayerReference& reference : references.layers) {
       const auto& nodes = parts_of(*package, reference.layer)[0]->nodes;
@@ -180,7 +181,7 @@ TEST(ReferenceCheck, NamesTheNodeOfTheFirstWrongResultWhereTheGraphIsWrong) {
   EXPECT_THAT(words, HasSubstr("export the model again"));
 }
 
-// As if the exporter's kernels had made every gradient a little larger.
+// The references as if the exporter's kernels had made every gradient a little larger.
 LayerReference with_gradients_scaled(LayerReference reference, double factor) {
   for (ReferenceTensor& tensor : reference.training) {
     if (tensor.role.role != Role::kParameterGrad && tensor.role.role != Role::kInputGrad) continue;

@@ -1,4 +1,5 @@
-// Products of packages' graphs in bf16 and fp16: single operations beside fp32, and whole models.
+// Products of packages' graphs in bf16 and fp16: single operations compared with fp32, and whole
+// models.
 #include "models/graph/rounded_product.h"
 
 #include <algorithm>
@@ -63,7 +64,7 @@ TEST(RoundedProduct, RoundsWhatGoesIn) {
   EXPECT_EQ(y.scalar_type(), at::kFloat);
   const at::Tensor rounded =
       at::mm(a.cpu().to(at::kBFloat16).to(at::kDouble), b.cpu().to(at::kBFloat16).to(at::kDouble));
-  EXPECT_LE(distance(y, rounded), 0x1p-7);  // the result is bf16 once
+  EXPECT_LE(distance(y, rounded), 0x1p-7);  // the result is rounded to bf16 once
   EXPECT_GT(distance(y, at::mm(a.cpu(), b.cpu())), 0);
 }
 
@@ -84,7 +85,7 @@ TEST(RoundedProduct, CanBeATransposedConvolution) {
   EXPECT_LE(distance(y, at::conv_transpose2d(rounded(x), rounded(w), {}, 2, 1, 1)), 0x1p-7);
 }
 
-// Far below what fp16 can tell from 0, and far above what it holds.
+// Magnitudes far below the smallest and far above the largest fp16 number.
 TEST(RoundedProduct, OfAnySizeFitFp16) {
   if (lacks_fp16()) GTEST_SKIP() << "LibTorch for processors has fp16 in some versions only";
   const c10::InferenceMode guard;
@@ -122,7 +123,7 @@ TEST_P(RoundedPackage, StaysNearFp32) {
   for (const at::Tensor& gradient : expected.gradients) {
     largest = std::max(largest, gradient.abs().max().item<double>());
   }
-  // Where pooling chooses another largest value, a gradient goes elsewhere.
+  // If rounding changes which value a max pooling selects, a gradient goes to another element.
   const bool pools = GetParam() == "cnn";
   for (const auto& [type, tolerance] :
        {std::pair(at::kBFloat16, pools ? 0.2 : 0.05), std::pair(at::kHalf, pools ? 0.025 : 0.01)}) {

@@ -1,4 +1,4 @@
-// Dropout of tensors on any device against the kernel: the same bits.
+// Dropout of tensors on any device compared with the kernel: the same bits.
 #include "models/layers/tensor_dropout.h"
 
 #include <gtest/gtest.h>
@@ -9,12 +9,12 @@ namespace motley::testing {
 namespace {
 
 DropoutStream stream() {
-  // Words of both keys and of the counter with their highest bit set.
+  // Both words of the key and of the counter have their highest bit set.
   const MicroContext micro{.seed = -7, .step = 0xF0000001, .micro = 0x80000003};
   return {0.3, micro, 5, DropoutSite::kProbabilities};
 }
 
-// The kernel's rows of x, the first of them at `first_row`.
+// The kernel's result for the rows of x, the first of which is row `first_row`.
 at::Tensor by_kernel(const at::Tensor& x, std::int64_t first_row) {
   at::Tensor y = at::empty_like(x);
   const std::int64_t columns = x.size(1);

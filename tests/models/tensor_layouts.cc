@@ -10,7 +10,7 @@ namespace {
 
 using MaybeTensor = std::optional<at::Tensor>;
 
-// What lies in the gaps of a layout.
+// The contents of the gaps of a layout.
 at::Scalar filler(const at::Tensor& t) {
   if (t.is_floating_point()) return std::numeric_limits<double>::quiet_NaN();
   return t.scalar_type() == at::kBool ? 1 : 0;
@@ -44,8 +44,8 @@ MaybeTensor channels_last(const at::Tensor& t) {
   return in_order(t, order);
 }
 
-// A part of a larger tensor: `width` in the dimension, of which it has every `step`-th from
-// `first`.
+// A slice of a larger tensor: the larger one has size `width` in `dim`, the slice has every
+// `step`-th index from `first` on.
 MaybeTensor part(const at::Tensor& t,
                  std::int64_t dim,
                  std::int64_t width,

@@ -1,4 +1,4 @@
-// Layouts of tensors in memory, for tests of what must not depend on them; the same ones as in
+// Memory layouts of tensors, for tests of layout independence; the same as in
 // tests/python/operation_cases.py.
 #pragma once
 
@@ -12,8 +12,8 @@ namespace motley::testing {
 
 struct TensorLayout {
   const char* name;
-  // Another tensor of the same shape, of the same values or, where memory is repeated, of some of
-  // them; nothing where it would be no other. The tensor is contiguous.
+  // REQUIRES: the argument is contiguous. Returns a tensor of the same shape with the same values,
+  // or with repeated ones if memory is repeated; nullopt if the layout would not differ.
   std::function<std::optional<at::Tensor>(const at::Tensor&)> lay_out;
 };
 

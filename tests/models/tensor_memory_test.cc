@@ -41,12 +41,12 @@ TEST_F(TensorMemory, IsGivenBackWhoeverSharesIt) {
   EXPECT_EQ(part.sum().item<float>(), 5045);
 }
 
-// The allocator of a sanitizer keeps what is freed from the next use, and takes no such size.
+// A sanitizer's allocator delays the reuse of freed memory, and does not accept this size.
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST_F(TensorMemory, ServesTheNextTensorOfItsSize) {
   constexpr std::int64_t kFloats = 2'097'152;
   at::Tensor tensor = at::empty({kFloats});
-  // Its neighbours stay, so that its place does not grow.
+  // The neighbouring blocks stay allocated, so that the freed block is not merged.
   std::vector<at::Tensor> neighbours = {at::empty({1000})};
   for (int i = 0; i < 8; ++i) {
     const void* const place = tensor.data_ptr();

@@ -20,7 +20,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-// A model of a package whose layers have these parameters; a name once more is a tied use.
+// A package's model with one layer per parameter; a repeated name is a tied use.
 ModelSpec model_of(const std::vector<std::pair<std::string, std::vector<std::int64_t>>>& layers) {
   ModelSpec model;
   model.family = "package";
@@ -69,7 +69,7 @@ TEST(WeightMatch, TakesACopyOfATiedHeadOnlyInItsShape) {
               ElementsAre("'lm_head.weight' [51, 16] is nothing of this model"));
 }
 
-// The square one says nothing itself; its like say it for it.
+// The layout of a square weight is ambiguous; a non-square weight of the same kind decides it.
 TEST(WeightMatch, TransposesTheLinearWeightsOfAGpt2TogetherOrNotAtAll) {
   const ModelSpec model = model_of({{"transformer.h.0.attn.c_attn.weight", {48, 16}},
                                     {"transformer.h.0.attn.c_proj.weight", {16, 16}},
@@ -103,7 +103,7 @@ TEST(WeightMatch, NeverTransposesWhereTheLinearWeightsDisagreeOrAreNone) {
               ElementsAre(HasSubstr("c_attn"), HasSubstr("h.0.other")));
 }
 
-// Where both forms of a name are there, none stands for two parameters.
+// If both forms of a name exist, none of them matches two parameters.
 TEST(WeightMatch, TakesATensorOnce) {
   const ModelSpec model = model_of({{"a.weight", {1}}, {"model.a.weight", {1}}});
   EXPECT_THAT(match_weights(model, {{"model.a.weight", {1}}}, Layouts::kSame).missing,
@@ -112,7 +112,7 @@ TEST(WeightMatch, TakesATensorOnce) {
                   .is_exact());
 }
 
-// Of a model of other sizes nothing fits: some of each kind tell as much as all.
+// In a model of other sizes no tensor fits: some examples of each kind are enough.
 TEST(PlaceWeights, NamesEachKeyAndSomeTensorsOfEachKind) {
   ModelConfig model;
   model.layers = 2;

@@ -27,7 +27,7 @@ AdvisorReport advice_on(const Problem& problem) {
 
 TEST(Advisor, NamesTheLinkWhereTheLinkBinds) {
   Problem problem = two_machines();
-  problem.link = {4000, 0};  // an activation takes a second, a stage 0.4 s
+  problem.link = {4000, 0};  // an activation takes 1 s to send, a stage 0.4 s
   const AdvisorReport report = advice_on(problem);
   ASSERT_FALSE(report.helpful.empty());
   EXPECT_THAT(advice_text(report), HasSubstr("links of m0 10 times as fast"));
@@ -41,7 +41,7 @@ TEST(Advisor, FindsNoUseInFasterLinksThatAreIdle) {
 
 TEST(Advisor, TriesACableForWhoHasNone) {
   Problem problem = two_machines();
-  problem.link = {8000, 0};  // an activation takes half a second, and its gradient the next
+  problem.link = {8000, 0};  // an activation takes half a second, and its gradient as long
   problem.machines[1].medium = "wifi";
   const AdvisorReport report = advice_on(problem);
   const auto saves = [&](const char* change) {
@@ -65,7 +65,8 @@ TEST(Advisor, TriesTheFastestMicroBatchWhereTheUsualOneWasTaken) {
 
 TEST(Advisor, OneMachineHasNoLinksToImprove) {
   Problem problem = two_machines();
-  problem.link = {4000, 0};  // a second machine would be worth less than one that is twice as fast
+  problem.link = {4000, 0};  // a second machine would be worth less than doubling the speed of the
+                             // first
   problem.machines.resize(1);
   const AdvisorReport report = advice_on(problem);
   for (const Advice& advice : report.without_gain)

@@ -23,7 +23,7 @@ Problem two_machines() {
   return problem;
 }
 
-// A run that took `factor` times the plan's prediction, and as much more memory.
+// A run that took `factor` times the plan's prediction, and `more_bytes` more memory.
 RunMeasurement run_of(const PlanningInput& input, double factor, std::int64_t more_bytes) {
   RunMeasurement run;
   const auto plan = make_plan(input);
@@ -57,11 +57,12 @@ TEST(Calibration, DoesNotBelieveThatADeviceIsFastWhichMostlyWaits) {
   RunMeasurement run = run_of(input, 1, 0);
   run.busy_s[0] *= 0.3;
   EXPECT_EQ(calibrate(input, {run})->front().time_factor, 1);
-  run.step_s *= 0.3;  // now it was busy
+  run.step_s *= 0.3;  // now it was busy all the time
   EXPECT_NEAR(calibrate(input, {run})->front().time_factor, 0.3, 1e-9);
 }
 
-// It did its work within the step, so it takes no longer than that, whatever its profile says.
+// It finished its work within the step, so its work takes at most the step time, whatever its
+// profile says.
 TEST(Calibration, BelievesThatADeviceWhichMostlyWaitsNeedsNoMoreThanTheStep) {
   const PlanningInput input = two_machines().input();
   RunMeasurement run = run_of(input, 1, 0);
@@ -70,7 +71,8 @@ TEST(Calibration, BelievesThatADeviceWhichMostlyWaitsNeedsNoMoreThanTheStep) {
   EXPECT_NEAR(calibrate(input, {run})->front().time_factor, 0.8, 1e-9);
 }
 
-// What is granted a part of a core computes at full speed after each wait, until that is used up.
+// A process limited to a part of a core computes at full speed after each wait, until its quota is
+// used up.
 TEST(Calibration, DoesNotBelieveThatALimitedDeviceIsFastWhichWaits) {
   PlanningInput input = two_machines().input();
   RunMeasurement run = run_of(input, 1, 0);
@@ -95,7 +97,7 @@ TEST(Calibration, TakesTheMedianOfTimesAndTheMostMemory) {
   EXPECT_EQ(calibration->front().memory_offset_bytes, 5 * kMib);
 }
 
-// A plan's peak is a bound. A run whose schedule stayed below it says nothing of the next plan.
+// A plan's peak is an upper bound. A run that stayed below it says nothing about the next plan.
 TEST(Calibration, NeverTakesMemoryFromTheNextPrediction) {
   const PlanningInput input = two_machines().input();
   const auto calibration = calibrate(input, {run_of(input, 1, -kMib)});
@@ -134,7 +136,7 @@ TEST(Calibration, RefusesARunOfAnotherModel) {
   EXPECT_EQ(calibration.error().code, ErrorCode::kConfig);
 }
 
-// What the run measured is true of any profile, though its own report says another factor.
+// The measurement holds for any profile, although the run's own report shows another factor.
 TEST(Calibration, SaysWhereTheRunWasPlannedWithAnotherProfile) {
   const PlanningInput input = two_machines().input();
   const RunMeasurement run = run_of(input, 1.2, 0);
@@ -152,7 +154,8 @@ TEST(Calibration, SaysWhereTheRunWasPlannedWithAnotherProfile) {
   EXPECT_THAT(calibration_text(*calibrate(input, {run})), Not(HasSubstr("another profile")));
 }
 
-// Such a device was measured beside others, and its plan counts on having the computer to itself.
+// The device was profiled while others ran, and the plan assumes that it has the computer to
+// itself.
 TEST(Calibration, LearnsNothingFromASingleDeviceThatTookWhatItsPlanSays) {
   PlanningInput input = two_machines().input();
   input.profile.devices.front().alone_factor = 0.5;
@@ -184,7 +187,7 @@ TEST(Calibration, RefusesARunInAnotherPrecision) {
   EXPECT_TRUE(calibrate(input, {run}).ok());
 }
 
-// Whatever the truth, a plan made with what its own run taught predicts that run.
+// Whatever the true speeds are, a plan made from its own run's calibration predicts that run.
 RC_GTEST_PROP(Calibration, MakesTheNextPredictionTrue, ()) {
   const Problem truth = random_problem();
   const PlanningInput real = truth.input();
@@ -207,7 +210,7 @@ RC_GTEST_PROP(Calibration, MakesTheNextPredictionTrue, ()) {
   RC_ASSERT(predicted.ok());
   RC_ASSERT(std::abs(predicted->step.step_s - happened->step.step_s) <=
             1e-6 * happened->step.step_s);
-  // Learning again from the same run, on top of the same profile, changes nothing.
+  // A second calibration from the same run, with the same profile, changes nothing.
   RC_ASSERT(calibrate(wrong, {run, run})->front().time_factor == calibration->front().time_factor);
 }
 

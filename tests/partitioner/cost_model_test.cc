@@ -25,7 +25,7 @@ TEST(CostModel, AddsUpLayers) {
       0.5 + (64 + 50 * 2 * 4) / 1000.0);
 }
 
-// With what the allocator holds beyond it.
+// Including the allocator's overhead.
 std::int64_t resident(std::int64_t bytes) {
   return bytes + bytes * 4 / 100;
 }
@@ -63,13 +63,13 @@ TEST(CostModel, CountsACopyOfTiedParametersOnTheOtherRank) {
   EXPECT_EQ(cost->sizes().summed_parameters(0, 1), 0);
   EXPECT_EQ(cost->sizes().summed_parameters(1, 2), 2000);
   EXPECT_EQ(cost->sizes().summed_parameters(0, 2), 2000);
-  // The second use has values and gradients of its own.
+  // The second use has its own values and gradients.
   EXPECT_EQ(cost->memory_bytes(0, 0, 2, 1, 1), resident(3000 * 4 * 4 + 1000 * 2 * 4 + 300));
   EXPECT_EQ(cost->memory_bytes(1, 1, 2, 1, 1),
             resident((2000 + 1000) * 4 * 4 + 2 * 4000 + 200 + 3 * 200));
 }
 
-// Where products are in bf16 or fp16.
+// With products in bf16 or fp16.
 TEST(CostModel, CountsRoundedCopiesOfParameters) {
   const Problem problem = two_layers();
   ModelSpec model = problem.model();
@@ -96,7 +96,7 @@ TEST(CostModel, SplitsTheMemoryOfAMachineOverItsDevices) {
   EXPECT_EQ(cost->slots()[0].threads, 3);
 }
 
-// Each with memory of its own.
+// Each device has its own memory.
 TEST(CostModel, SplitsTheMemoryOfADeviceOverTheProcessesOnIt) {
   const Problem problem = two_layers();
   Cluster cluster = problem.cluster();
@@ -113,7 +113,7 @@ TEST(CostModel, SplitsTheMemoryOfADeviceOverTheProcessesOnIt) {
   EXPECT_EQ(cost->slots()[2].memory_bytes, 1 << 19);
 }
 
-// Two machines of two devices and one, and a third; 12,000 bytes of gradient.
+// Three machines, the first with two devices; 12,000 bytes of gradient.
 Result<CostModel> three_machines(const std::string& gradient_codec) {
   Problem problem = two_layers();
   problem.machines.push_back(problem.machines[1]);

@@ -37,7 +37,7 @@ void assert_covers_each_layer_once(const Candidate& candidate, int layers) {
 // More instances: RC_PARAMS="max_success=100000 seed=…" in the environment.
 RC_GTEST_PROP(ExactSearch, FindsTheLeastEstimateOfAllPlans, ()) {
   Problem problem = random_pinned_problem({.layers_max = 8, .machines_max = 4});
-  // Free choice of both is slow to enumerate for the largest problems.
+  // With a free choice of both, the largest problems are slow to enumerate.
   const bool large = problem.machines.size() * problem.layers.size() > 20;
   if (large && problem.options.recompute == "auto") problem.options.recompute = "none";
   problem.options.stages =

@@ -97,7 +97,7 @@ TEST(ExplainPlan, SaysWhichCoresComputeWhereProfilesTell) {
   profile.devices[1].cores = 8;
   EXPECT_THAT(text(),
               HasSubstr("cores     3 of 10 compute; unused: 7 of m1 (run.threads, threads)"));
-  // Machines of one computer find the same cores.
+  // Machines that are one computer report the same cores.
   for (DeviceProfile& device : profile.devices) {
     device.cores = 2;
     device.computer = "one";
@@ -150,7 +150,7 @@ TEST(ExplainPlan, SaysWhereTheSpeedsOfLinksComeFromUntilTheyAreMeasured) {
       << "one direction";
 }
 
-// That the first stage and the third have no entry concerns nobody.
+// That the first stage and the third have no link entry does not matter.
 TEST(ExplainPlan, SaysNothingOfTheSpeedsOfLinksThatThePlanDoesNotUse) {
   const Problem problem = three_machines();
   const auto plan = problem.plan();
@@ -273,7 +273,7 @@ TEST(ExplainInFull, AnswersEveryQuestionInFewLines) {
 
 TEST(ExplainInFull, SaysWhatAMachineThatIsLeftOutWouldDo) {
   Problem problem = three_machines();
-  problem.link = {100, 0.1};  // 4 s for an activation that takes 1.2 s to compute
+  problem.link = {100, 0.1};  // sending an activation takes 4 s, computing it 1.2 s
   const std::string text = full_text(problem.input());
   EXPECT_THAT(text, HasSubstr("also with m1"));
   EXPECT_THAT(text, HasSubstr("+"));
@@ -296,12 +296,12 @@ TEST(ExplainInFull, NamesTheLinkWhereItBinds) {
   Problem problem = three_machines();
   problem.machines.resize(2);
   problem.options.stages = 2;
-  problem.link = {400, 0};  // a second for each activation
+  problem.link = {400, 0};  // one second per activation
   EXPECT_THAT(full_text(problem.input()), HasSubstr("the link from m"));
   EXPECT_THAT(full_text(three_machines().input()), HasSubstr("computing on stage"));
 }
 
-// Two machines compute for 4 s each and then wait for a sum of 3 s.
+// Two machines compute for 4 s each and then wait 3 s for an all-reduce.
 TEST(ExplainInFull, SaysThatLinksKeepRanksWaitingWhereNothingIsBusyForLong) {
   Problem problem;
   problem.layers = {{.work_s = 1, .parameters = 1'000'000}};
@@ -360,7 +360,7 @@ TEST(PlanAnalysis, CountsTheBytesOfEachDirection) {
   problem.link = {1e6, 0};
   const PlanAnalysis analysis = analysis_of(problem.input());
   ASSERT_EQ(analysis.links.size(), 2U);
-  // 32 samples of 100 floats each way; a frame's header and the targets come on top.
+  // 32 samples of 100 floats in each direction, plus frame headers and targets.
   for (const LinkUse& link : analysis.links) {
     EXPECT_GE(link.bytes, 32 * 100 * 4);
     EXPECT_LE(link.bytes, 32 * 100 * 4 + 32 * 200);

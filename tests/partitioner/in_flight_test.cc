@@ -1,4 +1,4 @@
-// How many micro-batches the stages of a candidate have in flight, where stages have replicas.
+// The number of micro-batches in flight per stage of a candidate, for stages with replicas.
 #include <numeric>
 
 #include "partitioner/cost/step_estimate.h"
@@ -9,7 +9,7 @@
 namespace motley {
 namespace {
 
-// Stages of one layer, of so many slots each.
+// Stages of one layer each, on `replicas` slots each.
 Candidate candidate_of(const std::vector<int>& replicas) {
   Candidate candidate;
   int slot = 0;
@@ -39,7 +39,8 @@ TEST(InFlight, IsOfEachReplicaAndOfAllBehindIt) {
   EXPECT_EQ(in_flight_of(candidate_of({2, 1}).stages, {1, 32, true}), (std::vector{32, 32}));
 }
 
-// Of stages on slots that are as slow as they are many, so that each stage takes 3 s a micro-batch.
+// The step time with stages whose n slots have 1/n of the speed, so that each stage takes 3 s per
+// micro-batch.
 double balanced_step_s(const std::vector<int>& replicas, StepShape shape) {
   Problem problem;
   problem.layers.assign(replicas.size(), {.work_s = 3, .parameters = 0, .queued_bytes = 1});
@@ -57,8 +58,8 @@ double balanced_step_s(const std::vector<int>& replicas, StepShape shape) {
   return trial->plan.predicted_step_s;
 }
 
-// Filling and draining takes each stage once a replica, and in between nobody waits: with a window
-// for all replicas of a stage together it was 2 to 4 times as long.
+// Filling and draining take each stage's time once per replica, and no slot is idle in between.
+// With one window for all replicas of a stage together the step took 2 to 4 times as long.
 TEST(InFlight, KeepsAllReplicasBusy) {
   for (const bool split : {false, true}) {
     for (const auto& replicas : {std::vector{4, 4}, std::vector{4, 4, 4}, std::vector{1, 4},
@@ -71,15 +72,15 @@ TEST(InFlight, KeepsAllReplicasBusy) {
   }
 }
 
-// Where numbers of replicas go up and down, forwards and backwards of their neighbours come in
-// bursts, which the next warm-up hides.
+// If the numbers of replicas alternate, forwards and backwards of the neighbours arrive in bursts,
+// which the next larger warm-up hides.
 TEST(InFlight, HidesBurstsWithALongerWarmUp) {
   const double filling_s = 3.0 * (3 + 1 + 2 + 1);
   const StepShape shape{.micro_batch = 1, .micro_batches = 48, .warm_up = 2};
   EXPECT_LE(balanced_step_s({3, 1, 2, 1}, shape), 3.0 * 48 + filling_s);
 }
 
-// One layer fits on each device: two stages, best with two replicas each.
+// Only one layer fits on each device: two stages, best with two replicas each.
 TEST(InFlight, GivesStagesWithReplicasAWindowForEach) {
   Problem problem;
   problem.layers.assign(2, {.work_s = 3, .output_floats = 10, .saved_bytes = 1000});

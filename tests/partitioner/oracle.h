@@ -1,6 +1,6 @@
-// The oracle of the searches: every plan of a problem, one after the other, rated straight from the
-// numbers of the sketch. It shares no code with the cost model, the estimate or the searches, and
-// is as simple as it is slow; docs/algorithms.md has the same formulae.
+// The oracle of the searches: enumerates every plan of a problem and rates it directly from the
+// sketch. It shares no code with the cost model, the estimate or the searches, and is simple and
+// slow; docs/algorithms.md has the same formulae.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct OracleStage {
   int first = 0;
   int last = 0;
   bool recompute = false;
-  bool half = false;  // the codec of the boundary behind it
+  bool half = false;  // the codec of the boundary after the stage
 };
 
 class Oracle {
@@ -32,7 +32,7 @@ class Oracle {
     double single_slot_period_s = std::numeric_limits<double>::infinity();
   };
 
-  // Over all plans with that number of stages (0: any).
+  // The best plan with this number of stages (0: any).
   Best best(int stages) {
     best_ = {};
     stages_ = stages;
@@ -40,12 +40,12 @@ class Oracle {
     return best_;
   }
 
-  // Of a process that holds the stage's layers with so many micro-batches in flight.
+  // The memory of a process that holds the stage's layers with `held` micro-batches in flight.
   double memory_bytes(const OracleStage& stage, int held) const {
     double bytes = static_cast<double>(parameters(stage)) * 4 * (1 + 1 + 2);
     if (is_tied() && (stage.first == 0 || stage.last == layer_count())) {
-      // With one use the frames of its sum, that go and that come; with both the value and the
-      // gradient of the second.
+      // With one use of the tied parameter: sent and received frames of its all-reduce. With both
+      // uses: the value and the gradient of the second.
       bytes += 2 * static_cast<double>(p_.layers[0].parameters) * 4;
     }
     double saved = 0;
@@ -56,7 +56,7 @@ class Oracle {
     double floats = stage.last < layer_count() ? boundary_floats(stage.last - 1) : 0;
     if (stage.first > 0) floats += boundary_floats(stage.first - 1);
     bytes += (held + 2) * 4 * floats;
-    return bytes + std::floor(bytes * 4 / 100);  // the allocator's own
+    return bytes + std::floor(bytes * 4 / 100);  // the allocator's overhead
   }
 
  private:
@@ -68,7 +68,7 @@ class Oracle {
 
   static std::string name(int machine) { return "m" + std::to_string(machine); }
 
-  // All next stages from layer `first` on, on any set of machines that are not in use.
+  // Adds all possible next stages from layer `first` on, on any set of unused machines.
   void extend(int first) {
     if (first == layer_count()) return rate();
     for (unsigned group = 1; group < 1U << machine_count(); ++group) {
@@ -103,13 +103,13 @@ class Oracle {
     return sum_s;
   }
 
-  // Two thirds of a layer's work; in two parts the second is half of that.
+  // Two thirds of a layer's work; with a split backward the second part is half of that.
   double last_backward_s(int machine, const OracleStage& stage) const {
     const OracleStage once{.first = stage.first, .last = stage.last};
     return pass_s(machine, once) * (shape_.split ? 1 : 2) / 3;
   }
 
-  // One micro-batch after the other goes to whoever would be done with it first.
+  // Assigns each micro-batch to the machine that would finish it first.
   std::vector<int> deal(const OracleStage& stage) const {
     std::vector<int> shares(stage.machines.size(), 0);
     for (int micro = 0; micro < shape_.micro_batches; ++micro) {
@@ -125,8 +125,8 @@ class Oracle {
     return shares;
   }
 
-  // The most of `window` micro-batches in a row that come to machine k of a stage, where each goes
-  // to the machine that is furthest behind its share.
+  // The largest number of `window` consecutive micro-batches that are on machine k of a stage, if
+  // each is assigned to the machine furthest behind its share.
   int held(const std::vector<int>& shares, std::size_t k, int window) const {
     const int m = shape_.micro_batches;
     std::vector<int> given(shares.size(), 0);
@@ -199,7 +199,7 @@ class Oracle {
     return p_.link;
   }
 
-  // The slowest of all ways between two sets of machines.
+  // The slowest transfer between two sets of machines.
   double slowest_s(const std::vector<int>& from,
                    const std::vector<int>& to,
                    double bytes,
@@ -221,7 +221,7 @@ class Oracle {
     return !p_.machines[at(a)].medium.empty() || !p_.machines[at(b)].medium.empty();
   }
 
-  // How long the busiest of these links is in use when so much goes each way.
+  // How long the busiest of these links is in use with `bytes` in each direction.
   double load_s(const std::vector<int>& from, const std::vector<int>& to, double bytes) const {
     double most_s = 0;
     for (const int a : from) {
@@ -235,7 +235,7 @@ class Oracle {
     return most_s;
   }
 
-  // The slowest of all ways between any two when they send to each other at once.
+  // The slowest transfer between any two machines that send to each other at once.
   double exchange_s(const std::vector<int>& machines, double bytes, double latencies = 1) const {
     double slowest = 0;
     for (const int a : machines) {
@@ -248,7 +248,7 @@ class Oracle {
     return slowest;
   }
 
-  // Two exchange everything; more send and get back all but a part, twice.
+  // Two machines exchange everything; more send and receive all but their part, twice.
   double all_sum_s(const std::vector<int>& machines, std::int64_t parameters) const {
     const double bytes = static_cast<double>(parameters) * 4;
     const auto count = static_cast<double>(machines.size());
@@ -257,7 +257,7 @@ class Oracle {
     return 2 * exchange_s(machines, bytes - bytes / count);
   }
 
-  // Of layer 0 where it is tied the parameters are summed by themselves.
+  // The parameters of tied layer 0 are reduced separately.
   std::int64_t summed(int layer) const {
     return layer == 0 && is_tied() ? 0 : p_.layers[at(layer)].parameters;
   }
@@ -268,7 +268,7 @@ class Oracle {
     return std::clamp(layers, 1, 4);
   }
 
-  // Of all that a machine sends first, without latency.
+  // The time of a machine's first sends, without latency.
   double first_busy_s(const OracleStage& stage) const {
     std::int64_t parameters = 0;
     for (int l = stage.first; l < stage.last; ++l) parameters += summed(l);
@@ -285,14 +285,16 @@ class Oracle {
     double sum_s = 0;
     double period_s = 0;
     std::vector<double> link_s(at(count) + 1, 0);  // [boundary before stage]
-    int under_way = 0;                             // micro-batches, from the stage on
+    int under_way = 0;                             // micro-batches in flight in this stage and the
+                                                   // later ones
     for (int i = count - 1; i >= 0; --i) {
       const OracleStage& stage = pipeline_[at(i)];
       const std::vector<int> shares = deal(stage);
       double busy_s = 0;
       const int replicas = static_cast<int>(stage.machines.size());
       const bool is_last = i + 1 == count;
-      // A micro-batch on each machine of the last stage; warm_up more for each machine before it.
+      // One micro-batch on each machine of the last stage; `warm_up` more for each machine before
+      // it.
       under_way += (is_last ? 1 : shape_.warm_up) * replicas;
       const int most =
           shape_.gpipe ? shape_.micro_batches : std::min(under_way, shape_.micro_batches);
@@ -307,7 +309,7 @@ class Oracle {
         if (i > 0) micro_s += crossing_s(machine, stage.first - 1, pipeline_[at(i - 1)].half);
         if (i + 1 < count) micro_s += crossing_s(machine, stage.last - 1, stage.half);
         sum_s += shares[k] / m * micro_s;
-        // What goes first of it leaves as the last backward goes on, layer by layer.
+        // The first sends of the all-reduce overlap the last backward, layer by layer.
         const double beside_s = std::min(first_busy_s(stage), last_backward_s(machine, stage)) *
                                 (1 - 1.0 / pieces(stage));
         busy_s = std::max(busy_s, shares[k] / m * micro_s + (reduce_s - beside_s) / m);
@@ -324,7 +326,7 @@ class Oracle {
         period_s = std::max(period_s, sum_s * (m - window) / (window * (m - 1)));
       }
     }
-    for (int i = 1; i < count; ++i) {  // a stage has the traffic of both its sides
+    for (int i = 1; i < count; ++i) {  // a stage has the traffic of both its boundaries
       period_s = std::max(period_s, link_s[at(i)] + (i + 1 < count ? link_s[at(i + 1)] : 0));
     }
     double step_s = sum_s + (m - 1) * period_s;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-// Boundaries of one size and links of one speed, where all_sets_probe promises the optimum.
+// Boundaries of one size and links of one speed, for which all_sets_probe guarantees the optimum.
 Problem random_uniform_problem() {
   Problem problem = random_problem({.layers_max = 8, .machines_max = 4});
   for (LayerSketch& layer : problem.layers) layer.output_floats = 20;
@@ -32,7 +32,8 @@ double least_with_room_s(Problem problem, const StepShape& shape) {
 
 RC_GTEST_PROP(PeriodSearch, FindsTheLeastPeriodOfAllPipelinesAndProvesIt, ()) {
   const Problem problem = random_uniform_problem();
-  const StepShape shape{1, *rc::gen::inRange(1, 17), true};  // no round trips bind in GPipe
+  const StepShape shape{1, *rc::gen::inRange(1, 17), true};  // GPipe has no round trips that limit
+                                                             // the period
   const auto cost = problem.cost();
   const SearchSpace space = search_space(problem.options, problem.model(), *cost);
   const StageTable table(*cost, shape);
@@ -44,18 +45,18 @@ RC_GTEST_PROP(PeriodSearch, FindsTheLeastPeriodOfAllPipelinesAndProvesIt, ()) {
   RC_ASSERT(found.bounds.fluid_s <= least_s * (1 + 1e-9));
   RC_ASSERT(found.bounds.granularity_s <= least_s * (1 + 1e-9));
   RC_ASSERT(found.bounds.proven_s <= least_s * (1 + 1e-9));
-  // Traffic on both sides of a stage is left out of the proof, so it can exceed the bound.
+  // The proof ignores the traffic on both sides of a stage, so that traffic can exceed the bound.
   constexpr double kMessageBytes = 20 * sizeof(float) + kFrameHeaderBytes;
   const double load_s = 2 * kMessageBytes / problem.link.bandwidth_bytes_per_s;
   if (load_s < least_s) {
     RC_ASSERT(found.period_s <= least_s * (1 + 1e-6));
-    // The proof does not know what fits in memory, where stages compute again to save some.
+    // The proof does not know which memory activation checkpointing saves.
     RC_ASSERT(found.bounds.proven_s >= least_with_room_s(problem, shape) * (1 - 1e-6));
   }
 }
 
-// With both uses of a tied parameter here the device has room only where it computes again; without
-// the value of the second one there would be some.
+// With both uses of a tied parameter the device has enough memory only with activation
+// checkpointing; without the second use's value it would have enough anyway.
 TEST(PeriodSearch, ProvesThePeriodOfADeviceThatBothUsesOfATiedParameterFill) {
   Problem problem;
   problem.layers = {{0.001, 100, 20, 1000}, {0.002, 50, 0, 1000}};
@@ -94,7 +95,7 @@ RC_GTEST_PROP(PeriodSearch, NeverClaimsMoreThanTheTruth, ()) {
   }
 }
 
-// Machines of some speeds, `each` of every speed, and a transformer-like chain.
+// Machines of several speeds, `each` of every speed, and a transformer-like chain of layers.
 Problem large_problem(int layers, const std::vector<double>& speeds, int each) {
   Problem problem;
   for (int l = 0; l < layers; ++l) {

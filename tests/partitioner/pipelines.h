@@ -1,4 +1,4 @@
-// Every pipeline of single slots, one after the other.
+// Enumerates every pipeline of single slots.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ inline void for_each_pipeline(
       if (std::find(slots.begin(), slots.end(), slot) != slots.end()) continue;
       slots.push_back(slot);
       first_layers.push_back(first);
-      visit(slots, first_layers);  // this stage holds all layers that are left
+      visit(slots, first_layers);  // this stage holds all remaining layers
       for (int next = first + 1; next < layer_count; ++next) add_stage(next);
       slots.pop_back();
       first_layers.pop_back();

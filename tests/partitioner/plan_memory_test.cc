@@ -25,7 +25,7 @@ std::vector<std::size_t> chunks_of(const Plan& plan, Rank rank) {
   return chunks;
 }
 
-// A random step whose layers keep something, and what is asked of it.
+// A random step whose layers save data, and queries about it.
 struct MemoryCase {
   RandomStep step;
   CostModel cost;
@@ -37,7 +37,7 @@ struct MemoryCase {
     return peak_memory_bytes(schedule, step.plan, cost, slots);
   }
 
-  // Of a process that holds the chunk alone.
+  // The memory of a process that holds only this chunk.
   [[nodiscard]] std::int64_t bytes_of(std::size_t c,
                                       Rank rank,
                                       int in_flight,
@@ -78,7 +78,7 @@ RC_GTEST_PROP(PlanMemory, IsWhatTheChunkKeepsWhereARankHasOne, ()) {
   for (Rank rank{0}; rank.value < plan.rank_count(); ++rank.value) {
     const std::vector<std::size_t> chunks = chunks_of(plan, rank);
     if (chunks.size() != 1) continue;
-    // Of the replica that holds most, so of others a bound.
+    // Of the replica that holds most, so an upper bound for others.
     const int in_flight = c.stats.peak_in_flight[chunks[0]];
     const int queued = c.stats.peak_queued_weights[chunks[0]];
     RC_ASSERT(peaks[rank.index()] <= c.bytes_of(chunks[0], rank, in_flight, queued));
@@ -90,7 +90,7 @@ RC_GTEST_PROP(PlanMemory, IsWhatTheChunkKeepsWhereARankHasOne, ()) {
   }
 }
 
-// Chunks of one rank are not at their peaks at once.
+// Chunks of one rank do not reach their peaks at the same time.
 RC_GTEST_PROP(PlanMemory, IsAtMostTheSumOfItsChunks, ()) {
   const MemoryCase c = random_case();
   const Plan& plan = c.step.plan;
@@ -109,8 +109,8 @@ RC_GTEST_PROP(PlanMemory, IsAtMostTheSumOfItsChunks, ()) {
   }
 }
 
-// Each machine keeps, of each value that it sums with others, what its message left out: of its
-// part or of the sum.
+// Each machine stores a residual for each value that it encodes in an all-reduce: of its own part,
+// or of the result.
 RC_GTEST_PROP(PlanMemory, CountsWhatMessagesOfSumsLeaveOut, ()) {
   const MemoryCase c = random_case();
   const Plan& plan = c.step.plan;
@@ -154,8 +154,8 @@ TEST(PlanMemory, CountsTheMomentumOfSendersWithTopk) {
   EXPECT_EQ(kept_per_encoded({.velocity = true}, "topk(0.01)|fp16"), 2);
 }
 
-// Layers with constants of their own and of others, with parameters and statistics, and with a tied
-// parameter or without.
+// Layers with their own and shared constants, with parameters and statistics, and with or without
+// a tied parameter.
 ModelSpec model_with_constants() {
   ModelSpec model;
   model.family = "mlp";
@@ -178,7 +178,7 @@ ModelSpec model_with_constants() {
   return model;
 }
 
-// models/spec says what a process holds of layers; the planner adds it up in another way.
+// models/spec defines the persistent memory of layers; the planner computes it in another way.
 RC_GTEST_PROP(PlanMemory, CountsWhatLastsAsTheLayersSay, ()) {
   const ModelSpec model = model_with_constants();
   const int layers = static_cast<int>(model.layers.size());
@@ -205,14 +205,14 @@ RC_GTEST_PROP(PlanMemory, CountsWhatLastsAsTheLayersSay, ()) {
   }
 }
 
-// What a layer hands on and keeps is the next one's input, where that keeps it: one tensor.
+// If a layer saves its output and the next one saves its input, this is one tensor.
 TEST(PlanMemory, CountsOnceWhatTwoLayersKeep) {
   Problem problem;
   problem.layers.assign(3, {.parameters = 1, .output_floats = 10, .saved_bytes = 100});
   problem.machines = {{}};
   ModelSpec model = problem.model();
   model.layers[0].keeps_output = model.layers[1].keeps_input = true;
-  model.layers[1].keeps_output = true;  // but the last one does not keep its input
+  model.layers[1].keeps_output = true;  // but the last layer does not save its input
   const auto cost =
       CostModel::make(model, problem.cluster(), problem.profile(), 1, {.moments_per_parameter = 0});
   const StageTable table(*cost, {.micro_batch = 2});
@@ -253,7 +253,7 @@ TEST(PlanMemory, NamesEachPlaceOnce) {
   EXPECT_EQ(memory.bytes(), peak_memory_bytes(*schedule, plan, *cost, {0}).front());
 }
 
-// 100 bytes of each micro-batch, 60 of each weight part that is put off; the order is written out.
+// 100 bytes per micro-batch, 60 per delayed weight part; the schedule's order is written out.
 TEST(PlanMemory, FollowsTheOrderOfTheSchedule) {
   Problem problem;
   problem.layers = {{.parameters = 0, .saved_bytes = 100, .queued_bytes = 60}};

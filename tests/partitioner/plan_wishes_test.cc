@@ -1,4 +1,4 @@
-// What a person asks of a plan: pins, a number of stages, an end of the search.
+// The user's requirements on a plan: pins, a number of stages, an end of the search.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -12,7 +12,8 @@
 namespace motley {
 namespace {
 
-// A desktop, a laptop on a slow link and a box; first and last layer share a large parameter.
+// A desktop, a laptop on a slow link and a box; the first and the last layer share a large
+// parameter.
 Problem problem_with_a_laptop() {
   Problem problem;
   problem.layers.push_back({.work_s = 0.001,
@@ -49,7 +50,7 @@ bool holds(const Plan& plan, const std::string& machine, int layer) {
   });
 }
 
-// One micro-batch of a small layer is all that the slow machine has to do: its sum takes 0.16 s.
+// The slow machine only gets one micro-batch of a small layer, whose all-reduce takes 0.16 s.
 TEST(Planner, ObeysAPinThatAMachineIsUsedAsCheaplyAsItCan) {
   Problem problem = problem_with_a_laptop();
   const double free_s = problem.plan()->predicted_step_s;
@@ -60,7 +61,7 @@ TEST(Planner, ObeysAPinThatAMachineIsUsedAsCheaplyAsItCan) {
   EXPECT_LT(plan->predicted_step_s, free_s + 0.5);
 }
 
-// The layer's machine holds it; others may share it, and folds keep it there.
+// The layer's machine holds it; others may have replicas, and folded plans keep it there.
 TEST(Planner, ObeysAPinOfALayerAsCheaplyAsItCan) {
   Problem problem = problem_with_a_laptop();
   const double free_s = problem.plan()->predicted_step_s;
@@ -69,7 +70,7 @@ TEST(Planner, ObeysAPinOfALayerAsCheaplyAsItCan) {
     const auto plan = problem.plan();
     ASSERT_TRUE(plan.ok());
     EXPECT_TRUE(holds(*plan, "m1", layer)) << layer;
-    // A tied parameter has to be summed over the slow link.
+    // A tied parameter has to be reduced over the slow link.
     EXPECT_LT(plan->predicted_step_s, free_s + (layer == 4 ? 0.5 : 6)) << layer;
   }
 }
@@ -104,7 +105,7 @@ TEST(Planner, HasAPlanWhenTheSearchIsEnded) {
   EXPECT_GE(ended.plan.predicted_step_s, whole.plan.predicted_step_s);
 }
 
-// Few layers, and each machine wants one: what obeys one pin may not take it from another.
+// Few layers, and a pin for each machine: satisfying one pin must not violate another.
 TEST(Planner, EndsWhereAllMachinesArePinned) {
   for (const int layers : {3, 4, 6}) {
     for (const double work_s : {1e-4, 1e-2}) {
@@ -123,7 +124,7 @@ TEST(Planner, EndsWhereAllMachinesArePinned) {
   }
 }
 
-// More machines than the exact search takes, all unlike, and cheap links.
+// More machines than the exact search accepts, all different, with fast links.
 Problem nine_machines() {
   Problem problem;
   problem.layers.assign(24, {.work_s = 0.1, .output_floats = 100});
@@ -142,7 +143,7 @@ TEST(Planner, HasAsManyStagesAsAreAskedFor) {
   }
 }
 
-// Stages of several machines are found among six of them, and are not lost with one more.
+// Stages with several machines are found among six machines, and not lost with one more.
 TEST(Planner, IsNotSlowerWithOneMachineMore) {
   for (const int layers : {2, 3, 4, 6}) {
     for (const std::int64_t floats : {1000, 10'000, 30'000}) {
@@ -175,7 +176,7 @@ TEST(Planner, EndsForThousandsOfLayersOnFewMachines) {
   EXPECT_LT(plan->predicted_step_s, 1.1 * 32 * 3000 * 0.001 / 6);
 }
 
-// With fewer layers than machines the search finds nothing that has it.
+// With fewer layers than machines the search alone finds no plan that uses it.
 TEST(Planner, UsesAPinnedMachineOfManyHoweverSlow) {
   Problem problem = nine_machines();
   problem.layers.resize(4);
@@ -189,7 +190,7 @@ TEST(Planner, UsesAPinnedMachineOfManyHoweverSlow) {
   EXPECT_GE(plan->predicted_step_s, free->predicted_step_s);
 }
 
-// The slowest machine would be the last to be taken.
+// The slowest machine would be selected last.
 TEST(Planner, HasAsManyStagesAsAreAskedForWithAPinnedMachine) {
   Problem problem = nine_machines();
   problem.options.pins.always = {"m0"};

@@ -1,4 +1,4 @@
-// What the planner chooses beside the cut: the micro-batch and the codecs.
+// The planner's choices other than the cuts: the micro-batch and the codecs.
 #include <fmt/format.h>
 
 #include <gmock/gmock.h>
@@ -16,8 +16,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A layer that only replicas can share; the sum of its gradient takes 4 s, or 2 s at half the
-// bytes.
+// A layer that only replicas can share; its all-reduce takes 4 s, or 2 s with half the bytes.
 Problem one_shared_layer() {
   Problem problem;
   problem.layers = {{.work_s = 1, .parameters = 1'000'000}};
@@ -27,8 +26,8 @@ Problem one_shared_layer() {
   return problem;
 }
 
-// The bubble of a pipeline makes the smallest micro-batch the best by itself, and messages none
-// smaller than it pays. `work_s`: of each of two layers.
+// Because of the pipeline's bubble the smallest micro-batch is best in itself; messages cost too
+// much for a smaller one. `work_s`: of each of two layers.
 Problem pipeline_with_a_bubble(double work_s) {
   Problem problem{.layers = {{work_s, 1000, 1}, {work_s, 1000, 1}}, .machines = {{}, {}}};
   problem.options.stages = 2;
@@ -53,7 +52,7 @@ TEST(PlannerChoices, TakesTheUsualMicroBatchUnlessItCostsMuch) {
   EXPECT_THAT(refused->notes, Contains(HasSubstr("instead of the usual 16: a step takes")));
 }
 
-// Not even together with a coarser codec, which by itself gains less than is asked for.
+// Also not together with a coarser codec, whose own gain is below the threshold.
 TEST(PlannerChoices, TakesTheUsualMicroBatchWhateverACoarserCodecIsToGain) {
   Problem problem = pipeline_with_a_bubble(1);
   const auto best = problem.plan();
@@ -91,8 +90,8 @@ TEST(PlannerChoices, TakesASmallerMicroBatchWhereTheUsualOneDoesNotFit) {
   EXPECT_THAT(plan->notes, Contains(HasSubstr("a plan with those does not fit")));
 }
 
-// Of more devices than replicas are searched for, all layers on all of them is one plan of each
-// size.
+// With more devices than the replica search covers, the whole model on all devices is one
+// candidate of each size.
 TEST(PlannerChoices, TakesTheSizeThatIsBestForManyReplicas) {
   Problem problem;
   problem.layers = {{.work_s = 1}};
@@ -136,7 +135,7 @@ TEST(PlannerChoices, ChoosesTheCodecOfGradientsByTime) {
 
 TEST(PlannerChoices, HasReplicasOnlyWhereWhatSumsLeaveOutFitsToo) {
   Problem problem = one_shared_layer();
-  problem.link = {1e9, 0};  // two are faster
+  problem.link = {1e9, 0};  // two machines are faster
   problem.options.gradient_codecs = {kHalf};
   const auto cost = problem.cost();
   ASSERT_TRUE(cost.ok()) << describe(cost.error());
@@ -163,7 +162,7 @@ TEST(PlannerChoices, LeavesGradientsAloneWhereACodecTakesLongerOrWasNotMeasured)
   EXPECT_EQ(unknown.plan()->gradient_codec, "none");
 }
 
-// Two layers on two machines, with a boundary that takes 20 s a sample each way, or half of it.
+// Two layers on two machines; the boundary takes 20 s per sample in each direction, or half of it.
 Problem one_slow_boundary() {
   Problem problem;
   problem.layers = {{.work_s = 6, .output_floats = 5'000'000}, {.work_s = 6}};
@@ -173,7 +172,7 @@ Problem one_slow_boundary() {
   return problem;
 }
 
-// Seconds of a step of the problem with these codecs allowed besides "none".
+// The step time if these codecs are permitted in addition to "none".
 double step_with(Problem problem, std::vector<CoarserCodecs> coarser) {
   problem.options.coarser = std::move(coarser);
   const auto plan = problem.plan();
@@ -210,7 +209,7 @@ TEST(PlannerChoices, SaysThatSumsAreRoundedMore) {
   EXPECT_THAT(plan->notes, Contains(HasSubstr("gradients as half")));
 }
 
-// A second kind of coarser codec needs its gain on top of what the first has brought.
+// A second kind of coarser codec must reach its gain on top of the first.
 TEST(PlannerChoices, ComparesEachCoarserCodecWithThoseBeforeIt) {
   Problem problem = one_slow_boundary();
   problem.options.coarser = {{{kHalf}, {}, 0.01}, {{"never-measured"}, {}, 0}};

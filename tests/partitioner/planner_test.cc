@@ -34,8 +34,8 @@ std::string shape_of(const Plan& plan) {
   return text;
 }
 
-// The simulated step of every pipeline that fits, at one shape, by trying all. 1F1B runs with 1, 2
-// or 3 micro-batches in flight for each stage that follows, GPipe with all (0).
+// The shortest simulated step over all feasible pipelines at one shape, by enumeration. 1F1B runs
+// with 1, 2 or 3 micro-batches in flight per following stage, GPipe with all (0).
 double least_step_s(const Problem& problem, const CostModel& cost, int micro_batch, int warm_up) {
   double least_s = std::numeric_limits<double>::infinity();
   const ModelSpec model = problem.model();
@@ -70,7 +70,7 @@ double least_step_s(const Problem& problem, const CostModel& cost, int micro_bat
   return least_s;
 }
 
-// Problems without the choices that the enumeration below leaves out.
+// Problems without the choices that the enumeration below does not cover.
 Problem random_plain_problem() {
   Problem problem = random_problem();
   problem.options.replicas = false;
@@ -79,8 +79,8 @@ Problem random_plain_problem() {
   return problem;
 }
 
-// The candidates are ranked by an estimate and the best simulated: of 160,000 problems one was over
-// 10 % off.
+// The candidates are ranked by an estimate and the best are simulated: of 160,000 problems one was
+// over 10 % off.
 RC_GTEST_PROP(MakePlan, IsNeverFarFromTheBestOfAllPlans, ()) {
   const Problem problem = random_plain_problem();
   const auto cost = problem.cost();
@@ -168,7 +168,7 @@ TEST(MakePlan, PlansManyLayersAndTheLargestBatch) {
 
 TEST(MakePlan, LeavesOutMachinesThatDoNotPay) {
   Problem problem = three_machines();
-  problem.link = {100, 0.1};  // 4 s for an activation that takes 1.2 s to compute
+  problem.link = {100, 0.1};  // sending an activation takes 4 s, computing it 1.2 s
   const auto plan = problem.plan();
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(shape_of(*plan), "m0:12 ");
@@ -191,7 +191,8 @@ TEST(MakePlan, SaysWhatTheGroupGains) {
   EXPECT_THAT(plan->notes, Contains(HasSubstr("times as fast as m0/cpu alone")));
 }
 
-// Devices that were measured beside each other shared a computer that one of them has to itself.
+// Devices that were profiled at the same time shared a computer; a single device would have it to
+// itself.
 TEST(MakePlan, ComparesAGroupWithADeviceThatHasItsComputerToItself) {
   const Problem problem = three_machines();
   const auto together = problem.plan();
@@ -205,7 +206,7 @@ TEST(MakePlan, ComparesAGroupWithADeviceThatHasItsComputerToItself) {
   EXPECT_DOUBLE_EQ(plan->ranks.front().compute_s, plan->predicted_step_s);
 }
 
-// The fastest beside the others is not the fastest alone.
+// The fastest device in a group is not the fastest alone.
 TEST(MakePlan, ComparesAGroupWithTheDeviceThatIsTheFastestAlone) {
   Problem problem = three_machines();
   problem.machines[0].speed = 1;
@@ -232,8 +233,8 @@ TEST(MakePlan, PrefersOneFOneBWhenSchedulesAreEquallyFast) {
   EXPECT_EQ(problem.plan()->schedule, "1f1b");
 }
 
-// Two equal machines with a hop of half a layer's forward, and parts of backward that keep a
-// thousand bytes in each layer.
+// Two equal machines with a latency of half a layer's forward, and parts of backward that queue a
+// thousand bytes per layer.
 Problem two_machines_apart() {
   Problem problem;
   problem.layers.assign(2, {.work_s = 3, .output_floats = 10, .queued_bytes = 1000});
@@ -272,7 +273,7 @@ TEST(MakePlan, QueuesAsManyWeightPartsAsMemoryHasRoomFor) {
   ASSERT_GT(wanted, 1);
   EXPECT_EQ(roomy->chunks[0].queued_weights, wanted);
 
-  const std::int64_t one = 1030;  // with what the allocator holds
+  const std::int64_t one = 1030;  // with the allocator's overhead
   problem.machines[1].memory_bytes = roomy->ranks[1].memory_bytes - one;
   const auto tight = problem.plan();
   ASSERT_TRUE(tight.ok()) << describe(tight.error());

@@ -1,4 +1,4 @@
-// Small models and machines with round numbers, shared by the tests of planning.
+// Small models and machines with round numbers, shared by the planner's tests.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,21 +14,21 @@
 namespace motley {
 
 struct LayerSketch {
-  double work_s = 1;  // forward and backward together, one sample, on a machine of speed 1
+  double work_s = 1;  // forward and backward of one sample, on a machine of speed 1
   std::int64_t parameters = 1000;
   std::int64_t output_floats = 0;  // of one sample
   std::int64_t saved_bytes = 0;    // of one sample
-  // Of one sample, between the parts of backward, which take a third of the work each; without it
-  // the parts were not measured.
+  // Per sample, between the parts of backward, which take a third of the work each; nullopt: the
+  // parts were not measured.
   std::optional<std::int64_t> queued_bytes = {};
 };
 
 struct MachineSketch {
   double speed = 1;
   std::int64_t memory_bytes = std::int64_t{1} << 40;
-  std::vector<double> layer_speeds;  // [layer] on top of `speed`; empty = 1 for all
+  std::vector<double> layer_speeds;  // [layer] factor on `speed`; empty = 1 for all
   double message_s = 0;
-  double half_s_per_float = 0;  // of encoding, and of decoding, with the codec "half"
+  double half_s_per_float = 0;  // to encode, and to decode, with the codec "half"
   std::string medium;
 
   [[nodiscard]] double speed_of(std::size_t layer) const {
@@ -36,10 +36,10 @@ struct MachineSketch {
   }
 };
 
-// A codec of the sketches beside "none", which costs nothing but 4 bytes a float.
+// A codec of the sketches; "none" costs nothing but 4 bytes per float.
 inline constexpr const char* kHalf = "half";
 
-// A model of those layers, "l0", "l1", …; each has a kind of its own.
+// A model of these layers, "l0", "l1", …; each has its own kind.
 inline ModelSpec sketch_model(const std::vector<LayerSketch>& layers) {
   ModelSpec model;
   model.family = "mlp";
@@ -54,7 +54,7 @@ inline ModelSpec sketch_model(const std::vector<LayerSketch>& layers) {
   return model;
 }
 
-// Machines "m0", "m1", … with a CPU each, joined by links of that speed.
+// Machines "m0", "m1", … with a CPU each, connected by links of this speed.
 inline Cluster sketch_cluster(const std::vector<MachineSketch>& machines, LinkSpeed link) {
   Cluster cluster;
   cluster.network = link;
@@ -67,7 +67,7 @@ inline Cluster sketch_cluster(const std::vector<MachineSketch>& machines, LinkSp
   return cluster;
 }
 
-// Times in proportion to the micro-batch; a third of the work is the forward.
+// Times proportional to the micro-batch; a third of the work is the forward.
 inline Profile sketch_profile(const std::vector<LayerSketch>& layers,
                               const std::vector<MachineSketch>& machines) {
   Profile profile;
@@ -94,7 +94,7 @@ inline Profile sketch_profile(const std::vector<LayerSketch>& layers,
   return profile;
 }
 
-// The first layer and the last share a parameter.
+// Ties a parameter of the first and the last layer.
 inline void tie(ModelSpec& model) {
   ParameterSpec use = model.layers.front().parameters.front();
   use.tied_use = true;

@@ -1,4 +1,4 @@
-// Random planning problems that are small enough to enumerate.
+// Random planning problems that are small enough for enumeration.
 #pragma once
 
 #include <vector>
@@ -57,7 +57,8 @@ inline Pins pins(std::size_t layers, std::size_t machines) {
 
 }  // namespace random_problem_parts
 
-// Sometimes memory or links are tight, links unequal, layers pinned or tied, codecs to choose.
+// Some problems have little memory, slow or unequal links, pinned or tied layers, or a choice of
+// codecs.
 inline Problem random_problem(ProblemSize size = {}) {
   namespace parts = random_problem_parts;
   Problem problem;

@@ -1,5 +1,5 @@
 // Random steps to simulate: a model, unequal machines and links, and a plan with replicas, codecs
-// and recomputation. All times differ, so that no two messages tie.
+// and activation checkpointing. All times differ, so that no two messages tie.
 #pragma once
 
 #include <fmt/format.h>
@@ -23,13 +23,13 @@ struct RandomStep {
   Plan plan;
 };
 
-// Between low and high, with as many digits as it takes to be unlike all others.
+// A number between low and high with enough digits to differ from all others.
 inline double random_real(double low, double high) {
   constexpr int kSteps = 1 << 30;
   return low + (high - low) * *rc::gen::noShrink(rc::gen::inRange(1, kSteps)) / kSteps;
 }
 
-// Of up to so many devices a machine, at most three.
+// Machines with up to `devices` devices each, at most three.
 inline Cluster random_cluster(int devices) {
   Cluster cluster;
   cluster.network = {random_real(1e3, 1e5), random_real(0, 0.1)};
@@ -97,7 +97,7 @@ inline std::vector<Replica> random_replicas(int ranks, int micro_batches) {
   return replicas;
 }
 
-// `devices`: random_cluster's.
+// `devices`: as in random_cluster.
 inline RandomStep random_step(int devices) {
   RandomStep step;
   std::vector<LayerSketch> layers(*rc::gen::inRange<std::size_t>(1, 6));

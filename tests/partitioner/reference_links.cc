@@ -9,7 +9,7 @@
 namespace motley {
 namespace {
 
-// A letter on one direction of a link.
+// A message on one direction of a link.
 struct Passing {
   Letter* letter = nullptr;
   double comes_s = 0;
@@ -19,7 +19,8 @@ struct Passing {
   double end_s = 0;
 };
 
-// Values one behind the other as they come; sums then fill the gaps, also in pieces.
+// Values pass one after another in order of arrival; all-reduce messages then fill the gaps, also
+// in pieces.
 void pass(std::vector<Passing>& all) {
   std::stable_sort(all.begin(), all.end(),
                    [](const Passing& a, const Passing& b) { return a.comes_s < b.comes_s; });
@@ -73,7 +74,7 @@ void run_links(Letters& letters, const CostModel& cost, const std::vector<int>& 
     }
     return best;
   };
-  // A medium has one name for all ways into the network and out of it.
+  // A shared medium has one name for the ways into the network and out of it.
   const auto medium_of = [&](int rank) {
     return cost.networks()[cost.machine_of(slot_of(rank))].medium;
   };
@@ -89,8 +90,9 @@ void run_links(Letters& letters, const CostModel& cost, const std::vector<int>& 
   const auto is_there = [](Letter& letter, double at_s) {
     letter.arrival_s = std::max(letter.arrival_s, at_s);
   };
-  // When letters come to the ways into their machines, which in a medium is among those on the way
-  // out: of the last round, until that tells nothing new. What comes first is right first.
+  // When messages arrive at the ways into their machines. In a shared medium these compete with
+  // outgoing messages, so the times of the last round are used until they no longer change. The
+  // earliest message is correct first.
   std::map<Letter*, double> comes_in_s;
   while (true) {
     std::map<std::string, std::vector<Passing>> ways;

@@ -1,5 +1,4 @@
-// The links of the second simulator: all letters at once, each link's in the order in which they
-// come to it.
+// The links of the second simulator: all messages at once, each link's in order of arrival.
 #pragma once
 
 #include <map>
@@ -15,15 +14,15 @@ struct Letter {
   int to = 0;
   double bytes = 0;
   double sent_s = 0;
-  bool is_bulk = false;  // a sum, which lets the others go first
+  bool is_bulk = false;  // of an all-reduce, with lower priority
   double arrival_s = 0;
 };
 
 using Letters = std::map<std::string, Letter>;  // by name
 
-// Sets every letter's arrival from the times of sending: through its sender's uplink, through the
-// link of the two machines from when it begins to leave, then through the downlink a latency later.
-// slots: [rank] of the cost model.
+// Computes every message's arrival from the times of sending: through the sender's uplink, through
+// the link of the two machines from the start of sending, then through the downlink one latency
+// later. slots: [rank] of the cost model.
 void run_links(Letters& letters, const CostModel& cost, const std::vector<int>& slots);
 
 }  // namespace motley

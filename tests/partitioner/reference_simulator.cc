@@ -22,10 +22,10 @@ struct Task {
   std::string message;
   int to = 0;
   double bytes = 0;
-  bool is_bulk = false;  // a sum, which lets the others go first
+  bool is_bulk = false;  // of an all-reduce, with lower priority
 };
 
-// What the executor does for each action, in order. Without tied parameters.
+// The executor's tasks for each action, in order. Without tied parameters.
 class Tasks {
  public:
   Tasks(const Schedule& schedule,
@@ -51,7 +51,7 @@ class Tasks {
                         return later.chunk.value == c && later.kind == actions[a].kind;
                       });
       if (!more) sum_beside_layers(c);
-      // The gradient of the input goes before the last of them.
+      // The gradient of the input precedes the last of them.
       if (actions[a + 1].kind == ActionKind::kSendGradient) add(actions[a + 1]);
       if (!more) reduce(c, /*early=*/true, pieces(c) - 1);
       if (actions[a + 1].kind == ActionKind::kSendGradient) ++a;
@@ -60,7 +60,7 @@ class Tasks {
   }
 
  private:
-  // The bytes of frames, from docs/formats/frame.md: none of them is asked of the code.
+  // The bytes of frames by docs/formats/frame.md, independent of the code.
   static constexpr double kHeader = 64;
 
   static double payload_bytes(double floats, const std::string& codec) {
@@ -115,15 +115,15 @@ class Tasks {
     }
   }
 
-  // Of what goes early of a chunk's sum. Every layer has parameters.
+  // The number of pieces of a chunk's early all-reduce messages. Every layer has parameters.
   int pieces(int c) const { return std::min(4, at(c).layer_count); }
 
-  // What one rank gives another in a phase of a sum over replicas: by phase (reducing inside a
-  // machine, over machines, giving to machines, giving inside), sender, how far behind the sender
-  // the receiver's machine (or place in it) comes, the first of the values and receiver.
+  // A transfer between two ranks in a phase of an all-reduce over replicas. Phase (reduce in the
+  // machine, reduce over machines, gather over machines, gather in the machine), sender, distance
+  // from the sender's to the receiver's machine (or local rank), first value, receiver.
   using Parcel = std::tuple<int, int, int, int, int>;
 
-  // Floats of each parcel, found grain by grain (128 floats; the last one may be shorter).
+  // The floats of each parcel, computed grain by grain (128 floats; the last one may be shorter).
   std::map<Parcel, int> parcels(int c) const {
     std::vector<std::string> names;
     std::vector<std::vector<int>> machines;  // ranks
@@ -143,7 +143,7 @@ class Tasks {
     std::map<Parcel, int> parcels;
     for (int owner = 0; owner < parts; ++owner) {
       const auto edge = [&](int part) { return (2 * grains * part + parts) / (2 * parts); };
-      std::vector<int> before;  // the places of the grain before
+      std::vector<int> before;  // the local ranks of the previous grain
       std::vector<int> runs(machines.size(), 0);
       int run = 0;
       for (int g = edge(owner); g < edge(owner + 1); ++g) {
@@ -183,7 +183,8 @@ class Tasks {
     return parcels;
   }
 
-  // Of the n-th of `count` grains in a row that `places` ranks share, the first ones one more.
+  // The local rank of the n-th of `count` consecutive grains that `places` ranks share; the first
+  // ranks have one more.
   static int place_of(int n, int count, int places) {
     const int each = count / places;
     const int longer = count % places;
@@ -191,8 +192,8 @@ class Tasks {
     return longer + (n - longer * (each + 1)) / each;
   }
 
-  // The time that the layers of the last backward take, in equal parts with a piece of what goes
-  // early between them.
+  // The time of the last backward's layers in equal parts, with a piece of the early messages
+  // after each.
   void sum_beside_layers(int c) {
     double seconds = 0;
     for (int l = first(c); l < end(c); ++l) {
@@ -205,7 +206,7 @@ class Tasks {
     }
   }
 
-  // In which phase something first reaches the rank.
+  // The phase in which the rank first receives something.
   static int first_received(const std::map<Parcel, int>& all, int rank) {
     int first = 4;
     for (const auto& entry : all) {
@@ -214,7 +215,8 @@ class Tasks {
     return first;
   }
 
-  // What a rank sends before anything reaches it goes early and in pieces, the rest at the end.
+  // Messages that a rank sends before it receives any are sent early and in pieces, the rest at
+  // the end.
   void reduce(int c, bool early, int piece = 0) {
     if (at(c).replicas.size() < 2) return;
     const std::map<Parcel, int> all = parcels(c);
@@ -342,8 +344,8 @@ void post(const Task& task, int from, double now_s, Letters& letters) {
   letter.is_bulk = task.is_bulk;
 }
 
-// Sends each rank's letters at the times that follow from the arrivals.
-// beside: [rank] messages are encoded and decoded by two further workers of the rank.
+// Sends each rank's messages at the times that follow from the arrivals. beside: [rank] messages
+// are encoded and decoded by two additional workers of the rank.
 ReferenceStep run_ranks(const std::vector<std::vector<Task>>& tasks,
                         const std::vector<bool>& beside,
                         Letters& letters) {

@@ -1,7 +1,7 @@
-// A second simulator, simple and slow, that shares no code with the first. It guesses when every
-// message arrives, computes from that what each rank does when, from that what each link does, and
-// from that when the messages arrive, until nothing changes. Causes come before their effects, so
-// each round settles at least the earliest message that was still wrong.
+// A second simulator, simple and slow, that shares no code with the first. It starts with guessed
+// arrival times. From them it computes the actions of each rank, then the traffic of each link,
+// then new arrival times, until nothing changes. Causes precede their effects, so each round
+// corrects at least the earliest wrong message.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// The simulator against the second one, on random plans.
+// The simulator compared with the second one, on random plans.
 #include <gtest/gtest.h>
 
 #include "partitioner/simulate/simulator.h"
@@ -17,7 +17,7 @@ void expect_near(const std::vector<double>& simulated, const std::vector<double>
 }
 
 RC_GTEST_PROP(ReferenceSimulator, AgreesWithTheSimulator, ()) {
-  // At full size: most plans then have replicas and share links.
+  // At full size: most plans then have replicas and shared links.
   const RandomStep random = *rc::gen::noShrink(
       rc::gen::resize(rc::kNominalSize, rc::gen::exec([] { return random_step(3); })));
   const auto cost = CostModel::make(random.model, random.cluster, random.profile, 1,

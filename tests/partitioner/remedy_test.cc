@@ -26,7 +26,7 @@ Problem four_gib_on(std::int64_t first_bytes, std::int64_t second_bytes) {
 
 TEST(Remedy, NamesTheLeastMemoryOfTheMachineThatNeedsLeast) {
   const auto changes = changes_that_fit(four_gib_on(3 * kGib / 2, 11 * kGib / 4).input());
-  // m0 needs room for one layer more, m1 only for a third of one.
+  // m0 lacks memory for one layer more, m1 only for a third of one.
   EXPECT_THAT(changes, Contains("give m1 0.38 GiB more memory (3.13 GiB in all)"));
   EXPECT_THAT(changes, Contains("add another machine like m0"));
 }
@@ -61,7 +61,8 @@ TEST(Remedy, LeavesOtherErrorsAlone) {
   EXPECT_EQ(plan.error().remedy, make_plan(problem.input()).error().remedy);
 }
 
-// "give m1 0.25 GiB more memory (3 GiB in all)" as changes of what_if.h: that much, and 4 % less.
+// Parses "give m1 0.25 GiB more memory (3 GiB in all)" into changes of what_if.h: this amount, and
+// 4 % less.
 RC_GTEST_PROP(Remedy, TheNamedMemoryIsEnoughAndNotMuchMoreThanNeeded, ()) {
   Problem problem = random_problem();
   for (MachineSketch& machine : problem.machines) machine.memory_bytes /= 4;

@@ -9,7 +9,7 @@
 namespace motley {
 namespace {
 
-// Three stages of 2, 1 and 3 layers, of 8 micro-batches.
+// Three stages of 2, 1 and 3 layers, with 8 micro-batches.
 Candidate three_stages() {
   Candidate candidate;
   candidate.stages = {{.slots = {1}, .shares = {8}, .first_layer = 0, .codec = 1},
@@ -58,7 +58,7 @@ TEST(LayersSharedOnBothSides, AreTakenFromOneAndGivenToTheOtherOrTakenFromBoth) 
   const std::vector<Candidate> found = layers_shared_on_both_sides(candidate, 6, 3, 2);
   ASSERT_EQ(found.size(), 3U);
   const auto shared = [&](int front_share, int back_share, int front_layer, int back_layer) {
-    // Slot 0 is the middle, between 1 and 2; what is left of its own is in between.
+    // Slot 0 is the middle one, between 1 and 2; its remaining layers are in between.
     std::vector<StageChoice> stages = {candidate.stages[0]};
     if (front_layer == 2) {
       stages.push_back({.slots = {0, 1},
@@ -88,7 +88,7 @@ TEST(LayersSharedOnBothSides, AreTakenFromOneAndGivenToTheOtherOrTakenFromBoth) 
   EXPECT_EQ(found[1].stages, shared(3, 2, 1, 3));
   EXPECT_EQ(found[2].stages, shared(2, 3, 2, 4));
 
-  // One layer can only be shared with one of them.
+  // A single layer can only be shared with one neighbour.
   EXPECT_EQ(layers_shared_on_both_sides(three_stages(), 6, 3, 2).size(), 1U);
   candidate.stages.resize(2);
   EXPECT_TRUE(layers_shared_on_both_sides(candidate, 6, 3, 2).empty());
@@ -104,8 +104,8 @@ TEST(ShiftedShares, LeaveEverybodyAMicroBatch) {
   EXPECT_EQ(found[0].stages[1].shares, (std::vector{6, 2}));
 }
 
-// Equal layers on equal machines. First and last are so large that the whole model on all would
-// take longer to sum.
+// Equal layers on equal machines. The first and the last are so large that replicas of the whole
+// model would take longer to all-reduce.
 Problem equal_layers(std::size_t layers, std::size_t machines, int global_batch) {
   Problem problem;
   problem.layers.assign(layers, {.work_s = 3, .output_floats = 10, .queued_bytes = 1000});

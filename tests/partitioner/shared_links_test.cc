@@ -24,7 +24,7 @@ class SharedLinksTest : public testing::Test {
     for (Machine& machine : cluster_.machines) machine.devices = {"cpu", "cpu"};
   }
 
-  // When each of them is there: [message]. All are sent at the times that `sent_s_` has for them.
+  // The arrival of each message, [message]. They are sent at the times in `sent_s_`.
   std::vector<double> arrivals(const std::vector<StepMessage>& messages) {
     cost_ = *CostModel::make(problem_.model(), cluster_, problem_.profile(), 1,
                              {.moments_per_parameter = 2});
@@ -50,7 +50,7 @@ class SharedLinksTest : public testing::Test {
   Cluster cluster_;
   std::optional<CostModel> cost_;
   const std::vector<int> slots_ = {0, 1, 2, 3, 4, 5};
-  std::vector<double> sent_s_;  // [message] in order; 0 for those behind its end
+  std::vector<double> sent_s_;  // [message] in order; 0 for messages beyond its end
   std::map<std::size_t, SharedLinks::Crossing> crossings_;
 };
 
@@ -85,14 +85,14 @@ TEST_F(SharedLinksTest, BothDirectionsAreFree) {
 
 TEST_F(SharedLinksTest, ASlowPairHoldsBackItsOwnMessagesOnly) {
   cluster_.links = {{"m0", "m1", {1, 0.5}}};
-  // The third is behind two on the uplink.
+  // The third waits for the first two on the uplink.
   EXPECT_EQ(arrivals({value(0, 2), value(0, 2), value(0, 4)}), Times({80.5, 160.5, 30.5}));
   EXPECT_EQ(arrivals({sum(0, 2), sum(0, 2), sum(0, 4)}), Times({80.5, 160.5, 30.5}));
 }
 
 TEST_F(SharedLinksTest, APortIsAsFastAsItsFastestLink) {
   cluster_.links = {{"m0", "m2", {16, 0.5}}};
-  // The first takes the uplink for 5 s.
+  // The first uses the uplink for 5 s.
   EXPECT_EQ(arrivals({value(0, 2), value(0, 4)}), Times({10.5, 10.5}));
 }
 
@@ -110,11 +110,11 @@ TEST_F(SharedLinksTest, AValuePassesASumThatIsUnderWay) {
 TEST_F(SharedLinksTest, AValueThatComesToTheDownlinkPassesTheSumThere) {
   sent_s_ = {0, 4};
   EXPECT_EQ(arrivals({sum(0, 4), value(2, 5)}), Times({20.5, 14.5}));
-  EXPECT_EQ(crossings_[0].end_s, 10);  // it is past its own uplink by then
+  EXPECT_EQ(crossings_[0].end_s, 10);  // it has left its own uplink by then
 }
 
 TEST_F(SharedLinksTest, ASumHasWhatSeveralValuesLeave) {
-  // 0 to 4 and 24 to 30 s, behind the values of 4 and 14 s.
+  // From 0 to 4 s and from 24 to 30 s, after the values of 4 and 14 s.
   sent_s_ = {0, 4, 5};
   EXPECT_EQ(arrivals({sum(0, 2), value(0, 2), value(0, 2)}), Times({30.5, 14.5, 24.5}));
 }
@@ -149,7 +149,7 @@ TEST_F(SharedLinksTest, WhatAMachineOfAMediumSendsAndReceivesTakesTurns) {
 
 TEST_F(SharedLinksTest, MachinesOfOneMediumShareIt) {
   cluster_.machines[0].medium = cluster_.machines[1].medium = "wifi";
-  // What goes from one of them to the other passes it once.
+  // A message between two machines on the medium uses it once.
   EXPECT_EQ(arrivals({value(0, 2), value(2, 4)}), Times({10.5, 20.5}));
   EXPECT_EQ(arrivals({sum(0, 2), sum(2, 4)}), Times({10.5, 20.5}));
   cluster_.machines[1].medium = "another";

@@ -72,11 +72,12 @@ TEST(Simulator, LeavesOneForwardAStageOfTheBubbleWhereBackwardIsSplit) {
 TEST(Simulator, AddsLatencyOfEachHopAndOfTheVote) {
   Problem problem = chain_of(2);
   problem.link = {1e18, 0.25};
-  // One micro-batch: there and back, rank 1's vote together with the gradient, and the verdict.
+  // One micro-batch: activation and gradient, rank 1's vote together with the gradient, and the
+  // vote's result.
   EXPECT_NEAR(step_s(problem, one_layer_each(2, 1, "1f1b")), 6 + 3 * 0.25, 1e-9);
 }
 
-// Two stages of 1 s forward and 1 s for each part of backward, hops of half a forward, three
+// Two stages of 1 s forward and 1 s for each part of backward, transfers of half a forward, three
 // micro-batches in flight in the first stage.
 double step_s_over_slow_hops(const std::string& schedule) {
   Problem problem = chain_of(2);
@@ -89,11 +90,12 @@ double step_s_over_slow_hops(const std::string& schedule) {
 }
 
 TEST(Simulator, ShowsWhatSplitBackwardGains) {
-  // Rank 1 has its first input after 1.5 s and then works for 24 s without a gap; its last gradient
-  // reaches rank 0 half a second later, whose backward takes 2 s; then comes the verdict.
+  // Rank 1 has its first input after 1.5 s and then works for 24 s without a gap. Its last
+  // gradient reaches rank 0 half a second later, whose backward takes 2 s; then follows the vote's
+  // result.
   EXPECT_NEAR(step_s_over_slow_hops("1f1b"), 1.5 + 24 + 0.5 + 2 + 0.5, 1e-9);
-  // The last gradient leaves before three weight parts; rank 0 is done when rank 1 is, whose vote
-  // and the verdict are all that follows.
+  // The last gradient is sent before three weight parts. Rank 0 finishes together with rank 1;
+  // only rank 1's vote and the result follow.
   EXPECT_NEAR(step_s_over_slow_hops("split"), 1.5 + 24 + 0.5 + 0.5, 1e-9);
 }
 
@@ -106,7 +108,7 @@ TEST(Simulator, NeedsThePartsOfBackwardForSplit) {
 
 TEST(Simulator, LetsALinkCarryOneMessageAtATime) {
   Problem problem = chain_of(2);
-  problem.link = {8, 0};  // behind the targets of the micro-batch, an activation takes 13 s
+  problem.link = {8, 0};  // after the targets of the micro-batch, an activation takes 13 s
   const auto step = simulate(problem, one_layer_each(2, 3, "gpipe"));
   ASSERT_TRUE(step.ok());
   double free_s = 0;
@@ -115,7 +117,7 @@ TEST(Simulator, LetsALinkCarryOneMessageAtATime) {
     EXPECT_GE(span.start_s, free_s - 1e-9);
     free_s = span.start_s + span.duration_s;
   }
-  EXPECT_NEAR(free_s, step->step_s, 1e-9);  // the verdict comes last
+  EXPECT_NEAR(free_s, step->step_s, 1e-9);  // the vote's result comes last
 }
 
 TEST(Simulator, AccountsForEachRanksTime) {
@@ -145,8 +147,8 @@ TEST(Simulator, CostsTheExchangeOfTiedGradients) {
   const auto with = simulate_step(*make_schedule(plan, true), plan, model, *cost, {0, 1});
   const auto without = simulate_step(*make_schedule(plan, false), plan, model, *cost, {0, 1});
   ASSERT_TRUE(with.ok() && without.ok());
-  // 400 bytes each way at once, behind a header; rank 1's vote (64 + 40 + 12 + 8 bytes) no longer
-  // travels beside the last gradient.
+  // 400 bytes in each direction at once, after a header; rank 1's vote (64 + 40 + 12 + 8 bytes) is
+  // no longer sent together with the last gradient.
   EXPECT_NEAR(with->step_s - without->step_s, (400 + 64 + 124) / 1e6, 1e-9);
 }
 
@@ -155,15 +157,15 @@ TEST(Simulator, SplitsWaitingByItsCause) {
   problem.link = {1e18, 0.25};
   const auto step = simulate(problem, one_layer_each(2, 1, "1f1b"));
   ASSERT_TRUE(step.ok());
-  // Rank 1 waits for the forward of rank 0 and its way, then for the verdict, which rank 0 gives
-  // once rank 1's gradient has come and its own backward of 2 s is done.
+  // Rank 1 waits for the forward of rank 0 and its transfer, then for the vote's result. Rank 0
+  // sends it after rank 1's gradient has arrived and its own backward of 2 s is done.
   EXPECT_NEAR(step->wait_sender_s[1], 1 + 0.25 + 2, 1e-9);
   EXPECT_NEAR(step->wait_link_s[1], 0.25 + 0.25, 1e-9);
   EXPECT_NEAR(step->wait_s[1], 3.75, 1e-9);
 }
 
 TEST(Simulator, SpendsTheCodecsTimeOnTheComputeStream) {
-  const Problem problem = chain_of(2);  // 10 floats between them
+  const Problem problem = chain_of(2);  // their boundary has 10 floats
   Profile profile = problem.profile();
   profile.devices[0].codecs["fp16"] = {2, 0.01, 0.02};
   profile.devices[1].codecs["fp16"] = {2, 0.03, 0.04};
@@ -203,7 +205,7 @@ TEST(Simulator, RunsTheForwardAgainWhereAChunkRecomputes) {
   EXPECT_NEAR(step_s(chain_of(2), plan), 4.0 * (3 + 2 - 1), 1e-9);
 }
 
-// Two machines send each other all of the gradient, at the same time.
+// Two machines send each other the complete gradient, at the same time.
 TEST(Simulator, SumsGradientsOverReplicas) {
   Problem problem = chain_of(1);
   problem.machines.resize(2);
@@ -220,8 +222,8 @@ TEST(Simulator, SumsGradientsOverReplicas) {
   EXPECT_NEAR(step->step_s, 2 * 3 + (4000 + 64) / 1e3 + votes_s, 1e-9);
 }
 
-// A quarter of the gradient is final with each layer of the last backward, which takes 2 s; only
-// the last one waits for its message of a second.
+// A quarter of the gradient is final after each layer of the last backward, which takes 2 s; only
+// the last one waits for its message of 1 s.
 TEST(Simulator, SumsLayerByLayerBesideTheLastBackward) {
   Problem problem = chain_of(4);
   problem.machines.resize(2);
@@ -264,7 +266,7 @@ TEST(Simulator, TakesALongStepOfManyRanks) {
   EXPECT_NEAR(step_s(chain_of(64), one_layer_each(64, 96, "1f1b")), 3.0 * (64 + 96 - 1), 1e-6);
 }
 
-// One rank whose forwards and backwards were measured with that spread.
+// One rank whose forwards and backwards were measured with this spread.
 Result<SimulatedStep> drawn_step(double spread_s, std::uint64_t seed, int micro_batches) {
   const Problem problem = chain_of(1);
   Profile profile = problem.profile();
@@ -285,12 +287,13 @@ TEST(Simulator, DrawsTheSameTimesFromTheSameSeed) {
 
 TEST(Simulator, DrawsTimesAroundTheMedian) {
   constexpr int kMicroBatches = 10000;
-  // The mean of 3 s a micro-batch is off by 0.148 √2 / √10000 s at one standard deviation.
+  // One standard deviation of the mean of 3 s per micro-batch is 0.148 √2 / √10000 s.
   EXPECT_NEAR(drawn_step(0.1, 1, kMicroBatches)->step_s / kMicroBatches, 3, 5 * 0.0021);
 }
 
 TEST(Simulator, DrawsNoTimeBelowAFifthOfTheMedian) {
-  // Half of all draws of this spread are cut; together they are far above what is expected uncut.
+  // Half of all draws at this spread are cut off; the sum is far above the expected value without
+  // a cut-off.
   const double step = drawn_step(1000, 1, 100)->step_s;
   EXPECT_GT(step, 100 * 0.2 * 3);
   EXPECT_GT(step, 100 * 500);

@@ -11,7 +11,7 @@
 namespace motley {
 namespace {
 
-// One to three slots, with a micro-batch each at least.
+// One to three slots, with at least one micro-batch each.
 StageChoice random_stage(int slots, int micro_batches, int codecs) {
   StageChoice stage;
   stage.slots.resize(static_cast<std::size_t>(slots));
@@ -30,7 +30,7 @@ StageChoice random_stage(int slots, int micro_batches, int codecs) {
   return stage;
 }
 
-// Any slots in any order, also several times.
+// Any slots in any order, with repetitions.
 Candidate random_candidate(const Problem& problem, const StepShape& shape) {
   const auto layers = static_cast<int>(problem.layers.size());
   Candidate candidate;
@@ -67,8 +67,9 @@ RC_GTEST_PROP(StepBound, IsNeverLongerThanTheSimulatedStep, ()) {
   RC_ASSERT(least_s <= trial->plan.predicted_step_s);
 }
 
-// With free links that is (m + p - 1) times forward and backward of a stage; split backward ends
-// with the first stage's last weight part, and hides the others but for what fills the pipeline.
+// With free links it is (m + p - 1) times the forward and backward of a stage. A split backward
+// ends with the first stage's last weight part, and hides the others except those that fill the
+// pipeline.
 TEST(StepBound, IsTheStepOfEqualStages) {
   Problem problem;
   problem.layers.assign(4, {.work_s = 3, .parameters = 0, .queued_bytes = 1});

@@ -12,7 +12,7 @@ constexpr double kEncode_s = 2;
 constexpr double kDecode_s = 3;
 constexpr double kMessage_s = 0.5;
 
-// One layer on three devices of one machine, which sum its gradient.
+// One layer on three devices of one machine, which all-reduce its gradient.
 struct OneMachine {
   ModelSpec model = sketch_model({{.work_s = 1, .parameters = kValues}});
   Cluster cluster;
@@ -41,7 +41,7 @@ struct OneMachine {
     plan.micro_batches = 3;
   }
 
-  // What the sum takes of rank 1's time, without what any message takes.
+  // The all-reduce's part of rank 1's time, without per-message costs.
   double sum_s() const {
     const auto cost = CostModel::make(model, cluster, profile, 1, {.moments_per_parameter = 2});
     EXPECT_TRUE(cost.ok()) << describe(cost.error());
@@ -56,12 +56,12 @@ struct OneMachine {
   }
 };
 
-// A third to each of the others and as much from them, and the same again with the sums.
+// A third to each of the others and as much from them, and the same again for the all-gather.
 TEST(StepPrices, SumsInsideAMachineAreMessagesWhereNothingElseIsKnown) {
   EXPECT_DOUBLE_EQ(OneMachine().sum_s(), kValues * (4 * kEncode_s + 4 * kDecode_s) / 3);
 }
 
-// The sums of its third are written once, however many read them.
+// The reduced third is written once, for any number of readers.
 TEST(StepPrices, SumsInsideAMachinePassThroughSharedMemoryWhereItWasMeasured) {
   constexpr double kShared_s = 0.25;
   OneMachine machine;

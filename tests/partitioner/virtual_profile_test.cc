@@ -37,7 +37,7 @@ Profile profile_of(const ModelSpec& model, const VirtualSpeed& speed, const Virt
   return {{std::move(device)}};
 }
 
-// The step that the planner chooses for one such machine and then simulates.
+// The simulated time of the step that the planner chooses for one such machine.
 double simulated_step_s(const ModelSpec& model, const VirtualSpeed& speed, const VirtualJob& job) {
   const Cluster cluster = one_machine(speed);
   const Profile profile = profile_of(model, speed, job);
@@ -71,7 +71,7 @@ TEST(VirtualProfile, DividesOperationsBySustainedOnes) {
   EXPECT_DOUBLE_EQ(sample.backward_weight_s(), sample.forward_s);
 }
 
-// A frozen layer has no product of weight gradients, the first one none of its input's.
+// A frozen layer has no product for weight gradients, the first one none for its input's gradient.
 TEST(VirtualProfile, TimesThePartsOfBackwardByTheirOwnOperations) {
   ModelSpec model = describe_model(gpt2(2, 64)).value();
   LayerSpec& frozen = model.layers[2];

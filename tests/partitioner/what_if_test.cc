@@ -75,7 +75,7 @@ TEST(WhatIf, KnowsACableInAnyCaseOfLetters) {
   EXPECT_EQ(cabled->cluster.machines[0].medium, "wifi");
 }
 
-// Links between two that take turns do not say which of them has the radio.
+// A half-duplex link between two machines does not show which of them is on the shared medium.
 TEST(WhatIf, TakesTheOneThatGetsACableForTheOneOnTheRadio) {
   PlanningInput input = three_machines();
   std::vector<Machine>& machines = input.cluster.machines;
@@ -148,7 +148,7 @@ TEST(WhatIf, TakesACodecThatWasMeasured) {
   EXPECT_EQ(changed({"codec=half"}).options.codecs, std::vector<std::string>{"half"});
 }
 
-// With "auto" the planner may round more where that pays: who names a codec wants that one.
+// With "auto" the planner may round more if that is worth it; an explicit codec is used alone.
 TEST(WhatIf, ACodecThatIsNamedIsTheOnlyOne) {
   PlanningInput input = three_machines();
   input.options.coarser = {{{"half"}, {"half"}, 0.03}};
@@ -210,7 +210,8 @@ TEST(WhatIf, ForgetsWhatWasPinnedOnADroppedMachine) {
   EXPECT_THAT(pins_given_up(input, input), IsEmpty());
 }
 
-// A radio that reaches one machine fast is no slower for all others once that machine is gone.
+// Once a machine that is fast to reach over the radio is removed, the radio is no slower for the
+// others.
 TEST(WhatIf, ADroppedMachineStillTellsHowFastANetworkIs) {
   PlanningInput input = three_machines();
   const auto up_of_m1 = [](const PlanningInput& of) {
@@ -305,8 +306,8 @@ RC_GTEST_PROP(WhatIf, ChangesThatChangeNothingGiveTheSamePlan, ()) {
   RC_ASSERT(made(*same) == made(input));
 }
 
-// Its links tell how fast the others' networks are, and so follow the network that they stood for.
-// One that is as fast by an entry of its own cannot be told from these.
+// Its links represent the speed of the others' networks, so they change with that network. A link
+// with the same speed by its own entry cannot be distinguished from these.
 RC_GTEST_PROP(WhatIf, ANetworkAndAMachineLessGiveTheSameInAnyOrder, ()) {
   const PlanningInput input = random_problem().input();
   if (input.cluster.machines.size() < 2) return;
@@ -324,7 +325,7 @@ RC_GTEST_PROP(WhatIf, ANetworkAndAMachineLessGiveTheSameInAnyOrder, ()) {
   if (one.ok()) RC_ASSERT(one->predicted_step_s == other->predicted_step_s);
 }
 
-// Three copies, whose sum is shared out by the speed of each one's link to the others.
+// Three replicas, whose all-reduce is divided by the speed of each machine's link to the others.
 TEST(WhatIf, AFastLinkToAMachineThatIsNotUsedChangesNothing) {
   Problem problem;
   problem.layers = {{.work_s = 0.1, .parameters = 1000}};
@@ -355,7 +356,7 @@ RC_GTEST_PROP(WhatIf, DroppingAMachineThatIsNotUsedChangesNoStep, ()) {
   }
 }
 
-// Two machines and at most three layers: every pipeline is simulated, so the plan is the best.
+// Two machines and at most three layers: every pipeline is simulated, so the plan is optimal.
 RC_GTEST_PROP(WhatIf, MoreBandwidthNeverMakesTheStepLonger, ()) {
   Problem problem = random_problem();
   problem.machines.resize(2, {.speed = 1, .memory_bytes = 20000});
@@ -377,7 +378,7 @@ TEST(ComparePlans, ShowsWhatChangesForEachMachine) {
   ASSERT_TRUE(now.ok() && then.ok());
   const std::string text = compare_plans(*now, *then, input.model);
   EXPECT_THAT(text, HasSubstr("not used"));
-  EXPECT_THAT(text, HasSubstr("+"));  // it is slower without
+  EXPECT_THAT(text, HasSubstr("+"));  // slower without it
   EXPECT_THAT(text, HasSubstr("layers 0-"));
   EXPECT_THAT(compare_plans(*now, *now, input.model), Not(HasSubstr("not used")));
 }

@@ -22,11 +22,11 @@ TEST(FigureText, MarksWhatXmlDoesNotAllow) {
   EXPECT_EQ(escaped("a\x01\x7F\xFF"
                     "b"),
             "a???b");
-  EXPECT_EQ(escaped("\xC0\xAF"), "??");       // '/' in two bytes
-  EXPECT_EQ(escaped("\xED\xA0\x80"), "???");  // half of a pair
+  EXPECT_EQ(escaped("\xC0\xAF"), "??");       // an overlong encoding of '/'
+  EXPECT_EQ(escaped("\xED\xA0\x80"), "???");  // half of a surrogate pair
   EXPECT_EQ(escaped("\xEF\xBF\xBF"), "???");  // U+FFFF
   EXPECT_EQ(escaped("ä→𝄞"), "ä→𝄞");
-  EXPECT_EQ(escaped("\xE2\x86"), "??");  // cut off
+  EXPECT_EQ(escaped("\xE2\x86"), "??");  // truncated
 }
 
 TEST(FigureText, FitsIntoItsRoom) {
@@ -61,7 +61,7 @@ TEST(Curves, DrawsGapsAndBeyondTheScale) {
   curve.points[60].y = 1000;
   const std::string svg = svg_file("", {curves({curve}, {.title = "t", .share_in_scale = 0.95})});
   EXPECT_TRUE(is_well_formed(svg));
-  EXPECT_EQ(count_of(svg, "<polyline"), 3U);  // two parts and the legend
+  EXPECT_EQ(count_of(svg, "<polyline"), 3U);  // two segments and the legend
   EXPECT_THAT(svg, HasSubstr("1 points lie above the scale"));
   EXPECT_THAT(svg, Not(HasSubstr("nan")));
 }

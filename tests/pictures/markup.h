@@ -1,4 +1,4 @@
-// Whether a text is well-formed XML, and how often something stands in it, for tests of pictures.
+// Checks of markup in tests of pictures: well-formedness, and the number of occurrences of a text.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ inline std::size_t count_of(std::string_view text, std::string_view part) {
   return count;
 }
 
-// Every '&' begins one of the entities that are used.
+// Every '&' begins one of the entities that we use.
 inline bool has_only_entities(std::string_view text) {
   for (auto at = text.find('&'); at != std::string::npos; at = text.find('&', at + 1)) {
     const std::string_view rest = text.substr(at);
@@ -27,7 +27,8 @@ inline bool has_only_entities(std::string_view text) {
   return true;
 }
 
-// Every element of the list that opens closes in its turn; what HTML leaves open may stay so.
+// Whether the listed elements are closed in the right order; elements that HTML permits to leave
+// open are not checked.
 inline bool is_well_formed(std::string_view text) {
   std::vector<std::string> open;
   std::size_t at = 0;

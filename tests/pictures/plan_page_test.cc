@@ -12,7 +12,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// Four layers on two machines, the second of which is half as fast.
+// Four layers on two machines; the second is half as fast.
 const Problem kProblem = {.layers = {{.work_s = 1, .output_floats = 1000},
                                      {.work_s = 1, .output_floats = 1000},
                                      {.work_s = 1, .output_floats = 1000},

@@ -28,7 +28,7 @@ TEST(Timeline, DrawsEverySpanInTheLookOfItsKind) {
   EXPECT_THAT(svg, HasSubstr("two ranks"));
   EXPECT_THAT(svg, HasSubstr("SA0.0 link to 1"));
   for (const char* look : {"forward", "backward", "weights", "codec", "wait", "link"}) {
-    // A span and the legend.
+    // One span and the legend.
     EXPECT_EQ(count_of(svg, "class=\"" + std::string(look) + "\""), 2U) << look;
   }
   EXPECT_EQ(count_of(svg, " from "), kSpans.size());

@@ -14,7 +14,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// A device that computes for so long as it is told and has come as far as it is told.
+// A device whose progress and work the test sets.
 class LateClock final : public StageClock {
  public:
   void mark() override { marks_s_.push_back(free_s_); }
@@ -32,10 +32,10 @@ class LateClock final : public StageClock {
     if (!marks_s_.empty()) now_s_ = marks_s_.back();
   }
 
-  // The host gives it so much work.
+  // The host submits this much work.
   void give(double work_s) { free_s_ = std::max(free_s_, host_s_) + work_s; }
 
-  // The host does something else until then. The device marks as soon as it hears of it.
+  // The host works until then. The device sets its marks as soon as it gets them.
   void host_at(double host_s) {
     host_s_ = host_s;
     free_s_ = std::max(free_s_, host_s);
@@ -45,8 +45,8 @@ class LateClock final : public StageClock {
 
  private:
   double host_s_ = 0;
-  double free_s_ = 0;  // when it has done what it was given
-  double now_s_ = 0;   // how far it has come
+  double free_s_ = 0;  // when it has finished the submitted work
+  double now_s_ = 0;   // the device's progress
   std::deque<double> marks_s_;
 };
 
@@ -59,7 +59,7 @@ constexpr bool kEvaluation = false;
 
 class ActionTimesTest : public testing::Test {
  protected:
-  // As "F0.0 compute 0..3".
+  // In the format "F0.0 compute 3".
   [[nodiscard]] std::vector<std::string> spans() const {
     std::vector<std::string> words;
     for (const TraceSpan& span : recorder_.spans()) {
@@ -104,7 +104,7 @@ TEST_F(ActionTimesTest, WaitingBeginsWhenADeviceHasDoneItsWork) {
   EXPECT_THAT(spans(), ElementsAre("F0.0 compute 4", "F0.1 wait 2", "F0.1 compute 1"));
 }
 
-// An evaluation has the number of the step that it comes after.
+// An evaluation has the number of the preceding step.
 TEST_F(ActionTimesTest, NothingIsRecordedOfEvaluations) {
   times_.record(&recorder_);
   times_.begin({1, kEvaluation, 0});
@@ -120,7 +120,7 @@ TEST_F(ActionTimesTest, NothingIsRecordedOfEvaluations) {
   EXPECT_THAT(spans(), ElementsAre("F0.1 compute 2"));
 }
 
-// Who records is gone by the time that a failed run is asked what it was at.
+// The recorder no longer exists when a failed run is asked for its last action.
 TEST_F(ActionTimesTest, NothingIsRecordedOfARunThatFailed) {
   times_.record(&recorder_);
   times_.begin({1, kTraining, 0});
@@ -135,7 +135,7 @@ TEST_F(ActionTimesTest, NothingIsRecordedOfARunThatFailed) {
   EXPECT_TRUE(spans().empty());
 }
 
-// What the host does after its wait (decoding, say) is no waiting.
+// Work of the host after its wait (decoding, for example) is not waiting.
 TEST_F(ActionTimesTest, APartWaitsNoLongerThanTheHostDid) {
   times_.record(&recorder_);
   times_.begin({1, kTraining, 0});

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kGrain = AllreducePlan::kGrain;
 
-// Up to four machines of one to three ranks, numbered in any order.
+// Up to four machines with one to three ranks each, numbered in any order.
 RanksByMachine random_machines(int machines_min = 1) {
   const int machines = *rc::gen::inRange(machines_min, 5);
   std::vector<std::string> seats;
@@ -43,7 +43,7 @@ int rank_count(const AllreducePlan& plan) {
   return static_cast<int>(count);
 }
 
-// How often each rank's value is in what a rank has of a value: four bits for each.
+// How often each rank's value is contained in a rank's sum: four bits per rank.
 using Ledger = std::vector<std::vector<std::uint64_t>>;  // [Rank][value]
 
 Ledger untouched(const AllreducePlan& plan) {
@@ -54,7 +54,7 @@ Ledger untouched(const AllreducePlan& plan) {
   return ledger;
 }
 
-// Does what the messages say. REQUIRES: phases ascend.
+// Executes the messages on the ledger. REQUIRES: phases ascend.
 void carry_out(const std::vector<ReduceMessage>& messages, Ledger& ledger) {
   for (std::size_t p = 0; p < kReducePhases; ++p) {
     const auto phase = static_cast<ReducePhase>(p);
@@ -106,7 +106,7 @@ RC_GTEST_PROP(AllreducePlan, HasNoMessageThatIsEmptyOrToOneself, ()) {
   }
 }
 
-// What lets several messages of a phase share a tag.
+// Therefore several messages of a phase may share a tag.
 RC_GTEST_PROP(AllreducePlan, SendsARangeAfterThoseBeforeIt, ()) {
   const AllreducePlan plan = random_plan();
   for (const ReduceBucket& bucket : plan.buckets()) {
@@ -119,7 +119,7 @@ RC_GTEST_PROP(AllreducePlan, SendsARangeAfterThoseBeforeIt, ()) {
   }
 }
 
-// A value leaves each machine once for its owner, and comes from the owner once to each machine.
+// A value leaves each machine once for its owner, and returns from the owner once to each machine.
 RC_GTEST_PROP(AllreducePlan, UsesUplinksAsLittleAsPossible, ()) {
   const AllreducePlan plan = random_plan();
   const std::size_t machines = plan.machines().size();
@@ -133,14 +133,15 @@ RC_GTEST_PROP(AllreducePlan, UsesUplinksAsLittleAsPossible, ()) {
                                                  : count + parts[machine] * (machines - 2);
     RC_ASSERT(traffic[machine].out == expected);
     RC_ASSERT(traffic[machine].in == expected);
-    // 2 N (H - 1) / H, but for parts that differ by what does not divide into grains.
+    // 2 N (H - 1) / H, except that parts are whole grains.
     const auto h = static_cast<double>(machines);
     const double ideal = 2 * static_cast<double>(count) * (h - 1) / h;
     RC_ASSERT(std::abs(static_cast<double>(expected) - ideal) <= 2 * kGrain * (h - 1));
   }
 }
 
-// When the last machine is done whose parts are these shares of all values, in values over speed.
+// When the last machine is done if its part of all values is parts[i]; in values per unit of
+// speed.
 double last_done(const std::vector<double>& parts, const std::vector<std::int64_t>& speeds) {
   const double machines = static_cast<double>(parts.size());
   const double all = std::accumulate(parts.begin(), parts.end(), 0.0);
@@ -151,8 +152,8 @@ double last_done(const std::vector<double>& parts, const std::vector<std::int64_
   return last;
 }
 
-// The least time, by halving: within T a machine has room for a part of (T s - n) / (h - 2), and
-// cannot be without T s >= n for its own values.
+// The least time, by bisection: within T a machine can own a part of (T s - n) / (h - 2), and
+// needs T s >= n for its own values.
 double least_time(double count, const std::vector<std::int64_t>& speeds) {
   const double machines = static_cast<double>(speeds.size());
   const auto is_enough = [&](double time) {
@@ -186,7 +187,7 @@ RC_GTEST_PROP(AllreducePlan, LetsUnequalLinksEndAsSoonAsPossible, ()) {
   for (const ReduceBucket& bucket : plan.buckets()) {
     parts[bucket.owner] += static_cast<double>(bucket.values.count);
   }
-  // An edge between two parts may be off by a grain, so that a part may be by two.
+  // A boundary between two parts may be off by a grain, so a part by two.
   const double grains = 2 * static_cast<double>(kGrain * machines.size()) /
                         static_cast<double>(*std::ranges::min_element(speeds));
   RC_ASSERT(last_done(parts, speeds) <=
@@ -226,7 +227,7 @@ RC_GTEST_PROP(AllreducePlan, SharesTheWorkOfAMachineAmongItsRanks, ()) {
     most = std::max(most, slice.count);
   }
   RC_ASSERT(next == values.end());
-  RC_ASSERT(most - least < 2 * kGrain);  // the last grain may have a value only
+  RC_ASSERT(most - least < 2 * kGrain);  // the last grain may have a single value
 }
 
 TEST(AllreducePlan, LetsTwoMachinesExchangeTheirSums) {

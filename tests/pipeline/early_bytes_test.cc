@@ -15,7 +15,7 @@ constexpr std::uint64_t kFrame = kFrameHeaderBytes + kEarlyMessageBytes;
 constexpr std::uint64_t kVotes = 3 * (50 + 4) + kFrame;  // of three ranks
 
 // Three ranks: two replicas of the first chunk, with two and one of the three micro-batches, and
-// one of the last.
+// one of the last chunk.
 Plan plan() {
   Plan plan;
   plan.ranks.resize(3);

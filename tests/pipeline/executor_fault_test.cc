@@ -24,7 +24,8 @@ void expect_error(const LinePipeline::Outcome& outcome, ErrorCode code, const st
   EXPECT_THAT(outcome->error().what, HasSubstr(what));
 }
 
-// The executors of a LinePipeline wait one second; a chain of three may wait one after the other.
+// The executors of a LinePipeline have a timeout of one second; in a chain of three the timeouts
+// may follow each other.
 class ExecutorFaults : public testing::Test {
  protected:
   void TearDown() override {

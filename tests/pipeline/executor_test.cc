@@ -22,7 +22,7 @@ void expect_ok(const std::vector<LinePipeline::Outcome>& outcomes) {
 
 struct Trained {
   std::vector<double> losses;     // [step]
-  std::vector<LineLayer> layers;  // parameters after and gradients of the last step
+  std::vector<LineLayer> layers;  // parameters after the last step, and its gradients
 
   friend bool operator==(const Trained&, const Trained&) = default;
 };
@@ -85,7 +85,7 @@ TEST(Executor, EvaluatesWithoutGradientsOrAStep) {
   for (const auto& placement : kPlacements) EXPECT_EQ(evaluate(placement), alone);
 }
 
-// The gradient of the tied parameter on the only rank of a plan.
+// The gradient of the tied parameter if a plan has only one rank.
 float tied_gradient_alone() {
   LinePipeline pipeline(line_plan({0}));
   expect_ok(pipeline.train(1));
@@ -101,8 +101,8 @@ TEST(Executor, SumsTiedGradientsOverTheRanksOfBothEnds) {
   }
 }
 
-// [ChunkId]: data parallel; equal and unequal shares; replicas at the ends and in the middle; ranks
-// with several chunks, of which some are shared.
+// [ChunkId]: data parallel; equal and unequal shares; replicas at the ends and in the middle;
+// ranks with several chunks, some of which have replicas.
 const std::vector<std::vector<std::vector<Replica>>> kReplicated = {
     {{{Rank{0}, 3}, {Rank{1}, 1}}},
     {{{Rank{0}, 1}, {Rank{1}, 2}, {Rank{2}, 1}}},
@@ -114,7 +114,8 @@ const std::vector<std::vector<std::vector<Replica>>> kReplicated = {
     {{{Rank{0}, 2}, {Rank{1}, 2}}, {{Rank{2}, 4}}, {{Rank{0}, 4}}},
 };
 
-// Only the order of sums differs; each has a few terms, so a few roundings of 6e-8 of the largest.
+// Only the order of additions differs; each sum has a few terms, so a few roundings of 6e-8 of the
+// largest.
 void expect_near(const std::vector<LineLayer>& layers, const std::vector<LineLayer>& expected) {
   ASSERT_EQ(layers.size(), expected.size());
   float largest = 0;
@@ -174,7 +175,7 @@ TEST(Executor, SumsTiedGradientsOnceOverReplicas) {
   }
 }
 
-// Half precision keeps 11 bits.
+// fp16 has 11 significant bits.
 void expect_rounded_to_half(const LineValues& sent, const LineValues& arrived) {
   int changed = 0;
   for (std::size_t i = 0; i < sent.size(); ++i) {
@@ -196,7 +197,7 @@ TEST(Executor, RoundsBothDirectionsOfABoundaryWithAnFp16Codec) {
                          first.output_gradient(kChunk0, kMicro0));
 }
 
-// The bits are the codec's, whoever makes the messages and reads them.
+// The bits are the codec's, whether the host or a device encodes and decodes.
 TEST_P(ExecutorSchedules, TakesMessagesThatADeviceMakesAndReads) {
   Plan plan = line_plan({0, 1, 2}, 4, GetParam());
   for (ChunkPlan& chunk : plan.chunks) chunk.codec = "fp16";

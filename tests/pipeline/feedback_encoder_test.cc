@@ -13,7 +13,7 @@ constexpr std::size_t kCount = 1024;
 constexpr ValueRange kFirstHalf{0, kCount / 2};
 constexpr ValueRange kSecondHalf{kCount / 2, kCount / 2};
 
-// A gradient of the step, with values that int4 cannot hold.
+// A gradient of the step, with values that int4 cannot represent.
 std::vector<float> gradient(std::int64_t step) {
   std::vector<float> values_N(kCount);
   for (std::size_t i = 0; i < kCount; ++i) {
@@ -22,7 +22,7 @@ std::vector<float> gradient(std::int64_t step) {
   return values_N;
 }
 
-// Encodes both halves of `steps` gradients; returns the sum of what receivers decode.
+// Encodes both halves of `steps` gradients; returns the sum of the decoded values.
 std::vector<double> sent_in(FeedbackEncoder& encoder, int steps) {
   std::vector<double> sum(kCount);
   std::vector<std::byte> wire_B(encoder.bytes_max(kCount / 2));
@@ -43,7 +43,7 @@ std::vector<double> sent_in(FeedbackEncoder& encoder, int steps) {
   return sum;
 }
 
-// The largest distance of what was sent and left out together from the gradients.
+// The largest difference between sent values plus residual and the gradients.
 double missing_after(FeedbackEncoder& encoder, int steps) {
   std::vector<double> sum = sent_in(encoder, steps);
   std::vector<float> left_N(kCount);
@@ -86,13 +86,13 @@ TEST(FeedbackEncoder, ForgetsWhatItLeftOut) {
   EXPECT_EQ(sent_in(*encoder, 3), first);
 }
 
-// What all messages of a step without targets say, from what was left out before it.
+// Encodes all messages of a step without targets, whose contents come from the residual.
 void send_zeros(FeedbackEncoder& encoder, std::int64_t step) {
   std::vector<std::byte> wire_B(encoder.bytes_max(kCount / 2));
   for (const ValueRange& half : {kFirstHalf, kSecondHalf}) {
     std::vector<float> zeros_N(half.count);
     encoder.begin_sum({ReducePhase::kCrossAllGather, half, step}, zeros_N);
-    // What came of the others.
+    // The other machines' contributions.
     for (float& value : zeros_N) value += 0.25F;
     encoder.encode({ReducePhase::kCrossAllGather, half, step}, zeros_N, wire_B);
     std::ranges::fill(zeros_N, -0.0F);
@@ -106,7 +106,7 @@ std::vector<float> kept_of(FeedbackEncoder& encoder, Kept what) {
   return kept_N;
 }
 
-// The messages of such a step send what is owed, but they are not used.
+// The messages of such a step contain residuals, but are not used.
 TEST(FeedbackEncoder, HasWhatItHadAfterAStepWithoutTargets) {
   for (const CompressorOptions& options :
        {CompressorOptions{.chain = "int4"}, {.chain = "topk(0.02)|fp16", .momentum = 0.9F}}) {
@@ -126,7 +126,7 @@ TEST(FeedbackEncoder, HasWhatItHadAfterAStepWithoutTargets) {
   }
 }
 
-// A replica without targets beside others that have some: the step counts.
+// A replica without targets, while others have some: the step counts.
 TEST(FeedbackEncoder, GoesOnAfterAStepOfZerosThatCounts) {
   const auto encoder = encoder_of({.chain = "int4"});
   sent_in(*encoder, 3);

@@ -1,4 +1,5 @@
-// FrameSender and FrameReceiver: the same frames, whether they are filled and read beside or not.
+// FrameSender and FrameReceiver: the same frames, whether they are encoded and decoded
+// asynchronously or not.
 #include <algorithm>
 #include <atomic>
 #include <thread>
@@ -104,7 +105,8 @@ TEST_P(FramesBeside, TellWhatCannotBeRead) {
   EXPECT_EQ(received.error().what, "no such code");
 }
 
-// Beside the caller it is told without another send, since the next may be long in coming.
+// In the asynchronous case the error is reported without another send, since the next may come
+// late.
 TEST_P(FramesBeside, TellWhatCannotBeWritten) {
   FrameSender sender(link(Rank{0}), 5, GetParam());
   FrameSender::Frame broken = frame(0);
@@ -136,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(, FramesBeside, testing::Bool(), [](const auto& each) {
   return each.param ? "Beside" : "ByTheCaller";
 });
 
-// Nobody asks for it meanwhile.
+// Without a request in the meantime.
 TEST(FrameReceiver, ReadsBesideWhatHasCome) {
   RankGroup group("inproc", 2);
   FrameLink from(group.at(Rank{0}), Rank{0}, 1, kPlanHash);

@@ -27,7 +27,7 @@ float value_of(Rank rank, std::size_t i, std::int64_t step) {
   return static_cast<float>((i * 7 + rank.index() * 31 + static_cast<std::size_t>(step)) % 101);
 }
 
-// Small whole numbers: their sums are exact in any order.
+// Small integers: their sums are exact in any order.
 float sum_of(const ProcessGroup& holders, std::size_t i, std::int64_t step) {
   float sum = 0;
   for (const auto& members : holders.machines) {
@@ -40,7 +40,8 @@ std::vector<float> not_yet_written(std::size_t count) {
   return std::vector<float>(count, std::numeric_limits<float>::quiet_NaN());
 }
 
-// Writes the values from the last to the first, as a backward does, and says so every few values.
+// Writes the values from the last to the first, as a backward does, and advances the watermark
+// every few values.
 void write_backwards(GradientReducer& reducer,
                      const AllreduceId& id,
                      std::vector<float>& values,
@@ -114,7 +115,7 @@ TEST(GradientReducer, SendsWhatIsFinalBeforeTheRestIs) {
   EXPECT_EQ(values, std::vector<float>(2 * kBucketValues, 3));
 }
 
-// What the sums brought and what the ranks still owe is what there was to sum.
+// The results plus the ranks' residuals equal the sum of all gradients.
 TEST(GradientReducer, KnowsWhatItsCompressedMessagesLeftOut) {
   constexpr std::size_t kCount = 3000;
   const ProcessGroup pair = {{{Rank{0}}, {Rank{1}}}, {}};

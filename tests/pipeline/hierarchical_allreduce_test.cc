@@ -44,7 +44,7 @@ int rank_count(const RanksByMachine& machines) {
   return static_cast<int>(count);
 }
 
-// Values whose sum depends on the order of adding.
+// Values whose sum depends on the order of additions.
 std::vector<float> values_of(Rank rank, std::size_t count) {
   std::vector<float> values;
   for (std::size_t i = 0; i < count; ++i) {
@@ -54,7 +54,7 @@ std::vector<float> values_of(Rank rank, std::size_t count) {
   return values;
 }
 
-// Values that a codec rounds.
+// Values that a lossy codec rounds.
 std::vector<float> small_values_of(Rank rank, std::size_t count) {
   std::vector<float> values;
   for (std::size_t i = 0; i < count; ++i) {
@@ -105,9 +105,9 @@ Values times(Values values, float factor) {
   return values;
 }
 
-// One rank's part. Values differ between steps, so that a stale value of an earlier step cannot
-// pass for the right one: each step doubles the values of the step before, which rounds the same
-// way, and its result is scaled back to that of the first step.
+// One rank's part. Values differ between steps, so that a stale value of an earlier step is
+// detected: each step doubles the previous values, which rounds in the same way, and its result is
+// scaled back to the first step's.
 Summed sum_on(Transport& transport, Rank self, const Case& c, const Values& values) {
   Summed summed;
   FrameLink link(transport, self, /*epoch=*/1, /*plan_hash=*/2);
@@ -230,7 +230,7 @@ void expect_rounded(const Case& c, double share) {
       most = std::max(most, std::abs(static_cast<double>(each.first()[i]) - expected.sum[i]));
     }
   }
-  constexpr double kFp32 = 1e-6;  // the sums' own roundings
+  constexpr double kFp32 = 1e-6;  // rounding errors of the additions
   EXPECT_LE(most, rounded * share + kFp32);
   EXPECT_GT(most, 0) << "nothing was rounded";
 }
@@ -256,7 +256,7 @@ TEST(HierarchicalAllreduce, RoundsNothingInsideAMachine) {
   }
 }
 
-// late_every: [Rank] after how many messages the rank is delayed while the others continue.
+// late_every: [Rank] after how many messages the rank pauses while the others continue.
 void expect_sums_of_late_ranks(const Case& c, const std::vector<int>& late_every) {
   RankGroup group("local", rank_count(c.machines));
   const std::vector<Values> expected = in_every_step(c, reference(c, values_of).sum);
@@ -268,8 +268,8 @@ void expect_sums_of_late_ranks(const Case& c, const std::vector<int>& late_every
   });
 }
 
-// Shared buffers have few slots here, which are reused as soon as allowed, and in the last case one
-// for each bucket, which still holds the bucket's values of the step before.
+// The shared buffers have few slots here, which are reused as soon as permitted. In the last case
+// there is one per bucket, which still holds the values of the previous step.
 TEST(HierarchicalAllreduce, WritesNoSlotThatIsStillRead) {
   for (const int window : {1, 2, 3, 100}) {
     expect_sums_of_late_ranks(

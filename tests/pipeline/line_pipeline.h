@@ -1,5 +1,5 @@
-// LinePipeline: a pipeline whose layers are straight lines, y = a·x + b for each value, so that the
-// executor runs without LibTorch. Ranks are threads over the in-process transport.
+// LinePipeline: a pipeline whose layers are linear functions, y = a·x + b for each value, so that
+// the executor runs without LibTorch. Ranks are threads over the in-process transport.
 #pragma once
 
 #include <algorithm>
@@ -60,7 +60,7 @@ class LineStage final : public StageCompute, public StageGradients, public Stage
         static_cast<float>(position_.first_sample) + static_cast<float>(micro.value);
     LineValues& x = at(inputs_, ChunkId{0}, micro);
     for (std::size_t i = 0; i < kLineFloats; ++i) x[i] = (sample + static_cast<float>(i)) / 7.0F;
-    // No longer than promised.
+    // Kept no longer than guaranteed.
     if (!holds_last()) targets_.clear();
     return targets_[micro] = std::vector<std::int32_t>(kLineFloats, micro.value % 3);
   }
@@ -165,22 +165,22 @@ class LineStage final : public StageCompute, public StageGradients, public Stage
     return StepEffect::kUpdated;
   }
 
-  // For tests: faults to begin with, and what to look at afterwards.
+  // For tests: faults to inject, and results to inspect.
   void expect_targets(std::size_t count) { targets_count_ = count; }
 
   void cut_votes_to(std::size_t bytes) { vote_bytes_ = bytes; }
 
-  // As a device that has the codecs: what arrives is in a message until it is used.
+  // Emulates a device with its own codecs: a received value stays encoded until it is used.
   void encode_itself() { encodes_itself_ = true; }
 
-  // That device, with room for shorter messages than come.
+  // The same, with buffers shorter than the messages.
   void expect_fewer_bytes() { lacking_bytes_ = 1; }
 
-  [[nodiscard]] double loss_sum() const { return loss_sum_; }  // of all ranks, after the vote
+  [[nodiscard]] double loss_sum() const { return loss_sum_; }  // over all ranks, after the vote
 
   [[nodiscard]] bool stepped() const { return stepped_; }
 
-  // From now on the first parameter of the first layer and the last of the last one are tied.
+  // Ties the first parameter of the first layer and the last parameter of the last one.
   void tie() { tied_ = true; }
 
   [[nodiscard]] std::vector<LineLayer> layers_of(ChunkId chunk) const {
@@ -266,7 +266,7 @@ class LineStage final : public StageCompute, public StageGradients, public Stage
   const std::vector<ChunkPlan> chunks_;
   const Rank self_;
   std::vector<float> parameters_;  // a and b of each layer
-  std::vector<float> gradients_;   // of the same layout
+  std::vector<float> gradients_;   // in the same layout
   BatchPosition position_;
   double loss_sum_ = 0;
   bool stepped_ = false;
@@ -282,7 +282,7 @@ class LineStage final : public StageCompute, public StageGradients, public Stage
   std::map<Value, Message> messages_;
 };
 
-// The layers dealt evenly to the chunks, chunk c on replicas[c].
+// The layers are divided evenly among the chunks; chunk c is on replicas[c].
 inline Plan replicated_line_plan(std::vector<std::vector<Replica>> replicas,
                                  int micro_batches,
                                  const std::string& schedule) {
@@ -301,7 +301,7 @@ inline Plan replicated_line_plan(std::vector<std::vector<Replica>> replicas,
   return plan;
 }
 
-// The same with chunk c on rank chunk_ranks[c] alone.
+// The same with chunk c only on rank chunk_ranks[c].
 inline Plan line_plan(const std::vector<int>& chunk_ranks,
                       int micro_batches = 4,
                       const std::string& schedule = "1f1b") {
@@ -337,7 +337,7 @@ class LinePipeline {
 
   void silence(Rank rank) { absent_ = rank; }
 
-  // For each message; without it a second.
+  // The timeout of each message; by default one second.
   void wait_up_to(double seconds) { patience_s_ = seconds; }
 
   void tie() {
@@ -346,7 +346,7 @@ class LinePipeline {
 
   void give_another_plan(Rank rank) { hashes_[rank.index()] += 1; }
 
-  // Every present rank runs the schedule once. [Rank]; nothing for the absent one.
+  // Every present rank runs the schedule once; returns [Rank], nullopt for the absent one.
   std::vector<Outcome> run(const Schedule& schedule, const BatchPosition& position = {}) {
     std::vector<Outcome> outcomes(stages_.size());
     group_.run([&](Rank self) {
@@ -375,7 +375,7 @@ class LinePipeline {
   Result<RunTimes> run_rank(Rank self, const Schedule& schedule, const BatchPosition& position) {
     FrameLink link(group_.at(self), self, /*epoch=*/1, hashes_[self.index()]);
     Activity activity;
-    // Every other rank has its codecs beside, and nobody can tell.
+    // Every other rank runs its codecs asynchronously, which must not change anything.
     MOTLEY_ASSIGN(
         const auto executor,
         Executor::make(self, plan_, link, {stage(self), stage(self), stage(self)}, activity,

@@ -1,5 +1,5 @@
-// Whatever order the validator accepts, the executor runs, and computes what one rank computes that
-// takes everything in the plainest order.
+// Any order that the validator accepts can be executed, and gives the results of one rank that
+// runs everything in the simplest order.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 using Owners = std::vector<std::vector<Rank>>;
 
 constexpr BatchPosition kPosition{1, true, 11};
-constexpr double kPatience_s = 60;  // for a busy computer: nothing may wait for it
+constexpr double kPatience_s = 60;  // for a busy computer; no wait should reach it
 
 struct Setting {
   Owners owners;
@@ -29,7 +29,7 @@ struct Setting {
   bool tied = false;  // and on several ranks
 };
 
-// The line's layers dealt to the chunks, on these owners.
+// The layers divided among the chunks, with these owners.
 Plan plan_of(const Setting& setting) {
   std::vector<std::vector<Replica>> replicas;
   for (const std::vector<Rank>& owners : setting.owners) {
@@ -44,7 +44,7 @@ Plan plan_of(const Setting& setting) {
   return plan;
 }
 
-// The same chunks on one rank, without an executor.
+// Runs the same chunks on one rank, without an executor.
 LineStage run_alone(const Setting& setting) {
   Setting alone = setting;
   for (std::vector<Rank>& owners : alone.owners) std::ranges::fill(owners, Rank{0});
@@ -69,7 +69,7 @@ LineStage run_alone(const Setting& setting) {
   return stage;
 }
 
-// Sums over ranks have an order of their own; each has a few terms of at most this size.
+// All-reduces add in another order; each sum has a few terms of at most this size.
 bool is_near(float value, float expected, float largest) {
   return std::abs(value - expected) <= 1e-5F * largest;
 }
@@ -84,7 +84,7 @@ float largest_gradient(LineStage& alone, int chunks) {
   return largest;
 }
 
-// Empty, or what differs first.
+// Empty, or the first difference.
 std::string compare_gradients(LinePipeline& pipeline, LineStage& alone, const Setting& setting) {
   const auto chunks = static_cast<int>(setting.owners.size());
   const float largest = largest_gradient(alone, chunks);
@@ -129,7 +129,7 @@ std::string compare_values(LinePipeline& pipeline, LineStage& alone, const Setti
   return "";
 }
 
-// Runs a schedule that the validator accepted. Empty, or what went wrong.
+// Runs a schedule that the validator accepted. Returns "" or the error.
 std::string run_and_compare(const Setting& setting, const Schedule& schedule) {
   LinePipeline pipeline(plan_of(setting));
   pipeline.wait_up_to(kPatience_s);
@@ -151,7 +151,7 @@ std::string run_and_compare(const Setting& setting, const Schedule& schedule) {
   return difference;
 }
 
-// "" as run_and_compare, or why it was refused.
+// As run_and_compare, or the validator's error.
 std::string validate_and_run(const std::string& text) {
   const auto schedule = parse_schedule(text, "s");
   if (!schedule.ok()) return describe(schedule.error());
@@ -183,7 +183,7 @@ TEST(ExecutorOrders, WhatIsMadeIsKeptUntilItIsSent) {
             "");
 }
 
-// Receives may be posted when their messages have long come.
+// Receives may be posted long after their messages have arrived.
 TEST(ExecutorOrders, ReceivesMayBePostedLate) {
   EXPECT_EQ(validate_and_run("schedule 1f1b micro_batches=2 owners=0,1\n"
                              "rank 0: L0 ST0 F0.0 SA0.0 L1 ST1 F0.1 SA0.1 RG0.1 RG0.0 B0.0 B0.1 "
@@ -226,7 +226,7 @@ RC_GTEST_PROP(ExecutorOrders, AnyLegalOrderIsAcceptedAndComputesTheSame, ()) {
   if (!wrong.empty()) RC_FAIL(wrong + "\n" + to_text(schedule));
 }
 
-// Swaps, drops, doubles or moves actions, within a rank or to another.
+// Swaps, drops, duplicates or moves actions, within a rank or to another.
 void disturb(Schedule& schedule, std::mt19937_64& random) {
   const auto any_rank = [&]() -> std::vector<Action>& {
     return schedule.ranks[random() % schedule.ranks.size()];
@@ -255,7 +255,7 @@ void disturb(Schedule& schedule, std::mt19937_64& random) {
       std::swap(*at, from[random() % from.size()]);
       return;
     default:
-      // Neighbours: what is often legal.
+      // Swaps neighbours, which is often valid.
       if (at + 1 != from.end()) std::swap(*at, *(at + 1));
       return;
   }
@@ -270,7 +270,7 @@ RC_GTEST_PROP(ExecutorOrders, WhateverIsAcceptedComputesTheSame, ()) {
   const auto stats = validate_schedule(schedule, setting.tied);
   RC_CLASSIFY(stats.ok(), "accepted");
   if (!stats.ok()) {
-    // It names the rank and the action, or what the end lacks.
+    // The error names the rank and the action, or what is missing at the end.
     RC_ASSERT(stats.error().what.starts_with("schedule '" + schedule.name + "' is wrong: "));
     return;
   }

@@ -1,5 +1,6 @@
-// Sums over machines whose encoders apply the momentum, against the algorithm said plainly: each
-// machine has a velocity and what it has not sent; of what is sent the velocity starts anew.
+// All-reduces with momentum correction over machines, compared with a straightforward
+// implementation: each machine has a velocity and a residual; the velocity of sent values is
+// cleared.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -17,7 +18,7 @@ namespace {
 
 using Values = std::vector<float>;
 
-constexpr std::size_t kCount = 300;  // a bucket
+constexpr std::size_t kCount = 300;  // one bucket
 constexpr double kDensity = 0.05;
 constexpr std::size_t kSent = 15;
 constexpr float kMomentum = 0.9F;
@@ -47,7 +48,7 @@ struct Machine {
     return velocity;
   }
 
-  // Of all pushes so far the largest values.
+  // Selects the largest of all unsent values.
   Values send(const Values& pushes) {
     for (std::size_t i = 0; i < kCount; ++i) unsent[i] += pushes[i];
     std::vector<std::size_t> places(kCount);
@@ -63,7 +64,7 @@ struct Machine {
   }
 };
 
-// What a rank ends with after each step, [step - 1].
+// The results of a rank after each step, [step - 1].
 std::vector<Values> summed(RankGroup& group, const ProcessGroup& holders, double clip = 0) {
   std::vector<std::vector<Values>> all(static_cast<std::size_t>(group.size()));
   group.run([&](Rank self) {
@@ -82,7 +83,7 @@ std::vector<Values> summed(RankGroup& group, const ProcessGroup& holders, double
   return all.front();
 }
 
-// Two machines send each other what they select.
+// Two machines send each other their selected values.
 TEST(PushedSum, OfTwoMachinesIsWhatBothSend) {
   RankGroup group("inproc", 2);
   const std::vector<Values> sums = summed(group, {{{Rank{0}}, {Rank{1}}}, {}});
@@ -95,10 +96,11 @@ TEST(PushedSum, OfTwoMachinesIsWhatBothSend) {
   }
 }
 
-// Of three the owner adds what the others send to its own push, and sends of the sum.
+// With three machines the owner adds the others' values to its own corrected gradient, and selects
+// from the sum.
 TEST(PushedSum, OfThreeMachinesIsWhatTheOwnerSends) {
   RankGroup group("inproc", 3);
-  // All parts but the first machine's are empty where links are so unequal.
+  // With such unequal links all parts except the first machine's are empty.
   const ProcessGroup holders{{{Rank{0}}, {Rank{1}}, {Rank{2}}}, {1'000'000'000, 1, 1}};
   const std::vector<Values> sums = summed(group, holders);
   Machine owner;

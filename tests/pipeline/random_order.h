@@ -1,6 +1,6 @@
-// Random orders of the actions of a step, of which each is legal: the record of a run in which at
-// every moment anything may happen next that the meaning of the actions allows. Knows neither the
-// generators of schedules nor their rules, so that both can be tested by it.
+// Random valid orders of a step's actions: recorded from a run in which at every moment any action
+// permitted by its meaning may happen next. Independent of the schedule generators and of the
+// rules, so it can test both.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace motley {
 
 class RandomOrder {
  public:
-  // tied: several ranks hold chunk 0 or the last one and sum a tied parameter.
+  // tied: several ranks hold chunk 0 or the last one and all-reduce a tied parameter.
   RandomOrder(std::vector<std::vector<Rank>> owners,
               int rank_count,
               bool training,
@@ -29,7 +29,7 @@ class RandomOrder {
     schedule_.micro_batches = micros();
     schedule_.owners = owners_;
     schedule_.ranks.resize(static_cast<std::size_t>(rank_count));
-    // In some orders receives come as early as they can or sends as late, in others not.
+    // In some orders receives are posted early or sends are late.
     for (int kind = 0; kind <= static_cast<int>(ActionKind::kStep); ++kind) {
       constexpr std::array kOdds = {1, 5, 25};
       odds_[static_cast<ActionKind>(kind)] = kOdds[random_() % kOdds.size()];
@@ -60,13 +60,13 @@ class RandomOrder {
 
   bool did(ActionKind kind, int c, int m) const { return done_.contains({kind, {c}, {m}}); }
 
-  // Whether what `maker` of chunk `from` leaves is with `to`: on another rank it was sent and its
-  // receive is posted.
+  // Whether the output of chunk `from` is available to chunk `to`: on another rank it was sent and
+  // its receive is posted.
   bool is_there(bool made, int from, int to, int m, const Action& send, const Action& post) const {
     return owner(from, m) == owner(to, m) ? made : done_.contains(send) && done_.contains(post);
   }
 
-  // Whether the same was done for all earlier micro-batches that the rank has of the chunk.
+  // Whether the same was done for all earlier micro-batches of the chunk on this rank.
   template <class Done>
   bool is_turn(int c, int m, Done done) const {
     for (int before = 0; before < m; ++before) {
@@ -165,7 +165,7 @@ class RandomOrder {
     return possible[std::discrete_distribution<std::size_t>(odds.begin(), odds.end())(random_)];
   }
 
-  // A sum is a moment at which all its ranks are.
+  // An all-reduce happens on all its ranks at the same moment.
   void run(const Action& action) {
     done_.insert(action);
     if (action.kind == ActionKind::kReduce) return add(schedule_.holders(action.chunk), action);

@@ -9,8 +9,8 @@
 
 namespace motley {
 
-// Up to 6 chunks on up to 4 ranks in any order, also with ranks that hold several or none. Half of
-// the inputs give each micro-batch of a chunk to any rank, which is more than plans can say.
+// Up to 6 chunks on up to 4 ranks in any order, including ranks with several chunks or none. Half
+// of the inputs assign each micro-batch of a chunk to any rank, which plans cannot express.
 inline ScheduleInput random_input(int ranks_min = 1, int micro_batches_min = 1) {
   ScheduleInput input;
   input.rank_count = *rc::gen::inRange(ranks_min, 5);

@@ -120,7 +120,7 @@ TEST(Schedules, SumTiedGradientsOnTheTwoOuterRanks) {
   EXPECT_TRUE(rank_text(schedule, 2).ends_with("SG2.1 T V S"));
 }
 
-// Sums run one after the other.
+// All-reduces run one after another.
 TEST(Schedules, SumFirstWhatIsReadyFirst) {
   ScheduleInput input{{{Rank{0}, Rank{1}}, {Rank{2}, Rank{2}}}, 3, 2, true};
   EXPECT_TRUE(rank_text(gpipe_schedule(input), 1).ends_with("B0.1 R0 T V S"));
@@ -152,14 +152,14 @@ RC_GTEST_PROP(Schedules, AreValidForAnyMapOfChunksToRanks, ()) {
   const ScheduleInput input = random_input();
   const auto stats = validate_schedule(random_schedule(input), input.tied_across_ranks);
   if (!stats.ok()) RC_FAIL(describe(stats.error()));
-  // Two compute actions ahead: never more than the inputs of three actions are posted, of which
-  // each has a tensor and perhaps targets.
+  // Receives are posted two compute actions ahead: at most the inputs of three actions, each a
+  // tensor and possibly targets.
   for (const int posted : stats->peak_posted_receives) RC_ASSERT(posted <= 6);
-  // Each send stands right behind what makes the value.
+  // Each send directly follows the action that produces the value.
   for (const int unsent : stats->peak_unsent) RC_ASSERT(unsent <= 1);
 }
 
-// What planning counts on (plan/assign_micro_batches.h).
+// The planner relies on this (plan/assign_micro_batches.h).
 RC_GTEST_PROP(OneFOneB, HoldsWhatComesToAReplicaInAnyRowOfItsWindow, ()) {
   const ScheduleInput input = random_input();
   const auto stats = validate_schedule(one_f_one_b_schedule(input), input.tied_across_ranks);
@@ -204,7 +204,7 @@ void add_random_times(ScheduleInput& input) {
   }
 }
 
-// Orders are the record of a run in these times, so they are valid and bounded in any.
+// The orders are recorded from a run with these times, so they are valid and bounded for any.
 RC_GTEST_PROP(Split, IsValidForAnyTimes, ()) {
   ScheduleInput input = random_input();
   add_random_times(input);
@@ -212,8 +212,8 @@ RC_GTEST_PROP(Split, IsValidForAnyTimes, ()) {
   if (!stats.ok()) RC_FAIL(describe(stats.error()));
 }
 
-// A weight part is done either for room in its chunk's queue or because its rank has nothing else
-// to do, and then first for a chunk whose gradients the replicas still have to sum.
+// A weight part runs either to free space in its chunk's queue or because its rank is otherwise
+// idle. In the latter case chunks whose gradients must still be all-reduced come first.
 RC_GTEST_PROP(Split, DoesWeightPartsOfSummedChunksFirst, ()) {
   ScheduleInput input = random_input();
   const std::size_t chunks = input.owners.size();
@@ -239,7 +239,7 @@ RC_GTEST_PROP(Split, DoesWeightPartsOfSummedChunksFirst, ()) {
   }
 }
 
-// Rank 0 shares chunk 0: its part goes before older ones of chunk 1.
+// Rank 0 has a replica of chunk 0: its weight part precedes older ones of chunk 1.
 TEST(Split, LetsASumBeginBeforeOtherWeightParts) {
   ScheduleInput input;
   input.rank_count = 2;
@@ -256,7 +256,7 @@ TEST(Split, FillsTheWaitForASlowLinkWithForwardsAndWeightParts) {
   ScheduleInput input = chain(2, 4);
   input.in_flight = {4, 1};
   input.queued_weights = {4, 4};
-  // A hop takes as long as a forward and a backward together.
+  // A transfer takes as long as a forward and a backward together.
   input.times = {{{{10, 10, 10}}, 30}, {{{10, 10, 10}}, 0}};
   const Schedule schedule = split_schedule(input);
   EXPECT_EQ(computing_text(schedule, 0),
@@ -265,7 +265,7 @@ TEST(Split, FillsTheWaitForASlowLinkWithForwardsAndWeightParts) {
             "F1.0 BI1.0 BW1.0 F1.1 BI1.1 BW1.1 F1.2 BI1.2 BW1.2 F1.3 BI1.3 BW1.3");
 }
 
-// A rank with the first and the last chunk serves the last one first: others wait for it.
+// A rank with the first and the last chunk serves the last one first, since others wait for it.
 TEST(Split, ServesTheChunkNearestToTheEndFirst) {
   ScheduleInput input;
   input.rank_count = 2;

@@ -100,7 +100,7 @@ struct PeerMessages {
   std::uint8_t answer = 0;
 };
 
-// During its lifetime this process can open no file, and so create no shared memory.
+// While it exists this process cannot open a file, and thus cannot create shared memory.
 class NoMoreFiles {
  public:
   NoMoreFiles() {
@@ -118,7 +118,7 @@ class NoMoreFiles {
   rlimit before_{};
 };
 
-// Rank 0 agrees with a simulated rank 1 that sends these messages.
+// Rank 0 negotiates with an emulated rank 1 that sends these messages.
 Result<SharedReduceBuffers> agree_with_peer(const PeerMessages& peer, bool can_make_memory = true) {
   RankGroup group("local", 2);
   FrameLink theirs = link_of(group, kRank1);

@@ -110,7 +110,8 @@ TEST(ValidateSchedule, WantsAllHoldersToSumATiedGradientOnce) {
   EXPECT_THAT(one_rank("L0 F0.0 B0.0 T V S"), HasSubstr("tied parameters are on one rank"));
 }
 
-// What chunk 0 adds to it comes with the input part, what the last chunk adds with the weight part.
+// The contribution of chunk 0 is final after its input part, that of the last chunk after its
+// weight part.
 TEST(ValidateSchedule, WantsATiedGradientSummedWhenItIsFinal) {
   const auto tied = [](const std::string& of_first, const std::string& of_last) {
     return two_ranks("L0 ST0 RG0.0 F0.0 SA0.0 " + of_first + " V S",
@@ -123,7 +124,7 @@ TEST(ValidateSchedule, WantsATiedGradientSummedWhenItIsFinal) {
               HasSubstr("not computed all that adds to the tied gradient"));
 }
 
-// Nothing would ever make these sums final, and ranks would wait for them without end.
+// These all-reduces would never become ready, and ranks would wait for them forever.
 TEST(ValidateSchedule, WantsNoSumsInAForwardSchedule) {
   EXPECT_THAT(verdict("schedule forward micro_batches=1 owners=0,1\n"
                       "rank 0: L0 ST0 F0.0 SA0.0 T V\nrank 1: RT0 RA1.0 F1.0 T V",
@@ -131,7 +132,7 @@ TEST(ValidateSchedule, WantsNoSumsInAForwardSchedule) {
               HasSubstr("a forward schedule has no gradients"));
 }
 
-// Any later place will do: what is to be sent is kept until then.
+// Any later position is valid: the value is stored until it is sent.
 TEST(ValidateSchedule, LetsSendsComeLater) {
   const auto forward = [](const std::string& first) {
     return verdict("schedule forward micro_batches=2 owners=0,1\nrank 0: " + first +
@@ -187,7 +188,7 @@ TEST(ValidateSchedule, RefusesImpossibleHeadersWithoutSizingMemoryByThem) {
   EXPECT_THAT(one_rank("L0 F5.0 B0.0 V S"), HasSubstr("no such chunk"));
 }
 
-// Picks a place in a schedule that has one.
+// Selects a random position in a schedule that has one.
 std::pair<std::size_t, std::size_t> random_place(const Schedule& schedule) {
   const auto rank = *rc::gen::inRange<std::size_t>(0, schedule.ranks.size());
   return {rank, *rc::gen::inRange<std::size_t>(0, schedule.ranks[rank].size())};
@@ -229,7 +230,7 @@ RC_GTEST_PROP(ValidateSchedule, RejectsSwappedMicroBatches, ()) {
   const ChunkId chunk{*rc::gen::inRange(0, static_cast<int>(input.owners.size()))};
   const Rank rank = schedule.owner(chunk, MicroId{0});
   auto& actions = schedule.ranks[rank.index()];
-  std::vector<std::size_t> forwards;  // places of those of the chunk
+  std::vector<std::size_t> forwards;  // positions of the chunk's forwards
   for (std::size_t i = 0; i < actions.size(); ++i) {
     if (actions[i].kind == ActionKind::kForward && actions[i].chunk == chunk) forwards.push_back(i);
   }

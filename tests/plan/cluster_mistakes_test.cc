@@ -1,4 +1,4 @@
-// Every mistake in a cluster file is named with line and column, cause and remedy.
+// Every mistake in a cluster file is reported with line and column, cause and remedy.
 #include <fmt/format.h>
 
 #include <gmock/gmock.h>
@@ -54,7 +54,7 @@ std::string link(const std::string& rest) {
   return two("[[link]]\n" + rest);
 }
 
-// A machine with a virtual device, whose own table begins on line 5.
+// A machine with a virtual device, whose table begins on line 5.
 std::string virtual_machine(const std::string& rest) {
   return machine("devices = ['virtual']\nmemory_gib = 8\n[machine.virtual]\n" + rest);
 }

@@ -1,5 +1,5 @@
-// Files with random damage are read or refused, and never more than that; tests/fuzz/ searches
-// further with the same laws.
+// Files with random damage are accepted or refused with an error; tests/fuzz/ searches further
+// with the same laws.
 #include "tests/support/damage.h"
 
 #include "base/system/files.h"
@@ -26,7 +26,7 @@ RC_GTEST_PROP(DamagedFile, OfAPlanIsReadOrRefused, ()) {
   RC_ASSERT(wrong_with_plan(damaged_text(plan_text())) == "");
 }
 
-// Without its hash a damaged plan gets further.
+// Without its hash a damaged plan reaches later checks.
 RC_GTEST_PROP(DamagedFile, OfAPlanWithoutHashIsReadOrRefused, ()) {
   Json json = plan_to_json(two_stages());
   json.erase("hash");

@@ -1,4 +1,4 @@
-// The table of usual devices, and clusters that name them.
+// The table of common devices, and clusters that name them.
 #include "plan/cluster/device_models.h"
 
 #include <fmt/format.h>
@@ -32,7 +32,7 @@ Result<Machine> read_one(const std::string& rest) {
   return cluster.machines.front();
 }
 
-// The page has a row for each device, with its figures, and no other.
+// The documentation page has exactly one row for each device, with its figures.
 TEST(DeviceModels, AreThoseOfTheirPage) {
   const std::string page = text_of(MOTLEY_DEVICES_PAGE);
   std::set<std::string_view> names;
@@ -48,7 +48,7 @@ TEST(DeviceModels, AreThoseOfTheirPage) {
        at = page.find("\n| `", at + 1)) {
     ++rows;
   }
-  EXPECT_EQ(rows, names.size() + 1);  // and the heading
+  EXPECT_EQ(rows, names.size() + 1);  // plus the heading
 }
 
 TEST(DeviceModels, FillInWhatTheFileLeavesOut) {

@@ -28,7 +28,7 @@ TEST(Holders, OfATiedParameterAreThoseOfBothEndsEachOnce) {
   EXPECT_THAT(tied_holders(plan_of({{0, 1}})), ElementsAre(Rank{0}, Rank{1}));
 }
 
-// The same seats, [chunk][replica], under three numberings of the ranks.
+// The same replicas, [chunk][replica], with three numberings of the ranks.
 TEST(Holders, HaveTheirNumbersWhateverTheRanksAre) {
   for (const Plan& plan :
        {plan_of({{0, 1}, {2, 3}}), plan_of({{2, 3}, {0, 1}}), plan_of({{0, 2}, {1, 3}})}) {

@@ -1,4 +1,4 @@
-// Every mistake in a plan or profile is named with line and column, cause and remedy.
+// Every mistake in a plan or profile is reported with line and column, cause and remedy.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A change to a valid file: `from` becomes `to`, in which '@' marks the place that the error must
-// name.
+// A change to a valid file: `from` is replaced by `to`; '@' in `to` marks the position that the
+// error must name.
 struct Mistake {
   std::string from;
   std::string to;

@@ -59,7 +59,7 @@ TEST(Links, ReplaceTheFiguresOfTheCluster) {
   EXPECT_EQ(cluster.link("slow", "fast"), both_ways()[1].speed);
 }
 
-// Whoever takes a machine away need not measure the others again.
+// After the removal of a machine the others need not be measured again.
 TEST(Links, OfMachinesThatAreGoneArePassedOver) {
   Cluster cluster = two_machines();
   Links links = both_ways();
@@ -88,7 +88,7 @@ TEST(Links, SayWhetherDirectionsTakeTurns) {
   EXPECT_NE(verdict([&](Json& j) { link(j)["turns"] = "yes"; }), "accepted");
 }
 
-// Bytes per second by pair, the same both ways; `turns` of each pair.
+// Bytes per second of each pair, in both directions; `turns` of each pair.
 struct MeasuredPair {
   std::string one;
   std::string other;
@@ -124,7 +124,7 @@ TEST(MediaOf, AreOneWithoutACable) {
   EXPECT_EQ(media.at("a"), media.at("b"));
 }
 
-// By one access point bytes between the two pass the air twice.
+// Through one access point, bytes between the two use the radio channel twice.
 TEST(MediaOf, TellOneAccessPointFromTwo) {
   const auto between = [](double speed) {
     return media_of(links_of({{"desk", "nas", 110, 0},
@@ -191,7 +191,8 @@ TEST(Links, TellWhoIsOnAMediumByAThirdMachineWithACable) {
   EXPECT_EQ(
       media_lines(cluster, links_of(with)),
       std::vector<std::string>{"fast, slow: what they send and receive takes turns on one medium"});
-  // What the file says of one is not all there is to say of another that was seen on it.
+  // An entry of the file for one machine does not exclude that another was also found on the
+  // medium.
   told = cluster;
   told.machines[1].medium = "wifi";
   ASSERT_TRUE(apply_links(told, links_of(with)).ok());
@@ -200,7 +201,7 @@ TEST(Links, TellWhoIsOnAMediumByAThirdMachineWithACable) {
   EXPECT_TRUE(cluster.machines[0].medium_is_supposed);
 }
 
-// Two of them would not take turns if both had cables.
+// If two of them both had cables, their directions would not take turns.
 TEST(Links, LeaveAtMostOneToTheClusterFile) {
   Cluster cluster = two_machines();
   cluster.machines.push_back(cluster.machines.front());

@@ -10,7 +10,7 @@
 namespace motley {
 namespace {
 
-// What reading says of a plan with one change made to its JSON.
+// The result of parsing a plan with one change to its JSON.
 std::string verdict(const std::function<void(Json&)>& change) {
   Json json = plan_to_json(two_stages());
   json.erase("hash");
@@ -29,7 +29,7 @@ TEST(PlanJson, ReadsBackExactly) {
   EXPECT_EQ(plan_hash(*plan), plan_hash(two_stages()));
 }
 
-// They are told, not decided: an earlier reader takes the same plan.
+// They are informative only: an earlier version reads the same plan.
 TEST(PlanJson, TellsTheNumbersOfARankWhereTheyAreNotFp32) {
   Plan plan = two_stages();
   EXPECT_FALSE(plan_to_json(plan)["ranks"][0].contains("numbers"));
@@ -47,7 +47,7 @@ TEST(PlanJson, TellsTheNumbersOfARankWhereTheyAreNotFp32) {
             std::string::npos);
 }
 
-// Ranks on processors of every kind compare it.
+// Ranks on any kind of processor compare it.
 TEST(PlanJson, HasTheSameHashEverywhere) {
   EXPECT_EQ(plan_hash_text(two_stages()), "2f11f51455c45357");
 }

@@ -1,4 +1,4 @@
-// A plan, a profile and links that are right, as values and as files.
+// A valid plan, profile and links, as values and as files.
 #pragma once
 
 #include <string>

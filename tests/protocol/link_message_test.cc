@@ -1,4 +1,4 @@
-// What ranks tell of peers that they cannot connect to.
+// Messages about peers that a rank cannot connect to.
 #include "protocol/link_message.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Events whose numbers do not mean what they are read as; a worker may be of another version.
+// Events whose numbers are out of range for their meaning; a worker may have another version.
 #include <limits>
 #include <string>
 

@@ -30,7 +30,7 @@ StepReport report() {
           .sent = {{Rank{1}, 600}, {Rank{3}, 400}}};
 }
 
-// As it comes out on the other side of the pipe.
+// As received at the other end of the pipe.
 Result<StepReport> sent(const StepReport& report) {
   Result<Json> parsed = parse_json(step_to_json(report).dump(), "stage 0");
   if (!parsed) return parsed.error();

@@ -1,4 +1,5 @@
-"""What a model computes beside what is trained is told: auxiliary losses that it returns or leaves in its modules, other outputs."""
+"""Computations outside the trained path: auxiliary losses that a model returns or stores in its modules, and further
+outputs."""
 
 from __future__ import annotations
 

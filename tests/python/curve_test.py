@@ -1,4 +1,4 @@
-"""30 optimizer steps of packages on two stages lie on the curve of eager PyTorch. MOTLEY_PROGRAM names the program."""
+"""30 optimizer steps of packages on two stages match eager PyTorch. MOTLEY_PROGRAM names the program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support import Folder
 PROGRAM = os.environ["MOTLEY_PROGRAM"]
 
 LARGEST_DIFFERENCE = 1e-4
-"""Of a step's loss: rounding, which 30 steps carry on."""
+"""Tolerance of a step's loss: rounding, accumulated over 30 steps."""
 
 
 class Curves(unittest.TestCase):
@@ -60,7 +60,7 @@ class Curves(unittest.TestCase):
         self.follows("vit-tiny", "sgd")
 
     def test_a_mean_of_no_targets_adds_nothing(self) -> None:
-        """A loss that multiplies a mean by its count is 0/0 of a micro-batch without targets."""
+        """A loss of mean times count is 0/0 in a micro-batch without targets."""
         def mean_of_some(output: torch.Tensor, target: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
             count = (target != 0).sum()
             return F.cross_entropy(output, target, ignore_index=0) * count, count

@@ -1,4 +1,4 @@
-"""What people give as data: it is taken as PyTorch would, or refused in words that say what it is and what to give."""
+"""User data is interpreted as PyTorch does, or rejected with a message that names its type and the supported types."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Samples:
 
 
 def library(module: str, **attributes: Any) -> Any:
-    """An object of a class of another library, which need not be there."""
+    """An object of a class of another library, which need not be installed."""
     return type("Table", (), {"__module__": module, **attributes})()
 
 
@@ -165,7 +165,7 @@ class Recognized(unittest.TestCase):
 
 
 class Before(unittest.TestCase):
-    """What does not fit is found before the model is exported."""
+    """Mismatches are detected before the model is exported."""
 
     def refused(self, message: str, model: nn.Module, loss: Any, given: Any, **options: Any) -> None:
         with Folder() as folder:
@@ -220,7 +220,7 @@ class Before(unittest.TestCase):
         packed = torch.randint(9, (8, 2, 6)), Y
         for forward in (None, lambda t: of_rows(t[:, 0])):
             described = layers.as_layers([("all", of_rows)], model, forward)
-            self.assertEqual(probe.limits(described, CLASSES, packed), probe.Limits(None, None))  # export says what is wrong
+            self.assertEqual(probe.limits(described, CLASSES, packed), probe.Limits(None, None))  # export reports the error
         floats = layers.as_layers([("all", of_rows)], model, lambda t: of_rows(t[:, 0].long()))
         self.assertEqual(probe.limits(floats, CLASSES, (packed[0][:, 0].float(), Y)), probe.Limits(None, None))
 

@@ -1,4 +1,4 @@
-"""What draws besides F.dropout, recurrent networks, integers of 32 bits and ids among floats: works, to the bit."""
+"""Random draws besides F.dropout, recurrent networks, 32-bit integers and ids among floats are exported bit-exactly."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def drop_path(x: torch.Tensor, training: bool, p: float = 0.25) -> torch.Tensor:
 
 
 def layer_drop(x: torch.Tensor, training: bool, layerdrop: float = 0.1) -> torch.Tensor:
-    """As wav2vec2's encoder does: the branch stands below what it asks for."""
+    """As wav2vec2's encoder does: the condition is computed before the branch."""
     probability = torch.rand([])
     skip = training and probability < layerdrop
 
@@ -52,7 +52,7 @@ class Drops(nn.Module):
 
 
 DROPS: List[Tuple[str, Callable[[torch.Tensor, bool], torch.Tensor], float]] = [
-    # what, the function, how many of its numbers are dropped
+    # what, the function, number of dropped values
     ("stochastic depth", depth, 0.25),
     ("drop path", drop_path, 0.25),
     ("drop path in place", lambda x, t: x * (0.75 + torch.rand(x.shape[0], 1)).floor_() if t else x, 0.25),
@@ -84,7 +84,7 @@ class Draws(unittest.TestCase):
                     with torch.no_grad():
                         model.a.weight.zero_(), model.a.bias.fill_(1.0), model.b.weight.zero_(), model.b.bias.fill_(1.0)
                     _, package = self.export([("all", model)], torch.randn(2, 4), model=model, loss=lambda o, t: (o.sum(), torch.full((), o.size(0))))
-                    # Each number is 1 where its branch is dropped, else 2 or 1 + 1 / 0.75.
+                    # Each value is 1 where its branch is dropped, else 2 or 1 + 1 / 0.75.
                     count = 4000
                     loss = float(package.train(torch.zeros(count, 4), torch.zeros(count)).loss) / (4 * count)
                     if what != "batch":

@@ -1,4 +1,4 @@
-"""The examples that need no more than PyTorch: what their readers are promised, and that they run."""
+"""The examples that need only PyTorch run and print what their documentation states."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Tiny language models as `transformers` writes them, with its names.
+"""Tiny language models in the style of `transformers`, with its names.
 
-Debian has no transformers for its PyTorch; `examples/zoo_check.py` runs the same checks on the real ones.
+Debian has no transformers for its PyTorch; `examples/zoo_check.py` runs the same checks on the real models.
 """
 
 from __future__ import annotations

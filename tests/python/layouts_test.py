@@ -1,4 +1,4 @@
-"""What an operation computes does not depend on how its arguments lie in memory, in the PyTorch that runs this."""
+"""The result of an operation does not depend on the memory layout of its arguments, in the running PyTorch version."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from support import Folder, Function, eager, export_layers  # first: it finds th
 from motley import interpret, operations
 
 TOLERANCE = 1e-4
-"""Of the largest element: results in other layouts may be added up in another order."""
+"""Relative to the largest element: results in other layouts may be accumulated in another order."""
 
 LARGE = 10_000
 """Elements of a tensor that the C++ test has too."""
 
 
 def call(case: operation_cases.Case, tensors: List[torch.Tensor]) -> List[torch.Tensor]:
-    """What the exporter's interpreter makes of them."""
+    """The results of the exporter's interpreter."""
     results = case.results or len(operations.find(case.op)._schema.returns)
     node = interpret.read_graph(case.graph(results)).nodes[0]
     made = interpret.run_node(node, dict(enumerate(tensors)), 1)
-    return [tensor for tensor in made if tensor is not None]  # a gradient that was not asked for is None
+    return [tensor for tensor in made if tensor is not None]  # a gradient that was not requested is None
 
 
 def distance(found: torch.Tensor, right: torch.Tensor) -> float:
-    """Their largest difference as a part of the largest element, or of 1 where that is more: what would be 0 without
-    rounding is noise. Infinite where one is not finite and the other is something else."""
+    """The largest difference, relative to the largest element or to 1 if that is larger: values that are 0 without
+    rounding are noise. Infinite if only one of them is finite."""
     if found.shape != right.shape or found.dtype != right.dtype:
         return float("inf")
     if not right.numel():
@@ -49,7 +49,7 @@ def distance(found: torch.Tensor, right: torch.Tensor) -> float:
 
 
 def fault(case: operation_cases.Case, tensors: List[torch.Tensor]) -> str:
-    """What is wrong with the results of tensors in this layout, or an empty text."""
+    """The mismatch of the results for tensors in this layout, or an empty text."""
     right = call(case, [tensor.contiguous().clone(memory_format=torch.contiguous_format) for tensor in tensors])
     try:
         found = call(case, tensors)
@@ -60,7 +60,7 @@ def fault(case: operation_cases.Case, tensors: List[torch.Tensor]) -> str:
 
 
 class _Rows(nn.Module):
-    """A layer of images whose result goes on with its channels last, so that its gradient is not contiguous."""
+    """An image layer whose result is channels-last, so that its gradient is not contiguous."""
 
     def __init__(self, layer: nn.Module):
         super().__init__()

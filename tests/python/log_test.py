@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""`motley_log`: what is sent of a run, live and ended, with a package in wandb's place."""
+"""`motley_log`: the records sent for live and ended runs, with a fake package in wandb's place."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import motley_log  # noqa: E402
 
 
 class Recorder:
-    """Has what wandb and trackio have in common."""
+    """Has the interface common to wandb and trackio."""
 
     def __init__(self) -> None:
         self.begun: List[Dict[str, Any]] = []
@@ -73,7 +73,7 @@ class Log(unittest.TestCase):
             if len(rounds) == 1:
                 self.write("metrics.jsonl", 'ss": 2.5}\n' + line(4), "a")
             elif len(rounds) == 2:
-                self.write("metrics.jsonl", line(1) + line(2))  # a resume cuts the file
+                self.write("metrics.jsonl", line(1) + line(2))  # a resume truncates the file
             elif len(rounds) == 3:
                 self.write("metrics.jsonl", line(3) + line(4) + line(5), "a")
                 self.write("launches/000001.json", '{"state": "free"}')

@@ -1,4 +1,4 @@
-"""Losses: their sum and count against PyTorch's means, and what a package says of them."""
+"""Losses: their sum and count against PyTorch's means, and their description in a package."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def own(output: torch.Tensor, target: torch.Tensor) -> Any:
 
 
 CASES = {
-    # what: loss, what PyTorch calls, output's shape of a sample, target of n samples
+    # what: loss, PyTorch's call, output shape per sample, target of n samples
     "classes": (nn.CrossEntropyLoss(), nn.CrossEntropyLoss(), (CLASSES,), lambda n: torch.randint(CLASSES, (n,))),
     "classes, a function": (F.cross_entropy, F.cross_entropy, (CLASSES,), lambda n: torch.randint(CLASSES, (n,))),
     "ignored": (nn.CrossEntropyLoss(ignore_index=2), nn.CrossEntropyLoss(ignore_index=2), (CLASSES,), lambda n: some_ignored((n,), 2)),

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Packages of tiny models with what eager PyTorch computes, for tests of whoever reads packages.
+"""Packages of tiny models with eager PyTorch's results, for tests of package readers.
 
     PYTHONPATH=python /usr/bin/python3 tests/python/make_packages.py FOLDER [NAME…]
 
 writes NAME.motley and NAME.reference.safetensors: `input` and `target` of a batch size that was not traced, `loss` (the sum)
 and `count` in training mode, `grad/PARAMETER`, `observed/STATISTIC`, and with the statistics of the package `evaluated_loss`
-and `score`, what the model returns in evaluation mode. There is no dropout.
+and `score`, the model's results in evaluation mode. There is no dropout.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ MODELS: Dict[str, Make] = {
 
 
 def reference(model: nn.Module, loss: nn.Module, input: torch.Tensor, target: torch.Tensor) -> Dict[str, torch.Tensor]:
-    """What eager PyTorch makes of a batch. `model` keeps its buffers."""
+    """Eager PyTorch's results for a batch. The buffers of `model` do not change."""
     terms = losses.understand(loss).terms
     kept = {name: value.clone() for name, value in model.state_dict().items()}
     normalizations = {name: module for name, module in model.named_modules() if hasattr(module, "running_mean")}
     momenta = {name: module.momentum for name, module in normalizations.items()}
     for module in normalizations.values():
-        module.momentum = 1.0  # the statistics become what this batch shows
+        module.momentum = 1.0  # the statistics become those of this batch
     model.train()
     total, count = terms(model(input), target)
     model.zero_grad()

@@ -1,6 +1,6 @@
-"""What a plan says of the memory of packages with frozen parts is what their workers take. MOTLEY_PROGRAM names the program.
+"""The planned memory of packages with frozen parts matches that of their workers. MOTLEY_PROGRAM names the program.
 
-A sample of bench/package_memory, which compares larger ones under limits.
+A sample of bench/package_memory, which compares larger models under limits.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 FROZEN_BYTES = 45 << 20
-"""At least, of the sample: beside them the libraries' part, which is measured a moment earlier, is no large one."""
+"""Minimum size of the sample's frozen weights. The libraries' memory, measured a moment earlier, is small in
+comparison."""
 
 
 def bench() -> types.ModuleType:

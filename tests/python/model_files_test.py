@@ -1,4 +1,4 @@
-"""What a package keeps beside its weights, and what becomes of frozen weights of 16 bits."""
+"""The content of a package besides its weights, and the handling of frozen 16-bit weights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ IDS = torch.randint(50, (2, 8))
 
 
 class Config:
-    """As transformers' configurations behave, which need not be there."""
+    """Behaves like transformers' configurations, which need not be installed."""
 
     model_type = "odd"
 

@@ -1,4 +1,4 @@
-"""Layers that cannot be in a package, with what their refusal says, and odd ones that can."""
+"""Layers that a package cannot contain, with their error messages, and unusual ones that it can."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TRAINED = torch.full((4,), 0.5, requires_grad=True)
 
 
 class Rounds(torch.autograd.Function):
-    """A straight-through estimator, as people write it."""
+    """A straight-through estimator in common form."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
@@ -35,14 +35,14 @@ class Rounds(torch.autograd.Function):
 
 
 class Linears(nn.Linear):
-    """A linear layer whose forward is given."""
+    """A linear layer with a given forward function."""
 
     def __init__(self, function: Callable[[nn.Module, torch.Tensor], Any]):
         super().__init__(4, 4)
         self.function = function
 
     def forward(self, x: torch.Tensor) -> Any:
-        self.forward = super().forward  # for the function
+        self.forward = super().forward  # so that the function can call it
         try:
             return self.function(self, x)
         finally:
@@ -65,7 +65,7 @@ def branches(x: torch.Tensor) -> torch.Tensor:
 
 
 class Changing(nn.Module):
-    """Does something else every other time."""
+    """Alternates between two computations."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -166,7 +166,7 @@ def recomputes(x: torch.Tensor) -> torch.Tensor:
 
 
 class Reads(nn.Module):
-    """A BatchNorm beside whatever reads a buffer of it."""
+    """A BatchNorm beside code that reads one of its buffers."""
 
     def __init__(self, read: Callable[[torch.Tensor, nn.BatchNorm1d], torch.Tensor]):
         super().__init__()
@@ -214,7 +214,7 @@ class _To(nn.Module):
 
 
 class Takes(nn.Module):
-    """Adds up whatever structure it gets."""
+    """Combines the tensors of a dict or a sequence."""
 
     def forward(self, x: Any) -> torch.Tensor:
         parts = list(x.values()) if isinstance(x, dict) else list(x)
@@ -222,7 +222,7 @@ class Takes(nn.Module):
 
 
 class PassesBy(nn.Module):
-    """Hands its first tensor on and works on the second."""
+    """Forwards its first tensor and computes with the second."""
 
     def forward(self, x: Any) -> Any:
         return x[0], x[1].tanh()

@@ -1,4 +1,5 @@
-"""What scripts/operation-battery runs by each Python: all cases in all layouts, and values of two versions beside each other."""
+"""The per-Python part of scripts/operation-battery: runs all cases in all layouts and compares the values of two
+versions."""
 
 from __future__ import annotations
 
@@ -13,11 +14,11 @@ import operation_cases
 from motley import interpret, operations
 
 Values = Dict[str, Union[str, List[torch.Tensor]]]
-"""[name of a case] what its contiguous arguments give, or why that is refused."""
+"""[name of a case] its results for contiguous arguments, or the reason of the rejection."""
 
 
 def run(path: str, only: str, raw: bool) -> int:
-    """Prints what layouts change, and writes the values. 1 where they change something."""
+    """Prints the effects of layouts and writes the values. Returns 1 if a layout changes a result."""
     if raw:
         interpret.operations.run = lambda name, args, kwargs: operations.find(name)(*args, **kwargs)
     start, calls, wrong = time.time(), 0, 0
@@ -47,7 +48,7 @@ def run(path: str, only: str, raw: bool) -> int:
 
 
 def compare(first: str, second: str, tolerance: float) -> None:
-    """Prints the cases whose values differ."""
+    """Prints the cases with different values."""
     one, other = torch.load(first), torch.load(second)
     differ = 0
     for name in one:

@@ -1,6 +1,6 @@
 """The cases of tests/models/operations/: calls of every operation that a package may use, and layouts of their tensors.
 
-tests/models/operation_cases.h reads the same files, and makes the same tensors of them.
+tests/models/operation_cases.h reads the same files and makes the same tensors from them.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ class Case(NamedTuple):
     """The operation and the number of the call: `aten::gelu_backward 2`."""
     op: str
     tensors: List[str]
-    """What each tensor among the arguments is, see docs of the files."""
+    """The specification of each tensor argument, see the documentation of the files."""
     args: List[Any]
     """As in package.json; tensors are {"value": k}."""
     kwargs: Dict[str, Any]
     results: Optional[int]
-    """Where the operation returns a list: how many tensors."""
+    """If the operation returns a list: its number of tensors."""
 
     def graph(self, results: int) -> Dict[str, Any]:
         """A graph of this node alone, as in package.json."""
@@ -67,7 +67,7 @@ def _case(op: str, number: int, call: Any) -> Case:
 
 
 def make(spec: str, seed: int) -> torch.Tensor:
-    """The tensor `f 2x3 0..1`: its type (f, i, b), its shape, and its values."""
+    """The tensor `f 2x3 0..1`: its type (f, i, b), shape and values."""
     kind, shape, *rest = spec.split()
     sizes = [] if shape == "scalar" else [int(size) for size in shape.split("x")]
     count = 1
@@ -99,12 +99,12 @@ def make(spec: str, seed: int) -> torch.Tensor:
 
 
 def _filler(t: torch.Tensor) -> Any:
-    """What lies in the gaps."""
+    """The content of the gaps."""
     return float("nan") if t.is_floating_point() else t.dtype == torch.bool
 
 
 def _by_order(t: torch.Tensor, order: List[int]) -> torch.Tensor:
-    """Its dimensions lie in memory in this order."""
+    """Its dimensions are in this order in memory."""
     back = [order.index(dim) for dim in range(t.dim())]
     return t.permute(order).contiguous().permute(back)
 
@@ -189,11 +189,12 @@ def _ones(t: torch.Tensor) -> Optional[torch.Tensor]:
 LAYOUTS = {"transposed": _transposed, "swapped": _swapped, "channels last": _channels_last, "gaps": _gaps, "rows": _rows,
            "planes": _planes, "transposed rows": _transposed_rows, "repeated first": _repeated_first,
            "repeated second": _repeated_second, "repeated last": _repeated_last, "repeated": _repeated, "overlapping": _overlapping, "strides of ones": _ones}
-"""Each of a contiguous tensor: another one of its shape, or None where that would not differ."""
+"""Each maps a contiguous tensor to one of the same shape in its layout, or to None if that layout would not differ."""
 
 
 def laid_out(spec: str, tensor: torch.Tensor, layout: str) -> Optional[torch.Tensor]:
-    """A tensor of these values in a layout; of other values where the layout repeats some, but never an index twice."""
+    """A tensor of these values in a layout. A layout with repeated elements has other values, but never a repeated
+    index."""
     made = LAYOUTS[layout](tensor)
     if made is None or " along " in spec and not torch.equal(made, tensor):
         return None
@@ -202,7 +203,7 @@ def laid_out(spec: str, tensor: torch.Tensor, layout: str) -> Optional[torch.Ten
 
 class Variant(NamedTuple):
     name: str
-    """`1 transposed`: the second tensor is."""
+    """`1 transposed`: the second tensor is transposed."""
     tensors: List[torch.Tensor]
 
 

@@ -1,4 +1,4 @@
-"""Modules and functions of PyTorch, one at a time between two layers: the package computes what autograd does, to the bit."""
+"""Modules and functions of PyTorch, one at a time between two layers: the package matches autograd bit for bit."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ MODULES.update({activation.__name__: (activation, ROWS) for activation in (
 
 
 def _baddbmm_of_nothing(x: torch.Tensor) -> torch.Tensor:
-    """With matrices that are not small: there PyTorch 1.13 multiplies memory that nothing was written to by beta = 0, and
-    where a NaN lay in it the model itself is wrong."""
+    """For matrices of this size PyTorch 1.13 multiplies uninitialized memory by beta = 0. A NaN in that memory makes
+    the result of the model itself wrong."""
     long = x.repeat(1, 2, 1)
     return torch.baddbmm(torch.full((1, 10, 10), float("nan")), long, long.transpose(1, 2), beta=0, alpha=0.5)
 
@@ -103,7 +103,7 @@ FUNCTIONS = {
     "interpolate": lambda x: F.interpolate(x, scale_factor=2.0, mode="linear"),
     "cosine_similarity": lambda x: F.cosine_similarity(x, x.flip(1), dim=-1),
 }
-if not torch.__version__.startswith("1."):  # which cannot run hooks on saved tensors under a mode
+if not torch.__version__.startswith("1."):  # it cannot run hooks on saved tensors under a mode
     FUNCTIONS["checkpoint"] = lambda x: checkpoint(lambda y: (y * 2).tanh(), x, use_reentrant=False)
 if "enable_gqa" in (getattr(F, "scaled_dot_product_attention", lambda: None).__doc__ or ""):
     FUNCTIONS["attention of grouped heads"] = lambda x: F.scaled_dot_product_attention(
@@ -120,7 +120,7 @@ if hasattr(nn, "RMSNorm"):
 
 ROUNDED = {**{name: 1e-5 for name in FUNCTIONS if name.startswith("attention")}, "attention with a mask": 2e-5, "baddbmm of nothing": 1e-6, "PReLU": 1e-5, "prod": 1e-6, "RMSNorm": 1e-5, "MultiheadAttention": 1e-5, "TransformerEncoderLayer": 1e-5,
            "TransformerEncoderLayer first norm": 1e-5}
-"""What PyTorch computes by kernels of its own, and packages by plain operations."""
+"""Operations with PyTorch kernels of their own that packages decompose into plain operations."""
 
 
 class _Attention(nn.Module):

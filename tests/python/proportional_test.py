@@ -1,4 +1,4 @@
-"""Backward passes that are not proportional to the gradient that they get are refused; linear ones work."""
+"""Backward passes that are not linear in the incoming gradient are rejected; linear ones work."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class OnlyOnce(Bounded):
 
 
 class Hooked(nn.Module):
-    """Works on a gradient in the backward pass, by a hook or an autograd function."""
+    """Modifies a gradient in the backward pass, by a hook or an autograd function."""
 
     def __init__(self, bound: Any):
         super().__init__()

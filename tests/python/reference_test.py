@@ -1,4 +1,4 @@
-"""References of packages: what they are made from, what they hide not, and that a model is as it was afterwards."""
+"""References of packages: their source, the errors that they must expose, and that they leave the model unchanged."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def export(folder: Folder, layers: Any, input: torch.Tensor, target: torch.Tenso
 
 
 class Adapter(nn.Module):
-    """A low-rank adapter as it is before training: its second factor is 0."""
+    """A low-rank adapter before training: its second factor is 0."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class Adapter(nn.Module):
 
 class Numbers(unittest.TestCase):
     def test_are_those_of_the_workers(self) -> None:
-        # What tests/models/reference_file_test.cc has, too.
+        # The same as in tests/models/reference_file_test.cc.
         state = hashed.stream(7, hashed.INPUT, 2)
         self.assertEqual(hashed.mix(state, 0), 10293285927963824005)
         self.assertEqual(hashed.mix(state, 1_000_000), 16448075699051928533)
@@ -126,7 +126,8 @@ class References(unittest.TestCase):
                 self.assertEqual(head["package"], hashlib.sha256(file.read()).hexdigest())
             with open(os.path.join(folder.path("x.motley"), reference.FILE), "rb") as file:
                 self.assertEqual(head["sha256"], hashlib.sha256(file.read().split(b"\n", 1)[1]).hexdigest())
-        # The first gives its input no gradient, the next two are alike, the fourth has another shape, the last a loss.
+        # The first returns no gradient for its input, the next two are equal, the fourth has another shape, the last
+        # is a loss.
         self.assertEqual([entry["layer"] for entry in found], [0, 1, 3, 4])
         self.assertEqual([t["tensor"] for t in found[1]["training"]], ["output:0", "input_grad:0", "parameter_grad:0", "parameter_grad:1"])
         self.assertEqual([t["tensor"] for t in found[3]["evaluation"]], ["output:0", "loss:0", "count:0"])
@@ -158,7 +159,7 @@ class References(unittest.TestCase):
 
     def test_are_missing_with_a_warning_where_a_layer_refuses_such_inputs(self) -> None:
         class Picky(nn.Module):
-            """Runs with what is traced and checked, and raises with the made-up inputs of references."""
+            """Runs with tracing and checks, and raises for the generated inputs of references."""
 
             def __init__(self) -> None:
                 super().__init__()

@@ -1,4 +1,4 @@
-"""What cannot be a package is refused by name, with the module, the line and what to do; what can be works, to the bit."""
+"""Unsupported models are rejected by name, with the module, the line and a remedy; supported ones work bit-exactly."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Runs the tests of one file, `run.py truth_test`; ends with 77 and the reason where PyTorch cannot be imported."""
+"""Runs the tests of one file, `run.py truth_test`; ends with 77 and the reason if PyTorch cannot be imported."""
 
 import importlib
 import sys

@@ -1,7 +1,7 @@
 """Trains packages by the program and the same modules by eager PyTorch, for tests and `bench/package_truth`.
 
-Each step is on all the data, so that its order only matters to rounding. BatchNorm normalizes by its micro-batch: models with it
-have one a step, others four.
+Each step uses all the data, so the data order affects only rounding. BatchNorm normalizes per micro-batch: models
+with it use one micro-batch per step, others four.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ OPTIMIZERS: Dict[str, Dict[str, float]] = {
 
 
 class Case(NamedTuple):
-    """A model with what it is trained on."""
+    """A model with its training data."""
 
     model: nn.Module
     loss: nn.Module
@@ -41,7 +41,7 @@ class Case(NamedTuple):
     target: torch.Tensor
     micro_batch: int
     target_limit: Optional[int] = None
-    """Where the loss does not tell it."""
+    """If the loss does not determine it."""
 
 
 def case(family: str) -> Case:
@@ -49,14 +49,14 @@ def case(family: str) -> Case:
     model, loss, batch = MODELS[family]()
     for module in model.modules():
         if isinstance(module, nn.Embedding):
-            nn.init.normal_(module.weight, std=0.02)  # as transformers has it; at 1 rounding grows quickly
+            nn.init.normal_(module.weight, std=0.02)  # as in transformers; at 1 rounding errors grow quickly
     input, target = batch(SAMPLES)
     statistics = any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.modules())
     return Case(model, loss, input, target, SAMPLES if statistics else SAMPLES // 4)
 
 
 def write(given: Case, folder: str) -> str:
-    """Package, data and configuration; its path."""
+    """Writes the package, data and configuration; returns the configuration's path."""
     motley.export(motley.split(given.model), given.loss, (given.input[:2], given.target[:2]), os.path.join(folder, "x.motley"),
                   target_limit=given.target_limit)
     data = Arrays((given.input, given.target)).write(os.path.join(folder, "data"))
@@ -81,14 +81,14 @@ def program(path: str, config: str, run: str, *words: str, **settings: Any) -> L
 
 
 def parameters_hash(run: str) -> str:
-    """Of the checkpoint at the end."""
+    """From the final checkpoint."""
     newest = max(os.listdir(os.path.join(run, "checkpoints")))
     with open(os.path.join(run, "checkpoints", newest, "manifest.json"), encoding="utf-8") as file:
         return json.load(file)["parameter_hash"]
 
 
 def eager(given: Case, optimizer: str) -> List[float]:
-    """The loss of each step of a training loop as people write it."""
+    """The loss of each step of a plain PyTorch training loop."""
     options = OPTIMIZERS[optimizer]
     decayed = [p for p in given.model.parameters() if p.dim() >= 2]
     others = [p for p in given.model.parameters() if p.dim() < 2]

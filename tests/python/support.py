@@ -1,4 +1,5 @@
-"""What the tests of the Python package share: exporting a single module, and comparing with eager PyTorch to the bit."""
+"""Helpers shared by the tests of the Python package: exporting a single module, and bit-exact comparison with eager
+PyTorch."""
 
 from __future__ import annotations
 
@@ -33,12 +34,12 @@ class Function(nn.Module):
 
 
 def total(output: torch.Tensor, target: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
-    """A loss that any shape has; its gradients differ from element to element."""
+    """A loss for any output shape; its gradients differ between elements."""
     return (output * torch.sin(output)).sum(), torch.full((), output.size(0), dtype=torch.int64)
 
 
 class Folder:
-    """A folder for packages that goes when the test ends."""
+    """A temporary folder for packages, removed at the end of the test."""
 
     def __enter__(self) -> "Folder":
         self._folder = tempfile.TemporaryDirectory()
@@ -53,14 +54,15 @@ class Folder:
 
 def export_layers(folder: Folder, layers: Any, input: torch.Tensor, loss: Any = total,
                   target: Optional[torch.Tensor] = None, **options: Any) -> Tuple[motley.Exported, Package]:
-    """`layers` as a package, and the package read again."""
+    """Writes `layers` as a package and reads it back."""
     target = torch.zeros(input.size(0)) if target is None else target
     done = motley.export(layers, loss, (input, target), folder.path("x.motley"), **options)
     return done, Package.open(done.path)
 
 
 def exported(layers: Any, input: torch.Tensor, loss: Any, target: torch.Tensor, **options: Any) -> motley.Exported:
-    """What `export` says of `layers`, with its warnings as notices alone; without a loss, cross entropy."""
+    """Returns the output of `export` for `layers`, with its warnings as notices alone; the default loss is cross
+    entropy."""
     with Folder() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return motley.export(layers, loss or nn.CrossEntropyLoss(), (input, target), folder.path("x"), **options)
@@ -68,13 +70,14 @@ def exported(layers: Any, input: torch.Tensor, loss: Any, target: torch.Tensor, 
 
 def eager(module: Callable[[torch.Tensor], Any], parameters: Any, input: torch.Tensor, target: torch.Tensor, loss: Any = total
           ) -> Tuple[torch.Tensor, Tuple[torch.Tensor, ...]]:
-    """Loss and gradients by autograd, without anything of Motley."""
+    """Loss and gradients by autograd, independent of Motley."""
     value = loss(module(input), target)[0]
     return value.detach(), torch.autograd.grad(value, parameters)
 
 
 class Boundary(torch.autograd.Function):
-    """Between layers tensors and their gradients are packed, which PyTorch alone does not do; kernels may round by layout."""
+    """Motley packs tensors and their gradients between layers, PyTorch does not; kernels may round differently by
+    layout."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
@@ -86,5 +89,5 @@ class Boundary(torch.autograd.Function):
 
 
 def boundary(value: Any) -> Any:
-    """What a layer returned, as the next one gets it."""
+    """A layer's result as the next layer receives it."""
     return torch.utils._pytree.tree_map(lambda x: Boundary.apply(x) if isinstance(x, torch.Tensor) else x, value)

@@ -1,4 +1,4 @@
-"""`motley.load` on checkpoints as Motley writes them, and `motley.train` up to the program's command line and back."""
+"""`motley.load` on checkpoints in Motley's format, and `motley.train` up to the program's command line and back."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from motley.setup import Setup
 
 def write_checkpoint(folder: str, package: str, step: int, tensors: Dict[str, torch.Tensor], config_path: Any = None,
                      steps: int = 1000) -> None:
-    """As docs/formats/checkpoint.md says, over two ranks."""
+    """As in docs/formats/checkpoint.md, over two ranks."""
     os.makedirs(folder)
     files = []
     names = list(tensors)
@@ -42,7 +42,7 @@ def write_checkpoint(folder: str, package: str, step: int, tensors: Dict[str, to
 
 
 def moved(package: str) -> Dict[str, torch.Tensor]:
-    """Parameters and statistics, all a little further."""
+    """Parameters and statistics, each shifted by a small amount."""
     read = Package.open(package)
     names = [entry["name"] for layer in read.description["layers"] for kind in ("parameters", "statistics") for entry in layer[kind]]
     return {name: read.tensors[name] + 0.5 for name in names}
@@ -182,7 +182,7 @@ print("done")
 
 
 class Training(unittest.TestCase):
-    """Stands in for the program by one that writes a checkpoint: what matters here is what it is given."""
+    """Replaces the program by a script that writes a checkpoint; the test checks its arguments."""
 
     def setUp(self) -> None:
         self.folder = Folder().__enter__()
@@ -314,7 +314,7 @@ except KeyboardInterrupt as interrupt:
 
 
 class Interruptions(unittest.TestCase):
-    """What ends this process, and not its group, reaches the program too."""
+    """A signal to this process, not to its group, also reaches the program."""
 
     def ended_by(self, number: int) -> str:
         with Folder() as folder:

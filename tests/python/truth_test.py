@@ -1,4 +1,4 @@
-"""Five families of models: what a package computes against eager PyTorch, and what its graphs look like."""
+"""Five model families: the results of a package against eager PyTorch, and the structure of its graphs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from motley.interpret import Package, read_graph
 from motley.graph import uses
 
 LARGEST_DIFFERENCE = 1e-5
-"""Of its largest element, against autograd through the whole model at once, whose tensors may lie otherwise in memory."""
+"""Relative to the largest element, against autograd through the whole model, whose tensors may have other memory
+layouts."""
 
 
 def difference(found: torch.Tensor, right: torch.Tensor) -> float:
@@ -103,8 +104,9 @@ class Truth(unittest.TestCase):
         layers = [(f"layer{k}", layer()) for k in range(4)] + [("head", nn.Linear(4, 2))]
         with Folder() as folder:
             motley.export(layers, nn.MSELoss(), (torch.randn(2, 4), torch.randn(2, 2)), folder.path("x.motley"))
-        # First each runs for the gradients of all of them. The second is the first that gives its input a gradient, and in evaluation like the first.
-        # Then each distinct one twice for its reference: the second, third and fourth are one.
+        # First, each graph runs to provide the gradients of all of them. The second graph is the first to return an
+        # input gradient; in evaluation it equals the first. Then each distinct graph runs twice for its reference:
+        # the second, third and fourth are equal.
         self.assertEqual(sizes, [[2, 2, 3, 4, 2, 3, 4, 33, 5, 2, 2], [2, 2, 3, 4, 2, 33, 5, 2, 2], [2, 2, 2, 5], [2, 2, 2, 5]])
 
     @of_each

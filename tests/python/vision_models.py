@@ -1,6 +1,6 @@
-"""Tiny models of images, and a perceptron; ResNet and VisionTransformer as `torchvision` writes them, with its names.
+"""Tiny image models and a perceptron; ResNet and VisionTransformer in the style of `torchvision`, with its names.
 
-Debian has no torchvision for its PyTorch; `examples/zoo_check.py` runs the same checks on the real ones.
+Debian has no torchvision for its PyTorch; `examples/zoo_check.py` runs the same checks on the real models.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 import torch.nn as nn
 
-# The CNN of everybody's first try.
+# A common introductory CNN.
 
 
 def cnn() -> nn.Sequential:

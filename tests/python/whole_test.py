@@ -1,4 +1,5 @@
-"""A list of layers that is not the model is refused, by what is missing; one that is the model works, however it is written."""
+"""A list of layers that is not the whole model is rejected with the missing part; a complete one works in every
+notation."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ IDS = torch.randint(8, 50, (2, 8))
 
 
 class Net(nn.Module):
-    """Ids to scores, with one of everything that a list may forget."""
+    """Ids to scores, with one instance of each part that a list can omit."""
 
     def __init__(self, **options: Any):
         super().__init__()
@@ -75,7 +76,7 @@ class Net(nn.Module):
 
 
 class InOneRun(nn.Module):
-    """Packed ids, taken apart by whoever calls it."""
+    """Packed ids, unpacked by the caller."""
 
     def __init__(self) -> None:
         super().__init__()

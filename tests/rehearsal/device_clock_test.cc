@@ -7,7 +7,7 @@
 namespace motley {
 namespace {
 
-// A clock whose sleeps end as late as they are told to.
+// A clock whose sleeps end late by a set amount.
 class FakeTime final : public WaitTime {
  public:
   struct State {
@@ -39,7 +39,7 @@ class DeviceClockTest : public testing::Test {
     clock_.pass(seconds, [] { return false; });
   }
 
-  // What the thread does between two computations.
+  // The thread's work between two computations.
   void work(double seconds) {
     state_.now_s += seconds;
     state_.cpu_s += seconds;
@@ -70,7 +70,7 @@ TEST_F(DeviceClockTest, WorkInBetweenTakesItsTime) {
   EXPECT_NEAR(state_.now_s, 102.75, 1e-9);
 }
 
-// It had to wait whether it was late or not.
+// It had to wait in any case, late or not.
 TEST_F(DeviceClockTest, AMessageThatCameLaterDecidesWhenItBegins) {
   state_.late_s = 0.25;
   compute(1);

@@ -1,4 +1,4 @@
-// PatientTime: a clock that nothing but sleeping moves, and on which sleeping takes no time.
+// PatientTime: a simulated clock that only sleeping advances, without real waiting.
 #pragma once
 
 #include "rehearsal/device_clock.h"
@@ -7,7 +7,7 @@ namespace motley {
 
 class PatientTime final : public WaitTime {
  public:
-  // The caller keeps what was slept; it must outlive the clock.
+  // `slept_s` accumulates the time slept, and must outlive the clock.
   explicit PatientTime(double& slept_s) : slept_s_(slept_s) {}
 
   double now_s() override { return slept_s_; }

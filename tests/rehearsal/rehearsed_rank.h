@@ -1,5 +1,5 @@
-// One rank of a rehearsal over any transport, on a clock that does not wait; and what the tests let
-// it train.
+// One rank of a simulated run over any transport, on a clock that does not wait; and models and
+// jobs for the tests.
 #pragma once
 
 #include <memory>
@@ -36,7 +36,7 @@ inline TrainConfig eight_samples() {
 
 class RehearsedRank {
  public:
-  // All that is lent must outlive it.
+  // All references must outlive this object.
   RehearsedRank(
       const Plan& plan, const ModelSpec& model, Rank self, VirtualSpeed speed, Transport& transport)
       : plan_(plan),

@@ -1,4 +1,4 @@
-// VirtualCompute in pipelines and sums of ranks that are threads, on a clock that does not wait.
+// VirtualCompute in pipelines and all-reduces of ranks in threads, on a clock that does not wait.
 #include "rehearsal/virtual_compute.h"
 
 #include <algorithm>
@@ -40,10 +40,10 @@ struct Ran {
   StepOutcome outcome;
   CheckpointState progress;
   double slept_s = 0;
-  std::vector<std::vector<float>> gradients;  // [ChunkId]; empty where another rank holds it
+  std::vector<std::vector<float>> gradients;  // [ChunkId]; empty if another rank holds it
 };
 
-// Every rank's account of that many steps. [Rank]
+// Runs `steps` steps; returns every rank's results, [Rank].
 std::vector<Ran> train(const Plan& plan, const ModelSpec& model, int steps) {
   std::vector<Ran> ran(plan.ranks.size());
   RankGroup group("inproc", plan.rank_count());
@@ -111,8 +111,8 @@ TEST(VirtualCompute, WaitsTwiceForForwardWhereItIsComputedAgain) {
   EXPECT_NEAR(train(plan, model, 1)[0].slept_s, once_s + 8 * forward_s, 1e-9);
 }
 
-// Replicas hold the same sums, of new values in each step and with one value for each parameter
-// that is not tied.
+// Replicas hold the same all-reduced gradients, with new values in each step and one value for
+// each parameter that is not tied.
 TEST(VirtualCompute, SumsGradientsOfTrueSize) {
   const ModelSpec model = small_model();
   const Plan plan = plan_of(model, {{{{Rank{0}, 6}, {Rank{1}, 2}}}});
@@ -125,7 +125,7 @@ TEST(VirtualCompute, SumsGradientsOfTrueSize) {
   EXPECT_EQ(std::ranges::count(one[0].gradients[0], 0.0F), 0);
 }
 
-// While the last backward is under way, from the end to the beginning.
+// During the last backward, from the end to the beginning.
 TEST(VirtualCompute, GradientsBecomeFinalLayerByLayer) {
   const ModelSpec model = small_model();
   const Plan plan = plan_of(model, {{{{Rank{0}, 6}, {Rank{1}, 2}}}});

@@ -1,5 +1,5 @@
-// What a step sends, counted three times: by hand, by the planner and the report (StepBytes, the
-// simulator's messages), and on the way of real frames through the real codecs.
+// The bytes sent in a step, computed in three ways: by hand, by the planner and the report
+// (StepBytes, the simulator's messages), and counted on real frames through the real codecs.
 #include <map>
 #include <memory>
 #include <numeric>
@@ -25,8 +25,9 @@ namespace {
 
 constexpr VirtualSpeed kSpeed{.tokens_per_s = 1e6};
 
-// 15 tokens of 40 floats a sample: 600 floats at each boundary, no whole number of a quantising
-// codec's blocks of 128. The tied parameter has 2,000 x 40 values: more than a bucket of a sum.
+// 15 tokens of 40 floats per sample: 600 floats at each boundary, not a multiple of a quantising
+// codec's block of 128. The tied parameter has 2,000 x 40 values: more than a bucket of an
+// all-reduce.
 ModelSpec small_model() {
   return six_layers(/*width=*/40, /*context=*/15, /*vocab=*/2000);
 }
@@ -50,8 +51,8 @@ Plan plan_of(const ModelSpec& model, const Layout& layout) {
   return plan;
 }
 
-// Ranks that share memory offer it to each other at the end of a first step, by messages that are
-// not of the training and are not predicted.
+// Ranks that share memory offer it to each other at the end of a first step, with messages that
+// are not part of the training and not predicted.
 class UnsharedTransport final : public ForwardingTransport {
  public:
   using ForwardingTransport::ForwardingTransport;
@@ -59,7 +60,7 @@ class UnsharedTransport final : public ForwardingTransport {
   [[nodiscard]] bool shares_memory(Rank /*peer*/) const override { return false; }
 };
 
-// What each rank gave its transport to send in one step. [Rank]
+// The bytes that each rank passed to its transport in one step, [Rank].
 std::vector<double> really_sent(const Plan& plan, const ModelSpec& model) {
   std::vector<double> sent(plan.ranks.size(), 0);
   RankGroup group("inproc", plan.rank_count());
@@ -86,12 +87,12 @@ StepBytes predicted_bytes(const Plan& plan, const ModelSpec& model) {
           }};
 }
 
-// As the report predicts it, from the codecs alone. [Rank]
+// The report's prediction, from the codecs alone, [Rank].
 std::vector<double> predicted(const Plan& plan, const ModelSpec& model) {
   return sent_bytes(plan, predicted_bytes(plan, model));
 }
 
-// The same, as a prediction says it of each pair. [Rank]
+// The same, from the predictions for each pair, [Rank].
 std::vector<double> predicted_of_pairs(const Plan& plan, const ModelSpec& model) {
   std::vector<double> sent(plan.ranks.size(), 0);
   for (const auto& [pair, bytes] : pair_bytes(plan, predicted_bytes(plan, model))) {
@@ -101,8 +102,8 @@ std::vector<double> predicted_of_pairs(const Plan& plan, const ModelSpec& model)
   return sent;
 }
 
-// Of all messages of the simulated step. [Rank] The profile measured every codec at a rate that
-// says nothing, so that no size can come from it.
+// The bytes of all messages of the simulated step, [Rank]. The profile has the same meaningless
+// rate for every codec, so no size can come from it.
 std::vector<double> simulated(const Plan& plan, const ModelSpec& model) {
   Cluster cluster;
   cluster.machines.clear();
@@ -147,7 +148,7 @@ void expect_agreement(const Layout& layout) {
 }
 
 // The bytes of 600 floats in each codec (docs/formats/frame.md): int8 and int4 have five blocks of
-// 128, of which int4 fills the last one up.
+// 128; int4 pads the last one.
 const std::map<std::string, double> kBoundaryBytes = {
     {"none", 4 * 600}, {"fp16", 2 * 600}, {"int8", 5 * 4 + 600}, {"int4", 5 * (4 + 64)}};
 
@@ -155,10 +156,10 @@ TEST(WireBytes, OfAPipelineAreThoseCountedByHand) {
   const ModelSpec model = small_model();
   for (const auto& [codec, payload] : kBoundaryBytes) {
     const Plan plan = plan_of(model, {{"a", "b"}, {{{Rank{0}, 8}}, {{Rank{1}, 8}}}, codec, "none"});
-    // Targets are 15 numbers of 4 bytes. Of the tied parameter's 80,000 values go a bucket of
-    // 65,536 and one of 14,464. A vote has 40 bytes, 12 for each of three layers and 8 for the
-    // copy of the tied parameter, and rank 0's three factors of 8; the answer has both votes, each
-    // behind its length.
+    // Targets are 15 numbers of 4 bytes. The tied parameter's 80,000 values are sent as a bucket
+    // of 65,536 and one of 14,464. A vote has 40 bytes, 12 for each of three layers, 8 for the
+    // copy of the tied parameter, and rank 0's three factors of 8. The result has both votes, each
+    // after its length.
     const double tied = (64 + 65'536 * 4) + (64 + 14'464 * 4);
     const std::vector<double> by_hand = {
         8 * (64 + payload) + 8 * (64 + 15 * 4) + tied + (64 + 2 * 4 + 108 + 84),
@@ -172,7 +173,7 @@ TEST(WireBytes, OfAPipelineAreThoseCountedByHand) {
 TEST(WireBytes, AgreeForEveryCodecOfAFixedSize) {
   for (const char* gradients : {"none", "fp16", "int8", "int4"}) {
     for (const auto& [codec, payload] : kBoundaryBytes) {
-      // A pipeline whose second stage is shared by two ranks of another machine.
+      // A pipeline whose second stage has replicas on two ranks of another machine.
       expect_agreement(
           {{"a", "b", "b"}, {{{Rank{0}, 8}}, {{Rank{1}, 3}, {Rank{2}, 5}}}, codec, gradients});
     }
@@ -182,7 +183,7 @@ TEST(WireBytes, AgreeForEveryCodecOfAFixedSize) {
                       {{{Rank{0}, 2}, {Rank{1}, 2}, {Rank{2}, 1}, {Rank{3}, 3}}},
                       "none",
                       gradients});
-    // Chunks that come back to the first rank.
+    // The last chunk is on the first rank again.
     expect_agreement(
         {{"a", "b"}, {{{Rank{0}, 8}}, {{Rank{1}, 8}}, {{Rank{0}, 8}}}, "int8", gradients});
   }

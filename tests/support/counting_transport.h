@@ -1,4 +1,5 @@
-// CountingTransport: counts what a rank gives another transport to send, on any of its threads.
+// CountingTransport: forwards to another transport and counts the bytes sent by this rank, on any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +13,16 @@ namespace motley {
 
 class CountingTransport final : public ForwardingTransport {
  public:
-  // The other one must outlive it.
+  // `other` must outlive this object.
   CountingTransport(Transport& other, int rank_count)
       : ForwardingTransport(other),
         payload_bytes_(static_cast<std::size_t>(rank_count), 0),
         message_bytes_(static_cast<std::size_t>(rank_count), 0) {}
 
-  // Without headers. [Rank] that it went to. Asked once all is sent.
+  // Payload bytes without headers, [destination Rank]. Read only after all sends.
   [[nodiscard]] const std::vector<std::uint64_t>& payload_bytes() const { return payload_bytes_; }
 
-  // With them. [Rank]
+  // Payload and header bytes, [destination Rank].
   [[nodiscard]] const std::vector<std::uint64_t>& message_bytes() const { return message_bytes_; }
 
   Pending send(Rank to, Tag tag, Buffer buffer) override {

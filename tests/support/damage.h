@@ -1,4 +1,4 @@
-// Random damage to a document: pieces cut out, doubled, or put in place of others.
+// Random damage to a document: pieces are removed, duplicated or replaced by others.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace motley {
 
-// One of `telling`, which mean something to the reader, or any bytes.
+// A fragment of `telling`, which is meaningful to the parser, or arbitrary bytes.
 inline std::string fragment(const std::vector<std::string>& telling) {
   return *rc::gen::oneOf(rc::gen::container<std::string>(rc::gen::arbitrary<char>()),
                          rc::gen::elementOf(telling));
 }
 
-// Draws from RapidCheck, so only within a property.
+// Draws from RapidCheck, therefore only inside a property.
 inline std::string damaged(std::string text, const std::vector<std::string>& telling) {
   const auto place = [&] { return *rc::gen::inRange<std::size_t>(0, text.size() + 1); };
   const int changes = *rc::gen::inRange(1, 5);
@@ -31,7 +31,7 @@ inline std::string damaged(std::string text, const std::vector<std::string>& tel
   return text;
 }
 
-// What means something in TOML and JSON.
+// Fragments that are meaningful in TOML and JSON.
 inline const std::vector<std::string>& telling_in_text() {
   static const std::vector<std::string> telling = {"{",
                                                    "}",
@@ -59,7 +59,7 @@ inline const std::vector<std::string>& telling_in_text() {
   return telling;
 }
 
-// What means something where numbers stand as they lie in memory.
+// Fragments that are meaningful in binary formats with little-endian numbers.
 inline const std::vector<std::string>& telling_in_bytes() {
   static const std::vector<std::string> telling = {
       std::string(1, '\0'),          std::string(4, '\0'),       std::string(4, '\xff'),

@@ -1,4 +1,4 @@
-// Plans that nobody searched for: a model's layers dealt evenly to chunks.
+// Plans without a search: a model's layers are distributed evenly over the chunks.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace motley {
 
-// Chunks held as `replicas` says, [ChunkId]; micro-batches of one sample. The ranks are on no
-// machine yet.
+// `replicas`: the replicas of each chunk, [ChunkId]. Micro-batches have one sample. Ranks have no
+// machine assigned.
 inline Plan dealt_plan(const ModelSpec& model, std::vector<std::vector<Replica>> replicas) {
   Plan plan;
   plan.model_hash = model.hash();

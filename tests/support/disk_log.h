@@ -1,5 +1,5 @@
-// The log of tests/support/disk_recorder.cc: what programs did to a folder, in the order in which
-// they did it.
+// The log of tests/support/disk_recorder.cc: the file operations of programs in one folder, in
+// execution order.
 //
 // Each record is one write to a file opened with O_APPEND: a RecordHead, then the path, the other
 // text and the bytes. Paths are relative to the folder; "" is the folder itself.
@@ -17,9 +17,9 @@ enum class DiskAction : std::uint32_t {
   kWrite,   // `bytes` at `offset`
   kSync,    // a file or a folder
   kRename,  // `path` becomes `other`
-  kLink,    // `path`, a file, has the name `other` too
+  kLink,    // the file `path` gets the additional name `other`
   kRemove,  // a file or a folder
-  kMark,    // nothing on the disk: a program says in `other` how far it is
+  kMark,    // no disk operation: a program's progress marker, in `other`
 };
 
 struct DiskOperation {

@@ -11,9 +11,9 @@
 namespace motley::testing {
 namespace {
 
-// What a disk writes whole or not at all.
+// The unit that a disk writes atomically.
 constexpr std::size_t kBlockBytes = 512;
-constexpr int kAllCombinationsMax = 6;  // names and blocks
+constexpr int kAllCombinationsMax = 6;  // names and blocks together
 
 void put(std::string& file, std::size_t offset, std::string_view bytes) {
   if (file.size() < offset + bytes.size()) file.resize(offset + bytes.size(), '\0');

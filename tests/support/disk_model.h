@@ -1,10 +1,11 @@
-// A disk that loses power: which states of a folder the operations of a disk_log.h may leave.
+// Model of a disk that loses power: the states of a folder that the operations of a disk_log.h may
+// leave.
 //
-// What counts for certain is what was synced. A file's sync covers its bytes and its size, a
-// folder's sync the names in it; a name is on the disk only by its folder's sync, not by the file's
-// own. Of everything else any part may be there: a name before the bytes behind it, a later write
-// without an earlier one, half of a block, zeros where bytes were to be. A rename happens whole or
-// not, and counts as synced when both of its folders have been. A file with two names is one file.
+// Only synced state is certain. Syncing a file covers its bytes and its size; syncing a folder
+// covers the names in it. A name is durable only after a sync of its folder, not of the file. Any
+// part of the rest may be on the disk: a name without the bytes of its file, a later write without
+// an earlier one, half of a block, zeros in place of data. A rename is atomic, and is synced once
+// both of its folders are. A file with two names is one file.
 #pragma once
 
 #include <cstddef>
@@ -22,13 +23,13 @@
 
 namespace motley::testing {
 
-// REQUIRES: `text` is a whole log.
+// REQUIRES: `text` is a complete log.
 [[nodiscard]] std::vector<DiskOperation> parse_disk_log(std::string_view text);
 
-// By path: a file's bytes; nothing for a folder.
+// By path: a file's bytes; nullopt for a folder.
 using DiskTree = std::map<std::string, std::optional<std::string>>;
 
-// The fate of what was not synced.
+// Decides what survives of the unsynced state.
 class Cut {
  public:
   enum class Bytes { kThere, kLost, kZeros, kTorn };
@@ -38,7 +39,7 @@ class Cut {
   virtual Bytes bytes() = 0;  // of one block
 };
 
-// All names and all bytes alike.
+// The same decision for all names, and the same for all bytes.
 class EvenCut final : public Cut {
  public:
   EvenCut(bool names, bool bytes) : names_(names), bytes_(bytes) {}
@@ -52,7 +53,7 @@ class EvenCut final : public Cut {
   bool bytes_;
 };
 
-// One of all combinations: bit after bit says of each name and block whether it is there.
+// One of all combinations: one bit for each name and block selects whether it survives.
 class CountedCut final : public Cut {
  public:
   explicit CountedCut(std::uint64_t bits) : bits_(bits) {}
@@ -61,7 +62,7 @@ class CountedCut final : public Cut {
 
   Bytes bytes() override { return next() ? Bytes::kThere : Bytes::kLost; }
 
-  // How many were asked for.
+  // The number of decisions that were requested.
   [[nodiscard]] int count() const { return count_; }
 
  private:
@@ -71,8 +72,8 @@ class CountedCut final : public Cut {
   int count_ = 0;
 };
 
-// Anything; the chances are drawn first, so that cuts which lose nearly all or nearly nothing are
-// as frequent as those between.
+// Random decisions. The probabilities are drawn first, so that cuts which lose nearly all or
+// nearly nothing are as frequent as those between.
 class RandomCut final : public Cut {
  public:
   explicit RandomCut(std::uint64_t seed);
@@ -86,37 +87,38 @@ class RandomCut final : public Cut {
   double bytes_chance_;
 };
 
-// Which cuts are tried at one place of a log, besides those that keep all, nothing, only names or
-// only bytes of what was not synced.
+// The cuts to try at one position of a log, in addition to four fixed ones: all, nothing, only
+// names, or only bytes of the unsynced state survive.
 struct CutKinds {
-  bool combinations = true;  // where little was not synced, all of them
-  int random = 0;            // so many
+  bool combinations = true;  // all combinations, if little is unsynced
+  int random = 0;            // number of random cuts
 };
 
-// Calls `attempt` with each, and with words for it. It asks the cut about everything once.
+// Calls `attempt` with each cut and its description. `attempt` requests each decision of a cut
+// once.
 void try_cuts(std::size_t place,
               const CutKinds& kinds,
               const std::function<void(Cut& cut, const std::string& words)>& attempt);
 
 class DiskModel {
  public:
-  // `durable`: what lies in the folder, all of it synced.
+  // `durable`: the initial contents of the folder, all of it synced.
   explicit DiskModel(const DiskTree& durable);
 
   void apply(const DiskOperation& operation);
-  // What a restart finds when the power goes now.
+  // The state after a restart if the power fails now.
   [[nodiscard]] DiskTree after(Cut& cut) const;
 
  private:
   static constexpr std::size_t kNobody = ~std::size_t{0};
 
-  // One step of one file or folder.
+  // One change to one file or folder.
   struct Change {
     enum class Kind { kName, kBytes, kSize } kind;
-    std::size_t owner;  // the file that changes; the folder in which a name does
+    std::size_t owner;  // the file that changes, or the folder that contains the name
     std::string name;
-    std::size_t child = kNobody;  // what the name becomes
-    // Of a rename: where the name was before.
+    std::size_t child = kNobody;  // the node that the name refers to afterwards
+    // Of a rename: the previous folder and name.
     std::size_t former_owner = kNobody;
     std::string former_name = {};
     std::uint64_t offset = 0;
@@ -146,8 +148,8 @@ class DiskModel {
   void add_change(Change change);
   void sync(std::size_t node);
 
-  Nodes durable_;  // before all changes; files and folders made later are empty here
-  Nodes now_;      // after all of them
+  Nodes durable_;  // before all changes; files and folders created later are empty here
+  Nodes now_;      // after all changes
   std::vector<Change> changes_;
 };
 

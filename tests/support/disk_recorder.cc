@@ -1,10 +1,10 @@
-// Linked into a test, or preloaded into programs (LD_PRELOAD): notes what they do to a folder, in
-// one order over all of their threads and processes.
+// Linked into a test or preloaded into programs (LD_PRELOAD): records their operations on a
+// folder, in one order over all threads and processes.
 //   MOTLEY_DISK_ROOT  the folder, as an absolute path without links
 //   MOTLEY_DISK_LOG   a file outside of it, where records are appended (disk_log.h)
 //
-// Nothing is ever synced: what a disk would have kept is found out from the log (disk_model.h), and
-// waiting for the real one would only take time.
+// Nothing is synced to the real disk, which would only cost time: disk_model.h derives what a disk
+// would have retained from the log.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -33,7 +33,7 @@ std::string link_target(const std::string& link) {
   return {path, length > 0 ? static_cast<std::size_t>(length) : 0};
 }
 
-// The path within the folder; nothing outside of it, or where nothing is recorded.
+// The path relative to the folder; nullopt if it is outside, or if nothing is recorded.
 std::optional<std::string> within(const std::string& path) {
   const char* const root = std::getenv("MOTLEY_DISK_ROOT");
   if (root == nullptr) return {};
@@ -52,14 +52,15 @@ std::optional<std::string> within(int folder, const char* path) {
   return within(base + "/" + path);
 }
 
-// Nothing also of what has lost its name.
+// Also nullopt for a file that has been unlinked.
 std::optional<std::string> within(int fd) {
   if (std::getenv("MOTLEY_DISK_ROOT") == nullptr) return {};
   const std::string path = link_target("/proc/self/fd/" + std::to_string(fd));
   return path.ends_with(" (deleted)") ? std::nullopt : within(path);
 }
 
-// Held around an operation and its record, so that records have the order of what they tell of.
+// A lock held during an operation and the write of its record, so that records are in execution
+// order.
 class Turn {
  public:
   Turn() : lock_(mutex()) { ::flock(log(), LOCK_EX); }
@@ -91,7 +92,7 @@ class Turn {
   std::unique_lock<std::mutex> lock_;
 };
 
-// Does it, and records it when it has succeeded.
+// Executes the operation, and records it if it succeeded.
 long recorded(const std::optional<std::string>& path,
               DiskOperation operation,
               const std::function<long()>& act) {
@@ -104,7 +105,7 @@ long recorded(const std::optional<std::string>& path,
   return status;
 }
 
-// syscall() gives -1 and errno, as the C library's own functions do.
+// syscall() returns -1 and sets errno, as the C library's own functions do.
 int open_recorded(int folder, const char* path, int flags, mode_t mode) {
   const auto act = [&] {
     return static_cast<int>(::syscall(SYS_openat, folder, path, flags, mode));

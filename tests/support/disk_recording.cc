@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// One a process: the recorder opens it once.
+// One per process: the recorder opens it once.
 class LogFile {
  public:
   static const fs::path& path() {

@@ -1,4 +1,4 @@
-// What this process does to a folder, as a list of operations. Only in a program that
+// The operations of this process on a folder, as a list. Only for programs that
 // tests/support/disk_recorder.cc is linked into.
 #pragma once
 
@@ -10,10 +10,10 @@
 
 namespace motley::testing {
 
-// What this process does below the folder is recorded from now on.
+// Starts recording the operations of this process below the folder.
 void begin_recording(const std::filesystem::path& folder);
 [[nodiscard]] std::vector<DiskOperation> end_recording();
-// A note in the record, where there is one. Any thread.
+// Adds a marker to the record, if there is one. Thread-safe.
 void mark(const std::string& text);
 
 }  // namespace motley::testing

@@ -1,5 +1,5 @@
-// ForwardingTransport: does all that another transport does. A test derives from it what does one
-// thing otherwise.
+// ForwardingTransport: forwards every call to another transport. Tests derive from it to change
+// single functions.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace motley {
 
 class ForwardingTransport : public Transport {
  public:
-  // The other one must outlive it.
+  // `other` must outlive this object.
   explicit ForwardingTransport(Transport& other) : other_(other) {}
 
   [[nodiscard]] std::string address() const override { return other_.address(); }

@@ -1,5 +1,5 @@
-// LateTransport: whoever sends a message goes on later than whoever receives it. So what is told
-// before it is done is told while it is not done.
+// LateTransport: send() returns only after a pause, so the receiver may proceed before the sender
+// does. Finds messages that announce a state before it holds.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace motley {
 
 class LateTransport final : public ForwardingTransport {
  public:
-  // Late after each message whose number `every` divides. The other one must outlive it.
+  // Pauses after every `every`-th message. `other` must outlive this object.
   explicit LateTransport(Transport& other,
                          std::chrono::microseconds pause = std::chrono::milliseconds(3),
                          int every = 1)
@@ -28,7 +28,7 @@ class LateTransport final : public ForwardingTransport {
  private:
   const std::chrono::microseconds pause_;
   const int every_;
-  std::atomic<int> sent_ = 0;  // any thread sends
+  std::atomic<int> sent_ = 0;  // any thread may send
 };
 
 }  // namespace motley

@@ -1,4 +1,4 @@
-// Arrays and images as the programs that make them write their files.
+// Arrays and images in the file formats of common programs.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 
 namespace motley {
 
-// As numpy.save writes it, version 1.0: the data begins at a multiple of 64.
+// As written by numpy.save, version 1.0: the data begins at a multiple of 64.
 inline std::string npy_of(const std::string& header, const std::string& data) {
   constexpr std::size_t kBefore = 10;
   std::string padded = header;
@@ -21,7 +21,7 @@ inline std::string npy_of(const std::string& header, const std::string& data) {
   return std::string("\x93NUMPY\x01\x00", 8) + low + high + padded + data;
 }
 
-// `type` as NumPy names it: "<f4".
+// `type` in NumPy's notation: "<f4".
 inline std::string npy_header(const std::string& type, const std::vector<std::int64_t>& shape) {
   return fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", type,
                      fmt::join(shape, ", "), shape.size() == 1 ? "," : "");

@@ -1,5 +1,5 @@
-// RankGroup: the ranks of one small group as threads of the test, connected by a transport of the
-// kind of support/transport_kind.h over the loopback interface.
+// RankGroup: the ranks of one small group as threads of the test, connected over the loopback
+// interface. The kind of transport is one of support/transport_kind.h.
 #pragma once
 
 #include <functional>
@@ -46,7 +46,7 @@ class RankGroup {
 
   [[nodiscard]] Transport& at(Rank rank) { return *transports_[rank.index()]; }
 
-  // One thread a rank; returns when all have ended.
+  // Runs `body` in one thread per rank; returns when all have ended.
   void run(const std::function<void(Rank)>& body) {
     std::vector<std::jthread> threads;
     for (Rank rank{0}; rank.value < size(); ++rank.value) {
@@ -54,7 +54,7 @@ class RankGroup {
     }
   }
 
-  // The rank leaves without a word.
+  // The rank disconnects without notice.
   void destroy(Rank rank) { transports_[rank.index()].reset(); }
 
  private:

@@ -1,4 +1,4 @@
-// Preloaded into a worker (LD_PRELOAD): the disk that holds its shards is slow, or fails.
+// Preloaded into a worker (LD_PRELOAD): makes the disk with its shards slow or failing.
 //   MOTLEY_SLOW_S   seconds that each write to a *.safetensors file and each sync of one take
 //   MOTLEY_READ_S   seconds that each read of one takes
 //   MOTLEY_FAILS    set: such a write fails with EIO

@@ -1,4 +1,4 @@
-// The device that tests of what runs on any device use: the environment's MOTLEY_TEST_DEVICE (and
+// The device of tests that run on any device: the environment's MOTLEY_TEST_DEVICE (and
 // MOTLEY_DEVICE_LIBRARY), else the processor.
 #pragma once
 
@@ -13,7 +13,7 @@ inline ComputeDevice tested_device() {
     const char* const name = std::getenv("MOTLEY_TEST_DEVICE");
     return ComputeDevice::open(name == nullptr ? "cpu" : name).value();
   }();
-  device.use_here();  // which is this thread's affair
+  device.use_here();  // the current device is per thread
   return device;
 }
 

@@ -1,7 +1,7 @@
-// The kinds that tests are repeated over: the transports of the build, "inproc", and
+// The transports that tests are parameterised over: those of the build, "inproc", and
 //   tcp     as between machines of a trusted network
 //   tls     tcp with a secret, everything encrypted
-//   local   tcp with a secret, which ranks of one machine show each other; then through memory
+//   local   tcp with a secret, which ranks of one machine prove to each other; then shared memory
 //   mixed   auto, with ranks 0 and 1 on one machine and each other on one of its own
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace motley {
 
-// Options for the rank of a group that is connected by the kind.
+// Options of one rank of a group with this kind of transport.
 inline TransportOptions options_for(const std::string& kind, Rank rank, int rank_count) {
   TransportOptions options;
   options.kind = kind;
@@ -34,7 +34,7 @@ inline TransportOptions options_for(const std::string& kind, Rank rank, int rank
   return options;
 }
 
-// All that go through the network.
+// All kinds that use the network.
 inline std::vector<std::string> network_transport_kinds() {
   std::vector<std::string> kinds = transport_kinds();
   for (const char* kind : {"tls", "local", "mixed"}) kinds.emplace_back(kind);

@@ -1,4 +1,4 @@
-// The commands of `motley ckpt` as a person calls them.
+// The commands of `motley ckpt`, called with a user's command lines.
 #include <fmt/format.h>
 
 #include <csignal>
@@ -53,8 +53,8 @@ TEST_F(Ckpt, ShowListsLayersInTheModelsOrder) {
   EXPECT_EQ(bytes, 4 * json["parameters"].get<std::uint64_t>());
 }
 
-// Of a checkpoint that lies in three machines' folders one holds its own files and one of
-// another's.
+// The checkpoint is distributed over three machines' folders; this folder holds its own files and
+// one of another machine.
 TEST_F(Ckpt, ShowSaysWhoWroteWhatAndWhatLiesHere) {
   const auto folder = save_run(at("run"), small_config(), 10, 3, 1, {"desk", "box", "lap"});
   const Json whole = Json::parse(ckpt({"show", at("run"), "--json"}).out);
@@ -203,7 +203,7 @@ TEST_F(Ckpt, ASignalLeavesNothingBehind) {
   EXPECT_THAT(names_in(at("run") + "/checkpoints"), ElementsAre("step-000010", "step-000020"));
 }
 
-// Earlier versions wrote them: checkpoints without moments, which no training goes on from.
+// Written by earlier versions: checkpoints without moments, from which no training can resume.
 TEST_F(Ckpt, AMeanOfCheckpointsIsReadAsOneWithoutMoments) {
   const Config config = small_config();
   const ModelSpec model = *describe_model(config.model);

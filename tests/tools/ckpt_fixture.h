@@ -1,5 +1,5 @@
-// What the tests of `motley ckpt` share: the commands as a shell calls them, saved runs, and
-// folders as Hugging Face writes them.
+// Fixtures for the tests of `motley ckpt`: the commands as from a shell, saved runs, and folders
+// in Hugging Face's format.
 #pragma once
 
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ struct Said {
   std::string err;
 };
 
-// `words` begin with the second one of the command: {"export", "runs/gpt", "-o", "out"}.
+// `words` begin with the command's second word: {"export", "runs/gpt", "-o", "out"}.
 inline Said ckpt(std::vector<std::string> words) {
   const std::string name = "ckpt " + words.front();
   words.erase(words.begin());
@@ -75,7 +75,7 @@ inline std::vector<ParameterSpec> parameters_of(const ModelSpec& model) {
   return parameters;
 }
 
-// Values of a tensor, by its name: about as large as parameters are.
+// Values of a tensor as a function of its name, with magnitudes typical of parameters.
 inline std::vector<float> values_of(const std::string& name, std::size_t count, int version) {
   std::vector<float> values(count);
   const std::uint64_t key = hash64(name) + static_cast<std::uint64_t>(version);
@@ -85,8 +85,8 @@ inline std::vector<float> values_of(const std::string& name, std::size_t count, 
   return values;
 }
 
-// The folder of a checkpoint of a run in `run`, written by so many ranks; `machines`: in whose
-// folders, by rank.
+// Saves a checkpoint of a run in `run`, written by `ranks` ranks; returns its folder. `machines`:
+// the machine of each rank, for machine-local folders.
 inline std::filesystem::path save_run(const std::filesystem::path& run,
                                       const Config& config,
                                       std::int64_t step,
@@ -122,7 +122,7 @@ inline std::filesystem::path save_run(const std::filesystem::path& run,
                             huggingface_config(config.model));
 }
 
-// A tensor as a folder of Hugging Face has it.
+// A tensor in Hugging Face's format.
 struct ForeignTensor {
   std::string name;
   std::string dtype;
@@ -136,7 +136,8 @@ inline std::string bytes_in(const std::vector<float>& values, NumberFormat forma
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// In so many files, tensors dealt out in turn; an index where there are several.
+// Distributes the tensors round-robin over this number of files; writes an index if there are
+// several.
 inline void write_foreign(const std::filesystem::path& folder,
                           const std::vector<ForeignTensor>& tensors,
                           int files,
@@ -166,7 +167,7 @@ inline void write_foreign(const std::filesystem::path& folder,
   }
 }
 
-// The bytes of each tensor of a folder, by name, behind its type.
+// The type and the bytes of each tensor of a folder, by name.
 inline std::map<std::string, std::string> tensor_bytes_in(const std::filesystem::path& folder) {
   std::map<std::string, std::string> tensors;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {

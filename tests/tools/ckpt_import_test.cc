@@ -1,4 +1,4 @@
-// Folders of Hugging Face in and out again: each tensor is the same to the byte.
+// Import of Hugging Face's folders and export back: each tensor is byte-identical.
 #include <fmt/format.h>
 
 #include "checkpoint/weight_names.h"
@@ -23,7 +23,7 @@ using testing::values_of;
 struct Layout {
   NumberFormat format;
   int files;
-  std::string prefix;  // before the body's names
+  std::string prefix;  // of the names of the body
   bool tied;
   bool has_head_copy;  // of a tied model
   bool has_buffers;
@@ -31,7 +31,7 @@ struct Layout {
 
 class CkptImport : public ::testing::Test {
  protected:
-  // A [model] section for the configuration.
+  // Writes a configuration with this [model] section.
   std::string write_config(const std::string& section) {
     const auto path = folder_.path() / "job.toml";
     testing::write_bytes(path, "[model]\n" + section + "[data]\nkind = \"synthetic\"\n");
@@ -48,7 +48,7 @@ class CkptImport : public ::testing::Test {
     return (folder_.path() / name).string();
   }
 
-  // The foreign folder of a model, and what of it is parameters.
+  // Writes a model in Hugging Face's format; returns those of its tensors that are parameters.
   std::map<std::string, std::string> write_model(const ModelSpec& model,
                                                  const Layout& layout,
                                                  const Json& config) {
@@ -78,7 +78,7 @@ class CkptImport : public ::testing::Test {
     return parameters;
   }
 
-  // Into ours and out of it again, where the same parameters must come out.
+  // Imports and exports the model again; the parameters must be the same.
   void expect_same(const Layout& layout,
                    const ModelConfig& model,
                    const std::string& config,
@@ -149,7 +149,7 @@ TEST_F(CkptImport, GivesEachTensorOfALlamaBackToTheByte) {
   }
 }
 
-// A GPT-2 by PyTorch's Linear, whose weights lie the other way.
+// A GPT-2 with PyTorch's Linear, whose weights are transposed.
 TEST_F(CkptImport, TransposesLinearWeights) {
   const ModelConfig model = testing::small_config().model;
   std::vector<ForeignTensor> tensors;
@@ -188,7 +188,7 @@ TEST_F(CkptImport, RefusesAHeadThatIsNotTheEmbeddingItIsTiedTo) {
                     huggingface_config(model));
   const auto path = folder_.path() / "theirs" / "model.safetensors";
   std::string bytes = testing::read_bytes(path);
-  // The embedding of 64 times 32 values lies first, and the head behind it.
+  // The embedding of 64 times 32 values comes first, and the head follows it.
   const std::size_t header = *reinterpret_cast<const std::uint64_t*>(bytes.data());
   bytes[8 + header + 64 * 32 * 4 + 5] ^= 1;
   testing::write_bytes(path, bytes);

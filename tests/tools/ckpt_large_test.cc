@@ -1,6 +1,6 @@
-// Files over 4 GiB, a tensor of more than 2^31 values, and a model ten times as large as the memory
-// that a command may take. The files are sparse: what nobody wrote is zeros. The large model takes
-// about two minutes and 13 GB of disk, so only scripts/large-checkpoint asks for it.
+// Files over 4 GiB, a tensor of more than 2^31 values, and a model ten times as large as the
+// command's memory limit. The files are sparse: unwritten bytes are zeros. The large model takes
+// about two minutes and 13 GB of disk, so only scripts/large-checkpoint runs it.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -19,7 +19,7 @@ using testing::ckpt;
 using testing::Said;
 using testing::TempFolder;
 
-using Places = std::map<std::uint64_t, float>;  // of a tensor's values that are not 0
+using Places = std::map<std::uint64_t, float>;  // positions of a tensor's non-zero values
 
 Config config_of(int vocab) {
   Config config;
@@ -35,7 +35,7 @@ std::uint64_t embedding_values(int vocab) {
   return static_cast<std::uint64_t>(vocab) * 1024;
 }
 
-// Values where a count of 32 bits would go wrong, and the last ones.
+// Positions at which a 32-bit count would overflow, and the last ones.
 Places telling_places(std::uint64_t values) {
   Places places = {{0, 0.5F}, {values - 1, -1.5F}, {values - 2, 2.5F}};
   for (const std::uint64_t place : {std::uint64_t{1} << 30, std::uint64_t{1} << 31}) {
@@ -49,8 +49,8 @@ void put(int fd, std::uint64_t offset, std::span<const std::byte> bytes) {
             static_cast<ssize_t>(bytes.size()));
 }
 
-// A file whose first tensor is zeros but in those places, and the others are zeros; what a manifest
-// says of it.
+// Writes a file whose first tensor has non-zero values only at `places`; the other tensors are
+// zeros. Returns its manifest entry.
 WrittenFile write_sparse(const std::filesystem::path& path,
                          const std::vector<TensorOutline>& tensors,
                          const Places& places) {
@@ -86,7 +86,8 @@ WrittenFile write_sparse(const std::filesystem::path& path,
   return written;
 }
 
-// A checkpoint of a model with such an embedding; its optimizer has moments of a bias alone.
+// Writes a checkpoint of a model with a large embedding; its optimizer has moments of one bias
+// only.
 void write_sparse_checkpoint(const std::filesystem::path& folder, int vocab) {
   std::filesystem::create_directories(folder);
   const Config config = config_of(vocab);
@@ -123,7 +124,7 @@ void expect_values(const std::filesystem::path& path, std::uint64_t values) {
   }
 }
 
-// Everything that a person may do with it.
+// Runs every command that a user may apply to it.
 void use_checkpoint(const TempFolder& folder, int vocab) {
   const auto at = [&](const char* name) { return (folder.path() / name).string(); };
   const std::uint64_t values = embedding_values(vocab);
@@ -143,7 +144,7 @@ void use_checkpoint(const TempFolder& folder, int vocab) {
   EXPECT_EQ(ckpt({"verify", at("new")}).status, 0);
   expect_values(at("new"), values);
 
-  // The last value alone becomes another one.
+  // Changes only the last value.
   const auto other = folder.path() / "other.safetensors";
   Places places = telling_places(values);
   places[values - 1] = -1.75F;
@@ -163,7 +164,7 @@ TEST(LargeCheckpoint, DISABLED_OfMoreThan2To31ValuesIsUsed) {
   use_checkpoint(folder, (1 << 21) + 1);
 }
 
-// What the process may write to without a file behind it.
+// Private writable memory of the process that no file backs.
 std::uint64_t data_bytes() {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {
@@ -173,7 +174,7 @@ std::uint64_t data_bytes() {
   return 0;
 }
 
-// Exits with 0 when the command does with a tenth of the model's bytes.
+// Exits with 0 if the command succeeds with a tenth of the model's bytes.
 void run_in_a_tenth(const std::vector<std::string>& words, std::uint64_t model_bytes) {
   const std::uint64_t allowed = data_bytes() + model_bytes / 10;
   const rlimit limit{allowed, allowed};

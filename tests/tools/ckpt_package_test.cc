@@ -1,5 +1,5 @@
-// `motley ckpt export` of a run of a package: what the package keeps goes along, and what is not
-// there is said.
+// `motley ckpt export` of a run of a package: the files that the package contains are exported
+// too, and missing ones are reported.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -29,7 +29,7 @@ class CkptPackage : public ::testing::Test {
     return (folder_.path() / name).string();
   }
 
-  // The package that is trained: a copy, with files where `keeps` says so.
+  // Trains a copy of the package; `keeps`: it contains the model's additional files.
   void train(const std::string& name, bool keeps, const Json& adapter = {}) {
     std::filesystem::copy(fmt::format("{}/{}.motley", MOTLEY_PACKAGES_DIR, name), at("package"),
                           std::filesystem::copy_options::recursive);

@@ -1,4 +1,4 @@
-// A reader in plain Python, written from docs/formats/checkpoint.md, finds what was saved.
+// A reader in plain Python, written from docs/formats/checkpoint.md, reads the saved values.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -1,4 +1,4 @@
-// The scripts that complete command lines, as shells run them.
+// The completion scripts for command lines, run by real shells.
 #include "tools/guide/completion.h"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ using ::testing::UnorderedElementsAreArray;
 
 using Words = std::vector<std::string>;
 
-// What a shell prints that runs the completion's script and then these commands, line by line.
+// The output lines of a shell that runs the completion script and then these commands.
 Words lines_of(const std::string& shell, const std::string& commands) {
   const testing::TempFolder folder;
   testing::write_bytes(folder.path() / "script",
@@ -41,9 +41,9 @@ Words lines_of(const std::string& shell, const std::string& commands) {
   return lines;
 }
 
-// What bash offers for the last of the words, each list after the one before it.
+// Bash's completions of the last word of each command line, one list after the other.
 Words bash_offers(const std::vector<Words>& command_lines) {
-  // Outside of a completion bash refuses compopt.
+  // Bash refuses compopt outside of a completion.
   std::string commands = "compopt() { :; }\n";
   for (const Words& words : command_lines) {
     std::string array = "motley";
@@ -126,7 +126,7 @@ TEST(Completion, InFishOffersTheSame) {
   EXPECT_THAT(fish_offers("motley train --set train.l"), Contains("train.lr="));
 }
 
-// zsh completes on a terminal only; that it can read the script is what is seen here.
+// zsh completes only on a terminal; this checks only that it can parse the script.
 TEST(Completion, IsReadByZsh) {
   if (!std::filesystem::exists("/usr/bin/zsh")) GTEST_SKIP() << "needs zsh";
   const Words said = lines_of("zsh", "whence -w _motley _motley_key\n");

@@ -35,7 +35,7 @@ TEST(Manual, HasAPageForEveryCommandWithAllItsOptions) {
   }
 }
 
-// A line of the text that began with a point would vanish from the page.
+// A text line that begins with a point would be missing from the page.
 TEST(Manual, HasNoRequestsButItsOwn) {
   const std::set<std::string> known = {".TH", ".SH", ".TP", ".PP", ".nf", ".fi",
                                        ".RS", ".RE", ".B",  ".I",  ".br"};
@@ -48,7 +48,7 @@ TEST(Manual, HasNoRequestsButItsOwn) {
   }
 }
 
-// As troff reads it: names of characters become these.
+// Undoes troff's escapes: character names become these characters.
 std::string read_by_troff(std::string text) {
   if (text.starts_with("\\&")) text.erase(0, 2);
   const std::pair<const char*, const char*> names[] = {

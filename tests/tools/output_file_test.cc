@@ -1,4 +1,4 @@
-// Outputs where something else than a plain file has their name.
+// Output paths at which something other than a regular file exists.
 #include "tools/output_file.h"
 
 #include <fcntl.h>

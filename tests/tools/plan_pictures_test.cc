@@ -1,4 +1,4 @@
-// `motley plan` and `motley simulate` as pictures, of the example that docs/planning.md explains.
+// `motley plan` and `motley simulate` as pictures, for the example of docs/planning.md.
 #include <filesystem>
 #include <string>
 #include <vector>

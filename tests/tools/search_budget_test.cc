@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kStep_s = 1;
 
-// An hour passes between the start and the first look.
+// An hour passes between the start and the first reading.
 SearchBudget::Clock slow_computer() {
   return [now_s = 0.0]() mutable { return std::exchange(now_s, 3600); };
 }
@@ -31,7 +31,7 @@ Planning plan_with(Problem problem, SearchWatch* watch) {
   return *plan_in_full(problem.model(), problem.cluster(), problem.profile(), problem.options);
 }
 
-// Counts as much for all that is done.
+// A budget that multiplies the counted work.
 class Laborious : public SearchBudget {
  public:
   explicit Laborious(std::int64_t times) : SearchBudget(std::nullopt), times_(times) {}
@@ -65,7 +65,7 @@ TEST(SearchBudget, EndsByWorkAndStaysSo) {
   EXPECT_FALSE(budget.goes_on(kStep_s));
 }
 
-// Every search that may take long counts: none goes on for good.
+// Every search that may take long counts its work, so none is unbounded.
 TEST(SearchBudget, EndsASearchThatIsTooMuchWork) {
   Laborious budget(10'000);
   Planning ended = plan_with(five_machines(), &budget);

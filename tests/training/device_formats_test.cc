@@ -1,4 +1,4 @@
-// Codecs in operations on the tested device against the codecs themselves.
+// Codecs as operations on the tested device compared with the codecs themselves.
 #include "training/device_formats.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ Bytes on_host(const at::Tensor& tensor) {
   return {first, first + host.nbytes()};
 }
 
-// NaNs are all alike here: devices give them other bits.
+// All NaNs compare as equal: devices produce other bits.
 std::vector<std::uint32_t> meaning_of(const float* values, std::size_t count) {
   std::vector<std::uint32_t> bits;
   for (std::size_t i = 0; i < count; ++i) {
@@ -63,7 +63,7 @@ void expect_the_codecs(const std::string& name, const Floats& values) {
             meaning_of(decoded.data(), values.size()));
 }
 
-// Where roundings, the largest values and NaNs of the formats begin and end.
+// Values near rounding boundaries, the largest values and NaNs of the formats.
 Floats edges() {
   Floats values = {
       0.0F,        -0.0F,       65504.0F,        65519.98F,       65520.0F,    -70000.0F,
@@ -83,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(All, DeviceFormats, testing::Values("fp16", "bf16", "in
 
 TEST_P(DeviceFormats, MakeTheCodecsBytesOfEveryKindOfValue) {
   expect_the_codecs(GetParam(), edges());
-  // Each alone too: what is not finite hides the rest of a block.
+  // Each alone too: a non-finite value hides the rest of its block.
   for (const float value : edges()) expect_the_codecs(GetParam(), {value, 0.5F, -3.0F});
 }
 
@@ -97,12 +97,11 @@ TEST_P(DeviceFormats, MakeTheCodecsBytesAtEveryLength) {
 
 RC_GTEST_PROP(DeviceFormatsOfAny, MakeTheCodecsBytes, (const std::vector<std::uint32_t>& words)) {
   RC_PRE(!words.empty());
-  // Any bits, and the same as values around 1, so that blocks have codes.
+  // Arbitrary bits, and the same bits as values near 1, so that blocks are encoded.
   Floats any;
   Floats finite;
   for (const std::uint32_t word : words) {
-    const std::uint32_t mixed =
-        word * 0x9E3779B1U;  // small numbers are what RapidCheck begins with
+    const std::uint32_t mixed = word * 0x9E3779B1U;  // RapidCheck starts with small numbers
     any.push_back(std::bit_cast<float>(mixed));
     finite.push_back(std::bit_cast<float>((mixed & 0x83FFFFFFU) | 0x3C000000U));
   }

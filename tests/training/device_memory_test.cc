@@ -1,5 +1,5 @@
-// DeviceMemory against HostMemory: on the processor's own tensors and, with MOTLEY_TEST_DEVICE, on
-// a device.
+// DeviceMemory compared with HostMemory: on the processor's own tensors and, with
+// MOTLEY_TEST_DEVICE, on a device.
 #include "training/device_memory.h"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ std::vector<float> floats(const at::Tensor& tensor) {
   return {host.data_ptr<float>(), host.data_ptr<float>() + host.numel()};
 }
 
-// LibTorch's square root is IEEE's in 1.13 and off by a unit in the last place in 2.15.
+// LibTorch's square root is IEEE's in 1.13 and differs by one unit in the last place in 2.15.
 constexpr double kRoot = 1e-6;
 
 void expect_near(const std::vector<float>& actual, const std::vector<float>& expected) {
@@ -75,15 +75,15 @@ TEST_P(DeviceOptimizerTest, TakesTheStepsOfTheHost) {
   }
 }
 
-// Within `tolerance` of the largest.
+// Within `tolerance` relative to the largest value.
 void expect_close(const at::Tensor& actual, const at::Tensor& expected, double tolerance) {
   const at::Tensor there = expected.cpu();
   EXPECT_LE((actual.cpu() - there).abs_().max().item<float>(),
             tolerance * there.abs().max().item<float>());
 }
 
-// Each step may round each sum to the other side, by 6e-8 of it. Two parameters at once, of unlike
-// sizes: to the bit what each becomes alone.
+// Each step may round each sum in the other direction, by 6e-8 of it. Two parameters of different
+// sizes together have the same bits as each alone.
 TEST_P(DeviceOptimizerTest, GoesTheSameWayFast) {
   const TrainConfig train = train_of(GetParam());
   const auto host = make_optimizer(train);
@@ -132,7 +132,7 @@ TEST(DeviceOptimizerOnce, IsOneOperationWhereThereIsOne) {
 
 INSTANTIATE_TEST_SUITE_P(All, DeviceOptimizerTest, testing::ValuesIn(optimizer_names()));
 
-// What DeviceMemory is for; on the processor there is nothing to copy.
+// The transfers of DeviceMemory; on the processor nothing is copied.
 class DeviceMemoryTest : public testing::Test {
  protected:
   void SetUp() override {

@@ -19,7 +19,7 @@ void sleep_s(double seconds) {
 
 class DeviceWatchTest : public testing::Test {
  protected:
-  // Whether the watch has called by then, given longer than its patience.
+  // Whether the watch has called its handler; waits longer than its timeout.
   [[nodiscard]] bool has_called() {
     for (int i = 0; i < 100 && !called_; ++i) sleep_s(0.005);
     return called_;

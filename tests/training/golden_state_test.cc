@@ -1,4 +1,4 @@
-// A training goes on from checkpoints of every version with the same bits.
+// Training resumes from checkpoints of every version with the same bits.
 #include <deque>
 #include <span>
 #include <vector>
@@ -26,7 +26,7 @@ Config golden_config() {
   return config;
 }
 
-// The whole model on one rank, as another plan than the one that saved holds it.
+// The whole model on one rank, unlike the plan that saved it.
 class WholeModel {
  public:
   explicit WholeModel(const ModelSpec& model) {
@@ -47,7 +47,7 @@ class WholeModel {
   [[nodiscard]] const std::vector<HeldChunk>& held() const { return held_; }
 
  private:
-  std::deque<std::vector<float>> memory_;  // stays where it is
+  std::deque<std::vector<float>> memory_;  // stable addresses
   std::vector<HeldChunk> held_;
 };
 
@@ -55,7 +55,7 @@ void add_hashes(const std::vector<TensorView>& views, Hashes& hashes) {
   for (const TensorView& view : views) hashes[view.name] = hash128_hex(std::as_bytes(view.values));
 }
 
-// The sum of the residuals that the checkpoint keeps of a parameter, added in their order to 0.
+// The sum of the checkpoint's residuals of a parameter, added in their order to 0.
 std::string owed_hash(const CheckpointReader& reader,
                       const ParameterSpec& spec,
                       const std::vector<std::string>& names) {
@@ -69,7 +69,7 @@ std::string owed_hash(const CheckpointReader& reader,
   return hash128_hex(std::as_bytes(std::span(owed)));
 }
 
-// What a state holds once it has been filled from the checkpoint; what it owes is the gradients'.
+// The state after loading the checkpoint; the residuals are added to the gradients.
 Hashes resumed_from(const std::filesystem::path& checkpoint) {
   const Config config = golden_config();
   const ModelSpec model = *describe_model(config.model);
@@ -88,7 +88,7 @@ Hashes resumed_from(const std::filesystem::path& checkpoint) {
   return hashes;
 }
 
-// By the tensors that the files must have.
+// The expected state, from the golden hashes of the files' tensors.
 Hashes expected_of(const testing::GoldenCheckpoint& golden) {
   const ModelSpec model = *describe_model(golden_config().model);
   const auto reader = CheckpointReader::open(golden.folder());
@@ -121,7 +121,7 @@ TEST(GoldenState, GoesOnFromEveryVersionWithTheSameBits) {
   }
 }
 
-// Of a run that an earlier version began: a residual is a gradient, whatever codec left it.
+// A run of an earlier version: a residual is a gradient, independent of the codec that left it.
 TEST(GoldenState, GoesOnFromTheResidualsOfARemovedCodec) {
   const testing::GoldenCheckpoint golden = golden_checkpoint(kManifestVersion);
   const testing::TempFolder folder;

@@ -36,7 +36,7 @@ TEST(GradientScaler, IsOfFp16Alone) {
   EXPECT_EQ(gradient_scale_of(train, 16, GradientScale{2, 3}), (GradientScale{2, 3}));
 }
 
-// Whatever happens, it stays one that manifests take.
+// In any case the scale stays valid for manifests.
 RC_GTEST_PROP(GradientScaler, StaysAPowerOfTwoThatOccurs, ()) {
   GradientScale scale = first_gradient_scale(*rc::gen::inRange<std::int64_t>(1, 1 << 30));
   const auto steps = *rc::gen::inRange(0, 200);

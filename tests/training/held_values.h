@@ -1,5 +1,5 @@
-// Memory for the parameters of a rank, as a chain of layers would hold it, for tests of what is
-// done with them.
+// Memory for the parameters of a rank, as a chain of layers would hold it, for tests of operations
+// on it.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace motley {
 
-// Every parameter has a chunk and a layer of its own unless told otherwise, three values that
-// differ from each other, and gradients of 0.
+// By default every parameter has a separate chunk and layer, three different values, and gradients
+// of 0.
 class HeldValues {
  public:
   HeldParameter& add(ChunkId chunk, int layer, const std::string& name) {
@@ -30,7 +30,7 @@ class HeldValues {
     return chunks_.back().parameters.back();
   }
 
-  // Voted for are the layers of first copies.
+  // The layers of first copies are those in the vote.
   [[nodiscard]] std::vector<HeldChunk> chunks() const {
     std::vector<HeldChunk> chunks = chunks_;
     for (HeldChunk& chunk : chunks) {
@@ -53,7 +53,7 @@ class HeldValues {
     std::vector<float> gradients = {0, 0, 0};
   };
 
-  std::deque<Memory> memory_;  // stays where it is
+  std::deque<Memory> memory_;  // stable addresses
   std::vector<HeldChunk> chunks_;
 };
 

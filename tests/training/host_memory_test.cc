@@ -13,7 +13,7 @@
 namespace motley {
 namespace {
 
-// The last grain first, and then all before it.
+// Processes the last grain first, then everything before it.
 void backwards(std::int64_t count,
                std::int64_t grain,
                const std::function<void(std::int64_t, std::int64_t)>& body) {

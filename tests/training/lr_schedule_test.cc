@@ -32,14 +32,14 @@ TEST(LearningRate, RisesInEqualPartsFromZero) {
 
 TEST(LearningRate, FallsToItsEndAndStaysThere) {
   for (const char* name : {"cosine", "linear"}) {
-    EXPECT_DOUBLE_EQ(learning_rate(schedule(name), 61), 0.6) << name;  // half of the way
+    EXPECT_DOUBLE_EQ(learning_rate(schedule(name), 61), 0.6) << name;  // halfway
     EXPECT_GT(learning_rate(schedule(name), 110), 0.2) << name << ": the last step learns too";
     EXPECT_DOUBLE_EQ(learning_rate(schedule(name), 111), 0.2) << name;
     EXPECT_DOUBLE_EQ(learning_rate(schedule(name), 500), 0.2) << name;
   }
 }
 
-// make_schedule_golden.py wrote the file.
+// The file was written by make_schedule_golden.py.
 TEST(LearningRate, IsThatOfPyTorchsAndTransformersSchedulers) {
   std::ifstream file(std::string(MOTLEY_GOLDEN) + "/schedules.txt");
   int lines = 0;
@@ -72,7 +72,7 @@ TEST(LearningRate, HasALengthOfItsOwn) {
   }
 }
 
-// Of runs of before: what the next step has now.
+// In runs of earlier versions: the rate that is now the next step's.
 TEST(LearningRate, WasOneStepAhead) {
   EXPECT_DOUBLE_EQ(early_learning_rate(schedule("linear"), 1), 0.1);
   EXPECT_DOUBLE_EQ(early_learning_rate(schedule("linear"), 10), 1.0);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes golden/optimizer.txt: what torch.optim does to four values in twenty updates.
+"""Writes golden/optimizer.txt: the results of torch.optim for four values in twenty updates.
 
 Needs PyTorch 1.13 (Debian: python3-torch). Run it in any folder; review the difference before
 committing. Lines: "case NAME OPTIMIZER LR DECAY BETA1 BETA2 EPSILON MOMENTUM", then for each
@@ -40,7 +40,7 @@ def lines(case):
     parameter = torch.nn.Parameter(torch.tensor(START))
     optimizer = make(case, parameter)
     for update in range(1, UPDATES + 1):
-        # Changing signs and sizes, and one parameter with tiny gradients.
+        # Changing signs and magnitudes, and one parameter with tiny gradients.
         parameter.grad = torch.tensor([math.sin(update), math.cos(3 * update) * 10.0,
                                        1e-6 * update, -1.0 / update])
         yield "gradients " + hexes(parameter.grad)

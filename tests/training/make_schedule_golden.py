@@ -3,7 +3,7 @@
 
   make_schedule_golden.py > golden/schedules.txt     needs torch and transformers
 
-Lines: schedule, steps of warm-up, steps, lowest rate, then the rate of each step for a highest rate of 1.
+Lines: schedule, warm-up steps, steps, lowest rate, then the rate of each step for a peak rate of 1.
 """
 import sys, warnings
 import torch, transformers
@@ -28,7 +28,7 @@ def torch_cosine(warmup, steps, lowest):
     cosine = lambda o: CosineAnnealingLR(o, steps - warmup, eta_min=lowest)
     if warmup == 0:
         return cosine
-    # PyTorch wants a first rate above 0.
+    # PyTorch requires a first rate above 0.
     return lambda o: SequentialLR(o, [LinearLR(o, 1e-9, total_iters=warmup), cosine(o)], [warmup])
 
 

@@ -1,4 +1,4 @@
-// What is said where a device's memory runs out.
+// Error messages for a shortage of device memory.
 #include "training/memory_shortage.h"
 
 #include <gmock/gmock.h>
@@ -50,7 +50,7 @@ TEST_F(Shortage, NamesDeviceLayersAndSizes) {
   EXPECT_THAT(error.remedy, HasSubstr("\"box at most 70% memory\""));
 }
 
-// A pin on the only machine could not be obeyed.
+// A pin that limits the only machine could not be satisfied.
 TEST_F(Shortage, NamesNoPinWhereNoOtherMachineIsThere) {
   EXPECT_THAT(error_with(1 << 10).remedy, HasSubstr("recompute"));
   plan_.ranks[0].machine = plan_.ranks[1].machine;

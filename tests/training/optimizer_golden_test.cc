@@ -1,4 +1,4 @@
-// Against torch.optim of PyTorch 1.13 (make_optimizer_golden.py wrote the file).
+// Compared with torch.optim of PyTorch 1.13 (the file was written by make_optimizer_golden.py).
 #include <cmath>
 #include <cstdlib>
 #include <fstream>

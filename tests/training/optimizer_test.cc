@@ -67,7 +67,8 @@ class EachOptimizer : public testing::TestWithParam<const char*> {};
 
 INSTANTIATE_TEST_SUITE_P(Optimizer, EachOptimizer, testing::ValuesIn(optimizer_names()));
 
-// Who applies the momentum makes no difference, as long as one does; weight decay has it always.
+// Momentum may be applied by the sender or by the optimizer, with the same result; weight decay
+// always has momentum.
 TEST(Sgd, MovesByPushesAsByTheirGradients) {
   const auto sgd = make_optimizer(config_of("sgd"));
   constexpr std::size_t kCount = 50;
@@ -188,7 +189,7 @@ struct Reference {
   }
 };
 
-// A hundred updates of values near 1, each with a few roundings of 2^-24: 1e-5 leaves a factor.
+// A hundred updates of values near 1, each with a few roundings of 2^-24: 1e-5 has some margin.
 TEST_P(EachOptimizer, FollowsItsFormula) {
   const TrainConfig train = config_of(GetParam());
   const auto optimizer = make_optimizer(train);
@@ -207,7 +208,7 @@ TEST_P(EachOptimizer, FollowsItsFormula) {
   for (std::size_t i = 0; i < kCount; ++i) EXPECT_NEAR(state.values[i], references[i].value, 1e-5);
 }
 
-// One value through the scalar end of the loop, seventeen through its vector part: same bits.
+// One value takes the scalar tail of the loop, seventeen mostly its vector part: the same bits.
 TEST_P(EachOptimizer, GivesVectorAndScalarCodeTheSameBits) {
   const auto optimizer = make_optimizer(config_of(GetParam()));
   constexpr std::size_t kCount = 17;

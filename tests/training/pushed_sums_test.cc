@@ -100,7 +100,7 @@ TEST(LocalClip, IsThatOfTheWholeByTheRootOfTheShare) {
   EXPECT_DOUBLE_EQ(clip_of(unlike, Rank{1}), kClipOfTokens / 2);
 }
 
-// The squares of all ranks' bounds are the square of the whole's.
+// The squares of all ranks' bounds add up to the square of the total bound.
 TEST(LocalClip, SharesTheWholeAmongStagesAndReplicas) {
   const Config config = config_of();
   const ModelSpec model = model_of(config);

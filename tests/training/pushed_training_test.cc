@@ -1,7 +1,8 @@
-// Deep Gradient Compression (Lin et al., 2018) as this project's ranks do it, beside the same said
-// plainly on one thread: each replica clips its gradient, adds it to its velocity and that to what
-// it has not sent, sends the largest values, and forgets of these velocity and rest; the parameters
-// move by the sum of what both sent, with no other momentum than that of weight decay.
+// Deep Gradient Compression (Lin et al., 2018) in this project's ranks, compared with a
+// straightforward implementation on one thread. Each replica clips its gradient, adds it to its
+// velocity, and adds the velocity to its residual. It sends the largest values, and clears their
+// velocity and residual. The parameters move by the sum of what both sent; the optimizer applies
+// momentum only to weight decay.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -57,7 +58,7 @@ Config config_with(double clip) {
   return config;
 }
 
-// The whole model on each of two machines, which take 3 and 1 of the micro-batches.
+// The whole model on each of two machines, which compute 3 and 1 of the micro-batches.
 Plan replicas_of(const ModelSpec& model) {
   Plan plan = dealt_plan(model, {{{Rank{0}, 3}, {Rank{1}, 1}}});
   plan.ranks[0] = {.machine = "a", .device = "cpu"};
@@ -75,7 +76,7 @@ Parameters copies_of(const StageTrainer& trainer) {
   return copies;
 }
 
-// A run of the ranks; the parameters of both at the end, which must be equal.
+// Trains with ranks; returns the final parameters, which must be equal on both.
 Parameters trained(const Config& config) {
   const ModelSpec model = describe_model(config.model).value();
   const Plan plan = replicas_of(model);
@@ -190,7 +191,7 @@ class PlainDgc {
     return {arena().begin(), arena().end()};
   }
 
-  // Of N replicas with shares of 1/N: train.clip / sqrt(N).
+  // For N replicas with shares of 1/N: train.clip / sqrt(N).
   [[nodiscard]] Values clipped(Values gradient, const PlainReplica& replica) const {
     if (config_.train.clip == 0) return gradient;
     const double share = static_cast<double>(replica.micros.size()) / kMicroBatches;
@@ -237,13 +238,13 @@ Parameters plainly_trained(const Config& config) {
   return plain.parameters();
 }
 
-// Bit for bit: the momentum is applied once, by the senders.
+// Bit-identical: only the senders apply the momentum.
 TEST(PushedTraining, IsDeepGradientCompression) {
   const Config config = config_with(/*clip=*/0);
   EXPECT_EQ(trained(config), plainly_trained(config));
 }
 
-// A norm is a sum in another order, so that the last bit of a factor may differ.
+// The norm is added in another order, so the last bit of a factor may differ.
 TEST(PushedTraining, ClipsWhatEachReplicaGives) {
   const Config config = config_with(/*clip=*/0.1);
   const Parameters expected = plainly_trained(config);

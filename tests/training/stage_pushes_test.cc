@@ -1,4 +1,4 @@
-// StageState where sums are of pushes.
+// StageState with momentum correction.
 #include <gmock/gmock.h>
 
 #include "tests/checkpoint/fixture.h"
@@ -27,7 +27,7 @@ std::vector<std::string> names(const std::vector<TensorView>& views) {
   return names;
 }
 
-// Two holders of "a" have kept these, beside a moment of 1.
+// The saved state of two holders of "a", and a moment of 1.
 class StagePushes : public ::testing::Test {
  protected:
   StagePushes() {
@@ -77,8 +77,8 @@ TEST_F(StagePushes, ComeBackToTheirHolderOrAsTheSumOfAll) {
   EXPECT_EQ(held.gradients(0), (Floats{4, 8, 0}));
 }
 
-// Whatever the gradients of the coming steps are, they move as far as with the pushes in the sums:
-// by what waited once, and by what a velocity still pushes.
+// Whatever the gradients of the next steps are, the parameters move as far as with momentum
+// correction: by the unsent values once, and by the rest of each velocity.
 TEST_F(StagePushes, GoOnAsTheOptimizersMomentumWhereSumsAreNone) {
   HeldValues held;
   held.add(ChunkId{0}, 0, "a");
@@ -86,7 +86,7 @@ TEST_F(StagePushes, GoOnAsTheOptimizersMomentumWhereSumsAreNone) {
   StageState state = state_of(held);
   ASSERT_TRUE(state.load_moments(*reader_).ok());
   ASSERT_TRUE(state.end_pushes(*reader_, 0.5F, /*tokens=*/2).ok());
-  // The velocities sum up to 4, 0, 6, and a gradient is multiplied with a half.
+  // The velocities add up to 4, 0, 6, and a gradient is multiplied by one half.
   EXPECT_THAT(state.moment_views().front().values, ElementsAre(3, 1, 4));
   for (int step = 0; step < 40; ++step) {
     state.update({.lr = 1}, {.clipped = 0.5F});
@@ -104,7 +104,7 @@ TEST_F(StagePushes, MoveAsFarAsTheyAreWithWeightDecaysMomentumAlone) {
     held.gradients(0) = {8, 0, 4};
     state.update({.lr = 0.5}, {.clipped = 1000, .pushed = 0.25});
   }
-  // From 1, -2, 3; a momentum would make it 2.5 times as far.
+  // From 1, -2, 3; with momentum it would be 2.5 times as far.
   EXPECT_THAT(held.values(0), ElementsAre(-1, -2, 2));
 }
 

@@ -36,7 +36,7 @@ std::vector<std::string> names(const std::vector<TensorView>& views) {
   return all;
 }
 
-// An owner in layer 0 and its use in layer 2, where there is one.
+// A tied parameter with its owner in layer 0 and its use in layer 2, each if it is on this rank.
 struct Tied {
   HeldValues held;
 
@@ -65,9 +65,9 @@ TEST(StageState, MovesAStatisticToTheMeanOfWhatTheMicroBatchesObserved) {
   held.add(ChunkId{0}, 0, "weight");
   held.add(ChunkId{0}, 0, "running_mean").spec.statistic_momentum = 0.25;
   StageState state(held.chunks(), adamw(), "", /*micro_batches=*/4);
-  held.gradients(1) = {8, 0, 16};  // sums of four
+  held.gradients(1) = {8, 0, 16};  // sums over four micro-batches
   const Floats before = held.values(1);
-  EXPECT_EQ(state.layer_norms().front().squared_norm, 0);  // no gradient
+  EXPECT_EQ(state.layer_norms().front().squared_norm, 0);  // it has no gradient
   state.update({.lr = 0.5}, {.clipped = 0.5F});
   EXPECT_EQ(held.values(1),
             (Floats{0.75F * before[0] + 0.5F, 0.75F * before[1], 0.75F * before[2] + 1}));
@@ -98,7 +98,7 @@ TEST(StageState, GivesTheUseTheValuesOfItsOwner) {
   Tied both(true, true);
   StageState state = state_of(both.held, "wte");
   both.held.gradients(0) = {2, 2, 2};
-  both.held.gradients(1) = {100, 100, 100};  // counts only in the sum
+  both.held.gradients(1) = {100, 100, 100};  // counts only in the sum of both
   state.update({.lr = 0.5}, {});
   EXPECT_EQ(both.held.values(0), (Floats{0, -3, 2}));
   EXPECT_EQ(both.held.values(1), both.held.values(0));
@@ -125,7 +125,7 @@ TEST(StageState, VotesForFirstCopiesAndForATiedParameterOnce) {
   EXPECT_EQ(norms[0].layer, 0);
   EXPECT_EQ(norms[0].squared_norm, 5);
   EXPECT_EQ(norms[1].layer, 2);
-  EXPECT_EQ(norms[1].squared_norm, 5);  // of ln_f alone
+  EXPECT_EQ(norms[1].squared_norm, 5);  // only of ln_f
 }
 
 TEST(StageState, SavesWhatItOwnsOfFirstCopies) {
@@ -139,7 +139,7 @@ TEST(StageState, SavesWhatItOwnsOfFirstCopies) {
   EXPECT_THAT(names(state.residual_views()), ElementsAre("residual.0/wte", "residual.3/copy"));
 }
 
-// One rank saves what two then load, each its own chunk, by name.
+// One rank saves; two ranks load, each its own chunk, by name.
 TEST(StageState, LoadsWhatAnotherPlanHasSaved) {
   HeldValues whole;
   whole.add(ChunkId{0}, 0, "a");
@@ -148,7 +148,7 @@ TEST(StageState, LoadsWhatAnotherPlanHasSaved) {
   whole.gradients(0) = {1, 2, 3};
   whole.gradients(1) = {-1, 0, 5};
   saved.update({0.1, {0.1, 0.001}}, {});
-  // What its sums still owe lies where the gradients do.
+  // The residual of the all-reduces is stored in the gradients' memory.
   whole.gradients(1) = {7, 0, 0};
   auto moments = saved.moment_views();
   for (const TensorView& view : saved.residual_views()) moments.push_back(view);
@@ -196,7 +196,7 @@ TEST(StageState, MissesWhatACheckpointLacks) {
   }
 }
 
-// Weights that are no numbers are of a run that diverged elsewhere.
+// Non-finite weights come from a run that diverged elsewhere.
 TEST(StageState, RefusesWeightsThatAreNotFinite) {
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), HUGE_VALF}) {
     HeldValues damaged;
@@ -244,7 +244,7 @@ TEST(StageState, HashesEveryBitOfItsCopyOfAChunk) {
   StageState state = state_of(held);
   const CopyGroup group{ChunkId{0}, {}};
   const std::uint64_t hash = state.copy_hash(group);
-  flip_a_bit(held.values(2)[0]);  // of another chunk
+  flip_a_bit(held.values(2)[0]);  // in another chunk
   EXPECT_EQ(state.copy_hash(group), hash);
   for (const std::size_t parameter : {0U, 1U}) {
     for (float& value : held.values(parameter)) {

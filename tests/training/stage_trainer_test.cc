@@ -1,4 +1,4 @@
-// StageTrainer with its state and votes, run by executors of ranks that are threads.
+// StageTrainer with its state and votes, run by executors of ranks in threads.
 #include "training/stage_trainer.h"
 
 #include <dlfcn.h>
@@ -68,7 +68,7 @@ Plan plan_of(const ModelSpec& model, const Shape& shape) {
   return plan;
 }
 
-// A rank as the worker has it.
+// The objects of a rank, as in the worker.
 struct TrainedRank {
   std::unique_ptr<StageTrainer> trainer;
   std::optional<StageState> state;
@@ -97,7 +97,7 @@ struct TrainedRank {
 // The ranks of a plan.
 class Training {
  public:
-  // `scale`: of gradients in fp16; else that of a new run.
+  // `scale`: the gradient scale in fp16; without it, that of a new run.
   explicit Training(const Shape& shape,
                     const Config& config = small_config(),
                     const std::optional<GradientScale>& scale = {})
@@ -114,7 +114,7 @@ class Training {
 
   [[nodiscard]] TrainedRank& rank(int rank) { return *ranks_[static_cast<std::size_t>(rank)]; }
 
-  // Every rank's end of that many steps more. [Rank]
+  // Runs `count` more steps on every rank; returns their results, [Rank].
   std::vector<Result<void>> steps(int count) {
     const bool tied = tied_across_ranks(model_, plan_);
     return run(make_schedule(plan_, tied).value(), /*training=*/true, count);
@@ -125,7 +125,7 @@ class Training {
                /*training=*/false, 1);
   }
 
-  // Every parameter of the model; of copies the first.
+  // Every parameter of the model, from the first replica.
   [[nodiscard]] std::map<std::string, std::vector<float>> parameters() const {
     std::map<std::string, std::vector<float>> all;
     for (const auto& rank : ranks_) {
@@ -176,13 +176,13 @@ void expect_ok(const std::vector<Result<void>>& ended) {
   for (const auto& each : ended) EXPECT_TRUE(each.ok()) << describe(each.error());
 }
 
-// A function of the far device; nullptr where tests run on another.
+// A function of the far device; nullptr if the tests run on another device.
 template <class Function>
 Function* far_function(const char* name) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_DEFAULT, name));
 }
 
-// What the far device has counted, where it is the one that is tested.
+// The far device's counters, if it is the tested device.
 std::optional<MotleyFarCounters> far_counters() {
   if (tested_device().is_host()) return std::nullopt;
   const auto read = far_function<void(MotleyFarCounters*)>("motley_far_counters");
@@ -203,12 +203,12 @@ TEST(StageTrainer, LearnsTheSameHoweverTheModelIsCut) {
   const std::vector<Replica> first = {{Rank{0}, kMicroBatches}};
   const std::vector<Replica> second = {{Rank{1}, kMicroBatches}};
   const std::vector<Shape> shapes = {
-      {.chunks = {first, first, first}},                 // handed over, without frames
-      {.chunks = {first, second}},                       // the tied parameter on two
-      {.chunks = {first, second, first}},                // both, and on one
-      {.chunks = {first, second}, .schedule = "split"},  // backwards in two parts
-      {.chunks = {first, first}, .schedule = "split"},   // handed over, in two parts
-      {.chunks = {first, second}, .recompute = true},    // forwards twice
+      {.chunks = {first, first, first}},                 // passed directly, without frames
+      {.chunks = {first, second}},                       // the tied parameter on two ranks
+      {.chunks = {first, second, first}},                // both, and the tied parameter on one
+      {.chunks = {first, second}, .schedule = "split"},  // backward in two parts
+      {.chunks = {first, first}, .schedule = "split"},   // passed directly, backward in two parts
+      {.chunks = {first, second}, .recompute = true},    // forward twice
   };
   for (const Shape& shape : shapes) {
     Training cut(shape);
@@ -248,8 +248,8 @@ TEST(StageTrainer, LearnsTheSameInBf16HoweverTheModelIsCut) {
   }
 }
 
-// A scale that no gradient bears: every rank skips the same steps until it has fallen, changes
-// nothing meanwhile, and then trains as with a scale that fitted from the start.
+// With a scale at which every gradient overflows, all ranks skip the same steps until it is small
+// enough, change nothing meanwhile, and then train as with a suitable initial scale.
 TEST(StageTrainer, RecoversFromOverflowOfFp16OnAllRanksAtOnce) {
   if (!computes_in(at::kHalf)) GTEST_SKIP() << "there is no fp16 here";
   const Shape shape{.chunks = {{{Rank{0}, kMicroBatches}}, {{Rank{1}, kMicroBatches}}}};
@@ -292,7 +292,7 @@ TEST(StageTrainer, KeepsReplicasEqual) {
   EXPECT_EQ(replicas.rank(0).state->copy_hash(group), replicas.rank(1).state->copy_hash(group));
 }
 
-// One bit of a parameter on one replica. Rank 1 may hear only that rank 0 has gone.
+// One bit of a parameter differs on one replica. Rank 1 may only see that rank 0 is lost.
 TEST(StageTrainer, FindsAReplicaWithAnotherParameter) {
   if (!tested_device().is_host()) GTEST_SKIP() << "only the host's memory can be written to here";
   Training replicas({.chunks = {{{Rank{0}, 2}, {Rank{1}, 2}}}});
@@ -332,7 +332,7 @@ TEST(StageTrainer, HoldsDataOnlyWhereTheModelBegins) {
   EXPECT_EQ(pipeline.rank(1).trainer->source(), nullptr);
 }
 
-// What is handed over stays for as long as it is needed, whoever else lets go of it.
+// Passed values stay valid as long as they are needed, even if all others release their owner.
 TEST(StageTrainer, KeepsTheOwnerOfWhatItIsHanded) {
   if (!tested_device().is_host()) GTEST_SKIP() << "only the host's memory can be written to here";
   Training two({.chunks = {{{Rank{0}, kMicroBatches}}, {{Rank{0}, kMicroBatches}}}});
@@ -354,7 +354,7 @@ TEST(StageTrainer, KeepsTheOwnerOfWhatItIsHanded) {
 
 TEST(StageTrainer, RefusesValuesOfAnotherSize) {
   if (!tested_device().is_host()) GTEST_SKIP() << "only the host's memory can be written to here";
-  GTEST_FLAG_SET(death_test_style, "threadsafe");  // LibTorch has threads of its own
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // LibTorch has its own threads
   Training two({.chunks = {{{Rank{0}, kMicroBatches}}, {{Rank{0}, kMicroBatches}}}});
   std::vector<float> few(3);
   EXPECT_DEATH(
@@ -362,7 +362,7 @@ TEST(StageTrainer, RefusesValuesOfAnotherSize) {
       "3 floats cross a boundary");
 }
 
-// Else it stands idle while the host prepares what comes next.
+// Otherwise the device is idle while the host prepares the next operations.
 TEST(StageTrainer, WaitsForADeviceOnceAStep) {
   if (!far_counters()) GTEST_SKIP() << "nobody counts waits";
   Training alone(kAlone);
@@ -373,13 +373,13 @@ TEST(StageTrainer, WaitsForADeviceOnceAStep) {
   EXPECT_EQ(far_counters()->host_waits - before, 3 + at_the_end_of_the_trace);
 }
 
-// A chain that ends in zstd is the host's alone, and carries the same numbers.
+// A chain that ends in zstd is encoded only on the host, with the same values.
 TEST(StageTrainer, SendsWhatADeviceEncodesLikeWhatTheHostDoes) {
   constexpr std::uint64_t kBoundaryFloats = 16 * 32;
 
   struct Codec {
     std::string name;
-    std::uint64_t saved_bytes;  // of a boundary's floats
+    std::uint64_t saved_bytes;  // relative to the floats of a boundary
   };
 
   for (const auto& [codec, saved_bytes] :
@@ -407,7 +407,7 @@ TEST(StageTrainer, SendsWhatADeviceEncodesLikeWhatTheHostDoes) {
   }
 }
 
-// The host gives the whole batch to a slow device at once; the times are the device's.
+// The host submits the whole batch to a slow device at once; the reported times are the device's.
 TEST(StageTrainer, TimesAreThoseOfTheDeviceThatComputes) {
   const auto slow_down = far_function<void(double)>("motley_far_slow_down");
   if (tested_device().is_host() || slow_down == nullptr) GTEST_SKIP() << "no far device";
@@ -429,8 +429,8 @@ TEST(StageTrainer, TimesAreThoseOfTheDeviceThatComputes) {
   }
   EXPECT_GT(compute_s, 0.8 * total_s);
   EXPECT_GT(alone.rank(0).times.back().optimizer_s, 10 * kOperation_s);
-  // Forwards and backwards, each after the one before it: not all of the time in the vote, which
-  // waits for them.
+  // Forward and backward actions follow each other: the time is not all attributed to the vote,
+  // which waits for them.
   std::map<char, double> span_s;
   double end_s = 0;
   const auto& spans = alone.rank(0).trace.spans();

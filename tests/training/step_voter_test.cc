@@ -18,7 +18,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Remembers what it was told; one layer.
+// Records its calls; has one layer.
 class Remembering final : public OptimizedState {
  public:
   double squared_norm = 4;
@@ -44,7 +44,7 @@ BatchPosition step_at(std::int64_t step) {
   return {.step = step};
 }
 
-// One rank alone.
+// A single rank.
 struct Alone {
   BatchLoss loss{8, 20, 6};
   Remembering state;
@@ -65,7 +65,8 @@ struct Alone {
   }
 };
 
-// Pushes hold many steps' gradients: their norm says nothing of the step's, and is not clipped.
+// Momentum-corrected gradients contain many steps' gradients: their norm is not that of the step,
+// and is not clipped.
 TEST(StepVoter, ClipsOnlyWhatIsNotPushed) {
   TrainConfig train = plain_sgd();
   train.clip = 0.25;
@@ -136,7 +137,7 @@ TEST(StepVoter, SkipsAStepThatIsNotFinite) {
   EXPECT_EQ(rank.voter.progress().optimizer_updates, 0);
 }
 
-// Nothing was learned, and nothing is wrong: only where the training stands moves on.
+// Without targets nothing changes, and it is no error: only the step count advances.
 TEST(StepVoter, ChangesNothingInAStepWithoutTargets) {
   Alone rank(plain_sgd(), {.gradient_scale = GradientScale{64, 5}});
   rank.loss = {0, 0, 0};
@@ -155,7 +156,7 @@ TEST(StepVoter, ChangesNothingInAStepWithoutTargets) {
   EXPECT_EQ(rank.voter.progress().gradient_scale, (GradientScale{64, 5}));
 }
 
-// A gradient that is not finite is a fault, with targets or without.
+// A non-finite gradient is an error, with or without targets.
 TEST(StepVoter, SkipsAStepWithoutTargetsThatIsNotFinite) {
   Alone rank;
   rank.loss = {0, 0};
@@ -171,7 +172,7 @@ TEST(StepVoter, HasNoLossOfAnEvaluationWithoutTargets) {
   EXPECT_EQ(rank.voter.outcome().count, 0);
 }
 
-// Every rank comes to the same scale by the votes alone.
+// Every rank derives the same scale from the votes.
 TEST(StepVoter, HalvesTheGradientScaleWithASkippedStep) {
   Alone rank(plain_sgd(), {.gradient_scale = GradientScale{64, 5}});
   EXPECT_EQ(rank.take(1), StepEffect::kUpdated);
@@ -200,7 +201,7 @@ TEST(StepVoter, StaysWhereItIsForAnEvaluation) {
   EXPECT_EQ(rank.voter.progress().step, 0);
 }
 
-// Skipped steps do not count, those of the session before do.
+// Skipped steps do not count; those of the earlier session do.
 TEST(StepVoter, CorrectsByTheNumberOfUpdates) {
   TrainConfig train = plain_sgd();
   train.optimizer = "adamw";
@@ -210,7 +211,7 @@ TEST(StepVoter, CorrectsByTheNumberOfUpdates) {
   EXPECT_EQ(rank.state.updates.front().corrections, expected);
 }
 
-// Ranks 0 and 1 hold a chunk each; what rank 0 says may be changed before rank 1 hears it.
+// Ranks 0 and 1 hold one chunk each; the vote of rank 0 may be changed before rank 1 gets it.
 struct TwoRanks {
   TrainConfig train;
   BatchLoss loss{8, 20};
@@ -238,7 +239,7 @@ TrainConfig adamw() {
   return train;
 }
 
-// A C library that rounds otherwise: its last bits are used, whatever this rank's would be.
+// With a C library that rounds differently: its last bits are used, whatever this rank's are.
 TEST(StepVoter, UsesTheFactorsOfRank0) {
   for (std::size_t i = 0; i < 3; ++i) {
     TwoRanks ranks(adamw());
@@ -268,13 +269,13 @@ TEST(StepVoter, RefusesFactorsThatCannotBeMeant) {
   }
 }
 
-// Ranks 0 and 1 hold copies of the same chunk, of real parameters.
+// Ranks 0 and 1 hold copies of the same chunk, with real parameters.
 struct Copies {
   static constexpr int kRanks = 2;
   HeldValues held[kRanks];
   BatchLoss loss[kRanks] = {{8, 20}, {8, 20}};
   bool is_save_due[kRanks] = {};
-  int asked[kRanks] = {};  // how often whether a save is due
+  int asked[kRanks] = {};  // how often a rank was asked whether a save is due
   std::vector<StageState> states;
   std::vector<std::unique_ptr<StepVoter>> voters;
 
@@ -299,7 +300,7 @@ struct Copies {
     value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ 1U);
   }
 
-  // What each rank makes of the votes on a step, which it takes when it can.
+  // Each rank's result of the votes on a step; it executes the step if they are valid.
   std::vector<Result<void>> take(std::int64_t step) {
     std::vector<std::vector<std::byte>> votes;
     for (const auto& voter : voters) {

@@ -1,5 +1,5 @@
-// Votes with random damage are summed or refused, and never more than that; tests/fuzz/ searches
-// further with the same laws.
+// Votes with random damage are added or refused with an error; tests/fuzz/ searches further with
+// the same laws.
 #include "tests/fuzz/vote_laws.h"
 #include "tests/support/damage.h"
 
@@ -11,7 +11,7 @@ RC_GTEST_PROP(DamagedVotes, AreSummedOrRefused, ()) {
   RC_ASSERT(wrong_with_votes(damaged(right_votes(), telling_in_bytes())) == "");
 }
 
-// Without a change of lengths, which nearly always refuses the whole.
+// Without a change of lengths, after which the input is nearly always refused.
 RC_GTEST_PROP(DamagedVotes, WithAnotherByteAreSummedOrRefused, ()) {
   std::string votes = right_votes();
   const auto place = *rc::gen::inRange<std::size_t>(0, votes.size());

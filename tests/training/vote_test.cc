@@ -21,7 +21,7 @@ using Votes = std::vector<std::vector<std::byte>>;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// Two ranks, three layers, the loss on the second rank; tests change what they are about.
+// Two ranks, three layers, the loss on the second rank; tests change single fields.
 struct TwoVotes {
   VoteRules rules{.layer_count = 3, .copies = {}};
   Vote first{0, 0, {}, {{0, 1.5}, {1, 2.5}}, {1e-3, 0.1, 0.05}, {}};
@@ -177,7 +177,7 @@ TEST(Vote, LetsNoOtherRankAskForACheckpoint) {
 }
 
 TEST(Vote, SaysNothingElseOfTheSession) {
-  constexpr std::size_t kFollows = 36;  // the byte, by docs/formats/frame.md
+  constexpr std::size_t kFollows = 36;  // the offset of the flags, by docs/formats/frame.md
   const TwoVotes two;
   Votes votes = two.encoded();
   for (int bits = 0; bits < 8; ++bits) {

@@ -1,4 +1,4 @@
-// What a stranger, a page of somebody else and a broken program may ask: nothing.
+// Requests from strangers, foreign pages and faulty programs are all refused.
 #include "watch/http/admission.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-"""Chromium without a window, for who tries the page of `motley watch`: only Python's own modules."""
+"""Headless Chromium for tests of the page of `motley watch`; uses only Python's standard library."""
 import base64
 import json
 import os
@@ -12,12 +12,12 @@ PATIENCE_S = 20.0
 
 
 def chromium_here():
-    """Its path; None where there is none."""
+    """Its path; None if it is not installed."""
     return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 class Browser:
-    """Chromium by its DevTools protocol, over a pair of pipes: JSON texts that end with a zero byte."""
+    """Chromium by its DevTools protocol over a pair of pipes: JSON texts, each terminated by a zero byte."""
 
     def __init__(self, chromium):
         self.profile = tempfile.mkdtemp(prefix="page-check-")
@@ -25,7 +25,7 @@ class Browser:
         self.from_browser, from_browser_w = os.pipe()
 
         def ends():
-            # As 3 and 4, also where one of the pipes has that number already.
+            # Duplicates to 3 and 4, including where one of the pipes already has that number.
             r, w = os.dup(to_browser_r), os.dup(from_browser_w)
             r, w = os.dup2(r, 100), os.dup2(w, 101)
             os.dup2(r, 3)

@@ -1,4 +1,4 @@
-// The page as `motley watch` serves it: a process of its own over a run's folder, until a signal.
+// The page served by `motley watch`: a separate process over a run's folder, until a signal.
 #include "watch/browser/browser_watch.h"
 
 #include <fcntl.h>
@@ -23,7 +23,8 @@ using testing::StartsWith;
 
 class BrowserWatchTest : public WrittenRun {
  protected:
-  // Serves in a child, whose exit status is that of the error's code, and waits for its address.
+  // Starts the server in a child process and waits for its address. The child exits with the
+  // error's code.
   void watch(bool until_eof = false) {
     int ends[2];
     int input[2];

@@ -44,7 +44,7 @@ TEST_F(ConnectionPlacesTest, WhoHasShownTheTokenNeverGivesWay) {
   std::vector<std::shared_ptr<CountedGuest>> held;
   for (int i = 0; i < 100; ++i) held.push_back(enters());
   EXPECT_FALSE(owner->has_left_);
-  EXPECT_TRUE(places_.admit(owner));  // with the next request
+  EXPECT_TRUE(places_.admit(owner));  // at its next request
 }
 
 TEST_F(ConnectionPlacesTest, ThereAreOnlySoManyPlacesAndTheyBecomeFree) {

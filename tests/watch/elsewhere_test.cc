@@ -1,5 +1,4 @@
-// A run on another machine, with a program in the place of ssh that runs here what it is told to
-// run there.
+// A run on another machine, with a program in place of ssh that runs the remote command here.
 #include "watch/browser/elsewhere.h"
 
 #include <signal.h>
@@ -59,7 +58,7 @@ class ElsewhereTest : public testing::Test {
            (std::string("motley-elsewhere-") + info->name());
     std::filesystem::remove_all(dir_);
     std::filesystem::create_directories(dir_);
-    // The last word is what is to run there.
+    // The last argument is the remote command.
     write("ssh", "#!/bin/sh\nfor word; do :; done\nexec sh -c \"$word\"\n");
   }
 
@@ -70,7 +69,7 @@ class ElsewhereTest : public testing::Test {
     std::filesystem::permissions(dir_ / name, std::filesystem::perms::owner_all);
   }
 
-  // Watches in a child, whose exit status is that of the error's code; what it prints first.
+  // Watches in a child process, which exits with the error's code; returns its first output.
   std::string watch(const BrowserWatchOptions& options = {}) {
     int ends[2];
     EXPECT_EQ(::pipe(ends), 0);
@@ -101,7 +100,7 @@ class ElsewhereTest : public testing::Test {
 };
 
 TEST_F(ElsewhereTest, TellsTheAddressUntilThePersonHasSeenEnough) {
-  // Says what it was asked, and waits for the end of its input as --until-eof does.
+  // Prints its arguments, and waits for the end of its input, as --until-eof does.
   write("motley", "#!/bin/sh\necho \"http://127.0.0.1:$4/?token=abc $*\"\nexec cat\n");
   EXPECT_EQ(watch({.port = 4711, .for_metrics = true}),
             "http://127.0.0.1:4711/?token=abc watch runs/gpt --port 4711 --until-eof --metrics");

@@ -107,7 +107,7 @@ std::string unescaped(std::string_view text) {
   return plain;
 }
 
-// Whatever a label says, it stays one line and comes back as it was.
+// Whatever a label contains, it stays one line and can be parsed back.
 RC_GTEST_PROP(LabelsOfMetrics, ComeBack, ()) {
   const auto value = *rc::gen::container<std::string>(
       rc::gen::element('a', '"', '\\', '\n', '{', '}', ',', ' ', '#', 'n'));

@@ -63,8 +63,8 @@ TEST(History, KeepsARunOfAnyLengthInBoundedMemory) {
   EXPECT_EQ(std::ranges::max(losses), 99);
 }
 
-// Whatever is asked for: no more points, steps ascend, all of them are true, and the first, the
-// last, the least and the greatest loss are among them.
+// For any request: at most as many points, ascending steps, only true values, including the first,
+// the last, the smallest and the largest loss.
 RC_GTEST_PROP(HistoryThins, KeepingTheExtremes, ()) {
   const auto losses =
       *rc::gen::nonEmpty(rc::gen::container<std::vector<int>>(rc::gen::inRange(-1000, 1000)));

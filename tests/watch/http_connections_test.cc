@@ -1,4 +1,4 @@
-// Many connections, slow ones, and those of who has no token: none keeps the owner from the page.
+// Many connections, slow ones, and ones without a token: none keeps the owner from the page.
 #include <chrono>
 #include <filesystem>
 #include <iterator>
@@ -31,7 +31,7 @@ TEST_F(HttpConnectionsTest, ASlowRequestIsGivenUp) {
   serve({.request_s = 0.2});
   PlainClient client(server_->port());
   const std::string request = get("/", cookie());
-  // A byte now and then is no way to keep it waiting: the time is that of the whole head.
+  // A byte now and then does not extend the timeout, which is that of the whole head.
   for (std::size_t at = 0; at < request.size() && client.say(request.substr(at, 1)); ++at) {
     client.hear_until("x", 0.05);
     if (client.closed()) break;
@@ -52,10 +52,10 @@ TEST_F(HttpConnectionsTest, StrangersDoNotLockTheOwnerOut) {
   EXPECT_THAT(asked_last("/", cookie()), HasSubstr("<title>Motley</title>"));
   for (int i = 0; i < 10000; ++i) PlainClient(server_->port()).say("GET / HT");
   EXPECT_THAT(asked_last("/", cookie()), HasSubstr("<title>Motley</title>"));
-  // The oldest of them gave way long ago.
+  // The oldest of them was closed long ago.
   EXPECT_THAT(held.front()->hear_all(), IsEmpty());
   EXPECT_TRUE(held.front()->closed());
-  // Who was there first notices nothing of it, and nothing is left of those who went.
+  // The earlier connection is not affected, and the closed ones leave nothing behind.
   page.forget();
   run_.play(1);
   EXPECT_THAT(page.hear_until("event: state"), HasSubstr("\"step\":[1]"));
@@ -83,7 +83,7 @@ TEST_F(HttpConnectionsTest, ManyPagesAreToldThatTheyAreTooMany) {
   EXPECT_THAT(answer, HasSubstr("200 OK"));
 }
 
-// A run that never comes to its end: whoever asks is answered between two pieces of it.
+// A run whose reading never ends: requests are answered between two pieces.
 TEST_F(HttpConnectionsTest, AnswersWhileItReads) {
   run_.is_long();
   serve();
@@ -93,7 +93,7 @@ TEST_F(HttpConnectionsTest, AnswersWhileItReads) {
   while (run_.looks() < looks + 1000 && !deadline.passed()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  EXPECT_GE(run_.looks(), looks + 1000);  // although nobody looks on
+  EXPECT_GE(run_.looks(), looks + 1000);  // although no page is open
   EXPECT_THAT(asked_last("/", cookie()), HasSubstr("<title>Motley</title>"));
 }
 

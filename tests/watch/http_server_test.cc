@@ -1,4 +1,4 @@
-// The server as strangers and browsers meet it, over sockets.
+// The server as strangers and browsers use it, over sockets.
 #include "watch/http/http_server.h"
 
 #include <fmt/format.h>
@@ -104,7 +104,7 @@ TEST_F(HttpServerTest, RefusesWhatIsNoQuestion) {
               AllOf(StartsWith("HTTP/1.1 405 "), HasSubstr("Allow: GET, HEAD\r\n")));
   EXPECT_THAT(asked(get("/", cookie() + "Content-Length: 1000000\r\n") + std::string(100000, 'x')),
               StartsWith("HTTP/1.1 413 "));
-  for (const char* bytes : {"1048577", "99999999999"}) {  // more than the library would take
+  for (const char* bytes : {"1048577", "99999999999"}) {  // more than the library accepts
     const std::string length = fmt::format("Content-Length: {}\r\n", bytes);
     EXPECT_THAT(asked(get("/", cookie() + length)), StartsWith("HTTP/1.1 413 "));
     EXPECT_THAT(asked("POST / HTTP/1.1\r\n" + host + length + "\r\n"), StartsWith("HTTP/1.1 413 "));
@@ -121,7 +121,7 @@ TEST_F(HttpServerTest, BoundsTheHeadOfARequest) {
   const std::string padding = "X-Padding: " + std::string(7000, 'a') + "\r\n";
   EXPECT_THAT(asked_last("/api/state", cookie() + padding), StartsWith("HTTP/1.1 200 "));
   EXPECT_THAT(asked(get("/", cookie() + padding + padding)), StartsWith("HTTP/1.1 431 "));
-  // Without an end, and much of it.
+  // A long head without an end.
   PlainClient client(server_->port());
   client.say("GET /" + std::string(3 << 20, 'a'));
   EXPECT_THAT(client.hear_all(), testing::AnyOf(IsEmpty(), StartsWith("HTTP/1.1 431 ")));
@@ -178,7 +178,7 @@ TEST_F(HttpServerTest, APortThatIsTakenIsAnErrorWithItsRemedy) {
 
 TEST_F(HttpServerTest, IsNotReachedFromOtherMachines) {
   serve();
-  // Any address of this machine but the loopback's own is one that others could use.
+  // Other machines could use any address of this machine except the loopback address.
   const OwnedFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;

@@ -54,7 +54,7 @@ TEST_F(LineFollowerTest, BeginsAnewAfterACut) {
   EXPECT_THAT(news.lines, ElementsAre("one"));
 }
 
-// The writer was faster than the reader: the file is longer than before when it looks again.
+// The writer is faster than the reader: at the next poll the file is longer than before.
 TEST_F(LineFollowerTest, NoticesACutThatWasFilledAgain) {
   LineFollower follower(path_, 100);
   add("one\ntwo\nthree\n");
@@ -102,8 +102,8 @@ TEST_F(LineFollowerTest, ReadsALargeFileInPieces) {
   EXPECT_EQ(count, text.size() / (line.size() + 1));
 }
 
-// However a file is written, cut and looked at: what was given since it last began anew is what
-// stands in it, as far as lines are whole.
+// For any sequence of writes, truncations and polls: the lines returned since the last restart are
+// the complete lines of the file.
 RC_GTEST_PROP(LineFollowerLaw, GivesWhatStandsInTheFile, ()) {
   const auto path = std::filesystem::path(testing::TempDir()) / "motley-lines-law";
   std::filesystem::remove(path);
@@ -116,7 +116,7 @@ RC_GTEST_PROP(LineFollowerLaw, GivesWhatStandsInTheFile, ()) {
       text.resize(*rc::gen::inRange<std::size_t>(0, text.size() + 1));
       std::ofstream(path, std::ios::trunc) << text;
     }
-    // No two pieces are alike, as no two steps are.
+    // All pieces differ, as all steps do.
     const auto length = *rc::gen::inRange<std::size_t>(0, 30);
     text += std::to_string(i) + std::string(length, 'a') + (length % 3 == 0 ? "" : "\n");
     std::ofstream(path, std::ios::trunc) << text;

@@ -23,7 +23,7 @@ class HeardStream : public LiveStream {
 
   void check(SteadyClock::time_point) override { ++checks_; }
 
-  // What came since the last call.
+  // The text received since the last call.
   std::string heard() { return std::exchange(text_, {}); }
 
   int checks_ = 0;
@@ -47,7 +47,7 @@ class LiveFeedTest : public testing::Test {
 TEST(LiveMessage, IsOneEventOfLinesOfData) {
   EXPECT_EQ(live_message("state", "{}"), "event: state\ndata: {}\n\n");
   EXPECT_EQ(live_message("steps", "{}", "7"), "event: steps\nid: 7\ndata: {}\n\n");
-  // What has line ends cannot begin an event of its own.
+  // Text with line ends cannot begin another event.
   EXPECT_EQ(live_message("a", "1\nevent: b\r\r2"),
             "event: a\ndata: 1\ndata: event: b\ndata: \ndata: 2\n\n");
 }
@@ -133,7 +133,7 @@ TEST_F(LiveFeedTest, ARunThatCannotBeReadAnyMoreSaysSo) {
 }
 
 TEST_F(LiveFeedTest, WhatIsReadBetweenTwoTicksIsToldAtTheNext) {
-  EXPECT_TRUE(feed_.has_more());  // what nobody has looked for yet
+  EXPECT_TRUE(feed_.has_more());  // data that no page has requested yet
   const auto stream = enters();
   EXPECT_FALSE(feed_.has_more());
   stream->heard();

@@ -10,7 +10,7 @@ TEST(MetricsFormat, IsOpenMetricsForWhoAsksForIt) {
            "application/openmetrics-text; version=1.0.0; charset=utf-8",
            "application/openmetrics-text",
            "Application/OpenMetrics-Text;Version=1.0.0",
-           // As Prometheus 2 and 3 ask.
+           // As sent by Prometheus 2 and 3.
            "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;"
            "q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
            "application/openmetrics-text;escaping=allow-utf-8;version=1.0.0;q=0.6,application/"

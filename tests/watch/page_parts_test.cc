@@ -1,5 +1,5 @@
-// The page needs nothing but its own parts: what its texts name is there, and nothing is anywhere
-// else.
+// The page needs only its own parts: every name in its texts exists, and nothing is loaded from
+// elsewhere.
 #include "watch/page/page_parts.h"
 
 #include <regex>
@@ -49,7 +49,8 @@ TEST(PageParts, NameNoOtherMachine) {
   for (const EmbeddedFile& file : embedded_files()) {
     if (is_of_the_library(file.name)) continue;
     for (const std::string& address : named_in(file.text, R"re((https?://[^'"\s]*))re")) {
-      EXPECT_EQ(address, "http://www.w3.org/2000/svg") << file.name;  // a name, which is not asked
+      EXPECT_EQ(address, "http://www.w3.org/2000/svg") << file.name;  // a name, which is never
+                                                                      // requested
     }
   }
 }

@@ -1,4 +1,4 @@
-// A client of sockets that says exactly what a test wants said, also what no browser would.
+// A socket client that sends exactly the test's bytes, also such as no browser would send.
 #pragma once
 
 #include <arpa/inet.h>
@@ -28,7 +28,7 @@ class PlainClient {
 
   [[nodiscard]] bool connected() const { return connected_; }
 
-  // False where the other end is gone.
+  // Returns false if the connection is closed.
   bool say(std::string_view text) {
     while (!text.empty()) {
       const ssize_t sent = ::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL);
@@ -38,7 +38,8 @@ class PlainClient {
     return true;
   }
 
-  // All that has come when `part` is in it, the other end has closed, or `s` seconds are over.
+  // Everything received, once `part` is in it, the other end has closed, or `s` seconds have
+  // passed.
   std::string hear_until(std::string_view part, double s = 20.0) {
     const Deadline deadline = Deadline::after_s(s);
     while (heard_.find(part) == std::string::npos && !closed_ && !deadline.passed()) {

@@ -1,7 +1,7 @@
-// A page of a run that is played, for scripts/page-check: prints its address, then does what it is
-// told on standard input, and ends with it.
+// A page of an emulated run, for scripts/page-check: prints its address, then executes commands
+// from standard input, and ends with it.
 //
-//   played_page PORT TOKEN STEPS     PORT 0: one that is free; TOKEN "": a new one
+//   played_page PORT TOKEN STEPS     PORT 0: a free one; TOKEN "": a new one
 //   play N | cut N | happens KIND TEXT | ends STATE TEXT
 #include <fmt/format.h>
 #include <unistd.h>

@@ -24,8 +24,8 @@ double step_s_at(std::int64_t step) {
   return kPlanned_s * (1.04 + 0.05 * std::sin(static_cast<double>(step) * 0.37));
 }
 
-// One forward and one backward of each micro-batch on each rank, in the order of 1F1B as far as
-// a picture needs it; a `slow` rank takes so many times as long.
+// One forward and one backward of each micro-batch on each rank, in 1F1B order as far as a picture
+// needs it; a `slow` rank takes `slow` times as long.
 Json spans(double forward_s, double slow) {
   Json spans = Json::array();
   std::array<double, kRanks> free_s{};

@@ -1,5 +1,6 @@
-// A run that tests play: three machines, whose steps come when a test says so. Its answers have the
-// form of docs/formats/watch.md. May be asked on one thread and played on another.
+// A run that tests emulate: three machines, whose steps advance when a test calls play(). Its
+// answers have the format of docs/formats/watch.md. May be queried on one thread and advanced on
+// another.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +17,16 @@ class PlayedRun : public RunSource {
  public:
   explicit PlayedRun(std::int64_t steps) : steps_(steps) {}
 
-  // `count` more steps are complete.
+  // Completes `count` more steps.
   void play(std::int64_t count);
-  // The steps after it are gone, as after a resume.
+  // Removes the steps after it, as a resume does.
   void cut_to(std::int64_t step);
   void happens(const std::string& kind, const std::string& text);
-  // "ended" or "failed".
+  // `state`: "ended" or "failed".
   void ends(const std::string& state, const std::string& text);
-  // Every look leaves something to read from now on.
+  // From now on every look() leaves something to read.
   void is_long();
-  // What every question gets from now on.
+  // From now on every query returns this error.
   void breaks(Error error);
 
   RunChanges look() override;
@@ -41,7 +42,7 @@ class PlayedRun : public RunSource {
   [[nodiscard]] Json state() const;
   [[nodiscard]] Json verdict() const;
 
-  mutable std::mutex mutex_;  // guards all below
+  mutable std::mutex mutex_;  // guards all members below
   std::int64_t steps_;
   std::int64_t step_ = 0;
   std::string run_state_ = "training";

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""read_openmetrics.py < TEXT: what metrics say, read by the Prometheus project's own parser of OpenMetrics.
+"""read_openmetrics.py < TEXT: prints metrics read by the Prometheus project's own parser of OpenMetrics.
 
-Prints a line for each family: "motley_loss gauge 1" (name, type, samples). Ends with 77 where
-python3-prometheus-client is missing. Knows nothing of Motley's writer.
+Prints a line for each family: "motley_loss gauge 1" (name, type, samples). Ends with 77 if
+python3-prometheus-client is missing. Independent of Motley's writer.
 """
 
 import sys

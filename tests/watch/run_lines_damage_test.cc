@@ -1,5 +1,5 @@
-// Lines of a run's files with random damage are read or left out, and never more than that;
-// tests/fuzz/ searches further with the same laws.
+// Lines of a run's files with random damage are read or ignored; tests/fuzz/ searches further with
+// the same laws.
 #include "tests/fuzz/metrics_laws.h"
 #include "tests/support/damage.h"
 

@@ -1,4 +1,4 @@
-// A run as monitoring programs see it: its numbers by the names that docs/formats/watch.md lists.
+// A run's metrics for monitoring programs, with the names that docs/formats/watch.md lists.
 #include "watch/metrics/run_metrics.h"
 
 #include <cstdio>
@@ -23,7 +23,7 @@ using testing::Not;
 
 class RunMetricsTest : public WrittenRun {
  protected:
-  // Steps that tell all there is to tell.
+  // Adds steps with all fields.
   void add_told_steps(std::int64_t first, std::int64_t last) const {
     std::ofstream lines(dir_ / "metrics.jsonl", std::ios::app);
     for (std::int64_t step = first; step <= last; ++step) {
@@ -70,7 +70,7 @@ TEST_F(RunMetricsTest, TellsARun) {
   add_told_steps(1, 4);
   add_event({1.75e9 + 4, 4, RunEventKind::kCheckpoint, "saved", ""});
   std::string text = openmetrics_text(told());
-  // What is of this build and this test stands in the golden text as words.
+  // Values that depend on the build or the test are placeholders in the golden text.
   for (const auto& [what, word] :
        {std::pair(motley_version(), "VERSION"), {dir_.filename().string(), "RUN"}}) {
     const std::size_t at = text.find('"' + what + '"');
@@ -91,7 +91,7 @@ TEST_F(RunMetricsTest, ARunWithoutAStepSaysWhatItIs) {
   EXPECT_THAT(text, Not(HasSubstr("NaN")));
 }
 
-// Sums that grow while they are read would be taken for steps that were just done.
+// Totals that grow while the files are read would look like new steps.
 TEST_F(RunMetricsTest, ARunThatIsBeingReadTellsNoSums) {
   add_told_steps(1, 3);
   std::filesystem::resize_file(dir_ / "metrics.jsonl", std::uintmax_t{64} << 30);
@@ -122,7 +122,7 @@ TEST_F(RunMetricsTest, NamesItsUnitsAndNoMoreSeriesForMoreSteps) {
   EXPECT_EQ(later, series);
 }
 
-// With the Prometheus project's parser of OpenMetrics.
+// With the Prometheus project's OpenMetrics parser.
 TEST_F(RunMetricsTest, IsReadByAnotherReader) {
   if (!std::filesystem::exists("/usr/bin/python3")) GTEST_SKIP() << "needs python3";
   add_told_steps(1, 4);

@@ -79,7 +79,7 @@ TEST(RunState, IsRestartingFromTheLossToTheNextLaunch) {
   signs.goes_on = PendingRestart{"machine box was lost; the run goes on from step 30", 500};
   EXPECT_EQ(run_state_of(signs).phase, RunPhase::kRestarting);
   EXPECT_THAT(run_state_of(signs).text, HasSubstr("goes on from step 30"));
-  // Between two launches there is no launcher for a moment.
+  // Between two launches there is briefly no launcher.
   signs.launcher.clear();
   signs.goes_on->ago_s = 1;
   EXPECT_EQ(run_state_of(signs).phase, RunPhase::kRestarting);
@@ -105,7 +105,7 @@ TEST(RunState, TheNewestWordOfLaunchesSaysWhetherItGoesOn) {
   EXPECT_FALSE(said({kCheckpoint}).has_value());
 }
 
-// A resumed run whose launcher was killed: the report is of the session before.
+// A resumed run whose launcher was killed: the report is of the earlier session.
 TEST(RunState, IsSilentWhereStepsWereDoneSinceTheReport) {
   RunSigns signs = at_work();
   signs.launcher.clear();

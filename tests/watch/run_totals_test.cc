@@ -40,7 +40,7 @@ TEST(RunTotals, SumsEveryStep) {
 TEST(RunTotals, CountsStepsThatAreDoneAgainAndNoLineTwice) {
   RunTotals totals;
   for (int step = 1; step <= 10; ++step) totals.add(done_at(step, 1000 + step));
-  // A resume cut the file after step 6, and all of it is given anew.
+  // A resume truncated the file after step 6, and it is read again from the beginning.
   for (int step = 1; step <= 6; ++step) totals.add(done_at(step, 1000 + step));
   EXPECT_EQ(totals.sums().steps, 10);
   for (int step = 7; step <= 8; ++step) totals.add(done_at(step, 2000 + step));
@@ -61,7 +61,7 @@ TEST(RunTotals, RemembersBoundedlyManySteps) {
   RunTotals totals;
   const auto all = static_cast<std::int64_t>(RunTotals::kRemembered) + 100;
   for (std::int64_t step = 1; step <= all; ++step) totals.add(done_at(step, 1000));
-  totals.add(done_at(1, 1000));  // as of a file that is given anew
+  totals.add(done_at(1, 1000));  // as from a file that is read again
   EXPECT_EQ(totals.sums().steps, all);
 }
 
@@ -86,7 +86,7 @@ TEST(RunTotals, KnowsTheLastCheckpointAndCountsEvents) {
   EXPECT_TRUE(totals.sums().events.empty());
 }
 
-// However often a run goes back, no sum falls, and each step that was done counts once.
+// However often a run goes back, no total decreases, and each executed step counts once.
 RC_GTEST_PROP(CountersOfARun, NeverFallAndMissNothing, ()) {
   RunTotals totals;
   std::vector<StepMetrics> file;

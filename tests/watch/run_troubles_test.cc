@@ -60,7 +60,7 @@ TEST_F(RunTroublesTest, StepsThatAreNotWrittenAreOneUntilTheyAre) {
   EXPECT_EQ(troubles[0].text, "no step after 7 is in metrics.jsonl, since 12:00:07 UTC");
   EXPECT_THAT(troubles[0].advice, HasSubstr("no space; make room there"));
   EXPECT_THAT(troubles_of(events_, 8, {}), IsEmpty());
-  EXPECT_THAT(troubles_of(events_, {}, {}), IsEmpty());  // as of a run that is over
+  EXPECT_THAT(troubles_of(events_, {}, {}), IsEmpty());  // as of a run that has ended
 }
 
 TEST_F(RunTroublesTest, TheSameRemedyIsNotSaidTwice) {

@@ -14,8 +14,7 @@ using testing::HasSubstr;
 
 constexpr double kPlannedStep_s = 0.4;
 
-// Three machines in a row that compute as planned; the first and the last are held up by the
-// second.
+// Three machines in a row that compute as planned; the first and the last wait for the second.
 JudgedRun as_planned() {
   JudgedRun run;
   run.predicted_step_s = kPlannedStep_s;
@@ -41,7 +40,7 @@ JudgedRun as_planned() {
   return run;
 }
 
-// From now on that rank computes so many seconds longer, and all others wait for it.
+// The rank computes `by_s` seconds longer in this step, and all others wait for it.
 void slow_down(StepMetrics& step, std::size_t rank, double by_s) {
   step.step_s += by_s;
   for (std::size_t r = 0; r < step.ranks.size(); ++r) {
@@ -122,7 +121,7 @@ TEST(RunVerdict, SaysWhenMemoryRunsOut) {
   for (StepMetrics& step : run.steps) step.ranks[1].memory_bytes = 7'500'000'000;
   EXPECT_EQ(judge(run).level, VerdictLevel::kWatch);
   EXPECT_EQ(judge(run).text, "box is near the end of its memory: 6.98 GiB of 7.45 GiB");
-  // What costs time now comes first, unless memory is all but gone.
+  // Current time losses come first, unless memory is nearly exhausted.
   for (StepMetrics& step : run.steps) slow_down(step, 0, 0.3);
   EXPECT_THAT(judge(run).text, HasSubstr("desk is the bottleneck"));
   for (StepMetrics& step : run.steps) step.ranks[1].memory_bytes = 7'900'000'000;
@@ -185,7 +184,7 @@ TEST(RunVerdict, OfAnEndedRunSaysWhatIsLearnt) {
   EXPECT_THAT(lesson_of(run), HasSubstr("was below its rate: steps took 50 % longer than planned"));
 }
 
-// One step that went wrong is no reason to say anything, whatever went wrong in it.
+// A single bad step changes nothing, whatever happened in it.
 RC_GTEST_PROP(VerdictLaw, OneStepDecidesNothing, ()) {
   JudgedRun run = as_planned();
   const auto at = *rc::gen::inRange<std::size_t>(0, run.steps.size());
@@ -197,8 +196,7 @@ RC_GTEST_PROP(VerdictLaw, OneStepDecidesNothing, ()) {
   RC_ASSERT(judge(run) == judge(as_planned()));
 }
 
-// Who is slow is who computes longer, in whatever order the ranks stand and whatever unit the times
-// have.
+// The slow rank is the one that computes longer, in any order of ranks and for any scale of times.
 RC_GTEST_PROP(VerdictLaw, NamesWhoIsSlow, ()) {
   JudgedRun run = as_planned();
   const auto rank = *rc::gen::inRange<std::size_t>(0, run.ranks.size());
@@ -226,7 +224,7 @@ RC_GTEST_PROP(VerdictLaw, NamesWhoIsSlow, ()) {
   RC_ASSERT(judge(turned) == verdict);
 }
 
-// Nobody is blamed who computes as planned.
+// No rank is blamed that computes as planned.
 RC_GTEST_PROP(VerdictLaw, BlamesNobodyWhoIsOnPlan, ()) {
   JudgedRun run = as_planned();
   const double by_s = *rc::gen::inRange(0, 400) * 0.01;

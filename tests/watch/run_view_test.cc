@@ -50,10 +50,10 @@ TEST_F(RunViewTest, TellsTheStateOfTheNewestSteps) {
   EXPECT_EQ(state["step_s"], 0.25);
   EXPECT_EQ(state["predicted_step_s"], 0.3);
   EXPECT_EQ(state["tokens_per_s"], 4000);
-  EXPECT_TRUE(state["eta_s"].is_null());  // nobody trains
+  EXPECT_TRUE(state["eta_s"].is_null());  // not training
   EXPECT_EQ(state["verdict"]["level"], "bad");
   EXPECT_EQ(state["ranks"][1]["wait_s"]["other"], 0.1);
-  EXPECT_EQ(state["ranks"][1]["compute_s"], 0.25 - 0.1);  // all but waiting
+  EXPECT_EQ(state["ranks"][1]["compute_s"], 0.25 - 0.1);  // without waiting
   EXPECT_TRUE(state["ranks"][1]["codec_s"].is_null());
 }
 
@@ -62,7 +62,7 @@ TEST_F(RunViewTest, FollowsWhatIsAdded) {
   RunView view = open();
   EXPECT_FALSE(view.poll(kNow_s).state);
   add_steps(11, 12);
-  add("metrics.jsonl", "{\"step\":13,");  // not whole yet
+  add("metrics.jsonl", "{\"step\":13,");  // incomplete
   const auto changes = view.poll(kNow_s + 1);
   EXPECT_EQ(changes.steps, 2);
   EXPECT_TRUE(changes.state);
@@ -138,7 +138,8 @@ TEST_F(RunViewTest, ARehearsalIsVirtualWhereverFiguresAre) {
   EXPECT_EQ(view.description()["run"]["virtual"], true);
 }
 
-// Between the last step before a launch and the first one of it nobody computes and nobody saves.
+// The time between the last step before a launch and the launch's first step is neither computing
+// nor saving.
 TEST_F(RunViewTest, APauseBetweenTwoLaunchesIsNoSaving) {
   write_run();
   const auto add_step = [&](std::int64_t step, double time_s) {
@@ -200,7 +201,7 @@ TEST_F(RunViewTest, BetweenTwoLaunchesItIsRestarting) {
   EXPECT_EQ(view.state()["verdict"]["level"], "watch");
   EXPECT_THAT(view.state()["verdict"]["text"].get<std::string>(), HasSubstr("it goes on"));
   EXPECT_TRUE(view.state()["eta_s"].is_null());
-  // Nobody has come back for long: it was the end.
+  // No launcher has returned within the gap, so the run has failed.
   EXPECT_TRUE(view.poll(kNow_s + kGap_s).description);
   EXPECT_EQ(view.description()["run"]["state"], "failed");
 }
@@ -241,7 +242,7 @@ TEST_F(RunViewTest, ShowsTheLastStepThatWasTraced) {
   EXPECT_TRUE(view.timeline()["measured"].is_null());
 }
 
-// A hole of zeros stands for the lines of a run that went on for weeks.
+// A hole of zeros represents the lines of a run of several weeks.
 TEST_F(RunViewTest, ReadsAllThatIsThereHoweverMuch) {
   write_run();
   const auto begun = std::filesystem::file_size(dir_ / "metrics.jsonl");
@@ -275,7 +276,7 @@ TEST_F(RunViewTest, ReadsALotInPiecesAndSaysHowFarItIs) {
   EXPECT_TRUE(state["reading"].is_null());
 }
 
-// What comes between two looks is news, however large its lines.
+// Data that arrived between two polls counts as new, however long its lines are.
 TEST_F(RunViewTest, AFewPiecesThatCameAreNoLongRead) {
   write_run();
   RunView view = open();

@@ -1,4 +1,4 @@
-// What fails beside a training, as whoever looks at its folder learns it.
+// Failures beside the training, as viewers of the run folder see them.
 #include <filesystem>
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ TEST_F(RunViewTroublesTest, ASaveThatFailedIsSaidBesideTheVerdict) {
   EXPECT_THAT(verdict_text(view), StartsWith(before.text + "; the save of step 8 failed, since "));
   EXPECT_EQ(view.verdict().level, VerdictLevel::kWatch);
   EXPECT_EQ(view.state()["verdict"]["advice"], "step 8 was not saved: the disk is full");
-  // Not instead of what is worse.
+  // A worse problem has priority.
   happens(RunEventKind::kLost, 10, "machine slow was lost; the run goes on");
   view.poll(kNow_s + 2);
   EXPECT_EQ(verdict_text(view), "restarting: machine slow was lost; the run goes on");
@@ -42,7 +42,7 @@ TEST_F(RunViewTroublesTest, StepsWhoseFileWasRemovedUnderTheRunAreMissed) {
   EXPECT_EQ(view.phase(), RunPhase::kTraining);
   EXPECT_THAT(verdict_text(view), HasSubstr("; metrics.jsonl is gone, since "));
   EXPECT_THAT(view.verdict().advice, HasSubstr("--resume"));
-  // Who comes later knows it of the events.
+  // A later viewer gets it from the events.
   happens(RunEventKind::kCheckpoint, 10);
   EXPECT_THAT(verdict_text(open()), HasSubstr("; metrics.jsonl is gone, since "));
   add_steps(1, 11);
@@ -61,7 +61,7 @@ TEST_F(RunViewTroublesTest, StepsThatAreNotWrittenAreMissedUntilTheyAre) {
   EXPECT_THAT(verdict_text(view), Not(HasSubstr("metrics.jsonl")));
 }
 
-// Where nobody is at work, nothing is missed.
+// Without a launcher, missing steps are not reported.
 TEST_F(RunViewTroublesTest, AFolderWithoutALauncherLacksNoSteps) {
   write_run();
   happens(RunEventKind::kStarted, 0);

@@ -130,7 +130,8 @@ TEST(Screen, ARehearsalSaysSoAndHasNoCurve) {
   EXPECT_THAT(run.text(), testing::Not(HasSubstr("\nloss")));
 }
 
-// No line is wider than the screen and no screen higher, and nothing of a run moves the cursor.
+// No line is wider than the screen, the screen is not too high, and no text of a run moves the
+// cursor.
 RC_GTEST_PROP(ScreenLaw, FitsAndHoldsNoControls, ()) {
   ShownRun run;
   const auto name = *rc::gen::container<std::string>(rc::gen::arbitrary<char>());
@@ -154,7 +155,7 @@ RC_GTEST_PROP(HarmlessText, IsPrintableAndStays, ()) {
   const std::string shown = harmless(text);
   RC_ASSERT(harmless(shown) == shown);
   for (const char c : shown) RC_ASSERT(static_cast<unsigned char>(c) >= 0x20 && c != 0x7F);
-  // It is UTF-8: a JSON text may hold it.
+  // It is valid UTF-8: a JSON string may contain it.
   RC_ASSERT(parse_json(Json(shown).dump(), "shown").ok());
 }
 

@@ -1,4 +1,4 @@
-// A played run and the server of its page, as strangers and browsers meet it, over sockets.
+// An emulated run and the server of its page, as strangers and browsers use it, over sockets.
 #pragma once
 
 #include <fmt/format.h>
@@ -48,7 +48,7 @@ class HttpServerTest : public testing::Test {
     return fmt::format("Cookie: motley_{}={}\r\n", server_->port(), server_->token());
   }
 
-  // What is answered to one request on a connection of its own.
+  // The response to one request on a new connection.
   [[nodiscard]] std::string asked(const std::string& request) const {
     PlainClient client(server_->port());
     EXPECT_TRUE(client.say(request));

@@ -1,4 +1,4 @@
-// A run on a real terminal: what is drawn, and that the person gets it back as it was.
+// A run on a real terminal: the drawing, and the restored terminal afterwards.
 #include "watch/terminal/terminal_watch.h"
 
 #include <fcntl.h>
@@ -62,21 +62,22 @@ class TerminalWatchTest : public testing::Test {
     std::ofstream(run_ / "metrics.jsonl", std::ios::app) << metrics_to_json(metrics).dump() << "\n";
   }
 
-  // Watches in a process of its own whose terminal is ours.
+  // Watches in a child process on this test's terminal.
   void start(const TerminalWatchOptions& options) {
     const std::string name = ::ptsname(master_.get());
     child_ = ::fork();
     ASSERT_GE(child_, 0);
     if (child_ > 0) return;
     ::setsid();
-    const int terminal = ::open(name.c_str(), O_RDWR);  // becomes the session's
+    const int terminal = ::open(name.c_str(), O_RDWR);  // becomes the session's controlling
+                                                        // terminal
     for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(terminal, fd);
     const auto watched = watch_in_terminal(run_, options);
     ::_exit(watched.ok() ? 0 : static_cast<int>(watched.error().code));
   }
 
-  // The same as a job of a shell: when it stops, the shell says how it found the terminal, and has
-  // it go on.
+  // The same as a job of a shell: when it stops, the shell prints the state of the terminal, and
+  // continues it.
   void start_as_job(const TerminalWatchOptions& options) {
     const std::string name = ::ptsname(master_.get());
     child_ = ::fork();
@@ -108,7 +109,7 @@ class TerminalWatchTest : public testing::Test {
     ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
   }
 
-  // All that was drawn until it holds the words.
+  // Everything drawn until it contains the words.
   std::string drawn_until(const std::string& words) {
     const Deadline deadline = Deadline::after_s(kPatience_s);
     while (drawn_.find(words) == std::string::npos && !deadline.passed()) read_some();
@@ -167,7 +168,7 @@ TEST_F(TerminalWatchTest, FollowsTheRunAndLeavesWithControlC) {
   EXPECT_THAT(drawn_, HasSubstr("\x1b[?1049l"));
 }
 
-// A hole of zeros stands for the lines of a run that take long to read.
+// A hole of zeros represents a long run's lines, which take long to read.
 TEST_F(TerminalWatchTest, SaysThatItIsStillReadingAndLeavesAllTheSame) {
   std::filesystem::resize_file(run_ / "metrics.jsonl", std::uintmax_t{1} << 40);
   start({.term = "xterm"});
@@ -209,9 +210,10 @@ TEST_F(TerminalWatchTest, GivesTheTerminalBackWhileItIsStopped) {
   EXPECT_THAT(drawn_until("stopped "), HasSubstr("\x1b[?25h\x1b[?1049l"));
   const std::string in_order = "stopped in order";
   drawn_until(in_order);
-  drawn_.erase(0, drawn_.find(in_order) + in_order.size());  // what is drawn anew may have come too
+  drawn_.erase(0, drawn_.find(in_order) + in_order.size());  // a part of the redraw may have
+                                                             // arrived too
   EXPECT_THAT(drawn_until("step 7/30"), HasSubstr("\x1b[?1049h"));
-  press('q');  // comes as a key again, without the end of a line
+  press('q');  // received as a single key again, without a line end
   EXPECT_EQ(exit_status(), 0);
 }
 

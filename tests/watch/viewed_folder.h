@@ -61,7 +61,7 @@ class RunViewTest : public testing::Test {
     add("events.jsonl", run_event_to_json({kNow_s, step, kind, text, ""}).dump() + "\n");
   }
 
-  // A launcher is at work there: this process.
+  // Records a launcher that is running: this process.
   void begin_launch() const {
     std::filesystem::create_directories(launches_folder(dir_));
     const LaunchRecord record{

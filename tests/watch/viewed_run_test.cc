@@ -1,4 +1,4 @@
-// What the page is told of a run's folder, which is written while it is looked at.
+// The data that the page gets from a run's folder, while the folder is written.
 #include "watch/browser/viewed_run.h"
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// A run's folder as a launcher writes it, for those who look at it.
+// A run's folder as a launcher writes it, for tests of viewers.
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,7 @@ using testing::HasSubstr;
 
 constexpr double kPatience_s = 20;
 
-// The launcher of a group: tells everybody the addresses once it knows all of them.
+// The launcher of a group: sends all addresses to every rank once it knows them.
 class Launcher {
  public:
   explicit Launcher(int rank_count) : addresses_(static_cast<std::size_t>(rank_count)) {}
@@ -71,7 +71,7 @@ class Channel final : public LauncherChannel {
   ProgressMark progress_;
 };
 
-// Answers everything alike.
+// Gives the same answer to every receive.
 class Answering final : public LauncherChannel {
  public:
   explicit Answering(Result<Json> answer) : answer_(std::move(answer)) {}
@@ -126,8 +126,8 @@ TEST(JoinRanks, BringsAllRanksTogetherAndLetsThemPart) {
   EXPECT_EQ(met, std::vector<int>(kRanks, kRanks));
 }
 
-// Rank 0, which leaves last, still has the answer of the vote to give when the others say their
-// word; without it they would lose the peer.
+// Rank 0 leaves last: it may still have to send the result of the vote when the others say
+// goodbye. Without the result they would report a lost peer.
 TEST(JoinRanks, KeepsRank0UntilTheOthersHaveParted) {
   const std::string secret = make_secret().value();
   Launcher launcher(2);

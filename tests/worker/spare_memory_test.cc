@@ -11,7 +11,7 @@ TEST(SpareMemory, IsWhatThePlanLeavesOfWhatIsFree) {
   EXPECT_EQ(spare_within_plan(50, 1000, 900), 50U);
 }
 
-// A process may stand above what was planned, and the system below nothing.
+// A process may exceed its plan, and the memory left may be negative.
 TEST(SpareMemory, IsNoneWhereNothingIsLeft) {
   EXPECT_EQ(spare_within_plan(500, 1000, 1001), 0U);
   EXPECT_EQ(spare_within_plan(-1, 1000, 900), 0U);

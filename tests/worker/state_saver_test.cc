@@ -1,4 +1,4 @@
-// Saves of three ranks, as threads, and one rank's save beside its steps.
+// Saves of three ranks in threads, and one rank's save beside its steps.
 #include "worker/train/state_saver.h"
 
 #include <stdlib.h>
@@ -32,7 +32,7 @@ class Events final : public EventSink {
     events_.push_back(event);
   }
 
-  // The only one so far.
+  // The only event so far.
   [[nodiscard]] Json only() {
     const std::lock_guard lock(mutex_);
     EXPECT_EQ(events_.size(), 1U);
@@ -57,7 +57,7 @@ class StateSaverTest : public testing::Test {
 
   ~StateSaverTest() override { std::filesystem::remove_all(dir_); }
 
-  // Each rank saves one parameter of three values; rank 1 the one of `odd`.
+  // Each rank saves one parameter of three values; rank 1 saves `odd`.
   Results save(HeldValues& odd) {
     Results results(kRanks);
     group_.run([&](Rank self) {
@@ -127,7 +127,7 @@ TEST_F(StateSaverTest, IsDueAgainOnlyAfterTheTimeBetweenSaves) {
 }
 
 TEST_F(StateSaverTest, FailsOnlyWhereADiskDoesNotTakeIt) {
-  // A folder stands where rank 1 writes.
+  // A folder has the name of rank 1's file.
   std::filesystem::create_directories(partial() / "model-00002-of-00003.safetensors");
   HeldValues held = one_parameter();
   for (const auto& saved : save(held)) EXPECT_TRUE(saved->ok());
@@ -162,10 +162,10 @@ TEST_F(StateSaverTest, IsLeftByAllRanksWhereTheDiskHasNoRoomForOne) {
   }
 }
 
-// A rank alone, whose sums owe something, and its step right after the save.
+// A single rank with residuals, and its step right after the save.
 class SaveWithResiduals : public StateSaverTest {
  protected:
-  // The residual as it was read back.
+  // The residual read back from the file.
   std::vector<float> saved_residual() {
     HeldValues held = one_parameter();
     StageState state(held.chunks(), make_optimizer(plain_sgd()), "");

@@ -14,14 +14,14 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// Everything that the loop uses, in one: writes down what it is asked for, in order.
+// Implements all interfaces of the loop, and logs its calls in order.
 class Script final : public StepRunner, public Evaluator, public ShardSaver, public EventSink {
  public:
   CheckpointState state;
   bool holds_parameters = true;
   bool skips = false;
   std::int64_t ends_after = 0;  // step; 0 = none
-  std::string fails_at;         // an entry of the log
+  std::string fails_at;         // a log entry
   std::vector<std::string> log;
   std::vector<Json> events;
   TraceRecorder* trace = nullptr;

@@ -1,4 +1,4 @@
-// When the training loop saves, and what it says where a save fails.
+// When the training loop saves, and its messages if a save fails.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -14,12 +14,12 @@ namespace {
 
 using testing::ElementsAre;
 
-// Skips the steps it is told to, and has a disk that is full at others.
+// Skips given steps, and has a full disk at others.
 class Rehearsed final : public StepRunner, public Evaluator, public ShardSaver, public EventSink {
  public:
   std::vector<std::int64_t> skipped;
   std::vector<std::int64_t> without_targets;
-  std::vector<std::int64_t> due;  // by rank 0's clock, as its vote says
+  std::vector<std::int64_t> due;  // by rank 0's clock, from its vote
   std::int64_t full_at = 0;
   ErrorCode full_is = ErrorCode::kCorrupt;
   std::vector<std::string> saves;  // "saved 3", "shard_failed 4"

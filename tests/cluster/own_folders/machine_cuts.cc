@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Higher than all that the records have.
+// Higher than all launch numbers in the records.
 constexpr const char* kLooking = "000099-0123456789abcdef";
 
 constexpr std::int64_t kEvery = 10;  // steps between saves
@@ -55,7 +55,7 @@ DiskTree without_processes(DiskTree tree) {
       continue;
     }
     const Result<Json> record = parse_json(entry->second.value_or(""), entry->first);
-    // The next launcher watches a file that says nothing for 20 s, and goes on.
+    // A launcher waits 20 s for an unreadable record to change, and then ignores it.
     if (!record.ok()) {
       entry = tree.erase(entry);
       continue;
@@ -114,7 +114,8 @@ void MachineCuts::look_at(const std::map<std::string, DiskModel>& models,
                           std::size_t place) {
   ++tally_.cuts;
   const std::vector<std::string> all = layout_.machines();
-  // Where another's disk alone has changed, the cut of one leaves what it left before.
+  // If only another machine's disk has changed, a cut of this machine leads to a state that was
+  // checked before.
   std::vector<std::vector<std::string>> cut_together = {all};
   for (const std::string& machine : all) {
     if (changed.empty() || changed == machine) cut_together.push_back({machine});
@@ -191,7 +192,7 @@ MachineCuts::Resume MachineCuts::look_for_resume(const DiskTrees& trees,
   const auto found = find_restore_point(machines_.run_dir(kDesk), kLooking, ask, log);
   if (learns) shown_[kDesk].forget();
   if (!found.ok()) {
-    // Where nothing was promised, what is there may not suffice.
+    // Without a promise, the remaining files may be insufficient.
     const bool is_promised = told.must_be_found(lost) > 0;
     return {.fault = is_promised ? fault_of(found) : "", .is_possible = false};
   }
@@ -236,7 +237,7 @@ Result<void> MachineCuts::check_what_is_left(std::int64_t last_step) const {
   for (const auto& [file, holders] : found->holders) {
     if (holders.size() < least) return wrong(fmt::format("{} has no copy", file));
   }
-  // What later steps have left stays until they are done again.
+  // Files of later steps remain until those steps are saved again.
   const auto is_of_later = [&](const std::string& text) {
     const auto name = parse_folder_name(text);
     return name && name->step > last_step;

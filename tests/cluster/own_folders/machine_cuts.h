@@ -1,5 +1,5 @@
-// What must be found of a run over several machines after a cut of the power at any point of its
-// record: of one of them, of all at once, and with one that is lost for good.
+// Checks of a run over several machines after a power cut at any point of its record: on one
+// machine, on all at once, and on all with one machine lost permanently.
 #pragma once
 
 #include <cstddef>
@@ -17,18 +17,18 @@
 namespace motley::testing {
 
 struct MachineCutTally {
-  std::size_t cuts = 0;    // places in a record
-  std::size_t states = 0;  // different ones, each with what was told
+  std::size_t cuts = 0;    // positions in a record
+  std::size_t states = 0;  // distinct ones, each with the reports up to that point
   std::size_t restarts = 0;
   std::vector<std::string> faults;
 };
 
-// How a state is gone on from now and then, and what else is looked at.
+// Which positions and states are checked, and from which of them a launch continues.
 struct MachineCutOptions {
-  CutKinds kinds;                 // that are tried at each place
-  std::size_t place_every = 1;    // of so many places one is looked at, and all that tell something
-  std::size_t restart_every = 0;  // of so many states one is gone on from; 0 = none
-  std::size_t keep_every = 0;     // and one is kept; 0 = none
+  CutKinds kinds;                 // tried at each position
+  std::size_t place_every = 1;    // checks one of this many positions, and each report
+  std::size_t restart_every = 0;  // a launch continues from one of this many states; 0 = none
+  std::size_t keep_every = 0;     // retains one of this many; 0 = none
   std::size_t faults_max = 8;     // ends the search
 };
 
@@ -36,7 +36,8 @@ class MachineCuts {
  public:
   MachineCuts(Layout layout, SavedFiles& saved, MachineCutOptions options);
 
-  // The recorded folder holds one folder a machine, of its name. Stops when it has so many faults.
+  // The recorded folder contains one folder per machine, with its name. Stops after `faults_max`
+  // faults.
   void run(const DiskTrees& before, const std::vector<DiskOperation>& log, ToldSaves told);
 
   [[nodiscard]] const MachineCutTally& tally() const { return tally_; }
@@ -46,11 +47,11 @@ class MachineCuts {
     ToldSaves told;
   };
 
-  // States that were found, some of them, with what is promised to a launch that goes on there.
+  // A sample of the states, each with the promises to a launch that continues there.
   [[nodiscard]] const std::vector<Kept>& kept_states() const { return kept_; }
 
  private:
-  // A disk as it is found, and one number for it.
+  // The state of a disk, and its hash.
   struct Disk {
     DiskTree tree;
     std::size_t print = 0;
@@ -61,32 +62,31 @@ class MachineCuts {
   [[nodiscard]] static Disk disk_of(DiskTree tree);
   [[nodiscard]] static Disk as_it_is(const DiskModel& model);
 
-  // `changed`: the machine whose disk the last operation was on; "" = all may differ in what was
-  // told.
+  // `changed`: the machine whose disk the last operation was on; "": the last entry was a marker.
   void look_at(const std::map<std::string, DiskModel>& models,
                const Disks& now,
                const std::string& changed,
                const ToldSaves& told,
                std::size_t place);
-  // `lost`: the machine that is gone for good; "" = none.
+  // `lost`: the machine that is lost permanently; "" = none.
   void look_at(const Disks& disks,
                const std::string& lost,
                const ToldSaves& told,
                const std::string& words);
-  // Whether it differs from all states before it.
+  // Whether this state has not been checked before.
   [[nodiscard]] bool is_new(const Disks& disks, const std::string& lost, const ToldSaves& told);
   void show(const DiskTrees& trees);
 
-  // What a launch would go on from, and what is wrong with it.
+  // The restore point of a launch, or the fault found in it.
   struct Resume {
     std::string fault;
     bool is_possible = true;  // from a checkpoint, or from the start
     std::int64_t step = 0;
-    std::optional<int> version;  // of the checkpoint, where there is one
+    std::optional<int> version;  // of the checkpoint, if any
   };
 
   [[nodiscard]] Resume look_for_resume(const DiskTrees& trees, bool lost, const ToldSaves& told);
-  // The launch itself, in the disks, and what it leaves.
+  // Runs the launch on the disks, and checks the resulting state.
   [[nodiscard]] Result<void> go_on(const std::optional<int>& version);
   [[nodiscard]] Result<void> check_what_is_left(std::int64_t last_step) const;
 
@@ -97,14 +97,15 @@ class MachineCuts {
   std::unordered_set<std::size_t> seen_;
   std::vector<Kept> kept_;
   std::map<std::string, DiskCopy> shown_;  // by machine
-  const PlayedMachines machines_;          // on those
+  const PlayedMachines machines_;          // in the folders of shown_
 };
 
-// Of an operation in the recorded folder: the machine, "" of a mark; and what it is on its disk.
+// The machine of a path in the recorded folder ("" for a marker), and the operation relative to
+// that machine's disk.
 [[nodiscard]] std::string machine_of(const std::string& path);
 [[nodiscard]] DiskOperation within_machine(DiskOperation operation);
 
-// As it is when the machine's processes are gone.
+// The disk after the end of all processes of its machine.
 [[nodiscard]] DiskTree without_processes(DiskTree tree);
 
 }  // namespace motley::testing

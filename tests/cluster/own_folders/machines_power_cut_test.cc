@@ -1,6 +1,6 @@
-// A run over several machines with folders of their own, cut off by a loss of power at each of its
-// file operations: on one machine, on all, and with one that is lost for good. What was told to be
-// saved, and to be copied, is found, whole.
+// A run over several machines with machine-local folders, with a power cut at each of its file
+// operations: on one machine, on all, and with one machine lost permanently. Everything that was
+// reported as saved and as copied is found, and complete.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -32,13 +32,13 @@ Layout three_machines() {
   return {"ThreeMachines", {"desk", "box", "lap"}, 2};
 }
 
-// The launcher's machine keeps the record and computes nothing.
+// The launcher's machine holds the run folder and computes nothing.
 Layout two_and_a_launcher() {
   return {"TwoAndALauncher", {"box", "lap"}, 1};
 }
 
-// What a run does over two launches: saves that are copied and pruned, the second and third of them
-// without waiting for the copies, the end within a save, and a launch that goes on.
+// Two launches of a run. The first saves, copies and prunes; its second and third save do not wait
+// for copies; it ends during a save. The second resumes.
 Result<void> two_launches(const PlayedMachines& machines, SavedFiles& saved) {
   {
     MOTLEY_ASSIGN(const auto first, PlayedLaunch::prepare(machines, saved));
@@ -58,7 +58,7 @@ Result<void> two_launches(const PlayedMachines& machines, SavedFiles& saved) {
   return second->finish();
 }
 
-// What it does after a cut: goes on, wherever that is, and saves twice.
+// A launch after a cut: resumes from any step and saves twice.
 Result<void> next_launch(const PlayedMachines& machines, SavedFiles& saved) {
   MOTLEY_ASSIGN(const auto launch, PlayedLaunch::prepare(machines, saved));
   MOTLEY_TRY(launch->start());
@@ -72,7 +72,7 @@ class MachinesPowerCut : public ::testing::Test {
  protected:
   using Play = std::function<Result<void>(const PlayedMachines&, SavedFiles&)>;
 
-  // The operations of `play` on disks that hold `before`.
+  // The operations of `play` on disks that contain `before`.
   std::vector<DiskOperation> record(const Layout& layout,
                                     const DiskTrees& before,
                                     const Play& play) {
@@ -100,7 +100,7 @@ class MachinesPowerCut : public ::testing::Test {
     return log;
   }
 
-  // The faults of what two_launches left.
+  // The faults found after cuts of two_launches.
   std::vector<std::string> faults_of(const Layout& layout, const MachineCutOptions& options) {
     MachineCuts cuts(layout, saved_, options);
     cuts.run({}, record(layout, {}, two_launches), ToldSaves(layout.copies()));
@@ -113,10 +113,10 @@ class MachinesPowerCut : public ::testing::Test {
   }
 
   SavedFiles saved_;
-  DiskTrees left_;  // by what was recorded last
+  DiskTrees left_;  // the final state of the last recording
 };
 
-// The log is all that happened, or nothing that is found by it would count.
+// The log is complete; otherwise the results that are derived from it would be void.
 TEST_F(MachinesPowerCut, ThatLosesNothingLeavesWhatIsThere) {
   const Layout layout = three_machines();
   std::map<std::string, DiskModel> models;
@@ -134,10 +134,11 @@ TEST_F(MachinesPowerCut, ThatLosesNothingLeavesWhatIsThere) {
   EXPECT_GT(links, 0U);
 }
 
-// A number that was lost would be given to another launch, which would take what comes late of the
-// first one for its own.
+// If a launch number were lost, another launch would get it, and would accept late messages of the
+// first one.
 TEST_F(MachinesPowerCut, KeepsTheNumberOfEachLaunchBeforeItIsUsed) {
-  std::map<std::string, std::string> unsynced;  // by machine: a launch whose name may be lost
+  std::map<std::string, std::string> unsynced;  // by machine: a launch record whose name is not
+                                                // synced yet
   std::size_t launches = 0;
   for (const DiskOperation& operation : record(two_machines(), {}, two_launches)) {
     const std::string machine = machine_of(operation.path);
@@ -165,7 +166,7 @@ TEST_F(MachinesPowerCut, LosesNothingThatWasTold) {
               IsEmpty());
 }
 
-// A file of a copy until it is whole.
+// The file of a copy before it is complete.
 bool is_copy_under_way(const std::string& path) {
   const std::string name = fs::path(path).filename();
   return name.starts_with('.') && name.find(".safetensors.") != name.npos;
@@ -173,7 +174,7 @@ bool is_copy_under_way(const std::string& path) {
 
 using Record = std::vector<DiskOperation>;
 
-// A record of a run that does something too late, or not at all.
+// A faulty variant of a run's record: an operation is late or missing.
 struct Fault {
   std::string name;
   Record (*without)(Record log);
@@ -190,7 +191,7 @@ Record without_syncs(const Record& log, const Is& is_left_out) {
   return rest;
 }
 
-// Leaves out the syncs of what box has under this name.
+// Omits the syncs on box of paths that end with `end`.
 template <const char* const& end>
 Record without_syncs_on_box(Record log) {
   return without_syncs(log, [](const std::string& path, const DiskOperation&) {
@@ -216,7 +217,7 @@ Record without_syncs_of_names_of_copies(Record log) {
   });
 }
 
-// As soon as the bytes are on the disk, and before they have their names.
+// Reports copies once their bytes are on the disk, but before they have their names.
 Record with_copies_told_early(Record log) {
   Record rest;
   for (DiskOperation& operation : log) {
@@ -259,7 +260,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Fault{"CopiesToldBeforeTheirNames", with_copies_told_early}),
     [](const auto& instance) { return instance.param.name; });
 
-// Minutes: scripts/crash-battery.
+// Takes minutes; run by scripts/crash-battery.
 class MachinesPowerCutBattery : public MachinesPowerCut,
                                 public ::testing::WithParamInterface<Layout> {};
 
@@ -267,7 +268,7 @@ TEST_P(MachinesPowerCutBattery, DISABLED_LosesNothingThatWasTold) {
   EXPECT_THAT(faults_of(GetParam(), {.kinds = {.random = 4}, .restart_every = 100}), IsEmpty());
 }
 
-// A cut during what a launch does after a cut.
+// A second cut, during the launch after the first.
 TEST_P(MachinesPowerCutBattery, DISABLED_TwiceLosesNothingThatWasTold) {
   MachineCuts first(GetParam(), saved_,
                     {.kinds = {.random = 1}, .place_every = 3, .keep_every = 97});

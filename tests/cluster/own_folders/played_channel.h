@@ -1,4 +1,4 @@
-// PlayedChannel: what a worker's job says to its launcher, and hears from it, in one process.
+// PlayedChannel: the channel between a worker's job and an emulated launcher in the same process.
 #pragma once
 
 #include <chrono>
@@ -17,18 +17,18 @@ namespace motley::testing {
 
 class PlayedChannel final : public LauncherChannel {
  public:
-  // `on_event`: on whichever thread sends.
+  // `on_event` is called on the sending thread.
   explicit PlayedChannel(std::function<void(const Json& event)> on_event)
       : on_event_(std::move(on_event)) {}
 
-  // The launcher's next message.
+  // Delivers a message from the launcher.
   void give(Json message) {
     const std::lock_guard lock(mutex_);
     messages_.push_back(std::move(message));
     changed_.notify_all();
   }
 
-  // Nothing comes any more, so nobody waits for it.
+  // Ends all receives: no further message arrives.
   void close() {
     const std::lock_guard lock(mutex_);
     is_closed_ = true;

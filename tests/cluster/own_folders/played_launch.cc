@@ -32,7 +32,7 @@ constexpr double kPatience_s = 20;
 struct PlayedLaunch::Impl {
   Impl(const PlayedMachines& given, SavedFiles& files) : machines(given), saved(files) {}
 
-  // As prepare_run(): what is changed on disks, in its order.
+  // The disk operations of prepare_run(), in the same order.
   Result<void> prepare() {
     run.cluster = machines.cluster();
     run.model = three_layers();
@@ -65,7 +65,7 @@ struct PlayedLaunch::Impl {
     return {};
   }
 
-  // As the workers begin: who keeps a folder takes it, and hears what is resumed.
+  // The start of the workers: replicators claim their folders and get the resumed checkpoint.
   Result<void> start() {
     const auto keepers = plan_keepers(run.plan, run.stores, run.cluster, 1);
     group.emplace("inproc", run.plan.rank_count());
@@ -102,7 +102,7 @@ struct PlayedLaunch::Impl {
     return hear_until([&] { return keepers_to_come == 0; });
   }
 
-  // As RunFollower hears the workers.
+  // Handles a worker's event as RunFollower does.
   Result<void> hear(int worker, const Json& event) {
     const std::string kind = event.at("event");
     if (kind == "keeper") {
@@ -113,7 +113,7 @@ struct PlayedLaunch::Impl {
       ++copied[event.at("step")];
     } else if (kind == "copy_failed") {
       MOTLEY_TRY(folders->add_failed(event));
-      // One that was removed meanwhile needs no copies.
+      // A checkpoint that was removed meanwhile needs no copies.
       const std::int64_t step = event.at("step");
       const auto stand = list_checkpoints(run.folder.dir());
       if (std::ranges::count(stand, step, &CheckpointInfo::step) > 0) return error_from_json(event);
@@ -170,7 +170,7 @@ struct PlayedLaunch::Impl {
     return {job.run_dir, job.launch, step};
   }
 
-  // As the launcher hears the ranks' reports.
+  // Handles the ranks' reports as the launcher does.
   Result<void> save(std::int64_t step, int version) {
     MOTLEY_ASSIGN(const std::vector<Shard> shards, write(step, version));
     MOTLEY_TRY(hear_all());
@@ -188,14 +188,15 @@ struct PlayedLaunch::Impl {
     return {};
   }
 
-  // What the rank resumes from: as give_folders() of cluster/run/training_run.cc.
+  // The folder that the rank resumes from, as give_folders() of cluster/run/training_run.cc
+  // selects it.
   [[nodiscard]] fs::path resumed_folder(int rank) const {
     const auto view = run.resume_folders.find(
         run.stores.of(run.plan.ranks[static_cast<std::size_t>(rank)].machine));
     return view == run.resume_folders.end() ? run.restore_point->folder : view->second;
   }
 
-  // Of the first value that the rank reads; all others must be of that version too.
+  // The version of the rank's first value; all others must have the same.
   [[nodiscard]] Result<int> version_read_by(int rank) const {
     MOTLEY_ASSIGN(const CheckpointReader reader, CheckpointReader::open(resumed_folder(rank)));
     std::optional<int> version;

@@ -71,7 +71,7 @@ Result<Stores> PlayedMachines::ask(const std::string& launch,
     }
     if (stores.run.empty() && !answer.steps.empty()) stores.run = answer.run;
     stores.dirs[machine.name] = place.dir;
-    // A folder that is not made has no id.
+    // A folder that does not exist has no id.
     stores.by_id[place.id.empty() ? "on " + machine.name : place.id] = {std::move(answer),
                                                                         {machine.name}};
   }

@@ -1,4 +1,4 @@
-// The machines of a run without their processes: each has a folder that stands for its disk.
+// The machines of a run without their processes: each has a folder that represents its disk.
 #pragma once
 
 #include <filesystem>
@@ -18,25 +18,25 @@ namespace motley::testing {
 
 inline constexpr const char* kDesk = "desk";  // the launcher's machine
 
-// Who computes, a rank each, and how many checkpoints stay.
+// The machines that compute, one rank each, and the number of retained checkpoints.
 struct Layout {
   std::string name;
   std::vector<std::string> computing;  // [Rank]
   int keep = 2;
 
-  [[nodiscard]] std::vector<std::string> machines() const;  // kDesk among them
+  [[nodiscard]] std::vector<std::string> machines() const;  // including kDesk
 
-  // Copies of a checkpoint's parts, from machine to machine.
+  // Copies of a checkpoint's parts between machines.
   [[nodiscard]] std::size_t copies() const { return computing.size() > 1 ? computing.size() : 0; }
 };
 
-// Three layers of one parameter each, and who holds them.
+// Three layers of one parameter each, and a plan for them.
 [[nodiscard]] ModelSpec three_layers();
 [[nodiscard]] Plan plan_of(const Layout& layout);
 
 class PlayedMachines {
  public:
-  // `disks`: by machine, an empty folder or one that it has worked in.
+  // `disks`: by machine, an empty folder or one with an earlier state.
   PlayedMachines(Layout layout, std::map<std::string, std::filesystem::path> disks);
 
   [[nodiscard]] const Layout& layout() const { return layout_; }
@@ -45,7 +45,7 @@ class PlayedMachines {
 
   [[nodiscard]] std::filesystem::path run_dir(const std::string& machine) const;
 
-  // What inventory_stores() finds out by a worker on each machine.
+  // The result of inventory_stores(), which uses a worker on each machine.
   [[nodiscard]] Result<Stores> ask(const std::string& launch,
                                    const StoreQuestion& question,
                                    IfAbsent if_absent) const;

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Gives each worker the addresses of all when the last has told its own.
+// Gives each worker all addresses once every worker has reported its own.
 class Meeting {
  public:
   explicit Meeting(std::size_t workers) : addresses_(workers) {

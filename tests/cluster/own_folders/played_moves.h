@@ -1,4 +1,4 @@
-// The workers that bring parts of a checkpoint together, as threads.
+// The workers that move the parts of a checkpoint, as threads.
 #pragma once
 
 #include <filesystem>
@@ -12,8 +12,8 @@
 
 namespace motley::testing {
 
-// As move_files() of cluster/stores/move.h. `launcher_dir`: of the machine that is not among
-// stores.dirs.
+// As move_files() of cluster/stores/move.h. `launcher_dir`: the folder of the launcher's machine,
+// which is not in stores.dirs.
 [[nodiscard]] Result<std::map<StoreId, std::filesystem::path>> play_moves(
     const std::vector<StoreMoves>& moves,
     const Stores& stores,

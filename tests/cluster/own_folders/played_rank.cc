@@ -9,7 +9,7 @@
 
 namespace motley::testing {
 
-// Of a rank's parameters, or of what the optimizer keeps of them.
+// The tensors of a rank: its parameters, or their optimizer moments.
 std::vector<OwnedTensor> tensors_of(
     const Plan& plan, const ModelSpec& model, int rank, const std::string& part, int version) {
   std::vector<OwnedTensor> tensors;
@@ -44,7 +44,7 @@ std::optional<std::pair<int, Json>> RankEvents::next(double wait_s) {
 
 PlayedRank::PlayedRank(Transport& transport, Rank self, RankEvents& events)
     : late(transport), channel([self, &events](const Json& event) {
-        // When the copies are told to be there they must be.
+        // Copies that are reported must exist.
         if (event.at("event") == "copied") {
           mark(fmt::format("copied {} {} {}", event.at("step").dump(), self.value,
                            event.at("to").dump()));

@@ -1,4 +1,4 @@
-// A rank of a launch that is played: what it holds, what it says, and the keeper that it may be.
+// A rank of an emulated launch: its tensors, its events, and its replicator if it has one.
 #pragma once
 
 #include <condition_variable>
@@ -22,19 +22,19 @@
 
 namespace motley::testing {
 
-// Before the names of parameters, and of what the optimizer keeps of them.
+// Name prefixes of parameters, and of their optimizer moments.
 inline constexpr const char* kTensorParts[] = {"", "exp_avg/"};
 
-// Those of a rank, as they are in a version: another version, other values.
+// The tensors of a rank in a version; another version has other values.
 [[nodiscard]] std::vector<OwnedTensor> tensors_of(
     const Plan& plan, const ModelSpec& model, int rank, const std::string& part, int version);
 
-// What the ranks say, for the launcher's thread.
+// The ranks' events, for the launcher's thread.
 class RankEvents {
  public:
-  // Any thread.
+  // Thread-safe.
   void add(Rank rank, const Json& event);
-  // Nothing when none comes in time.
+  // nullopt if none arrives within `wait_s`.
   [[nodiscard]] std::optional<std::pair<int, Json>> next(double wait_s);
 
  private:
@@ -43,16 +43,16 @@ class RankEvents {
   std::deque<std::pair<int, Json>> events_;
 };
 
-// What is given must outlive it.
+// The constructor's arguments must outlive it.
 struct PlayedRank {
   PlayedRank(Transport& transport, Rank self, RankEvents& events);
-  ~PlayedRank();  // ends, whatever is under way
+  ~PlayedRank();  // also in the middle of an operation
 
   LateTransport late;
   PlayedChannel channel;
   WorkCounter work;
   Job job;
-  std::unique_ptr<FolderKeeper> keeper;  // last, so that it ends first
+  std::unique_ptr<FolderKeeper> keeper;  // last, so that it is destroyed first
 };
 
 }  // namespace motley::testing

@@ -12,7 +12,7 @@
 namespace motley::testing {
 namespace {
 
-// Whether a disk holds these bytes where files of the step may lie.
+// Whether a disk holds these bytes in a file of this step and name.
 bool holds(const DiskTree& tree,
            std::int64_t step,
            const std::string& name,

@@ -1,5 +1,5 @@
-// ToldSaves: what a run over several machines has told of its saves up to some point of a record,
-// and what must therefore be found after it.
+// ToldSaves: the saves that a run over several machines has reported up to a point of a record,
+// and the restore point that is therefore guaranteed.
 #pragma once
 
 #include <cstddef>
@@ -21,28 +21,28 @@ using DiskTrees = std::map<std::string, DiskTree>;
 
 class ToldSaves {
  public:
-  // `copies`: that a checkpoint has when it has all.
+  // `copies`: the number of copies of a complete checkpoint.
   explicit ToldSaves(std::size_t copies) : copies_(copies) {}
 
   void hear(const std::string& mark);
-  // A launch goes on from that version of the step, or with nothing from the start: of what was
-  // told before no more is promised than this.
+  // A launch resumes from this version of the step, or from the start without one: earlier reports
+  // guarantee nothing beyond it.
   void go_on_from(std::int64_t step, const std::optional<int>& version);
 
-  // "", or what is wrong with what a launch would go on from: it is older than what was told to be
-  // saved (with `lost`, a machine that is gone for good: to be copied too), or what nobody saved,
-  // or not whole where it is said to be. `trees`: what the disks hold.
+  // "", or the fault of the restore point of a launch: it is older than a save that was reported
+  // (with `lost`, a machine that is lost permanently: and copied), has values that were not saved,
+  // or is incomplete on a machine that should hold it. `trees`: the contents of the disks.
   [[nodiscard]] std::string broken_by(const std::optional<RestorePoint>& found,
                                       const Stores& stores,
                                       const DiskTrees& trees,
                                       const SavedFiles& saved,
                                       bool lost) const;
 
-  // The version of a step's files; nothing where nobody has saved these.
+  // The version of a step's files; nullopt if they were never saved together.
   [[nodiscard]] std::optional<int> version_of(const CheckpointMetadata& texts,
                                               const SavedFiles& saved) const;
 
-  // The newest that must be found; 0 = none.
+  // The newest step that is guaranteed; 0 = none.
   [[nodiscard]] std::int64_t must_be_found(bool lost) const;
 
   [[nodiscard]] std::string text() const;
@@ -50,9 +50,9 @@ class ToldSaves {
  private:
   struct Save {
     std::set<int> begun;           // versions
-    std::optional<int> committed;  // the last one
-    std::set<std::string> copies;  // of it, each from one machine to another
-    std::optional<int> copied;     // the last one with all of them
+    std::optional<int> committed;  // the last version
+    std::set<std::string> copies;  // of `committed`, each from one machine to another
+    std::optional<int> copied;     // the last version with all copies
   };
 
   const std::size_t copies_;

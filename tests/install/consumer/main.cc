@@ -1,5 +1,5 @@
-// A program with the installed package: plans the model of a configuration for two virtual
-// machines, makes a codec, and opens the checkpoint that it is given.
+// A program that uses the installed package: plans a configuration's model for two virtual
+// machines, makes a codec, and opens a given checkpoint.
 #include <iostream>
 
 #include "checkpoint/checkpoint.h"

@@ -9,7 +9,7 @@ bool overlap(const Access& a, const Access& b) {
   return a.begin < b.end && b.begin < a.end;
 }
 
-// Whether what conflicts with `earlier` from now on conflicts with `next` as well.
+// Whether every later access that conflicts with `earlier` conflicts with `next` as well.
 bool stands_for(const Access& next, const Access& earlier) {
   if (earlier.begin < next.begin || earlier.end > next.end) return false;
   return next.writes || (!earlier.writes && earlier.when.stream == next.when.stream);

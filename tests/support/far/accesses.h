@@ -1,7 +1,7 @@
-// Accesses: what was done lately with one piece of memory, to find what two streams do to the same
-// bytes without an order between them.
+// Accesses: the recent accesses to one block of memory, to detect unordered accesses of two
+// streams to the same bytes.
 //
-// Threads: the caller's lock.
+// Threads: the caller holds a lock.
 #pragma once
 
 #include <cstddef>
@@ -12,21 +12,21 @@
 namespace motley::far {
 
 struct Access {
-  std::size_t begin = 0;  // of the piece
+  std::size_t begin = 0;  // offset in the block
   std::size_t end = 0;
   Moment when;
   bool writes = false;
-  const char* operation = "";  // lives as long as the process
+  const char* operation = "";  // static storage duration
 };
 
 class Accesses {
  public:
-  // An earlier access that must come before `next` and, as far as `known` tells, may not; else
-  // nullptr.
+  // An earlier access that must happen before `next` but, according to `known`, is not ordered
+  // before it; else nullptr.
   [[nodiscard]] const Access* conflict(const Access& next, const VectorClock& known) const;
 
-  // REQUIRES: `next` conflicts with none. `host` is what the host has waited for: nothing that is
-  // given to a stream from now on can conflict with it.
+  // REQUIRES: `next` conflicts with none. `host`: the clock of what the host has waited for; later
+  // accesses cannot conflict with those.
   void add(const Access& next, const VectorClock& host);
 
  private:

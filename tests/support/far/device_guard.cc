@@ -1,4 +1,5 @@
-// What c10 asks of a kind of device: which one a thread works on, its streams, their events.
+// c10's interface to a kind of device: the current device of a thread, its streams and their
+// events.
 #include <algorithm>
 #include <atomic>
 #include <utility>
@@ -12,7 +13,7 @@
 namespace motley::far {
 namespace {
 
-// How often an event that is not known to be done says so when it is asked: what polls must go on.
+// How many queries report an unfinished event although it is finished: pollers must retry.
 constexpr int kDenials = 2;
 
 struct Event {
@@ -25,7 +26,7 @@ const Event& event_at(void* event) {
   return *static_cast<Event*>(event);
 }
 
-// Never the default one.
+// Never returns the default stream.
 int next_of_pool() {
   thread_local int last = 0;
   last = last % (kStreamsPerDevice - 1) + 1;
@@ -77,7 +78,7 @@ class DeviceGuard final : public c10::impl::DeviceGuardImplInterface {
               c10::DeviceIndex /*device*/,
               c10::EventFlag flag) const override {
     Mark mark = FarState::get().mark(stream_number_of(stream));
-    // As on CUDA, where they cost more.
+    // As on CUDA, where timed events cost more.
     const bool is_timed = flag == c10::EventFlag::BACKEND_DEFAULT;
     if (*event == nullptr) {
       *event = new Event{std::move(mark), is_timed};
@@ -150,7 +151,7 @@ class DeviceGuard final : public c10::impl::DeviceGuardImplInterface {
     FarState& state = FarState::get();
     state.count_question();
     if (state.is_seen(mark)) return true;
-    // Threads may ask at once.
+    // Several threads may query at once.
     if (std::atomic_ref(denials_left).fetch_sub(1) > 0) return false;
     return state.look(mark);
   }

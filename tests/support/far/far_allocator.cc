@@ -16,7 +16,7 @@ namespace {
 
 std::atomic<bool> reports = true;
 
-// `bytes` are negative when they are taken back.
+// `bytes` is negative for a release.
 void report(void* shown, std::int64_t bytes, int device) {
   if (!reports) return;
   const auto in_use = static_cast<std::int64_t>(FarState::get().bytes_in_use(device));

@@ -1,4 +1,5 @@
-// The far device's memory as LibTorch asks for it: of the current device, for its current stream.
+// The far device's memory through LibTorch's allocator interface: of the current device, for its
+// current stream.
 #pragma once
 
 #include <c10/core/Allocator.h>
@@ -7,7 +8,7 @@ namespace motley::far {
 
 [[nodiscard]] c10::Allocator* far_allocator();
 
-// Whether LibTorch's profiler is told from now on what is given and taken back.
+// Sets whether allocations and releases are reported to LibTorch's profiler from now on.
 void report_memory(bool reports);
 
 }  // namespace motley::far

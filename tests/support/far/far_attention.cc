@@ -1,5 +1,5 @@
-// Fused attention as LibTorch 2's CUDA has it: the same operations with the same conditions and the
-// same order of what they make in memory, computed by the processor's own.
+// Fused attention with the interface of LibTorch 2's CUDA kernels: the same operations,
+// preconditions and memory layouts of the results, computed by the processor's kernels.
 #include "tests/support/far/torch_versions.h"
 
 #if MOTLEY_FAR_HAS_ATTENTION
@@ -28,7 +28,7 @@ void check_flash_type(const Tensor& query) {
               "FlashAttention only support fp16 and bf16 data type");
 }
 
-// The numbers of a generator that was not asked, one of the host and one of the device.
+// The state of an unused random generator: one number on the host and one on the device.
 std::tuple<Tensor, Tensor> no_random(const Tensor& like) {
   return {at::zeros({}, at::kLong), at::zeros({}, like.options().dtype(at::kLong))};
 }
@@ -93,9 +93,9 @@ std::tuple<Tensor, Tensor, Tensor> flash_backward(const Tensor& grad,
   return compute_backward(grad, query, key, value, out, row_sums, scale);
 }
 
-constexpr std::array<bool, 4> kGradients = {true, true, true, false};  // all but a bias's
+constexpr std::array<bool, 4> kGradients = {true, true, true, false};  // all but a bias
 
-// Rows of sums come in so many, filled up.
+// The row sums are padded to a multiple of this.
 constexpr std::int64_t kRows = 32;
 
 std::tuple<Tensor, Tensor, Tensor, Tensor> efficient(const Tensor& query,

@@ -1,4 +1,4 @@
-// Copies between the host and far devices, and between these.
+// Copies between the host and far devices, and between far devices.
 #include <utility>
 
 #include <ATen/ATen.h>
@@ -18,7 +18,7 @@ bool is_far(const at::Tensor& tensor) {
   return tensor.device().type() == c10::DeviceType::PrivateUse1;
 }
 
-// Where two devices take part, the streams of both wait for each other before and after.
+// A copy between two devices: the streams of both wait for each other before and after it.
 void join_streams(StreamNumber one, StreamNumber other) {
   FarState& state = FarState::get();
   state.hold_back(one, state.mark(other));

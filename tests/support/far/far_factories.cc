@@ -1,4 +1,4 @@
-// What the far device does itself: new tensors, and tensors of a storage.
+// The operations that the far device implements itself: new tensors, and tensors of a storage.
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
 #include <c10/core/DefaultDtype.h>

@@ -1,7 +1,7 @@
-// The far device's operations: the processor's, given the hidden memory.
+// The far device's operations: the processor's kernels, called on the hidden memory.
 //
-// Registered for every operation that the processor has a kernel for, also where LibTorch would put
-// it together from others on a new kind of device: the bits are to be the processor's.
+// Registered for every operation that has a processor kernel, even where LibTorch would compose it
+// from others on a new kind of device: the bits must be the processor's.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -24,17 +24,18 @@ namespace {
 
 constexpr std::string_view kNamespace = "aten::";
 
-// Those that answer the host with values, or with tensors as large as values say: it has to wait.
+// Operations that return values to the host, or tensors of a data-dependent size: the host has to
+// wait.
 constexpr std::array<std::string_view, 11> kMakeTheHostWait = {
     "_local_scalar_dense",   "bincount",           "equal",      "masked_select", "nonzero",
     "repeat_interleave",     "unique_consecutive", "unique_dim", "_unique",       "_unique2",
     "unique_dim_consecutive"};
 
-// Those that choose their way by the kind of device: they choose as for the processor.
+// Operations that select a kernel by the kind of device: they select as for the processor.
 constexpr std::array<std::string_view, 3> kChooseByDevice = {"convolution", "convolution_backward",
                                                              "_convolution"};
 
-// far_factories.cc has them.
+// Implemented in far_factories.cc.
 constexpr std::array<std::string_view, 4> kOwn = {"empty.memory_format", "empty_strided",
                                                   "set_.source_Storage",
                                                   "set_.source_Storage_storage_offset"};
@@ -51,11 +52,11 @@ std::string_view short_name(const c10::OperatorHandle& op) {
 Use use_of(const c10::Argument& argument) {
   const c10::AliasInfo* const alias = argument.alias_info();
   if (alias == nullptr) return Use::kReads;
-  // What may answer a view of an argument looks at its shape alone.
+  // An operation that may return a view of an argument reads only its shape.
   return alias->isWrite() ? Use::kWrites : Use::kShape;
 }
 
-// An argument of any type with its tensors replaced.
+// Any value with its tensors replaced.
 template <class Replace>
 c10::IValue replaced(const c10::IValue& value, const Replace& replace) {
   if (value.isTensor()) return replace(value.toTensor());
@@ -83,7 +84,8 @@ bool is_mask(const c10::IValue& value) {
   });
 }
 
-// Replaces the last arguments of the stack; whether the host must wait for one.
+// Replaces the operation's arguments, the last on the stack, by host views. Returns whether the
+// host must wait for one.
 bool give_to_host(const c10::OperatorHandle& op, torch::jit::Stack& stack, HostViews& views) {
   const auto& arguments = op.schema().arguments();
   const std::size_t first = stack.size() - arguments.size();

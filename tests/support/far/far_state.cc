@@ -31,7 +31,7 @@ std::size_t number_from_environment(const char* name,
   return static_cast<std::size_t>(number);
 }
 
-constexpr std::chrono::microseconds kLook(50);  // between looks whether streams got on
+constexpr std::chrono::microseconds kLook(50);  // polling interval for the progress of streams
 constexpr std::size_t kNumberMax = std::size_t{1} << 40;
 
 double operation_s_from_environment() {
@@ -81,7 +81,7 @@ std::size_t FarState::release(void* shown) {
   const auto found = blocks_.find(static_cast<const char*>(shown));
   if (found == blocks_.end()) give_up("memory is freed that was not allocated");
   Block& block = found->second;
-  // The stream that it was allocated for may get it again at once: as if that one wrote to it now.
+  // The block's stream may reuse it at once, so freeing counts as a write by that stream.
   VectorClock known = order_.known_to(block.stream);
   for (const StreamNumber stream : block.recorded) known.join(order_.known_to(stream));
   const Access freed = {0, block.bytes, {block.stream, 0}, true, "freeing"};
@@ -170,7 +170,7 @@ void FarState::count_operation(StreamNumber stream) {
 }
 
 void FarState::wait_for_room() {
-  constexpr int kQueue = 1000;  // some as many as on CUDA
+  constexpr int kQueue = 1000;  // about as many as on CUDA
   const auto is_full = [&] {
     const std::lock_guard lock(mutex_);
     return hangs_ && queued_ >= kQueue;
@@ -200,14 +200,15 @@ void FarState::touch(const Moment& when, const char* operation, const Touch& tou
   accesses.add(access, order_.known_to_host());
 }
 
-// A copy is to read or write the host's memory: earlier ones that use it are done or in the way.
+// Before a copy accesses the host's memory: earlier copies that use it are executed, or are an
+// error.
 void FarState::meet_host(StreamNumber stream,
                          const char* operation,
                          const Range& host,
                          bool writes) {
   const VectorClock known = order_.known_to(stream);
   const auto meets = [&](const LateCopy& copy) {
-    // Two that read do not mind each other.
+    // Two reads do not conflict.
     return copy.host.meets(host) && (writes || !copy.to_device);
   };
   late_.carry_out_where(

@@ -1,8 +1,9 @@
-// FarState: all that the far device knows: its memory, what its streams were given, what is late.
+// FarState: the state of the far device: its memory, the order of its streams' work, pending
+// copies.
 //
-// One for the process, made when it is first asked for and never destroyed, since tensors may be
-// freed while the process ends. Threads: any; each function takes the lock. An operation is
-// announced before it computes, and computes without the lock.
+// A singleton of the process, created on first use and never destroyed, since tensors may be freed
+// while the process exits. Thread-safe; each function takes the lock. An operation is announced
+// before it computes, and computes without the lock.
 #pragma once
 
 #include <atomic>
@@ -24,13 +25,13 @@
 
 namespace motley::far {
 
-inline constexpr int kStreamsPerDevice = 5;  // the default one and the pool
+inline constexpr int kStreamsPerDevice = 5;  // the default stream and the pool
 
 inline StreamNumber stream_number(int device, int stream) {
   return device * kStreamsPerDevice + stream;
 }
 
-// Device memory, at its shown address, that an operation uses.
+// Device memory that an operation accesses, at its shown address.
 struct Touch {
   Range range;
   bool writes = false;
@@ -39,7 +40,7 @@ struct Touch {
 // A point in the work of a stream.
 struct Mark {
   VectorClock clock;
-  double reached_s = 0;  // now_s() when all before it is done
+  double reached_s = 0;  // now_s() at which all work before it is done
 };
 
 class FarState {
@@ -48,13 +49,14 @@ class FarState {
 
   [[nodiscard]] int devices() const { return static_cast<int>(memories_.size()); }
 
-  // Memory for a stream. nullptr where the device has no room left.
+  // Allocates memory for a stream. nullptr if the device is full.
   [[nodiscard]] void* allocate(int device, std::size_t bytes, StreamNumber stream);
-  // Ends the process where a stream that was not recorded may be using it. Returns its bytes.
+  // Ends the process if a stream that was not recorded may be using the memory. Returns its size
+  // in bytes.
   std::size_t release(void* shown);
   [[nodiscard]] char* hidden(const void* shown);
   [[nodiscard]] int device_of(const void* shown);
-  // Memory that is freed may be in use by this stream.
+  // Records that this stream may still use the memory when it is freed.
   void record_use(const void* shown, StreamNumber stream);
 
   [[nodiscard]] std::size_t bytes_in_use(int device);
@@ -62,32 +64,33 @@ class FarState {
   [[nodiscard]] std::size_t bytes_limit(int device);
   void limit_memory(std::size_t bytes);
 
-  // The stream is given an operation, which now computes. Ends the process where another stream's
-  // access to the same memory has no order with it; makes true what it comes after.
+  // Submits an operation to the stream, which the caller then computes. Executes the pending
+  // copies that it depends on. Ends the process if another stream's access to the same memory is
+  // unordered with it.
   void begin(StreamNumber stream, const char* operation, const std::vector<Touch>& touches);
-  // The same of memory that the operation made itself.
+  // The same for memory that the operation allocated itself.
   void made(StreamNumber stream, const char* operation, const Range& range);
 
-  // A copy that is carried out later. When it is given and, of one to a device, its range there are
-  // set here.
+  // Submits a copy that is executed later. Sets its `when` and, for a copy to a device, its device
+  // range.
   void give(StreamNumber stream, LateCopy copy, const Touch& device);
-  // A copy that blocks, which the caller carries out when this returns.
+  // Submits a blocking copy, which the caller executes after this returns.
   void begin_copy(StreamNumber stream, bool to_device, const Range& host, const Touch& device);
 
   [[nodiscard]] Mark mark(StreamNumber stream);
   void hold_back(StreamNumber stream, const Mark& mark);
-  // The host waits; it is counted.
+  // Waits on the host, and counts the wait.
   void wait_for(const Mark& mark);
 
   void wait_for(StreamNumber stream) { wait_for(mark(stream)); }
 
-  // Whether the host has seen that all before the mark is done.
+  // Whether the host has already observed that all work before the mark is done.
   [[nodiscard]] bool is_seen(const Mark& mark);
-  // The host looks again: the same.
+  // Checks anew whether all work before the mark is done.
   [[nodiscard]] bool look(const Mark& mark);
 
   void set_operation_s(double operation_s);
-  // From now on no stream gets on, or all do again.
+  // Stops all streams, or lets them continue.
   void hang(bool hangs);
 
   void count_question();
@@ -98,7 +101,7 @@ class FarState {
   struct Block {
     int device = 0;
     std::size_t bytes = 0;
-    StreamNumber stream = 0;  // that it was allocated for
+    StreamNumber stream = 0;  // the stream that it was allocated for
     std::set<StreamNumber> recorded;
     Accesses accesses;
   };
@@ -113,11 +116,11 @@ class FarState {
   void meet_host(StreamNumber stream, const char* operation, const Range& host, bool writes);
   void count_copy(bool to_device, const Range& host);
   void see_locked(const VectorClock& mark);
-  // Sleeps, without the lock, until it is so.
+  // Sleeps, without the lock, until the mark is reached.
   void sleep_until_done(const Mark& mark);
   [[nodiscard]] bool is_done(const Mark& mark) const;
   void count_operation(StreamNumber stream);
-  // Of a device that hangs the queue is full at some time; then the host stands still too.
+  // Blocks while the queue of a hanging device is full.
   void wait_for_room();
 
   std::mutex mutex_;
@@ -127,7 +130,7 @@ class FarState {
   StreamTimes times_;
   std::uint64_t hangs_after_;  // operations; 0 = never
   std::atomic<bool> hangs_ = false;
-  int queued_ = 0;  // operations, since it hangs
+  int queued_ = 0;  // operations since the device hangs
   LateCopies late_;
   MotleyFarCounters counters_{};
 };

@@ -1,5 +1,5 @@
-// How the far device ends the process where a program misused it: what a real device would leave
-// to luck is no error that anybody may catch.
+// Ends the process after a misuse of the far device. On a real device the result would be
+// undefined, so this is not an exception that could be caught.
 #pragma once
 
 #include <cstdio>

@@ -14,7 +14,8 @@
 namespace motley::far {
 namespace {
 
-// Finding out by an exception each time would take most of a test. Threads: any.
+// Operations known to lack fp16. Detecting it by an exception on each call would dominate a test's
+// time. Thread-safe.
 class KnownOperations {
  public:
   bool has(const c10::OperatorName& name) const {
@@ -47,7 +48,7 @@ bool writes(const c10::Argument& argument) {
   return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
 }
 
-// Schemas have types of numbers as integers.
+// Schemas represent dtypes as integers.
 bool asks_for_half(const c10::Argument& argument, const c10::IValue& value) {
   const std::string& name = argument.name();
   return (name == "dtype" || name == "input_dtype") && value.isInt() &&
@@ -61,7 +62,7 @@ void call(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 void call_widened(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const auto& arguments = op.schema().arguments();
   const std::size_t first = stack->size() - arguments.size();
-  std::vector<std::pair<at::Tensor, at::Tensor>> written;  // as it is, and wide
+  std::vector<std::pair<at::Tensor, at::Tensor>> written;  // the original and the widened tensor
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     c10::IValue& value = (*stack)[first + i];
     if (asks_for_half(arguments[i], value)) value = static_cast<std::int64_t>(at::kFloat);

@@ -1,4 +1,4 @@
-// Kernels in fp16 that the processor's LibTorch lacks, by way of fp32: a device has them.
+// fp16 kernels that the processor's LibTorch lacks, computed in fp32: a real device has them.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -6,8 +6,8 @@
 
 namespace motley::far {
 
-// Calls the processor's kernel. Where it is not there for fp16, the tensors of that type are
-// widened, and what is made, or written to, is rounded.
+// Calls the processor's kernel. If it does not support fp16, fp16 tensors are widened to fp32, and
+// new or written results are rounded.
 void call_on_processor(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
 }  // namespace motley::far

@@ -10,7 +10,7 @@ namespace motley::far {
 namespace {
 
 thread_local int device_here = 0;
-thread_local std::map<int, StreamNumber> streams_here;  // [device]; the default one where absent
+thread_local std::map<int, StreamNumber> streams_here;  // [device]; absent: the default stream
 
 }  // namespace
 

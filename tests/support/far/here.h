@@ -1,4 +1,4 @@
-// Here: the device and the streams that this thread works on, as LibTorch's guards set them.
+// The device and the streams that this thread works on, as LibTorch's guards set them.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -11,7 +11,7 @@ namespace motley::far {
 [[nodiscard]] int current_device();
 void use_device(int device);
 
-// Of that device.
+// The current stream of that device.
 [[nodiscard]] StreamNumber current_stream(int device);
 void use_stream(StreamNumber stream);
 

@@ -60,7 +60,7 @@ HostViews::Storages& HostViews::storages_of(const at::Tensor& far) {
   }
   void* const shown = storage.data_ptr().get();
   void* const hidden = shown == nullptr ? nullptr : FarState::get().hidden(shown);
-  // The processor may give it more room, in memory of its own.
+  // The processor may grow it, into memory of its own.
   c10::Storage host(c10::Storage::use_byte_size_t(), storage.nbytes(), borrowed(hidden),
                     c10::GetCPUAllocator(), /*resizable=*/true);
   storages_.push_back({storage, std::move(host), hidden});
@@ -124,7 +124,7 @@ void HostViews::carry_changes_back() {
 
 void HostViews::carry_back(const Pair& pair) {
   c10::TensorImpl& far = *pair.far.unsafeGetTensorImpl();
-  // Only set_() gives a tensor another one's storage.
+  // Only set_() assigns the storage of another tensor.
   const auto storages =
       std::find_if(storages_.begin(), storages_.end(), [&](const Storages& known) {
         return known.host.unsafeGetStorageImpl() == pair.host.storage().unsafeGetStorageImpl();

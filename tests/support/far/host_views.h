@@ -1,8 +1,9 @@
-// HostViews: the tensors of one operation as the processor may have them: the same bytes at their
-// hidden addresses. What the processor answers becomes the device's again.
+// HostViews: the tensors of one operation as the processor sees them: the same bytes at their
+// hidden addresses. Results are converted back to tensors of the device.
 //
-// A view that it makes of an argument becomes a view of the device's tensor, an argument that it
-// answers becomes that argument, and what it made itself is copied into new memory of the device.
+// A result that is a view of an argument becomes a view of the device's tensor, a result that is
+// an argument becomes that argument, and a newly allocated one is copied into new memory of the
+// device.
 #pragma once
 
 #include <unordered_map>
@@ -21,22 +22,22 @@ class HostViews {
  public:
   explicit HostViews(const char* operation) : operation_(operation) {}
 
-  // The processor's tensor for an argument. Throws for one that a device cannot be given: of the
-  // host, unless it is a single number, or of another device.
+  // The processor's tensor for an argument. Throws for one that is invalid on a device: a host
+  // tensor, unless it is a single number, or a tensor of another device.
   [[nodiscard]] at::Tensor of(const at::Tensor& argument, Use use);
-  // What makes tensors is told where.
+  // Sets the device of a factory operation.
   void set_device(int device);
 
   // The device's tensor for a result.
   [[nodiscard]] at::Tensor back(const at::Tensor& result);
-  // Arguments that the operation gave other sizes or other memory get them on the device too.
+  // Applies the operation's changes of sizes and storage to the device's tensors.
   void carry_changes_back();
 
   [[nodiscard]] const std::vector<Touch>& touches() const { return touches_; }
 
   [[nodiscard]] bool has_device() const { return device_.has_value(); }
 
-  // The stream that the operation is given to. REQUIRES: has_device().
+  // The stream that the operation is submitted to. REQUIRES: has_device().
   [[nodiscard]] StreamNumber stream() const;
 
  private:
@@ -49,7 +50,7 @@ class HostViews {
   struct Storages {
     c10::Storage far;
     c10::Storage host;
-    void* hidden = nullptr;  // where `host` began
+    void* hidden = nullptr;  // where `host` originally pointed
   };
 
   [[nodiscard]] Storages& storages_of(const at::Tensor& far);

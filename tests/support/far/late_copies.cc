@@ -40,7 +40,7 @@ Range range_of(const at::Tensor& tensor) {
 }
 
 void LateCopies::add(LateCopy copy) {
-  // Neither autograd nor its rules for tensors of inference: here are only bytes.
+  // Disables autograd and the rules for inference tensors: here are only bytes.
   const at::AutoDispatchBelowADInplaceOrView only_bytes;
   at::Tensor as_given = copy.source.clone(at::MemoryFormat::Contiguous);
   poison(copy.target);

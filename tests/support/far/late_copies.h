@@ -1,12 +1,12 @@
-// LateCopies: copies between the host and devices that are given to a stream and not carried out
-// yet.
+// LateCopies: copies between the host and devices that were submitted to a stream and are not
+// executed yet.
 //
-// They are carried out as late as a device may do it: when somebody who may rely on one looks, that
-// is, the host once it has waited, or an operation that comes after it and touches the same bytes.
-// What a copy to the host reads is kept from when it was given: streams cannot change it before
-// (Accesses). The host can change what a copy to a device reads, so it is compared.
+// Each copy is executed as late as a device may do it: when its result may be relied upon. That is
+// when the host has waited for it, or when a later operation of the order accesses the same bytes.
+// Streams cannot change the source of a copy to the host before its execution (Accesses). The host
+// can change the source of a copy to a device, so it is compared with its value at submission.
 //
-// Threads: the caller's lock.
+// Threads: the caller holds a lock.
 #pragma once
 
 #include <cstddef>
@@ -33,10 +33,10 @@ struct Range {
 struct LateCopy {
   Moment when;
   bool to_device = false;
-  at::Tensor source;  // of the host, or the hidden memory of the device
-  at::Tensor target;  // the other
+  at::Tensor source;  // on the host, or the hidden memory of the device
+  at::Tensor target;  // the other one
   Range host;
-  Range device;  // of a copy to a device: its target, as shown
+  Range device;  // of a copy to a device: the shown range of its target
 };
 
 class LateCopies {
@@ -44,8 +44,8 @@ class LateCopies {
   // Fills the copy's target with NaN.
   void add(LateCopy copy);
 
-  // Carries out, in their order, those that `chosen` says of. Ends the process where the host
-  // changed what one was to read.
+  // Executes the copies for which `chosen` is true, in order. Ends the process if the host changed
+  // the source of one.
   template <class Chosen>
   void carry_out_where(const Chosen& chosen) {
     for (auto copy = copies_.begin(); copy != copies_.end();) {
@@ -58,7 +58,7 @@ class LateCopies {
     }
   }
 
-  // The first that `chosen` says of; nullptr where there is none.
+  // The first copy for which `chosen` is true; nullptr if there is none.
   template <class Chosen>
   [[nodiscard]] const LateCopy* find(const Chosen& chosen) const {
     for (const Kept& kept : copies_) {
@@ -70,7 +70,7 @@ class LateCopies {
  private:
   struct Kept {
     LateCopy copy;
-    at::Tensor as_given;  // what the source held
+    at::Tensor as_given;  // the source's value at submission
   };
 
   static void carry_out(const Kept& kept);

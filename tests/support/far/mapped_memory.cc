@@ -14,8 +14,8 @@
 namespace motley::far {
 namespace {
 
-constexpr std::size_t kAlignment = 512;  // as CUDA's
-constexpr int kPoison = 0xFF;            // a NaN in every format
+constexpr std::size_t kAlignment = 512;  // as on CUDA
+constexpr int kPoison = 0xFF;            // a NaN in every dtype
 
 std::size_t rounded(std::size_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -43,7 +43,7 @@ MappedMemory::MappedMemory(std::size_t bytes_max)
 }
 
 char* MappedMemory::allocate(std::size_t bytes) {
-  // A size that cannot be rounded is too large too.
+  // A size that is too large to be rounded is also above the limit.
   if (bytes > limit_ || rounded(bytes) > limit_ - std::min(limit_, in_use_)) return nullptr;
   bytes = rounded(bytes);
   const auto fits = std::find_if(free_.begin(), free_.end(),
@@ -53,7 +53,7 @@ char* MappedMemory::allocate(std::size_t bytes) {
   free_.erase(fits);
   if (room > bytes) free_[offset + bytes] = room - bytes;
   if (const std::size_t end = offset + bytes; end > untouched_) {
-    // What was freed holds the poison already.
+    // Freed memory is poisoned already.
     const std::size_t begin = std::max(offset, untouched_);
     std::memset(hidden_ + begin, kPoison, end - begin);
     untouched_ = end;

@@ -1,7 +1,7 @@
-// MappedMemory: one device's memory, mapped twice. At the addresses that are shown nothing may be
-// read or written; behind them lie hidden ones of the same bytes, where the device computes.
+// MappedMemory: one device's memory, mapped twice. The shown addresses can be neither read nor
+// written; the device computes at the hidden addresses, which map the same bytes.
 //
-// Threads: the caller's lock.
+// Threads: the caller holds a lock.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@ namespace motley::far {
 
 class MappedMemory {
  public:
-  // Ends the process where the system does not give the memory.
+  // Ends the process if the system cannot provide the memory.
   explicit MappedMemory(std::size_t bytes_max);
   MappedMemory(const MappedMemory&) = delete;
   MappedMemory& operator=(const MappedMemory&) = delete;
 
-  // The shown address of so many bytes of NaN; nullptr where no room is left.
+  // The shown address of `bytes` bytes of NaN; nullptr if there is not enough memory.
   [[nodiscard]] char* allocate(std::size_t bytes);
-  // REQUIRES: allocated, with as many bytes.
+  // REQUIRES: `shown` was allocated with this size.
   void release(char* shown, std::size_t bytes);
 
   [[nodiscard]] bool holds(const void* shown) const;
@@ -37,14 +37,15 @@ class MappedMemory {
 
  private:
   const std::size_t bytes_max_;
-  const std::size_t reserved_;  // twice as much, so that no memory is lost between what is in use
+  const std::size_t reserved_;  // twice bytes_max_, so that fragmentation does not make an
+                                // allocation fail
   std::size_t limit_;
   std::size_t in_use_ = 0;
   std::size_t peak_ = 0;
-  std::size_t untouched_ = 0;  // from here on nothing was ever allocated
+  std::size_t untouched_ = 0;  // nothing at or above this offset was ever allocated
   char* shown_ = nullptr;
   char* hidden_ = nullptr;
-  std::map<std::size_t, std::size_t> free_;  // [offset] = bytes; no two of them touch
+  std::map<std::size_t, std::size_t> free_;  // [offset] = bytes; no two are adjacent
 };
 
 }  // namespace motley::far

@@ -1,8 +1,8 @@
-// StreamOrder: which of what the streams were given comes before what, as events and the host's
-// waiting order it.
+// StreamOrder: the happens-before order of the streams' work, given by events and by the host's
+// waits.
 //
-// The host is one: what any of its threads waited for comes before all that any of them gives to a
-// stream later. Threads: the caller's lock.
+// The host counts as one thread: what any of its threads waited for comes before all that any of
+// them submits to a stream later. Threads: the caller holds a lock.
 #pragma once
 
 #include <vector>
@@ -16,14 +16,14 @@ class StreamOrder {
   explicit StreamOrder(int streams)
       : streams_(static_cast<std::size_t>(streams), VectorClock(streams)), host_(streams) {}
 
-  // The stream is given something: its moment.
+  // Registers a submission to the stream; returns its moment.
   Moment give(StreamNumber stream) {
     VectorClock& clock = of(stream);
     clock.join(host_);
     return clock.next(stream);
   }
 
-  // What comes before all that the stream is given next.
+  // The clock of all that precedes the stream's next submission.
   [[nodiscard]] VectorClock known_to(StreamNumber stream) {
     of(stream).join(host_);
     return of(stream);

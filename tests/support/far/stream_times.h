@@ -1,8 +1,8 @@
-// StreamTimes: when the streams get on, on the host's clock.
+// StreamTimes: when the streams' work is done, on the host's clock.
 //
-// An operation computes on the host when it is given and so has taken its time by then. A device
-// that is made slow takes longer: each of its operations and copies takes so long once more, after
-// all that its stream was given before, while the host goes on. Threads: the caller's lock.
+// An operation computes on the host when it is submitted, so its own time has passed by then. A
+// slowed device adds a fixed time to each of its operations and copies, after all earlier work of
+// its stream, while the host continues. Threads: the caller holds a lock.
 #pragma once
 
 #include <algorithm>
@@ -20,13 +20,13 @@ class StreamTimes {
 
   void set_operation_s(double operation_s) { operation_s_ = operation_s; }
 
-  // The stream is given something.
+  // Adds an operation or a copy to the stream.
   void give(StreamNumber stream) { of(stream) = reached_s(stream) + operation_s_; }
 
-  // When it has done all that it was given so far.
+  // When all work that was submitted so far is done.
   [[nodiscard]] double reached_s(StreamNumber stream) { return std::max(of(stream), now_s()); }
 
-  // What it is given next begins no earlier.
+  // The next work of the stream begins no earlier.
   void hold_back(StreamNumber stream, double until_s) {
     of(stream) = std::max(of(stream), until_s);
   }

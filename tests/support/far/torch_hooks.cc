@@ -1,5 +1,5 @@
-// What LibTorch 2 asks an accelerator beside its streams (device_guard.cc), above all for pinned
-// memory of the host: ordinary memory here, whose addresses are remembered.
+// What LibTorch 2 requires of an accelerator in addition to its streams (device_guard.cc), above
+// all pinned host memory: here ordinary memory, whose addresses are recorded.
 #include "tests/support/far/torch_versions.h"
 
 #if MOTLEY_FAR_HAS_HOOKS
@@ -97,7 +97,7 @@ class Hooks final : public at::PrivateUse1HooksInterface {
 };
 
 const bool registered = [] {
-  // Only a kind that was given a name is an accelerator to autograd and to pinned memory.
+  // Autograd and pinned memory treat only a renamed kind as an accelerator.
   c10::register_privateuse1_backend("privateuseone");
   at::RegisterPrivateUse1HooksInterface(new Hooks());
   return true;

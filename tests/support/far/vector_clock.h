@@ -1,8 +1,7 @@
-// VectorClock: of each stream, how much of what it was given is known to be done before a certain
-// point.
+// VectorClock: for each stream, how much of its work is known to be done before a certain point.
 //
-// Moments are counted for each stream alone. A stream's own clock says which moments of all streams
-// come before whatever it is given next; an event keeps the clock of when it was recorded.
+// Moments are counted per stream. A stream's own clock says which moments of all streams come
+// before its next submission; an event stores the clock of when it was recorded.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +10,7 @@
 
 namespace motley::far {
 
-// Streams of all devices are numbered in one row.
+// Streams of all devices share one numbering.
 using StreamNumber = int;
 
 struct Moment {

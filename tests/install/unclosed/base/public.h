@@ -1,4 +1,4 @@
-// Installed, and includes a header that is not.
+// An installed header that includes one that is not installed.
 #pragma once
 
 #include "base/internal.h"
