@@ -224,7 +224,8 @@ at::Tensor LayerBench::make_input(int samples) const {
 at::Tensor LayerBench::make_gradient(const at::Tensor& output) const {
   if (chain_.ends_in_loss()) return {};
   const LayerSpec& layer = model_.layers[static_cast<std::size_t>(layer_)];
-  const std::int64_t samples = output.numel() / c10::multiply_integers(activation_layout(layer, 1).sizes);
+  const std::int64_t samples =
+      output.numel() / c10::multiply_integers(activation_layout(layer, 1).sizes);
   return at::ones(gradient_layout(layer, samples).sizes, output.options().dtype(at::kFloat));
 }
 

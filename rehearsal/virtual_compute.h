@@ -92,7 +92,7 @@ class VirtualCompute final : public StageCompute, public StageGradients, public 
   std::vector<std::unique_ptr<Chunk>> chunks_;  // [ChunkId]; null where another rank holds it
   std::unique_ptr<SummedGradient> tied_;        // where other ranks have a use too
   std::vector<std::int32_t> targets_;
-  std::vector<BoundarySize> boundaries_;        // [ChunkId], between it and the next
+  std::vector<BoundarySize> boundaries_;  // [ChunkId], between it and the next
   BatchPosition position_;
   BatchLoss loss_;
 };

@@ -59,8 +59,8 @@ at::Tensor decode(const at::Tensor& message_B,
   const std::int64_t exact_bytes = elements - float_bytes(layout.floats);
   const std::int64_t coded_bytes = message_B.numel() - exact_bytes;
   const at::Tensor floats = format.decode(message_B.narrow(0, 0, coded_bytes), layout.floats);
-  return at::cat({floats.contiguous().view(at::kByte),
-                  message_B.narrow(0, coded_bytes, exact_bytes)});
+  return at::cat(
+      {floats.contiguous().view(at::kByte), message_B.narrow(0, coded_bytes, exact_bytes)});
 }
 
 // OwnedValues::arrive.

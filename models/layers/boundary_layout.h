@@ -2,9 +2,9 @@
 //
 // Where every tensor of the boundary has a gradient it is fp32: of the sizes {B, shape…} of the one
 // that crosses, or flat with the blocks [B, shape…] of several, one behind the other. Where some
-// have none it is flat and of bytes: the blocks of those with a gradient first, behind them those of
-// the others, each in their order, without gaps. The gradient has the blocks of the tensors with a
-// gradient alone, as fp32, and may have no element.
+// have none it is flat and of bytes: the blocks of those with a gradient first, behind them those
+// of the others, each in their order, without gaps. The gradient has the blocks of the tensors with
+// a gradient alone, as fp32, and may have no element.
 #pragma once
 
 #include <cstdint>

@@ -99,8 +99,8 @@ void ValueExchange::post_boundary(const Value& value) {
   // Only the compute thread may ask for it.
   if (codecs_beside_) room = [values = room()] { return values; };
   expect(value, message.bytes_max,
-         [&codec, message, room = std::move(room)](
-             std::span<const std::byte> payload) -> Result<void> {
+         [&codec, message,
+          room = std::move(room)](std::span<const std::byte> payload) -> Result<void> {
            MOTLEY_ASSIGN(const MessageParts parts, parts_of(payload, message));
            const BoundaryRoom place = room();
            MOTLEY_CHECK(place.exact.size() == parts.exact.size(), "{} bytes of room for {}",
@@ -188,15 +188,15 @@ FrameSender::Frame ValueExchange::boundary_frame(const Value& value) {
   const Codec& codec = codec_of(value);
   auto made = std::get<OwnedBoundary>(std::move(kept.mapped()));
   const std::size_t bytes_max = codec.bytes_max(made.values.size()) + made.exact.size();
-  return {rules_->user(value), frame, bytes_max,
-          [&codec, frame,
-           made = std::move(made)](std::span<std::byte> room) -> Result<std::size_t> {
-            MOTLEY_TRY(made.await(to_words(frame)));
-            const std::size_t coded_bytes =
-                codec.encode(made.values, room.first(room.size() - made.exact.size()));
-            std::ranges::copy(made.exact, room.subspan(coded_bytes).begin());
-            return coded_bytes + made.exact.size();
-          }};
+  return {
+      rules_->user(value), frame, bytes_max,
+      [&codec, frame, made = std::move(made)](std::span<std::byte> room) -> Result<std::size_t> {
+        MOTLEY_TRY(made.await(to_words(frame)));
+        const std::size_t coded_bytes =
+            codec.encode(made.values, room.first(room.size() - made.exact.size()));
+        std::ranges::copy(made.exact, room.subspan(coded_bytes).begin());
+        return coded_bytes + made.exact.size();
+      }};
 }
 
 Result<void> ValueExchange::finish() {
