@@ -341,8 +341,9 @@ TEST(StageTrainer, KeepsTheOwnerOfWhatItIsHanded) {
   trainer.begin({});
   const MicroId micro{0};
   (void)trainer.load(micro);
-  OwnedFloats output = trainer.forward(ChunkId{0}, micro);
-  ASSERT_EQ(output.values.size(), trainer.boundary_floats(ChunkId{0}));
+  OwnedBoundary output = trainer.forward(ChunkId{0}, micro);
+  ASSERT_EQ(static_cast<std::int64_t>(output.values.size()),
+            trainer.boundary_size(ChunkId{0}).floats);
   const std::weak_ptr<const void> owner = output.owner;
   trainer.hand({ValueKind::kActivation, ChunkId{1}, micro}, std::move(output));
   EXPECT_FALSE(owner.expired());
@@ -358,7 +359,8 @@ TEST(StageTrainer, RefusesValuesOfAnotherSize) {
   Training two({.chunks = {{{Rank{0}, kMicroBatches}}, {{Rank{0}, kMicroBatches}}}});
   std::vector<float> few(3);
   EXPECT_DEATH(
-      two.rank(0).trainer->hand({ValueKind::kActivation, ChunkId{1}, MicroId{0}}, {few, nullptr}),
+      two.rank(0).trainer->hand({ValueKind::kActivation, ChunkId{1}, MicroId{0}},
+                                {{few, nullptr, {}}, {}}),
       "3 floats cross a boundary");
 }
 
