@@ -114,8 +114,8 @@ std::int64_t kept_by(const ModelSpec& model, int first, int last, std::int64_t s
   at::Tensor x =
       first == 0
           ? sample_of(model.sample.input, samples)
-          : at::ones(
-                activation_layout(model.layers[static_cast<std::size_t>(first) - 1], samples).sizes);
+          : at::ones(activation_layout(model.layers[static_cast<std::size_t>(first) - 1], samples)
+                         .sizes);
   if (chain.ends_in_loss()) {
     static_cast<void>(
         chain.forward_loss(std::move(x), sample_of(model.sample.target, samples), micro));

@@ -20,9 +20,8 @@ TEST(CostModel, AddsUpLayers) {
   EXPECT_DOUBLE_EQ(cost->forward_s(0, 0, 2, 1), 3);
   EXPECT_DOUBLE_EQ(cost->backward_s(0, 0, 2, 1), 6);
   EXPECT_DOUBLE_EQ(cost->forward_s(1, 1, 2, 2), 2);
-  EXPECT_DOUBLE_EQ(
-      cost->transfer_s(0, 1, cost->frame_bytes(0, cost->boundary(0, 2), "none")),
-      0.5 + (64 + 50 * 2 * 4) / 1000.0);
+  EXPECT_DOUBLE_EQ(cost->transfer_s(0, 1, cost->frame_bytes(0, cost->boundary(0, 2), "none")),
+                   0.5 + (64 + 50 * 2 * 4) / 1000.0);
 }
 
 TEST(CostModel, PricesExactBytesForwardAlone) {

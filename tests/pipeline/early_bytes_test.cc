@@ -38,9 +38,8 @@ TEST(EarlyBytes, CountWhatOnePeerSendsInAStepTwice) {
 
 TEST(EarlyBytes, CountExactBytesOfActivationsAlone) {
   Plan line = plan();
-  line.chunks = {{0, 1, {{Rank{0}, 3}}, "none"},
-                 {1, 1, {{Rank{1}, 3}}, "none"},
-                 {2, 1, {{Rank{2}, 3}}}};
+  line.chunks = {
+      {0, 1, {{Rank{0}, 3}}, "none"}, {1, 1, {{Rank{1}, 3}}, "none"}, {2, 1, {{Rank{2}, 3}}}};
   EXPECT_EQ(early_bytes(line, Rank{1}), 2 * (3 * (407 + kFrame) + kVotes));
   EXPECT_EQ(early_bytes(line, Rank{0}), 2 * (3 * (400 + kFrame) + kVotes));
 }

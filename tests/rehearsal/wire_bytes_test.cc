@@ -31,8 +31,8 @@ ModelSpec small_model() {
   return six_layers(/*width=*/40, /*context=*/15, /*vocab=*/2000);
 }
 
-// The same with values that are transferred exactly: 77 bytes behind the second layer, 40 behind the
-// third.
+// The same with values that are transferred exactly: 77 bytes behind the second layer, 40 behind
+// the third.
 ModelSpec with_exact_values() {
   ModelSpec model = small_model();
   model.layers[1].exact_outputs = {{NumberType::kBool, {7, 11}}};

@@ -358,10 +358,9 @@ TEST(StageTrainer, RefusesValuesOfAnotherSize) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // LibTorch has threads of its own
   Training two({.chunks = {{{Rank{0}, kMicroBatches}}, {{Rank{0}, kMicroBatches}}}});
   std::vector<float> few(3);
-  EXPECT_DEATH(
-      two.rank(0).trainer->hand({ValueKind::kActivation, ChunkId{1}, MicroId{0}},
-                                {{few, nullptr, {}}, {}}),
-      "3 floats cross a boundary");
+  EXPECT_DEATH(two.rank(0).trainer->hand({ValueKind::kActivation, ChunkId{1}, MicroId{0}},
+                                         {{few, nullptr, {}}, {}}),
+               "3 floats cross a boundary");
 }
 
 // Else it stands idle while the host prepares what comes next.
