@@ -1,12 +1,16 @@
 // A package whose layers pass integers, truth values and numbers without a gradient on
 // (make_exact_package.py): what it computes, and that it does so wherever its chain is cut.
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include <ATen/ATen.h>
 
+#include "models/graph/reference_run.h"
+#include "models/layers/boundary_layout.h"
 #include "models/layers/chain.h"
 #include "package_chain.h"
 #include "tests/support/tested_device.h"
@@ -81,6 +85,34 @@ TEST(ExactValues, StayInSplitAndRepeatedBackwards) {
     EXPECT_TRUE(whole.same_bits(chain.step(ids, targets, {}, PackageChain::Way::kSplit)));
     EXPECT_TRUE(whole.same_bits(chain.step(ids, targets, {}, PackageChain::Way::kRecompute)));
   }
+}
+
+// A layer is compared with its reference on inputs of each type, and on gradients of those outputs
+// that have one.
+TEST(ExactValues, AreInputsOfAReference) {
+  const c10::InferenceMode guard;
+  constexpr int kMix = 2;
+  LayerReference reference;
+  reference.layer = kMix;
+  reference.seed = 5;
+  reference.samples = 2;
+  reference.inputs = {{{kPositions, ListedValues{{0, 1}}}},
+                      {{kPositions * 3, UniformValues{-1, 2}}},
+                      {{kPositions, IntegersBelow{kClasses}}},
+                      {{kPositions, ListedValues{{0.5, 0.25}}}}};
+  ReferenceRun run = must(ReferenceRun::make(must(read_package(kPackage)), reference,
+                                             tested_device().torch(), at::kFloat));
+  const RoleTensors trained = must(run.training());
+  const at::Tensor mask = trained.at({Role::kOutput, 0}).cpu();
+  EXPECT_EQ(mask.scalar_type(), at::kBool);
+  EXPECT_EQ(trained.at({Role::kOutput, 2}).scalar_type(), at::kLong);
+  EXPECT_FALSE(trained.contains({Role::kInputGrad, 0}));
+  const at::Tensor gradient = trained.at({Role::kInputGrad, 1}).cpu();
+  EXPECT_GT(gradient.abs().sum().item().toDouble(), 0);
+  EXPECT_EQ(gradient.abs().sum(-1).mul(mask.logical_not()).sum().item().toDouble(), 0);
+  const RoleTensors evaluated = must(run.evaluation());
+  EXPECT_TRUE(
+      at::equal(evaluated.at({Role::kOutput, 1}).cpu(), trained.at({Role::kOutput, 1}).cpu()));
 }
 
 ModelConfig package_config() {

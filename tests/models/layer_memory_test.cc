@@ -8,6 +8,7 @@
 
 #include "device_chain.h"
 #include "models/graph/prepared_package.h"
+#include "models/layers/boundary_layout.h"
 #include "models/layers/device/attention_core.h"
 #include "models/layers/device/device_parts.h"
 
