@@ -59,6 +59,10 @@ class JsonFields {
 
   // Checks the members "format" and "version".
   [[nodiscard]] Result<void> header(const std::string& format, std::int64_t version) const;
+  // The same of a program that reads several versions; returns which one it is.
+  [[nodiscard]] Result<std::int64_t> header(const std::string& format,
+                                            std::int64_t version_min,
+                                            std::int64_t version_max) const;
 
   // An error about this value, or about its member `key`.
   [[nodiscard]] Error bad(const std::string& cause) const;

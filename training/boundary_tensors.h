@@ -14,7 +14,8 @@
 
 #include "models/device/compute_device.h"
 #include "models/device/device_copies.h"
-#include "models/spec/model_spec.h"
+#include "models/layers/boundary_layout.h"
+#include "models/spec/sample_format.h"
 #include "pipeline/execute/stage_compute.h"
 #include "training/device_formats.h"
 
@@ -23,8 +24,8 @@ namespace motley {
 // An input of the layers: a tensor, or a message that the device decodes into one.
 struct Arrival {
   at::Tensor tensor;                     // or the message's bytes
-  const DeviceFormat* format = nullptr;  // of the message; nullptr for a tensor
-  std::vector<std::int64_t> sizes;       // of the decoded tensor
+  const DeviceFormat* format = nullptr;  // of the message
+  BoundaryLayout layout;                 // of what it means
 };
 
 class BoundaryTensors {
@@ -36,32 +37,33 @@ class BoundaryTensors {
   // REQUIRES: !on_host().
   [[nodiscard]] DeviceCopies& copies() { return *copies_; }
 
-  // Host memory for an input of the layers.
-  [[nodiscard]] at::Tensor room(const std::vector<std::int64_t>& sizes,
-                                at::ScalarType type = at::kFloat);
-  // Copies what a source produced to such memory: integers, or the bit patterns of floats.
+  // Memory of the host for what the layers are to read.
+  [[nodiscard]] at::Tensor room(const std::vector<std::int64_t>& sizes, at::ScalarType type);
+  // Its parts. REQUIRES: it is of this layout.
+  [[nodiscard]] static BoundaryRoom parts_of(const at::Tensor& room, const BoundaryLayout& layout);
+  // What a source gave, in such memory: integers, or floats by their bits.
   [[nodiscard]] at::Tensor room_with(std::span<const std::int32_t> words,
                                      const TensorSpec& spec,
                                      std::int64_t samples);
   // The codec's implementation on this device (training/device_formats.h); nullptr if there is
   // none.
   [[nodiscard]] const DeviceFormat* format_of(const std::string& codec) const;
-  // Host memory for a message of `bytes` bytes that decodes to a tensor of these sizes.
+  // Memory of the host for a message of so many bytes, which means values of this layout.
   [[nodiscard]] Arrival message_room(const DeviceFormat& format,
                                      std::size_t bytes,
-                                     std::vector<std::int64_t> sizes);
-  // The tensor in the layers' memory.
+                                     BoundaryLayout layout);
+  // Where the layers read it.
   [[nodiscard]] at::Tensor to_layers(Arrival arrival);
 
-  // Wraps the result of a forward or backward; empty for an undefined tensor.
-  [[nodiscard]] OwnedFloats from_layers(at::Tensor tensor) const;
-  // The same in host memory, valid once the download has completed.
-  [[nodiscard]] OwnedFloats to_host(OwnedFloats made);
-  // The same, encoded as a message on the device.
-  [[nodiscard]] OwnedBytes to_host(const OwnedFloats& made, const DeviceFormat& format);
-  // The same as an input of this rank's next layers.
-  [[nodiscard]] at::Tensor hand_over(OwnedFloats made,
-                                     const std::vector<std::int64_t>& sizes) const;
+  // What a forward or backward returns, which begins with so many floats; of an undefined tensor
+  // nothing.
+  [[nodiscard]] OwnedBoundary from_layers(at::Tensor tensor, std::int64_t floats) const;
+  // The same where the host can read it, once it has arrived.
+  [[nodiscard]] OwnedBoundary to_host(OwnedBoundary made);
+  // The same as a message.
+  [[nodiscard]] OwnedBytes to_host(const OwnedBoundary& made, const DeviceFormat& format);
+  // The same for other layers of this rank.
+  [[nodiscard]] at::Tensor hand_over(OwnedBoundary made, const BoundaryLayout& layout) const;
 
  private:
   std::unique_ptr<DeviceCopies> copies_;  // nullptr if the layers run on the host

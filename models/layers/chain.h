@@ -24,12 +24,7 @@
 
 namespace motley {
 
-// Sizes of the tensor that crosses the boundary after a layer: the batch before the shape, or flat,
-// one tensor behind the other, if several cross.
-[[nodiscard]] std::vector<std::int64_t> boundary_sizes(const LayerSpec& layer,
-                                                       std::int64_t samples);
-
-// Options of a chain's computing.
+// How a chain computes.
 struct ChainOptions {
   // Activation checkpointing: only the input (and the targets) of a micro-batch is saved, and
   // backward first runs forward again. The same bits for less memory and more time.
@@ -77,9 +72,9 @@ class LayerChain {
   // them with this scale (ProductNumbers).
   void begin(double gradient_scale);
 
-  // x: the data's inputs for the first layer, else the output of the layer before. The chain takes
-  // ownership and may overwrite it. REQUIRES: !ends_in_loss(); when training, nothing is saved for
-  // this micro-batch.
+  // x: the data's inputs for the first layer, else what the layer before returned
+  // (models/layers/boundary_layout.h). Owned by the chain from here on; its memory may be used.
+  // REQUIRES: !ends_in_loss(); when training, this micro has nothing kept.
   [[nodiscard]] at::Tensor forward(at::Tensor x, const MicroContext& micro);
   // Adds to the gradients; returns the gradient of x (undefined if begins_with_input()). Takes
   // ownership of grad_output. REQUIRES: forward ran for this micro in training; no weight part is

@@ -1,10 +1,9 @@
 // The layers of a package: their graphs behind the interfaces of models/layers/layer.h.
 //
-// A boundary is one contiguous fp32 tensor: of the sizes {B, shape…} if one tensor crosses, or flat
-// with the tensors' blocks [B, shape…] one behind the other if several do. `parameters` are the
-// layer's parameters and, behind them, its statistics, both in the order of the package. The input
-// part of backward adds a micro-batch's observation of a statistic to its place among the
-// gradients, so that a recomputed forward does not count twice.
+// What crosses a boundary is one tensor (models/layers/boundary_layout.h). `parameters` are the
+// layer's parameters and, behind them, its statistics, both in the order of the package. What a
+// micro-batch observed of a statistic is added into the statistic's place among the gradients by
+// the input part of its backward, so that a forward that is repeated does not count twice.
 //
 // A graph that cannot run (shapes that do not match, a lack of memory) throws GraphFailure.
 #pragma once

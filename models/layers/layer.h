@@ -9,9 +9,10 @@
 // device (models/layers/device). Both are deterministic on one device, but their bits differ.
 // Inputs and outputs are on the layer's device.
 //
-// Shapes: B samples, T tokens, D width. Activations are fp32, contiguous, of the sizes of
-// boundary_sizes (models/layers/chain.h); x_BTD in the native layers. ProductNumbers defines the
-// use of bf16 and fp16 inside a layer. Threads: one thread per layer object.
+// Shapes: B samples, T tokens, D width. Activations and their gradients are contiguous, of the
+// sizes and the type in models/layers/boundary_layout.h; fp32 x_BTD in the native layers. What a
+// layer does inside in bf16 or fp16 is ProductNumbers' affair. Threads: one thread per layer
+// object.
 #pragma once
 
 #include <cstdint>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "models/package/graph.h"
 #include "models/package/package.h"
@@ -13,8 +14,9 @@ namespace motley {
 // when this is computed, so checking each of the many layers with this graph takes a few
 // comparisons.
 struct RoleCounts {
-  int inputs = 0;  // the least number of inputs of the layer
-  int input_grads = 0;
+  int inputs = 0;                // at least so many stand before the layer
+  std::vector<int> input_grads;  // the inputs whose gradients are given, ascending
+  std::vector<int> grads;        // the outputs whose gradients are taken
   int outputs = 0;
   int parameters = 0;
   int constants = 0;  // at least
@@ -28,10 +30,9 @@ struct RoleCountsOr {
 
 [[nodiscard]] RoleCountsOr roles_of(const LayerGraph& graph, bool is_last);
 
-// Why this layer cannot have this graph, or "". `inputs`: the number of tensors that it takes.
+// Why this layer cannot have this graph, or "". `inputs`: the tensors that it takes.
 [[nodiscard]] std::string misfit(const RoleCounts& roles,
                                  const PackageLayer& layer,
-                                 std::size_t inputs,
-                                 bool is_first);
+                                 const std::vector<BoundarySpec>& inputs);
 
 }  // namespace motley

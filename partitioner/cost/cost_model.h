@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/boundary_size.h"
 #include "base/result.h"
 #include "models/spec/model_spec.h"
 #include "partitioner/cost/kept_state.h"
@@ -83,9 +84,12 @@ class CostModel {
   // The update of their parameters.
   [[nodiscard]] double optimizer_s(int slot, int first, int last) const;
 
-  // Processor time at one end of a boundary. REQUIRES: check_codec(codec).ok()
+  // Of processor time at one end of a message of values. REQUIRES: check_codec(codec).ok()
   [[nodiscard]] double encode_s(int slot, double floats, const std::string& codec) const;
   [[nodiscard]] double decode_s(int slot, double floats, const std::string& codec) const;
+  // The same of an activation or a gradient: exact bytes take what fp32 takes without a codec.
+  [[nodiscard]] double encode_s(int slot, const BoundarySize& size, const std::string& codec) const;
+  [[nodiscard]] double decode_s(int slot, const BoundarySize& size, const std::string& codec) const;
   [[nodiscard]] double message_s(int slot) const;  // sending or receiving any message
   // Whether the cost of passing values to another rank of the machine through shared memory was
   // measured.
@@ -97,22 +101,32 @@ class CostModel {
   // Bytes of that many floats behind a frame's header: exact if the codec's size depends only on
   // their number, otherwise as measured in the profile.
   [[nodiscard]] double payload_bytes(int slot, double floats, const std::string& codec) const;
-  [[nodiscard]] double frame_bytes(int slot, double floats, const std::string& codec) const;
+  // Of an activation or a gradient, with the header.
+  [[nodiscard]] double frame_bytes(int slot,
+                                   const BoundarySize& size,
+                                   const std::string& codec) const;
 
   // Whether the slot encodes, decodes and handles messages asynchronously, on threads of their own
   // (pipeline/execute/executor.h).
   [[nodiscard]] bool codecs_beside(int slot) const;
-  // The compute time at one end of a boundary for one activation and one gradient, of which one is
-  // encoded and the other decoded; 0 if that is asynchronous.
-  [[nodiscard]] double crossing_s(int slot, double floats, const std::string& codec) const;
-  // The addition to a message's transfer time if either end has asynchronous codecs.
+  // What an activation and its gradient over a boundary take of the computing of a slot before it,
+  // which encodes the one and decodes the other, or behind it; 0 where that goes on beside.
+  [[nodiscard]] double crossing_before_s(int slot,
+                                         const BoundarySize& size,
+                                         const std::string& codec) const;
+  [[nodiscard]] double crossing_behind_s(int slot,
+                                         const BoundarySize& size,
+                                         const std::string& codec) const;
+  // What a message between them takes longer than its way because either has codecs beside.
   [[nodiscard]] double beside_s(int from_slot,
                                 int to_slot,
-                                double floats,
+                                const BoundarySize& size,
                                 const std::string& codec) const;
 
-  // The floats that cross the boundary after the layer, in one direction.
-  [[nodiscard]] double boundary_floats(int layer, int micro_batch) const;
+  // What crosses the boundary after the layer.
+  [[nodiscard]] BoundarySize boundary(int layer, int micro_batch) const {
+    return sizes_.boundary(layer, micro_batch);
+  }
 
   [[nodiscard]] const LinkSpeed& link(int from_slot, int to_slot) const {
     return links_[static_cast<std::size_t>(from_slot) * slots_.size() +

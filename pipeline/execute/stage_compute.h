@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 
+#include "base/boundary_size.h"
 #include "base/ids.h"
 #include "base/result.h"
 #include "pipeline/execute/batch_position.h"
@@ -37,14 +38,27 @@ struct OwnedValues {
   }
 };
 
-using OwnedFloats = OwnedValues<float>;
 using OwnedBytes = OwnedValues<std::byte>;
 
-// The message that a codec makes of all values of a boundary.
+// What crosses a boundary in one direction: floats, and beside those of an activation what is
+// transferred bit-exactly. Both stay and arrive together.
+struct OwnedBoundary : OwnedValues<float> {
+  std::span<const std::byte> exact;  // empty where it lies in a device's own memory
+};
+
+// Where such values go.
+struct BoundaryRoom {
+  std::span<float> floats;
+  std::span<std::byte> exact;
+};
+
+// All values that cross a boundary as one message: what a codec makes of the floats, and behind it
+// the exact bytes.
 struct BoundaryMessage {
   std::string codec;  // Codec::name()
   std::size_t floats = 0;
-  std::size_t bytes_max = 0;  // exact if the codec has a fixed size
+  std::size_t exact_bytes = 0;
+  std::size_t bytes_max = 0;  // its bytes, exactly those where the codec has a fixed size
 };
 
 enum class BackwardPart {
@@ -78,42 +92,44 @@ class StageCompute {
   // On the last chunk, if the data is on another rank: the buffer for the received targets.
   virtual std::span<std::int32_t> targets_room(MicroId micro) = 0;
 
-  // The number of floats of a micro-batch that pass from `chunk` to the next one, and back as their
-  // gradient. REQUIRES: one of the two chunks is on this rank.
-  [[nodiscard]] virtual std::size_t boundary_floats(ChunkId chunk) const = 0;
+  // What of a micro-batch crosses from `chunk` to the next one. One of the two is here.
+  [[nodiscard]] virtual BoundarySize boundary_size(ChunkId chunk) const = 0;
 
-  // The buffer for an activation or gradient from another rank, before its consumer runs.
-  virtual std::span<float> room(const Value& value) = 0;
+  // Where an activation or a gradient goes that comes from another rank, before its user runs.
+  virtual BoundaryRoom room(const Value& value) = 0;
 
-  // Makes the result of a forward or backward readable by the host, once it has arrived. Called at
-  // once for values that go to another rank.
-  virtual OwnedFloats to_host(OwnedFloats made) { return made; }
+  // What a forward or backward has returned, where the host can read it once it has arrived: called
+  // at once for what goes to another rank.
+  virtual OwnedBoundary to_host(OwnedBoundary made) { return made; }
 
-  // If the stage's device implements the codec, messages are copied between it and the host instead
-  // of values. Otherwise this and message_room() return nullopt, and values pass through to_host()
-  // and room(). Here: the codec's bytes for the result of a forward or backward, requested at once.
+  // Where the stage's device has the codec too, messages go between it and the host instead of
+  // values. Elsewhere this and message_room() give nothing, and the values go by to_host() and
+  // room(). Here: the message of what a forward or backward has returned, with the codec's own
+  // bytes, asked for at once.
   [[nodiscard]] virtual std::optional<OwnedBytes> message_to_host(
-      const OwnedFloats& /*made*/, const BoundaryMessage& /*message*/) {
+      const OwnedBoundary& /*made*/, const BoundaryMessage& /*message*/) {
     return std::nullopt;
   }
 
-  // The buffer for a message that encodes an activation or gradient, in place of room(). The
-  // received bytes are untrusted, but have the codec's length for that many floats.
+  // Where a message that means an activation or a gradient goes: room() for it. Any bytes may come
+  // of the message's length.
   [[nodiscard]] virtual std::optional<std::span<std::byte>> message_room(
       const Value& /*value*/, const BoundaryMessage& /*message*/) {
     return std::nullopt;
   }
 
-  // Passes the result of a forward or backward of this rank to its consumer here, the only reader.
-  virtual void hand(const Value& value, OwnedFloats floats) = 0;
+  // When its maker is here too: takes what that forward or backward has returned, and which nobody
+  // else reads.
+  virtual void hand(const Value& value, OwnedBoundary made) = 0;
 
   // Returns the output; empty for the last chunk, which adds to the loss instead.
-  virtual OwnedFloats forward(ChunkId chunk, MicroId micro) = 0;
-  // Returns the gradient of the input; empty for chunk 0 and for kWeights. `on_final` may be empty.
-  virtual OwnedFloats backward(ChunkId chunk,
-                               MicroId micro,
-                               BackwardPart part,
-                               const OnFinal& on_final) = 0;
+  virtual OwnedBoundary forward(ChunkId chunk, MicroId micro) = 0;
+  // Returns the gradient of the input; empty for chunk 0 and of the part kWeights. `on_final` may
+  // be empty.
+  virtual OwnedBoundary backward(ChunkId chunk,
+                                 MicroId micro,
+                                 BackwardPart part,
+                                 const OnFinal& on_final) = 0;
 };
 
 }  // namespace motley
