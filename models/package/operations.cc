@@ -13,7 +13,7 @@ static_assert(std::is_sorted(std::begin(kOperations), std::end(kOperations)),
               "python/motley/operations.txt is not sorted");
 
 constexpr std::string_view kOwn[] = {kDropoutMask, kUniformNumbers, kNormalNumbers,
-                                      kExponentialNumbers, kIntegerNumbers};
+                                     kExponentialNumbers, kIntegerNumbers};
 
 }  // namespace
 

@@ -11,7 +11,7 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/philox.h"
-#include "base/portable_log.h"
+#include "models/numbers/portable_log.h"
 
 namespace motley {
 namespace {

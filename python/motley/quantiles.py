@@ -1,4 +1,4 @@
-"""Normal and exponential numbers of uniform words of 32 bits, to the same bit here and in a worker (models/package/draws.cc).
+"""Normal and exponential numbers of uniform words of 32 bits, to the same bit here and in a worker (models/numbers/random_numbers.h).
 
 A word w is the probability (w + 1/2) / 2^32, and its number the value that is not exceeded with it. Each operation is one of
 IEEE doubles that rounds once, without a library's logarithm, whose last bit differs; the result is rounded to float32.
@@ -23,7 +23,7 @@ _TAIL = ((7.74545014278341407640e-4, 2.27238449892691845833e-2, 2.41780725177450
 
 
 def log(x: Any) -> Any:
-    """Of doubles from 0 to 1, as base/portable_log.h."""
+    """Of doubles from 0 to 1, as models/numbers/portable_log.h."""
     mantissa, exponent = numpy.frexp(x)
     small = mantissa < 0.7071067811865476
     mantissa = numpy.where(small, mantissa * 2.0, mantissa)
