@@ -86,7 +86,7 @@ class Draws(TorchDispatchMode):
             if base in _COMPARISONS and id(args[0]) in self._unused and isinstance(args[1], (int, float)):
                 always = _COMPARISONS[base](float(args[1]))
                 if always is not None:
-                    return aten.full_like.default(args[0], always, dtype=torch.bool)
+                    return aten.full.default(list(args[0].shape), always, dtype=torch.bool)
             self._use(args, kwargs)
         if base.rstrip("_") in operations.RANDOM and name.startswith("aten::"):
             shape = next((tuple(a.shape) for a in args if isinstance(a, torch.Tensor)), ())
