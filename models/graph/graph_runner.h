@@ -17,16 +17,13 @@
 #include <c10/core/ScalarType.h>
 
 #include "base/result.h"
+#include "models/graph/graph_draws.h"
 #include "models/package/graph.h"
 
 namespace motley {
 
 class GraphRunner {
  public:
-  // Sets the elements of a tensor of ones to 0 with probability p, else to 1 / (1 - p), as a
-  // function of the position of the micro-batch and of `index`, the place in the layer.
-  using Dropout = std::function<void(at::Tensor& ones, double p, int index)>;
-
   // `where` begins errors: "layer 'h.0', forward". Everything lies on `device`. `products`: what
   // fp32 arguments of products and convolutions are rounded to; what they make is fp32 again.
   // kConfig when this LibTorch lacks an operation, or its arguments are not those of its schema.
@@ -42,11 +39,12 @@ class GraphRunner {
 
   // `takes`: a tensor for each of graph().takes. Returns what the graph gives, in its order; the
   // tensors may be views of each other and of what was taken. `samples`: B of the micro-batch.
+  // `draws` may be null where the graph draws nothing.
   // kConfig, naming layer, node and operation, when a kernel refuses its arguments, as where shapes
   // do not fit.
   [[nodiscard]] Result<std::vector<at::Tensor>> run(std::vector<at::Tensor> takes,
                                                     std::int64_t samples,
-                                                    const Dropout& dropout);
+                                                    const GraphDraws* draws);
 
   // Called by run() after each node, with its number and all values that live then, to
   // compare what kernels compute. Empty: no call.
