@@ -49,4 +49,9 @@ struct Philox {
   return static_cast<float>(bits >> 8) * 0x1.0p-24F;
 }
 
+// Uniform in (0, 1): the midpoints of 2^32 equal parts.
+[[nodiscard]] constexpr double to_open_unit(std::uint32_t bits) {
+  return (bits + 0.5) * 0x1.0p-32;
+}
+
 }  // namespace motley

@@ -120,7 +120,8 @@ bool StageTrainer::is_last(ChunkId chunk) const {
 }
 
 MicroContext StageTrainer::context(MicroId micro) const {
-  return {config_.train.seed, position_.step, micro.value, position_.training};
+  const auto first = position_.training ? 0 : static_cast<std::int64_t>(position_.first_sample);
+  return {config_.train.seed, position_.step, micro.value, position_.training, first};
 }
 
 void StageTrainer::begin(const BatchPosition& position) {

@@ -11,6 +11,7 @@
 #include <ATen/ATen.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include "base/check.h"
 #include "models/device/kinds/library_exception.h"
 #include "models/graph/graph_failure.h"
 #include "models/graph/kernel_layouts.h"
@@ -57,24 +58,13 @@ std::string results_fault(const Node& node, const c10::FunctionSchema& schema) {
   return fmt::format("it makes {} values, not {}", returns.size(), node.results);
 }
 
-struct Dropout {
-  double p = 0;
-  int index = 0;
-};
-
-// REQUIRES: the node is a dropout mask that passed operation_rules.h.
-Dropout dropout_of(const Node& node) {
-  const auto* const whole_p = std::get_if<std::int64_t>(&node.args[1]);
-  return {whole_p != nullptr ? static_cast<double>(*whole_p) : std::get<double>(node.args[1]),
-          static_cast<int>(std::get<std::int64_t>(node.args[2]))};
-}
-
 }  // namespace
 
 struct GraphRunner::Impl {
   struct Step {
     const Node* node = nullptr;
-    c10::optional<c10::OperatorHandle> operation;  // nullopt: the dropout mask
+    c10::optional<c10::OperatorHandle> operation;  // nothing: a dropout mask, or the next
+    std::optional<DrawnNumbers> drawn;
     NodeArguments arguments;
     std::vector<std::size_t> contiguous;  // positions of arguments, by kernel_layouts.h
     // Runs instead if the first argument is not contiguous, with the same arguments.
@@ -83,6 +73,7 @@ struct GraphRunner::Impl {
   };
 
   std::string where;
+  c10::Device device = c10::kCPU;
   at::ScalarType products = at::kFloat;
   std::vector<Step> steps;
   std::int64_t samples = -1;  // number of samples that the arguments are set to
@@ -164,21 +155,38 @@ struct GraphRunner::Impl {
     return true;
   }
 
+  [[nodiscard]] Result<void> make_mask(const Step& step,
+                                       std::vector<at::Tensor>& values,
+                                       const GraphDraws* draws) const {
+    const at::Tensor& like = values[at(std::get<ValueId>(step.node->args[0]))];
+    if (!like.defined() || like.scalar_type() != at::kFloat) {
+      return error(step, "its argument is no float32 tensor");
+    }
+    const auto [p, index] = mask_of(*step.node);
+    at::Tensor& mask = values[at(step.node->first_result)];
+    mask = p < 1 ? at::ones(like.sizes(), like.options()) : at::zeros(like.sizes(), like.options());
+    if (p > 0 && p < 1) draws->mask(mask, p, index);
+    return {};
+  }
+
+  [[nodiscard]] Result<void> draw(const Step& step,
+                                  std::vector<at::Tensor>& values,
+                                  const GraphDraws* draws) const {
+    const auto sizes = step.drawn->sizes_of(samples);
+    if (!sizes) {
+      return error(step, fmt::format("size asks for more than {} elements", kTensorCountMax));
+    }
+    values[at(step.node->first_result)] = draws->numbers(*step.drawn, *sizes, device);
+    return {};
+  }
+
   [[nodiscard]] Result<void> run_step(const Step& step,
                                       std::vector<at::Tensor>& values,
-                                      const GraphRunner::Dropout& dropout) {
+                                      const GraphDraws* draws) {
     const Node& node = *step.node;
     if (!step.operation) {
-      const at::Tensor& like = values[at(std::get<ValueId>(node.args[0]))];
-      if (!like.defined() || like.scalar_type() != at::kFloat) {
-        return error(step, "its argument is no float32 tensor");
-      }
-      const auto [p, index] = dropout_of(node);
-      at::Tensor& mask = values[at(node.first_result)];
-      mask =
-          p < 1 ? at::ones(like.sizes(), like.options()) : at::zeros(like.sizes(), like.options());
-      if (p > 0 && p < 1) dropout(mask, p, index);
-      return {};
+      MOTLEY_CHECK(draws != nullptr, "{}: {} without draws", where, node.operation);
+      return step.drawn ? draw(step, values, draws) : make_mask(step, values, draws);
     }
     if (!load(step, values)) return error(step, "an argument has no tensor");
     if (step.is_rounded) {
@@ -192,13 +200,12 @@ struct GraphRunner::Impl {
     return {};
   }
 
-  // Catches all exceptions of kernels except a lack of memory, which is not the package's fault and
-  // which the worker reports as such.
-  [[nodiscard]] Result<void> run_steps(std::vector<at::Tensor>& values,
-                                       const GraphRunner::Dropout& dropout) {
+  // Whatever a kernel throws ends here, but for a lack of memory, which is not the package's fault
+  // and which the worker reports as such.
+  [[nodiscard]] Result<void> run_steps(std::vector<at::Tensor>& values, const GraphDraws* draws) {
     for (const Step& step : steps) {
       try {
-        MOTLEY_TRY(run_step(step, values, dropout));
+        MOTLEY_TRY(run_step(step, values, draws));
       } catch (const std::exception& thrown) {
         if (lacks_memory(thrown)) throw;
         return failure(step, first_line_of(thrown));
@@ -223,12 +230,14 @@ Result<GraphRunner> GraphRunner::make(const Graph& graph,
                                       at::ScalarType products) {
   auto impl = std::make_unique<Impl>();
   impl->where = std::move(where);
+  impl->device = device;
   impl->products = products;
   impl->steps.reserve(graph.nodes.size());
   for (const Node& node : graph.nodes) {
     Impl::Step& step = impl->steps.emplace_back();
     step.node = &node;
-    if (node.operation == kDropoutMask) continue;
+    if (draw_kind(node.operation)) step.drawn = draw_of(node);
+    if (step.drawn || node.operation == kDropoutMask) continue;
     step.operation = find_in_libtorch(node.operation);
     if (!step.operation) {
       Error error = impl->error(step, "this machine's LibTorch does not know the operation");
@@ -258,12 +267,12 @@ void GraphRunner::observe(Observer observer) {
 
 Result<std::vector<at::Tensor>> GraphRunner::run(std::vector<at::Tensor> takes,
                                                  std::int64_t samples,
-                                                 const Dropout& dropout) {
+                                                 const GraphDraws* draws) {
   MOTLEY_TRY(impl_->set_samples(samples));
   std::vector<at::Tensor> values = std::move(takes);
   values.resize(static_cast<std::size_t>(graph_->values));
   for (const ValueId value : graph_->unread) values[at(value)].reset();
-  const auto ran = impl_->run_steps(values, dropout);
+  const auto ran = impl_->run_steps(values, draws);
   impl_->stack.clear();
   MOTLEY_TRY(ran);
   std::vector<at::Tensor> given;

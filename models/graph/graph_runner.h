@@ -17,19 +17,16 @@
 #include <c10/core/ScalarType.h>
 
 #include "base/result.h"
+#include "models/graph/graph_draws.h"
 #include "models/package/graph.h"
 
 namespace motley {
 
 class GraphRunner {
  public:
-  // Sets the elements of a tensor of ones to 0 with probability p, else to 1 / (1 - p), as a
-  // function of the position of the micro-batch and of `index`, the dropout's index in the layer.
-  using Dropout = std::function<void(at::Tensor& ones, double p, int index)>;
-
-  // `where` begins errors: "layer 'h.0', forward". All tensors lie on `device`. `products`: the
-  // dtype to which fp32 arguments of products and convolutions are rounded; their results are fp32
-  // again. kConfig if this LibTorch lacks an operation, or its arguments do not match its schema.
+  // `where` begins errors: "layer 'h.0', forward". Everything lies on `device`. `products`: what
+  // fp32 arguments of products and convolutions are rounded to; what they make is fp32 again.
+  // kConfig when this LibTorch lacks an operation, or its arguments are not those of its schema.
   // REQUIRES: `graph` outlives it.
   [[nodiscard]] static Result<GraphRunner> make(const Graph& graph,
                                                 std::string where,
@@ -40,13 +37,14 @@ class GraphRunner {
   GraphRunner& operator=(GraphRunner&&) noexcept;
   ~GraphRunner();
 
-  // `takes`: a tensor for each of graph().takes. Returns graph().gives, in its order; the tensors
-  // may be views of each other and of `takes`. `samples`: B of the micro-batch. kConfig, naming
-  // layer, node and operation, if a kernel refuses its arguments, for example because of their
-  // shapes.
+  // `takes`: a tensor for each of graph().takes. Returns what the graph gives, in its order; the
+  // tensors may be views of each other and of what was taken. `samples`: B of the micro-batch.
+  // `draws` may be null where the graph draws nothing.
+  // kConfig, naming layer, node and operation, when a kernel refuses its arguments, as where shapes
+  // do not fit.
   [[nodiscard]] Result<std::vector<at::Tensor>> run(std::vector<at::Tensor> takes,
                                                     std::int64_t samples,
-                                                    const Dropout& dropout);
+                                                    const GraphDraws* draws);
 
   // Called by run() after each node, with its number and all values that exist then, to compare the
   // kernels' results. Empty: no call.

@@ -19,6 +19,39 @@ std::span<T> values_of(at::Tensor& tensor) {
   return {tensor.data_ptr<T>(), static_cast<std::size_t>(tensor.numel())};
 }
 
+// Masks and numbers as the reference's Python makes them, from its seed.
+class ReferenceDraws final : public GraphDraws {
+ public:
+  explicit ReferenceDraws(std::uint64_t seed) : seed_(seed) {}
+
+  void mask(at::Tensor& ones, double p, int index) const override {
+    at::Tensor made = at::empty(ones.sizes(), at::kFloat);
+    fill_mask(values_of<float>(made), p, stream(StreamPurpose::kDropout, index));
+    ones.copy_(made);
+  }
+
+  [[nodiscard]] at::Tensor numbers(const DrawnNumbers& drawn,
+                                   const std::vector<std::int64_t>& sizes,
+                                   c10::Device device) const override {
+    const bool is_whole = drawn.kind == DrawKind::kIntegers;
+    at::Tensor made = at::empty(sizes, is_whole ? at::kLong : at::kFloat);
+    const HashedStream from = stream(StreamPurpose::kDrawn, drawn.index);
+    if (is_whole) {
+      fill_drawn(values_of<std::int64_t>(made), drawn, from);
+    } else {
+      fill_drawn(values_of<float>(made), drawn, from);
+    }
+    return made.to(device);
+  }
+
+ private:
+  [[nodiscard]] HashedStream stream(StreamPurpose purpose, int index) const {
+    return {seed_, purpose, static_cast<std::uint64_t>(index)};
+  }
+
+  std::uint64_t seed_;
+};
+
 const UniformValues* replacement_of(const LayerReference& reference, RoleIndex role) {
   for (const auto& [replaced, values] : reference.replaced) {
     if (replaced == role) return &values;
@@ -138,19 +171,13 @@ Result<RoleTensors> ReferenceRun::run(PartName part,
     const auto found = roles.find({role.role, role.index});
     takes.push_back(found != roles.end() ? found->second : lasting_.at({role.role, role.index}));
   }
-  const auto mask = [&](at::Tensor& ones, double p, int index) {
-    at::Tensor made = at::empty(ones.sizes(), at::kFloat);
-    fill_mask(
-        values_of<float>(made), p,
-        HashedStream(reference_.seed, StreamPurpose::kDropout, static_cast<std::uint64_t>(index)));
-    ones.copy_(made);
-  };
+  const ReferenceDraws draws(reference_.seed);
   if (observer) {
     runs.observe([&](std::size_t node, const std::vector<at::Tensor>& values) {
       observer(part, node, values);
     });
   }
-  Result<std::vector<at::Tensor>> ran = runs.run(std::move(takes), reference_.samples, mask);
+  Result<std::vector<at::Tensor>> ran = runs.run(std::move(takes), reference_.samples, &draws);
   runs.observe({});
   MOTLEY_ASSIGN(std::vector<at::Tensor> given, std::move(ran));
   RoleTensors by_role;

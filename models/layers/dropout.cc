@@ -5,66 +5,25 @@
 #include <cmath>
 
 #include "base/check.h"
-#include "base/philox.h"
-#include "models/kernels/simd.h"
+#include "models/random/philox_tile.h"
 
 namespace motley {
 namespace {
 
-constexpr int kBlocks = DropoutStream::kBlocks;  // computed together
+constexpr int kBlocks = DropoutStream::kBlocks;
 
 // Separates these draws from others with the same seed (initial values, data order).
 constexpr std::uint64_t kDomain = 0x64726F706F757421;  // "dropout!"
 
-// One word of each block. 64 bits wide, so that the products vectorise.
-using Column = std::array<std::uint64_t, kBlocks>;
-
-struct Counter {
-  std::uint32_t first_block;
-  std::uint32_t step;
-  std::uint32_t micro;
-  std::uint32_t place;
-};
-
-// philox4x32 of base/philox.h for sixteen consecutive blocks, word by word.
-MOTLEY_INLINE void philox_tile(std::uint64_t key,
-                               const Counter& counter,
-                               std::array<Column, 4>& words) {
-  constexpr std::uint64_t kLow = 0xFFFFFFFF;
-  for (int l = 0; l < kBlocks; ++l) {
-    words[0][l] = (counter.first_block + static_cast<std::uint32_t>(l)) & kLow;
-    words[1][l] = counter.step;
-    words[2][l] = counter.micro;
-    words[3][l] = counter.place;
-  }
-  auto key0 = static_cast<std::uint32_t>(key);
-  auto key1 = static_cast<std::uint32_t>(key >> 32);
-  for (int round = 0; round < Philox::kRounds; ++round) {
-// If the compiler unrolls the loop early, it does not vectorise it.
-#pragma GCC unroll 1
-    for (int l = 0; l < kBlocks; ++l) {
-      const std::uint64_t product0 = std::uint64_t{Philox::kMul0} * words[0][l];
-      const std::uint64_t product1 = std::uint64_t{Philox::kMul1} * words[2][l];
-      words[0][l] = (product1 >> 32) ^ words[1][l] ^ key0;
-      words[2][l] = (product0 >> 32) ^ words[3][l] ^ key1;
-      words[1][l] = product1 & kLow;
-      words[3][l] = product0 & kLow;
-    }
-    key0 += Philox::kWeyl0;
-    key1 += Philox::kWeyl1;
-  }
-}
-
-MOTLEY_CLONES void apply_mask(std::uint64_t key,
-                              Counter counter,
+MOTLEY_CLONES void apply_mask(PhiloxCounter counter,
                               std::uint32_t threshold,
                               float scale,
                               const float* x,
                               float* y,
                               std::int64_t count) {
-  std::array<Column, 4> words;
+  std::array<PhiloxColumn, 4> words;
   for (; count > 0; count -= DropoutStream::kTile) {
-    philox_tile(key, counter, words);
+    philox_tile(counter, words);
     if (count >= DropoutStream::kTile) {
       for (int w = 0; w < 4; ++w) {
         for (int l = 0; l < kBlocks; ++l) {
@@ -79,7 +38,7 @@ MOTLEY_CLONES void apply_mask(std::uint64_t key,
     }
     x += DropoutStream::kTile;
     y += DropoutStream::kTile;
-    counter.first_block += kBlocks;
+    counter.words[0] += kBlocks;
   }
 }
 
@@ -106,9 +65,10 @@ void DropoutStream::apply(const float* x,
                           std::int64_t count,
                           std::int64_t first_tile) const {
   MOTLEY_CHECK(first_tile + tiles(count) < kTilesMax, "tile {} + {} elements", first_tile, count);
-  const Counter counter{static_cast<std::uint32_t>(first_tile * kBlocks), draw_.step, draw_.micro,
-                        draw_.place};
-  apply_mask(draw_.key, counter, draw_.threshold, draw_.scale, x, y, count);
+  const PhiloxCounter counter{
+      draw_.key,
+      {static_cast<std::uint32_t>(first_tile * kBlocks), draw_.step, draw_.micro, draw_.place}};
+  apply_mask(counter, draw_.threshold, draw_.scale, x, y, count);
 }
 
 }  // namespace motley

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "models/layers/layer.h"
+#include "models/random/philox_tile.h"
 
 namespace motley {
 
@@ -21,8 +22,8 @@ class DropoutStream {
   // REQUIRES: 0 < p < 1, step and micro not negative and below 2^32.
   DropoutStream(double p, const MicroContext& micro, int layer, DropoutSite site);
 
-  static constexpr std::int64_t kTile = 64;
-  static constexpr std::int64_t kBlocks = 16;  // of Philox, in a tile
+  static constexpr std::int64_t kTile = kTileWords;
+  static constexpr std::int64_t kBlocks = kTileBlocks;  // of Philox, in a tile
   static constexpr std::int64_t kTilesMax = std::int64_t{1} << 28;
 
   // The parameters of the masks, for other implementations (tensor_dropout.h).

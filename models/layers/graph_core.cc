@@ -13,8 +13,7 @@
 #include "models/graph/graph_failure.h"
 #include "models/graph/scalar_type.h"
 #include "models/layers/boundary_layout.h"
-#include "models/layers/dropout.h"
-#include "models/layers/tensor_dropout.h"
+#include "models/layers/placed_draws.h"
 
 namespace motley {
 namespace {
@@ -125,8 +124,8 @@ GraphRoles GraphCore::forward(at::Tensor x,
 
 at::Tensor GraphCore::score(at::Tensor x) {
   const std::int64_t samples = samples_of(x);
-  GraphRoles given =
-      run(*runners_.score, inputs(std::exchange(x, at::Tensor()), samples), samples, {});
+  GraphRoles given = run(*runners_.score, inputs(std::exchange(x, at::Tensor()), samples), samples,
+                         {.training = false});
   return given[Role::kOutput].front();
 }
 
@@ -218,17 +217,9 @@ GraphRoles GraphCore::run(GraphRunner& runner,
   Tensors takes;
   takes.reserve(runner.graph().takes.size());
   for (const RoleIndex& role : runner.graph().takes) takes.push_back(roles.get(role));
-  roles = {};  // releases the other references, so that the graph frees each value after its last
-               // use
-  Result<Tensors> ran =
-      runner.run(std::move(takes), samples, [&](at::Tensor& ones, double p, int place) {
-        const DropoutStream stream(p, micro, index_, static_cast<DropoutSite>(place));
-        if (ones.device().is_cpu()) {
-          stream.apply(ones.data_ptr<float>(), ones.data_ptr<float>(), ones.numel(), 0);
-        } else {
-          drop_in_place(stream, ones);
-        }
-      });
+  roles = {};  // what only the graph needs goes with its last reader
+  const PlacedDraws draws(micro, index_, samples);
+  Result<Tensors> ran = runner.run(std::move(takes), samples, &draws);
   if (!ran.ok()) throw GraphFailure(std::move(ran).error());
   GraphRoles given;
   for (std::size_t k = 0; k < ran->size(); ++k) {

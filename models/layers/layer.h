@@ -31,12 +31,15 @@ namespace motley {
 
 class PreparedPackage;
 
-// The training position of a forward; determines dropout masks. Independent of rank and history.
+// Where a forward stands in the training; decides dropout masks and random draws. Never a rank,
+// never history.
 struct MicroContext {
   std::int64_t seed = 0;
   std::int64_t step = 0;
   std::int64_t micro = 0;
-  bool training = true;  // false: no dropout, nothing is saved for backward
+  bool training = true;           // false: no dropout, nothing is kept for backward
+  std::int64_t first_sample = 0;  // of all micro-batches: in evaluation its place among the
+                                  // held-out samples, in training 0
 };
 
 // The tensors that a layer saves from forward to backward, in its own order.

@@ -6,7 +6,7 @@
 #include <ATen/ATen.h>
 
 #include "base/check.h"
-#include "base/philox.h"
+#include "models/random/tensor_philox.h"
 
 namespace motley {
 namespace {
@@ -15,57 +15,16 @@ namespace {
 // and are enough work for each of the hundred operations that draw them.
 constexpr std::int64_t kTilesAtOnce = std::int64_t{1} << 16;
 
-constexpr std::int64_t kLowWord = 0xFFFFFFFF;
-
-// The upper half of a product. As a signed integer the product wraps around: its 64 bits are right,
-// and the sign extension is masked off.
-at::Tensor high_word(const at::Tensor& product) {
-  return at::bitwise_right_shift(product, 32).bitwise_and_(kLowWord);
-}
-
-at::Tensor times(const at::Tensor& word, std::uint32_t factor) {
-  return at::mul(word, at::Scalar(static_cast<std::int64_t>(factor)));
-}
-
-at::Tensor mixed(const at::Tensor& product, const at::Tensor& word, std::uint32_t key) {
-  return at::bitwise_xor(high_word(product), word)
-      .bitwise_xor_(at::Scalar(static_cast<std::int64_t>(key)));
-}
-
-// philox4x32 of base/philox.h for the blocks of consecutive tiles: word w of each in words[w]. A
-// word that is equal for all blocks is a scalar until a round mixes it with another word.
-std::array<at::Tensor, 4> philox_words(const DropoutStream::Draw& draw,
-                                       std::int64_t first_tile,
-                                       std::int64_t tiles,
-                                       c10::Device device) {
-  const auto integers = at::device(device).dtype(at::kLong);
-  const auto alone = [&](std::uint32_t word) {
-    return at::full({1}, at::Scalar(static_cast<std::int64_t>(word)), integers);
-  };
-  std::array<at::Tensor, 4> words = {
-      at::arange(first_tile * DropoutStream::kBlocks, (first_tile + tiles) * DropoutStream::kBlocks,
-                 integers),
-      alone(draw.step), alone(draw.micro), alone(draw.place)};
-  auto key0 = static_cast<std::uint32_t>(draw.key);
-  auto key1 = static_cast<std::uint32_t>(draw.key >> 32);
-  for (int round = 0; round < Philox::kRounds; ++round) {
-    const at::Tensor product0 = times(words[0], Philox::kMul0);
-    const at::Tensor product1 = times(words[2], Philox::kMul1);
-    words = {mixed(product1, words[1], key0), at::bitwise_and(product1, kLowWord),
-             mixed(product0, words[3], key1), at::bitwise_and(product0, kLowWord)};
-    key0 += Philox::kWeyl0;
-    key1 += Philox::kWeyl1;
-  }
-  return words;
-}
-
-// The factor of each element of these tiles, [tiles, kTile].
+// What each element of these tiles is multiplied by, [tiles, kTile].
 at::Tensor factors(const DropoutStream& stream,
                    std::int64_t first_tile,
                    std::int64_t tiles,
                    c10::Device device) {
   const DropoutStream::Draw& draw = stream.draw();
-  std::array<at::Tensor, 4> kept = philox_words(draw, first_tile, tiles, device);
+  const PhiloxCounter first{
+      draw.key,
+      {static_cast<std::uint32_t>(first_tile * kTileBlocks), draw.step, draw.micro, draw.place}};
+  std::array<at::Tensor, 4> kept = philox_words(first, tiles * kTileBlocks, device);
   for (at::Tensor& word : kept) {
     word = word.ge(at::Scalar(static_cast<std::int64_t>(draw.threshold)))
                .view({tiles, DropoutStream::kBlocks});

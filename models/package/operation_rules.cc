@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "models/package/draws.h"
 #include "models/package/operations.h"
 
 namespace motley {
@@ -41,7 +42,7 @@ std::string dropout_fault(const Node& node) {
                    : real_p != nullptr ? *real_p
                                        : -1;
   const auto* const place = std::get_if<std::int64_t>(&node.args[2]);
-  if (!(p >= 0 && p <= 1) || place == nullptr || *place < 0 || *place >= kDropoutPlaces) {
+  if (!(p >= 0 && p <= 1) || place == nullptr || *place < 0 || *place >= kDrawPlaces) {
     return kFault;
   }
   return "";
@@ -87,6 +88,7 @@ std::string broken_rule(const Node& node) {
     }
   }
   if (node.operation == kDropoutMask) return dropout_fault(node);
+  if (draw_kind(node.operation)) return draw_fault(node);
   if (node.operation == "aten::native_batch_norm") return batch_norm_fault(node);
   if (node.operation == "aten::native_batch_norm_backward") return batch_norm_backward_fault(node);
   if (node.operation == "aten::embedding_dense_backward" &&

@@ -12,6 +12,9 @@ constexpr std::string_view kOperations[] = {
 static_assert(std::is_sorted(std::begin(kOperations), std::end(kOperations)),
               "python/motley/operations.txt is not sorted");
 
+constexpr std::string_view kOwn[] = {kDropoutMask, kUniformNumbers, kNormalNumbers,
+                                     kExponentialNumbers, kIntegerNumbers};
+
 }  // namespace
 
 std::span<const std::string_view> allowed_operations() {
@@ -19,7 +22,9 @@ std::span<const std::string_view> allowed_operations() {
 }
 
 std::optional<std::string_view> find_operation(std::string_view name) {
-  if (name == kDropoutMask) return kDropoutMask;
+  for (const std::string_view own : kOwn) {
+    if (name == own) return own;
+  }
   const auto* const found = std::lower_bound(std::begin(kOperations), std::end(kOperations), name);
   if (found == std::end(kOperations) || *found != name) return std::nullopt;
   return *found;

@@ -1,6 +1,6 @@
 // Initial values. The normal draws use only IEEE operations that round the same everywhere (no
-// libm, no fused multiply-add: see the flag in models/CMakeLists.txt). A parameter therefore starts
-// with the same bits on every machine.
+// libm, no fused multiply-add: see the flag in CMakeLists.txt), so that a parameter starts
+// with the same bits on every machine that may come to hold it.
 #include "models/spec/initialize.h"
 
 #include <algorithm>
@@ -11,26 +11,12 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/philox.h"
+#include "models/numbers/portable_log.h"
 
 namespace motley {
 namespace {
 
 constexpr double kTwoPi = 6.283185307179586;
-
-// ln x for x in (0, 1]: x = m 2^e with m in [sqrt(1/2), sqrt(2)), ln m = 2 artanh((m-1)/(m+1)).
-double portable_log(double x) {
-  int exponent = 0;
-  double mantissa = std::frexp(x, &exponent);
-  if (mantissa < 0.7071067811865476) {
-    mantissa *= 2.0;
-    --exponent;
-  }
-  const double t = (mantissa - 1.0) / (mantissa + 1.0);
-  const double t2 = t * t;
-  double series = 0.0;
-  for (int k = 21; k >= 1; k -= 2) series = series * t2 + 1.0 / k;
-  return 2.0 * t * series + exponent * 0.6931471805599453;
-}
 
 struct SinCos {
   double sin;
@@ -61,11 +47,6 @@ SinCos portable_sincos(double turn) {
     default:
       return {-cosine, sine};
   }
-}
-
-// Uniform in (0, 1): the midpoints of 2^32 equal parts.
-double to_open_unit(std::uint32_t bits) {
-  return (bits + 0.5) * 0x1.0p-32;
 }
 
 // Four normal draws from one block (Box and Muller, 1958).

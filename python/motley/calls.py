@@ -60,7 +60,7 @@ class Calls:
         self._names = {id(tensor): name for name, tensor in names.state.items()}
 
     def run(self, calls: List[Tuple[str, Call]], input: torch.Tensor, order: Optional[List[int]]) -> Ran:
-        """`order` numbers the dropout masks otherwise than in turn. Buffers are as before afterwards."""
+        """`order` numbers the random draws otherwise than in turn. Buffers are as before afterwards."""
         before = {name: buffer.detach().clone() for name, buffer in self._buffers.items()}
         states, attributes = random_states(), self._attributes()
         draws = Draws(None, self._modules.path, order)

@@ -14,6 +14,7 @@ from torch.utils._pytree import tree_map, tree_unflatten
 from . import eager, samples
 from .errors import ExportError
 from .graph import Take
+from .intercept import Intercept
 from .interpret import Package
 from .layers import Layers
 from .losses import Loss
@@ -84,7 +85,7 @@ class _Layer:
     def sums(self, inputs: List[torch.Tensor], target: torch.Tensor) -> None:
         """Refuses a loss that is no sum over the samples, such as their mean: Motley adds those of micro-batches."""
         assert self._loss is not None
-        with torch.no_grad():
+        with torch.no_grad(), Intercept():
             output = self._call(tree_unflatten([x.clone() for x in inputs], self._structure))
             total, count = self._loss.terms(output, target)
             parts = [self._loss.terms(tree_map(lambda x: x[part] if isinstance(x, torch.Tensor) else x, output), target[part])

@@ -57,8 +57,8 @@ def gradients(outputs: List[torch.Tensor], grads: List[torch.Tensor], parameters
         with Intercept() as intercept, ContiguousWhereNeeded():  # the first for what runs again, as activation checkpointing makes it
             if reached:
                 torch.autograd.backward([outputs[k] for k in reached], [grads[k] * scale for k in reached], retain_graph=retain_graph)
-        if any(draw.p is not None for draw in intercept.draws.drawn) or intercept.observed:
-            raise ExportError("dropout or batch normalization runs again in the backward pass, as activation checkpointing makes it",
+        if any(draw.placed for draw in intercept.draws.drawn) or intercept.observed:
+            raise ExportError("dropout, a random draw or batch normalization runs again in the backward pass, as activation checkpointing makes it",
                               "Switch activation checkpointing off: Motley recomputes by itself where memory is short")
     finally:
         for handle in handles:

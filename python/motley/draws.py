@@ -1,42 +1,48 @@
-"""Random draws of PyTorch as dropout masks, which are functions of their place and not of what ran before.
+"""Random draws of PyTorch as numbers that are functions of their place and not of what ran before.
 
-While a `Draws` is entered, Bernoulli numbers are masks, and so are uniform numbers that are only compared with a
-probability: stochastic depth as torchvision, timm and transformers write it, the dropout inside of nn.LSTM, dropped
-labels. What else draws stays as it is, is noted, and is for others to refuse.
+While a `Draws` is entered, Bernoulli numbers with one probability are dropout masks, and uniform, normal, exponential and
+whole numbers are what random_numbers.py makes, each in turn with an index of its own. What else draws, and what draws from a
+generator of its own, stays as it is, is noted, and is for others to refuse.
 """
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import dropout, operations
+from . import dropout, operations, random_numbers
 from .errors import ExportError
+from .graph import leaves
 from .record import Recorder
 
 aten = torch.ops.aten
 
-MOST_MASKS = 256
+MOST_DRAWS = 256
 """In a layer (docs/formats/package.md, "Limits")."""
+
+Number = Union[float, torch.Tensor]
 
 
 class Draw(NamedTuple):
-    """One draw: `count` numbers that are 0 with probability `p`; or, where p is None, what else the operation `what` draws."""
+    """One draw: `p` is the probability of a dropout. `placed`: its numbers are functions of their place. `used`: they decide
+    something, unlike those that are compared with a probability of 0."""
 
     what: str
     p: Optional[float]
-    count: int
+    shape: Tuple[int, ...]
     module: Optional[str]
+    placed: bool = True
+    used: bool = True
 
     def __str__(self) -> str:
-        kind = f"dropout of {self.p:g}" if self.p is not None else self.what
+        kind = f"dropout of {self.p:g}" if self.p is not None else f"{self.what} of {list(self.shape)}" if self.placed else self.what
         return f"{kind}{f' in {self.module}' if self.module else ''}"
 
 
 class Draws(TorchDispatchMode):
-    """Entered after a recorder, so that it sees operations first. `order` numbers the masks otherwise than in turn."""
+    """Entered after a recorder, so that it sees operations first. `order` numbers the draws otherwise than in turn."""
 
     def __init__(self, recorder: Optional[Recorder] = None, module: Callable[[], Optional[str]] = lambda: None,
                  order: Optional[List[int]] = None):
@@ -45,42 +51,112 @@ class Draws(TorchDispatchMode):
         self._recorder = recorder
         self._module = module
         self._order = order
-        self._uniform: Dict[int, Tuple[torch.Tensor, float]] = {}  # [id] uniform numbers that were not used yet, and what was added
-        self._generator = torch.Generator().manual_seed(0)
+        self._placed = 0
+        self._unused: Dict[int, Tuple[torch.Tensor, int]] = {}  # [id] numbers in [0, 1), and which draw they are
 
     def mask(self, like: torch.Tensor, p: float) -> torch.Tensor:
         """A mask in the shape of `like`: 0 with probability p, else 1 / (1 - p)."""
-        if self._recorder is not None and self._recorder.backward:
-            raise self._recorder.fail("dropout runs again in the backward pass, as activation checkpointing makes it",
-                                      "Switch activation checkpointing off: Motley recomputes by itself where memory is short")
         if not 0 <= p <= 1:
             raise self.fail(f"the probability of a dropout is {p}", "Give one from 0 to 1")
-        index = len(self.drawn)
-        if self._recorder is not None and index >= MOST_MASKS:
-            raise self.fail(f"the layer draws more than {MOST_MASKS} dropout masks", "Make several layers of it")
-        self.drawn.append(Draw("dropout", p, like.numel(), self._module()))
-        return dropout.mask(like, p, self._order[index] if self._order is not None and index < len(self._order) else index)
+        return dropout.mask(like, p, self._place("dropout", p, (like.numel(),)))
+
+    def numbers(self, kind: str, size: Sequence[int], *limits: int) -> torch.Tensor:
+        """What the operation motley::`kind` makes."""
+        size = [int(length) for length in size]
+        what = f"integers from {limits[0]} to below {limits[1]}" if limits else f"{kind} numbers"
+        return getattr(torch.ops.motley, kind)(size, *limits, self._place(what, None, tuple(size)))
 
     def fail(self, reason: str, remedy: str) -> ExportError:
         return ExportError(reason, remedy, self._module()) if self._recorder is None else self._recorder.fail(reason, remedy)
 
     def __exit__(self, *args: Any) -> None:
         super().__exit__(*args)
-        self._uniform.clear()
+        self._unused.clear()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Tuple[Any, ...] = (), kwargs: Optional[dict] = None) -> Any:
         kwargs = kwargs or {}
         name = operations.name_of(func)
-        if name in ("aten::bernoulli_.float", "aten::bernoulli.p"):
-            kept = self._kept(args[0], float(args[1]) if len(args) > 1 else float(kwargs.get("p", 0.5)), args[0].dtype)
-            return aten.copy_.default(args[0], kept) if name.endswith("_.float") else kept
-        if name in ("aten::rand", "aten::rand_like") or name == "aten::uniform_" and args[1:] in ((), (0.0, 1.0)):
-            return self._uniform_numbers(name, args, kwargs)
-        if self._uniform and any(isinstance(a, torch.Tensor) and id(a) in self._uniform for a in args):
-            return self._of_uniform(name, func, args, kwargs)
-        if name.split("::")[1].split(".")[0].rstrip("_") in operations.RANDOM:
-            self.drawn.append(Draw(name, None, sum(a.numel() for a in args if isinstance(a, torch.Tensor)), self._module()))
+        base = name.split("::")[1].partition(".")[0]
+        if base in _MADE and name.startswith("aten::"):
+            given = _given(func, args, kwargs)
+            made = _MADE[base](self, given) if given.get("generator") is None else None
+            if made is not None:
+                return aten.copy_.default(given["self"], made) if base.endswith("_") else made
+        if self._unused:
+            if base in _COMPARISONS and id(args[0]) in self._unused and isinstance(args[1], (int, float)):
+                always = _COMPARISONS[base](float(args[1]))
+                if always is not None:
+                    return aten.full.default(list(args[0].shape), always, dtype=torch.bool)
+            self._use(args, kwargs)
+        if base.rstrip("_") in operations.RANDOM and name.startswith("aten::"):
+            shape = next((tuple(a.shape) for a in args if isinstance(a, torch.Tensor)), ())
+            self.drawn.append(Draw(name, None, shape, self._module(), placed=False))
         return func(*args, **kwargs)
+
+    def _place(self, what: str, p: Optional[float], shape: Tuple[int, ...]) -> int:
+        """Notes a draw, and gives its index."""
+        if self._recorder is not None and self._recorder.backward:
+            drawing = "dropout" if p is not None else "the drawing of random numbers"
+            raise self._recorder.fail(f"{drawing} runs again in the backward pass, as activation checkpointing makes it",
+                                      "Switch activation checkpointing off: Motley recomputes by itself where memory is short")
+        index = len(self.drawn)
+        if self._recorder is not None and self._placed >= MOST_DRAWS:
+            raise self.fail(f"the layer has more than {MOST_DRAWS} dropout masks and random draws", "Make several layers of it")
+        self._placed += 1
+        self.drawn.append(Draw(what, p, shape, self._module()))
+        return self._order[index] if self._order is not None and index < len(self._order) else index
+
+    def _use(self, args: Tuple[Any, ...], kwargs: dict) -> None:
+        for leaf in leaves([args, list(kwargs.values())]):
+            known = self._unused.pop(id(leaf), None)
+            if known is not None:
+                self.drawn[known[1]] = self.drawn[known[1]]._replace(used=True)
+
+    # What operations draw; None where they stay as they are.
+
+    def _uniform_numbers(self, given: Dict[str, Any]) -> Optional[torch.Tensor]:
+        size, dtype = _size_and_type(given)
+        low, high = float(given.get("from", 0.0)), float(given.get("to", 1.0))
+        out = _plus(_times(self.numbers("uniform", size), high - low), low)
+        out = _as_type(out, dtype)
+        if (low, high) == (0.0, 1.0) and "size" in given:
+            self.drawn[-1] = self.drawn[-1]._replace(used=False)
+            self._unused[id(out)] = (out, len(self.drawn) - 1)
+        return out
+
+    def _normal_numbers(self, given: Dict[str, Any]) -> Optional[torch.Tensor]:
+        mean, std = given.get("mean", 0.0), given.get("std", 1.0)
+        shapes = [number.shape for number in (mean, std) if isinstance(number, torch.Tensor)]
+        if shapes:
+            return _plus(_times(self.numbers("normal", torch.broadcast_shapes(*shapes)), std), mean)
+        size, dtype = _size_and_type(given)
+        return _as_type(_plus(_times(self.numbers("normal", size), std), mean), dtype)
+
+    def _log_normal_numbers(self, given: Dict[str, Any]) -> Optional[torch.Tensor]:
+        made = self._normal_numbers(given)
+        return None if made is None else aten.exp.default(made)
+
+    def _exponential_numbers(self, given: Dict[str, Any]) -> Optional[torch.Tensor]:
+        size, dtype = _size_and_type(given)
+        made = self.numbers("exponential", size)
+        return _as_type(made if given["lambd"] == 1 else aten.div.Scalar(made, float(given["lambd"])), dtype)
+
+    def _integers(self, given: Dict[str, Any]) -> Optional[torch.Tensor]:
+        size, dtype = _size_and_type(given, torch.int64)
+        low, high = given.get("low", given.get("from", 0)), given.get("high", given.get("to"))
+        if high is None and low == 0:
+            high = {torch.float32: (1 << 24) + 1, torch.bool: 2}.get(dtype)
+        if not isinstance(low, int) or not isinstance(high, int) or high <= low:
+            return None
+        if high - low > random_numbers.MOST_INTEGERS:
+            raise self.fail(f"random integers from {low} to below {high}", "Draw among at most 2^32 of them")
+        return _as_type(self.numbers("integers", size, low, high), dtype)
+
+    def _bernoulli(self, given: Dict[str, Any]) -> Optional[torch.Tensor]:
+        p = given.get("p", given["self"])
+        if isinstance(p, torch.Tensor):
+            return _as_type(aten.lt.Tensor(self.numbers("uniform", given["self"].shape), p), given["self"].dtype)
+        return self._kept(given["self"], float(p), given["self"].dtype)
 
     def _kept(self, like: torch.Tensor, probability: float, dtype: torch.dtype) -> torch.Tensor:
         """Numbers of `dtype` in the shape of `like` that are 1 with `probability`, else 0."""
@@ -88,52 +164,54 @@ class Draws(TorchDispatchMode):
             return aten.full_like.default(like, probability, dtype=dtype)
         if like.dtype != torch.float32:
             like = aten._to_copy.default(like, dtype=torch.float32)
-        kept = aten.ne.Scalar(self.mask(like, 1 - probability), 0)
-        return kept if dtype == torch.bool else aten._to_copy.default(kept, dtype=dtype)
+        return _as_type(aten.ne.Scalar(self.mask(like, 1 - probability), 0), dtype)
 
-    def _uniform_numbers(self, name: str, args: Tuple[Any, ...], kwargs: dict) -> torch.Tensor:
-        dtype = kwargs.get("dtype") or (args[0].dtype if name != "aten::rand" else torch.get_default_dtype())
-        if self._recorder is None:
-            shape = args[0].shape if name != "aten::rand" else args[0]
-            out = torch.rand(shape, generator=self._generator).to(dtype)
-        elif name == "aten::rand":
-            out = aten.zeros.default(args[0], dtype=dtype)
-        else:
-            out = aten.zeros_like.default(args[0], dtype=dtype)
-        if name == "aten::uniform_":
-            out = aten.copy_.default(args[0], out)
-        self._uniform[id(out)] = (out, 0.0)
-        return out
 
-    def _of_uniform(self, name: str, func: Any, args: Tuple[Any, ...], kwargs: dict) -> Any:
-        """What an operation makes of uniform numbers, plus a number, in place of them."""
-        base = name.split("::")[1].split(".")[0]
-        numbers, added = self._uniform[id(args[0])] if isinstance(args[0], torch.Tensor) and id(args[0]) in self._uniform else (None, 0.0)
-        number = float(args[1]) if len(args) > 1 and isinstance(args[1], (int, float)) else None
-        if numbers is not None and number is not None and base in ("lt", "le", "gt", "ge"):
-            below = min(1.0, max(0.0, number - added))
-            return self._kept(numbers, below if base in ("lt", "le") else 1 - below, torch.bool)
-        if numbers is not None and number is not None and base in ("add", "sub") and not kwargs and len(args) == 2:
-            out = aten.clone.default(numbers) if self._recorder is not None else func(*args)
-            self._uniform[id(out)] = (out, added + (number if base == "add" else -number))
-            return out
-        if numbers is not None and base in ("floor", "floor_") and 0 <= added <= 1:
-            kept = self._kept(numbers, added, numbers.dtype)
-            if base == "floor":
-                return kept
-            del self._uniform[id(args[0])]
-            return aten.copy_.default(args[0], kept)
-        if base in ("detach", "alias") and numbers is not None:
-            out = func(*args, **kwargs)
-            self._uniform[id(out)] = (out, added)
-            return out
-        if base in ("empty_like", "zeros_like", "ones_like", "new_empty", "new_zeros", "new_ones"):
-            return func(*args, **kwargs)
-        if self._recorder is not None:
-            raise self.fail(f"{name} uses random numbers, which would depend on the number of machines",
-                            "Compare them with a probability, as in torch.rand(n) < p, use torch.nn.functional.dropout, or draw "
-                            "them into the data")
-        for argument in args:
-            if isinstance(argument, torch.Tensor) and self._uniform.pop(id(argument), None) is not None:
-                self.drawn.append(Draw("uniform random numbers", None, argument.numel(), self._module()))
-        return func(*args, **kwargs)
+def _given(func: Any, args: Tuple[Any, ...], kwargs: dict) -> Dict[str, Any]:
+    """The arguments of an operation by name, with their defaults."""
+    arguments = func._schema.arguments
+    given = {argument.name: argument.default_value for argument in arguments if argument.has_default_value()}
+    given.update(zip((argument.name for argument in arguments), args))
+    return {**given, **kwargs}
+
+
+def _size_and_type(given: Dict[str, Any], default: Optional[torch.dtype] = None) -> Tuple[Sequence[int], torch.dtype]:
+    """Of what is drawn. `default`: the type where neither an argument nor a tensor decides."""
+    dtype = given.get("dtype")
+    if "self" in given:
+        return given["self"].shape, dtype or given["self"].dtype
+    return given["size"], dtype or default or torch.get_default_dtype()
+
+
+def _times(tensor: torch.Tensor, factor: Number) -> torch.Tensor:
+    if isinstance(factor, torch.Tensor):
+        return aten.mul.Tensor(tensor, factor)
+    return tensor if factor == 1 else aten.mul.Scalar(tensor, float(factor))
+
+
+def _plus(tensor: torch.Tensor, summand: Number) -> torch.Tensor:
+    if isinstance(summand, torch.Tensor):
+        return aten.add.Tensor(tensor, summand)
+    return tensor if summand == 0 else aten.add.Scalar(tensor, float(summand))
+
+
+def _as_type(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    return tensor if tensor.dtype == dtype else aten._to_copy.default(tensor, dtype=dtype)
+
+
+_MADE: Dict[str, Callable[[Draws, Dict[str, Any]], Optional[torch.Tensor]]] = {
+    **dict.fromkeys(("rand", "rand_like", "uniform_"), Draws._uniform_numbers),
+    **dict.fromkeys(("randn", "randn_like", "normal", "normal_"), Draws._normal_numbers),
+    **dict.fromkeys(("randint", "randint_like", "random_"), Draws._integers),
+    **dict.fromkeys(("bernoulli", "bernoulli_"), Draws._bernoulli),
+    "exponential_": Draws._exponential_numbers,
+    "log_normal_": Draws._log_normal_numbers,
+}
+
+# Whether numbers in [0, 1) compare alike with a number, as with a probability of 0 in code that draws before it asks; else None.
+_COMPARISONS: Dict[str, Callable[[float], Optional[bool]]] = {
+    "lt": lambda x: False if x <= 0 else True if x >= 1 else None,
+    "le": lambda x: False if x < 0 else True if x >= 1 else None,
+    "gt": lambda x: True if x < 0 else False if x >= 1 else None,
+    "ge": lambda x: True if x <= 0 else False if x >= 1 else None,
+}

@@ -12,11 +12,11 @@ import torch
 
 from . import hashed
 
-_library = torch.library.Library("motley", "DEF")
-_library.define("dropout_mask(Tensor like, float p, int index) -> Tensor")
+library = torch.library.Library("motley", "DEF")
+library.define("dropout_mask(Tensor like, float p, int index) -> Tensor")
 
 seed = 0
-"""Changes all masks."""
+"""Changes all masks, and all numbers of random_numbers.py."""
 
 
 def _mask(like: torch.Tensor, p: float, index: int) -> torch.Tensor:
@@ -29,7 +29,7 @@ def _mask(like: torch.Tensor, p: float, index: int) -> torch.Tensor:
     return torch.from_numpy(kept).reshape(like.shape).to(like.dtype) * float(numpy.float32(1 / (1 - p)))
 
 
-_library.impl("dropout_mask", _mask, "CPU")
+library.impl("dropout_mask", _mask, "CPU")
 
 
 def mask(like: torch.Tensor, p: float, index: int) -> torch.Tensor:

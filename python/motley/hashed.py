@@ -9,7 +9,7 @@ from typing import Any, Iterator, List, Tuple, Union
 
 import numpy
 
-INPUT, TARGET, GRADIENT, PARAMETER, STATISTIC, DROPOUT, PLACES, SIGNS = range(1, 9)
+INPUT, TARGET, GRADIENT, PARAMETER, STATISTIC, DROPOUT, PLACES, SIGNS, DRAWN = range(1, 10)
 """The purposes of streams."""
 
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -54,6 +54,11 @@ def parts(count: int) -> Iterator[Tuple[int, int]]:
 def fractions(state: int, begin: int, end: int) -> Any:
     """Multiples of 2^-24 from 0 to below 1, as float64."""
     return (bits(state, begin, end) >> numpy.uint64(40)).astype(numpy.float64) / _FRACTION
+
+
+def words(state: int, begin: int, end: int) -> Any:
+    """The upper 32 bits of elements."""
+    return bits(state, begin, end) >> numpy.uint64(32)
 
 
 def uniform(state: int, begin: int, end: int, low: float, width: float) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tup
 
 import torch
 
-from . import dropout, operations, weights  # noqa: F401  (dropout registers its operation)
+from . import operations, random_numbers, weights  # noqa: F401  (random_numbers registers Motley's operations)
 from .graph import Batch, Graph, Node, Ref, Take, map_args, map_node, uses
 
 _TYPES = {"float32": torch.float32, "int64": torch.int64, "bool": torch.bool}

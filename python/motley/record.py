@@ -264,10 +264,9 @@ class Recorder(TorchDispatchMode):
 
     def _refuse(self, name: str, args: Tuple[Any, ...], kwargs: dict) -> None:
         base = name.split("::")[1].split(".")[0].rstrip("_")
-        if base in operations.RANDOM:
+        if base in operations.RANDOM and name.startswith("aten::"):
             raise self.fail(f"{name} takes random numbers, which would depend on the number of machines",
-                            "Draw by what Motley makes masks of: torch.nn.functional.dropout, tensor.bernoulli_(p), torch.rand(n) < p; or "
-                            "draw them into the data")
+                            remedies.of_draw(base, kwargs.get("generator") is not None))
         if base == "_local_scalar_dense" and self._known.get(id(args[0]), "").endswith("num_batches_tracked"):
             raise self.fail("batch normalization averages its statistics over all steps (momentum=None)",
                             "Give it a number, such as the default 0.1")

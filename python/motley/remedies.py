@@ -33,6 +33,23 @@ def _around(line: Optional[str]) -> str:
     return "".join(linecache.getline(file, k) for k in range(max(1, last - _LINES_ABOVE), last + 1))
 
 
+DRAWS = "torch.rand, randn, randint, normal, bernoulli, their forms in place and for the shape of a tensor, exponential_, dropout"
+"""What draws numbers that are functions of their place."""
+
+
+def of_draw(base: str, own_generator: bool) -> str:
+    """What helps against the random operation `base`, which is not among these."""
+    if own_generator:
+        return ("Leave out generator=: the seed of the run decides all random numbers. Numbers that are the same in each step belong into a "
+                "buffer")
+    if base == "randperm":
+        return ("Sort random numbers, as torch.rand(samples, patches).argsort(1) does for the patches of each sample; the order of samples, as "
+                "mixup exchanges them, belongs into the data")
+    if base == "multinomial":
+        return "Take the largest: (probabilities.log() - torch.empty_like(probabilities).exponential_().log()).argmax(-1)"
+    return f"Draw by {DRAWS}; or draw them into the data"
+
+
 def of_type(dtype: torch.dtype) -> str:
     """What helps against values of a type that packages do not have."""
     if dtype.is_complex:

@@ -11,6 +11,8 @@ import numpy
 import torch
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
+from . import remedies
+from .draws import Draw
 from .errors import DependsOnValues, ExportError
 from .graph import Take
 from .intercept import Intercept
@@ -62,8 +64,7 @@ def _draws_nothing(recorder: Recorder) -> Iterator[None]:
     for whose, state in random_states().items():
         if state != before[whose]:
             raise recorder.fail(f"the layer takes random numbers from {whose}, which would depend on the number of machines",
-                                "Draw by what Motley makes masks of: torch.nn.functional.dropout, tensor.bernoulli_(p), torch.rand(n) < p; or "
-                                "draw them into the data")
+                                f"Draw by {remedies.DRAWS}; or draw them into the data")
 
 
 def random_states() -> Dict[str, Any]:
@@ -115,7 +116,7 @@ class Tracer:
         leaves = [x.detach().requires_grad_(not run.first and x.is_floating_point()) for x in run.inputs]
         inputs = [x.clone() for x in leaves]  # a layer may write to its input, which autograd forbids for a leaf
         with _draws_nothing(recorder), guarded(_raises(run), _REMEDY, recorder.path), recorder, intercept:
-            outputs, structure, gives = self._forward(run, recorder, inputs)
+            outputs, structure, gives = self._forward(run, recorder, inputs, intercept.draws.drawn)
             for k, seen in enumerate(intercept.observed):
                 gives[Take("observed", k)] = recorder.value_of(seen.value)
             self._backward(run, recorder, leaves, outputs, gives)
@@ -125,7 +126,7 @@ class Tracer:
         recorder, intercept = self._start(run)
         inputs = [x.clone() for x in run.inputs]
         with _draws_nothing(recorder), guarded(_raises(run), _REMEDY, recorder.path), recorder, intercept:
-            outputs, structure, gives = self._forward(run, recorder, inputs)
+            outputs, structure, gives = self._forward(run, recorder, inputs, intercept.draws.drawn)
         return Trace(recorder, gives, outputs, structure, [])
 
     def _start(self, run: Run) -> Tuple[Recorder, Intercept]:
@@ -133,7 +134,7 @@ class Tracer:
         recorder = Recorder(self._known, self._modules, self._memory)
         return recorder, Intercept(recorder, says_traced=run.name in self._told)
 
-    def _forward(self, run: Run, recorder: Recorder, inputs: List[torch.Tensor]
+    def _forward(self, run: Run, recorder: Recorder, inputs: List[torch.Tensor], drawn: List[Draw]
                  ) -> Tuple[List[torch.Tensor], Optional[TreeSpec], Dict[Take, int]]:
         for k, tensor in enumerate(inputs):
             recorder.declare(tensor, "input", k)
@@ -141,7 +142,11 @@ class Tracer:
             recorder.declare(run.target, "target", 0)
         result = run.call(tree_unflatten(inputs, run.structure))
         if run.target is not None and run.loss is not None:
-            return self._loss(run.loss, run.target, recorder, result)
+            before = len(drawn)
+            of_loss = self._loss(run.loss, run.target, recorder, result)
+            if len(drawn) > before:
+                raise recorder.fail(f"the loss draws random numbers: {drawn[before]}", "Draw in the last layer, and return what the loss needs of it")
+            return of_loss
         outputs, structure = tree_flatten(result)
         for k, tensor in enumerate(outputs):
             if not isinstance(tensor, torch.Tensor):

@@ -1,7 +1,7 @@
 """Compares the layers of a model, called one after the other, with the model as it is called.
 
-Both run in `train()` and in `eval()` mode on the same samples: the example's and made-up ones, with padding. Dropout masks
-are matched by module, probability and size, and are then the same in both. Outputs, gradients of all parameters, what
+Both run in `train()` and in `eval()` mode on the same samples: the example's and made-up ones, with padding. Random draws are
+matched by module, kind and shape (matched.py), and are then the same in both. Outputs, gradients of all parameters, what
 normalizations see and what buffers become must agree. Gradients that are not proportional to the output's are refused.
 """
 
@@ -20,6 +20,7 @@ from .draws import Draw
 from .errors import DiffersFromModel, ExportError, in_words, lacks_memory
 from .layers import Layers, Names
 from .lines import guarded, user_line_of
+from .matched import matched
 from .modules import ModuleStack
 
 LARGEST_DIFFERENCE = 1e-4
@@ -98,10 +99,11 @@ class Comparison:
                 right = self._whole(example)
         except Exception as error:
             raise self._cannot_call(error, found) from error
-        self._same_values(right, found, "in eval() mode")
+        with torch.no_grad():
+            found = self._same_in_evaluation(right, example, "in eval() mode", found)
         made = self._made_up(input, limit if limit is not None else kinds.rows, kinds.whole_numbers)
         with torch.no_grad():
-            self._same_values(self._whole(made), self._layers(made, None), "in eval() mode, on other samples than the example's")
+            self._same_in_evaluation(self._whole(made), made, "in eval() mode, on other samples than the example's")
         self._large_outputs(example, right, found)
         self._mode(training=True)
         self._training(made[:2])
@@ -145,7 +147,7 @@ class Comparison:
         largest = max((float(t.abs().max()) for t in outputs.floats(right.value) if t.numel()), default=0.0)
         if matrices and 0 < largest < _LARGE:
             with trial.scaled(matrices, math.ceil(math.log2(_LARGE / largest))), torch.no_grad():
-                self._same_values(self._whole(example), self._layers(example, None), f"where its outputs are as large as {_LARGE:g}")
+                self._same_in_evaluation(self._whole(example), example, f"where its outputs are as large as {_LARGE:g}")
 
     def _training(self, input: torch.Tensor) -> None:
         with torch.no_grad():
@@ -154,11 +156,10 @@ class Comparison:
             right = self._whole(input)
         except Exception as error:
             raise self._cannot_call(error, alone) from error
-        order = self._matched(right, alone)
         if right.generators != alone.generators:
             raise self._fail(f"in train() mode the model takes random numbers from {' and '.join(right.generators) or 'no generator'}, and the "
                              f"layers from {' and '.join(alone.generators) or 'no generator'}", right, alone)
-        found = self._layers(input, order)
+        found = self._drawing_alike(right, input, "in train() mode", alone)
         pairs = self._same_values(right, found, "in train() mode")
         trained = [output for output, _ in pairs]
         grads = proportional.random_gradients(trained)
@@ -187,23 +188,22 @@ class Comparison:
         self._say(proportional.check(trained, grads, self._parameters, seen))
         self._say_untrained(found, trained, found)
 
-    def _matched(self, right: Ran, found: Ran) -> List[int]:
-        """[draw of the layers] the model's that it is: of the same module in turn, else the next that no module's is."""
-        free = dict(enumerate(right.drawn))
-        drawn = found.drawn
-        order: List[Optional[int]] = [None] * len(drawn)
-        for by_module in (True, False):
-            for k, draw in enumerate(drawn):
-                if order[k] is None:
-                    order[k] = next((j for j, d in free.items() if (d.what, d.p, d.count) == (draw.what, draw.p, draw.count)
-                                     and (not by_module or d.module == draw.module)), None)
-                    free.pop(order[k], None)  # type: ignore[arg-type]
-        alone = [draw for draw, j in zip(drawn, order) if j is None]
-        if free or alone:
+    def _drawing_alike(self, right: Ran, input: torch.Tensor, where: str, found: Optional[Ran] = None) -> Ran:
+        """The layers with the numbers that the model drew. `found` is what they do with others."""
+        found = self._layers(input, None) if found is None else found
+        match = matched(right.drawn, found.drawn)
+        if match.models or match.layers:
             parts = [f"{who} {_count(draws)} that {other} not: {outputs.some([str(d) for d in draws])}" for who, other, draws in
-                     (("the model has", "the layers do", list(free.values())), ("the layers have", "the model does", alone)) if draws]
-            raise self._fail(f"in train() mode {'; '.join(parts)}", right, found)
-        return [j for j in order if j is not None]
+                     (("the model has", "the layers do", match.models), ("the layers have", "the model does", match.layers)) if draws]
+            raise self._fail(f"{where} {'; '.join(parts)}", right, found)
+        in_turn = match.order == list(range(len(match.order)))
+        return found if in_turn and not torch.is_grad_enabled() else self._layers(input, match.order)
+
+    def _same_in_evaluation(self, right: Ran, input: torch.Tensor, where: str, found: Optional[Ran] = None) -> Ran:
+        """The layers with the same numbers, which give the same outputs."""
+        found = self._drawing_alike(right, input, where, found)
+        self._same_values(right, found, where)
+        return found
 
     def _same_values(self, right: Ran, found: Ran, where: str) -> List[Tuple[torch.Tensor, torch.Tensor]]:
         """The outputs of both that were compared."""

@@ -17,14 +17,19 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
     {"models/device/kinds", {"plan"}},
     {"models/device", {"base", "base/system", "models/device/kinds", "plan"}},
     {"models/kernels", {"base"}},
+    {"models/numbers", {"base"}},
     {"models/package", {"base", "base/system", "checkpoint", "plan"}},
-    {"models/package/reference", {"base", "base/system", "models/package", "plan"}},
+    {"models/package/reference",
+     {"base", "base/system", "models/numbers", "models/package", "plan"}},
     {"models/graph",
      {"base", "checkpoint", "models/device/kinds", "models/package", "models/package/reference"}},
-    {"models/spec", {"base", "checkpoint", "job", "models/package", "models/package/reference"}},
+    {"models/spec",
+     {"base", "checkpoint", "job", "models/numbers", "models/package", "models/package/reference"}},
+    {"models/random",
+     {"base", "models/device", "models/kernels", "models/numbers", "models/package"}},
     {"models/layers",
      {"base", "models/device", "models/device/kinds", "models/graph", "models/kernels",
-      "models/package", "models/spec"}},
+      "models/package", "models/random", "models/spec"}},
     {"models/layers/device", {"base", "models/device", "models/layers", "models/spec"}},
     {"data/files", {"base", "base/system"}},
     {"data", {"base", "base/system", "data/files", "job", "models/spec"}},
@@ -265,7 +270,7 @@ const std::multimap<std::string, std::string> kWrappedIn = {
 const std::set<std::string> kTorchHeaders = {"ATen", "c10", "torch"};
 const std::set<std::string> kTorchFolders = {
     "measure",        "models/device", "models/device/kinds",  "models/graph",
-    "models/kernels", "models/layers", "models/layers/device", "training",
-    "worker",         "worker/check",  "worker/train"};
+    "models/kernels", "models/layers", "models/layers/device", "models/random",
+    "training",       "worker",        "worker/check",         "worker/train"};
 
 }  // namespace motley

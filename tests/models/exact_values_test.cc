@@ -9,10 +9,12 @@
 
 #include <ATen/ATen.h>
 
+#include "base/system/files.h"
 #include "models/graph/reference_run.h"
 #include "models/layers/boundary_layout.h"
 #include "models/layers/chain.h"
 #include "package_chain.h"
+#include "package_changes.h"
 #include "tests/support/tested_device.h"
 
 namespace motley::testing {
@@ -85,6 +87,34 @@ TEST(ExactValues, StayInSplitAndRepeatedBackwards) {
     EXPECT_TRUE(whole.same_bits(chain.step(ids, targets, {}, PackageChain::Way::kSplit)));
     EXPECT_TRUE(whole.same_bits(chain.step(ids, targets, {}, PackageChain::Way::kRecompute)));
   }
+}
+
+// Other types, shapes and gradients of boundaries among them: what is not refused runs, or ends in
+// an error of a graph.
+TEST(ExactValues, WithRandomChangesRunOrSayWhyNot) {
+  const c10::InferenceMode guard;
+  const auto right = must(read_package(kPackage));
+  PackageChanges changes(must(read_file(right->folder / kPackageFileName)));
+  int ran = 0;
+  int refused = 0;
+  for (int change = 0; change < 1000; ++change) {
+    auto package = parse_package(changes.next(), "package.json");
+    if (!package.ok() || package->input != right->input || package->target != right->target) {
+      continue;
+    }
+    package->folder = right->folder;
+    try {
+      PackageChain chain(std::make_shared<const Package>(*std::move(package)),
+                         tested_device().torch());
+      static_cast<void>(chain.step(some_ids(3, 3), some_ids(3, 2), {}));
+      ++ran;
+    } catch (const std::runtime_error& said) {  // GraphFailure is one, what LibTorch throws is not
+      EXPECT_NE(std::string(said.what()), "");
+      ++refused;
+    }
+  }
+  EXPECT_GT(ran, 0);
+  EXPECT_GT(refused, 0);
 }
 
 // A layer is compared with its reference on inputs of each type, and on gradients of those outputs

@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "models/graph/graph_failure.h"
 #include "models/layers/dropout.h"
+#include "models/layers/placed_draws.h"
 #include "package_chain.h"
 #include "package_changes.h"
 
@@ -160,6 +161,55 @@ TEST_F(HandGraph, DrawsDropoutFromThePositionAlone) {
   EXPECT_FALSE(step.same_bits(chain.step(x, targets, {.seed = 2, .step = 2, .micro = 3})));
   EXPECT_FALSE(step.same_bits(chain.step(x, targets, {.seed = 1, .step = 3, .micro = 3})));
   EXPECT_FALSE(step.same_bits(chain.step(x, targets, {.seed = 1, .step = 2, .micro = 4})));
+}
+
+// The package with normal numbers of each sample in place of the mask.
+std::string with_noise() {
+  return changed(R"("motley::dropout_mask", "args": [{"value": 6}, 0.25, 3])",
+                 R"("motley::normal", "args": [[{"batch": [0, 1]}, 3], 3])");
+}
+
+TEST_F(HandGraph, DrawsNumbersFromThePositionOfEachSample) {
+  PackageChain chain(must(hand_.read(with_noise())));
+  const at::Tensor x = some_input(6);
+  const at::Tensor targets = some_targets(6);
+  const PackageStep whole = chain.step(x, targets, {.seed = 1, .step = 2, .micro = 0});
+  EXPECT_TRUE(whole.same_bits(
+      chain.step(x, targets, {.seed = 1, .step = 2, .micro = 0}, PackageChain::Way::kRecompute)));
+  EXPECT_FALSE(whole.same_bits(chain.step(x, targets, {.seed = 1, .step = 3, .micro = 0})));
+  double parts = 0;
+  for (std::int64_t m = 0; m < 3; ++m) {
+    parts += chain
+                 .step(x.slice(0, 2 * m, 2 * m + 2), targets.slice(0, 2 * m, 2 * m + 2),
+                       {.seed = 1, .step = 2, .micro = m})
+                 .loss;
+  }
+  EXPECT_NEAR(parts, whole.loss, 1e-5);
+}
+
+TEST_F(HandGraph, ComputesWithTheNumbersOfItsPlace) {
+  PackageChain chain(must(hand_.read(with_noise())));
+  const MicroContext micro{.seed = 4, .step = 9, .micro = 1};
+  const at::Tensor x = some_input(6);
+  const PackageStep step = chain.step(x, some_targets(6), micro);
+  const DrawnNumbers drawn{.kind = DrawKind::kNormal, .sizes = {{0, 1}, {3, 0}}, .index = 3};
+  const at::Tensor noise = PlacedDraws(micro, /*layer=*/0, 6).numbers(drawn, {6, 3}, at::kCPU);
+  const at::Tensor scale =
+      read_tensor(must(SafetensorsFile::open(chain.package().weights_path())), "body.scale");
+  const at::Tensor z = (at::mm(x, chain.values()[0].t()) + chain.values()[1]) * scale;
+  const at::Tensor scores = at::mm(at::cat({z * noise, x}, 1), chain.values()[3].t());
+  const at::Tensor log_p = at::log_softmax(scores, 1);
+  const at::Tensor targets = some_targets(6);
+  const at::Tensor right = at::one_hot(targets.clamp_min(0), 2).to(at::kFloat);
+  EXPECT_NEAR(step.loss, -(log_p * right).sum(1).mul(targets.ge(0)).sum().item().toDouble(), 1e-5);
+}
+
+TEST_F(HandGraph, RefusesToDrawMoreThanATensorHas) {
+  const auto step = run(changed(R"("motley::dropout_mask", "args": [{"value": 6}, 0.25, 3])",
+                                R"("motley::normal", "args": [[{"batch": [-9, 1]}, 3], 3])"));
+  ASSERT_FALSE(step.ok());
+  EXPECT_THAT(step.error().what, HasSubstr("cannot run node 3, motley::normal"));
+  EXPECT_THAT(step.error().cause, HasSubstr("size asks for more than"));
 }
 
 TEST_F(HandGraph, DropsNothingAndEverythingAtTheEnds) {

@@ -136,6 +136,23 @@ TEST(ParsePackage, RefusesADropoutThatIsNone) {
   }
 }
 
+TEST(ParsePackage, TakesDrawsAndRefusesThoseThatAreNone) {
+  const std::string mask = R"("motley::dropout_mask", "args": [{"value": 6}, 0.25, 3])";
+  for (const char* draw :
+       {R"("motley::uniform", "args": [[{"batch": [0, 1]}, 3], 3])",
+        R"("motley::normal", "args": [[], 0])", R"("motley::exponential", "args": [[3], 255])",
+        R"("motley::integers", "args": [[{"batch": [0, 1]}], -2, 5, 1])"}) {
+    EXPECT_TRUE(parse_package(replaced(right_package(), mask, draw), "p.json").ok()) << draw;
+  }
+  for (const char* draw : {R"("motley::uniform", "args": [[3], 256])",
+                           R"("motley::normal", "args": [{"value": 6}, 0])",
+                           R"("motley::integers", "args": [[3], 5, 5, 1])"}) {
+    EXPECT_THAT(cause_with(mask, draw), HasSubstr("a place from 0 to 255")) << draw;
+  }
+  EXPECT_THAT(cause_with(mask, R"("motley::cauchy", "args": [[3], 0])"),
+              HasSubstr("motley::cauchy"));
+}
+
 TEST(ParsePackage, RefusesValuesThatAreNotThere) {
   EXPECT_THAT(cause_with("[{\"value\": 1}]", "[{\"value\": 4}]"), HasSubstr("made before"));
   EXPECT_THAT(cause_with("[\"output:0\", 8]", "[\"output:0\", 10]"), HasSubstr("made before"));

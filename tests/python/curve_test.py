@@ -59,6 +59,24 @@ class Curves(unittest.TestCase):
     def test_vit_by_sgd(self) -> None:
         self.follows("vit-tiny", "sgd")
 
+    def test_random_numbers_are_the_same_for_any_stages_and_micro_batches(self) -> None:
+        class Noisy(nn.Module):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                strength = torch.randint(1, 4, (x.size(0), 1)) * 0.1
+                return x + strength * torch.randn_like(x) + 0.1 * torch.rand(x.size(1)) + F.gumbel_softmax(x)
+
+        torch.manual_seed(5)
+        model = nn.Sequential(nn.Linear(6, 8), Noisy(), nn.Tanh(), nn.Linear(8, 8), Noisy(), nn.Linear(8, 3))
+        given = runs.Case(model, nn.MSELoss(), torch.randn(24, 6), torch.randn(24, 3), 6)
+        curves = {}
+        for micro_batch, stages in ((6, 1), (6, 2), (3, 2), (24, 1)):
+            with Folder() as folder:
+                config = runs.write(given._replace(micro_batch=micro_batch), folder.path(""))
+                curves[micro_batch, stages] = runs.program(PROGRAM, config, folder.path("run"), "--stages", str(stages))
+        self.assertEqual(curves[6, 1], curves[6, 2])
+        self.assertLessEqual(runs.largest_difference(curves[3, 2], curves[6, 1]), 1e-5)
+        self.assertLessEqual(runs.largest_difference(curves[24, 1], curves[6, 1]), 1e-5)
+
     def test_a_mean_of_no_targets_adds_nothing(self) -> None:
         """A loss of mean times count is 0/0 in a micro-batch without targets."""
         def mean_of_some(output: torch.Tensor, target: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:

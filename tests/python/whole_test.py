@@ -217,7 +217,7 @@ class Whole(unittest.TestCase):
             model = Net(shakes=draw)
             self.refused(f"the model takes random numbers from {what}", model.listed(), model=model)
         model = Net(shakes=lambda: 1 + torch.randn(1))
-        self.refused("in train.. mode the model has a random draw that the layers do not: aten::randn", model.listed(), model=model)
+        self.refused("in train.. mode the model has a random draw that the layers do not: normal numbers of .1. in Net", model.listed(), model=model)
 
     def test_layers_that_are_skipped_with_probability_zero(self) -> None:
         def never() -> float:

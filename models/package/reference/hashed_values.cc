@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+#include "models/numbers/random_numbers.h"
+
 namespace motley {
 namespace {
 
@@ -79,6 +82,25 @@ void fill_uniform(std::span<float> values, UniformValues kind, const HashedStrea
 void fill_mask(std::span<float> values, double p, const HashedStream& stream) {
   const auto kept = static_cast<float>(1 / (1 - p));
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = stream.fraction(i) >= p ? kept : 0;
+}
+
+void fill_drawn(std::span<float> values, const DrawnNumbers& drawn, const HashedStream& stream) {
+  MOTLEY_CHECK(drawn.kind != DrawKind::kIntegers, "integers of index {} as floats", drawn.index);
+  const auto number = drawn.kind == DrawKind::kUniform  ? uniform_number
+                      : drawn.kind == DrawKind::kNormal ? normal_number
+                                                        : exponential_number;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = number(static_cast<std::uint32_t>(stream.bits(i) >> 32));
+  }
+}
+
+void fill_drawn(std::span<std::int64_t> values,
+                const DrawnNumbers& drawn,
+                const HashedStream& stream) {
+  MOTLEY_CHECK(drawn.kind == DrawKind::kIntegers, "floats of index {} as integers", drawn.index);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = integer_number(stream.bits(i), drawn.low, drawn.count);
+  }
 }
 
 std::vector<std::size_t> sampled_places(std::uint64_t seed, std::size_t count, std::size_t wanted) {

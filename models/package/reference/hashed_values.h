@@ -10,6 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include "models/package/draws.h"
+
 namespace motley {
 
 // The purpose of a stream of values; the enumerators' values are part of the format.
@@ -22,6 +24,7 @@ enum class StreamPurpose : std::uint64_t {
   kDropout = 6,
   kPlaces = 7,
   kSigns = 8,
+  kDrawn = 9,
 };
 
 class HashedStream {
@@ -74,7 +77,14 @@ void fill_uniform(std::span<float> values, UniformValues kind, const HashedStrea
 // A dropout mask: 0 with probability p, else 1 / (1 - p). REQUIRES: 0 < p < 1.
 void fill_mask(std::span<float> values, double p, const HashedStream& stream);
 
-// Indices of the sampled elements among `count`: `wanted` of them, or all if there are not more.
+// What an operation draws (models/package/draws.h): from the upper 32 bits of each element,
+// integers from all 64. REQUIRES: integers are drawn into the second, all else into the first.
+void fill_drawn(std::span<float> values, const DrawnNumbers& drawn, const HashedStream& stream);
+void fill_drawn(std::span<std::int64_t> values,
+                const DrawnNumbers& drawn,
+                const HashedStream& stream);
+
+// Which of `count` elements are sampled: all where they are not more.
 [[nodiscard]] std::vector<std::size_t> sampled_places(std::uint64_t seed,
                                                       std::size_t count,
                                                       std::size_t wanted);

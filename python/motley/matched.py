@@ -1,0 +1,30 @@
+"""Which random draws of a model and of its layers are the same."""
+
+from __future__ import annotations
+
+from typing import List, NamedTuple, Optional
+
+from .draws import Draw
+
+
+class Matched(NamedTuple):
+    order: List[int]
+    """[draw of the layers] the model's that it is; of one that decides nothing any."""
+    models: List[Draw]
+    """Draws of the model that the layers lack."""
+    layers: List[Draw]
+    """Draws of the layers that the model lacks."""
+
+
+def matched(right: List[Draw], found: List[Draw]) -> Matched:
+    """Of the same kind and shape, and of the same module in turn, else the next that no module's is."""
+    free = dict(enumerate(right))
+    order: List[Optional[int]] = [None] * len(found)
+    for by_module in (True, False):
+        for k, draw in enumerate(found):
+            if order[k] is None:
+                order[k] = next((j for j, other in free.items() if other._replace(module=draw.module) == draw
+                                 and (not by_module or other.module == draw.module)), None)
+                free.pop(order[k], None)  # type: ignore[arg-type]
+    return Matched([0 if j is None else j for j in order], [draw for draw in free.values() if draw.used],
+                   [draw for draw, j in zip(found, order) if j is None and draw.used])

@@ -1,0 +1,61 @@
+"""The operations `motley::uniform`, `normal`, `exponential` and `integers`: random numbers that are functions of their place.
+
+In a worker that trains they are functions of (seed, step, place of the sample in the step, layer, index, place in the sample);
+here of (seed, index, place), as dropout masks are (dropout.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, List
+
+import numpy
+import torch
+
+from . import dropout, hashed, quantiles
+
+MOST_INTEGERS = 1 << 32
+"""Between which `integers` chooses."""
+
+for _name in ("uniform", "normal", "exponential"):
+    dropout.library.define(f"{_name}(int[] size, int index) -> Tensor")
+dropout.library.define("integers(int[] size, int low, int high, int index) -> Tensor")
+
+OPERATIONS = frozenset({"motley::uniform", "motley::normal", "motley::exponential", "motley::integers"})
+
+
+def _made(size: List[int], index: int, dtype: torch.dtype, numbers: Callable[[int, int, int], Any]) -> torch.Tensor:
+    """A tensor whose elements `begin` to `end` are numbers(stream, begin, end)."""
+    out = torch.empty(size, dtype=dtype)
+    flat = out.view(-1).numpy()
+    state = hashed.stream(dropout.seed, hashed.DRAWN, index)
+    for begin, end in hashed.parts(flat.size):
+        flat[begin:end] = numbers(state, begin, end)
+    return out
+
+
+def _uniform(size: List[int], index: int) -> torch.Tensor:
+    return _made(size, index, torch.float32, hashed.fractions)
+
+
+def _normal(size: List[int], index: int) -> torch.Tensor:
+    return _made(size, index, torch.float32, lambda *place: quantiles.normal(hashed.words(*place)))
+
+
+def _exponential(size: List[int], index: int) -> torch.Tensor:
+    return _made(size, index, torch.float32, lambda *place: quantiles.exponential(hashed.words(*place)))
+
+
+def scaled(bits: Any, low: int, count: int) -> Any:
+    """low + floor(bits / 2^64 * count), exactly, for 64 bits and at most 2^32 integers."""
+    wide, half = numpy.uint64(count), numpy.uint64(32)
+    lower = (bits & numpy.uint64(0xFFFFFFFF)) * wide >> half
+    return ((bits >> half) * wide + lower >> half).astype(numpy.int64) + low
+
+
+def _integers(size: List[int], low: int, high: int, index: int) -> torch.Tensor:
+    return _made(size, index, torch.int64, lambda *place: scaled(hashed.bits(*place), low, high - low))
+
+
+# Without a tensor among their arguments they are not found by a device's key.
+for _name, _function in (("uniform", _uniform), ("normal", _normal), ("exponential", _exponential), ("integers", _integers)):
+    dropout.library.impl(_name, _function, "BackendSelect")
