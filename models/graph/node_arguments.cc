@@ -7,6 +7,8 @@
 #include <ATen/ATen.h>
 #include <ATen/core/jit_type.h>
 
+#include "models/graph/scalar_type.h"
+
 namespace motley {
 namespace {
 
