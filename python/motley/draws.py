@@ -47,6 +47,7 @@ class Draws(TorchDispatchMode):
         self._order = order
         self._uniform: Dict[int, Tuple[torch.Tensor, float]] = {}  # [id] uniform numbers that were not used yet, and what was added
         self._generator = torch.Generator().manual_seed(0)
+        self.most: Optional[int] = MOST_MASKS
 
     def mask(self, like: torch.Tensor, p: float) -> torch.Tensor:
         """A mask in the shape of `like`: 0 with probability p, else 1 / (1 - p)."""
@@ -56,8 +57,8 @@ class Draws(TorchDispatchMode):
         if not 0 <= p <= 1:
             raise self.fail(f"the probability of a dropout is {p}", "Give one from 0 to 1")
         index = len(self.drawn)
-        if self._recorder is not None and index >= MOST_MASKS:
-            raise self.fail(f"the layer draws more than {MOST_MASKS} dropout masks", "Make several layers of it")
+        if self._recorder is not None and self.most is not None and index >= self.most:
+            raise self.fail(f"the layer draws more than {self.most} dropout masks", "Make several layers of it")
         self.drawn.append(Draw("dropout", p, like.numel(), self._module()))
         return dropout.mask(like, p, self._order[index] if self._order is not None and index < len(self._order) else index)
 
@@ -74,6 +75,8 @@ class Draws(TorchDispatchMode):
         if name in ("aten::bernoulli_.float", "aten::bernoulli.p"):
             kept = self._kept(args[0], float(args[1]) if len(args) > 1 else float(kwargs.get("p", 0.5)), args[0].dtype)
             return aten.copy_.default(args[0], kept) if name.endswith("_.float") else kept
+        if name == "motley::dropout_mask" and args[2] == dropout.FRESH:
+            return self.mask(args[0], args[1])
         if name in ("aten::rand", "aten::rand_like") or name == "aten::uniform_" and args[1:] in ((), (0.0, 1.0)):
             return self._uniform_numbers(name, args, kwargs)
         if self._uniform and any(isinstance(a, torch.Tensor) and id(a) in self._uniform for a in args):
