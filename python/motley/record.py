@@ -200,7 +200,7 @@ class Recorder(TorchDispatchMode):
 
     def _enter(self, tensor: torch.Tensor, entry: Entry) -> Entry:
         self._entries[id(tensor)] = entry
-        if tensor.numel() > 0:
+        if _has_place(tensor):
             self._places.setdefault(_place(tensor), entry)
         return entry
 
@@ -216,7 +216,7 @@ class Recorder(TorchDispatchMode):
         return Shape(tuple(tensor.shape), tensor.dtype, tensor.is_contiguous())
 
     def _adopt(self, tensor: torch.Tensor) -> Entry:
-        entry = self._places.get(_place(tensor)) if tensor.numel() > 0 else None
+        entry = self._places.get(_place(tensor)) if _has_place(tensor) else None
         if entry is not None:  # autograd hands out what it kept as a new tensor of the same memory
             alias = self._enter(tensor, Entry(tensor, None, entry))
             alias.seen = -1
@@ -297,6 +297,10 @@ class Recorder(TorchDispatchMode):
         if (base in operations.DATA_DEPENDENT or masks) and not self._all_fixed(args, kwargs):
             raise DependsOnValues(*self.fail(f"{name} makes Python, or a shape, depend on the values of a tensor", remedies.of(
                 name, user_line()) or "Replace the branch, .item() or selection by torch.where or a mask").args)
+
+
+def _has_place(tensor: torch.Tensor) -> bool:
+    return tensor.layout == torch.strided and tensor.numel() > 0
 
 
 def _place(tensor: torch.Tensor) -> Tuple[Any, ...]:

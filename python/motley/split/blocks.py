@@ -113,10 +113,12 @@ class Blocks:
     def cuts(self) -> List[Cut]:
         """In the order of execution."""
         found: List[Cut] = []
-        for call, block in self.units:
-            for cut, pattern in self._candidates(call) if block else ():
-                key = type(call.module), pattern
-                self._allowed[key] = self._allowed.get(key, True) and self._is_narrow(call, cut)
+        for unit, block in self.units:
+            for call in unit.all() if block else ():
+                for cut, pattern in self._own_candidates(unit, call):
+                    key = type(unit.module), pattern
+                    self._allowed[key] = self._allowed.get(key, True) and self._is_narrow(unit, cut) and (
+                        call is unit or self._is_narrow(call, cut))
         groups = self._groups()
         for (group, block), (behind, _) in zip(groups, groups[1:]):
             if block:
@@ -144,17 +146,25 @@ class Blocks:
         return kept
 
     def _inside(self, call: Call) -> List[Cut]:
-        return [cut for cut, pattern in self._candidates(call) if self._allowed[type(call.module), pattern]]
+        found: List[Cut] = []
+        begin = call.begin
+        for cut, pattern in self._candidates(call):
+            place = place_of(self._program, self._liveness, cut) if self._allowed[type(call.module), pattern] else None
+            if place is not None and self._weighs(begin, place) and self._weighs(place, call.end):
+                found.append(cut)
+                begin = place
+        return found
 
     def _candidates(self, call: Call) -> List[Tuple[Cut, str]]:
         """Between calls that follow each other inside a block, at any depth, with what is the same in other blocks."""
-        found: List[Tuple[int, Cut, str]] = []
-        for above in call.all():
-            inner = [below for below in above.calls if below.end > below.begin]
-            for one, other in zip(inner, inner[1:]):
-                paths = [re.sub(r"\d+", "*", each.path[len(call.path):]) for each in (one, other)]
-                found.append((other.begin, Cut(one.key, other.key), " ".join(paths)))
-        return [(cut, pattern) for _, cut, pattern in sorted(found, key=lambda each: each[0])]
+        found = [each for above in call.all() for each in self._own_candidates(call, above)]
+        return sorted(found, key=lambda each: self._program.call_of[each[0].after].begin)
+
+    def _own_candidates(self, block: Call, call: Call) -> List[Tuple[Cut, str]]:
+        """Those of one call in a block."""
+        inner = [below for below in call.calls if below.end > below.begin]
+        return [(Cut(one.key, other.key), " ".join(re.sub(r"\d+", "*", each.path[len(block.path):]) for each in (one, other)))
+                for one, other in zip(inner, inner[1:])]
 
     def _is_narrow(self, call: Call, cut: Cut) -> bool:
         place = place_of(self._program, self._liveness, cut)

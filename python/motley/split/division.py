@@ -1,8 +1,8 @@
 """Divides the nodes of a program among layers, and finds what crosses between them.
 
 Nodes stay in their order: a layer has those from one cut to the next. Two things move: a lookup in a parameter that an earlier
-layer has is done there, and what `Frontiers` has is computed again. Equal blocks get equal layers: values cross in the order in
-which they came to be, those that pass by before those of the block.
+layer has is done there, and what `Frontiers` has is computed again. Equal blocks get equal layers: what passes a layer by comes
+before what it takes, and both cross in the order in which they came to be.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class CannotCut(Exception):
         super().__init__(self.boundaries)
 
 
-_ALWAYS_CROSSES = 4096.0
-"""Bytes of a parameter that may cross wherever several layers use it; else it is no larger than what crosses there anyway."""
+_OF_A_PARAMETER = 4
+"""By how much smaller than what crosses anyway a parameter is that crosses from one layer to others which use it, too."""
 
 
 class Division:
@@ -49,7 +49,8 @@ class Division:
         empty = [min(layer, self._count - 2) for layer in range(self._count) if not self._nodes[layer]]
         if empty and self._count > 1:
             raise CannotCut(empty)
-        self.boundaries = [self._crossing(boundary) for boundary in range(self._count - 1)]
+        crossing = [self._values(boundary) for boundary in range(self._count - 1)] + [set()]
+        self.boundaries = [self._crossing(boundary, crossing[boundary], crossing[boundary + 1]) for boundary in range(self._count - 1)]
 
     # Parameters.
 
@@ -70,8 +71,8 @@ class Division:
                 self._tied.add(value)
                 continue
             between = range(layers[0], layers[-1])
-            most = max([_ALWAYS_CROSSES, *(limits[boundary] for boundary in between)])
-            if value in self._program.statistics or self._program.bytes(value) > most:
+            most = max(limits[boundary] for boundary in between)
+            if value in self._program.statistics or _OF_A_PARAMETER * self._program.bytes(value) > most:
                 wrong.update(between)
         if wrong:
             raise CannotCut(list(wrong))
@@ -117,9 +118,13 @@ class Division:
         again = {value for value in needs if self._has(layer, value)}
         self._needs[layer] = {value for value in needs - again if value in used or value in self._program.outputs}
 
-    def _crossing(self, boundary: int) -> List[Crossing]:
-        values = {value for layer in range(boundary + 1, self._count) for value in self._needs[layer] if self._layer_of(value) <= boundary}
-        found = [crossing(self._program, value) for value in sorted(values, key=self._program.order)]
+    def _values(self, boundary: int) -> Set[int]:
+        return {value for layer in range(boundary + 1, self._count) for value in self._needs[layer] if self._layer_of(value) <= boundary}
+
+    def _crossing(self, boundary: int, values: Set[int], next_values: Set[int]) -> List[Crossing]:
+        """Those first that the next layer passes on."""
+        ordered = sorted(values, key=lambda value: (value not in next_values, self._program.order(value)))
+        found = [crossing(self._program, value) for value in ordered]
         kept = [each for each in found if each is not None]
         if len(kept) < len(found) or not any(each.dtype.is_floating_point for each in kept):
             raise CannotCut([boundary])

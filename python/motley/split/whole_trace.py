@@ -7,14 +7,13 @@ calls the Python function again: batch normalization and custom autograd functio
 
 from __future__ import annotations
 
-import contextlib
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.utils._pytree import TreeSpec, tree_flatten
 
-from .. import operations, outputs, rewrite
+from .. import functions, operations, outputs, rewrite
 from ..aliases import Entry, View
 from ..errors import DependsOnValues, ExportError
 from ..graph import Node, Take, leaves, map_args, needed
@@ -135,31 +134,6 @@ class ForwardRecorder(Recorder):
         return out
 
 
-@contextlib.contextmanager
-def _functions_as_calls(recorder: Recorder) -> Iterator[None]:
-    """Custom autograd functions are called again, with their own backward. Activation checkpointing is left out: what it runs is
-    recorded, for where to recompute is decided when the package is trained."""
-    owner: Any = torch.autograd.Function
-    original = owner.__dict__.get("apply")
-
-    def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        if cls.__name__ == "CheckpointFunction":
-            return args[0](*args[2:])
-        bound = original.__get__(None, cls) if original is not None else super(owner, cls).apply
-        if kwargs or any(isinstance(leaf, dict) for leaf in args):
-            return bound(*args, **kwargs)
-        return recorder.as_call(cls.apply, args, lambda: bound(*args))
-
-    owner.apply = classmethod(apply)
-    try:
-        yield
-    finally:
-        if original is not None:
-            owner.apply = original
-        else:
-            del owner.apply
-
-
 class _Ran(NamedTuple):
     trace: Trace
     tree: Call
@@ -222,7 +196,7 @@ class WholeTracer:
         given = input.clone()
         remedy = "Call it by hand with such an input to see it; forward= is a function of the input that calls the model as you do"
         with draws_nothing(recorder), guarded(f"{self._kind} raises where it is called with the input", remedy, recorder.path), \
-                CallTree(self._names.modules, recorder.nodes) as tree, recorder, intercept, _functions_as_calls(recorder):
+                CallTree(self._names.modules, recorder.nodes) as tree, recorder, intercept, functions.intercepted(recorder.as_call):
             value = recorder.declare(given, "input", 0)
             returned = self._call(given)
             tensors, structure = self._given(returned, exact)
