@@ -66,8 +66,11 @@ def against_eager(package: Package, described: Layers, loss: Loss, traced: List[
 def _like(layer: Traced, first: bool, limit: int, generator: torch.Generator, count: int) -> List[torch.Tensor]:
     """`count` samples of what a layer takes. What crosses a boundary without a gradient, such as a mask, positions or a table, may
     have no other values than those that it had."""
-    return [samples.like(x, limit, generator, count, layer.takes_whole_numbers) if first or gradient
+    made = [samples.like(x, limit, generator, count, layer.takes_whole_numbers) if first or gradient
             else samples.of_these(x, generator, count) for x, gradient in zip(layer.inputs, layer.gradients)]
+    if first:
+        return made
+    return [like.abs() if like.is_floating_point() and bool((x >= 0).all()) else like for like, x in zip(made, layer.inputs)]
 
 
 class _Layer:

@@ -7,6 +7,7 @@ from typing import Any, Optional
 
 import torch
 
+from .. import outputs
 from ..errors import ExportError
 from ..layers import Call, Layers, Names
 from ..lines import guarded
@@ -44,8 +45,8 @@ def split(model: torch.nn.Module, example: Any = None, *, forward: Optional[Call
             continue
     raise ExportError(
         f"{type(model).__name__} is not among the models that motley.split knows by their structure",
-        "Give an input, with which it is traced: motley.split(model, input); motley.train does that. Or give its layers by hand: a list of "
-        f"(name, function), each called with what the one before returned. {_blocks(model)}")
+        'Give an input, with which it is traced: motley.split(model, input), as motley.train does. By hand, as one layer it is [("all", model)]; as '
+        f"several a list of (name, function), each called with what the one before returned. {_blocks(model)}")
 
 
 def _by_trace(model: torch.nn.Module, example: Any, forward: Optional[Call]) -> Layers:
@@ -74,6 +75,8 @@ def _by_trace(model: torch.nn.Module, example: Any, forward: Optional[Call]) -> 
         if len(modules) >= len(segments):
             return whole._replace(layers=list(modules))
     if len(segments) == 1:
+        if forward is None:
+            whole = whole._replace(layers=[(whole.layers[0][0], lambda given: outputs.main(model(given)))])
         return whole._replace(notices=(f"{type(model).__name__} is one layer, for its trace has no place to cut it: one machine at a time trains it, or "
                                        "replicas do. A list of layers by hand may divide it",))
     return whole._replace(layers=[(segment.name, segment) for segment in segments], traced=True)
@@ -98,5 +101,4 @@ def _blocks(model: torch.nn.Module) -> str:
     named = ", ".join(f"model.{path} ({len(module)} × {type(next(iter(module))).__name__})" if path else f"its {len(module)} parts"
                       for path, module in found[:4])
     return (f"Its repeated parts are {named}: a layer for each, and before, between and after them functions for what its forward does there "
-            "besides, such as embeddings, positions, masks, what a part is given besides the last result, norms and the head. The list "
-            "is compared with the model.")
+            "besides, such as embeddings, positions, masks, what a part is given besides the last result, norms and the head")

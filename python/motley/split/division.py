@@ -1,8 +1,8 @@
 """Divides the nodes of a program among layers, and finds what crosses between them.
 
 Nodes stay in their order: a layer has those from one cut to the next. Two things move: a lookup in a parameter that an earlier
-layer has is done there, and what `Frontiers` has is computed again. Equal blocks get equal layers: what passes a layer by comes
-before what it takes, and both cross in the order in which they came to be.
+layer has is done there, and what `Frontiers` has is computed again. Equal blocks get equal layers: what is needed longest crosses
+first, so that what passes a layer by comes before what it takes.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Division:
         empty = [min(layer, self._count - 2) for layer in range(self._count) if not self._nodes[layer]]
         if empty and self._count > 1:
             raise CannotCut(empty)
-        crossing = [self._values(boundary) for boundary in range(self._count - 1)] + [set()]
-        self.boundaries = [self._crossing(boundary, crossing[boundary], crossing[boundary + 1]) for boundary in range(self._count - 1)]
+        self._last = {value: layer for layer in range(self._count) for value in self._needs[layer]}
+        self.boundaries = [self._crossing(boundary) for boundary in range(self._count - 1)]
 
     # Parameters.
 
@@ -118,12 +118,10 @@ class Division:
         again = {value for value in needs if self._has(layer, value)}
         self._needs[layer] = {value for value in needs - again if value in used or value in self._program.outputs}
 
-    def _values(self, boundary: int) -> Set[int]:
-        return {value for layer in range(boundary + 1, self._count) for value in self._needs[layer] if self._layer_of(value) <= boundary}
-
-    def _crossing(self, boundary: int, values: Set[int], next_values: Set[int]) -> List[Crossing]:
-        """Those first that the next layer passes on."""
-        ordered = sorted(values, key=lambda value: (value not in next_values, self._program.order(value)))
+    def _crossing(self, boundary: int) -> List[Crossing]:
+        """Those first that are needed longest."""
+        values = {value for layer in range(boundary + 1, self._count) for value in self._needs[layer] if self._layer_of(value) <= boundary}
+        ordered = sorted(values, key=lambda value: (-self._last[value], self._program.order(value)))
         found = [crossing(self._program, value) for value in ordered]
         kept = [each for each in found if each is not None]
         if len(kept) < len(found) or not any(each.dtype.is_floating_point for each in kept):

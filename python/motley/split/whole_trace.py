@@ -168,10 +168,11 @@ class WholeTracer:
             raise
 
     def _program(self, input: torch.Tensor, exact: bool) -> Program:
-        ran = [self._run(samples(input, size), exact) for size in BATCHES]
+        ran = []
+        for size in BATCHES:
+            ran.append(self._run(samples(input, size), exact))
+            ran[-1].trace.release()
         merge(self._kind, [run.trace for run in ran], BATCHES)
-        for run in ran:
-            run.trace.release()
         first = ran[0]
         recorder = first.trace.recorder
         assert isinstance(recorder, ForwardRecorder)
