@@ -5,8 +5,8 @@
     PYTHONPATH=python python3 examples/split_models.py [NAME…]
 
 Prints for each model its layers, the number of its blocks, and the largest difference of the loss and of any gradient from
-eager PyTorch in a package that is run at a batch size which was not traced; or why it is refused. A model is exported as it
-is, and compared with dropout set to 0, for its masks are Motley's own. Ends with 1 where a difference is more than 1e-5, or a
+eager PyTorch in a package that is run at a batch size which was not traced; or why it is refused. The layers are compared with
+the model as it is, and the package without dropout, for its masks are Motley's own. Ends with 1 where a difference is more than 1e-5, or a
 model has fewer layers than blocks, or one is refused that should not be, or the other way round.
 """
 
@@ -27,6 +27,9 @@ import torch.nn.functional as F
 
 import motley
 from motley.interpret import Package
+from motley.layers import Layers, Names
+from motley.modules import ModuleStack, left_alone
+from motley.whole import Comparison
 
 LARGEST_DIFFERENCE = 1e-5
 VOCABULARY, CLASSES, LENGTH = 96, 10, 12
@@ -307,13 +310,25 @@ def target_of(kind: str, count: int) -> torch.Tensor:
     return torch.randint(2 if kind == "classes" else VOCABULARY, (count,) if kind == "classes" else (count, LENGTH))
 
 
-def without_dropout(model: nn.Module) -> None:
+def compare(layers: Layers, input: torch.Tensor) -> None:
+    """Raises where the layers are not the model, with dropout; `export` does the same first."""
+    names = Names(layers)
+    with left_alone([root for _, root in layers.roots]), ModuleStack(names.modules) as modules:
+        Comparison(layers, names, modules).run(input, VOCABULARY)
+
+
+def without_dropout(model: nn.Module, change: bool = True) -> bool:
+    """Whether there was any."""
+    found = False
     names = ("dropout", "attention_dropout", "activation_dropout", "attn_dropout", "hidden_dropout", "dropout_p", "dropout_prob", "drop_prob", "p",
              "attention_dropout_prob", "drop", "resid_pdrop", "stochastic_depth_prob", "classifier_dropout", "dropout_rate")
     for module in model.modules():
         for name in names:
-            if isinstance(getattr(module, name, None), float):
-                setattr(module, name, 0.0)
+            if isinstance(getattr(module, name, None), float) and getattr(module, name) > 0:
+                found = True
+                if change:
+                    setattr(module, name, 0.0)
+    return found
 
 
 class Result(NamedTuple):
@@ -331,9 +346,11 @@ def measured(entry: Entry, folder: str) -> Result:
     limits = {"input_limit": VOCABULARY, "target_limit": VOCABULARY}
     example = entry.batch(2), target_of(entry.loss, 2)
     layers = motley.split(model, example, forward=forward)
-    motley.export(layers, loss, example, os.path.join(folder, "dropout.motley"), **limits)
-    without_dropout(model)
-    done = motley.export(motley.split(model, example, forward=forward), loss, example, os.path.join(folder, "model.motley"), **limits)
+    if without_dropout(model, change=False):
+        compare(layers, example[0])
+        without_dropout(model)
+        layers = motley.split(model, example, forward=forward)
+    done = motley.export(layers, loss, example, os.path.join(folder, "model.motley"), **limits)
     package = Package.open(done.path)
     input, target = entry.batch(4), target_of(entry.loss, 4)
     torch.manual_seed(1)
