@@ -78,6 +78,8 @@ def put_back(parent: Entry, view: View, value: int, emit: Emit) -> int:
     def one(op: str, *rest: Any) -> int:
         return emit(op, rest, {}, 1)[0]
 
+    if name == "aten::detach":
+        return value
     if name in ("aten::view", "aten::_unsafe_view", "aten::unsqueeze", "aten::squeeze", "aten::squeeze.dim"):
         return one("aten::reshape", new, shape)
     if name == "aten::t":

@@ -11,7 +11,7 @@ import torch
 from . import measure, operations, remedies, weights
 from .cut import Parts, cut, whole
 from .errors import ExportError
-from .graph import Graph, Take, use_instead, uses
+from .graph import Graph, Shape, Take, use_instead, uses
 from .graph_json import TYPES, WIDENED, graph_json
 from .layers import Names
 from .losses import Loss, class_count
@@ -75,7 +75,8 @@ def assemble(traced: List[Traced], names: Names, loss: Loss, decayed: Callable[[
     _check_constants(layers)
     tensors = {name: tensor for name, tensor in names.state.items()}
     tensors.update(constants.tensors)
-    package = {"format": "motley-package", "version": 1, "made_by": "", "name": ""}
+    exact = any("gradient" in output or output["type"] != "float32" for layer in layers for output in layer["outputs"])
+    package = {"format": "motley-package", "version": 2 if exact else 1, "made_by": "", "name": ""}
     package.update(_ends(traced, loss, input_limit, target_limit, unit, units_per_sample))
     package.update({"layers": layers, "graphs": texts, "aliases": dict(names.aliases), "weights": {}})
     return Assembled(package, tensors)
@@ -191,12 +192,17 @@ def _layer_json(layer: Traced, numbered: _Numbered, names: Names, decayed: Calla
     constants = [{"name": name, "type": TYPES[numbered.tensor(name).dtype], "shape": list(numbered.tensor(name).shape)}
                  for name in numbered.constants]
     outputs = [] if k + 1 == count else [
-        tensor_json(layer.train.recorder.shapes[value].sizes[1:], torch.float32, layer.name)
+        _boundary_json(layer.train.recorder.shapes[value], layer.train.gradients[take.index], layer.name)
         for take, value in sorted(layer.train.gives.items()) if take.role == "output"]
     return {"name": layer.name, "graph": graph, "outputs": outputs, "parameters": parameters, "statistics": statistics,
             "constants": constants, "flops_per_sample": measure.flops(built.parts.forward),
             "input_part_flops_per_sample": measure.flops(built.parts.input_part),
             "weight_part_flops_per_sample": measure.flops(built.parts.weight_part)}
+
+
+def _boundary_json(shape: Shape, gradient: bool, layer: str) -> Dict[str, Any]:
+    described = tensor_json(shape.sizes[1:], WIDENED.get(shape.dtype, shape.dtype), layer)
+    return {**described, "gradient": False} if shape.dtype.is_floating_point and not gradient else described
 
 
 def tensor_json(sizes: Any, dtype: torch.dtype, layer: str) -> Dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 
-from . import outputs
+from . import functions, outputs
 from .draws import Draw, Draws
 from .intercept import Intercept
 from .layers import Call, Layers, Names
@@ -70,7 +70,7 @@ class Calls:
         handles = [module.register_forward_hook(lambda _, __, output: returned.extend(
             Returned(name, tensor, _version(tensor)) for name, tensor in outputs.parts(output))) for module in self._watched]
         try:
-            with Intercept(None, draws) as intercept:
+            with Intercept(None, draws) as intercept, functions.intercepted():
                 for name, call in calls:
                     self._modules.start(name)
                     value = call(value)

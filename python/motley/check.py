@@ -44,8 +44,7 @@ def against_eager(package: Package, described: Layers, loss: Loss, traced: List[
     for k, (layer, (name, call)) in enumerate(zip(traced, described.layers)):
         graph = package.description["layers"][k]["graph"]
         modules.start(name)
-        whole = layer.takes_whole_numbers
-        inputs = [samples.like(x, limit, generator, SAMPLES, whole) for x in layer.inputs]
+        inputs = _like(layer, k == 0, limit, generator, SAMPLES)
         target = None if layer.target is None else samples.like(layer.target, package.description["target_limit"], generator, SAMPLES)
         if target is not None and target.is_floating_point():  # e.g. probabilities, which losses look at
             target = target.clamp(float(layer.target.min()), float(layer.target.max()))
@@ -54,7 +53,7 @@ def against_eager(package: Package, described: Layers, loss: Loss, traced: List[
             root.eval()
         largest = max(x[0].numel() for x in layer.inputs)
         many = max(SAMPLES, min(MANY, MOST_ELEMENTS // max(1, largest))) if graph not in seen else SAMPLES
-        worst = max(worst, tested.evaluation([samples.like(x, limit, generator, many, whole) for x in layer.inputs]))
+        worst = max(worst, tested.evaluation(_like(layer, k == 0, limit, generator, many)))
         if target is not None:
             tested.sums(inputs, target)
         for _, root in described.roots:
@@ -65,12 +64,23 @@ def against_eager(package: Package, described: Layers, loss: Loss, traced: List[
     return worst
 
 
+def _like(layer: Traced, first: bool, limit: int, generator: torch.Generator, count: int) -> List[torch.Tensor]:
+    """`count` samples of what a layer takes. What crosses a boundary without a gradient, such as a mask, positions or a table, may
+    have no other values than those that it had."""
+    made = [samples.like(x, limit, generator, count, layer.takes_whole_numbers) if first or gradient
+            else samples.of_these(x, generator, count) for x, gradient in zip(layer.inputs, layer.gradients)]
+    if first:
+        return made
+    return [like.abs() if like.is_floating_point() and bool((x >= 0).all()) else like for like, x in zip(made, layer.inputs)]
+
+
 class _Layer:
     def __init__(self, package: Package, index: int, call: Any, traced: Traced, loss: Loss, target: Optional[torch.Tensor]):
         self._package = package
         self._index = index
         self._name = traced.name
         self._call = call
+        self._traced = traced
         self._structure = traced.structure
         self._loss = None if target is None else loss
         self._target = target
@@ -97,8 +107,7 @@ class _Layer:
                                   "what a sample adds must not depend on others", self._name)
 
     def training(self, inputs: List[torch.Tensor], generator: torch.Generator) -> float:
-        first = self._index == 0
-        leaves = [x.detach().requires_grad_(not first) for x in inputs]
+        leaves = [x.detach().requires_grad_(gradient) for x, gradient in zip(inputs, self._traced.gradients)]
         outputs, observed = self._eager.run([x.clone() for x in leaves])
         found = self._package.forward(self._index, inputs, self._target)
         role = "loss" if self._loss else "output"
@@ -106,16 +115,18 @@ class _Layer:
         for k, seen in enumerate(observed):
             worst = max(worst, self._compare(f"what is observed of statistic {k}", found[Take("observed", k)], seen.value))
 
-        grads = [] if self._loss else [torch.randn(output.shape, generator=generator) for output in outputs]
+        grads = [] if self._loss else [torch.randn(output.shape, generator=generator) if gradient else None
+                                       for output, gradient in zip(outputs, self._traced.train.gradients)]
         names = [entry["name"] for entry in self._package.description["layers"][self._index]["parameters"]]
-        wanted = ([] if first else leaves) + [self._package.tensors[name] for name in names]
-        right = eager.gradients(outputs, [grad.clone() for grad in grads], wanted)  # hooks may write to them
+        own = [k for k, leaf in enumerate(leaves) if leaf.requires_grad]
+        wanted = [leaves[k] for k in own] + [self._package.tensors[name] for name in names]
+        right = eager.gradients(outputs, [None if grad is None else grad.clone() for grad in grads], wanted)  # hooks may write to them
         saved = {take: tensor for take, tensor in found.items() if take.role == "saved"}
         input_grads, gradients = self._package.backward(self._index, saved, grads, SAMPLES)
-        whats = [] if first else [f"the gradient of input {k}" for k in range(len(leaves))]
+        whats = [f"the gradient of input {k}" for k in own]
         noise = 1e-4 * max((float(g.abs().max()) for g in right if g is not None), default=0.0)  # e.g. of a bias before BatchNorm
         for what, given, expected in zip(whats + [f"the gradient of {name}" for name in names],
-                                         input_grads + [gradients[name] for name in names], right):
+                                         [input_grads[k] for k in own] + [gradients[name] for name in names], right):
             worst = max(worst, self._compare(what, given, torch.zeros_like(given) if expected is None else expected,
                                              noise))
         return worst

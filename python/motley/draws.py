@@ -53,6 +53,7 @@ class Draws(TorchDispatchMode):
         self._order = order
         self._placed = 0
         self._unused: Dict[int, Tuple[torch.Tensor, int]] = {}  # [id] numbers in [0, 1), and which draw they are
+        self.most: Optional[int] = MOST_DRAWS
 
     def mask(self, like: torch.Tensor, p: float) -> torch.Tensor:
         """A mask in the shape of `like`: 0 with probability p, else 1 / (1 - p)."""
@@ -77,6 +78,8 @@ class Draws(TorchDispatchMode):
         kwargs = kwargs or {}
         name = operations.name_of(func)
         base = name.split("::")[1].partition(".")[0]
+        if name.startswith("motley::") and args[-1] == dropout.FRESH:
+            return self.mask(args[0], args[1]) if base == "dropout_mask" else self.numbers(base, args[0], *args[1:-1])
         if base in _MADE and name.startswith("aten::"):
             given = _given(func, args, kwargs)
             made = _MADE[base](self, given) if given.get("generator") is None else None
@@ -100,8 +103,8 @@ class Draws(TorchDispatchMode):
             raise self._recorder.fail(f"{drawing} runs again in the backward pass, as activation checkpointing makes it",
                                       "Switch activation checkpointing off: Motley recomputes by itself where memory is short")
         index = len(self.drawn)
-        if self._recorder is not None and self._placed >= MOST_DRAWS:
-            raise self.fail(f"the layer has more than {MOST_DRAWS} dropout masks and random draws", "Make several layers of it")
+        if self._recorder is not None and self.most is not None and self._placed >= self.most:
+            raise self.fail(f"the layer has more than {self.most} dropout masks and random draws", "Make several layers of it")
         self._placed += 1
         self.drawn.append(Draw(what, p, shape, self._module()))
         return self._order[index] if self._order is not None and index < len(self._order) else index

@@ -19,9 +19,15 @@ seed = 0
 """Changes all masks, and all numbers of random_numbers.py."""
 
 
+FRESH = -1
+"""In place of an index: the next draw of the layer that is traced, and elsewhere one of PyTorch's random numbers."""
+
+
 def _mask(like: torch.Tensor, p: float, index: int) -> torch.Tensor:
     if p >= 1:
         return torch.zeros_like(like)
+    if index == FRESH:
+        return torch.bernoulli(torch.full_like(like, 1 - p)) * float(numpy.float32(1 / (1 - p)))
     state = hashed.stream(seed, hashed.DROPOUT, index)
     kept = numpy.empty(like.numel(), dtype=bool)
     for begin, end in hashed.parts(like.numel()):

@@ -30,12 +30,12 @@ class EagerLayer(NamedTuple):
         return tree_flatten(value)[0], intercept.observed
 
 
-def gradients(outputs: List[torch.Tensor], grads: List[torch.Tensor], wanted: List[torch.Tensor]
+def gradients(outputs: List[torch.Tensor], grads: List[Optional[torch.Tensor]], wanted: List[torch.Tensor]
               ) -> List[Optional[torch.Tensor]]:
-    """By autograd. `grads` come in to the outputs; a loss has none. None where nothing depends on a tensor."""
+    """By autograd. `grads` come in to the outputs that have one; a loss has none. None where nothing depends on a tensor."""
     if not wanted:
         return []
-    reached = [k for k, output in enumerate(outputs) if output.requires_grad]
+    reached = [k for k, output in enumerate(outputs) if output.requires_grad and (not grads or grads[k] is not None)]
     with ContiguousWhereNeeded():
         return list(torch.autograd.grad([outputs[k] for k in reached], wanted, [grads[k] for k in reached] if grads else None,
                                         allow_unused=True))

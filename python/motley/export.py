@@ -22,6 +22,7 @@ from .lines import guarded
 from .model_files import FOLDER, ModelFiles, collect
 from .modules import ModuleStack, left_alone
 from .number_types import as_float32
+from .split import split
 from .trace import Tracer
 from .walk import trace_all
 from .whole import Comparison
@@ -43,14 +44,15 @@ class ExportWarning(UserWarning):
     """Something that a user should know of a package, such as that there was no model to compare it with."""
 
 
-def export(layers: Union[Layers, Iterable[Tuple[str, Call]]], loss: Any, example: Tuple[torch.Tensor, torch.Tensor],
+def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]]], loss: Any, example: Tuple[torch.Tensor, torch.Tensor],
            path: Union[str, "os.PathLike[str]"], name: Optional[str] = None, *, model: Optional[torch.nn.Module] = None,
            decayed: Optional[Callable[[str, torch.Tensor], bool]] = None, input_limit: Optional[int] = None,
            target_limit: Optional[int] = None, unit: Optional[str] = None,
            units_per_sample: Optional[int] = None, forward: Optional[Call] = None, files: Any = None) -> Exported:
     """Writes the package `path` (docs/formats/package.md): what each layer computes forward and backward, and its weights.
 
-    layers    `motley.split(model)`, or a list of (name, module or function), each called with what the one before returned
+    layers    the model, which is split by its trace; what `motley.split` gives; or a list of (name, module or function), each called with
+              what the one before returned
     loss      `nn.CrossEntropyLoss()`, `nn.MSELoss()`, their functions, or a function (output, target) -> (sum, count)
     example   (input, target), both with a first dimension of samples; their values do not matter
     model     the module that names parameters; without it they are called by their layer's name and their own
@@ -64,6 +66,9 @@ def export(layers: Union[Layers, Iterable[Tuple[str, Call]]], loss: Any, example
     Everything is traced in `train()` mode, evaluation in `eval()` mode; the model's modes and buffers are as before
     afterwards. Raises `ExportError`, with the module and the line, for what a package cannot hold.
     """
+    if isinstance(layers, torch.nn.Module):
+        _check_example(example)
+        layers = split(layers, example, forward=forward)
     with guarded("the model cannot be read", _OWN_FAULT):
         described = as_layers(layers, model, forward)
         names = Names(described)

@@ -49,6 +49,12 @@ class Node:
     """The user's source line, `file:number`, where one is known."""
     module: Optional[str] = None
     """The path of the module that was running."""
+    tracked: Tuple[bool, ...] = ()
+    """Of each value that it takes, in the order of `uses`, whether autograd followed it; nothing where that is not known."""
+    grad: bool = True
+    """Whether autograd was enabled."""
+    call: Optional[Callable[..., Any]] = None
+    """What runs in place of the operation `op`."""
 
 
 @dataclass

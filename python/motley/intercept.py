@@ -39,6 +39,8 @@ class Intercept(TorchFunctionMode):
         self.draws = draws if draws is not None else Draws(recorder)
         self._recorder = recorder
         self._says_traced = says_traced
+        self.whole = False
+        """Whether what runs is several layers, each of which may use a normalization."""
         self._originals: Dict[str, Any] = {}
 
     # A function that handles a mode runs its body without it, so what functions of `torch.nn.functional` call among
@@ -112,13 +114,21 @@ class Intercept(TorchFunctionMode):
         if self._recorder is not None and self._recorder.backward:
             raise self._fail("batch normalization runs again in the backward pass, as activation checkpointing makes it",
                              "Switch activation checkpointing off: Motley recomputes by itself where memory is short")
+        if self._recorder is None or running_mean is None or running_var is None:
+            return self._normalized(input, running_mean, running_var, weight, bias, momentum, eps)
+        args = (input, running_mean, running_var, weight, bias, True, momentum, eps)
+        return self._recorder.as_call(batch_norm, args, lambda: self._normalized(input, running_mean, running_var, weight, bias, momentum, eps))
+
+    def _normalized(self, input: torch.Tensor, running_mean: Optional[torch.Tensor], running_var: Optional[torch.Tensor],
+                    weight: Optional[torch.Tensor], bias: Optional[torch.Tensor], momentum: float, eps: float) -> torch.Tensor:
+        """By the statistics of the micro-batch, which are noted."""
         out, mean, invstd = torch.native_batch_norm(input, weight, bias, None, None, True, 0.0, eps)
         if running_mean is not None and running_var is not None:
             count = input.numel() // input.size(1)
             with torch.no_grad():
                 var = ((invstd * invstd).reciprocal() - eps) * count / (count - 1)
             for tensor, value in ((running_mean, mean.detach()), (running_var, var)):
-                if any(seen.tensor is tensor for seen in self.observed):
+                if not self.whole and any(seen.tensor is tensor for seen in self.observed):
                     raise self._fail("a batch normalization runs twice in one layer", "Give each use a module of its own")
                 self.observed.append(Observed(tensor, momentum, value))
         return out
@@ -193,6 +203,11 @@ class Intercept(TorchFunctionMode):
             return scores.softmax(-1)
         empty = (scores == float("-inf")).all(-1, keepdim=True)
         return scores.masked_fill(empty, 0.0).softmax(-1).masked_fill(empty, 0.0)
+
+
+def batch_norm(*args: Any) -> torch.Tensor:
+    """`torch.nn.functional.batch_norm` as it is now: within an `Intercept`, that one's."""
+    return F.batch_norm(*args)
 
 
 _RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")

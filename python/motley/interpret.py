@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import json
 import os
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import torch
 
@@ -133,7 +133,7 @@ class Package:
                              if take.role == "observed"})
             inputs = [ends[Take("output", index)].contiguous() for index in range(len(layer["outputs"]))]
         gradients: Dict[str, torch.Tensor] = {}
-        grads: List[torch.Tensor] = []
+        grads: List[Optional[torch.Tensor]] = []
         for k in reversed(range(len(layers))):
             grads, found = self.backward(k, kept[k], grads, input.size(0))
             for name, tensor in found.items():
@@ -148,17 +148,21 @@ class Package:
             taken[Take("target", 0)] = target
         return self._run(self.description["layers"][layer], kind, taken, inputs[0].size(0))
 
-    def backward(self, layer: int, saved: Dict[Take, torch.Tensor], grads: List[torch.Tensor], samples: int
-                 ) -> Tuple[List[torch.Tensor], Dict[str, torch.Tensor]]:
-        """Gradients of one layer's inputs and of its parameters, by name."""
+    def backward(self, layer: int, saved: Dict[Take, torch.Tensor], grads: Sequence[Optional[torch.Tensor]], samples: int
+                 ) -> Tuple[List[Optional[torch.Tensor]], Dict[str, torch.Tensor]]:
+        """Gradients of one layer's inputs, none of those that have none, and of its parameters, by name."""
         described = self.description["layers"][layer]
-        back = self._run(described, "input_part", {**saved, **{Take("grad", k): g for k, g in enumerate(grads)}}, samples)
+        given = {Take("grad", k): grad for k, grad in enumerate(grads) if grad is not None}
+        back = self._run(described, "input_part", {**saved, **given}, samples)
         queued = {take: tensor for take, tensor in back.items() if take.role == "queued"}
         late = self._run(described, "weight_part", {**saved, **queued}, samples)
         gradients = {described["parameters"][take.index]["name"]: tensor for take, tensor in [*back.items(), *late.items()]
                      if take.role == "parameter_grad"}
-        found = sorted((take.index, tensor) for take, tensor in back.items() if take.role == "input_grad")
-        return [tensor.contiguous() for _, tensor in found], gradients
+        of_inputs: List[Optional[torch.Tensor]] = [None] * (len(self.description["layers"][layer - 1]["outputs"]) if layer else 0)
+        for take, tensor in back.items():
+            if take.role == "input_grad":
+                of_inputs[take.index] = tensor.contiguous()
+        return of_inputs, gradients
 
     def evaluate(self, input: torch.Tensor, target: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, Optional[torch.Tensor]]:
         """Loss, count and, where there is one, how many were right."""

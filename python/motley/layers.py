@@ -23,6 +23,10 @@ class Layers(NamedTuple):
     model: Optional[torch.nn.Module] = None
     by: str = "model"
     """What `whole` was given by: "split", "model" or "forward"."""
+    traced: bool = False
+    """Whether the layers were found by a trace of the whole."""
+    notices: Tuple[str, ...] = ()
+    """What a user should know of them."""
 
 
 def as_layers(layers: Union[Layers, Iterable[Tuple[str, Call]]], model: Optional[torch.nn.Module] = None,

@@ -20,7 +20,9 @@ def user_line() -> Optional[str]:
     frame: Optional[FrameType] = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
-        if name == _OWN + "trace.py":  # what called the layer
+        if name == _REPLAY and "line" in frame.f_locals:  # an operation that runs again, with the line where it ran first
+            return frame.f_locals["line"]
+        if (name, frame.f_code.co_name) == _CALLS_MODEL or name == _CALLS_LAYER:
             return None
         if not name.startswith(_NOT_THE_USERS) and not name.startswith("<"):
             return f"{name}:{frame.f_lineno}"
@@ -29,6 +31,9 @@ def user_line() -> Optional[str]:
 
 
 _OWN = os.path.dirname(user_line.__code__.co_filename) + os.sep
+_CALLS_LAYER = _OWN + "trace.py"
+_CALLS_MODEL = os.path.join(_OWN, "split", "whole_trace.py"), "_run"
+_REPLAY = os.path.join(_OWN, "split", "segment.py")
 _NOT_THE_USERS = (_OWN, _TORCH, os.path.realpath(_TORCH))
 
 

@@ -33,6 +33,24 @@ def describe(example: torch.Tensor, limit: int, ignored: Optional[int] = None) -
     return [{"count": end - begin, **_kind(rows[:, begin:end], limit)} for begin, end in _cuts(example, rows)]
 
 
+def describe_exact(example: torch.Tensor) -> Pieces:
+    """Of what crosses a boundary without a gradient: a layer may take no other values than such as it met."""
+    rows = example.detach().reshape(example.size(0), -1)
+    rows = rows if rows.is_floating_point() else rows.long()
+    if rows.numel() == 0:
+        return [{"count": rows.size(1), "values": [0]}]
+    return [{"count": end - begin, **_exactly(rows[:, begin:end])} for begin, end in _cuts(example, rows)]
+
+
+def _exactly(x: torch.Tensor) -> Dict[str, Any]:
+    distinct = torch.unique(x[torch.isfinite(x)] if x.is_floating_point() else x)
+    if x.is_floating_point() and distinct.numel() > _FEW and not bool((distinct == distinct.round()).all()):
+        return _kind(x, 0)
+    if distinct.numel() > _SOME:
+        distinct = distinct[torch.linspace(0, distinct.numel() - 1, _SOME).long()]
+    return {"values": distinct.tolist() or [0]}
+
+
 def _cuts(example: torch.Tensor, rows: torch.Tensor) -> List[Tuple[int, int]]:
     """Parts of a sample that may be of different kinds: its rows where they are few, or where integers begin or end."""
     count = rows.size(1)

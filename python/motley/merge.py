@@ -83,4 +83,4 @@ def _differs(node: Node, values: Sequence[Any]) -> ExportError:
 
 
 def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
-    return a.dtype == b.dtype and a.shape == b.shape and bool(torch.equal(a, b))
+    return a is b or a.dtype == b.dtype and a.shape == b.shape and bool(torch.equal(a, b))

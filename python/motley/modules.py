@@ -9,11 +9,22 @@ import torch
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
 
+_followers: "List[ModuleStack]" = []
+"""Those that are entered."""
+
+
+def runs_for(path: Optional[str]) -> None:
+    """Says that what runs from here on is of the module `path`, though that is not called; None where it ends."""
+    for follower in _followers:
+        follower.instead(path)
+
+
 class ModuleStack:
     """While entered, follows the calls of modules. Modules without a name in `names` count as their caller."""
 
     def __init__(self, names: Dict[int, str]):
         self._names = names  # [id of a module]
+        self._paths = set(names.values())
         self._stack: List[str] = []
         self._layer: Optional[str] = None
         self._handles: List[Any] = []
@@ -24,6 +35,11 @@ class ModuleStack:
         self._layer = layer
         self._stack = []
         self.called = []
+
+    def instead(self, path: Optional[str]) -> None:
+        self._stack = [path] if path else []
+        if path in self._paths and path not in self.called[-1:]:
+            self.called.append(str(path))
 
     def path(self) -> Optional[str]:
         return self._stack[-1] if self._stack else self._layer
@@ -39,9 +55,11 @@ class ModuleStack:
             self._stack.pop()
 
         self._handles = [register_module_forward_pre_hook(begin), register_module_forward_hook(end)]
+        _followers.append(self)
         return self
 
     def __exit__(self, *_: Any) -> None:
+        _followers.remove(self)
         for handle in self._handles:
             handle.remove()
 

@@ -37,7 +37,7 @@ def floats(value: Any) -> List[torch.Tensor]:
     return [tensor for _, tensor in parts(value) if tensor.is_floating_point()]
 
 
-def _main(value: Any) -> Optional[torch.Tensor]:
+def main(value: Any) -> Optional[torch.Tensor]:
     """What stands for the output where several things are returned."""
     if isinstance(value, torch.Tensor):
         return value
@@ -51,11 +51,11 @@ def pairs(right: Any, found: Any) -> List[Tuple[torch.Tensor, torch.Tensor]]:
     whole, layers = floats(right), floats(found)
     if type(right) is type(found) and [t.shape for t in whole] == [t.shape for t in layers]:
         return list(zip(whole, layers))
-    main, expected = _main(found), _main(right)
-    if main is None:
+    given, expected = main(found), main(right)
+    if given is None:
         return []
-    alike = [view for t in ([expected] if expected is not None and expected.shape == main.shape else whole) for view in _views(t, main.shape)]
-    return [(min(alike, key=lambda t: difference(main.detach(), t.detach())), main)] if alike else []
+    alike = [view for t in ([expected] if expected is not None and expected.shape == given.shape else whole) for view in _views(t, given.shape)]
+    return [(min(alike, key=lambda t: difference(given.detach(), t.detach())), given)] if alike else []
 
 
 def _views(tensor: torch.Tensor, shape: torch.Size) -> List[torch.Tensor]:

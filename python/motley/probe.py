@@ -7,6 +7,7 @@ from typing import Any, Iterator, List, NamedTuple, Optional, Tuple
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from . import outputs
 from .errors import MotleyError
 from .layers import Layers
 from .losses import Loss, class_count
@@ -58,8 +59,9 @@ def limits(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.Ten
         if output is None:
             return Limits(None, None)
     classes = None
-    if loss.classes and not target.is_floating_point() and isinstance(output, torch.Tensor):
-        classes = class_count(output, target)
+    scores = outputs.main(output)
+    if loss.classes and not target.is_floating_point() and scores is not None:
+        classes = class_count(scores, target)
     return Limits(min(lookups.rows, default=None), classes)
 
 

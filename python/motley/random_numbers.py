@@ -27,7 +27,7 @@ def _made(size: List[int], index: int, dtype: torch.dtype, numbers: Callable[[in
     """A tensor whose elements `begin` to `end` are numbers(stream, begin, end)."""
     out = torch.empty(size, dtype=dtype)
     flat = out.view(-1).numpy()
-    state = hashed.stream(dropout.seed, hashed.DRAWN, index)
+    state = hashed.stream(dropout.seed, hashed.DRAWN, index) if index != dropout.FRESH else int(torch.randint(1 << 62, ()))
     for begin, end in hashed.parts(flat.size):
         flat[begin:end] = numbers(state, begin, end)
     return out

@@ -8,7 +8,7 @@ copied. Operations in place become functions (`aliases.py`); operations outside 
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -43,6 +43,7 @@ class Recorder(TorchDispatchMode):
         self._known = known  # [id of a tensor] its name in the model
         self._modules = modules
         self._entries: Dict[int, Entry] = {}  # [id of a tensor]; an entry keeps its tensor, so ids stay distinct
+        self._places: Dict[Tuple[Any, ...], Entry] = {}  # [memory and how it is seen] the first entry of it
         self._fresh: set = set()  # roots that this run made
         self._first: Dict[int, int] = {}  # [id of a tensor that was declared] its first value
         self._next = 0
@@ -53,7 +54,7 @@ class Recorder(TorchDispatchMode):
         """`tensor` is the input, target or gradient `index`."""
         value = self._new_value(tensor)
         self.roles[value] = Take(role, index)
-        self._entries[id(tensor)] = Entry(tensor, value)
+        self._enter(tensor, Entry(tensor, value))
         self._fixed[value] = False
         self._fresh.add(id(tensor))
         self._first[id(tensor)] = value
@@ -71,14 +72,23 @@ class Recorder(TorchDispatchMode):
     def release(self) -> None:
         """Lets go of the tensors of the run; what was recorded stays."""
         self._entries.clear()
+        self._places.clear()
 
     def path(self) -> Optional[str]:
         """Of the module that is running."""
         return self._modules.path()
 
+    def is_fixed(self, value: int) -> bool:
+        """Whether it follows from constants alone."""
+        return self._fixed.get(value, False)
+
     def varies(self, tensor: torch.Tensor) -> bool:
         """Whether a tensor's values depend on more than constants."""
         return not self._fixed[self.value_of(tensor)]
+
+    def as_call(self, function: Callable[..., Any], args: Tuple[Any, ...], run: Callable[[], Any]) -> Any:
+        """What `run` gives, which does what `function` does of `args` elsewhere. Here the operations of `run` are recorded."""
+        return run()
 
     def fail(self, reason: str, remedy: str) -> ExportError:
         return ExportError(reason, remedy, self._modules.path(), None if self.backward else user_line())
@@ -97,7 +107,7 @@ class Recorder(TorchDispatchMode):
             return self._write(name, func, args, kwargs)
         if name == "aten::cat":
             args = (rewrite.with_elements(args[0]),) + args[1:]
-        if rewrite.is_always_replaced(name, kwargs) or name not in operations.allowed() and not self._all_fixed(args, kwargs):
+        if self._is_replaced(name, func, args, kwargs):
             replaced = rewrite.replacement(func, name)
             if replaced is not None:
                 try:
@@ -110,14 +120,16 @@ class Recorder(TorchDispatchMode):
         self._record(name, func, args, kwargs, out)
         return out
 
+    def _is_replaced(self, name: str, func: Any, args: Tuple[Any, ...], kwargs: dict) -> bool:
+        return rewrite.is_always_replaced(name, kwargs) or name not in operations.allowed() and not self._all_fixed(args, kwargs)
+
     def _same(self, func: Any, args: Tuple[Any, ...], kwargs: dict) -> Any:
         """An operation whose result is its argument."""
         source = args[0]
         out = func(*args, **kwargs)
         self.value_of(source)
         if out is not source:
-            self._entries[id(out)] = Entry(out, None, self._entries[id(source)])
-            self._entries[id(out)].seen = -1
+            self._enter(out, Entry(out, None, self._entries[id(source)])).seen = -1
         elif "lift_fresh" in operations.name_of(func):
             self._fresh.add(id(self._entries[id(source)].root.tensor))
         return out
@@ -136,7 +148,7 @@ class Recorder(TorchDispatchMode):
                 continue
             parent = self._entries[id(args[0])] if shown else None
             view = View(name, plain_args[1:], plain_kwargs, part, len(outs)) if shown else None
-            self._entries[id(tensor)] = Entry(tensor, value, parent, view)
+            self._enter(tensor, Entry(tensor, value, parent, view))
             if parent is None:
                 self._fresh.add(id(tensor))
 
@@ -181,10 +193,16 @@ class Recorder(TorchDispatchMode):
         if id(target) in self._first:
             self._first[id(before.tensor)] = self._first[id(target)]
         self._entries[id(before.tensor)] = before
-        self._entries[id(target)] = Entry(target, view.value(self._emit), before, view.view)
+        self._enter(target, Entry(target, view.value(self._emit), before, view.view))
         return func(*args, **kwargs)
 
     # Values.
+
+    def _enter(self, tensor: torch.Tensor, entry: Entry) -> Entry:
+        self._entries[id(tensor)] = entry
+        if _has_place(tensor):
+            self._places.setdefault(_place(tensor), entry)
+        return entry
 
     def _new_value(self, tensor: Any) -> int:
         value = self._next
@@ -198,12 +216,11 @@ class Recorder(TorchDispatchMode):
         return Shape(tuple(tensor.shape), tensor.dtype, tensor.is_contiguous())
 
     def _adopt(self, tensor: torch.Tensor) -> Entry:
-        for entry in self._entries.values():  # autograd hands out what it kept as a new tensor of the same memory
-            if _same_memory(entry.tensor, tensor):
-                alias = Entry(tensor, None, entry)
-                alias.seen = -1
-                self._entries[id(tensor)] = alias
-                return alias
+        entry = self._places.get(_place(tensor)) if _has_place(tensor) else None
+        if entry is not None:  # autograd hands out what it kept as a new tensor of the same memory
+            alias = self._enter(tensor, Entry(tensor, None, entry))
+            alias.seen = -1
+            return alias
         name = self._known.get(id(tensor))
         if name is None:
             name = self._of_parameter(tensor)
@@ -216,12 +233,15 @@ class Recorder(TorchDispatchMode):
             self.tensors[value] = tensor
         else:
             self.roles[value] = Take("constant", len(self.constants))
-            self.constants[value] = tensor.detach().clone(memory_format=torch.contiguous_format)
+            self.constants[value] = self._content(tensor)
         if name is not None:
             self.names[value] = name
         self._fixed[value] = not tensor.requires_grad and not is_statistic(name or "")
-        self._entries[id(tensor)] = Entry(tensor, value)
-        return self._entries[id(tensor)]
+        return self._enter(tensor, Entry(tensor, value))
+
+    def _content(self, tensor: torch.Tensor) -> torch.Tensor:
+        """What is kept of a constant."""
+        return tensor.detach().clone(memory_format=torch.contiguous_format)
 
     def _of_parameter(self, tensor: torch.Tensor) -> Optional[str]:
         """Of the parameter that an unnamed tensor shows, as `.data` does."""
@@ -278,6 +298,9 @@ class Recorder(TorchDispatchMode):
                 name, user_line()) or "Replace the branch, .item() or selection by torch.where or a mask").args)
 
 
-def _same_memory(a: torch.Tensor, b: torch.Tensor) -> bool:
-    return (a.data_ptr() == b.data_ptr() and a.numel() > 0 and a.dtype == b.dtype and a.shape == b.shape
-            and a.stride() == b.stride())
+def _has_place(tensor: torch.Tensor) -> bool:
+    return tensor.layout == torch.strided and tensor.numel() > 0
+
+
+def _place(tensor: torch.Tensor) -> Tuple[Any, ...]:
+    return tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride()

@@ -91,7 +91,7 @@ def _distinct(package: Package, k: int) -> str:
     layers = package.description["layers"]
     own = layers[k]
     inputs = layers[k - 1]["outputs"] if k else package.description["input"]
-    shapes = [[(entry.get("type"), entry["shape"]) for entry in own[kind]] for kind in ("outputs", "parameters", "statistics", "constants")]
+    shapes = [[(entry.get("type"), entry.get("gradient"), entry["shape"]) for entry in own[kind]] for kind in ("outputs", "parameters", "statistics", "constants")]
     return json.dumps([own["graph"], inputs, shapes])
 
 
@@ -106,7 +106,8 @@ class _Layer:
         few = max(x[0].numel() for x in traced.inputs) < _MANY_ELEMENTS
         self._samples = _SAMPLES_OF_STATISTICS if self._described["statistics"] and few else _SAMPLES
         description = package.description
-        self._inputs = [made_up.describe(x, description["input_limit"]) for x in traced.inputs]
+        self._inputs = [made_up.describe(x, description["input_limit"]) if index == 0 or gradient else made_up.describe_exact(x)
+                        for x, gradient in zip(traced.inputs, traced.gradients)]
         self._ignored = description["ignored"]
         self._target = None if traced.target is None else made_up.describe(traced.target, description["target_limit"], self._ignored)
         results = 3 + len(self._described["parameters"]) + 2 * len(self._inputs) + len(self._described["outputs"])
@@ -133,8 +134,8 @@ class _Layer:
             made = made_up.make(self._target, self._samples, seed, hashed.TARGET, 0, target.dtype, self._ignored)
             target = made.reshape(self._samples, *target.shape[1:])
         grads = [] if self._layer.loss else [
-            made_up.uniform(torch.Size([self._samples, *output["shape"]]), seed, hashed.GRADIENT, k, -1.0, 2.0)
-            for k, output in enumerate(self._described["outputs"])]
+            made_up.uniform(torch.Size([self._samples, *output["shape"]]), seed, hashed.GRADIENT, k, -1.0, 2.0) if gradient else None
+            for k, (output, gradient) in enumerate(zip(self._described["outputs"], self._traced.train.gradients))]
         run = _Run(self, seed, inputs, target, grads)
         for root in self._roots:
             root.train()
@@ -180,12 +181,14 @@ def _masks_of(seed: int) -> Iterator[None]:
 class _Run:
     """One layer with one seed's inputs: by autograd, and by the package."""
 
-    def __init__(self, owner: _Layer, seed: int, inputs: List[torch.Tensor], target: Optional[torch.Tensor], grads: List[torch.Tensor]):
+    def __init__(self, owner: _Layer, seed: int, inputs: List[torch.Tensor], target: Optional[torch.Tensor],
+                 grads: List[Optional[torch.Tensor]]):
         self._package = owner._package
         self._index = owner._index
         self._name = owner._described["name"]
         self._parameters = [entry["name"] for entry in owner._described["parameters"]]
         self._layer = owner._layer._replace(target=target)
+        self._gradients = owner._traced.gradients
         self._seed, self._sampled, self._samples = seed, owner._sampled, owner._samples
         self._inputs, self._target, self._grads = inputs, target, grads
 
@@ -196,15 +199,13 @@ class _Run:
         return _Compared(Take(role, index), self._digest(tensor), role.endswith("_grad"))
 
     def eager_training(self) -> List[_Compared]:
-        first = self._index == 0
-        leaves = [x.detach().requires_grad_(not first and x.is_floating_point()) for x in self._inputs]
+        leaves = [x.detach().requires_grad_(gradient) for x, gradient in zip(self._inputs, self._gradients)]
         outputs, observed = self._layer.run([x.clone() for x in leaves])
         found = [self._compared("loss" if self._layer.loss else "output", k, x) for k, x in enumerate(outputs)]
         found += [self._compared("observed", k, seen.value) for k, seen in enumerate(observed)]
-        wanted = ([] if first else leaves) + [self._package.tensors[name] for name in self._parameters]
-        inputs = 0 if first else len(leaves)
-        for k, (of, grad) in enumerate(zip(wanted, eager.gradients(outputs, self._grads, wanted))):
-            role, index = ("input_grad", k) if k < inputs else ("parameter_grad", k - inputs)
+        wanted = {("input_grad", k): leaf for k, leaf in enumerate(leaves) if leaf.requires_grad}
+        wanted.update({("parameter_grad", k): self._package.tensors[name] for k, name in enumerate(self._parameters)})
+        for ((role, index), of), grad in zip(wanted.items(), eager.gradients(outputs, self._grads, list(wanted.values()))):
             found.append(self._compared(role, index, torch.zeros_like(of) if grad is None else grad))
         return found
 
@@ -224,7 +225,7 @@ class _Run:
         given = {take: tensor for take, tensor in found.items() if take.role in ("output", "loss", "observed")}
         del found
         input_grads, gradients = package.backward(self._index, saved, self._grads, self._samples)
-        given.update({Take("input_grad", k): grad for k, grad in enumerate(input_grads)})
+        given.update({Take("input_grad", k): grad for k, grad in enumerate(input_grads) if grad is not None})
         given.update({Take("parameter_grad", k): gradients[name] for k, name in enumerate(self._parameters)})
         return given
 

@@ -24,6 +24,11 @@ def packed(example: torch.Tensor, made: torch.Tensor, generator: torch.Generator
     return _where(((example == example[:1]) | (example >= 0) & (example <= 1)).all(0), example, made, generator)
 
 
+def of_these(example: torch.Tensor, generator: torch.Generator, count: int) -> torch.Tensor:
+    """`count` of the example's own samples."""
+    return example[torch.randint(example.size(0), (count,), generator=generator)]
+
+
 def _where(places: torch.Tensor, example: torch.Tensor, made: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """Samples of which some places are those of the example's samples, all of one sample."""
     others = example[torch.randint(example.size(0), made.shape[:1], generator=generator)]

@@ -33,6 +33,8 @@ class Trace(NamedTuple):
     """How the outputs lie in what the layer returned."""
     statistics: List[Tuple[torch.Tensor, float]]
     """Running statistics with their momenta, in the order of `observed`; none in evaluation."""
+    gradients: Tuple[bool, ...] = ()
+    """Of each output that crosses the boundary, whether a gradient of it comes back; in training."""
 
     def release(self) -> None:
         """Lets go of the tensors of the run; what was recorded stays."""
@@ -47,17 +49,34 @@ class Run(NamedTuple):
     call: Callable[[Any], Any]
     inputs: List[torch.Tensor]
     structure: TreeSpec
-    first: bool
+    gradients: Tuple[bool, ...]
+    """Of each input, whether the layer has to give its gradient."""
     target: Optional[torch.Tensor] = None
     loss: Optional[Loss] = None
     """The last layer has a loss."""
 
 
+def with_gradient(outputs: List[torch.Tensor]) -> Tuple[bool, ...]:
+    """Of tensors that cross a boundary, whether a gradient comes back. One does at each boundary that has floats: where none
+    depends on what is trained, the first one's is not used."""
+    floats = [output.is_floating_point() for output in outputs]
+    found = [output.requires_grad for output in outputs]
+    if not any(found) and any(floats):
+        found[floats.index(True)] = True
+    return tuple(found)
+
+
 _REMEDY = "Run the layers by hand on a few samples, forward and backward, to see it"
 
 
+def import_before() -> None:
+    """PyTorch 2 imports it at the first use, e.g. of a checkpoint in a layer, and computes with tensors then: not while it is recorded."""
+    with contextlib.suppress(ImportError):
+        importlib.import_module("torch._dynamo")
+
+
 @contextlib.contextmanager
-def _draws_nothing(recorder: Recorder) -> Iterator[None]:
+def draws_nothing(recorder: Recorder) -> Iterator[None]:
     """Refuses what takes random numbers without an operation of PyTorch."""
     before = random_states()
     yield
@@ -82,9 +101,7 @@ class Tracer:
     """Runs layers of one model."""
 
     def __init__(self, known: Dict[int, str], modules: ModuleStack, memory: Dict[int, str]):
-        # PyTorch 2 imports it at the first use, e.g. of a checkpoint in a layer, and computes with tensors then: not while it is recorded.
-        with contextlib.suppress(ImportError):
-            importlib.import_module("torch._dynamo")
+        import_before()
         self._known = known
         self._memory = memory
         self._modules = modules
@@ -113,19 +130,20 @@ class Tracer:
 
     def _train(self, run: Run) -> Trace:
         recorder, intercept = self._start(run)
-        leaves = [x.detach().requires_grad_(not run.first and x.is_floating_point()) for x in run.inputs]
+        leaves = [x.detach().requires_grad_(gradient) for x, gradient in zip(run.inputs, run.gradients)]
         inputs = [x.clone() for x in leaves]  # a layer may write to its input, which autograd forbids for a leaf
-        with _draws_nothing(recorder), guarded(_raises(run), _REMEDY, recorder.path), recorder, intercept:
+        with draws_nothing(recorder), guarded(_raises(run), _REMEDY, recorder.path), recorder, intercept:
             outputs, structure, gives = self._forward(run, recorder, inputs, intercept.draws.drawn)
             for k, seen in enumerate(intercept.observed):
                 gives[Take("observed", k)] = recorder.value_of(seen.value)
-            self._backward(run, recorder, leaves, outputs, gives)
-        return Trace(recorder, gives, outputs, structure, [(seen.tensor, seen.momentum) for seen in intercept.observed])
+            gradients = () if run.loss is not None else with_gradient(outputs)
+            self._backward(run, recorder, leaves, outputs, gradients, gives)
+        return Trace(recorder, gives, outputs, structure, [(seen.tensor, seen.momentum) for seen in intercept.observed], gradients)
 
     def _evaluate(self, run: Run) -> Trace:
         recorder, intercept = self._start(run)
         inputs = [x.clone() for x in run.inputs]
-        with _draws_nothing(recorder), guarded(_raises(run), _REMEDY, recorder.path), recorder, intercept:
+        with draws_nothing(recorder), guarded(_raises(run), _REMEDY, recorder.path), recorder, intercept:
             outputs, structure, gives = self._forward(run, recorder, inputs, intercept.draws.drawn)
         return Trace(recorder, gives, outputs, structure, [])
 
@@ -173,16 +191,16 @@ class Tracer:
 
     @staticmethod
     def _backward(run: Run, recorder: Recorder, leaves: List[torch.Tensor], outputs: List[torch.Tensor],
-                  gives: Dict[Take, int]) -> None:
+                  gradients: Tuple[bool, ...], gives: Dict[Take, int]) -> None:
         last = run.loss is not None
         wanted = [x for x in leaves if x.requires_grad]
         parameters = list(recorder.tensors.items())
         wanted += [tensor for _, tensor in parameters]
-        grads = []
-        if not last:
-            for k, output in enumerate(outputs):
-                grads.append(torch.ones(output.shape, dtype=output.dtype))
-                recorder.declare(grads[-1], "grad", k)
+        grads: Dict[int, torch.Tensor] = {}
+        for k, output in enumerate(outputs):
+            if not last and gradients[k]:
+                grads[k] = torch.ones(output.shape, dtype=output.dtype)
+                recorder.declare(grads[k], "grad", k)
         of = [k for k, output in enumerate(outputs) if output.requires_grad]
         if not wanted:
             return

@@ -23,6 +23,7 @@ from .manifest import has_checkpoint, newest_checkpoint, read_manifest
 from .settings import OF_EXPORT, Sections, check, sections_of, take_epochs, toml
 from .setup import Setup
 from .split import split
+from .split.whole_trace import whole_model
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -50,7 +51,7 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
           follow: Callable[[str], None] = print, **settings: Any) -> Run:
     """Trains `model` with Motley, on this machine or on the machines of a cluster file, and returns when it has ended.
 
-    loss, layers  as for `motley.export`; without `layers` they are `motley.split(model)`
+    loss, layers  as for `motley.export`; without `layers` they are those of `motley.split` with a sample of the data
     data          (inputs, targets) as tensors or arrays, a dataset of such pairs, or a row of tokens, which needs `context`
     cluster       docs/formats/cluster.md; RUN.setup must be under the same path on its machines, shared or copied: the package on all
                   of them, the data on the one that gets the first layers
@@ -96,10 +97,13 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
             take_epochs(sections, len(data_given), eval_data is not None)
             check(program, {**sections, "data": {"kind": "arrays" if context is None else "tokens", **sections.get("data", {})}})
             with step("taking the model apart"):
-                described = as_layers(layers, model) if layers is not None else split(model)
+                described = as_layers(layers, model) if layers is not None else whole_model(model, options.get("forward"))
             _check_values(data_given, described, understood, options, sections)
             if layers is not None:
                 options.setdefault("model", model)
+            else:
+                with step("taking the model apart"):
+                    described = split(model, data_given.example(), forward=options.get("forward"))
             with step("exporting the model"):
                 export(described, loss, data_given.example(), setup.package, name=os.path.basename(folder), **options)
             with step(f"writing the data to {setup.folder}"):

@@ -15,6 +15,7 @@ from torch.utils._pytree import TreeSpec, tree_flatten
 
 from .errors import ExportError
 from .graph import Node, Shape, uses
+from .graph_json import TYPES, WIDENED
 from .layers import Layers
 from .losses import Loss
 from .merge import merge
@@ -35,6 +36,8 @@ class Traced(NamedTuple):
     inputs: List[torch.Tensor]
     """What it got of two samples, and how that lay in its argument."""
     structure: TreeSpec
+    gradients: Tuple[bool, ...]
+    """Of each input, whether the layer gives its gradient."""
     target: Optional[torch.Tensor]
 
     @property
@@ -54,11 +57,12 @@ def trace_all(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.
     """The layers of `described`, of which the first gets the example's input and the last compares with its target."""
     walk = _Walk()
     inputs, structure = tree_flatten(samples(example[0], BATCHES[0]))
+    gradients: Tuple[bool, ...] = (False,) * len(inputs)
     traced: List[Traced] = []
     twice = False  # outputs of a layer before share memory, which later layers may hand on
     for k, (name, call) in enumerate(described.layers):
         last = k + 1 == len(described.layers)
-        run = Run(name, call, inputs, structure, k == 0, samples(example[1], BATCHES[0]) if last else None, loss if last else None)
+        run = Run(name, call, inputs, structure, gradients, samples(example[1], BATCHES[0]) if last else None, loss if last else None)
         for _, root in described.roots:
             root.train()
         train, outputs = walk.trace("train", tracer.train, run)
@@ -74,10 +78,10 @@ def trace_all(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.
             raise ExportError("the layer returns something else in evaluation than in training", "Return the same in both modes; what only "
                               "training has, such as an auxiliary output, belongs into a model of its own", name)
         score = walk.trace("score", tracer.evaluate, run._replace(target=None, loss=None))[0] if last else None
-        traced.append(Traced(name, train, evaluate, score, inputs, structure, run.target))
+        traced.append(Traced(name, train, evaluate, score, inputs, structure, gradients, run.target))
         if not last:
             assert train.structure is not None
-            inputs, structure = _handed_on(name, outputs), train.structure
+            inputs, structure, gradients = _handed_on(name, outputs), train.structure, train.gradients
     return traced
 
 
@@ -123,10 +127,10 @@ def _key(trace: Trace) -> str:
 
 def _handed_on(name: str, outputs: List[torch.Tensor]) -> List[torch.Tensor]:
     for k, tensor in enumerate(outputs):
-        if tensor.dtype != torch.float32:
-            raise ExportError(f"output {k} of the layer is {str(tensor.dtype)[6:]}; only float32 crosses from one layer to "
+        if WIDENED.get(tensor.dtype, tensor.dtype) not in TYPES:
+            raise ExportError(f"output {k} of the layer is {str(tensor.dtype)[6:]}; float32, int64 and bool cross from one layer to "
                               "the next", "Compute it in the layer that uses it, or join the two layers", name)
         if tensor.dim() == 0 or tensor.size(0) != BATCHES[0]:
             raise ExportError(f"output {k} of the layer has shape {tuple(tensor.shape)} for {BATCHES[0]} samples",
                               "Return tensors whose first dimension is that of the samples", name)
-    return [tensor.contiguous() for tensor in outputs]
+    return [tensor.to(WIDENED.get(tensor.dtype, tensor.dtype)).contiguous() for tensor in outputs]

@@ -42,7 +42,7 @@ class Comparison:
 
     def __init__(self, described: Layers, names: Names, modules: ModuleStack, counted: Optional[torch.Tensor] = None):
         """`counted` says which places of the targets no sample of the example ignores."""
-        self.notices: List[str] = []
+        self.notices: List[str] = list(described.notices)
         self._counted = counted
         self._described = described
         self._modules = modules
@@ -119,7 +119,7 @@ class Comparison:
         return self._calls.run([("", self._described.whole)], input, None)
 
     def _layers(self, input: torch.Tensor, order: Optional[List[int]]) -> Ran:
-        split = self._described.by == "split"
+        split = self._described.by == "split" or self._described.traced
         with guarded(f"motley.split cannot take {self._kind} apart" if split else "the layer raises",
                      _BY_HAND if split else "Run the layers by hand on a few samples to see it", self._modules.path):
             return self._calls.run(self._described.layers, input, order)
@@ -260,6 +260,8 @@ class Comparison:
         unused = [name for name in dict.fromkeys(right.modules) if name not in set(found.modules) and not self._calls.paths[name]._modules]
         if unused:
             reason += f"; the layers never call {outputs.some(unused)}"
+        if self._described.traced:
+            return DiffersFromModel(f"the layers of {self._kind}'s trace are not the model: {reason}", _WITHOUT_TRACE)
         if self._described.by == "split":
             return DiffersFromModel(f"motley.split's layers of {self._kind} are not the model: {reason}", _BY_HAND)
         more = "" if self._described.by == "forward" else (
@@ -290,6 +292,9 @@ class Comparison:
             if names:
                 self._say(f"{what} {outputs.some(names)}, which {'is' if len(names) == 1 else 'are'} not trained: the loss sees what the last layer returns")
 
+
+_WITHOUT_TRACE = ("A trace has no hooks on gradients, and no state that is kept between calls. As one layer the model is itself: "
+                  "layers=[(\"all\", model)]; a list of layers by hand divides it")
 
 _BY_HAND = "Give its layers by hand: a list of (name, module or function), each called with what the one before returned"
 

@@ -270,7 +270,7 @@ REFUSED: List[Tuple[str, Callable[[], Any], str]] = [
     ("weights of float16", lambda: nn.Linear(4, 4).half(), "the parameter middle.weight is float16"),
     ("activations of bfloat16", lambda: nn.Sequential(_To(torch.bfloat16), nn.Tanh(), _To(torch.float32)), "bfloat16"),
     ("activations of float64", lambda: nn.Sequential(_To(torch.float64), nn.Tanh(), _To(torch.float32)), "float64"),
-    ("returns integers", lambda: Function(lambda x: (x, x.argmax(1))), "only float32 crosses"),
+    ("returns halves", lambda: Function(lambda x: (x, x.half())), "float32, int64 and bool cross"),
     ("returns a number", lambda: Function(lambda x: (x, 3)), "returns a int besides tensors"),
     ("no_grad", lambda: Function(with_no_grad), "depends on its inputs or parameters by a gradient"),
     ("a batch of a square", lambda: Function(lambda x: x / float(len(x) ** 2)), "not linear in the number of samples"),

@@ -1,0 +1,47 @@
+"""Custom autograd functions, and activation checkpointing, which is one of them, while a model is looked at as a whole."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Callable, Iterator, Optional, Tuple
+
+import torch
+
+AsCall = Callable[[Callable[..., Any], Tuple[Any, ...], Callable[[], Any]], Any]
+"""What `Recorder.as_call` is."""
+
+
+class _Apply:
+    """A custom autograd function, called as it is called by then."""
+
+    def __init__(self, function: Any):
+        self._function = function
+        self.__qualname__ = function.__name__
+
+    def __call__(self, *args: Any) -> Any:
+        return self._function.apply(*args)
+
+
+@contextlib.contextmanager
+def intercepted(as_call: Optional[AsCall] = None) -> Iterator[None]:
+    """Inside, what activation checkpointing would run again is run once, for where to recompute is decided when the package is
+    trained. Other functions go through `as_call`."""
+    owner: Any = torch.autograd.Function
+    original = owner.__dict__.get("apply")
+
+    def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        if cls.__name__ == "CheckpointFunction":
+            return args[0](*args[2:])
+        bound = original.__get__(None, cls) if original is not None else super(owner, cls).apply
+        if as_call is None or kwargs or any(isinstance(leaf, dict) for leaf in args):
+            return bound(*args, **kwargs)
+        return as_call(_Apply(cls), args, lambda: bound(*args))
+
+    owner.apply = classmethod(apply)
+    try:
+        yield
+    finally:
+        if original is not None:
+            owner.apply = original
+        else:
+            del owner.apply

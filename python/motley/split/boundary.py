@@ -1,0 +1,69 @@
+"""How a value lies in a tensor that crosses a boundary: such a tensor's first dimension is that of the samples."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Optional, Tuple
+
+import torch
+
+from ..graph import Batch
+from ..graph_json import TYPES, WIDENED
+from .program import Program
+
+
+class Crossing(NamedTuple):
+    """One value that crosses. `dim` is its dimension of samples, of `factor` elements a sample; None where it has none: then it
+    crosses once for each sample, and the first one's is taken."""
+
+    value: int
+    dim: Optional[int]
+    factor: int
+    dtype: torch.dtype
+    gradient: bool
+    sizes: Tuple[int, ...]
+    """Of a sample, as they cross."""
+
+    def pack(self, tensor: torch.Tensor, samples: int) -> torch.Tensor:
+        if not self.gradient and tensor.requires_grad:
+            tensor = tensor.detach()
+        if tensor.dtype in WIDENED:
+            tensor = tensor.to(WIDENED[tensor.dtype])
+        if self.dim is None:
+            return tensor.unsqueeze(0).expand(samples, *tensor.shape)
+        if self.factor != 1:
+            shape = list(tensor.shape)
+            tensor = tensor.reshape(shape[:self.dim] + [samples, self.factor] + shape[self.dim + 1:])
+        return tensor if self.dim == 0 else tensor.movedim(self.dim, 0)
+
+    def unpack(self, tensor: torch.Tensor) -> torch.Tensor:
+        if self.dim is None:
+            tensor = tensor[0]
+        else:
+            tensor = tensor if self.dim == 0 else tensor.movedim(0, self.dim)
+            tensor = tensor if self.factor == 1 else tensor.flatten(self.dim, self.dim + 1)
+        return tensor if tensor.dtype == self.dtype else tensor.to(self.dtype)
+
+    @property
+    def kind(self) -> Any:
+        """What is the same of values that cross in the same way."""
+        return self.dim, self.factor, self.dtype, self.gradient, self.sizes
+
+
+def crossing(program: Program, value: int) -> Optional[Crossing]:
+    """How a value crosses; None where it cannot."""
+    shape = program.shapes.get(value)
+    if shape is None or WIDENED.get(shape.dtype, shape.dtype) not in TYPES:
+        return None
+    gradient = program.gradient.get(value, False)
+    places = [k for k, size in enumerate(shape.sizes) if not isinstance(size, int)]
+    rest = tuple(size for size in shape.sizes if isinstance(size, int))
+    if 0 in rest:
+        return None
+    if not places:
+        return Crossing(value, None, 1, shape.dtype, gradient, rest)
+    size = shape.sizes[places[0]]
+    if len(places) > 1 or not isinstance(size, Batch) or size.a != 0 or size.b < 1:
+        return None
+    dim = places[0]
+    inner = rest if size.b == 1 else (size.b, *rest) if dim == 0 else (*rest[:dim], size.b, *rest[dim:])
+    return Crossing(value, dim, size.b, shape.dtype, gradient, inner)

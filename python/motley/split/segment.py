@@ -1,0 +1,100 @@
+"""A layer that runs a part of a model's recorded forward again, under autograd."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Dict, List, NamedTuple, Optional
+
+import torch
+from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
+
+from .. import dropout, operations
+from ..graph import Batch, Node, Ref, map_args, uses
+from ..modules import runs_for
+from .boundary import Crossing
+
+
+class Part(NamedTuple):
+    """What a layer does in one mode."""
+
+    nodes: List[Node]
+    takes: Optional[List[Crossing]]
+    """What comes in over the boundary before it; None in the first layer, which gets the model's input."""
+    gives: List[Crossing]
+    outside: Dict[int, torch.Tensor]
+    """[value] parameters, buffers and other tensors of the model."""
+    input: int
+    outputs: List[int]
+    """Of the last layer, in place of `gives`."""
+
+
+class Segment:
+    """A layer of a model that was split by its trace. It runs as the model's mode says."""
+
+    def __init__(self, name: str, model: torch.nn.Module, train: Part, evaluate: Part, structure: Optional[TreeSpec]):
+        """`structure` is that of what the last layer returns."""
+        self.name = name
+        self.train, self.evaluate = train, evaluate
+        self._model = model
+        self._structure = structure
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {len(self.train.nodes)} operations in training, {len(self.evaluate.nodes)} in evaluation>"
+
+    def __call__(self, given: Any) -> Any:
+        part = self.train if self._model.training else self.evaluate
+        tensors = tree_flatten(given)[0]
+        count = tensors[0].size(0)
+        values: Dict[int, Any] = dict(part.outside)
+        if part.takes is None:
+            values[part.input] = tensors[0]
+        else:
+            values.update({taken.value: taken.unpack(tensor) for taken, tensor in zip(part.takes, tensors)})
+        kept = {*part.outputs, *(crossing.value for crossing in part.gives)}
+        last = {value: k for k, node in enumerate(part.nodes) for value in uses(node)}
+        try:
+            for k, node in enumerate(part.nodes):
+                values.update(zip(node.results, _run(node, values, count)))
+                for value in {*uses(node), *node.results} - kept:
+                    if last.get(value, k) == k:
+                        values.pop(value, None)
+        finally:
+            runs_for(None)
+        if self._structure is not None:
+            return tree_unflatten([values[value] for value in part.outputs], self._structure)
+        packed = tuple(crossing.pack(values[crossing.value], count) for crossing in part.gives)
+        return packed[0] if len(packed) == 1 else packed
+
+
+def _run(node: Node, values: Dict[int, Any], samples: int) -> List[Any]:
+    line = node.line  # lines.py looks for it here
+    runs_for(node.module)
+    followed = iter(node.tracked) if node.tracked else None
+
+    def leaf(argument: Any) -> Any:
+        if isinstance(argument, Batch):
+            return argument.at(samples)
+        if not isinstance(argument, Ref):
+            return argument
+        tensor = values[argument.value]
+        follows = next(followed) if followed is not None else True
+        return tensor if follows or not isinstance(tensor, torch.Tensor) or not tensor.requires_grad else tensor.detach()
+
+    args = tuple(map_args(argument, leaf) for argument in node.args)
+    kwargs = {key: map_args(argument, leaf) for key, argument in node.kwargs.items()}
+    with contextlib.nullcontext() if node.grad else torch.no_grad():
+        out = _result(node, args, kwargs)
+    del line
+    return list(out) if isinstance(out, (list, tuple)) else [out]
+
+
+def _result(node: Node, args: Any, kwargs: Dict[str, Any]) -> Any:
+    if node.call is not None:
+        return node.call(*args, **kwargs)
+    if node.op.startswith("motley::"):  # draws, whose last argument is their index
+        return operations.find(node.op)(*args[:-1], dropout.FRESH)
+    if node.op in operations.VIEWS_IN_OTHER_SIZES and not args[0].is_contiguous():
+        return args[0].reshape(*args[1:])
+    return operations.find(node.op)(*args, **kwargs)
+
+

@@ -1,0 +1,221 @@
+"""Records the forward of a whole model, as its user calls it.
+
+Operations are recorded below autograd and run again under it (`segment.py`), so each node also has whether autograd was enabled
+and which of its arguments autograd followed. What has side effects on the way forward, or a backward of its own, is one node that
+calls the Python function again: batch normalization and custom autograd functions.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+import torch
+from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+from torch.utils._pytree import TreeSpec, tree_flatten
+
+from .. import functions, operations, outputs, rewrite
+from ..aliases import Entry, View
+from ..errors import DependsOnValues, ExportError
+from ..graph import Node, Take, leaves, map_args, needed
+from ..intercept import Intercept
+from ..layers import Call as Function
+from ..layers import Layers, Names
+from ..lines import guarded, user_line
+from ..merge import merge
+from ..modules import ModuleStack
+from ..record import Recorder, is_statistic
+from ..trace import Trace, draws_nothing, import_before
+from ..walk import BATCHES, samples
+from .program import Call, Key, Program
+
+aten = torch.ops.aten
+
+_LIKE: Dict[str, Optional[float]] = {
+    "aten::zeros_like": 0, "aten::ones_like": 1, "aten::full_like": None, "aten::empty_like": 0,
+    "aten::new_zeros": 0, "aten::new_ones": 1, "aten::new_full": None, "aten::new_empty": 0}
+"""Operations that take a tensor for its type and sizes alone, and what they fill with; None where an argument says it."""
+
+
+class CallTree:
+    """While entered, follows which modules are called, and between which nodes."""
+
+    def __init__(self, names: Dict[int, str], nodes: List[Node]):
+        self.root = Call(("", 0), None, 0)
+        self._names = names
+        self._nodes = nodes
+        self._open: List[Optional[Call]] = []
+        self._count: Dict[str, int] = {}
+        self._handles: List[Any] = []
+
+    def __enter__(self) -> "CallTree":
+        def begin(module: torch.nn.Module, _: Any) -> None:
+            path = self._names.get(id(module))
+            if path is None:
+                self._open.append(None)
+                return
+            key: Key = (path, self._count.get(path, 0))
+            self._count[path] = key[1] + 1
+            call = Call(key, module, len(self._nodes))
+            self._inner().calls.append(call)
+            self._open.append(call)
+
+        def end(module: torch.nn.Module, _: Any, __: Any) -> None:
+            call = self._open.pop()
+            if call is not None:
+                call.end = len(self._nodes)
+
+        self._handles = [register_module_forward_pre_hook(begin), register_module_forward_hook(end)]
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self.root.end = len(self._nodes)
+
+    def _inner(self) -> Call:
+        return next((call for call in reversed(self._open) if call is not None), self.root)
+
+
+class ForwardRecorder(Recorder):
+    """A recorder of what is run again, in place of what is written into a package."""
+
+    def _is_replaced(self, name: str, func: Any, args: Tuple[Any, ...], kwargs: dict) -> bool:
+        return rewrite.is_always_replaced(name, kwargs) or name.startswith("prims::") or (
+            operations.is_view(func) and name not in operations.allowed())
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Tuple[Any, ...] = (), kwargs: Optional[dict] = None) -> Any:
+        name = operations.name_of(func)
+        if name not in _LIKE:
+            return super().__torch_dispatch__(func, types, args, kwargs)
+        source, kwargs = args[0], kwargs or {}
+        sizes = list(source.shape) if name.endswith("_like") else list(args[1] if len(args) > 1 else kwargs["size"])
+        rest = args[1:] if name.endswith("_like") else args[2:]
+        fill = _LIKE[name] if _LIKE[name] is not None else rest[0] if rest else kwargs["fill_value"]
+        with self:
+            return aten.full.default(sizes, fill, dtype=kwargs.get("dtype") or source.dtype)
+
+    def _same(self, func: Any, args: Tuple[Any, ...], kwargs: dict) -> Any:
+        if operations.name_of(func) != "aten::detach":
+            return super()._same(func, args, kwargs)
+        before = self.value_of(args[0])
+        out = func(*args, **kwargs)
+        view = View("aten::detach", (), {}, 0, 1)
+        value = self._emit("aten::detach", (self._plain(args[0]),), {}, 1)[0]
+        self.shapes[value] = self.shapes[before]
+        self._enter(out, Entry(out, value, self._entries[id(args[0])], view))
+        return out
+
+    def _record(self, name: str, func: Any, args: Tuple[Any, ...], kwargs: dict, out: Any) -> None:
+        super()._record(name, func, args, kwargs, out)
+        plain = self._number_or_ref if name in operations.ARITHMETIC else self._plain
+        taken = [leaf for leaf in leaves([args, [v for k, v in kwargs.items() if k not in operations.DROPPED]])
+                 if isinstance(leaf, torch.Tensor) and not isinstance(plain(leaf), float)]
+        node = self.nodes[-1]
+        node.tracked, node.grad = tuple(leaf.requires_grad for leaf in taken), torch.is_grad_enabled()
+
+    def _content(self, tensor: torch.Tensor) -> torch.Tensor:
+        return tensor
+
+    def as_call(self, function: Callable[..., Any], args: Tuple[Any, ...], run: Callable[[], Any]) -> Any:
+        plain = tuple(map_args(argument, self._plain) for argument in args)
+        tracked = tuple(leaf.requires_grad for leaf in leaves(args) if isinstance(leaf, torch.Tensor))
+        line, first = user_line(), len(self.nodes)
+        out = run()
+        del self.nodes[first:]
+        outs = list(out) if isinstance(out, (list, tuple)) else [out]
+        values = tuple(self._new_value(tensor) for tensor in outs)
+        name = getattr(function, "__qualname__", type(function).__name__)
+        self.nodes.append(Node(f"call::{name}", plain, {}, values, False, line, self._modules.path(), tracked, torch.is_grad_enabled(), function))
+        for tensor, value in zip(outs, values):
+            self._fixed[value] = False
+            if isinstance(tensor, torch.Tensor):
+                self._enter(tensor, Entry(tensor, value))
+                self._fresh.add(id(tensor))
+        return out
+
+
+class _Ran(NamedTuple):
+    trace: Trace
+    tree: Call
+    input: int
+    outputs: List[int]
+    structure: TreeSpec
+
+
+class WholeTracer:
+    """Of the one layer of `described`, which is the whole model."""
+
+    def __init__(self, described: Layers, names: Names, modules: ModuleStack):
+        import_before()
+        (_, self._call), = described.layers
+        self._names = names
+        self._modules = modules
+        self._kind = type(described.model).__name__
+        self._says_traced = False
+
+    def program(self, input: torch.Tensor, exact: bool) -> Program:
+        """In the mode that the model is in. With `exact` it gives all that the call returns, else the main tensor of that."""
+        try:
+            return self._program(input, exact)
+        except DependsOnValues:  # which libraries leave out where they are told that they are traced, if it only saves time
+            if self._says_traced:
+                raise
+            self._says_traced = True
+            try:
+                return self._program(input, exact)
+            except ExportError:
+                self._says_traced = False
+            raise
+
+    def _program(self, input: torch.Tensor, exact: bool) -> Program:
+        ran = []
+        for size in BATCHES:
+            ran.append(self._run(samples(input, size), exact))
+            ran[-1].trace.release()
+        merge(self._kind, [run.trace for run in ran], BATCHES)
+        first = ran[0]
+        recorder = first.trace.recorder
+        assert isinstance(recorder, ForwardRecorder)
+        kept = needed(recorder.nodes, first.outputs)
+        alive = {id(node) for node in kept}
+        place = [0]
+        for node in recorder.nodes:
+            place.append(place[-1] + (id(node) in alive))
+        for call in first.tree.all():
+            call.begin, call.end = (place[min(k, len(recorder.nodes))] for k in (call.begin, call.end))
+        statistics = {value for value in recorder.constants if is_statistic(recorder.names.get(value, ""))}
+        fixed = {value for value in [*recorder.constants, *(v for node in kept for v in node.results)]
+                 if recorder.is_fixed(value) and value not in statistics}
+        return Program(kept, recorder.shapes, first.input, first.outputs, first.structure, recorder.tensors, recorder.constants,
+                       statistics, fixed, first.tree)
+
+    def _run(self, input: torch.Tensor, exact: bool) -> _Ran:
+        self._modules.start("")
+        recorder = ForwardRecorder(self._names.of, self._modules, self._names.memory())
+        intercept = Intercept(recorder, says_traced=self._says_traced)
+        intercept.whole, intercept.draws.most = True, None
+        given = input.clone()
+        remedy = "Call it by hand with such an input to see it; forward= is a function of the input that calls the model as you do"
+        with draws_nothing(recorder), guarded(f"{self._kind} raises where it is called with the input", remedy, recorder.path), \
+                CallTree(self._names.modules, recorder.nodes) as tree, recorder, intercept, functions.intercepted(recorder.as_call):
+            value = recorder.declare(given, "input", 0)
+            returned = self._call(given)
+            tensors, structure = self._given(returned, exact)
+            values = [recorder.value_of(tensor) for tensor in tensors]
+        gives = {Take("output", k): value for k, value in enumerate(values)}
+        return _Ran(Trace(recorder, gives, tensors, structure, []), tree.root, value, values, structure)
+
+    def _given(self, returned: Any, exact: bool) -> Tuple[List[torch.Tensor], TreeSpec]:
+        tensors, structure = tree_flatten(returned)
+        if exact and tensors and all(isinstance(tensor, torch.Tensor) for tensor in tensors):
+            return tensors, structure
+        main = outputs.main(returned)
+        if main is None:
+            raise ExportError(f"{self._kind} returns no tensor of floats", "Give forward=, a function of the input that returns the tensor which the "
+                              "loss takes")
+        return tree_flatten(main)
+
+
+def whole_model(model: torch.nn.Module, forward: Optional[Function]) -> Layers:
+    """The model as one layer."""
+    return Layers([(type(model).__name__, forward or model)], [("", model)], forward or model, model, "forward" if forward else "split")
