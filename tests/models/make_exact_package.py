@@ -33,7 +33,8 @@ class Graph:
 
     def node(self, op, args, kwargs=None, results=1):
         first = self.values
-        self.nodes.append({"op": "aten::" + op, "args": args, "kwargs": kwargs or {}, "results": results})
+        self.nodes.append({"op": "aten::" + op, "args": args, "kwargs": kwargs or {},
+                           "results": results})
         self.values += results
         return first if results == 1 else tuple(range(first, first + results))
 
