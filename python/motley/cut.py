@@ -3,14 +3,14 @@
 What ran in the forward pass stays there. Of the backward pass, what the gradients of the inputs depend on is the input
 part; the rest, which only gradients of parameters depend on, is the weight part. The arithmetic is autograd's, in
 its order. Saved and queued are whole tensors: a view of one is made again where it is used, for it keeps the whole
-in memory anyway; so are views of parameters and what has no tensor as an argument.
+in memory anyway; so are views of parameters and what has no tensor as an argument, such as random numbers.
 """
 
 from __future__ import annotations
 
 from typing import Callable, Dict, List, NamedTuple, Set
 
-from . import operations
+from . import operations, random_numbers
 from .graph import Graph, Node, Ref, Shape, Take, needed, uses
 from .trace import Trace
 
@@ -45,7 +45,7 @@ def cut(trace: Trace, takes: Dict[int, Take]) -> Parts:
         return value in takes and takes[value].role in ("parameter", "constant")
 
     def again(value: int) -> bool:
-        return value in maker and _repeatable(maker[value])
+        return value in maker and (_repeatable(maker[value]) or _is_drawn(maker[value], maker))
 
     weight_nodes, weight_needs = _with_repeats(in_weight, list(late.values()), maker, order, again)
     queued = [v for v in weight_needs if not free(v) and not forward_value(v)]
@@ -90,6 +90,11 @@ _ROLES = ("input", "target", "saved", "queued", "grad", "parameter", "constant",
 def _repeatable(node: Node) -> bool:
     """Whether to run a node again is cheaper than to keep its result."""
     return not uses(node) or node.op == "aten::_unsafe_view" or operations.is_view(operations.find(node.op))
+
+
+def _is_drawn(node: Node, maker: Dict[int, Node]) -> bool:
+    """Whether it is a copy of drawn numbers, as drawing in place makes it."""
+    return node.op == "aten::clone" and any(value in maker and maker[value].op in random_numbers.OPERATIONS for value in uses(node))
 
 
 def _with_repeats(nodes: List[Node], wanted: List[int], maker: Dict[int, Node], order: Dict[int, int],

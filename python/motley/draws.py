@@ -90,6 +90,10 @@ class Draws(TorchDispatchMode):
                 always = _COMPARISONS[base](float(args[1]))
                 if always is not None:
                     return aten.full.default(list(args[0].shape), always, dtype=torch.bool)
+            if base in ("alias", "detach") and id(args[0]) in self._unused:
+                out = func(*args, **kwargs)
+                self._unused[id(out)] = (out, self._unused[id(args[0])][1])
+                return out
             self._use(args, kwargs)
         if base.rstrip("_") in operations.RANDOM and name.startswith("aten::"):
             shape = next((tuple(a.shape) for a in args if isinstance(a, torch.Tensor)), ())
@@ -110,10 +114,10 @@ class Draws(TorchDispatchMode):
         return self._order[index] if self._order is not None and index < len(self._order) else index
 
     def _use(self, args: Tuple[Any, ...], kwargs: dict) -> None:
-        for leaf in leaves([args, list(kwargs.values())]):
-            known = self._unused.pop(id(leaf), None)
+        for known in [self._unused.get(id(leaf)) for leaf in leaves([args, list(kwargs.values())])]:
             if known is not None:
                 self.drawn[known[1]] = self.drawn[known[1]]._replace(used=True)
+                self._unused = {key: other for key, other in self._unused.items() if other[1] != known[1]}
 
     # What operations draw; None where they stay as they are.
 

@@ -24,8 +24,8 @@ X = torch.randn(2, 4, generator=torch.Generator().manual_seed(1))
 # [word, normal number, exponential number]: those of tests/models/drawn_numbers_test.cc.
 GOLDEN = [
     (0, "-0x1.95a11ap+2", "0x1.6dfb52p+4"), (1, "-0x1.8aa6c8p+2", "0x1.5c6766p+4"), (0x12345678, "-0x1.77b264p+0", "0x1.525e98p+1"),
-    (0x13333332, "-0x1.708522p+0", "0x1.4b8deep+1"), (0x13333333, "-0x1.708522p+0", "0x1.4b8deep+1"),
-    (0x13333334, "-0x1.708522p+0", "0x1.4b8deep+1"), (0x7FFFFFFF, "-0x1.40d932p-32", "0x1.62e43p-1"),
+    (0x13333332, "-0x1.708522p+0", "0x1.4b8dep+1"), (0x13333333, "-0x1.708522p+0", "0x1.4b8dep+1"),
+    (0x13333334, "-0x1.708522p+0", "0x1.4b8dep+1"), (0x7FFFFFFF, "-0x1.40d932p-32", "0x1.62e43p-1"),
     (0x80000000, "0x1.40d932p-32", "0x1.62e43p-1"), (0xDEADBEEF, "0x1.202934p+0", "0x1.1d96acp-3"),
     (0xECCCCCCC, "0x1.708522p+0", "0x1.3f549ap-4"), (0xECCCCCCD, "0x1.708522p+0", "0x1.3f549ap-4"), (0xFFFFFFFF, "0x1.95a11ap+2", "0x1p-33")]
 
@@ -224,8 +224,8 @@ class RandomNumbers(unittest.TestCase):
     def test_models(self) -> None:
         for name, (make, input, training, evaluation) in MODELS.items():
             with self.subTest(name):
-                model = make()
-                done, package = export([("all", model)], input, model=model)
+                model, options = make(), {} if input.is_floating_point() else {"input_limit": 10}
+                done, package = export([("all", model)], input, model=model, **options)
                 self.assertLess(done.largest_difference, 1e-6)
                 self.assertEqual(done.notices, ())
                 self.assertEqual(len(drawn(package, "forward")), training)
@@ -236,7 +236,7 @@ class RandomNumbers(unittest.TestCase):
         with torch.no_grad():
             model.table.weight.zero_()[10].fill_(1.0)
             model.head.weight.fill_(0.125), model.head.bias.zero_()
-        _, package = export([("all", model)], torch.tensor([3, 7]), model=model)
+        _, package = export([("all", model)], torch.tensor([3, 7]), model=model, input_limit=10)
         step = package.train(torch.zeros(4000, dtype=torch.int64), torch.zeros(4000))
         self.assertAlmostEqual(float(step.loss) / 3 / 4000, 0.1, delta=0.02)
 
