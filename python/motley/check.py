@@ -6,7 +6,7 @@ which one is wrong. Of layers with the same graphs one is compared backward too.
 
 from __future__ import annotations
 
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, NamedTuple, Optional, Tuple
 
 import torch
 from torch.utils._pytree import tree_map, tree_unflatten
@@ -44,16 +44,17 @@ def against_eager(package: Package, described: Layers, loss: Loss, traced: List[
     for k, (layer, (name, call)) in enumerate(zip(traced, described.layers)):
         graph = package.description["layers"][k]["graph"]
         modules.start(name)
-        inputs = _like(layer, k == 0, limit, generator, SAMPLES)
+        for _, root in described.roots:
+            root.eval()
+        kind = _Kind(k == 0, limit, k == 0 and _takes_packed(layer, call, limit))
+        inputs = _like(layer, kind, generator, SAMPLES)
         target = None if layer.target is None else samples.like(layer.target, package.description["target_limit"], generator, SAMPLES)
         if target is not None and target.is_floating_point():  # e.g. probabilities, which losses look at
             target = target.clamp(float(layer.target.min()), float(layer.target.max()))
         tested = _Layer(package, k, call, layer, loss, target)
-        for _, root in described.roots:
-            root.eval()
         largest = max(x[0].numel() for x in layer.inputs)
         many = max(SAMPLES, min(MANY, MOST_ELEMENTS // max(1, largest))) if graph not in seen else SAMPLES
-        worst = max(worst, tested.evaluation(_like(layer, k == 0, limit, generator, many)))
+        worst = max(worst, tested.evaluation(_like(layer, kind, generator, many)))
         if target is not None:
             tested.sums(inputs, target)
         for _, root in described.roots:
@@ -64,13 +65,35 @@ def against_eager(package: Package, described: Layers, loss: Loss, traced: List[
     return worst
 
 
-def _like(layer: Traced, first: bool, limit: int, generator: torch.Generator, count: int) -> List[torch.Tensor]:
+class _Kind(NamedTuple):
+    """Of what a layer takes."""
+
+    is_data: bool
+    limit: int
+    is_packed: bool
+    """Whether it takes some integers, such as a mask beside ids, as the example has them alone."""
+
+
+def _takes_packed(layer: Traced, call: Any, limit: int) -> bool:
+    """Whether the first layer raises where it gets any integers below the limit, and the example is no placeholder, such as zeros."""
+    if any(x.is_floating_point() or bool((x == x.flatten()[:1]).all()) for x in layer.inputs):
+        return False
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad(), Intercept():
+        try:
+            call(tree_unflatten(_like(layer, _Kind(True, limit, False), generator, SAMPLES), layer.structure))
+        except Exception:  # whatever a stranger's layer raises
+            return True
+    return False
+
+
+def _like(layer: Traced, kind: _Kind, generator: torch.Generator, count: int) -> List[torch.Tensor]:
     """`count` samples of what a layer takes. What crosses a boundary without a gradient, such as a mask, positions or a table, may
     have no other values than those that it had."""
-    made = [samples.like(x, limit, generator, count, layer.takes_whole_numbers) if first or gradient
+    made = [samples.like(x, kind.limit, generator, count, layer.takes_whole_numbers) if kind.is_data or gradient
             else samples.of_these(x, generator, count) for x, gradient in zip(layer.inputs, layer.gradients)]
-    if first:
-        return made
+    if kind.is_data:
+        return [samples.packed(x, like, generator) for x, like in zip(layer.inputs, made)] if kind.is_packed else made
     return [like.abs() if like.is_floating_point() and bool((x >= 0).all()) else like for like, x in zip(made, layer.inputs)]
 
 
