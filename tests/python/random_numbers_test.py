@@ -132,7 +132,7 @@ def view_before(x: torch.Tensor) -> torch.Tensor:
 
 def initialized(x: torch.Tensor) -> torch.Tensor:
     w = torch.empty(4, 3)
-    nn.init.trunc_normal_(w, std=0.5)
+    nn.init.xavier_uniform_(w)
     return torch.cat([x @ w, x @ nn.init.normal_(torch.empty(4, 2), std=0.02), x @ nn.init.uniform_(torch.empty(4, 2), -1, 1)], 1)
 
 
