@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Optional
+from typing import List, NamedTuple, Optional, Sequence
 
 from .draws import Draw
 
@@ -16,8 +16,12 @@ class Matched(NamedTuple):
     """Draws of the layers that the model lacks."""
 
 
-def matched(right: List[Draw], found: List[Draw]) -> Matched:
-    """Of the same kind and shape, and of the same module in turn, else the next that no module's is."""
+def matched(right: List[Draw], found: List[Draw], turns: Optional[Sequence[int]] = None) -> Matched:
+    """Of the same kind and shape, and of the same module in turn, else the next that no module's is. With `turns` the draws of the
+    layers were recorded as these of the model; on the others nothing depends that the layers give."""
+    if turns is not None and len(turns) == len(found) and all(k < len(right) and right[k]._replace(module=draw.module) == draw
+                                                              for k, draw in zip(turns, found)):
+        return Matched(list(turns), [], [])
     free = dict(enumerate(right))
     order: List[Optional[int]] = [None] * len(found)
     for by_module in (True, False):

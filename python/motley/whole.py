@@ -191,7 +191,8 @@ class Comparison:
     def _drawing_alike(self, right: Ran, input: torch.Tensor, where: str, found: Optional[Ran] = None) -> Ran:
         """The layers with the numbers that the model drew. `found` is what they do with others."""
         found = self._layers(input, None) if found is None else found
-        match = matched(right.drawn, found.drawn)
+        turns = [k for _, call in self._described.layers for k in call.turns] if self._described.traced else None  # type: ignore[attr-defined]
+        match = matched(right.drawn, found.drawn, turns)
         if match.models or match.layers:
             parts = [f"{who} {_count(draws)} that {other} not: {outputs.some([str(d) for d in draws])}" for who, other, draws in
                      (("the model has", "the layers do", match.models), ("the layers have", "the model does", match.layers)) if draws]

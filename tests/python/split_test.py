@@ -82,6 +82,18 @@ class Split(unittest.TestCase):
         masks = [sum(node["op"] == "motley::dropout_mask" for node in graphs["forward"]["nodes"]) for graphs in package.description["graphs"]]
         self.assertEqual([masks[layer["graph"]] for layer in package.description["layers"]], [1, 1, 2, 1, 2, 1, 2, 0])
 
+    def test_numbers_that_are_drawn_and_not_used(self) -> None:
+        class Denoiser(Language):
+            def forward(self, given: torch.Tensor) -> torch.Tensor:
+                out = super().forward(given)
+                _, noise, level = torch.randn_like(out), torch.randn_like(out), torch.rand(out.size(0), 1, 1)
+                return out * level + noise if self.training else out
+
+        done, package = export(Denoiser(dropout=0.2), ids(2), self.folder)
+        self.assertEqual((done.layers, done.notices), (8, ()))
+        drawn = [node["op"] for graphs in package.description["graphs"] for node in graphs["forward"]["nodes"] if node["op"].startswith("motley::")]
+        self.assertEqual([op for op in drawn if "dropout" not in op], ["motley::normal", "motley::uniform"])
+
     def test_layers_run_as_the_model_does(self) -> None:
         model = Language(dropout=0.5)
         layers = motley.split(model, ids(2))

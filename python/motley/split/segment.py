@@ -41,8 +41,16 @@ class Segment:
     def __repr__(self) -> str:
         return f"<{self.name}: {len(self.train.nodes)} operations in training, {len(self.evaluate.nodes)} in evaluation>"
 
+    @property
+    def turns(self) -> List[int]:
+        """Of the draws in the mode that the model is in, which of the whole model's they are."""
+        return [node.args[-1] for node in self._part().nodes if node.op.startswith("motley::")]
+
+    def _part(self) -> Part:
+        return self.train if self._model.training else self.evaluate
+
     def __call__(self, given: Any) -> Any:
-        part = self.train if self._model.training else self.evaluate
+        part = self._part()
         tensors = tree_flatten(given)[0]
         count = tensors[0].size(0)
         values: Dict[int, Any] = dict(part.outside)
@@ -96,5 +104,3 @@ def _result(node: Node, args: Any, kwargs: Dict[str, Any]) -> Any:
     if node.op in operations.VIEWS_IN_OTHER_SIZES and not args[0].is_contiguous():
         return args[0].reshape(*args[1:])
     return operations.find(node.op)(*args, **kwargs)
-
-
