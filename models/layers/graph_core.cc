@@ -93,7 +93,7 @@ GraphCore::GraphCore(std::shared_ptr<PreparedPackage> prepared,
 }
 
 std::int64_t GraphCore::samples_of(const at::Tensor& x) const {
-  // The data's input is itself; all others cross a boundary.
+  // The input of layer 0 is the data's; all others are packed boundary tensors.
   const std::int64_t per_sample =
       index_ == 0 ? inputs_.front().count() : elements_per_sample(inputs_);
   MOTLEY_CHECK(x.is_contiguous() && x.numel() % per_sample == 0,
