@@ -217,7 +217,7 @@ GraphRoles GraphCore::run(GraphRunner& runner,
   Tensors takes;
   takes.reserve(runner.graph().takes.size());
   for (const RoleIndex& role : runner.graph().takes) takes.push_back(roles.get(role));
-  roles = {};  // what only the graph needs goes with its last reader
+  roles = {};  // the graph releases its inputs after their last use
   const PlacedDraws draws(micro, index_, samples);
   Result<Tensors> ran = runner.run(std::move(takes), samples, &draws);
   if (!ran.ok()) throw GraphFailure(std::move(ran).error());

@@ -73,11 +73,10 @@ class ModelSizes {
   };
 
   std::int64_t tokens_per_sample_;
-  std::int64_t input_bytes_;           // of one sample
-  std::int64_t target_bytes_;          // of its target
-  std::vector<BoundarySize> outputs_;  // [layer] boundary after it, of one sample
-  std::vector<std::int64_t>
-      kept_twice_before_;  // [layer] floats that earlier boundaries' two layers both save
+  std::int64_t input_bytes_;                     // of one sample
+  std::int64_t target_bytes_;                    // of its target
+  std::vector<BoundarySize> outputs_;            // [layer] boundary after it, of one sample
+  std::vector<std::int64_t> kept_twice_before_;  // [layer] floats that two earlier layers both save
   std::vector<std::int64_t> stored_before_;      // [layer] parameters without tied uses
   std::vector<std::int64_t> statistics_before_;  // [layer] of these
   std::vector<std::int64_t> constants_before_;   // [layer] bytes that no other layer uses
