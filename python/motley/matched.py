@@ -1,4 +1,4 @@
-"""Which random draws of a model and of its layers are the same."""
+"""Matches the random draws of a model with those of its layers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .draws import Draw
 
 class Matched(NamedTuple):
     order: List[int]
-    """[draw of the layers] the model's that it is; of one that decides nothing any."""
+    """[draw of the layers] the matching draw of the model; arbitrary for an unused draw."""
     models: List[Draw]
     """Draws of the model that the layers lack."""
     layers: List[Draw]
@@ -17,8 +17,8 @@ class Matched(NamedTuple):
 
 
 def matched(right: List[Draw], found: List[Draw], turns: Optional[Sequence[int]] = None) -> Matched:
-    """Of the same kind and shape, and of the same module in turn, else the next that no module's is. With `turns` the draws of the
-    layers were recorded as these of the model; on the others nothing depends that the layers give."""
+    """Matches draws of equal kind and shape: in order within a module first, then with the next unmatched draw. `turns`: the
+    indices of the model's draws that the layers were recorded as; their results do not depend on the other draws."""
     if turns is not None and len(turns) == len(found) and all(k < len(right) and right[k]._replace(module=draw.module) == draw
                                                               for k, draw in zip(turns, found)):
         return Matched(list(turns), [], [])
