@@ -4,6 +4,7 @@
 // the size that their codec gives them (Codec::bytes_max).
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 
@@ -11,6 +12,25 @@ namespace motley {
 
 // The header of a frame, which precedes every payload.
 inline constexpr std::size_t kFrameHeaderBytes = 64;
+
+// The size of a micro-batch's values at a boundary between two layers.
+struct BoundarySize {
+  // Elements of the tensors with a gradient. The boundary's codec encodes them forward, and their
+  // gradient backward.
+  std::int64_t floats = 0;
+  // Bytes of the tensors without a gradient: transferred bit-exactly, forward only.
+  std::int64_t exact_bytes = 0;
+
+  // The size of the gradient.
+  [[nodiscard]] constexpr BoundarySize gradient() const { return {floats, 0}; }
+
+  // The size in memory, with floats as fp32.
+  [[nodiscard]] constexpr std::int64_t bytes() const {
+    return floats * static_cast<std::int64_t>(sizeof(float)) + exact_bytes;
+  }
+
+  friend auto operator<=>(const BoundarySize&, const BoundarySize&) = default;
+};
 
 // The id of a target token, as sent to the rank that computes the loss.
 using Target = std::int32_t;

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "base/boundary_size.h"
+#include "base/wire_sizes.h"
 #include "pipeline/execute/stage_compute.h"
 #include "rehearsal/noise.h"
 

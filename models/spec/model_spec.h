@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "base/boundary_size.h"
 #include "base/folder_mark.h"
 #include "base/result.h"
+#include "base/wire_sizes.h"
 #include "job/config.h"
 #include "models/package/tensor_spec.h"
 #include "models/spec/sample_format.h"

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "base/boundary_size.h"
 #include "base/result.h"
+#include "base/wire_sizes.h"
 #include "models/spec/model_spec.h"
 #include "partitioner/cost/kept_state.h"
 #include "partitioner/cost/model_sizes.h"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/boundary_size.h"
+#include "base/wire_sizes.h"
 #include "models/spec/model_spec.h"
 
 namespace motley {

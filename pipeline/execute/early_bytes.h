@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <span>
 
-#include "base/boundary_size.h"
 #include "base/ids.h"
+#include "base/wire_sizes.h"
 #include "pipeline/schedule/action.h"
 #include "plan/plan.h"
 

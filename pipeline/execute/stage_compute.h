@@ -14,9 +14,9 @@
 #include <span>
 #include <string>
 
-#include "base/boundary_size.h"
 #include "base/ids.h"
 #include "base/result.h"
+#include "base/wire_sizes.h"
 #include "pipeline/execute/batch_position.h"
 #include "pipeline/schedule/action_rules.h"
 

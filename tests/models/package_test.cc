@@ -149,8 +149,9 @@ TEST(ParsePackage, TakesDrawsAndRefusesThoseThatAreNone) {
                            R"("motley::integers", "args": [[3], 5, 5, 1])"}) {
     EXPECT_THAT(cause_with(mask, draw), HasSubstr("a place from 0 to 255")) << draw;
   }
-  EXPECT_THAT(cause_with(mask, R"("motley::cauchy", "args": [[3], 0])"),
-              HasSubstr("motley::cauchy"));
+  const Error unknown = error_with(mask, R"("motley::cauchy", "args": [[3], 0])");
+  EXPECT_EQ(unknown.code, ErrorCode::kConfig) << describe(unknown);
+  EXPECT_THAT(unknown.cause, HasSubstr("motley::cauchy"));
 }
 
 TEST(ParsePackage, RefusesValuesThatAreNotThere) {

@@ -17,7 +17,10 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 // Boundaries of one size and links of one speed, for which all_sets_probe guarantees the optimum.
 Problem random_uniform_problem() {
   Problem problem = random_problem({.layers_max = 8, .machines_max = 4});
-  for (LayerSketch& layer : problem.layers) layer.output_floats = 20;
+  for (LayerSketch& layer : problem.layers) {
+    layer.output_floats = 20;
+    layer.exact_bytes = 0;
+  }
   for (MachineSketch& machine : problem.machines) machine.medium.clear();
   problem.links.clear();
   problem.options.codecs = {"none"};

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/boundary_size.h"
+#include "base/wire_sizes.h"
 #include "models/device/compute_device.h"
 #include "partitioner/search/planner.h"
 #include "pipeline/execute/early_bytes.h"
