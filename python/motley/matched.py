@@ -17,7 +17,7 @@ class Matched(NamedTuple):
 
 
 def matched(right: List[Draw], found: List[Draw]) -> Matched:
-    """Matches draws of equal kind and shape: in order within a module first, then with the next unmatched draw."""
+    """Of the same kind and shape, and of the same module in turn, else the next that no module's is."""
     free = dict(enumerate(right))
     order: List[Optional[int]] = [None] * len(found)
     for by_module in (True, False):
