@@ -166,8 +166,9 @@ def wav2vec(model: nn.Module) -> Any:
 
 
 _PLAIN = dict(vocab_size=None, max_position_embeddings=None, pad_token_id=None, bos_token_id=None, eos_token_id=None)
-_WAV: Dict[str, Any] = {**_PLAIN, "vocab_size": VOCABULARY, "conv_dim": (8, 8), "conv_stride": (5, 2), "conv_kernel": (10, 3), "num_feat_extract_layers": 2,
-                        "num_conv_pos_embeddings": 4, "num_conv_pos_embedding_groups": 2, "mask_time_prob": 0.0, "layerdrop": 0.0, "pad_token_id": 0}
+_WAV: Dict[str, Any] = {**_PLAIN, "vocab_size": VOCABULARY, "conv_dim": (8, 8), "conv_stride": (5, 2), "conv_kernel": (10, 3),
+                        "num_feat_extract_layers": 2, "num_conv_pos_embeddings": 4, "num_conv_pos_embedding_groups": 2, "mask_time_prob": 0.0,
+                        "layerdrop": 0.0, "pad_token_id": 0}
 
 NEW: Dict[str, Entry] = {
     "DiT, labels dropped": Entry(lambda: ClassConditional(False), patches_and_label, 3, loss="any"),
@@ -177,9 +178,11 @@ NEW: Dict[str, Entry] = {
     "GAN generator": Entry(Generator, floats(16), 3, loss="any"),
     "SDXL blocks": Entry(Stack, floats(192), 3, loss="any"),
     "FLUX": Entry(diffusion("FluxTransformer2DModel", patch_size=1, in_channels=8, num_layers=2, num_single_layers=2, attention_head_dim=8,
-                            num_attention_heads=4, joint_attention_dim=16, pooled_projection_dim=16, axes_dims_rope=(2, 2, 4)), floats(209), 4, flux, "any"),
-    "SD3": Entry(diffusion("SD3Transformer2DModel", sample_size=8, patch_size=2, in_channels=4, num_layers=3, attention_head_dim=8, num_attention_heads=4,
-                           joint_attention_dim=16, caption_projection_dim=32, pooled_projection_dim=16, out_channels=4, pos_embed_max_size=8),
+                            num_attention_heads=4, joint_attention_dim=16, pooled_projection_dim=16, axes_dims_rope=(2, 2, 4)),
+                  floats(209), 4, flux, "any"),
+    "SD3": Entry(diffusion("SD3Transformer2DModel", sample_size=8, patch_size=2, in_channels=4, num_layers=3, attention_head_dim=8,
+                           num_attention_heads=4, joint_attention_dim=16, caption_projection_dim=32, pooled_projection_dim=16, out_channels=4,
+                           pos_embed_max_size=8),
                  floats(337), 3, sd3, "any"),
     "Qwen3-MoE, batched_mm": Entry(language("Qwen3MoeForCausalLM", "Qwen3MoeConfig", num_experts=4, num_experts_per_tok=2, moe_intermediate_size=16,
                                             head_dim=8, experts_implementation="batched_mm", **_GROUPED), ids(), 3),
@@ -191,10 +194,13 @@ NEW: Dict[str, Entry] = {
                              num_attention_heads=None, intermediate_size=None, max_position_embeddings=None), ids(), 3),
     "SigLIP, images": Entry(language("SiglipForImageClassification", "SiglipConfig", **{key: None for key in (
         "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads")}, **_PLAIN, vision_config=dict(
-            hidden_size=32, intermediate_size=64, num_hidden_layers=3, num_attention_heads=4, image_size=32, patch_size=8)), images(32), 3, loss="classes"),
+            hidden_size=32, intermediate_size=64, num_hidden_layers=3, num_attention_heads=4, image_size=32, patch_size=8)),
+        images(32), 3, loss="classes"),
     "wav2vec2": Entry(language("Wav2Vec2ForCTC", "Wav2Vec2Config", **_WAV), floats(400), 3, wav2vec, "any"),
-    "wav2vec2, layer drop": Entry(language("Wav2Vec2ForCTC", "Wav2Vec2Config", **{**_WAV, "layerdrop": 0.1}), floats(400), 3, wav2vec, "any"),
-    "ViT (torchvision)": Entry(lambda: of("torchvision.models", "VisionTransformer")(32, 8, 3, 4, 32, 64, num_classes=CLASSES), images(32), 3, loss="classes"),
+    "wav2vec2, layer drop": Entry(language("Wav2Vec2ForCTC", "Wav2Vec2Config", **{**_WAV, "layerdrop": 0.1}), floats(400), 3, wav2vec, "any",
+                                  refused="set layerdrop=0.0"),
+    "ViT (torchvision)": Entry(lambda: of("torchvision.models", "VisionTransformer")(32, 8, 3, 4, 32, 64, num_classes=CLASSES),
+                                images(32), 3, loss="classes"),
     "MobileViT (timm)": Entry(timm("mobilevit_xxs"), images(64), 7, loss="classes"),
     "EfficientNet-B0 (timm)": Entry(timm("efficientnet_b0", drop_path_rate=0.1), images(64), 16, loss="classes"),
     "Swin-V2 (torchvision)": Entry(vision("swin_v2_t"), images(64), 12, loss="classes"),
@@ -202,9 +208,10 @@ NEW: Dict[str, Entry] = {
     "LFM2": Entry(language("Lfm2ForCausalLM", "Lfm2Config", layer_types=["conv", "full_attention", "conv"], **_GROUPED), ids(), 3),
     "GPT-OSS, batched_mm": Entry(language("GptOssForCausalLM", "GptOssConfig", num_local_experts=4, num_experts_per_tok=2, head_dim=8,
                                           experts_implementation="batched_mm", **_GROUPED), ids(), 3),
-    "DeepSeek-V3, batched_mm": Entry(language("DeepseekV3ForCausalLM", "DeepseekV3Config", n_routed_experts=4, num_experts_per_tok=2, moe_intermediate_size=16,
-                                              n_group=1, topk_group=1, first_k_dense_replace=1, kv_lora_rank=8, q_lora_rank=8, qk_rope_head_dim=4,
-                                              qk_nope_head_dim=4, v_head_dim=8, experts_implementation="batched_mm"), ids(), 3),
+    "DeepSeek-V3, batched_mm": Entry(language("DeepseekV3ForCausalLM", "DeepseekV3Config", n_routed_experts=4, num_experts_per_tok=2,
+                                              moe_intermediate_size=16, n_group=1, topk_group=1, first_k_dense_replace=1,
+                                              kv_lora_rank=8, q_lora_rank=8, qk_rope_head_dim=4, qk_nope_head_dim=4, v_head_dim=8,
+                                              experts_implementation="batched_mm"), ids(), 3),
 }
 
 

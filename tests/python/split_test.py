@@ -11,7 +11,7 @@ import torch.nn as nn
 
 import support
 from support import Folder, motley, total
-from traced_models import LENGTH, VOCABULARY, EncoderDecoder, Features, Images, Language, Plain, UNet
+from traced_models import LENGTH, VOCABULARY, Block, EncoderDecoder, Features, Images, Language, Plain, UNet
 
 from motley.interpret import Package
 from motley.split.segment import Segment
@@ -93,6 +93,21 @@ class Split(unittest.TestCase):
         self.assertEqual((done.layers, done.notices), (8, ()))
         drawn = [node["op"] for graphs in package.description["graphs"] for node in graphs["forward"]["nodes"] if node["op"].startswith("motley::")]
         self.assertEqual([op for op in drawn if "dropout" not in op], ["motley::normal", "motley::uniform"])
+
+    def test_a_module_on_which_nothing_depends(self) -> None:
+        class Unused(Block):
+            pass
+
+        class Pooled(Language):
+            def __init__(self) -> None:
+                super().__init__()
+                self.pool = Unused()
+
+            def forward(self, given: torch.Tensor) -> torch.Tensor:
+                self.pool(self.embed(given))
+                return super().forward(given)
+
+        self.assertEqual(len(motley.split(Pooled(), ids(2)).layers), 8)
 
     def test_layers_run_as_the_model_does(self) -> None:
         model = Language(dropout=0.5)

@@ -71,7 +71,7 @@ class Blocks:
     def _is_found_a_block(self, call: Call) -> bool:
         if call.module is None or isinstance(call.module, _CONTAINERS) or not call.calls:
             return False
-        if len(self._instances[type(call.module)]) < 2 or not self._weighs(call.begin, call.end):
+        if not self._weighs(call.begin, call.end) or len(self._instances[type(call.module)]) < 2:
             return False
         return not self._has_blocks_of_parts(call)
 
