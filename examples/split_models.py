@@ -275,7 +275,8 @@ MORE: Dict[str, Entry] = {
                           num_hidden_layers=None, num_attention_heads=None, max_position_embeddings=None), ids(), 3),
     "OLMo2": Entry(language("Olmo2ForCausalLM", "Olmo2Config", **_GROUPED), ids(), 3),
     "Phi": Entry(language("PhiForCausalLM", "PhiConfig"), ids(), 3),
-    "RWKV": Entry(language("RwkvForCausalLM", "RwkvConfig", attention_hidden_size=32, num_attention_heads=None, max_position_embeddings=None), ids(), 3),
+    "RWKV": Entry(language("RwkvForCausalLM", "RwkvConfig", attention_hidden_size=32, num_attention_heads=None, max_position_embeddings=None), ids(), 3,
+                  refused="writes to"),
     "SegFormer": Entry(language("SegformerForImageClassification", "SegformerConfig", hidden_sizes=[8, 16], depths=[2, 2], num_encoder_blocks=2,
                                 sr_ratios=[2, 1], num_attention_heads=[1, 2], patch_sizes=[7, 3], strides=[4, 2], mlp_ratios=[2, 2], hidden_size=None,
                                 intermediate_size=None, num_hidden_layers=None, **{k: v for k, v in _IMAGE.items() if "size" not in k}), images(32), 4,
@@ -289,7 +290,7 @@ MORE: Dict[str, Entry] = {
     "MobileNetV2": Entry(vision("mobilenet_v2"), images(64), 17, loss="classes"),
     "Swin (timm)": Entry(timm("swin_tiny_patch4_window7_224", img_size=64, window_size=2, depths=(1, 2), num_heads=(2, 2), embed_dim=16), images(64), 3,
                          loss="classes"),
-    "Mixer (timm)": Entry(timm("mixer_s32_224", img_size=64, num_blocks=3), images(64), 3, loss="classes"),
+    "Mixer (timm)": Entry(timm("mixer_s32_224", img_size=64), images(64), 8, loss="classes"),
     "MaxViT (timm)": Entry(timm("coatnet_pico_rw_224", img_size=64), images(64), 4, loss="classes"),
 }
 """Others, on which nothing was fitted."""

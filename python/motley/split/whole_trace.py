@@ -7,7 +7,7 @@ calls the Python function again: batch normalization and custom autograd functio
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import torch
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
@@ -79,11 +79,23 @@ class CallTree:
 class ForwardRecorder(Recorder):
     """A recorder of what is run again, in place of what is written into a package."""
 
+    def __init__(self, *args: Any):
+        super().__init__(*args)
+        self._depth = 0
+        self._below: Set[int] = set()  # [id of a tensor] made in place of one operation by several, where autograd sees none of them
+
     def _is_replaced(self, name: str, func: Any, args: Tuple[Any, ...], kwargs: dict) -> bool:
         return rewrite.is_always_replaced(name, kwargs) or name.startswith("prims::") or (
             operations.is_view(func) and name not in operations.allowed())
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Tuple[Any, ...] = (), kwargs: Optional[dict] = None) -> Any:
+        self._depth += 1
+        try:
+            return self._dispatch(func, types, args, kwargs)
+        finally:
+            self._depth -= 1
+
+    def _dispatch(self, func: Any, types: Any, args: Tuple[Any, ...], kwargs: Optional[dict]) -> Any:
         name = operations.name_of(func)
         if name not in _LIKE:
             return super().__torch_dispatch__(func, types, args, kwargs)
@@ -111,7 +123,10 @@ class ForwardRecorder(Recorder):
         taken = [leaf for leaf in leaves([args, [v for k, v in kwargs.items() if k not in operations.DROPPED]])
                  if isinstance(leaf, torch.Tensor) and not isinstance(plain(leaf), float)]
         node = self.nodes[-1]
-        node.tracked, node.grad = tuple(leaf.requires_grad for leaf in taken), torch.is_grad_enabled()
+        node.tracked = tuple(leaf.requires_grad or id(leaf) in self._below for leaf in taken)
+        node.grad = torch.is_grad_enabled()
+        if self._depth > 1:
+            self._below.update(id(tensor) for tensor in leaves(out) if isinstance(tensor, torch.Tensor))
 
     def _content(self, tensor: torch.Tensor) -> torch.Tensor:
         return tensor
