@@ -171,11 +171,11 @@ _WAV: Dict[str, Any] = {**_PLAIN, "vocab_size": VOCABULARY, "conv_dim": (8, 8), 
                         "layerdrop": 0.0, "pad_token_id": 0}
 
 NEW: Dict[str, Entry] = {
-    "DiT, labels dropped": Entry(lambda: ClassConditional(False), patches_and_label, 3, loss="any"),
-    "DiT, noise and times drawn": Entry(lambda: ClassConditional(True), patches_and_label, 3, loss="any"),
-    "UNet2DModel, DDPM": Entry(Wrapped, images(16), 4, loss="any"),
-    "VAE": Entry(Autoencoder, images(8), 4, loss="any"),
-    "GAN generator": Entry(Generator, floats(16), 3, loss="any"),
+    "DiT, labels dropped": Entry(lambda: ClassConditional(False), patches_and_label, 3, loss="any", draws=True),
+    "DiT, noise and times drawn": Entry(lambda: ClassConditional(True), patches_and_label, 3, loss="any", draws=True),
+    "UNet2DModel, DDPM": Entry(Wrapped, images(16), 4, loss="any", draws=True),
+    "VAE": Entry(Autoencoder, images(8), 4, loss="any", draws=True),
+    "GAN generator": Entry(Generator, floats(16), 3, loss="any", draws=True),
     "SDXL blocks": Entry(Stack, floats(192), 3, loss="any"),
     "FLUX": Entry(diffusion("FluxTransformer2DModel", patch_size=1, in_channels=8, num_layers=2, num_single_layers=2, attention_head_dim=8,
                             num_attention_heads=4, joint_attention_dim=16, pooled_projection_dim=16, axes_dims_rope=(2, 2, 4)),
