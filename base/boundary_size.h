@@ -1,5 +1,5 @@
-// BoundarySize: how much of a micro-batch crosses a boundary between two layers. Whoever transfers,
-// prices or holds it takes the parts from here.
+// BoundarySize: the size of the data that a micro-batch sends across a boundary between two layers.
+// Transfers, the cost model and buffers all use it.
 #pragma once
 
 #include <compare>
@@ -8,16 +8,16 @@
 namespace motley {
 
 struct BoundarySize {
-  // Of the tensors with a gradient: encoded by the boundary's codec, there and, as the gradient,
-  // back.
+  // Elements of the tensors with a gradient. The boundary's codec encodes them forward, and their
+  // gradient backward.
   std::int64_t floats = 0;
-  // Of the tensors without one: transferred bit-exactly, there alone.
+  // Bytes of the tensors without a gradient: transferred bit-exactly, forward only.
   std::int64_t exact_bytes = 0;
 
-  // What comes back.
+  // The size of the gradient.
   [[nodiscard]] constexpr BoundarySize gradient() const { return {floats, 0}; }
 
-  // In memory.
+  // The size in memory, with floats as fp32.
   [[nodiscard]] constexpr std::int64_t bytes() const {
     return floats * static_cast<std::int64_t>(sizeof(float)) + exact_bytes;
   }

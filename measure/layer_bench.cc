@@ -60,8 +60,8 @@ at::Tensor made_up(const TensorSpec& spec, std::int64_t limit, int samples) {
   return x;
 }
 
-// What could cross the boundary after the layer. An integer may be the index of anything: 0 is in
-// every table. A truth value mostly says what takes part.
+// Sample values for the boundary after the layer. Integers may be indices, and 0 is valid in every
+// table. Truth values are often masks, so they are true.
 at::Tensor made_up_boundary(const LayerSpec& layer, int samples) {
   std::vector<at::Tensor> exact;
   for (const TensorSpec& spec : layer.exact_outputs) {

@@ -82,7 +82,7 @@ class LayerBench {
   [[nodiscard]] std::int64_t measure_workspace(int samples);
   [[nodiscard]] at::Tensor make_input(int samples) const;
   [[nodiscard]] at::Tensor make_targets(int samples) const;
-  // Of what forward returned; undefined where it ends in the loss.
+  // The gradient of an output of forward; undefined if the layer ends in the loss.
   [[nodiscard]] at::Tensor make_gradient(const at::Tensor& output) const;
   at::Tensor forward(at::Tensor input, const at::Tensor& targets);
   // The first of the two parts; the second is only chain_.backward_weight().

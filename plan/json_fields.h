@@ -59,7 +59,7 @@ class JsonFields {
 
   // Checks the members "format" and "version".
   [[nodiscard]] Result<void> header(const std::string& format, std::int64_t version) const;
-  // The same of a program that reads several versions; returns which one it is.
+  // The same for a program that reads several versions. Returns the version.
   [[nodiscard]] Result<std::int64_t> header(const std::string& format,
                                             std::int64_t version_min,
                                             std::int64_t version_max) const;

@@ -181,7 +181,7 @@ BoundaryRoom VirtualCompute::room(const Value& value) {
   return is_input ? here.input.next() : here.output_gradient.next();
 }
 
-// Nobody reads what a neighbour hands over either.
+// The values of a simulated device are never read.
 void VirtualCompute::hand(const Value& /*value*/, OwnedBoundary /*made*/) {}
 
 OwnedBoundary VirtualCompute::forward(ChunkId chunk, MicroId /*micro*/) {

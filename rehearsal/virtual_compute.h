@@ -93,7 +93,7 @@ class VirtualCompute final : public StageCompute, public StageGradients, public 
   std::vector<std::unique_ptr<Chunk>> chunks_;  // [ChunkId]; null if not on this rank
   std::unique_ptr<SummedGradient> tied_;        // null unless shared with other ranks
   std::vector<std::int32_t> targets_;
-  std::vector<BoundarySize> boundaries_;  // [ChunkId], between it and the next
+  std::vector<BoundarySize> boundaries_;  // [ChunkId], after the chunk
   BatchPosition position_;
   BatchLoss loss_;
 };

@@ -37,7 +37,7 @@ std::string tensor_text(const TensorSpec& tensor, std::int64_t limit) {
                      is_float ? "" : fmt::format(" below {}", limit));
 }
 
-// "[16, 64] and int64 [16]": numbers with a gradient, and what is transferred exactly.
+// "[16, 64] and int64 [16]": tensors with a gradient, then exact ones.
 std::string outputs_text(const LayerSpec& layer) {
   std::vector<std::string> texts;
   for (const auto& shape : layer.outputs)

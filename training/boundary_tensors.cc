@@ -16,17 +16,17 @@
 namespace motley {
 namespace {
 
-// The owner of what from_layers() made.
+// The owner of the result of from_layers().
 struct MadeTensor {
   at::Tensor tensor;
-  std::int64_t floats = 0;  // it begins with so many
+  std::int64_t floats = 0;  // fp32 elements at its start
 };
 
 const MadeTensor& made_tensor(const OwnedBoundary& made) {
   return *static_cast<const MadeTensor*>(made.owner.get());
 }
 
-// Empty where the tensor lies on a device.
+// Views of the tensor's floats and exact bytes; empty if it lies on a device.
 BoundaryRoom parts(const at::Tensor& tensor, std::int64_t floats) {
   if (tensor.scalar_type() == at::kFloat) return {floats_of(tensor), {}};
   if (!tensor.is_cpu()) return {};
@@ -39,8 +39,7 @@ std::int64_t float_bytes(std::int64_t floats) {
   return floats * static_cast<std::int64_t>(sizeof(float));
 }
 
-// The message, as the device makes it: what the format makes of the floats, and what lies behind
-// them.
+// The message, encoded on the device: the encoded floats, followed by the exact bytes.
 at::Tensor encode(const MadeTensor& made, const DeviceFormat& format) {
   if (made.floats == 0) return made.tensor.view({-1}).view(at::kByte);
   if (made.tensor.scalar_type() == at::kFloat) return format.encode(made.tensor);
@@ -161,7 +160,7 @@ at::Tensor BoundaryTensors::hand_over(OwnedBoundary made, const BoundaryLayout& 
                    (exact_bytes == 0 || made.exact.data() == floats.data() + floats.size()),
                "{} exact bytes cross a boundary of {} behind its floats", made.exact.size(),
                exact_bytes);
-  // Of the same memory, which keeps the owner.
+  // The tensor shares the memory and holds its owner.
   float* const first = made.values.data();
   return at::from_blob(
       first, layout.sizes, [owner = std::move(made.owner)](void* /*first*/) {}, layout.type);

@@ -21,11 +21,11 @@
 
 namespace motley {
 
-// An input of the layers: a tensor, or a message that the device decodes into one.
+// An input of the layers: a tensor, or a message that the device decodes to a tensor.
 struct Arrival {
   at::Tensor tensor;                     // or the message's bytes
   const DeviceFormat* format = nullptr;  // of the message
-  BoundaryLayout layout;                 // of what it means
+  BoundaryLayout layout;                 // of the decoded tensor
 };
 
 class BoundaryTensors {
@@ -37,32 +37,32 @@ class BoundaryTensors {
   // REQUIRES: !on_host().
   [[nodiscard]] DeviceCopies& copies() { return *copies_; }
 
-  // Memory of the host for what the layers are to read.
+  // A host buffer for an input of the layers.
   [[nodiscard]] at::Tensor room(const std::vector<std::int64_t>& sizes, at::ScalarType type);
-  // Its parts. REQUIRES: it is of this layout.
+  // Views of the floats and exact bytes of such a buffer. REQUIRES: it has this layout.
   [[nodiscard]] static BoundaryRoom parts_of(const at::Tensor& room, const BoundaryLayout& layout);
-  // What a source gave, in such memory: integers, or floats by their bits.
+  // A buffer with the words of a data source: integers, or the bits of floats.
   [[nodiscard]] at::Tensor room_with(std::span<const std::int32_t> words,
                                      const TensorSpec& spec,
                                      std::int64_t samples);
   // The codec's implementation on this device (training/device_formats.h); nullptr if there is
   // none.
   [[nodiscard]] const DeviceFormat* format_of(const std::string& codec) const;
-  // Memory of the host for a message of so many bytes, which means values of this layout.
+  // A host buffer for a message of that many bytes, whose decoded values have this layout.
   [[nodiscard]] Arrival message_room(const DeviceFormat& format,
                                      std::size_t bytes,
                                      BoundaryLayout layout);
-  // Where the layers read it.
+  // The input on the device of the layers.
   [[nodiscard]] at::Tensor to_layers(Arrival arrival);
 
-  // What a forward or backward returns, which begins with so many floats; of an undefined tensor
-  // nothing.
+  // Wraps the result of a forward or backward, which begins with that many floats. Empty for an
+  // undefined tensor.
   [[nodiscard]] OwnedBoundary from_layers(at::Tensor tensor, std::int64_t floats) const;
-  // The same where the host can read it, once it has arrived.
+  // The same in host memory, readable once it has arrived.
   [[nodiscard]] OwnedBoundary to_host(OwnedBoundary made);
-  // The same as a message.
+  // The same as an encoded message.
   [[nodiscard]] OwnedBytes to_host(const OwnedBoundary& made, const DeviceFormat& format);
-  // The same for other layers of this rank.
+  // The same as an input of other layers of this rank.
   [[nodiscard]] at::Tensor hand_over(OwnedBoundary made, const BoundaryLayout& layout) const;
 
  private:

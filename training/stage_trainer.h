@@ -82,7 +82,7 @@ class StageTrainer final : public StageCompute {
   [[nodiscard]] bool is_last(ChunkId chunk) const;
   [[nodiscard]] MicroContext context(MicroId micro) const;
   [[nodiscard]] std::size_t targets_count() const;
-  // Behind which lies the boundary between `chunk` and the next one.
+  // The last layer of the chunk, before the boundary to the next one.
   [[nodiscard]] const LayerSpec& last_layer(ChunkId chunk) const;
   [[nodiscard]] BoundaryLayout layout_of(const Value& value) const;
   void add_loss(TrainedChunk& chunk, MicroId micro);

@@ -63,7 +63,7 @@ std::string results_fault(const Node& node, const c10::FunctionSchema& schema) {
 struct GraphRunner::Impl {
   struct Step {
     const Node* node = nullptr;
-    c10::optional<c10::OperatorHandle> operation;  // nothing: a dropout mask, or the next
+    c10::optional<c10::OperatorHandle> operation;  // nullopt: a dropout mask, or `drawn`
     std::optional<DrawnNumbers> drawn;
     NodeArguments arguments;
     std::vector<std::size_t> contiguous;  // positions of arguments, by kernel_layouts.h

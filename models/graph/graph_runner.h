@@ -39,7 +39,7 @@ class GraphRunner {
 
   // `takes`: a tensor for each of graph().takes. Returns what the graph gives, in its order; the
   // tensors may be views of each other and of what was taken. `samples`: B of the micro-batch.
-  // `draws` may be null where the graph draws nothing.
+  // `draws` may be null if the graph draws no random numbers.
   // kConfig, naming layer, node and operation, when a kernel refuses its arguments, as where shapes
   // do not fit.
   [[nodiscard]] Result<std::vector<at::Tensor>> run(std::vector<at::Tensor> takes,

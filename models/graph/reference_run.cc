@@ -19,7 +19,7 @@ std::span<T> values_of(at::Tensor& tensor) {
   return {tensor.data_ptr<T>(), static_cast<std::size_t>(tensor.numel())};
 }
 
-// Masks and numbers as the reference's Python makes them, from its seed.
+// Generates the masks and numbers of the Python exporter from the reference's seed.
 class ReferenceDraws final : public GraphDraws {
  public:
   explicit ReferenceDraws(std::uint64_t seed) : seed_(seed) {}

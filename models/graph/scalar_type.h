@@ -1,4 +1,4 @@
-// LibTorch's name of a package's number type.
+// The LibTorch scalar type of a package's number type.
 #pragma once
 
 #include <c10/core/ScalarType.h>

@@ -21,12 +21,12 @@ at::Tensor flat_bytes(const at::Tensor& tensor) {
   return tensor.contiguous().view({-1}).view(at::kByte);
 }
 
-// A block of bytes as what it means.
+// A block of bytes as a tensor of the type in `spec`, still flat.
 at::Tensor meant_by(at::Tensor block, const BoundarySpec& spec) {
-  // Any other byte than 0 and 1 would be no truth value.
+  // Bytes other than 0 and 1 are not valid truth values.
   if (spec.type == NumberType::kBool) return block.ne(0);
   const at::ScalarType type = scalar_type(spec.type);
-  // Numbers begin at a multiple of their size.
+  // view() requires an offset that is a multiple of the element size.
   const auto number_bytes = static_cast<std::int64_t>(c10::elementSize(type));
   if (block.storage_offset() % number_bytes != 0) block = block.clone();
   return block.view(type);

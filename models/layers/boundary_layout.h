@@ -1,10 +1,10 @@
-// The one tensor in which all that crosses a boundary lies, and the one of its gradient.
+// All tensors of a boundary packed into one tensor, and their gradients packed into another.
 //
-// Where every tensor of the boundary has a gradient it is fp32: of the sizes {B, shape…} of the one
-// that crosses, or flat with the blocks [B, shape…] of several, one behind the other. Where some
-// have none it is flat and of bytes: the blocks of those with a gradient first, behind them those
-// of the others, each in their order, without gaps. The gradient has the blocks of the tensors with
-// a gradient alone, as fp32, and may have no element.
+// If every tensor of the boundary has a gradient, the packed tensor is fp32. A single tensor keeps
+// its sizes {B, shape…}; several become one flat tensor of consecutive blocks [B, shape…]. If some
+// tensors have no gradient, it is a flat byte tensor: first the blocks of the tensors with a
+// gradient, then the blocks of the others, both in their order and without gaps. The packed
+// gradient is fp32, has blocks only for the tensors with a gradient, and may be empty.
 #pragma once
 
 #include <cstdint>
@@ -17,33 +17,33 @@
 
 namespace motley {
 
-// Of such a tensor.
+// Sizes and type of a packed tensor.
 struct BoundaryLayout {
   std::vector<std::int64_t> sizes;
   at::ScalarType type = at::kFloat;
-  std::int64_t floats = 0;  // it begins with so many
+  std::int64_t floats = 0;  // number of fp32 elements at its start
 };
 
-// Of what crosses the boundary after the layer, and of what comes back.
+// The layouts of the activation at the boundary after the layer, and of its gradient.
 [[nodiscard]] BoundaryLayout activation_layout(const LayerSpec& layer, std::int64_t samples);
 [[nodiscard]] BoundaryLayout gradient_layout(const LayerSpec& layer, std::int64_t samples);
 
-// The tensor of these. May be the only one of them.
+// Packs these tensors. May return a lone tensor itself.
 [[nodiscard]] at::Tensor join_boundary(const std::vector<at::Tensor>& with_gradient,
                                        const std::vector<at::Tensor>& exact);
 
-// How many elements of the tensor a sample has.
+// The number of elements of the packed tensor per sample.
 [[nodiscard]] std::int64_t elements_per_sample(const std::vector<BoundarySpec>& specs);
 
-// The tensor of these. REQUIRES: they have the types and sizes of `specs`, in their order.
+// Packs these tensors. REQUIRES: they have the types and sizes of `specs`, in their order.
 [[nodiscard]] at::Tensor pack_boundary(const std::vector<at::Tensor>& tensors,
                                        const std::vector<BoundarySpec>& specs);
-// What lies in it, which may share its memory.
+// Unpacks the tensors of a boundary. They may share the memory of x.
 [[nodiscard]] std::vector<at::Tensor> unpack_boundary(const at::Tensor& x,
                                                       const std::vector<BoundarySpec>& specs,
                                                       std::int64_t samples);
 
-// The same of gradients; undefined where a tensor has none. `device`: of the result.
+// The same for gradients; undefined for tensors without one. `device`: of the result.
 [[nodiscard]] at::Tensor pack_gradients(const std::vector<at::Tensor>& gradients,
                                         const std::vector<BoundarySpec>& specs,
                                         c10::Device device);

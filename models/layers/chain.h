@@ -72,9 +72,9 @@ class LayerChain {
   // them with this scale (ProductNumbers).
   void begin(double gradient_scale);
 
-  // x: the data's inputs for the first layer, else what the layer before returned
-  // (models/layers/boundary_layout.h). Owned by the chain from here on; its memory may be used.
-  // REQUIRES: !ends_in_loss(); when training, this micro has nothing kept.
+  // x: the data's inputs for the first layer, else the previous layer's output
+  // (models/layers/boundary_layout.h). The chain takes ownership and may overwrite its memory.
+  // REQUIRES: !ends_in_loss(); in training, nothing is saved for this micro-batch.
   [[nodiscard]] at::Tensor forward(at::Tensor x, const MicroContext& micro);
   // Adds to the gradients; returns the gradient of x (undefined if begins_with_input()). Takes
   // ownership of grad_output. REQUIRES: forward ran for this micro in training; no weight part is

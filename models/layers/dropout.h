@@ -23,7 +23,7 @@ class DropoutStream {
   DropoutStream(double p, const MicroContext& micro, int layer, DropoutSite site);
 
   static constexpr std::int64_t kTile = kTileWords;
-  static constexpr std::int64_t kBlocks = kTileBlocks;  // of Philox, in a tile
+  static constexpr std::int64_t kBlocks = kTileBlocks;  // Philox blocks per tile
   static constexpr std::int64_t kTilesMax = std::int64_t{1} << 28;
 
   // The parameters of the masks, for other implementations (tensor_dropout.h).

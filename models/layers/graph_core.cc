@@ -93,7 +93,7 @@ GraphCore::GraphCore(std::shared_ptr<PreparedPackage> prepared,
 }
 
 std::int64_t GraphCore::samples_of(const at::Tensor& x) const {
-  // The data's input is itself; all others cross a boundary.
+  // The input of layer 0 is the data's; all others are packed boundary tensors.
   const std::int64_t per_sample =
       index_ == 0 ? inputs_.front().count() : elements_per_sample(inputs_);
   MOTLEY_CHECK(x.is_contiguous() && x.numel() % per_sample == 0,
@@ -217,7 +217,7 @@ GraphRoles GraphCore::run(GraphRunner& runner,
   Tensors takes;
   takes.reserve(runner.graph().takes.size());
   for (const RoleIndex& role : runner.graph().takes) takes.push_back(roles.get(role));
-  roles = {};  // what only the graph needs goes with its last reader
+  roles = {};  // the graph releases its inputs after their last use
   const PlacedDraws draws(micro, index_, samples);
   Result<Tensors> ran = runner.run(std::move(takes), samples, &draws);
   if (!ran.ok()) throw GraphFailure(std::move(ran).error());

@@ -58,10 +58,10 @@ class GraphCore {
   [[nodiscard]] at::Tensor backward_input(at::Tensor grad_output, SavedTensors& saved);
   void backward_weight(SavedTensors& saved);
 
-  // The tensor of what forward or evaluation gave for the next layer. May share its memory.
+  // Packs the outputs of forward or evaluation for the next layer. May share their memory.
   [[nodiscard]] at::Tensor pack_outputs(const std::vector<at::Tensor>& outputs,
                                         std::int64_t samples) const;
-  // A gradient of the input that is 0.
+  // A gradient of the input whose elements are all 0.
   [[nodiscard]] at::Tensor zero_gradient(std::int64_t samples) const;
 
   [[noreturn]] void fail(std::string cause) const;
@@ -75,11 +75,11 @@ class GraphCore {
                                std::int64_t samples,
                                const MicroContext& micro);
 
-  // The gradient of the input, of what the graph gave for its tensors.
+  // Packs the gradients that the graph returned for the input's tensors.
   [[nodiscard]] at::Tensor pack_input_gradients(std::vector<at::Tensor> given,
                                                 std::int64_t samples) const;
 
-  // Fails unless it has these sizes and this type.
+  // Fails unless the tensor has these sizes and this type.
   void check(const at::Tensor& tensor,
              at::IntArrayRef sizes,
              const char* what,

@@ -1,9 +1,9 @@
 // The layers of a package: their graphs behind the interfaces of models/layers/layer.h.
 //
-// What crosses a boundary is one tensor (models/layers/boundary_layout.h). `parameters` are the
-// layer's parameters and, behind them, its statistics, both in the order of the package. What a
-// micro-batch observed of a statistic is added into the statistic's place among the gradients by
-// the input part of its backward, so that a forward that is repeated does not count twice.
+// The tensors of a boundary are packed into one (models/layers/boundary_layout.h). `parameters` are
+// the layer's parameters followed by its statistics, both in the order of the package. The input
+// part of backward adds a micro-batch's observed statistics to the statistics' slots among the
+// gradients, so a forward that is recomputed does not count twice.
 //
 // A graph that cannot run (shapes that do not match, a lack of memory) throws GraphFailure.
 #pragma once

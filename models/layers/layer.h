@@ -9,9 +9,9 @@
 // device (models/layers/device). Both are deterministic on one device, but their bits differ.
 // Inputs and outputs are on the layer's device.
 //
-// Shapes: B samples, T tokens, D width. Activations and their gradients are contiguous, of the
-// sizes and the type in models/layers/boundary_layout.h; fp32 x_BTD in the native layers. What a
-// layer does inside in bf16 or fp16 is ProductNumbers' affair. Threads: one thread per layer
+// Shapes: B samples, T tokens, D width. Activations and their gradients are contiguous, with the
+// sizes and types of models/layers/boundary_layout.h; in the native layers, fp32 x_BTD.
+// ProductNumbers describes the use of bf16 and fp16 inside a layer. Threads: one thread per layer
 // object.
 #pragma once
 
@@ -31,15 +31,15 @@ namespace motley {
 
 class PreparedPackage;
 
-// Where a forward stands in the training; decides dropout masks and random draws. Never a rank,
-// never history.
+// The position of a forward in the training. Dropout masks and random draws depend on it, and never
+// on ranks or earlier computation.
 struct MicroContext {
   std::int64_t seed = 0;
   std::int64_t step = 0;
   std::int64_t micro = 0;
-  bool training = true;           // false: no dropout, nothing is kept for backward
-  std::int64_t first_sample = 0;  // of all micro-batches: in evaluation its place among the
-                                  // held-out samples, in training 0
+  bool training = true;           // false: no dropout, and nothing is saved for backward
+  std::int64_t first_sample = 0;  // index of micro-batch 0's first sample: among the held-out
+                                  // samples in evaluation; 0 in training
 };
 
 // The tensors that a layer saves from forward to backward, in its own order.

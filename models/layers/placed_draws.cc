@@ -35,7 +35,7 @@ at::Tensor PlacedDraws::numbers(const DrawnNumbers& drawn,
   for (const std::int64_t size : sizes) count *= size;
   const auto batch = drawn.batch_dim();
   if (!batch) return draw_numbers(stream, drawn, 0, count, device).view(sizes);
-  // Numbers of a sample follow each other in the stream, and so do the samples of all
+  // The numbers of a sample are consecutive in the stream, and so are the samples of all
   // micro-batches.
   std::vector<std::int64_t> samples_first = sizes;
   std::rotate(samples_first.begin(), samples_first.begin() + static_cast<std::ptrdiff_t>(*batch),

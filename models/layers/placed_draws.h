@@ -1,10 +1,11 @@
-// PlacedDraws: the random numbers of a package's layer in one micro-batch, as a function of where
-// it stands and never of history.
+// PlacedDraws: the random numbers of a package's layer in one micro-batch, as a function of their
+// position and never of earlier draws.
 //
-// Dropout masks depend on the step, the micro-batch and the place in it (dropout.h). Drawn numbers
-// depend on the step and on the place of their sample in it, so that they do not change with the
-// size of micro-batches; those of a shape without the batch on the step alone. In evaluation the
-// step is 0, which no training step is, and the place that of the sample among the held-out ones.
+// Dropout masks depend on the step, the micro-batch and the position in it (dropout.h). Drawn
+// numbers depend on the step and on their sample's position in it, so they do not change with the
+// micro-batch size. If the shape has no batch dimension, they depend only on the step. In
+// evaluation the step is 0, which no training step has, and the position is the sample's among the
+// held-out samples.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ namespace motley {
 
 class PlacedDraws final : public GraphDraws {
  public:
-  // `layer`: in the model. REQUIRES: samples of the micro-batch >= 1.
+  // `layer`: index in the model; `samples`: of the micro-batch. REQUIRES: samples >= 1.
   PlacedDraws(const MicroContext& micro, int layer, std::int64_t samples);
 
   void mask(at::Tensor& ones, double p, int index) const override;
@@ -28,7 +29,7 @@ class PlacedDraws final : public GraphDraws {
  private:
   MicroContext micro_;
   int layer_;
-  std::uint64_t batches_before_;  // micro-batches of this size before this one
+  std::uint64_t batches_before_;  // the number of preceding micro-batches of this size
 };
 
 }  // namespace motley

@@ -4,8 +4,8 @@
 
 namespace motley {
 
-// x = m 2^e with m in [sqrt(1/2), sqrt(2)), ln m = 2 artanh((m-1)/(m+1)). No fused multiply-add:
-// the whole project is compiled with -ffp-contract=off.
+// x = m 2^e with m in [sqrt(1/2), sqrt(2)), ln m = 2 artanh((m-1)/(m+1)). There are no fused
+// multiply-adds: the whole project is compiled with -ffp-contract=off.
 double portable_log(double x) {
   int exponent = 0;
   double mantissa = std::frexp(x, &exponent);

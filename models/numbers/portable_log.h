@@ -1,10 +1,10 @@
-// The natural logarithm with the same bits on every machine: IEEE operations alone that each round
-// once, where a C library's differs from another's in the last bit.
+// A natural logarithm with the same bits on every machine. It uses only IEEE operations, each
+// rounded once; the logarithms of C libraries differ in the last bit.
 #pragma once
 
 namespace motley {
 
-// To about 2 units in the last place. REQUIRES: 0 < x <= 1, normal.
+// Accurate to about 2 ulp. REQUIRES: 0 < x <= 1 and x is not subnormal.
 [[nodiscard]] double portable_log(double x);
 
 }  // namespace motley

@@ -9,8 +9,8 @@
 namespace motley {
 
 // M. J. Wichura, "Algorithm AS 241: The percentage points of the normal distribution", Applied
-// Statistics 37 (1988), PPND16. Its third part begins at a probability of e^-25, below the smallest
-// of a word.
+// Statistics 37 (1988), PPND16. Its third part begins at a probability of e^-25, less than any
+// word's.
 const QuantilePart kQuantileOfMiddle = {
     {2.5090809287301226727e+3, 3.3430575583588128105e+4, 6.7265770927008700853e+4,
      4.5921953931549871457e+4, 1.3731693765509461125e+4, 1.9715909503065514427e+3,

@@ -19,7 +19,7 @@ constexpr std::array<std::pair<std::string_view, DrawKind>, 4> kDrawKinds = {{
     {kIntegerNumbers, DrawKind::kIntegers},
 }};
 
-// The integer among a list's numbers; nothing for what is none.
+// The list item as a size; nullopt if it is not a non-negative integer.
 std::optional<BatchInteger> size_in(const ListItem& item) {
   if (const auto* const batch = std::get_if<BatchInteger>(&item)) return *batch;
   const auto* const fixed = std::get_if<std::int64_t>(&item);

@@ -1,5 +1,5 @@
-// The random numbers that a layer of a package draws, as its graphs ask for them
-// (docs/formats/package.md). Their values are in models/numbers/random_numbers.h.
+// The random draws that the nodes of a package's graphs describe (docs/formats/package.md).
+// models/numbers/random_numbers.h computes their values.
 #pragma once
 
 #include <cstdint>
@@ -14,36 +14,36 @@ namespace motley {
 
 enum class DrawKind { kUniform, kNormal, kExponential, kIntegers };
 
-// Of the operation "motley::normal", …; nothing for others.
+// The kind of an operation such as "motley::normal"; nullopt for operations that do not draw.
 [[nodiscard]] std::optional<DrawKind> draw_kind(std::string_view operation);
 
-// What a node motley::dropout_mask draws.
+// The draw of a node motley::dropout_mask.
 struct DrawnMask {
   double p = 0;
   int index = 0;  // in the layer
 };
 
-// REQUIRES: the node is such a one that was read (operation_rules.h).
+// REQUIRES: the node is a motley::dropout_mask that the reader accepted (operation_rules.h).
 [[nodiscard]] DrawnMask mask_of(const Node& node);
 
-// What a node with a kind draws.
+// The draw of a node with a DrawKind.
 struct DrawnNumbers {
   DrawKind kind = DrawKind::kUniform;
   std::vector<BatchInteger> sizes;
-  std::int64_t low = 0;     // integers are from low
-  std::uint64_t count = 1;  // to below low + count; at most 2^32
+  std::int64_t low = 0;     // integers lie in [low, low + count)
+  std::uint64_t count = 1;  // at most 2^32
   int index = 0;            // in the layer
 
-  // The first dimension that grows with the batch; nothing where all samples share the numbers.
+  // The first dimension that grows with the batch; nullopt if all samples share the numbers.
   [[nodiscard]] std::optional<std::size_t> batch_dim() const;
-  // With so many samples; nothing where a size is negative, or all are more than a tensor may have.
+  // The sizes for that many samples; nullopt if one is negative or the tensor exceeds its limit.
   [[nodiscard]] std::optional<std::vector<std::int64_t>> sizes_of(std::int64_t samples) const;
 };
 
-// Why a node with such an operation is none, or "".
+// Why the arguments of a node with a DrawKind are invalid, or "".
 [[nodiscard]] std::string draw_fault(const Node& node);
 
-// REQUIRES: draw_kind(node.operation) is a kind and draw_fault(node) is "".
+// REQUIRES: draw_kind(node.operation) has a value and draw_fault(node) is "".
 [[nodiscard]] DrawnNumbers draw_of(const Node& node);
 
 }  // namespace motley

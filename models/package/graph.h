@@ -100,7 +100,8 @@ struct Graph {
 
   // The value returned in this role, if any.
   [[nodiscard]] std::optional<ValueId> given(RoleIndex role) const;
-  // How many of them are given; their indices are 0, 1, …, except those of gradients.
+  // The number of results in this role. Their indices are 0, 1, …, except in the roles of
+  // gradients.
   [[nodiscard]] int count_given(Role role) const;
 };
 

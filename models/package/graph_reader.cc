@@ -139,8 +139,8 @@ class GraphReader {
     for (const auto& [role, index] : given) {
       next = role == before ? next : 0;
       before = role;
-      // The gradients of parameters are shared out between the two parts of backward, and not every
-      // input has one.
+      // The gradients of parameters are divided between the two parts of backward, and not every
+      // input has a gradient.
       if (role != kParameterGrad && role != kInputGrad && index != next) {
         return gives.bad(fmt::format("{}:{} is missing", role_name(role), next));
       }

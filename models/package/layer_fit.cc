@@ -88,7 +88,7 @@ std::string handed_over_fault(const LayerGraph& graph) {
   return "";
 }
 
-// An input has a gradient where it is to have one, and nowhere else.
+// Checks that the inputs with a returned gradient are those whose spec has one.
 std::string input_gradient_fault(const std::vector<int>& given,
                                  const std::vector<BoundarySpec>& inputs) {
   std::vector<int> expected;

@@ -14,9 +14,9 @@ namespace motley {
 // when this is computed, so checking each of the many layers with this graph takes a few
 // comparisons.
 struct RoleCounts {
-  int inputs = 0;                // at least so many stand before the layer
-  std::vector<int> input_grads;  // the inputs whose gradients are given, ascending
-  std::vector<int> grads;        // the outputs whose gradients are taken
+  int inputs = 0;                // at least this many inputs
+  std::vector<int> input_grads;  // inputs whose gradients are returned, ascending
+  std::vector<int> grads;        // outputs whose gradients are used
   int outputs = 0;
   int parameters = 0;
   int constants = 0;  // at least
@@ -30,7 +30,7 @@ struct RoleCountsOr {
 
 [[nodiscard]] RoleCountsOr roles_of(const LayerGraph& graph, bool is_last);
 
-// Why this layer cannot have this graph, or "". `inputs`: the tensors that it takes.
+// Why this layer cannot have this graph, or "". `inputs`: its input tensors.
 [[nodiscard]] std::string misfit(const RoleCounts& roles,
                                  const PackageLayer& layer,
                                  const std::vector<BoundarySpec>& inputs);

@@ -15,13 +15,13 @@ namespace motley {
 // The list's own string, which has static lifetime; nullopt if the operation is not in it.
 [[nodiscard]] std::optional<std::string_view> find_operation(std::string_view name);
 
-// Motley's own, beside the list: (Tensor like, float p, int index) -> Tensor, and the operations of
-// draws.h.
+// Motley's own operations, which are not in the list: (Tensor like, float p, int index) -> Tensor,
+// and those of draws.h.
 inline constexpr std::string_view kDropoutMask = "motley::dropout_mask";
 inline constexpr std::string_view kUniformNumbers = "motley::uniform";
 inline constexpr std::string_view kNormalNumbers = "motley::normal";
 inline constexpr std::string_view kExponentialNumbers = "motley::exponential";
 inline constexpr std::string_view kIntegerNumbers = "motley::integers";
-inline constexpr int kDrawPlaces = 256;  // of masks and draws in a layer
+inline constexpr int kDrawPlaces = 256;  // the most masks and draws in a layer
 
 }  // namespace motley

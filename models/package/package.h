@@ -43,7 +43,7 @@ struct PackageConstant {
 struct PackageLayer {
   std::string name;
   int graph = 0;                      // in Package::graphs
-  std::vector<BoundarySpec> outputs;  // what crosses the boundary behind it, none for the last
+  std::vector<BoundarySpec> outputs;  // of the boundary after it; none for the last
   std::vector<PackageParameter> parameters;
   std::vector<PackageStatistic> statistics;
   std::vector<PackageConstant> constants;
@@ -91,8 +91,8 @@ struct Package {
   // order.
   std::vector<std::string> untrained;
 
-  // What layer `index` takes of one sample; the data's input has no gradient. REQUIRES: index is a
-  // layer's.
+  // The inputs of layer `index` for one sample; the data's input has no gradient. REQUIRES: index
+  // is valid.
   [[nodiscard]] std::vector<BoundarySpec> inputs_of(int index) const;
 
   [[nodiscard]] std::filesystem::path weights_path() const { return folder / weights.file; }

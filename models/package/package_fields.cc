@@ -52,7 +52,7 @@ Result<TensorSpec> read_tensor(const JsonFields& fields) {
   return tensor;
 }
 
-// From version 2 on it may have no gradient.
+// Since version 2 an output may have no gradient.
 Result<BoundarySpec> read_output(const JsonFields& fields, std::int64_t version) {
   const bool says_gradient = version >= kExactValuesVersion && fields.has("gradient");
   MOTLEY_TRY(says_gradient ? check_keys(fields, {"type", "shape", "gradient"})
@@ -111,7 +111,7 @@ auto read_list(const JsonFields& fields, const char* key, std::size_t size_max, 
   return list;
 }
 
-// The boundary of several tensors is one flat one, with exact ones of bytes.
+// The tensors of a boundary are packed into one, of bytes if some are exact.
 std::string boundary_fault(const std::vector<BoundarySpec>& outputs, bool is_last) {
   if (is_last != outputs.empty()) return "all layers but the last have outputs, and the last none";
   std::int64_t count = 0;

@@ -20,8 +20,8 @@ namespace motley {
                                               const char* key,
                                               const TensorSpec& tensor);
 
-// Without its signature, which depends on its graph. `version`: the package's; `graphs`: how many
-// it has.
+// The layer without its signature, which depends on its graph. `version`: the package's; `graphs`:
+// the number of its graphs.
 [[nodiscard]] Result<PackageLayer> read_layer(const JsonFields& fields,
                                               std::int64_t version,
                                               std::size_t graphs,

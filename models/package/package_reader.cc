@@ -34,7 +34,7 @@ void add_shape(Hasher128& hasher, const std::string& what, const TensorSpec& ten
       fmt::format("{} {} {}\n", what, number_type_name(tensor.type), fmt::join(tensor.shape, ",")));
 }
 
-// What has a gradient is written as in packages of version 1.
+// Tensors with a gradient are hashed as in packages of version 1.
 void add_boundary(Hasher128& hasher, const std::string& what, const BoundarySpec& tensor) {
   add_shape(hasher, tensor.gradient ? what : "exact " + what, tensor);
 }

@@ -1,5 +1,5 @@
-// TensorSpec: type and shape of a tensor, without its values; BoundarySpec: of one that crosses a
-// boundary between layers.
+// TensorSpec: type and shape of a tensor, without its values; BoundarySpec: the same for a tensor
+// at a boundary between layers.
 #pragma once
 
 #include <cstddef>
@@ -36,8 +36,8 @@ struct TensorSpec {
 };
 
 struct BoundarySpec : TensorSpec {
-  // A gradient of it comes back. What has none, as all integers and truth values, is transferred
-  // bit-exactly.
+  // Whether backward returns its gradient. Tensors without one, such as all integers and truth
+  // values, are transferred bit-exactly.
   bool gradient = true;
 
   friend bool operator==(const BoundarySpec&, const BoundarySpec&) = default;

@@ -8,8 +8,7 @@
 namespace motley {
 namespace {
 
-// Keeps these words apart from others under the same seed (dropout masks, initial values, data
-// order).
+// Separates this key from the other uses of the seed (dropout masks, initial values, data order).
 constexpr std::uint64_t kDrawDomain = 0x6E756D6265727321;  // "numbers!"
 
 constexpr auto kWordsInATile = static_cast<std::size_t>(kTileWords);
@@ -22,7 +21,7 @@ PhiloxCounter counter_of_tile(const PhiloxCounter& first, std::uint64_t tile) {
   return counter;
 }
 
-// Whole tiles. The lower halves of a tile's blocks do not wrap around within it.
+// Writes whole tiles. The lower half of the block number does not wrap around within a tile.
 MOTLEY_CLONES void write_tiles(const PhiloxCounter& first,
                                std::uint64_t tile,
                                std::size_t tiles,
@@ -56,7 +55,7 @@ void DrawStream::words(std::uint64_t first, std::span<std::uint32_t> words) cons
     std::size_t count = words.size() / kWordsInATile * kWordsInATile;
     if (skipped == 0 && count > 0) {
       write_tiles(counter_, tile, count / kWordsInATile, words.data());
-    } else {  // a part of a tile
+    } else {  // part of a tile
       std::array<std::uint32_t, kWordsInATile> whole;
       write_tiles(counter_, tile, 1, whole.data());
       count = std::min(words.size(), kWordsInATile - skipped);

@@ -1,4 +1,4 @@
-// Philox (base/philox.h) for sixteen consecutive blocks side by side. A tile is their 64 words in
+// Philox (base/philox.h) for sixteen consecutive blocks in parallel. A tile has their 64 words in
 // this order: word 16 w + l is word w of block l. Private to models/random and models/layers.
 #pragma once
 
@@ -13,17 +13,17 @@ namespace motley {
 inline constexpr std::int64_t kTileBlocks = 16;
 inline constexpr std::int64_t kTileWords = 4 * kTileBlocks;
 
-// The counter of a block: the block itself and what is the same for all of a stream.
+// Key and counter of a block. Word 0 depends on the block; a stream sets the others.
 struct PhiloxCounter {
   std::uint64_t key = 0;
-  std::array<std::uint32_t, 4> words = {};  // the first is the block
+  std::array<std::uint32_t, 4> words = {};  // [0]: lower half of the block number
 };
 
-// One word of each block. 64 bits wide, because then the products vectorise.
+// One word of each block, 64 bits wide so that the products vectorise.
 using PhiloxColumn = std::array<std::uint64_t, kTileBlocks>;
 
-// The words of the tile that begins with the block of `first`. REQUIRES: its number is a multiple
-// of kTileBlocks.
+// The words of the tile that begins with the block of `first`. REQUIRES: the block number is a
+// multiple of kTileBlocks.
 MOTLEY_INLINE void philox_tile(const PhiloxCounter& first, std::array<PhiloxColumn, 4>& words) {
   constexpr std::uint64_t kLow = 0xFFFFFFFF;
   for (int l = 0; l < kTileBlocks; ++l) {
@@ -35,7 +35,7 @@ MOTLEY_INLINE void philox_tile(const PhiloxCounter& first, std::array<PhiloxColu
   auto key0 = static_cast<std::uint32_t>(first.key);
   auto key1 = static_cast<std::uint32_t>(first.key >> 32);
   for (int round = 0; round < Philox::kRounds; ++round) {
-// Unrolled early, the loop is no longer seen as one to vectorise.
+// GCC does not vectorise the loop if it is unrolled early.
 #pragma GCC unroll 1
     for (int l = 0; l < kTileBlocks; ++l) {
       const std::uint64_t product0 = std::uint64_t{Philox::kMul0} * words[0][l];

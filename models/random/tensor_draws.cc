@@ -13,7 +13,7 @@
 namespace motley {
 namespace {
 
-// Of 64 numbers; a slice of 1 Mi, of which ten tensors in fp64 take 80 MiB.
+// Tiles of 64 words. Ten fp64 tensors of a slice's 1 Mi words take 80 MiB.
 constexpr std::uint64_t kTilesOfASlice = std::uint64_t{1} << 14;
 constexpr auto kTile = static_cast<std::uint64_t>(kTileWords);
 
@@ -25,7 +25,7 @@ at::ScalarType type_of(const DrawnNumbers& drawn) {
   return drawn.kind == DrawKind::kIntegers ? at::kLong : at::kFloat;
 }
 
-// On the processor.
+// Conversion on the CPU.
 
 template <class T, class Convert>
 void convert_words(const DrawStream& stream,
@@ -74,7 +74,8 @@ at::Tensor drawn_on_host(const DrawStream& stream,
   return made;
 }
 
-// On another device. Divisors are tensors: some devices multiply by the inverse of a number.
+// Conversion on other devices. Divisors are tensors, because some devices replace a division by a
+// scalar with a multiplication by its inverse.
 
 // (words + 1/2) / 2^32, exactly.
 at::Tensor probabilities(const at::Tensor& words) {
@@ -104,7 +105,8 @@ at::Tensor quotients(const QuantilePart& part, const at::Tensor& x) {
   return above.div_(below);
 }
 
-// normal_number (models/numbers/random_numbers.h), operation by operation, both parts for all.
+// normal_number (models/numbers/random_numbers.h), operation by operation. Evaluates both ranges
+// for all elements.
 at::Tensor normal_numbers(const at::Tensor& words) {
   const at::Tensor p = probabilities(words);
   const at::Tensor q = p - 0.5;
@@ -161,7 +163,7 @@ at::Tensor drawn_there(const DrawStream& stream,
   at::Tensor made = at::empty({count}, at::device(device).dtype(type_of(drawn)));
   for (std::uint64_t at_word = begin; at_word < end;) {
     const std::uint64_t tile = at_word / kTile;
-    // Slices end at multiples of their size, so that the upper half of their blocks is one number.
+    // Slices are aligned, so all block numbers of a slice have the same upper half.
     const std::uint64_t tile_end =
         std::min((tile / kTilesOfASlice + 1) * kTilesOfASlice, (end + kTile - 1) / kTile);
     const std::uint64_t slice_end = std::min(end, tile_end * kTile);

@@ -1,8 +1,9 @@
-// The numbers of a DrawStream as tensors on any device, bit for bit the same on each.
+// The numbers of a DrawStream as tensors, with the same bits on every device.
 //
-// The processor converts words one by one. Another device computes words in its own 64-bit integers
-// and normal and exponential numbers in fp64, by ATen's operations that each round once, in slices,
-// so that intermediate values take little memory; a device without fp64 gets these from the host.
+// The CPU converts words one by one. Other devices use ATen operations: 64-bit integers for the
+// words, and fp64 operations that each round once for normal and exponential numbers. They work in
+// slices to limit the memory of intermediate values. For a device without fp64 the host computes
+// the normal and exponential numbers.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,8 @@
 
 namespace motley {
 
-// Numbers first, first + 1, … of what `drawn` draws from the stream, `count` of them. A number
-// takes one word of the same place; an integer takes two, the upper half of its bits first.
+// Numbers first, first + 1, …, `count` in all, of the draw `drawn` from the stream. Number i uses
+// word i; integer i uses words 2 i, the upper half of its bits, and 2 i + 1.
 [[nodiscard]] at::Tensor draw_numbers(const DrawStream& stream,
                                       const DrawnNumbers& drawn,
                                       std::uint64_t first,

@@ -20,14 +20,13 @@ at::Tensor mixed(const at::Tensor& product, const at::Tensor& word, std::uint32_
 
 }  // namespace
 
-// A product wraps around as a signed integer, which leaves its 64 bits right and its sign to be cut
-// off.
+// A signed product that wraps around has the right 64 bits; the mask removes the sign extension.
 at::Tensor high_word(const at::Tensor& numbers) {
   return at::bitwise_right_shift(numbers, 32).bitwise_and_(kLowWord);
 }
 
-// What is the same for all blocks is one number and stays one until a round mixes it with another
-// word.
+// Words that all blocks share are tensors of one element until a round mixes them with a word that
+// differs between blocks.
 std::array<at::Tensor, 4> philox_words(const PhiloxCounter& first,
                                        std::int64_t blocks,
                                        c10::Device device) {

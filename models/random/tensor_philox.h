@@ -1,5 +1,5 @@
-// Philox (base/philox.h) in ATen's operations on any device, in the device's own 64-bit integers.
-// Private to models/random and models/layers.
+// Philox (base/philox.h) as ATen operations on the 64-bit integers of any device. Private to
+// models/random and models/layers.
 #pragma once
 
 #include <array>
@@ -12,9 +12,9 @@
 
 namespace motley {
 
-// Word w of `blocks` consecutive blocks from that of `first` on, in element w: int64, from 0 to
-// below 2^32. Takes about a hundred operations and five times the memory of the result. REQUIRES:
-// the numbers of all blocks fit 32 bits.
+// Element w has word w of `blocks` consecutive blocks, beginning with the block of `first`: int64,
+// from 0 to below 2^32. Takes about a hundred operations and five times the memory of the result.
+// REQUIRES: the numbers of all blocks fit in 32 bits.
 [[nodiscard]] std::array<at::Tensor, 4> philox_words(const PhiloxCounter& first,
                                                      std::int64_t blocks,
                                                      c10::Device device);

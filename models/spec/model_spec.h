@@ -64,17 +64,17 @@ struct LayerSpec {
   // outputs. An output that is saved by its layer and as the next one's input uses the same memory.
   bool keeps_input = false;
   bool keeps_output = false;
-  // Shapes of the fp32 tensors of a sample that cross the boundary after it and have a gradient;
-  // none for the last.
+  // Shapes, for one sample, of the fp32 tensors with a gradient at the boundary after the layer;
+  // none for the last layer.
   std::vector<std::vector<std::int64_t>> outputs;
-  // Those that cross it beside them without a gradient, and are transferred bit-exactly.
+  // The tensors without a gradient at this boundary, which are transferred bit-exactly.
   std::vector<TensorSpec> exact_outputs;
   double forward_flops_per_sample = 0;
   // Of backward's two parts. Frozen weights have no product in the second.
   double input_part_flops_per_sample = 0;
   double weight_part_flops_per_sample = 0;
 
-  // What crosses the boundary after it, of that many samples.
+  // The size of the boundary after the layer for that many samples.
   [[nodiscard]] BoundarySize boundary(std::int64_t samples) const;
   [[nodiscard]] std::int64_t parameter_count() const;  // tied uses included
   [[nodiscard]] std::int64_t constant_bytes() const;

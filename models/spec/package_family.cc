@@ -90,7 +90,7 @@ LayerSpec describe_layer(const PackageLayer& layer, const LayerGraph& graph) {
       spec.exact_outputs.push_back(output);
     }
   }
-  // Several tensors cross a boundary as one, in memory of its own, and so do exact ones.
+  // Several tensors, or exact ones, are packed into one tensor with memory of its own.
   spec.keeps_input = keeps_all(graph.forward, inputs_of(graph.forward));
   spec.keeps_output = layer.outputs.size() == 1 && spec.exact_outputs.empty() &&
                       (keeps_all(graph.forward, outputs_of(graph.forward)) ||

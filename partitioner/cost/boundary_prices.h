@@ -11,13 +11,13 @@
 namespace motley {
 
 struct BoundaryPrice {
-  // Of an activation, or of a gradient.
+  // The cost of an activation message or a gradient message.
   struct Message {
     double bytes = 0;   // CostModel::frame_bytes
-    double send_s = 0;  // with its codec, wherever that goes on
+    double send_s = 0;  // message and codec, on the compute stream or overlapped
     double receive_s = 0;
-    double beside_send_s = 0;     // of CostModel::beside_s, where the slot sends
-    double beside_receive_s = 0;  // where it receives
+    double beside_send_s = 0;     // the slot's part of CostModel::beside_s as the sender
+    double beside_receive_s = 0;  // as the receiver
   };
 
   double before_s = 0;  // CostModel::crossing_before_s

@@ -11,9 +11,9 @@ namespace motley {
 namespace {
 
 constexpr std::int64_t kFloatBytes = 4;
-constexpr const char* kUncoded = "none";  // the codec that costs what exact bytes cost
-// Of a sum over ranks, what is under way in each direction: frames, or what ranks that share memory
-// show each other, of which the system counts what was read too
+constexpr const char* kUncoded = "none";  // exact bytes cost what this codec costs
+// Bytes of an all-reduce in flight in each direction: frames, or the buffers that ranks on a
+// machine share, which count towards the memory of the ranks that read them
 // (pipeline/reduce/hierarchical_allreduce.h, decision 0042).
 constexpr std::int64_t kSumWindowBytes = 12 << 18;
 

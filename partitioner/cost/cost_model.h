@@ -84,10 +84,11 @@ class CostModel {
   // The update of their parameters.
   [[nodiscard]] double optimizer_s(int slot, int first, int last) const;
 
-  // Of processor time at one end of a message of values. REQUIRES: check_codec(codec).ok()
+  // Processor time of the codec at one end of a message of floats. REQUIRES:
+  // check_codec(codec).ok()
   [[nodiscard]] double encode_s(int slot, double floats, const std::string& codec) const;
   [[nodiscard]] double decode_s(int slot, double floats, const std::string& codec) const;
-  // The same of an activation or a gradient: exact bytes take what fp32 takes without a codec.
+  // The same for an activation or a gradient. Exact bytes cost what fp32 costs without a codec.
   [[nodiscard]] double encode_s(int slot, const BoundarySize& size, const std::string& codec) const;
   [[nodiscard]] double decode_s(int slot, const BoundarySize& size, const std::string& codec) const;
   [[nodiscard]] double message_s(int slot) const;  // sending or receiving any message
@@ -101,7 +102,7 @@ class CostModel {
   // Bytes of that many floats behind a frame's header: exact if the codec's size depends only on
   // their number, otherwise as measured in the profile.
   [[nodiscard]] double payload_bytes(int slot, double floats, const std::string& codec) const;
-  // Of an activation or a gradient, with the header.
+  // Bytes of the frame of an activation or a gradient, with its header.
   [[nodiscard]] double frame_bytes(int slot,
                                    const BoundarySize& size,
                                    const std::string& codec) const;
@@ -109,21 +110,22 @@ class CostModel {
   // Whether the slot encodes, decodes and handles messages asynchronously, on threads of their own
   // (pipeline/execute/executor.h).
   [[nodiscard]] bool codecs_beside(int slot) const;
-  // What an activation and its gradient over a boundary take of the computing of a slot before it,
-  // which encodes the one and decodes the other, or behind it; 0 where that goes on beside.
+  // Time on the compute stream for an activation and its gradient over a boundary. The slot before
+  // it encodes the activation and decodes the gradient; the slot behind it does the reverse. 0 if
+  // the slot runs codecs asynchronously.
   [[nodiscard]] double crossing_before_s(int slot,
                                          const BoundarySize& size,
                                          const std::string& codec) const;
   [[nodiscard]] double crossing_behind_s(int slot,
                                          const BoundarySize& size,
                                          const std::string& codec) const;
-  // What a message between them takes longer than its way because either has codecs beside.
+  // The time that asynchronous codecs at either end add to the transfer of a message between them.
   [[nodiscard]] double beside_s(int from_slot,
                                 int to_slot,
                                 const BoundarySize& size,
                                 const std::string& codec) const;
 
-  // What crosses the boundary after the layer.
+  // The size of the boundary after the layer.
   [[nodiscard]] BoundarySize boundary(int layer, int micro_batch) const {
     return sizes_.boundary(layer, micro_batch);
   }

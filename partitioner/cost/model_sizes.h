@@ -17,7 +17,7 @@ class ModelSizes {
 
   [[nodiscard]] int layer_count() const { return static_cast<int>(outputs_.size()); }
 
-  // What crosses the boundary after the layer for one micro-batch.
+  // The size of the boundary after the layer for one micro-batch.
   [[nodiscard]] BoundarySize boundary(int layer, int micro_batch) const;
 
   // The targets of one micro-batch, from the rank that loads to the rank of the loss.
@@ -75,8 +75,8 @@ class ModelSizes {
   std::int64_t tokens_per_sample_;
   std::int64_t input_bytes_;                     // of one sample
   std::int64_t target_bytes_;                    // of its target
-  std::vector<BoundarySize> outputs_;            // [layer] of one sample
-  std::vector<std::int64_t> kept_twice_before_;  // [layer] floats of boundaries behind earlier ones
+  std::vector<BoundarySize> outputs_;            // [layer] boundary after it, of one sample
+  std::vector<std::int64_t> kept_twice_before_;  // [layer] floats that two earlier layers both save
   std::vector<std::int64_t> stored_before_;      // [layer] parameters without tied uses
   std::vector<std::int64_t> statistics_before_;  // [layer] of these
   std::vector<std::int64_t> constants_before_;   // [layer] bytes that no other layer uses

@@ -8,7 +8,7 @@
 namespace motley {
 namespace {
 
-// What no boundary has less of.
+// A lower bound of all boundaries, in floats and in exact bytes.
 BoundarySize smallest_boundary(const StageTable& table) {
   if (table.layer_count() == 1) return {};
   BoundarySize smallest = table.cost().boundary(0, table.shape().micro_batch);

@@ -36,7 +36,7 @@ class StepBytes {
  public:
   StepBytes(const Plan& plan, const ModelSizes& model, const PayloadBytes& payload);
 
-  // An activation over the boundary after the chunk, and a gradient.
+  // One activation, and one gradient, over the boundary after the chunk.
   [[nodiscard]] double activation(std::size_t chunk) const { return activations_[chunk]; }
 
   [[nodiscard]] double gradient(std::size_t chunk) const { return gradients_[chunk]; }

@@ -26,15 +26,15 @@ struct MessagePrice {
   double receive_s = 0;
 };
 
-// Of a chunk on one of its ranks.
+// The costs of a chunk on one of its ranks.
 struct HolderPrice {
   PricedTime forward;
   PricedTime backward;        // with the second forward if the chunk recomputes
   PricedTime backward_input;  // its two parts, if known
   PricedTime backward_weight;
   double optimizer_s = 0;
-  MessagePrice before;  // over the boundary before the chunk: sends gradients
-  MessagePrice after;   // over the boundary after it: sends activations
+  MessagePrice before;  // at the boundary before the chunk: sends gradients
+  MessagePrice after;   // at the boundary after it: sends activations
 };
 
 // A message of an all-reduce.

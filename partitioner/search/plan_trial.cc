@@ -210,9 +210,9 @@ class Description {
     }
   }
 
-  // Adds what a slot does for messages over the boundary behind stage i to the pass that makes the
-  // one that it sends, and to the one that needs the one that it receives. Where that goes on
-  // beside it is a part of the hop.
+  // Adds the slot's time for messages over the boundary after stage i to its passes: that of the
+  // sent message to the pass that computes it, that of the received one to the pass that uses it.
+  // Asynchronous codecs are part of the hop instead.
   void add_messages(int slot,
                     std::size_t i,
                     const BoundarySize& sent,
@@ -243,7 +243,7 @@ class Description {
     return cost_.transfer_s(from, to, bytes) + cost_.beside_s(from, to, size, codec);
   }
 
-  // Behind the stage.
+  // The boundary after the stage.
   BoundarySize boundary(std::size_t i) const {
     return cost_.boundary(end_of(i) - 1, shape_.micro_batch);
   }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kFrameBytes = kFrameHeaderBytes + kEarlyMessageBytes;
 
-// What a chunk's boundary sends at most in one frame.
+// The maximum bytes of one frame over a chunk's boundary.
 struct BoundaryFrames {
   std::uint64_t activation = 0;
   std::uint64_t gradient = 0;

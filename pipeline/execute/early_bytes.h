@@ -15,7 +15,7 @@ namespace motley {
 
 // Sizes of a micro-batch's values and of a vote.
 struct MessageSizes {
-  std::span<const BoundarySize> boundaries;  // [ChunkId], behind every chunk but the last
+  std::span<const BoundarySize> boundaries;  // [ChunkId], after each chunk but the last
   std::size_t targets = 0;
   std::size_t vote_bytes_max = 0;
 };

@@ -40,25 +40,24 @@ struct OwnedValues {
 
 using OwnedBytes = OwnedValues<std::byte>;
 
-// What crosses a boundary in one direction: floats, and beside those of an activation what is
-// transferred bit-exactly. Both stay and arrive together.
+// The values that cross a boundary in one direction: floats, and for an activation also the exact
+// bytes, which are transferred bit-exactly. Owner and arrival are the same for both.
 struct OwnedBoundary : OwnedValues<float> {
-  std::span<const std::byte> exact;  // empty where it lies in a device's own memory
+  std::span<const std::byte> exact;  // empty if it lies in a device's own memory
 };
 
-// Where such values go.
+// Receive buffers for the values of a boundary.
 struct BoundaryRoom {
   std::span<float> floats;
   std::span<std::byte> exact;
 };
 
-// All values that cross a boundary as one message: what a codec makes of the floats, and behind it
-// the exact bytes.
+// The values of a boundary as one message: the encoded floats, followed by the exact bytes.
 struct BoundaryMessage {
   std::string codec;  // Codec::name()
   std::size_t floats = 0;
   std::size_t exact_bytes = 0;
-  std::size_t bytes_max = 0;  // its bytes, exactly those where the codec has a fixed size
+  std::size_t bytes_max = 0;  // the message's size; exact if the codec has a fixed size
 };
 
 enum class BackwardPart {
@@ -92,34 +91,36 @@ class StageCompute {
   // On the last chunk, if the data is on another rank: the buffer for the received targets.
   virtual std::span<std::int32_t> targets_room(MicroId micro) = 0;
 
-  // What of a micro-batch crosses from `chunk` to the next one. One of the two is here.
+  // The size of a micro-batch's boundary between `chunk` and the next one. REQUIRES: one of the two
+  // is on this rank.
   [[nodiscard]] virtual BoundarySize boundary_size(ChunkId chunk) const = 0;
 
-  // Where an activation or a gradient goes that comes from another rank, before its user runs.
+  // Returns the receive buffer for an activation or a gradient from another rank. Called before the
+  // action that uses the value.
   virtual BoundaryRoom room(const Value& value) = 0;
 
-  // What a forward or backward has returned, where the host can read it once it has arrived: called
-  // at once for what goes to another rank.
+  // Moves the result of a forward or backward to host memory, which is readable once it has
+  // arrived. Called immediately for results that are sent to another rank.
   virtual OwnedBoundary to_host(OwnedBoundary made) { return made; }
 
-  // Where the stage's device has the codec too, messages go between it and the host instead of
-  // values. Elsewhere this and message_room() give nothing, and the values go by to_host() and
-  // room(). Here: the message of what a forward or backward has returned, with the codec's own
-  // bytes, asked for at once.
+  // If the stage's device implements the codec, encoded messages instead of values are copied
+  // between it and the host. Otherwise this and message_room() return nullopt, and values use
+  // to_host() and room(). Returns the message for the result of a forward or backward, with the
+  // codec's own bytes. Called immediately.
   [[nodiscard]] virtual std::optional<OwnedBytes> message_to_host(
       const OwnedBoundary& /*made*/, const BoundaryMessage& /*message*/) {
     return std::nullopt;
   }
 
-  // Where a message that means an activation or a gradient goes: room() for it. Any bytes may come
-  // of the message's length.
+  // Returns the receive buffer for the encoded message of an activation or a gradient. Its length
+  // is checked, but its bytes may be arbitrary.
   [[nodiscard]] virtual std::optional<std::span<std::byte>> message_room(
       const Value& /*value*/, const BoundaryMessage& /*message*/) {
     return std::nullopt;
   }
 
-  // When its maker is here too: takes what that forward or backward has returned, and which nobody
-  // else reads.
+  // Passes the result of a forward or backward to its consumer on the same rank. It has no other
+  // reader.
   virtual void hand(const Value& value, OwnedBoundary made) = 0;
 
   // Returns the output; empty for the last chunk, which adds to the loss instead.

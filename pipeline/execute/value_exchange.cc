@@ -17,7 +17,7 @@ struct MessageParts {
   std::span<const std::byte> exact;
 };
 
-// Of what a peer sent. The codec finds out whether the coded part has the right size.
+// Splits a peer's payload. The codec checks the size of the coded part.
 Result<MessageParts> parts_of(std::span<const std::byte> payload, const BoundaryMessage& message) {
   if (payload.size() < message.exact_bytes) {
     return Error{ErrorCode::kCorrupt,
@@ -94,9 +94,9 @@ void ValueExchange::post_boundary(const Value& value) {
            });
     return;
   }
-  // The place of the values, which need not exist before they come.
+  // The receive buffer, which is allocated when the message arrives.
   std::function<BoundaryRoom()> room = [this, value] { return compute_.room(value); };
-  // Only the compute thread may ask for it.
+  // Only the compute thread may request it, so an asynchronous decoder gets it now.
   if (codecs_beside_) room = [values = room()] { return values; };
   expect(value, message.bytes_max,
          [&codec, message,

@@ -75,7 +75,7 @@ class ValueExchange {
  private:
   void post_targets(const Value& value);
   void post_boundary(const Value& value);
-  // How it is transferred.
+  // The format in which the value is transferred.
   [[nodiscard]] BoundaryMessage message_of(const Value& value) const;
   void expect(const Value& value, std::size_t bytes_max, FrameReceiver::Read read);
   [[nodiscard]] FrameId frame_of(const Value& value) const;

@@ -1,8 +1,8 @@
-"""Tensors that share memory, while a model runs: which value a tensor has after operations in place.
+"""Tensors that share memory, while a model runs: the value of a tensor after in-place operations.
 
-A view is remembered as the operation that made it, applied to its parent tensor. An operation in place gives its tensor
-a new value; the parent's new value is the old one with the changed part put back, up to the tensor that owns the
-memory. Other views of the memory are made anew when they are used next.
+A view is stored as the operation that made it, applied to its parent tensor. An in-place operation gives its tensor a
+new value. The parent's new value is the old one with the changed part scattered back, up to the tensor that owns the
+memory. Other views of the memory are recomputed at their next use.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .graph import Ref
 
 
 class View:
-    """How a tensor is seen: `op` of its parent with `args` after it; result number `part` of several."""
+    """A view of a parent tensor: `op` of the parent with `args` after it; result number `part` of several."""
 
     def __init__(self, op: str, args: Tuple[Any, ...], kwargs: dict, part: int, parts: int):
         self.op = op
@@ -26,24 +26,24 @@ class View:
 
 
 class Entry:
-    """A tensor that was met, its parent where it is a view, and its present value."""
+    """A recorded tensor, its parent if it is a view, and its current value."""
 
     def __init__(self, tensor: torch.Tensor, value: Optional[int], parent: Optional["Entry"] = None,
                  view: Optional[View] = None):
         self.tensor = tensor
         self.parent = parent
-        self.view = view  # none for an alias that shows the whole parent
-        self.changes = 0  # of the memory; only a root counts them
+        self.view = view  # None for an alias of the whole parent
+        self.changes = 0  # writes to the memory; only a root counts them
         self.seen = self.root.changes
         self._value = value
 
     @property
     def root(self) -> "Entry":
-        """What owns the memory."""
+        """The tensor that owns the memory."""
         return self if self.parent is None else self.parent.root
 
     def value(self, emit: "Emit") -> int:
-        """The present value, which `emit` makes from the parent's when that has changed."""
+        """The current value. If the parent has changed, `emit` recomputes it from the parent's."""
         if self.parent is not None and self.seen != self.root.changes:
             above = self.parent.value(emit)
             self._value = above if self.view is None else emit(
@@ -67,7 +67,7 @@ Emit = Callable[[str, Tuple[Any, ...], dict, int], List[int]]
 
 
 class NotInvertible(Exception):
-    """A view that cannot be put back into what it shows."""
+    """A view that cannot be scattered back into its parent."""
 
 
 def put_back(parent: Entry, view: View, value: int, emit: Emit) -> int:

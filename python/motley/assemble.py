@@ -1,4 +1,4 @@
-"""Recordings of layers as the value of `package.json` and the tensors beside it."""
+"""Converts recordings of layers to the contents of `package.json` and its tensors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .trace import Trace
 from .walk import Traced
 
 CONSTANT = "motley.constant."
-"""How constants are called that are not in the model's state_dict."""
+"""Name prefix of constants that are not in the model's state_dict."""
 
 
 class LayerGraphs(NamedTuple):
@@ -36,7 +36,7 @@ class Assembled(NamedTuple):
 
 
 class _Constants:
-    """Constants by name; those without one are called by number, equal ones the same."""
+    """Constants by name. Unnamed constants are numbered; equal ones share a name."""
 
     def __init__(self, state: Dict[str, torch.Tensor]):
         self.tensors: Dict[str, torch.Tensor] = {}
@@ -57,7 +57,7 @@ def assemble(traced: List[Traced], names: Names, loss: Loss, decayed: Callable[[
              units_per_sample: Optional[int]) -> Assembled:
     constants = _Constants(names.state)
     order = {name: k for k, name in enumerate(names.state)}
-    seen: Dict[str, int] = {}  # [parameter] the layer that has it first
+    seen: Dict[str, int] = {}  # [parameter] its first layer
     layers: List[Dict[str, Any]] = []
     distinct: Dict[str, int] = {}  # [text of the graphs] index
     texts: List[Dict[str, Any]] = []
@@ -83,7 +83,7 @@ def assemble(traced: List[Traced], names: Names, loss: Loss, decayed: Callable[[
 
 
 def _check_constants(layers: List[Dict[str, Any]]) -> None:
-    """What is a constant in one layer must not be trained in another: it would keep its first values there."""
+    """Refuses constants that another layer trains: they would keep their initial values."""
     moved = {entry["name"]: layer["name"] for layer in layers for kind in ("parameters", "statistics") for entry in layer[kind]}
     for layer in layers:
         for entry in layer["constants"]:
@@ -138,7 +138,7 @@ class _Numbered:
         return _one_value_each(trace, found)
 
     def _constant(self, tensor: torch.Tensor, given: Optional[str]) -> Take:
-        if tensor.dtype in WIDENED:  # under a name of its own, for the state_dict's stays as it is
+        if tensor.dtype in WIDENED:  # under a new name, because the state_dict's tensor keeps its type
             tensor, given = tensor.to(WIDENED[tensor.dtype]), None
         if tensor.dtype not in TYPES:
             raise ExportError(f"{given or 'a constant'} is {str(tensor.dtype)[6:]}; packages compute with float32, int64 and bool",
@@ -156,7 +156,7 @@ class _Numbered:
 
 
 def _one_value_each(trace: Trace, takes: Dict[int, Take]) -> Dict[int, Take]:
-    """Equal constants are one constant: what uses another value for it uses the first one from now on."""
+    """Merges equal constants: uses of a duplicate are redirected to the first one."""
     first: Dict[Take, int] = {}
     instead = {value: first.setdefault(take, value) for value, take in takes.items()}
     use_instead(trace.recorder.nodes, instead)
@@ -213,7 +213,7 @@ def tensor_json(sizes: Any, dtype: torch.dtype, layer: str) -> Dict[str, Any]:
 
 def _ends(traced: List[Traced], loss: Loss, input_limit: Optional[int], target_limit: Optional[int], unit: Optional[str],
           units_per_sample: Optional[int]) -> Dict[str, Any]:
-    """What a package says of its input and target."""
+    """The package's description of its input and target."""
     first, last = traced[0], traced[-1]
     (example,) = first.inputs
     target = last.target
@@ -243,7 +243,7 @@ def _ends(traced: List[Traced], loss: Loss, input_limit: Optional[int], target_l
 
 
 def _rows(trace: Trace) -> Optional[int]:
-    """How many rows the smallest embedding has that the input, or a view of it, is looked up in."""
+    """The number of rows of the smallest embedding that is indexed by the input or a view of it."""
     recorder = trace.recorder
     inputs = {value for value, take in recorder.roles.items() if take.role == "input"}
     found = []
@@ -257,7 +257,7 @@ def _rows(trace: Trace) -> Optional[int]:
 
 
 def _classes(last: Traced) -> Optional[int]:
-    """How many classes the model's output has, where the target is of classes."""
+    """The number of classes in the model's output, if the target is a class."""
     assert last.score is not None and last.target is not None
     sizes = last.score.recorder.shapes[last.score.gives[Take("output", 0)]].sizes
     at_two = [size.at(last.target.size(0)) if not isinstance(size, int) else size for size in sizes]

@@ -1,4 +1,4 @@
-"""Calls a model, or its layers one after the other, and notes what that does besides the value that it gives."""
+"""Calls a model, or its layers in sequence, and records the side effects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .trace import random_states
 
 
 class Returned(NamedTuple):
-    """A tensor in what the model returned, and how often it had been written to by then."""
+    """A tensor in the model's result, and its version counter at that time."""
 
     name: str
     tensor: torch.Tensor
@@ -23,33 +23,33 @@ class Returned(NamedTuple):
 
 
 class Ran(NamedTuple):
-    """What a call of the model, or of its layers one after the other, did."""
+    """The result and side effects of a call of the model or of its layers in sequence."""
 
     value: Any
     drawn: List[Draw]
     modules: List[str]
     seen: Dict[str, Tuple[float, torch.Tensor]]
-    """What normalizations saw of their running statistics."""
+    """Momentum and observation of each running statistic, by name."""
     buffers: Dict[str, torch.Tensor]
-    """Those that the call changed."""
+    """New values of the buffers that the call changed."""
     last: List[str]
-    """The modules that the last of the calls called."""
+    """The modules that the last layer called."""
     generators: List[str]
-    """Whose random numbers it took, besides PyTorch's."""
+    """Random generators that it used, other than PyTorch's."""
     returned: List[Returned]
-    """By the model itself, or by the layers' modules where there is no model."""
+    """Results of the model itself, or of the layers' modules if there is no model."""
     left: List[outputs.Part]
     """Tensors with a gradient that it left in attributes of modules."""
 
     @property
     def is_the_models(self) -> bool:
-        """Whether its value is what the model itself returned, or a part of that, untouched."""
+        """Whether its value is the model's own result or an unmodified part of it."""
         given = outputs.floats(self.value)
         return bool(given) and all(any(_same(t, r.tensor) and _version(r.tensor) == r.version for r in self.returned) for t in given)
 
 
 class Calls:
-    """Of one model and its layers."""
+    """Runs one model and its layers."""
 
     def __init__(self, described: Layers, names: Names, modules: ModuleStack):
         roots = [root for _, root in described.roots]
@@ -60,7 +60,7 @@ class Calls:
         self._names = {id(tensor): name for name, tensor in names.state.items()}
 
     def run(self, calls: List[Tuple[str, Call]], input: torch.Tensor, order: Optional[List[int]]) -> Ran:
-        """`order` numbers the random draws otherwise than in turn. Buffers are as before afterwards."""
+        """`order` gives the numbers of the random draws; by default they are consecutive. Restores buffers."""
         before = {name: buffer.detach().clone() for name, buffer in self._buffers.items()}
         states, attributes = random_states(), self._attributes()
         draws = Draws(None, self._modules.path, order)
@@ -91,7 +91,7 @@ class Calls:
         return Ran(value, draws.drawn, called, seen, changed, self._modules.called, others, returned, left)
 
     def _attributes(self) -> List[outputs.Part]:
-        """The tensors with a gradient that modules have otherwise than as parameters."""
+        """Tensors with a gradient in attributes of modules, other than parameters."""
         found: List[outputs.Part] = []
         for path, module in self.paths.items() if torch.is_grad_enabled() else ():
             for key, value in vars(module).items():
@@ -105,5 +105,5 @@ def _version(tensor: torch.Tensor) -> int:
 
 
 def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether they are the same memory in the same shape."""
+    """Whether they are the same view of the same memory."""
     return a is b or (a.dtype, a.shape, a.stride(), a.data_ptr()) == (b.dtype, b.shape, b.stride(), b.data_ptr())

@@ -1,7 +1,7 @@
-"""Compares a package that was made with the model that it was made from, before it is written.
+"""Compares a package with its model before it is written.
 
-Each layer alone, at a batch size and with values that were not traced: that needs the memory of one layer, and says
-which one is wrong. Of layers with the same graphs one is compared backward too.
+Each layer is compared alone, at a batch size and with values that were not traced. This needs the memory of one layer
+and identifies the wrong one. For each distinct graph, the backward of one layer is compared as well.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ SAMPLES = 5
 """A batch size that is not traced."""
 
 MANY, MOST_ELEMENTS = 33, 1 << 22
-"""A larger one, in evaluation, for what is the same only up to some size; fewer where its inputs would be larger."""
+"""A larger one for evaluation, to find differences above some size; reduced if its inputs would be too large."""
 
 LARGEST_DIFFERENCE = 1e-4
-"""Of the largest element. The same operations on the same PyTorch give the same bits; decompositions round differently."""
+"""Tolerance relative to the largest element. Equal operations give equal bits; decompositions round differently."""
 
 _LARGEST_RESIDUE = 1e-3
-"""Of a sum that is added up in another order, relative to it or to 1; a mean is half as large as the sum of two."""
+"""Tolerance of a sum in another order, relative to it or to 1; a mean is half the sum of two."""
 
 
 def against_eager(package: Package, described: Layers, loss: Loss, traced: List[Traced], modules: ModuleStack) -> float:
@@ -116,7 +116,7 @@ class _Layer:
         return max(self._compare(f"output {k} in evaluation", found[Take("output", k)], right) for k, right in enumerate(outputs))
 
     def sums(self, inputs: List[torch.Tensor], target: torch.Tensor) -> None:
-        """Refuses a loss that is no sum over the samples, such as their mean: Motley adds those of micro-batches."""
+        """Refuses a loss that is not a sum over the samples, such as their mean: Motley adds the losses of micro-batches."""
         assert self._loss is not None
         with torch.no_grad(), Intercept():
             output = self._call(tree_unflatten([x.clone() for x in inputs], self._structure))
@@ -155,7 +155,7 @@ class _Layer:
         return worst
 
     def _compare(self, what: str, found: torch.Tensor, right: torch.Tensor, least: float = 0.0) -> float:
-        """Their difference as a part of the largest element, or of `least` where that is more."""
+        """Their difference relative to the largest element, or to `least` if that is larger."""
         if found.shape != right.shape:
             raise ExportError(f"{what} has shape {tuple(found.shape)} in the package and {tuple(right.shape)} in PyTorch", _REMEDY, self._name)
         found, right = found.detach(), right.detach()

@@ -1,9 +1,9 @@
 """Divides the recording of a layer into forward, input part and weight part of backward.
 
-What ran in the forward pass stays there. Of the backward pass, what the gradients of the inputs depend on is the input
-part; the rest, which only gradients of parameters depend on, is the weight part. The arithmetic is autograd's, in
-its order. Saved and queued are whole tensors: a view of one is made again where it is used, for it keeps the whole
-in memory anyway; so are views of parameters and what has no tensor as an argument, such as random numbers.
+Nodes of the forward pass stay there. The nodes of the backward pass on which the gradients of the inputs depend are the
+input part; the rest, on which only gradients of parameters depend, is the weight part. The arithmetic and its order are
+autograd's. Saved and queued tensors are whole: a view would keep the whole tensor in memory, so it is recomputed where it
+is used. So are views of parameters and nodes without tensor arguments, such as random numbers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Parts(NamedTuple):
 
 
 def cut(trace: Trace, takes: Dict[int, Take]) -> Parts:
-    """The three graphs. `takes` says what the values that no node makes are, in the numbers of the layer."""
+    """The three graphs. `takes`: the roles of the values that no node makes, by the layer's value numbers."""
     recorder = trace.recorder
     gives = trace.gives
     nodes, shapes = _divided(recorder.nodes, recorder.shapes, takes)
@@ -88,18 +88,18 @@ _ROLES = ("input", "target", "saved", "queued", "grad", "parameter", "constant",
 
 
 def _repeatable(node: Node) -> bool:
-    """Whether to run a node again is cheaper than to keep its result."""
+    """Whether recomputing a node is cheaper than saving its result."""
     return not uses(node) or node.op == "aten::_unsafe_view" or operations.is_view(operations.find(node.op))
 
 
 def _is_drawn(node: Node, maker: Dict[int, Node]) -> bool:
-    """Whether it is a copy of drawn numbers, as drawing in place makes it."""
+    """Whether it is a copy of drawn numbers, which in-place draws produce."""
     return node.op == "aten::clone" and any(value in maker and maker[value].op in random_numbers.OPERATIONS for value in uses(node))
 
 
 def _with_repeats(nodes: List[Node], wanted: List[int], maker: Dict[int, Node], order: Dict[int, int],
                   again: Callable[[int], bool]) -> "tuple[List[Node], List[int]]":
-    """`nodes` and those that they repeat, in order, and the values that they need from outside."""
+    """`nodes` with the nodes that they recompute, in order, and the external values that they need."""
     chosen = {id(node): node for node in nodes}
     outside: Set[int] = set()
     asked = [value for node in nodes for value in uses(node)] + wanted
@@ -118,7 +118,7 @@ def _with_repeats(nodes: List[Node], wanted: List[int], maker: Dict[int, Node], 
 
 def _divided(nodes: List[Node], shapes: Dict[int, Shape], takes: Dict[int, Take]
              ) -> "tuple[List[Node], Dict[int, Shape]]":
-    """A convolution's gradients of input and of weights are two operations, which PyTorch has as one with a mask."""
+    """Splits convolution_backward, which PyTorch has as one operation with a mask, into input and weight gradients."""
     result = []
     next_value = 1 + max([max(node.results) for node in nodes if node.results] + list(takes) + list(shapes))
     shapes = dict(shapes)
@@ -137,8 +137,8 @@ def _divided(nodes: List[Node], shapes: Dict[int, Shape], takes: Dict[int, Take]
 
 
 def _masks_again(nodes: List[Node], shapes: Dict[int, Shape]) -> List[Node]:
-    """A dropout mask is a function of its place: the backward pass makes it again, in the shape of the gradient that it is
-    multiplied with, so that it need not be kept."""
+    """A dropout mask is a function of its position. The backward pass recomputes it in the shape of the gradient that it
+    multiplies, so it is not saved."""
     masks = {node.results[0]: node for node in nodes if node.op == "motley::dropout_mask" and not node.backward}
     next_value = 1 + max([*shapes, *(result for node in nodes for result in node.results)], default=0)
     result = []

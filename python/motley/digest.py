@@ -1,4 +1,4 @@
-"""Gradients of a whole model in a few numbers each, so that two of them can be compared without being held."""
+"""Digests of a model's gradients: a few numbers each, so that two models can be compared without storing gradients."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def digest(tensor: torch.Tensor) -> Digest:
 
 def gradients(outputs: List[torch.Tensor], grads: List[torch.Tensor], parameters: Mapping[str, torch.Tensor],
               retain_graph: bool = False, scale: float = 1.0) -> Dict[str, Digest]:
-    """Of each parameter that the outputs reach by a gradient that is not 0, of `grads` times `scale`; one gradient is held at a time."""
+    """Digests of all non-zero parameter gradients for `grads` times `scale`; holds one gradient at a time."""
     found: Dict[str, Digest] = {}
     own = {name: tensor.grad for name, tensor in parameters.items()}
     done: List[torch.Tensor] = []
@@ -54,7 +54,7 @@ def gradients(outputs: List[torch.Tensor], grads: List[torch.Tensor], parameters
         for tensor in parameters.values():
             tensor.grad = None
         reached = [k for k, output in enumerate(outputs) if output.requires_grad]
-        with Intercept() as intercept, ContiguousWhereNeeded():  # the first for what runs again, as activation checkpointing makes it
+        with Intercept() as intercept, ContiguousWhereNeeded():  # Intercept: activation checkpointing runs the forward again
             if reached:
                 torch.autograd.backward([outputs[k] for k in reached], [grads[k] * scale for k in reached], retain_graph=retain_graph)
         if any(draw.placed for draw in intercept.draws.drawn) or intercept.observed:
@@ -69,7 +69,7 @@ def gradients(outputs: List[torch.Tensor], grads: List[torch.Tensor], parameters
 
 
 def differs(a: Digest, b: Digest, floor: float) -> float:
-    """By what part of the larger norm two tensors differ; of `floor` where that is more."""
+    """The difference of two tensors relative to the larger norm, or to `floor` if that is larger."""
     if a.norm != a.norm or b.norm != b.norm:
         return 0.0 if a.norm != a.norm and b.norm != b.norm else float("inf")
     return float((a.projections - b.projections).norm()) / 2 / max(a.norm, b.norm, floor)

@@ -1,8 +1,8 @@
-"""Random draws of PyTorch as numbers that are functions of their place and not of what ran before.
+"""Replaces random draws of PyTorch by numbers that are functions of their position, not of earlier draws.
 
-While a `Draws` is entered, Bernoulli numbers with one probability are dropout masks, and uniform, normal, exponential and
-whole numbers are what random_numbers.py makes, each in turn with an index of its own. What else draws, and what draws from a
-generator of its own, stays as it is, is noted, and is for others to refuse.
+While a `Draws` is entered, Bernoulli numbers with one probability become dropout masks, and uniform, normal, exponential and
+integer numbers come from random_numbers.py. Each draw gets the next index. Other random operations, and draws from a separate
+generator, are not replaced but recorded; the callers refuse them.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from .record import Recorder
 aten = torch.ops.aten
 
 MOST_DRAWS = 256
-"""In a layer (docs/formats/package.md, "Limits")."""
+"""The most draws in a layer (docs/formats/package.md, "Limits")."""
 
 Number = Union[float, torch.Tensor]
 
 
 class Draw(NamedTuple):
-    """One draw: `p` is the probability of a dropout. `placed`: its numbers are functions of their place. `used`: they decide
-    something, unlike those that are compared with a probability of 0."""
+    """One draw. `p`: the probability of a dropout. `placed`: its numbers are functions of their position. `used`: they affect
+    results, unlike numbers that are compared with a probability of 0."""
 
     what: str
     p: Optional[float]
@@ -42,7 +42,7 @@ class Draw(NamedTuple):
 
 
 class Draws(TorchDispatchMode):
-    """Entered after a recorder, so that it sees operations first. `order` numbers the draws otherwise than in turn."""
+    """Entered after a recorder, so that it gets operations first. `order`: the indices of the draws, consecutive by default."""
 
     def __init__(self, recorder: Optional[Recorder] = None, module: Callable[[], Optional[str]] = lambda: None,
                  order: Optional[List[int]] = None):
@@ -52,7 +52,7 @@ class Draws(TorchDispatchMode):
         self._module = module
         self._order = order
         self._placed = 0
-        self._unused: Dict[int, Tuple[torch.Tensor, int]] = {}  # [id] numbers in [0, 1), and which draw they are
+        self._unused: Dict[int, Tuple[torch.Tensor, int]] = {}  # [id] numbers in [0, 1), and the index of their draw
         self.most: Optional[int] = MOST_DRAWS
 
     def mask(self, like: torch.Tensor, p: float) -> torch.Tensor:
@@ -62,7 +62,7 @@ class Draws(TorchDispatchMode):
         return dropout.mask(like, p, self._place("dropout", p, (like.numel(),)))
 
     def numbers(self, kind: str, size: Sequence[int], *limits: int) -> torch.Tensor:
-        """What the operation motley::`kind` makes."""
+        """The result of the operation motley::`kind`."""
         size = [int(length) for length in size]
         what = f"integers from {limits[0]} to below {limits[1]}" if limits else f"{kind} numbers"
         return getattr(torch.ops.motley, kind)(size, *limits, self._place(what, None, tuple(size)))
@@ -101,7 +101,7 @@ class Draws(TorchDispatchMode):
         return func(*args, **kwargs)
 
     def _place(self, what: str, p: Optional[float], shape: Tuple[int, ...]) -> int:
-        """Notes a draw, and gives its index."""
+        """Records a draw and returns its index."""
         if self._recorder is not None and self._recorder.backward:
             drawing = "dropout" if p is not None else "the drawing of random numbers"
             raise self._recorder.fail(f"{drawing} runs again in the backward pass, as activation checkpointing makes it",
@@ -119,7 +119,7 @@ class Draws(TorchDispatchMode):
                 self.drawn[known[1]] = self.drawn[known[1]]._replace(used=True)
                 self._unused = {key: other for key, other in self._unused.items() if other[1] != known[1]}
 
-    # What operations draw; None where they stay as they are.
+    # The draw of an operation; None if it is not replaced.
 
     def _uniform_numbers(self, given: Dict[str, Any]) -> Optional[torch.Tensor]:
         size, dtype = _size_and_type(given)
@@ -183,7 +183,7 @@ def _given(func: Any, args: Tuple[Any, ...], kwargs: dict) -> Dict[str, Any]:
 
 
 def _size_and_type(given: Dict[str, Any], default: Optional[torch.dtype] = None) -> Tuple[Sequence[int], torch.dtype]:
-    """Of what is drawn. `default`: the type where neither an argument nor a tensor decides."""
+    """The type of the draw. `default`: used if neither an argument nor a tensor determines it."""
     dtype = given.get("dtype")
     if "self" in given:
         return given["self"].shape, dtype or given["self"].dtype
@@ -215,7 +215,7 @@ _MADE: Dict[str, Callable[[Draws, Dict[str, Any]], Optional[torch.Tensor]]] = {
     "log_normal_": Draws._log_normal_numbers,
 }
 
-# Whether numbers in [0, 1) compare alike with a number, as with a probability of 0 in code that draws before it asks; else None.
+# The result if all numbers in [0, 1) compare alike with this one, e.g. with a probability of 0; else None.
 _COMPARISONS: Dict[str, Callable[[float], Optional[bool]]] = {
     "lt": lambda x: False if x <= 0 else True if x >= 1 else None,
     "le": lambda x: False if x < 0 else True if x >= 1 else None,

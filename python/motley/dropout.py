@@ -1,8 +1,8 @@
-"""The operation `motley::dropout_mask`: a mask that is a function of its place, never of what ran before.
+"""The operation `motley::dropout_mask`: a mask that is a function of its position, never of earlier draws.
 
-In a worker that trains it is a function of (seed, step, micro-batch, layer, index, place). Here, where packages are traced, checked
-and interpreted, and where a worker compares a layer with its reference (docs/formats/package.md), it is one of (seed, index,
-place), so that a model and its graphs meet the same masks.
+In training it is a function of (seed, step, micro-batch, layer, index, position). While packages are traced, checked and
+interpreted, and while a worker compares a layer with its reference (docs/formats/package.md), it is a function of (seed, index,
+position), so that a model and its graphs use the same masks.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ library = torch.library.Library("motley", "DEF")
 library.define("dropout_mask(Tensor like, float p, int index) -> Tensor")
 
 seed = 0
-"""Changes all masks, and all numbers of random_numbers.py."""
+"""Seed of all masks and of all numbers of random_numbers.py."""
 
 
 FRESH = -1
-"""In place of an index: the next draw of the layer that is traced, and elsewhere one of PyTorch's random numbers."""
+"""Instead of an index: the next draw of the traced layer; without a trace, PyTorch's random numbers."""
 
 
 def _mask(like: torch.Tensor, p: float, index: int) -> torch.Tensor:

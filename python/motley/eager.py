@@ -1,4 +1,4 @@
-"""A layer as PyTorch and its autograd compute it: what packages are compared with."""
+"""Runs a layer in eager PyTorch with autograd, as the expected result for packages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .losses import Loss
 
 
 class EagerLayer(NamedTuple):
-    """A layer to call; `loss` and `target` are of the last one."""
+    """A layer to call; only the last one has `loss` and `target`."""
 
     call: Any
     structure: TreeSpec
@@ -21,7 +21,7 @@ class EagerLayer(NamedTuple):
     target: Optional[torch.Tensor] = None
 
     def run(self, inputs: List[torch.Tensor]) -> Tuple[List[torch.Tensor], List[Observed]]:
-        """What it returns, or the sum of its loss, and what batch normalizations saw. Inputs may be written to."""
+        """Its outputs, or the sum of its loss, and the statistics that batch normalizations observed. May write to inputs."""
         with Intercept() as intercept, ContiguousWhereNeeded():
             value = self.call(tree_unflatten(inputs, self.structure))
             if self.loss is not None:
@@ -32,7 +32,7 @@ class EagerLayer(NamedTuple):
 
 def gradients(outputs: List[torch.Tensor], grads: List[Optional[torch.Tensor]], wanted: List[torch.Tensor]
               ) -> List[Optional[torch.Tensor]]:
-    """By autograd. `grads` come in to the outputs that have one; a loss has none. None where nothing depends on a tensor."""
+    """Gradients by autograd. `grads`: of the outputs that have one; not for a loss. None for tensors without influence."""
     if not wanted:
         return []
     reached = [k for k, output in enumerate(outputs) if output.requires_grad and (not grads or grads[k] is not None)]

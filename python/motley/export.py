@@ -29,7 +29,7 @@ from .whole import Comparison
 
 
 class Exported(NamedTuple):
-    """What `export` wrote, and how its check against PyTorch went."""
+    """The package that `export` wrote, and the result of its comparison with PyTorch."""
 
     path: str
     layers: int
@@ -37,11 +37,11 @@ class Exported(NamedTuple):
     largest_difference: float
     """Largest relative difference from eager PyTorch, over loss and gradients; 0 means equal to the last bit."""
     notices: Tuple[str, ...] = ()
-    """What was not compared with the model, or is not trained; each is a warning, too."""
+    """Notices about parts that were not compared with the model or are not trained; also issued as warnings."""
 
 
 class ExportWarning(UserWarning):
-    """Something that a user should know of a package, such as that there was no model to compare it with."""
+    """A notice about a package, e.g. that there was no model to compare it with."""
 
 
 def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]]], loss: Any, example: Tuple[torch.Tensor, torch.Tensor],
@@ -93,7 +93,7 @@ def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]]], l
                      "come as floats may be clamped to their range", stack.path):
             difference = check.against_eager(package, described, terms, traced, stack)
             references = reference.references(package, described, terms, traced, stack)
-        # What is written is what was traced: as_float32 gives the model its own types back.
+        # Writes the traced values: as_float32 restores the model's own types.
         built = built._replace(tensors={key: tensor.detach() for key, tensor in built.tensors.items()})
     for notice in comparison.notices:
         warnings.warn(notice, ExportWarning, stacklevel=2)
@@ -128,7 +128,7 @@ def _check_example(example: Tuple[torch.Tensor, torch.Tensor]) -> None:
 
 
 def _replace(folder: str, new: str) -> None:
-    """Puts `new` in the place of `folder`, which is never removed before."""
+    """Replaces `folder` by `new`, and deletes the old folder only afterwards."""
     old = new + ".replaced"
     there = os.path.lexists(folder)
     if there:
@@ -144,7 +144,7 @@ def _replace(folder: str, new: str) -> None:
 
 
 def _is_replaceable(folder: str) -> bool:
-    """Whether it is an empty folder, or a package and nothing else."""
+    """Whether it is an empty folder or contains only a package."""
     if os.path.islink(folder) or not os.path.isdir(folder):
         return False
     names = set(os.listdir(folder))
@@ -157,7 +157,7 @@ def _is_replaceable(folder: str) -> bool:
 
 
 def _write(folder: str, built: Assembled, kept: ModelFiles, references: List[Dict[str, Any]]) -> None:
-    """All or nothing: the package is written beside its place and moved there when it is whole."""
+    """Atomic: the package is written to a temporary folder next to the target, and renamed when complete."""
     folder = os.path.abspath(folder)
     if os.path.lexists(folder) and not _is_replaceable(folder):
         raise ExportError(f"{folder} exists and is no package", "Choose another path, or remove it")

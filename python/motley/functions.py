@@ -1,4 +1,4 @@
-"""Custom autograd functions, and activation checkpointing, which is one of them, while a model is looked at as a whole."""
+"""Custom autograd functions, and activation checkpointing, which is one of them, while a whole model is compared or traced."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterator, Optional, Tuple
 import torch
 
 AsCall = Callable[[Callable[..., Any], Tuple[Any, ...], Callable[[], Any]], Any]
-"""What `Recorder.as_call` is."""
+"""The type of `Recorder.as_call`."""
 
 
 class _Apply:
@@ -24,7 +24,7 @@ class _Apply:
 
 @contextlib.contextmanager
 def intercepted(as_call: Optional[AsCall] = None) -> Iterator[None]:
-    """Inside, what activation checkpointing would run again is run once, for where to recompute is decided when the package is
+    """While entered, activation checkpointing runs its function only once: recomputation is decided when the package is
     trained. Other functions go through `as_call`."""
     owner: Any = torch.autograd.Function
     original = owner.__dict__.get("apply")

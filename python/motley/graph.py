@@ -1,4 +1,4 @@
-"""Recorded operations as values: what the tracer makes, the cutter divides, and the interpreter runs.
+"""The graph of recorded operations, which the tracer builds, the cutter divides and the interpreter runs.
 
 A graph's values are numbers; `Ref(n)` stands for value n among a node's arguments. `Batch(a, b)` stands for the integer
 a + b * B in a micro-batch of B samples.
@@ -29,7 +29,7 @@ class Batch(NamedTuple):
 
 
 class Take(NamedTuple):
-    """What a graph takes from outside or gives to it: e.g. the parameter 0."""
+    """The role of a graph's input or result, e.g. parameter 0."""
 
     role: str
     index: int
@@ -46,20 +46,20 @@ class Node:
     backward: bool = False
     """Whether the operation ran in the backward pass."""
     line: Optional[str] = None
-    """The user's source line, `file:number`, where one is known."""
+    """The user's source line, `file:number`, if known."""
     module: Optional[str] = None
     """The path of the module that was running."""
     tracked: Tuple[bool, ...] = ()
-    """Of each value that it takes, in the order of `uses`, whether autograd followed it; nothing where that is not known."""
+    """For each argument value, in the order of `uses`, whether autograd tracked it; empty if unknown."""
     grad: bool = True
     """Whether autograd was enabled."""
     call: Optional[Callable[..., Any]] = None
-    """What runs in place of the operation `op`."""
+    """The function that runs instead of the operation `op`."""
 
 
 @dataclass
 class Shape:
-    """What is known of a value: its shape (in numbers or, after merging, in `Batch`) and type."""
+    """Shape (integers or, after merging, `Batch`) and type of a value."""
 
     sizes: Tuple[Any, ...]
     dtype: torch.dtype
@@ -68,7 +68,7 @@ class Shape:
 
 @dataclass
 class Graph:
-    """Nodes that can run in their order, what they take and what they give."""
+    """Nodes in an order of execution, with inputs and results."""
 
     takes: Dict[int, Take] = field(default_factory=dict)
     nodes: List[Node] = field(default_factory=list)
@@ -93,7 +93,7 @@ def map_node(node: Node, leaf: Callable[[Any], Any]) -> Tuple[Tuple[Any, ...], D
 
 
 def use_instead(nodes: List[Node], instead: Mapping[int, int]) -> None:
-    """Makes nodes take other values, by number, in place of those that `instead` has."""
+    """Replaces the argument values in `instead`, by number."""
     for node in nodes:
         node.args, node.kwargs = map_node(node, lambda a: Ref(instead.get(a.value, a.value)) if isinstance(a, Ref) else a)
 
@@ -107,12 +107,12 @@ def leaves(value: Any) -> Iterator[Any]:
 
 
 def uses(node: Node) -> List[int]:
-    """The values that a node takes, in order, as often as it takes them."""
+    """The argument values of a node, in order and with repetitions."""
     return [leaf.value for part in (node.args, list(node.kwargs.values())) for leaf in leaves(part) if is_ref(leaf)]
 
 
 def needed(nodes: List[Node], wanted: List[int]) -> List[Node]:
-    """Those of `nodes`, in order, that the values `wanted` depend on."""
+    """The `nodes` on which the values `wanted` depend, in order."""
     alive = set(wanted)
     kept = []
     for node in reversed(nodes):

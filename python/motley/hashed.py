@@ -1,4 +1,4 @@
-"""Numbers that are a function of where they stand, made here and in a worker to the same bit (docs/formats/package.md).
+"""Numbers that are a function of their position, with the same bits in Python and in a worker (docs/formats/package.md).
 
 A stream is a number of 64 bits that follows from a seed, a purpose and an index; its element i is `mix(stream, i)`.
 """
@@ -15,9 +15,9 @@ INPUT, TARGET, GRADIENT, PARAMETER, STATISTIC, DROPOUT, PLACES, SIGNS, DRAWN = r
 _GOLDEN = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
 PART = 1 << 20
-"""Elements that are made at once, so that a large tensor takes little memory."""
+"""Elements computed at once, to limit the memory for a large tensor."""
 _FRACTION = 1 << 24
-"""A float32 has so many places between 1 and 2: multiples of its inverse are exact."""
+"""Multiples of its inverse in [0, 1) are exact in float32."""
 
 
 def mix(state: int, element: int) -> int:
@@ -75,7 +75,7 @@ def below(state: int, begin: int, end: int, limit: int) -> Any:
 
 
 def places(seed: int, count: int, wanted: int) -> Any:
-    """Which of `count` elements are sampled: all where they are few enough."""
+    """The sampled indices of `count` elements: all if they are few enough."""
     if count <= wanted:
         return numpy.arange(count)
     return below(stream(seed, PLACES), 0, wanted, count)

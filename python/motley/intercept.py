@@ -1,8 +1,8 @@
 """Replaces the functions of PyTorch that draw random numbers, move statistics or choose kernels by device.
 
 While an `Intercept` is entered, dropout multiplies by `motley::dropout_mask`, batch normalization leaves the running
-statistics alone and notes what it saw, and attention is products and a softmax. With a recorder, values that leave
-tensors for Python or NumPy are refused, since no operation would tell of them.
+statistics unchanged and records its observations, and attention is products and a softmax. With a recorder, conversions of
+tensor values to Python or NumPy are refused, since no operation would record them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .record import Recorder
 
 
 class Observed(NamedTuple):
-    """What a micro-batch saw of the running statistic `tensor`."""
+    """A micro-batch's observation of the running statistic `tensor`."""
 
     tensor: torch.Tensor
     momentum: float
@@ -30,8 +30,8 @@ class Observed(NamedTuple):
 
 
 class Intercept(TorchFunctionMode):
-    """Entered after the recorder. With `says_traced`, code that asks is told that it is traced, by which libraries leave out
-    branches on values that only save time."""
+    """Entered after the recorder. With `says_traced`, PyTorch reports that it is tracing, so that libraries omit branches on
+    values that only save time."""
 
     def __init__(self, recorder: Optional[Recorder] = None, draws: Optional[Draws] = None, says_traced: bool = False):
         super().__init__()
@@ -40,7 +40,7 @@ class Intercept(TorchFunctionMode):
         self._recorder = recorder
         self._says_traced = says_traced
         self.whole = False
-        """Whether what runs is several layers, each of which may use a normalization."""
+        """Whether several layers run, each of which may use a normalization."""
         self._originals: Dict[str, Any] = {}
 
     # A function that handles a mode runs its body without it, so what functions of `torch.nn.functional` call among
@@ -121,7 +121,7 @@ class Intercept(TorchFunctionMode):
 
     def _normalized(self, input: torch.Tensor, running_mean: Optional[torch.Tensor], running_var: Optional[torch.Tensor],
                     weight: Optional[torch.Tensor], bias: Optional[torch.Tensor], momentum: float, eps: float) -> torch.Tensor:
-        """By the statistics of the micro-batch, which are noted."""
+        """Normalizes by the statistics of the micro-batch, and records them."""
         out, mean, invstd = torch.native_batch_norm(input, weight, bias, None, None, True, 0.0, eps)
         if running_mean is not None and running_var is not None:
             count = input.numel() // input.size(1)
@@ -147,7 +147,7 @@ class Intercept(TorchFunctionMode):
         return self._towards_alpha(input, like, p, training, inplace)
 
     def _towards_alpha(self, input: torch.Tensor, like: torch.Tensor, p: float, training: bool, inplace: bool) -> torch.Tensor:
-        """Dropped numbers are SELU's lower end, and all are moved so that mean and variance stay."""
+        """Dropped values become SELU's lower limit; an affine map then preserves mean and variance."""
         if not training or p == 0:
             return input
         kept = (self.draws.mask(like, p) != 0).to(input.dtype)
@@ -195,7 +195,7 @@ class Intercept(TorchFunctionMode):
         return self._dropout(self._softmax(scores, attn_mask), dropout_p) @ value
 
     def _softmax(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """A row of which all is masked is 0 since PyTorch 2.5, and was NaN before."""
+        """A fully masked row is 0 since PyTorch 2.5, and was NaN before."""
         if not _MASKED_ROWS_ARE_ZERO:
             return scores.softmax(-1)
         known = self._recorder is not None and not self._recorder.varies(mask)
@@ -206,7 +206,7 @@ class Intercept(TorchFunctionMode):
 
 
 def batch_norm(*args: Any) -> torch.Tensor:
-    """`torch.nn.functional.batch_norm` as it is now: within an `Intercept`, that one's."""
+    """The current `torch.nn.functional.batch_norm`: within an `Intercept`, the replaced one."""
     return F.batch_norm(*args)
 
 
@@ -214,7 +214,7 @@ _RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 
 
 def _step_by_step(function: Callable[..., Any], _: Intercept, *args: Any, **kwargs: Any) -> Any:
-    """A recurrent network of operations that packages have, and not as one of oneDNN's."""
+    """Runs a recurrent network as operations that packages support, not as one oneDNN operation."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what the flags of other devices are
         with torch.backends.mkldnn.flags(enabled=False):
@@ -222,7 +222,7 @@ def _step_by_step(function: Callable[..., Any], _: Intercept, *args: Any, **kwar
 
 
 def _full(_: Intercept, size: Any, fill_value: Any, **kwargs: Any) -> torch.Tensor:
-    """With the type of a truth value, which PyTorch 1.13 takes for an integer under any mode."""
+    """Sets the type of a truth value, which PyTorch 1.13 treats as an integer under any mode."""
     if isinstance(fill_value, bool) and kwargs.get("dtype") is None:
         kwargs["dtype"] = torch.bool
     return torch.full(size, fill_value, **kwargs)
@@ -256,13 +256,13 @@ def _replaced() -> Dict[Any, Callable[..., Any]]:
 
 
 _FAST_PATH = getattr(torch.backends, "mha", None)
-"""Attention that is one operation where nothing needs a gradient."""
+"""Attention functions that are one operation if no gradient is needed."""
 
 _MASKED_ROWS_ARE_ZERO = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2]) >= (2, 5)
 
 _REPLACED = _replaced()
 
 _LEAVING = frozenset({torch.Tensor.numpy, torch.Tensor.tolist, torch.Tensor.__array__, torch.Tensor.__dlpack__})
-"""What hands values on without an operation."""
+"""Methods that pass tensor values to Python without an operation."""
 
 _BY_NAME = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout", "batch_norm", "max_pool1d", "prelu", "rms_norm", "scaled_dot_product_attention")

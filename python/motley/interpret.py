@@ -35,11 +35,11 @@ def run_node(node: Node, values: Mapping[int, Optional[torch.Tensor]], samples: 
 
 
 RunNode = Callable[[Node, Mapping[int, Optional[torch.Tensor]], int], List[Optional[torch.Tensor]]]
-"""What `run_node` is."""
+"""The type of `run_node`."""
 
 
 def run(graph: Graph, taken: Mapping[Take, torch.Tensor], samples: int, node_by: RunNode = run_node) -> Dict[Take, torch.Tensor]:
-    """What `graph` gives for what it takes."""
+    """The results of `graph` for its inputs."""
     values: Dict[int, Optional[torch.Tensor]] = {value: taken[take] for value, take in graph.takes.items()}
     last = {value: k for k, node in enumerate(graph.nodes) for value in uses(node)}
     kept = {value for _, value in graph.gives}
@@ -90,7 +90,7 @@ def _argument(value: Any) -> Any:
 
 
 class Step(NamedTuple):
-    """What a micro-batch gave: sums, not means."""
+    """The results of a micro-batch: sums, not means."""
 
     loss: torch.Tensor
     count: torch.Tensor
@@ -100,7 +100,7 @@ class Step(NamedTuple):
 
 
 class Package:
-    """A package that was read, with the weights that it came with."""
+    """A package with its weights, in memory."""
 
     def __init__(self, description: Mapping[str, Any], tensors: Mapping[str, torch.Tensor], node_by: RunNode = run_node):
         self.description = description
@@ -110,7 +110,7 @@ class Package:
                         for graphs in description["graphs"]]
 
     def computing(self, node_by: RunNode, tensors: Mapping[str, torch.Tensor]) -> "Package":
-        """The same with other weights, each of whose operations is run by `node_by`."""
+        """The same package with other weights; `node_by` runs its operations."""
         other = copy.copy(self)
         other.tensors, other._node_by = tensors, node_by
         return other
@@ -142,7 +142,7 @@ class Package:
 
     def forward(self, layer: int, inputs: List[torch.Tensor], target: Optional[torch.Tensor], kind: str = "forward"
                 ) -> Dict[Take, torch.Tensor]:
-        """What the graph `kind` of one layer gives."""
+        """The results of the graph `kind` of one layer."""
         taken = {Take("input", k): tensor for k, tensor in enumerate(inputs)}
         if target is not None:
             taken[Take("target", 0)] = target
@@ -150,7 +150,7 @@ class Package:
 
     def backward(self, layer: int, saved: Dict[Take, torch.Tensor], grads: Sequence[Optional[torch.Tensor]], samples: int
                  ) -> Tuple[List[Optional[torch.Tensor]], Dict[str, torch.Tensor]]:
-        """Gradients of one layer's inputs, none of those that have none, and of its parameters, by name."""
+        """Gradients of one layer's inputs, None for inputs without one, and of its parameters, by name."""
         described = self.description["layers"][layer]
         given = {Take("grad", k): grad for k, grad in enumerate(grads) if grad is not None}
         back = self._run(described, "input_part", {**saved, **given}, samples)
@@ -165,12 +165,12 @@ class Package:
         return of_inputs, gradients
 
     def evaluate(self, input: torch.Tensor, target: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, Optional[torch.Tensor]]:
-        """Loss, count and, where there is one, how many were right."""
+        """Loss, count and, if available, the number of correct predictions."""
         ends = self._through("evaluate", "evaluate", input, target)
         return ends[Take("loss", 0)], ends[Take("count", 0)], ends.get(Take("correct", 0))
 
     def score(self, input: torch.Tensor) -> torch.Tensor:
-        """What the model returns before its loss."""
+        """The model's output before its loss."""
         return self._through("evaluate", "score", input, None)[Take("output", 0)]
 
     def _through(self, kind: str, last: str, input: torch.Tensor, target: Optional[torch.Tensor]) -> Dict[Take, torch.Tensor]:

@@ -1,4 +1,4 @@
-"""The layers of a model: names, what to call, and how their tensors are called in the model's state_dict."""
+"""The layers of a model: names, callables, and the names of their tensors in the model's state_dict."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ Call = Callable[[Any], Any]
 
 
 class Layers(NamedTuple):
-    """Named layers, each called with what the one before it returned."""
+    """Named layers, each called with the result of the previous one."""
 
     layers: List[Tuple[str, Call]]
     roots: List[Tuple[str, torch.nn.Module]]
-    """Modules that own all parameters, with the beginning of their names in the state_dict."""
+    """Modules that own all parameters, with their prefixes in the state_dict."""
     whole: Optional[Call] = None
-    """The model as it is called, which gives what the layers give one after the other."""
+    """The call of the whole model, whose result the layers give in sequence."""
     model: Optional[torch.nn.Module] = None
     by: str = "model"
-    """What `whole` was given by: "split", "model" or "forward"."""
+    """The source of `whole`: "split", "model" or "forward"."""
     traced: bool = False
-    """Whether the layers were found by a trace of the whole."""
+    """Whether the layers were found by a trace of the whole model."""
     notices: Tuple[str, ...] = ()
-    """What a user should know of them."""
+    """Notices for the user about the layers."""
 
 
 def as_layers(layers: Union[Layers, Iterable[Tuple[str, Call]]], model: Optional[torch.nn.Module] = None,
               forward: Optional[Call] = None) -> Layers:
-    """What `export` was given as its layers. With `model`, tensors are named as in its state_dict."""
+    """Converts the `layers` argument of `export`. With `model`, tensors are named as in its state_dict."""
     if forward is not None and not callable(forward):
         raise ExportError(f"forward= is a {type(forward).__name__}", "Give a function of the input that calls the model")
     described = _described(layers, model)
@@ -95,10 +95,10 @@ class Names:
     def __init__(self, layers: Layers):
         self.of: Dict[int, str] = {}  # [id of a tensor] its first name
         self.aliases: Dict[str, str] = {}  # [further name] first name
-        self.state: Dict[str, torch.Tensor] = {}  # what the state_dict holds, under first names
+        self.state: Dict[str, torch.Tensor] = {}  # the state_dict's tensors by first names
         self.modules: Dict[int, str] = {}  # [id of a module] its path
         self._roots = [root for _, root in layers.roots]
-        self._elsewhere: List[Tuple[str, torch.Tensor]] = []  # what is not in the state_dict and not on the CPU
+        self._elsewhere: List[Tuple[str, torch.Tensor]] = []  # tensors outside the state_dict that are not on the CPU
         for prefix, root in layers.roots:
             dot = prefix + "." if prefix else ""
             for path, module in root.named_modules():

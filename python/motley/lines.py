@@ -1,4 +1,4 @@
-"""Where in the user's source something happened, and errors of code that is not ours in words that name the place."""
+"""Source lines of the user's code, and the conversion of its errors to ones that name module and line."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 
 
 def user_line() -> Optional[str]:
-    """The innermost source line that is neither PyTorch's nor this package's."""
+    """The innermost source line outside PyTorch and this package."""
     frame: Optional[FrameType] = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
-        if name == _REPLAY and "line" in frame.f_locals:  # an operation that runs again, with the line where it ran first
+        if name == _REPLAY and "line" in frame.f_locals:  # a replayed operation, with the line of its recording
             return frame.f_locals["line"]
         if (name, frame.f_code.co_name) == _CALLS_MODEL or name == _CALLS_LAYER:
             return None
@@ -38,7 +38,7 @@ _NOT_THE_USERS = (_OWN, _TORCH, os.path.realpath(_TORCH))
 
 
 def user_line_of(error: BaseException) -> Optional[str]:
-    """The same of the place where an error was raised."""
+    """The same for the origin of an error."""
     found = None
     trace = error.__traceback__
     while trace is not None:
@@ -52,12 +52,12 @@ def user_line_of(error: BaseException) -> Optional[str]:
 _REMEDIES = (
     ("Checkpointing is not compatible", "Switch activation checkpointing off: Motley recomputes by itself where memory is short"),
     ("modified by an inplace operation", "Use the operation without the underscore; PyTorch's own backward refuses this, too"))
-"""What to do about errors of PyTorch, by a part of their text."""
+"""Remedies for errors of PyTorch, by a part of their text."""
 
 
 @contextlib.contextmanager
 def guarded(step: str, remedy: str, path: Callable[[], Optional[str]] = lambda: None) -> Iterator[None]:
-    """Makes an ExportError of whatever else is raised in `step`, with the module that is running and the user's line."""
+    """Converts other exceptions in `step` to an ExportError with the running module and the user's line."""
     try:
         yield
     except ExportError:

@@ -1,7 +1,7 @@
-"""Made-up inputs of a layer, like those that it met when it was traced: how they are described, and made of a seed.
+"""Generated inputs of a layer, similar to those of its trace: their description, and their generation from a seed.
 
-A tensor is described by *pieces* of a sample, one behind the other: numbers between two bounds, integers below a limit, or
-one of a few values, as in masks, or in ids that were packed beside floats (docs/formats/package.md).
+A tensor is described by consecutive *pieces* of a sample: numbers between two bounds, integers below a limit, or one of a
+few values, as in masks, or in ids that were packed with floats (docs/formats/package.md).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ Pieces = List[Dict[str, Any]]
 
 _MOST_PIECES = 8
 _FEW, _SOME = 8, 64
-"""So many distinct values are taken as they are: numbers, and integers."""
+"""Up to this many distinct values are listed: of floats, and of integers."""
 
 
 def describe(example: torch.Tensor, limit: int, ignored: Optional[int] = None) -> Pieces:
-    """Of samples that a layer met; integers lie below `limit`."""
+    """Pieces for the samples of a trace; integers lie below `limit`."""
     rows = example.detach().reshape(example.size(0), -1)
     if ignored is not None:
         rows = rows.masked_fill(rows == ignored, int(rows[rows != ignored][0]) if bool((rows != ignored).any()) else 0)
@@ -34,7 +34,7 @@ def describe(example: torch.Tensor, limit: int, ignored: Optional[int] = None) -
 
 
 def describe_exact(example: torch.Tensor) -> Pieces:
-    """Of what crosses a boundary without a gradient: a layer may take no other values than such as it met."""
+    """Pieces of a boundary tensor without a gradient: a layer may accept only values that occurred in its trace."""
     rows = example.detach().reshape(example.size(0), -1)
     rows = rows if rows.is_floating_point() else rows.long()
     if rows.numel() == 0:
@@ -88,8 +88,8 @@ def _between(low: float, width: float) -> Dict[str, Any]:
 
 
 def replacement(tensor: torch.Tensor) -> Optional[Dict[str, Any]]:
-    """What a parameter or statistic gets whose elements are all the same, as those of a fresh norm or adapter: factors of 0 and
-    1 would hide what is wrong beside them."""
+    """Values for a parameter or statistic whose elements are all equal, as in a new norm or adapter: factors of 0 and 1 would
+    hide errors."""
     if tensor.numel() == 0 or not bool((tensor == tensor.flatten()[0]).all()):
         return None
     value = float(tensor.flatten()[0])
@@ -102,7 +102,7 @@ def uniform(shape: "torch.Size", seed: int, purpose: int, index: int, low: float
 
 
 def make(pieces: Pieces, samples: int, seed: int, purpose: int, index: int, dtype: torch.dtype, ignored: Optional[int] = None) -> torch.Tensor:
-    """So many samples, each in one row. Of integers one in eight is `ignored`, but never the first."""
+    """Samples, each in one row. One in eight integers is `ignored`, but never the first."""
     state = hashed.stream(seed, purpose, index)
     per_sample = sum(piece["count"] for piece in pieces)
     out = torch.empty(samples * per_sample, dtype=dtype)

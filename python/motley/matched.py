@@ -1,4 +1,4 @@
-"""Which random draws of a model and of its layers are the same."""
+"""Matches the random draws of a model with those of its layers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .draws import Draw
 
 class Matched(NamedTuple):
     order: List[int]
-    """[draw of the layers] the model's that it is; of one that decides nothing any."""
+    """[draw of the layers] the matching draw of the model; arbitrary for an unused draw."""
     models: List[Draw]
     """Draws of the model that the layers lack."""
     layers: List[Draw]
@@ -17,7 +17,7 @@ class Matched(NamedTuple):
 
 
 def matched(right: List[Draw], found: List[Draw]) -> Matched:
-    """Of the same kind and shape, and of the same module in turn, else the next that no module's is."""
+    """Matches draws of equal kind and shape: in order within a module first, then with the next unmatched draw."""
     free = dict(enumerate(right))
     order: List[Optional[int]] = [None] * len(found)
     for by_module in (True, False):

@@ -65,7 +65,7 @@ def _merged(node: Node, values: Sequence[Any], sizes: Sequence[int]) -> Any:
 
 
 def _number(values: Sequence[int], sizes: Sequence[int]) -> Any:
-    """An integer, a `Batch`, or None where the values do not lie on a line."""
+    """An integer, a `Batch`, or None if the values are not linear in the batch size."""
     if all(v == values[0] for v in values):
         return values[0]
     b, rest = divmod(values[1] - values[0], sizes[1] - sizes[0])

@@ -1,4 +1,4 @@
-"""Modules while they are traced: which is running, for messages, and how they were before."""
+"""Tracks the running module for messages, and restores modules after a trace."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _followers: "List[ModuleStack]" = []
 
 
 def runs_for(path: Optional[str]) -> None:
-    """Says that what runs from here on is of the module `path`, though that is not called; None where it ends."""
+    """Attributes subsequent operations to the module `path`, although it is not called; None ends this."""
     for follower in _followers:
         follower.instead(path)
 
@@ -66,7 +66,7 @@ class ModuleStack:
 
 @contextlib.contextmanager
 def left_alone(roots: List[torch.nn.Module]) -> Iterator[None]:
-    """Gives the modules back in their modes and with their buffers' values."""
+    """Restores the modes of the modules and the values of their buffers."""
     modes = [(module, module.training) for root in roots for module in root.modules()]
     buffers = [(buffer, buffer.detach().clone()) for root in roots for buffer in root.buffers()]
     try:

@@ -1,4 +1,4 @@
-"""What models return, and how alike two of them are."""
+"""Results of models, and their comparison."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from torch.utils._pytree import tree_flatten
 _LISTED = 4
 
 Part = Tuple[str, torch.Tensor]
-"""A tensor in what was returned, and how it is called there."""
+"""A tensor in a result, with its name there."""
 
 
 def parts(value: Any, name: str = "") -> List[Part]:
-    """The tensors in dictionaries, dataclasses, tuples and what else PyTorch takes apart."""
+    """The tensors in dictionaries, dataclasses, tuples and other pytrees."""
     if isinstance(value, torch.Tensor):
         return [(name or "its output", value)]
     if value is None or isinstance(value, (str, int, float, torch.nn.Module)):
@@ -33,12 +33,12 @@ def parts(value: Any, name: str = "") -> List[Part]:
 
 
 def floats(value: Any) -> List[torch.Tensor]:
-    """The tensors of floats in what was returned."""
+    """The floating-point tensors in a result."""
     return [tensor for _, tensor in parts(value) if tensor.is_floating_point()]
 
 
 def main(value: Any) -> Optional[torch.Tensor]:
-    """What stands for the output where several things are returned."""
+    """The main output of a result with several parts."""
     if isinstance(value, torch.Tensor):
         return value
     named = dict(parts(value))
@@ -47,7 +47,7 @@ def main(value: Any) -> Optional[torch.Tensor]:
 
 
 def pairs(right: Any, found: Any) -> List[Tuple[torch.Tensor, torch.Tensor]]:
-    """What is compared: all of two equal structures, else what the layers return with what is most like it in the model's."""
+    """The pairs to compare: all tensors of equal structures, else the layers' output with the model's most similar one."""
     whole, layers = floats(right), floats(found)
     if type(right) is type(found) and [t.shape for t in whole] == [t.shape for t in layers]:
         return list(zip(whole, layers))
@@ -59,7 +59,7 @@ def pairs(right: Any, found: Any) -> List[Tuple[torch.Tensor, torch.Tensor]]:
 
 
 def _views(tensor: torch.Tensor, shape: torch.Size) -> List[torch.Tensor]:
-    """A tensor in a shape that holds as many: its rows joined, or its classes second in place of last."""
+    """Views of a tensor in a shape with as many elements: its rows joined, or its classes second instead of last."""
     if tensor.shape == shape:
         return [tensor]
     if tensor.numel() != shape.numel():
@@ -69,7 +69,7 @@ def _views(tensor: torch.Tensor, shape: torch.Size) -> List[torch.Tensor]:
 
 
 def difference(found: torch.Tensor, right: torch.Tensor) -> float:
-    """As a part of the largest finite element. NaN and infinity are equal to themselves."""
+    """The difference relative to the largest finite element. NaN and infinity equal themselves."""
     if found.shape != right.shape:
         return float("inf")
     if found.numel() == 0 or equal(found, right):

@@ -1,4 +1,4 @@
-"""What a model takes, from one forward of a sample or two: so that data which does not fit is refused before the model is exported."""
+"""Determines a model's inputs by a forward of a few samples, so that unsuitable data is refused before the export."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .walk import memory_of
 
 
 class Limits(NamedTuple):
-    """Integers lie from 0 to below these; None where that does not show."""
+    """Integers lie from 0 to below these; None if unknown."""
 
     inputs: Optional[int]
     targets: Optional[int]
 
 
 class _Lookups(TorchDispatchMode):
-    """The embeddings in which a tensor, or a view of it, is looked up."""
+    """The embeddings that a tensor, or a view of it, indexes."""
 
     def __init__(self, ids: torch.Tensor):
         super().__init__()
@@ -38,8 +38,8 @@ class _Lookups(TorchDispatchMode):
 
 
 def limits(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.Tensor]) -> Limits:
-    """Of the model that the layers are. Where it cannot be run nothing is known: `export` says why. Refuses inputs of a type or a
-    shape with which it does not run, where it does with the other type, or the usual other shapes."""
+    """Probes the model of the layers. If it cannot run, nothing is known, and `export` reports why. Refuses inputs of a type or
+    shape with which it does not run, if it runs with the other type or a usual other shape."""
     input, target = (part[:2] for part in example)
     integers = not input.is_floating_point()
     ids = torch.zeros_like(input) if integers else input.clone()
@@ -90,6 +90,6 @@ def _run(described: Layers, value: torch.Tensor, lookups: Optional[_Lookups]) ->
                 with lookups:
                     for _, call in described.layers:
                         x = call(x)
-    except Exception:  # whatever a stranger's model raises; export runs it again and says what it was
+    except Exception:  # any error of the user's model; export runs it again and reports it
         return None
     return x

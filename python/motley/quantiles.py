@@ -1,7 +1,7 @@
-"""Normal and exponential numbers of uniform words of 32 bits, to the same bit here and in a worker (models/numbers/random_numbers.h).
+"""Normal and exponential numbers from uniform 32-bit words, with the same bits as in a worker (models/numbers/random_numbers.h).
 
-A word w is the probability (w + 1/2) / 2^32, and its number the value that is not exceeded with it. Each operation is one of
-IEEE doubles that rounds once, without a library's logarithm, whose last bit differs; the result is rounded to float32.
+A word w is the probability (w + 1/2) / 2^32, and its number the quantile of that probability. Each operation is
+an IEEE double operation that rounds once; library logarithms differ in the last bit. The result is rounded to float32.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Tuple
 import numpy
 
 # M. J. Wichura, "Algorithm AS 241: The percentage points of the normal distribution", Applied Statistics 37 (1988), PPND16. His
-# third range begins at a probability of e^-25, below the smallest of a word.
+# third range begins at a probability of e^-25, less than any word's.
 _MIDDLE = ((2.5090809287301226727e+3, 3.3430575583588128105e+4, 6.7265770927008700853e+4, 4.5921953931549871457e+4,
             1.3731693765509461125e+4, 1.9715909503065514427e+3, 1.3314166789178437745e+2, 3.3871328727963666080e+0),
            (5.2264952788528545610e+3, 2.8729085735721942674e+4, 3.9307895800092710610e+4, 2.1213794301586595867e+4,
@@ -23,7 +23,7 @@ _TAIL = ((7.74545014278341407640e-4, 2.27238449892691845833e-2, 2.41780725177450
 
 
 def log(x: Any) -> Any:
-    """Of doubles from 0 to 1, as models/numbers/portable_log.h."""
+    """The logarithm of doubles from 0 to 1, as in models/numbers/portable_log.h."""
     mantissa, exponent = numpy.frexp(x)
     small = mantissa < 0.7071067811865476
     mantissa = numpy.where(small, mantissa * 2.0, mantissa)

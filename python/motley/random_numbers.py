@@ -1,7 +1,7 @@
-"""The operations `motley::uniform`, `normal`, `exponential` and `integers`: random numbers that are functions of their place.
+"""The operations `motley::uniform`, `normal`, `exponential` and `integers`: random numbers that are functions of their position.
 
-In a worker that trains they are functions of (seed, step, place of the sample in the step, layer, index, place in the sample);
-here of (seed, index, place), as dropout masks are (dropout.py).
+In training they are functions of (seed, step, the sample's position in the step, layer, index, position in the sample); here,
+of (seed, index, position), like dropout masks (dropout.py).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import torch
 from . import dropout, hashed, quantiles
 
 MOST_INTEGERS = 1 << 32
-"""Between which `integers` chooses."""
+"""The most integers in the range of `integers`."""
 
 for _name in ("uniform", "normal", "exponential"):
     dropout.library.define(f"{_name}(int[] size, int index) -> Tensor")
@@ -56,6 +56,6 @@ def _integers(size: List[int], low: int, high: int, index: int) -> torch.Tensor:
     return _made(size, index, torch.int64, lambda *place: scaled(hashed.bits(*place), low, high - low))
 
 
-# Without a tensor among their arguments they are not found by a device's key.
+# Without tensor arguments the dispatcher does not find them by a device's key.
 for _name, _function in (("uniform", _uniform), ("normal", _normal), ("exponential", _exponential), ("integers", _integers)):
     dropout.library.impl(_name, _function, "BackendSelect")

@@ -1,8 +1,8 @@
 """Records the ATen operations of one run, below autograd, as functions without side effects.
 
-A `Recorder` is entered around a forward and its `torch.autograd.grad`. Every tensor that it meets has a value number:
-what was declared (inputs, parameters), results of operations, and, for any other tensor, a constant whose content is
-copied. Operations in place become functions (`aliases.py`); operations outside the list of `operations.txt` are replaced
+A `Recorder` is entered around a forward and its `torch.autograd.grad`. Every tensor has a value number:
+declared ones (inputs, parameters), results of operations, and, for any other tensor, a constant whose content is
+copied. In-place operations become functions (`aliases.py`); operations outside the list of `operations.txt` are replaced
 (`rewrite.py`) or decomposed by PyTorch's own table.
 """
 
@@ -21,34 +21,34 @@ from .lines import user_line
 from .modules import ModuleStack
 
 def is_statistic(name: str) -> bool:
-    """Whether a tensor of this name moves while a model trains, though no gradient reaches it."""
+    """Whether training changes a tensor of this name without a gradient."""
     return name.rpartition(".")[2] in ("running_mean", "running_var")
 
 
 class Recorder(TorchDispatchMode):
-    """The operations of what runs under it, in `nodes`."""
+    """Records the operations that run under it in `nodes`."""
 
     def __init__(self, known: Dict[int, str], modules: ModuleStack, memory: Dict[int, str]):
         super().__init__()
         self._memory = memory  # [address of a parameter] its name
         self.nodes: List[Node] = []
-        self.roles: Dict[int, Take] = {}  # [value] what is not made by a node
+        self.roles: Dict[int, Take] = {}  # [value] inputs: values that no node makes
         self.names: Dict[int, str] = {}  # [value] parameters and constants that have one
         self.constants: Dict[int, torch.Tensor] = {}  # [value] their content
         self.shapes: Dict[int, Shape] = {}  # [value]
         self.tensors: Dict[int, torch.Tensor] = {}  # [value] parameters, as they are in the model
         self.written: Set[int] = set()  # inputs that the layer wrote to
         self.backward = False
-        self._fixed: Dict[int, bool] = {}  # [value] whether it follows from constants alone
+        self._fixed: Dict[int, bool] = {}  # [value] whether it depends only on constants
         self._known = known  # [id of a tensor] its name in the model
         self._modules = modules
         self._entries: Dict[int, Entry] = {}  # [id of a tensor]; an entry keeps its tensor, so ids stay distinct
-        self._places: Dict[Tuple[Any, ...], Entry] = {}  # [memory and how it is seen] the first entry of it
+        self._places: Dict[Tuple[Any, ...], Entry] = {}  # [memory and view] its first entry
         self._fresh: set = set()  # roots that this run made
         self._first: Dict[int, int] = {}  # [id of a tensor that was declared] its first value
         self._next = 0
 
-    # What the run is about.
+    # Declarations.
 
     def declare(self, tensor: torch.Tensor, role: str, index: int) -> int:
         """`tensor` is the input, target or gradient `index`."""
@@ -61,7 +61,7 @@ class Recorder(TorchDispatchMode):
         return value
 
     def value_of(self, tensor: torch.Tensor) -> int:
-        """The present value of a tensor; one that was not met before becomes a parameter or a constant."""
+        """The current value of a tensor. A new tensor becomes a parameter or a constant."""
         entry = self._entries.get(id(tensor))
         if entry is None:
             entry = self._adopt(tensor)
@@ -70,16 +70,16 @@ class Recorder(TorchDispatchMode):
         return value
 
     def release(self) -> None:
-        """Lets go of the tensors of the run; what was recorded stays."""
+        """Releases the tensors of the run and retains the recording."""
         self._entries.clear()
         self._places.clear()
 
     def path(self) -> Optional[str]:
-        """Of the module that is running."""
+        """An error that names the running module."""
         return self._modules.path()
 
     def is_fixed(self, value: int) -> bool:
-        """Whether it follows from constants alone."""
+        """Whether it depends only on constants."""
         return self._fixed.get(value, False)
 
     def varies(self, tensor: torch.Tensor) -> bool:
@@ -87,13 +87,13 @@ class Recorder(TorchDispatchMode):
         return not self._fixed[self.value_of(tensor)]
 
     def as_call(self, function: Callable[..., Any], args: Tuple[Any, ...], run: Callable[[], Any]) -> Any:
-        """What `run` gives, which does what `function` does of `args` elsewhere. Here the operations of `run` are recorded."""
+        """The result of `run`, which is equivalent to `function` of `args`. This recorder records its operations."""
         return run()
 
     def fail(self, reason: str, remedy: str) -> ExportError:
         return ExportError(reason, remedy, self._modules.path(), None if self.backward else user_line())
 
-    # The dispatcher's side.
+    # Dispatch.
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Tuple[Any, ...] = (), kwargs: Optional[dict] = None) -> Any:
         kwargs = kwargs or {}
@@ -153,7 +153,7 @@ class Recorder(TorchDispatchMode):
                 self._fresh.add(id(tensor))
 
     def _write(self, name: str, func: Any, args: Tuple[Any, ...], kwargs: dict) -> Any:
-        """An operation in place: recorded as a function, then done to the tensor that the model has."""
+        """An in-place operation: recorded as a function, then applied to the model's tensor."""
         target = args[0]
         self.value_of(target)
         entry = self._entries[id(target)]
@@ -169,7 +169,7 @@ class Recorder(TorchDispatchMode):
         if role is not None and role.role == "input":
             self.written.add(role.index)
         with self:
-            # The copy has values of its own, so the function's result is the tensor's next value.
+            # The copy does not share values, so the function's result is the tensor's next value.
             result = rewrite.functional(name, func)(target, *args[1:], **kwargs)
         value = self.value_of(result)
         out = func(*args, **kwargs)
@@ -181,13 +181,13 @@ class Recorder(TorchDispatchMode):
         return out
 
     def _turn(self, name: str, func: Any, args: Tuple[Any, ...], kwargs: dict) -> Any:
-        """An operation that changes in place how a tensor is seen, such as transpose_: from here on it is a view of what it was."""
+        """An in-place view operation, such as transpose_: the tensor becomes a view of its former value."""
         target = args[0]
         before = self._entries[id(target)]
         with self:
             shown = rewrite.functional(name, func)(target, *args[1:], **kwargs)
         view = self._entries[id(shown)]
-        before.tensor = target.detach()  # below this mode: as it was seen
+        before.tensor = target.detach()  # below this mode: the former view
         if id(target) in self._fresh:
             self._fresh.add(id(before.tensor))
         if id(target) in self._first:
@@ -217,7 +217,7 @@ class Recorder(TorchDispatchMode):
 
     def _adopt(self, tensor: torch.Tensor) -> Entry:
         entry = self._places.get(_place(tensor)) if _has_place(tensor) else None
-        if entry is not None:  # autograd hands out what it kept as a new tensor of the same memory
+        if entry is not None:  # autograd returns a saved tensor as a new tensor with the same memory
             alias = self._enter(tensor, Entry(tensor, None, entry))
             alias.seen = -1
             return alias
@@ -240,11 +240,11 @@ class Recorder(TorchDispatchMode):
         return self._enter(tensor, Entry(tensor, value))
 
     def _content(self, tensor: torch.Tensor) -> torch.Tensor:
-        """What is kept of a constant."""
+        """The stored copy of a constant."""
         return tensor.detach().clone(memory_format=torch.contiguous_format)
 
     def _of_parameter(self, tensor: torch.Tensor) -> Optional[str]:
-        """Of the parameter that an unnamed tensor shows, as `.data` does."""
+        """The parameter that an unnamed tensor aliases, as `.data` does."""
         name = self._memory.get(tensor.data_ptr()) if tensor.numel() and not tensor.requires_grad else None
         if name is not None:
             raise self.fail(f"the layer uses the values of {name} past autograd, as .data gives them",
@@ -255,7 +255,7 @@ class Recorder(TorchDispatchMode):
         return Ref(self.value_of(leaf)) if isinstance(leaf, torch.Tensor) else leaf
 
     def _number_or_ref(self, leaf: Any) -> Any:
-        """Autograd makes tensors without dimensions of Python's numbers, which do not decide the type of a result."""
+        """Autograd converts Python numbers to tensors without dimensions, which do not affect type promotion."""
         if isinstance(leaf, torch.Tensor) and leaf.dim() == 0 and leaf.dtype == torch.float64:
             if self.value_of(leaf) in self.constants:
                 return float(leaf)
@@ -272,7 +272,7 @@ class Recorder(TorchDispatchMode):
         self.nodes.append(Node(name, args, kwargs, tuple(values), self.backward, line, self._modules.path()))
 
     def _emit(self, name: str, args: Tuple[Any, ...], kwargs: dict, parts: int) -> List[int]:
-        """A node that the model did not ask for: a view made anew or put back."""
+        """A node that the model does not contain: a view that is recomputed or scattered back."""
         values = [self._new_value(None) for _ in range(parts)]
         fixed = all(self._fixed[leaf.value] for leaf in leaves(args) if is_ref(leaf))
         self._append(name, args, kwargs, values, fixed)

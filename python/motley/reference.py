@@ -1,7 +1,7 @@
-"""References: what each distinct layer computes in eager PyTorch, for machines to compare themselves with.
+"""References: the results of each distinct layer in eager PyTorch, with which machines compare their own.
 
-A reference holds no tensors, but what inputs and gradients are made from (`made_up.py`) and what is kept of each result
-(`result_digest.py`), with how far rounding moves it (`rounding.py`). docs/formats/package.md describes the file.
+A reference contains no tensors. It has the descriptions from which inputs and gradients are generated (`made_up.py`), and a
+digest of each result (`result_digest.py`) with its sensitivity to rounding (`rounding.py`). docs/formats/package.md describes the file.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ FILE = "reference.jsonl"
 VERSION = 1
 
 _SAMPLES, _SAMPLES_OF_STATISTICS = 2, 8
-"""Few; a batch normalization of two samples divides by what is nearly nothing, where each has few elements."""
+"""A small number; with two samples of few elements, a batch normalization divides by almost 0."""
 _MANY_ELEMENTS = 1 << 15
-"""Of a sample: two of them are enough for statistics."""
+"""Elements of a sample; with so many, two samples suffice for statistics."""
 
 _SEEDS = 3
 _STEADY = 2e-3
-"""Another seed is tried where rounding moves something by more: near a kink of a ReLU, or where all cancels."""
+"""If rounding changes a result by more, another seed is tried: near a kink of a ReLU, or under cancellation."""
 
 LEAST = 1e-3
-"""A gradient counts as at least so large, as a share of the layer's largest: that of a bias before a batch normalization is
-0 but for rounding."""
+"""The least scale of a gradient, relative to the layer's largest: that of a bias before a batch normalization is 0 except for
+rounding."""
 
 _WRONG = 1e-3
-"""By more, and by four times what rounding moves, the package is wrong."""
+"""The package is wrong if a difference exceeds this and four times the effect of rounding."""
 
 _BYTES = 1 << 20
 _SAMPLED = 64
@@ -58,8 +58,8 @@ class _Compared(NamedTuple):
 
 
 def references(package: Package, described: Layers, loss: Loss, traced: List[Traced], modules: ModuleStack) -> List[Dict[str, Any]]:
-    """Of the first of all layers with the same graphs and shapes. A layer that cannot run with such inputs has none, with a
-    warning."""
+    """References of the first of all layers with equal graphs and shapes. A layer that cannot run with generated inputs has none,
+    with a warning."""
     found = []
     seen = set()
     for k, (layer, (name, call)) in enumerate(zip(traced, described.layers)):
@@ -73,7 +73,7 @@ def references(package: Package, described: Layers, loss: Loss, traced: List[Tra
             found.append(made.reference())
         except ExportError:
             raise
-        except Exception as error:  # whatever the layer raises
+        except Exception as error:  # any error of the layer
             warnings.warn(f"{name} has no reference that machines could compare themselves with: with made-up inputs like those of the "
                           f"example it raises {type(error).__name__}: {error}", stacklevel=2)
     return found
@@ -147,7 +147,7 @@ class _Layer:
 
     @contextlib.contextmanager
     def _replaced(self, seed: int) -> Iterator[Dict[str, Any]]:
-        """Parameters and statistics that are one number, with others in their place for a while."""
+        """While entered, replaces parameters and statistics whose elements are all equal."""
         replaced: Dict[str, Any] = {}
         before: List[Tuple[torch.Tensor, float]] = []
         try:
@@ -236,7 +236,7 @@ class _Run:
         return given
 
     def compare(self, right: List[_Compared], run: Any) -> Tuple[float, List[Dict[str, Any]]]:
-        """By how much rounding moves the most at most, and what the file has of each result."""
+        """The largest effect of rounding, and the file's entry of each result."""
         least = LEAST * max((compared.digest.norm for compared in right if compared.is_gradient), default=0.0)
 
         def apart(package: Package, inputs: List[torch.Tensor]) -> List[float]:

@@ -1,4 +1,4 @@
-"""What to do about what packages cannot hold, by the operation, its type and where it stands."""
+"""Remedies for operations and types that packages do not support."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LINES_ABOVE = 8
 
 
 def of(operation: str, line: Optional[str]) -> Optional[str]:
-    """What helps against an operation at a source line, where something better than general words is known."""
+    """The remedy for an operation at a source line, if a specific one is known."""
     file = os.path.basename((line or "").rpartition(":")[0])
     base = operation.split("::")[1].split(".")[0]
     if "moe" in file or "moe" in (line or "") and base in ("histc", "_local_scalar_dense", "nonzero", "index", "bincount", "_grouped_mm"):
@@ -27,18 +27,18 @@ def of(operation: str, line: Optional[str]) -> Optional[str]:
 
 
 def _around(line: Optional[str]) -> str:
-    """The source line and the few above it, where what a branch asks for is made."""
+    """The source line and a few lines above it, which compute the condition of a branch."""
     file, _, number = (line or "").rpartition(":")
     last = int(number or 0)
     return "".join(linecache.getline(file, k) for k in range(max(1, last - _LINES_ABOVE), last + 1))
 
 
 DRAWS = "torch.rand, randn, randint, normal, bernoulli, their forms in place and for the shape of a tensor, exponential_, dropout"
-"""What draws numbers that are functions of their place."""
+"""The supported draws, whose numbers are functions of their position."""
 
 
 def of_draw(base: str, own_generator: bool) -> str:
-    """What helps against the random operation `base`, which is not among these."""
+    """The remedy for the random operation `base`, which is not among these."""
     if own_generator:
         return ("Leave out generator=: the seed of the run decides all random numbers. Numbers that are the same in each step belong into a "
                 "buffer")
@@ -51,7 +51,7 @@ def of_draw(base: str, own_generator: bool) -> str:
 
 
 def of_type(dtype: torch.dtype) -> str:
-    """What helps against values of a type that packages do not have."""
+    """The remedy for values of a type that packages do not support."""
     if dtype.is_complex:
         return "Compute with real and imaginary parts"
     if dtype.is_floating_point:

@@ -1,4 +1,4 @@
-"""Other samples than the example's, of its kind."""
+"""Generates samples that resemble the example's."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def of_these(example: torch.Tensor, generator: torch.Generator, count: int) -> t
 
 
 def _where(places: torch.Tensor, example: torch.Tensor, made: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Samples of which some places are those of the example's samples, all of one sample."""
+    """Samples that take some positions from the example's samples, each from one sample."""
     others = example[torch.randint(example.size(0), made.shape[:1], generator=generator)]
     return torch.where(places, others, made)
 
 
 def padded(ids: torch.Tensor, pads: List[int]) -> torch.Tensor:
-    """Rows of integers of which the first ends with padding and the second begins with it, as far as there are so many."""
+    """Rows of integers that alternately end and begin with padding, if they are long enough."""
     made = ids.clone()
     length = ids.size(-1)
     for row, pad in zip(range(ids.size(0)), (pads * ids.size(0)) if ids.dim() > 1 and length > 3 else []):
@@ -46,7 +46,7 @@ def padded(ids: torch.Tensor, pads: List[int]) -> torch.Tensor:
 
 
 def pads_of(model: Optional[torch.nn.Module], limit: int) -> List[int]:
-    """What stands for padding in a model, as its configuration or its embeddings say; else 0, as many have it."""
+    """The padding id of a model from its configuration or its embeddings; else 0."""
     found = [getattr(getattr(model, "config", None), "pad_token_id", None)]
     if model is not None:
         found += [getattr(module, "padding_idx", None) for module in model.modules()]

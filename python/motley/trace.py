@@ -23,21 +23,21 @@ from .record import Recorder
 
 
 class Trace(NamedTuple):
-    """What a run of a layer did. `gives` maps what came out to values; values are those of the recorder."""
+    """The recording of a run of a layer. `gives` maps results to the recorder's values."""
 
     recorder: Recorder
     gives: Dict[Take, int]
     outputs: List[torch.Tensor]
-    """What crosses the boundary behind the layer."""
+    """The tensors at the boundary after the layer."""
     structure: Optional[TreeSpec]
-    """How the outputs lie in what the layer returned."""
+    """The structure of the layer's result."""
     statistics: List[Tuple[torch.Tensor, float]]
     """Running statistics with their momenta, in the order of `observed`; none in evaluation."""
     gradients: Tuple[bool, ...] = ()
-    """Of each output that crosses the boundary, whether a gradient of it comes back; in training."""
+    """For each output at the boundary, whether it has a gradient; in training."""
 
     def release(self) -> None:
-        """Lets go of the tensors of the run; what was recorded stays."""
+        """Releases the tensors of the run and retains the recording."""
         self.recorder.release()
         self.outputs.clear()
 
@@ -50,7 +50,7 @@ class Run(NamedTuple):
     inputs: List[torch.Tensor]
     structure: TreeSpec
     gradients: Tuple[bool, ...]
-    """Of each input, whether the layer has to give its gradient."""
+    """For each input, whether the layer must return its gradient."""
     target: Optional[torch.Tensor] = None
     loss: Optional[Loss] = None
     """The last layer has a loss."""
@@ -60,14 +60,14 @@ _REMEDY = "Run the layers by hand on a few samples, forward and backward, to see
 
 
 def import_before() -> None:
-    """PyTorch 2 imports it at the first use, e.g. of a checkpoint in a layer, and computes with tensors then: not while it is recorded."""
+    """Imports torch._dynamo before recording: its first use, e.g. by a checkpoint, would import it and compute with tensors."""
     with contextlib.suppress(ImportError):
         importlib.import_module("torch._dynamo")
 
 
 @contextlib.contextmanager
 def draws_nothing(recorder: Recorder) -> Iterator[None]:
-    """Refuses what takes random numbers without an operation of PyTorch."""
+    """Refuses layers that draw random numbers without an operation of PyTorch."""
     before = random_states()
     yield
     for whose, state in random_states().items():
@@ -77,7 +77,7 @@ def draws_nothing(recorder: Recorder) -> Iterator[None]:
 
 
 def random_states() -> Dict[str, Any]:
-    """Of the generators that a layer may draw from, as values to compare."""
+    """The states of the generators that a layer may use, for comparison."""
     _, keys, position = numpy.random.get_state()[:3]
     return {"Python's random": random.getstate(), "NumPy": (keys.tobytes(), position),
             "PyTorch": torch.get_rng_state().numpy().tobytes()}
@@ -95,18 +95,18 @@ class Tracer:
         self._known = known
         self._memory = memory
         self._modules = modules
-        self._told: Set[str] = set()  # layers that are told that they are traced
+        self._told: Set[str] = set()  # layers for which PyTorch reports that it is tracing
 
     def train(self, run: Run) -> Trace:
         """Forward and backward in training mode."""
         return self._without_branches(self._train, run)
 
     def evaluate(self, run: Run) -> Trace:
-        """Forward in evaluation mode. A last layer without target is scored: what it returns is its output."""
+        """Forward in evaluation mode. A last layer without a target is scored: its result is its output."""
         return self._without_branches(self._evaluate, run)
 
     def _without_branches(self, trace: Callable[[Run], Trace], run: Run) -> Trace:
-        """A layer that branches on values may do without where it is traced."""
+        """If a layer branches on values, repeats it while PyTorch reports tracing, where it may omit the branch."""
         try:
             return trace(run)
         except DependsOnValues:

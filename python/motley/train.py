@@ -125,7 +125,7 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
 
 def _check_values(data: Union[samples.Arrays, samples.Tokens], described: Layers, loss: losses.Loss, options: Dict[str, Any],
                   sections: Sections) -> None:
-    """Refuses data that the model does not take now, and not when it has been exported, which may take minutes."""
+    """Refuses data that the model does not accept before the export, which may take minutes."""
     with step("looking at what the model takes"):
         found = probe.limits(described, loss, data.example())
     finite = sections.get("data", {}).get("allow_nonfinite") is not True
@@ -164,8 +164,8 @@ class Refused(MotleyError):
 
 
 def _follow(command: List[str], follow: Callable[[str], None]) -> None:
-    """Motley is in a session of its own, so that an interruption reaches it once, by whatever way it came to this process; its
-    lines are followed to the end."""
+    """Motley runs in its own session, so that an interrupt of this process reaches it exactly once. Its lines are read to the
+    end."""
     last: List[str] = []
     interrupted = False
     with step(f"starting {command[0]}"):
@@ -198,7 +198,7 @@ def _follow(command: List[str], follow: Callable[[str], None]) -> None:
 
 
 def _ends_with_this_process() -> Optional[Callable[[], object]]:
-    """What a child calls so as to be asked to end when this process is gone, however that came; Linux knows it."""
+    """The function by which a child process requests a signal when this process dies; Linux only."""
     if sys.platform != "linux":
         return None
     c_library = ctypes.CDLL(None)  # found before the fork, after which little is safe

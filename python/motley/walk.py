@@ -1,7 +1,7 @@
 """Traces the layers of a model from the first to the last.
 
-A layer is run with two samples; one that does the same as an earlier one, operation by operation, is taken to do the same
-for any batch. Any other is run with more, so that what depends on the batch shows.
+A layer is run with two samples. If its operations equal those of an earlier layer, they are assumed equal for any batch.
+Otherwise it is run with further batch sizes, to find the sizes that depend on the batch.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .simplify import simplify
 from .trace import Run, Trace, Tracer
 
 BATCHES = (2, 3, 4)
-"""The batch sizes that are traced: no larger than it takes to tell a line, for all that a layer makes is kept meanwhile."""
+"""The traced batch sizes: just large enough to detect linear sizes, because all of a layer's results stay in memory."""
 
 
 class Traced(NamedTuple):
@@ -34,32 +34,32 @@ class Traced(NamedTuple):
     evaluate: Trace
     score: Optional[Trace]
     inputs: List[torch.Tensor]
-    """What it got of two samples, and how that lay in its argument."""
+    """Its inputs for two samples; `structure` is that of its argument."""
     structure: TreeSpec
     gradients: Tuple[bool, ...]
-    """Of each input, whether the layer gives its gradient."""
+    """For each input, whether the layer returns its gradient."""
     target: Optional[torch.Tensor]
 
     @property
     def takes_whole_numbers(self) -> bool:
-        """Whether the layer makes integers of floats, such as ids that lie among them."""
+        """Whether the layer converts floats to integers, such as ids that are packed with floats."""
         recorder = self.train.recorder
         return any(node.op == "aten::_to_copy" and recorder.shapes[uses(node)[0]].dtype.is_floating_point
                    and not recorder.shapes[node.results[0]].dtype.is_floating_point for node in recorder.nodes)
 
 
 def samples(tensor: torch.Tensor, count: int) -> torch.Tensor:
-    """`count` samples of a batch, which is repeated where it has fewer."""
+    """`count` samples of a batch, which is repeated if it has fewer."""
     return tensor[[k % tensor.size(0) for k in range(count)]].detach().contiguous()
 
 
 def trace_all(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.Tensor], tracer: Tracer) -> List[Traced]:
-    """The layers of `described`, of which the first gets the example's input and the last compares with its target."""
+    """Traces the layers of `described`: the first gets the example's input, the last compares with its target."""
     walk = _Walk()
     inputs, structure = tree_flatten(samples(example[0], BATCHES[0]))
     gradients: Tuple[bool, ...] = (False,) * len(inputs)
     traced: List[Traced] = []
-    twice = False  # outputs of a layer before share memory, which later layers may hand on
+    twice = False  # outputs of an earlier layer share memory, and later layers may pass them on
     for k, (name, call) in enumerate(described.layers):
         last = k + 1 == len(described.layers)
         run = Run(name, call, inputs, structure, gradients, samples(example[1], BATCHES[0]) if last else None, loss if last else None)
@@ -86,7 +86,7 @@ def trace_all(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.
 
 
 def memory_of(tensor: torch.Tensor) -> int:
-    """Where what it shows begins; views of one tensor have the same."""
+    """The address of its storage, which views of one tensor share."""
     storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
     return storage.data_ptr()
 
@@ -96,7 +96,7 @@ class _Walk:
         self._merged: Dict[str, Tuple[List[Node], Dict[int, Shape]]] = {}  # [what runs with two samples] what runs with any
 
     def trace(self, kind: str, tracer: Callable[[Run], Trace], run: Run) -> Tuple[Trace, List[torch.Tensor]]:
-        """The recording of a layer for any batch, and what it gave for two samples."""
+        """The recording of a layer for any batch, and its outputs for two samples."""
         trace = tracer(run)
         outputs = [output.detach() for output in trace.outputs]
         key = kind + _key(trace)

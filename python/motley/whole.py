@@ -1,8 +1,8 @@
-"""Compares the layers of a model, called one after the other, with the model as it is called.
+"""Compares the layers of a model, called in sequence, with the model itself.
 
 Both run in `train()` and in `eval()` mode on the same samples: the example's and made-up ones, with padding. Random draws are
-matched by module, kind and shape (matched.py), and are then the same in both. Outputs, gradients of all parameters, what
-normalizations see and what buffers become must agree. Gradients that are not proportional to the output's are refused.
+matched by module, kind and shape (matched.py), and are then equal in both. Outputs, gradients of all parameters, observations
+of normalizations and new values of buffers must agree. Gradients that are not proportional to the output's are refused.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from .matched import matched
 from .modules import ModuleStack
 
 LARGEST_DIFFERENCE = 1e-4
-"""Of the largest element, or of a gradient's norm. The layers may compute a mask otherwise, and sums in another order."""
+"""Tolerance relative to the largest element or a gradient's norm. Layers may compute masks and sums in another way."""
 
 _FLOOR = 1e-2
-"""Of the largest gradient's norm: smaller gradients are compared with this part of it, for they may be rounding alone."""
+"""Part of the largest gradient's norm that smaller gradients are compared with, since they may be only rounding."""
 
 _LARGE = 100.0
-"""An output that caps and clamps of scores change."""
+"""An output large enough for caps and clamps of scores to change it."""
 
 
 class _NotCompared(Exception):
-    """Why not, in words for the user."""
+    """The reason, in words for the user."""
 
 
 class Comparison:
-    """Of `layers` with the model; `notices` is what it could not compare, in words for the user."""
+    """Compares `layers` with the model. `notices`: the parts that it could not compare, in words for the user."""
 
     def __init__(self, described: Layers, names: Names, modules: ModuleStack, counted: Optional[torch.Tensor] = None):
-        """`counted` says which places of the targets no sample of the example ignores."""
+        """`counted`: the positions of the targets that no sample of the example ignores."""
         self.notices: List[str] = list(described.notices)
         self._counted = counted
         self._described = described
@@ -51,7 +51,7 @@ class Comparison:
         self._parameters = {name: tensor for name, tensor in names.state.items() if tensor.requires_grad}
 
     def run(self, input: torch.Tensor, limit: Optional[int]) -> None:
-        """Refuses layers that do otherwise than the model."""
+        """Refuses layers that differ from the model."""
         try:
             self._run(input, limit)
         except (RuntimeError, MemoryError) as error:
@@ -108,7 +108,7 @@ class Comparison:
         self._mode(training=True)
         self._training(made[:2])
 
-    # How things are called.
+    # Names.
 
     def _mode(self, training: bool) -> None:
         for root in self._roots:
@@ -125,7 +125,7 @@ class Comparison:
             return self._calls.run(self._described.layers, input, order)
 
     def _made_up(self, input: torch.Tensor, rows: Optional[int], whole_numbers: bool) -> torch.Tensor:
-        """Three samples that the model takes."""
+        """Three samples that the model accepts."""
         generator = torch.Generator().manual_seed(2)
         limit = rows if rows is not None else int(input.max()) + 1 if input.dtype == torch.int64 else 0
         made = samples.like(input, limit, generator, 3, whole_numbers)
@@ -138,10 +138,10 @@ class Comparison:
                 return tried
         return input[[k % input.size(0) for k in (2, 1, 0)]]
 
-    # What must be the same.
+    # Comparisons.
 
     def _large_outputs(self, example: torch.Tensor, right: Ran, found: Ran) -> None:
-        """Caps and clamps do nothing to the small outputs of a model that was not trained."""
+        """Caps and clamps have no effect on the small outputs of an untrained model."""
         owned = [tensor for path in found.last for tensor in self._calls.paths[path]._parameters.values() if tensor is not None]
         matrices = [tensor for tensor in owned if tensor.dim() > 1] or owned
         largest = max((float(t.abs().max()) for t in outputs.floats(right.value) if t.numel()), default=0.0)
@@ -174,14 +174,14 @@ class Comparison:
         self._same_gradients(wanted, gradients([output for _, output in pairs], grads, self._parameters), right, found)
 
     def _train_alone(self, input: torch.Tensor) -> None:
-        """What is seen of layers that are not compared."""
+        """Notices about layers that are not compared."""
         self._mode(training=True)
         try:
             found = self._layers(input, None)
             trained = outputs.floats(found.value)
             grads = proportional.random_gradients(trained)
             seen = gradients(trained, grads, self._parameters, retain_graph=True)
-        except Exception as error:  # tracing says what is wrong
+        except Exception as error:  # tracing reports the error
             if lacks_memory(error):
                 raise
             return
@@ -189,7 +189,7 @@ class Comparison:
         self._say_untrained(found, trained, found)
 
     def _drawing_alike(self, right: Ran, input: torch.Tensor, where: str, found: Optional[Ran] = None) -> Ran:
-        """The layers with the numbers that the model drew. `found` is what they do with others."""
+        """Runs the layers with the model's random numbers. `found`: their run with other numbers."""
         found = self._layers(input, None) if found is None else found
         match = matched(right.drawn, found.drawn)
         if match.models or match.layers:
@@ -200,13 +200,13 @@ class Comparison:
         return found if in_turn and not torch.is_grad_enabled() else self._layers(input, match.order)
 
     def _same_in_evaluation(self, right: Ran, input: torch.Tensor, where: str, found: Optional[Ran] = None) -> Ran:
-        """The layers with the same numbers, which give the same outputs."""
+        """Runs the layers with the same numbers. Their outputs must be equal to the model's."""
         found = self._drawing_alike(right, input, where, found)
         self._same_values(right, found, where)
         return found
 
     def _same_values(self, right: Ran, found: Ran, where: str) -> List[Tuple[torch.Tensor, torch.Tensor]]:
-        """The outputs of both that were compared."""
+        """The compared outputs of both."""
         pairs = outputs.pairs(right.value, found.value)
         if not pairs:
             raise self._fail(f"{where} the layers return {outputs.shapes(found.value)}, and the model {outputs.shapes(right.value)}", right, found)
@@ -228,7 +228,7 @@ class Comparison:
         return pairs
 
     def _where_counted(self, whole: torch.Tensor, layers: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
-        """Both outputs, without those at places that are padding, where each may have anything."""
+        """Both outputs without the positions of padding, whose values are arbitrary."""
         assert self._counted is not None
         some = outputs.at(self._counted, whole), outputs.at(self._counted, layers)
         if some[0] is None or some[1] is None:
@@ -246,7 +246,7 @@ class Comparison:
         if not worst[0] <= LARGEST_DIFFERENCE:
             raise self._fail(f"the gradient of {worst[1]} differs by {worst[0]:.2g} of its norm between the model and the layers", whole, layers)
 
-    # What is said.
+    # Messages.
 
     def _say(self, notice: Optional[str]) -> None:
         if notice and notice not in self.notices:

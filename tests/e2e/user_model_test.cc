@@ -174,8 +174,8 @@ TEST_F(PackageRun, LearnsTheSameOnReplicas) {
   }
 }
 
-// Of the two ranks that share the second chunk one also has the first, and hands over without a
-// frame.
+// One of the two replicas of the second chunk also holds the first, and receives its output without
+// a frame.
 TEST_F(PackageRun, PassesExactValuesToSharesOfAStage) {
   package_ = "exact";
   ASSERT_EQ(train("alone", {"--stages", "1"}).status, 0);
@@ -196,7 +196,7 @@ TEST_F(PackageRun, PassesExactValuesToSharesOfAStage) {
   }
 }
 
-// A codec that touched them would make other indices of integers.
+// A codec that encoded exact values would change the integers, which are indices.
 TEST_F(PackageRun, RoundsNoExactValues) {
   package_ = "exact";
   settings_ = {"--set", "compression.activations=int8"};

@@ -1,4 +1,4 @@
-// What crosses a boundary as one tensor comes out of it as it went in.
+// Tensors of a boundary are equal after packing and unpacking.
 #include "models/layers/boundary_layout.h"
 
 #include <vector>

@@ -1,4 +1,4 @@
-// The numbers that layers of packages draw: their values for words, and what a node says.
+// Random numbers of package layers: their values for given words, and the arguments of their nodes.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -23,7 +23,7 @@ struct Golden {
   float exponential;
 };
 
-// Of tests/python/random_numbers_test.py, where Python makes the same.
+// tests/python/random_numbers_test.py has the same values.
 constexpr std::array<Golden, 12> kGolden = {{
     {0, -0x1.95a11ap+2F, 0x1.6dfb52p+4F},
     {1, -0x1.8aa6c8p+2F, 0x1.5c6766p+4F},
@@ -43,7 +43,7 @@ double unit_in_last_place(float value) {
   return std::nextafter(value, std::numeric_limits<float>::infinity()) - value;
 }
 
-// Words of all sizes from both ends.
+// Words of all magnitudes from both ends of the range.
 std::vector<std::uint32_t> some_words() {
   std::vector<std::uint32_t> words;
   for (std::uint32_t i = 0; i < 20'000; ++i) {
@@ -61,7 +61,7 @@ TEST(DrawnNumbers, AreTheSameAsInPython) {
   }
 }
 
-// The probability of a number less the word's own, over the density, is the number's error.
+// The error of a number is its probability minus that of the word, divided by the density.
 TEST(DrawnNumbers, AreTheQuantilesRoundedOnce) {
   constexpr double kMost = 0.5 + 1e-5;
   for (const std::uint32_t word : some_words()) {
@@ -69,7 +69,7 @@ TEST(DrawnNumbers, AreTheQuantilesRoundedOnce) {
     const double tail = to_open_unit(std::min(word, ~word));
     const double density = std::exp(-0.5 * size * size) / std::sqrt(2 * M_PI);
     const double error = (0.5 * std::erfc(size / std::sqrt(2.0)) - tail) / density;
-    // Near 0 the probability's own rounding is more than a unit of the number.
+    // Near 0 the rounding of the probability exceeds an ulp of the number.
     if (size > 1e-3F) {
       EXPECT_LE(std::abs(error), kMost * unit_in_last_place(size) + 1e-15) << word;
     }

@@ -1,4 +1,4 @@
-// Boundaries of packages whose tensors have no gradient: what is read, and what is refused.
+// Accepted and refused packages with boundary tensors that have no gradient.
 #include <string>
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ std::string replaced(std::string text, const std::string& old, const std::string
   return text.replace(at, old.size(), with);
 }
 
-// The right package whose second boundary tensor has no gradient, and its graphs as that wants.
+// The valid package with a second boundary tensor that has no gradient, and with graphs to match.
 std::string exact_package(const std::string& second = R"({"type": "float32", "shape": [4],
                                                         "gradient": false})") {
   std::string text = replaced(right_package(), "\"version\": 1", "\"version\": 2");

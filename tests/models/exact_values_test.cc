@@ -1,5 +1,5 @@
-// A package whose layers pass integers, truth values and numbers without a gradient on
-// (make_exact_package.py): what it computes, and that it does so wherever its chain is cut.
+// The results of a package whose layers pass on integers, truth values and numbers without a
+// gradient (make_exact_package.py), with its chain cut at any boundary.
 #include <memory>
 #include <string>
 #include <utility>
@@ -35,7 +35,7 @@ at::Tensor rows(const at::Tensor& x) {
   return x.reshape({-1, x.size(-1)});
 }
 
-// The sum of the rows of `gradients` that each id has.
+// For each id, the sum of its rows of `gradients`.
 at::Tensor by_id(const at::Tensor& ids, const at::Tensor& gradients) {
   return at::mm(at::one_hot(ids.flatten(), kClasses).to(at::kFloat).t(), rows(gradients));
 }
@@ -89,8 +89,8 @@ TEST(ExactValues, StayInSplitAndRepeatedBackwards) {
   }
 }
 
-// Other types, shapes and gradients of boundaries among them: what is not refused runs, or ends in
-// an error of a graph.
+// The changes include types, shapes and gradients of boundaries. A changed package is refused,
+// runs, or ends in an error of a graph.
 TEST(ExactValues, WithRandomChangesRunOrSayWhyNot) {
   const c10::InferenceMode guard;
   const auto right = must(read_package(kPackage));
@@ -108,7 +108,7 @@ TEST(ExactValues, WithRandomChangesRunOrSayWhyNot) {
                          tested_device().torch());
       static_cast<void>(chain.step(some_ids(3, 3), some_ids(3, 2), {}));
       ++ran;
-    } catch (const std::runtime_error& said) {  // GraphFailure is one, what LibTorch throws is not
+    } catch (const std::runtime_error& said) {  // GraphFailure is one; LibTorch's errors are not
       EXPECT_NE(std::string(said.what()), "");
       ++refused;
     }
@@ -117,8 +117,8 @@ TEST(ExactValues, WithRandomChangesRunOrSayWhyNot) {
   EXPECT_GT(refused, 0);
 }
 
-// A layer is compared with its reference on inputs of each type, and on gradients of those outputs
-// that have one.
+// The comparison with a reference uses inputs of each type, and gradients of the outputs that have
+// one.
 TEST(ExactValues, AreInputsOfAReference) {
   const c10::InferenceMode guard;
   constexpr int kMix = 2;
@@ -152,7 +152,7 @@ ModelConfig package_config() {
   return config;
 }
 
-// Chains in a row, each of which begins where the one before it ends.
+// The result of a step of consecutive chains.
 struct ChainStep {
   double loss = 0;
   std::vector<at::Tensor> gradients;
@@ -178,7 +178,7 @@ ChainStep step_of(const std::vector<int>& ends, bool recompute, bool split) {
     const BoundaryLayout layout =
         activation_layout(model.layers[static_cast<std::size_t>(ends[c]) - 1], kSamples);
     EXPECT_EQ(x.sizes(), at::IntArrayRef(layout.sizes));
-    x = x.clone();  // as another rank has it
+    x = x.clone();  // as on another rank
   }
   ChainStep step;
   step.loss =

@@ -163,7 +163,7 @@ TEST_F(HandGraph, DrawsDropoutFromThePositionAlone) {
   EXPECT_FALSE(step.same_bits(chain.step(x, targets, {.seed = 1, .step = 2, .micro = 4})));
 }
 
-// The package with normal numbers of each sample in place of the mask.
+// The package with normal numbers for each sample instead of the mask.
 std::string with_noise() {
   return changed(R"("motley::dropout_mask", "args": [{"value": 6}, 0.25, 3])",
                  R"("motley::normal", "args": [[{"batch": [0, 1]}, 3], 3])");

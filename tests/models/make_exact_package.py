@@ -1,11 +1,11 @@
 """Writes tests/models/packages/exact.motley: a model whose layers pass integers, truth values and
-numbers without a gradient on. Needs nothing but Python.
+numbers without a gradient on. Needs only Python.
 
     python3 tests/models/make_exact_package.py
 
-prepare  ids -> ids, mask, scale: no gradient crosses the boundary behind it
-embed    -> mask, hidden, ids, scale: of these hidden has a gradient
-mix (2x) hidden @ weight * scale * mask, and the others as they are
+prepare  ids -> ids, mask, scale: the boundary after it has no gradient
+embed    -> mask, hidden, ids, scale: only hidden has a gradient
+mix (2x) hidden @ weight * scale * mask, and the others unchanged
 head     cross entropy of hidden @ weight + table[ids] over 5 classes
 """
 

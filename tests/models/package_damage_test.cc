@@ -28,7 +28,7 @@ TEST(DamagedPackage, WithOneValueForAnotherIsReadOrRefused) {
   EXPECT_LT(read, kChanges / 2);
 }
 
-// The same of a package whose boundaries have exact values.
+// The same for a package with exact boundary values.
 TEST(DamagedPackage, WithExactValuesIsReadOrRefused) {
   const std::string right = *read_file(MOTLEY_PACKAGES_DIR "/exact.motley/package.json");
   ASSERT_EQ(wrong_with_package(right), "");

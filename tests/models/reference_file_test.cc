@@ -50,7 +50,7 @@ TEST(References, AreReadWhereTheyAreRight) {
   EXPECT_EQ(references->find(package(), 1), &references->layers[1]);
 }
 
-// Of a layer that passes a mask and ids on and has a gradient of one input.
+// The reference of a layer that passes on a mask and ids, with a gradient of one input.
 std::string exact_reference_body() {
   const std::string outputs =
       right_tensors({{"output:0", 8}, {"output:1", 24}, {"output:2", 8}, {"output:3", 8}});

@@ -1,5 +1,5 @@
-// Drawn numbers as tensors: on a device the bits of the processor, and the same however they are
-// cut.
+// Drawn numbers as tensors: the bits of every device equal those of the CPU, for any micro-batch
+// size.
 #include "models/random/tensor_draws.h"
 
 #include <cmath>
@@ -20,7 +20,7 @@ namespace {
 constexpr std::uint64_t kDomain = 0x6E756D6265727321;
 
 DrawStream some_stream() {
-  // Words of both keys and of the counter with their highest bit set.
+  // The highest bit is set in both words of the key and in one of the counter.
   return {/*seed=*/-7, /*step=*/0xF0000001, /*layer=*/5, /*index=*/200};
 }
 
@@ -33,7 +33,7 @@ std::vector<DrawnNumbers> all_kinds() {
 }
 
 TEST(DrawStream, FollowsPhilox) {
-  constexpr std::uint64_t kFirst = (std::uint64_t{1} << 34) - 70;  // blocks reach 2^32 behind it
+  constexpr std::uint64_t kFirst = (std::uint64_t{1} << 34) - 70;  // blocks reach 2^32 after it
   std::vector<std::uint32_t> words(200);
   DrawStream(11, 3, 4, 6).words(kFirst, words);
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -95,14 +95,14 @@ TEST(TensorDraws, HaveTheMomentsOfTheirDistributions) {
   const c10::InferenceMode guard;
   constexpr std::int64_t kCount = 1 << 20;
   const auto expect = [&](const DrawnNumbers& drawn, double mean, double variance, double third,
-                          double fourth) {  // about the mean
+                          double fourth) {  // central moments
     const at::Tensor x =
         draw_numbers(some_stream(), drawn, 0, kCount, at::kCPU).to(at::kDouble) - mean;
     const double spread = std::sqrt(variance);
     const auto moment = [&](int k) {
       return x.pow(k).mean().item().toDouble() / std::pow(spread, k);
     };
-    EXPECT_NEAR(moment(1), 0, 0.005);  // 5 deviations
+    EXPECT_NEAR(moment(1), 0, 0.005);  // 5 standard deviations
     EXPECT_NEAR(moment(2), 1, 5 * std::sqrt((fourth - 1) / kCount));
     EXPECT_NEAR(moment(3), third, 0.13);
     EXPECT_NEAR(moment(4), fourth, 0.1 * fourth);
@@ -113,7 +113,7 @@ TEST(TensorDraws, HaveTheMomentsOfTheirDistributions) {
   expect({.kind = DrawKind::kIntegers, .low = -2, .count = 5}, 0, 2, 0, 1.7);
 }
 
-// What each of all samples draws in a step, where its micro-batches have `samples` of them.
+// The numbers of all samples in a step with micro-batches of `samples` samples.
 at::Tensor of_all(const DrawnNumbers& drawn,
                   std::int64_t all,
                   std::int64_t samples,

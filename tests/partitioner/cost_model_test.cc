@@ -35,7 +35,7 @@ TEST(CostModel, PricesExactBytesForwardAlone) {
   EXPECT_EQ(cost->frame_bytes(0, size, "none"), 64 + 400 + 64);
   EXPECT_EQ(cost->frame_bytes(0, size, kHalf), 64 + 200 + 64);
   EXPECT_EQ(cost->frame_bytes(0, size.gradient(), kHalf), 64 + 200);
-  // Only the floats go through the codec, there and back; "none" costs nothing here.
+  // Only the floats are encoded, forward and backward; "none" costs nothing here.
   EXPECT_EQ(cost->crossing_before_s(0, size, kHalf), 2 * 25 + 2 * 0.5);
   EXPECT_EQ(cost->crossing_behind_s(0, size, kHalf), 2 * 25 + 2 * 0.5);
   EXPECT_EQ(cost->memory_parts(0, 0, 1, 2).boundary_bytes, 464);

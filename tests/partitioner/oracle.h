@@ -227,7 +227,7 @@ class Oracle {
     return !p_.machines[at(a)].medium.empty() || !p_.machines[at(b)].medium.empty();
   }
 
-  // The slowest way there or back between two sets of machines, with so much each way.
+  // The slowest transfer in either direction between two sets of machines, by the bytes of each.
   double slowest_hop_s(const std::vector<int>& from,
                        const std::vector<int>& to,
                        double bytes,
@@ -245,7 +245,7 @@ class Oracle {
     return slowest;
   }
 
-  // How long the busiest of these links is in use when so much goes there and back.
+  // The busy time of the busiest of these links for these bytes in each direction.
   double load_s(const std::vector<int>& from,
                 const std::vector<int>& to,
                 double bytes,

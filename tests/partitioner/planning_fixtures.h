@@ -21,7 +21,7 @@ struct LayerSketch {
   // Per sample, between the parts of backward, which take a third of the work each; nullopt: the
   // parts were not measured.
   std::optional<std::int64_t> queued_bytes = {};
-  std::int64_t exact_bytes = 0;  // of one sample, beside output_floats
+  std::int64_t exact_bytes = 0;  // of one sample, in addition to output_floats
 };
 
 struct MachineSketch {

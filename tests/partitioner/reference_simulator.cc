@@ -322,7 +322,7 @@ class Tasks {
     return static_cast<double>(layer.boundary(plan_.micro_batch).floats);
   }
 
-  // What is transferred as it is, as so many floats.
+  // The exact bytes after chunk c, in floats of 4 bytes.
   double exact_floats_after(int c) const {
     const LayerSpec& layer = model_.layers[static_cast<std::size_t>(end(c) - 1)];
     return static_cast<double>(layer.boundary(plan_.micro_batch).exact_bytes) / 4;

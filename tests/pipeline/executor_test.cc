@@ -197,7 +197,7 @@ TEST(Executor, RoundsBothDirectionsOfABoundaryWithAnFp16Codec) {
                          first.output_gradient(kChunk0, kMicro0));
 }
 
-// Every stage checks the bytes beside its values.
+// Every stage checks the exact bytes that it receives.
 TEST_P(ExecutorSchedules, KeepsExactBytesThroughEveryCodec) {
   for (const char* codec : {"none", "int8", "int4", "topk(0.5)", "int8|zstd(1)"}) {
     Plan plan = line_plan({0, 1, 1, 2}, 3, GetParam());

@@ -1,6 +1,6 @@
 // LinePipeline: a pipeline whose layers are straight lines, y = a·x + b for each value, so that the
-// executor runs without LibTorch. Beside the values every layer passes the bytes on that the data
-// gave for the micro-batch, and checks them. Ranks are threads over the in-process transport.
+// executor runs without LibTorch. Every layer also checks and passes on the micro-batch's exact
+// bytes, which the data provides. Ranks are threads over the in-process transport.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,8 @@ inline constexpr std::size_t kLineExactBytes = 7;
 using LineValues = std::vector<float>;
 using LineBytes = std::array<std::byte, kLineExactBytes>;
 
-// Of the micro-batch of a step that begins with this sample: no codec keeps them.
+// The exact bytes of a micro-batch in the step that begins with this sample. No codec preserves
+// them.
 inline LineBytes line_bytes(std::uint64_t first_sample, MicroId micro) {
   LineBytes bytes;
   std::uint64_t state = first_sample * 1'000'003 + static_cast<std::uint64_t>(micro.value) + 1;
@@ -303,7 +304,7 @@ class LineStage final : public StageCompute, public StageGradients, public Stage
   double loss_sum_ = 0;
   bool stepped_ = false;
   ByMicro inputs_, outputs_, output_gradients_, input_gradients_;
-  std::map<std::pair<ChunkId, MicroId>, LineBytes> exact_;  // beside inputs_
+  std::map<std::pair<ChunkId, MicroId>, LineBytes> exact_;  // exact bytes of inputs_
   std::map<std::size_t, ByMicro> layer_inputs_;
   std::map<std::size_t, ByMicro> layer_gradients_;  // of each layer's output
   std::map<MicroId, std::vector<std::int32_t>> targets_;

@@ -17,7 +17,7 @@ warnings.simplefilter("ignore", motley.ExportWarning)
 
 
 def depth(x: torch.Tensor, training: bool, p: float = 0.25) -> torch.Tensor:
-    """As torchvision and timm drop a residual branch of some samples."""
+    """Drops a residual branch of some samples, like torchvision and timm."""
     if not training:
         return x
     noise = torch.empty([x.size(0)] + [1] * (x.dim() - 1)).bernoulli_(1 - p)
@@ -25,14 +25,14 @@ def depth(x: torch.Tensor, training: bool, p: float = 0.25) -> torch.Tensor:
 
 
 def drop_path(x: torch.Tensor, training: bool, p: float = 0.25) -> torch.Tensor:
-    """As transformers does."""
+    """Like transformers."""
     if not training:
         return x
     return x.div(1 - p) * torch.floor(torch.rand((x.shape[0],) + (1,) * (x.dim() - 1), dtype=x.dtype) + (1 - p))
 
 
 def layer_drop(x: torch.Tensor, training: bool, layerdrop: float = 0.1) -> torch.Tensor:
-    """As wav2vec2's encoder does: the condition is computed before the branch."""
+    """Like wav2vec2's encoder: the condition is computed before the branch."""
     probability = torch.rand([])
     skip = training and probability < layerdrop
 

@@ -1,4 +1,4 @@
-"""Random draws inside a layer: what they become in a package, how they are distributed, and which are refused."""
+"""Random draws inside a layer: their operations in a package, their distributions, and refusals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ warnings.simplefilter("ignore", motley.ExportWarning)
 
 X = torch.randn(2, 4, generator=torch.Generator().manual_seed(1))
 
-# [word, normal number, exponential number]: those of tests/models/drawn_numbers_test.cc.
+# [word, normal number, exponential number]: equal to tests/models/drawn_numbers_test.cc.
 GOLDEN = [
     (0, "-0x1.95a11ap+2", "0x1.6dfb52p+4"), (1, "-0x1.8aa6c8p+2", "0x1.5c6766p+4"), (0x12345678, "-0x1.77b264p+0", "0x1.525e98p+1"),
     (0x13333332, "-0x1.708522p+0", "0x1.4b8dep+1"), (0x13333333, "-0x1.708522p+0", "0x1.4b8dep+1"),
@@ -42,13 +42,13 @@ def export(layers: Any, input: torch.Tensor = X, loss: Any = squares, target: An
 
 
 def drawn(package: Package, kind: str, layer: int = 0) -> List[Tuple[str, Any]]:
-    """The operations that draw in a graph of a layer, with their arguments as the file has them."""
+    """The drawing operations in a graph of a layer, with their arguments in the file."""
     nodes = package.description["graphs"][package.description["layers"][layer]["graph"]][kind]["nodes"]
     return [(node["op"].partition("::")[2], node["args"]) for node in nodes if node["op"] in random_numbers.OPERATIONS]
 
 
 class LabelDropout(nn.Module):
-    """As DiT drops the classes of samples, for guidance without a classifier."""
+    """Drops the classes of samples, like DiT for classifier-free guidance."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class LabelDropout(nn.Module):
 
 
 class Diffusion(nn.Module):
-    """Noise, and a time step of each sample; the loss compares the noise with what is predicted."""
+    """Noise, and a time step per sample; the loss compares the noise with its prediction."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class Diffusion(nn.Module):
 
 
 class Autoencoder(nn.Module):
-    """Reparameterised, in training alone or always."""
+    """Reparameterisation, only in training or always."""
 
     def __init__(self, always: bool) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ class Autoencoder(nn.Module):
 
 
 class NoisyGate(nn.Module):
-    """The two best of four experts by scores with noise."""
+    """The two best of four experts by noisy scores."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -107,7 +107,7 @@ class NoisyGate(nn.Module):
 
 
 class Masked(nn.Module):
-    """As masked autoencoders leave patches out of each sample."""
+    """Drops patches of each sample, like masked autoencoders."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -138,7 +138,7 @@ def initialized(x: torch.Tensor) -> torch.Tensor:
 
 B = {"batch": [0, 1]}
 
-# [name] layer, what it draws
+# [name] layer, its draws
 FORMS: Dict[str, Tuple[Callable[[torch.Tensor], Any], List[Tuple[str, Any]]]] = {
     "rand": (lambda x: x * torch.rand(x.size(0), 1), [("uniform", [[B, 1], 0])]),
     "rand_like": (lambda x: x * torch.rand_like(x), [("uniform", [[B, 4], 0])]),
@@ -169,7 +169,7 @@ FORMS: Dict[str, Tuple[Callable[[torch.Tensor], Any], List[Tuple[str, Any]]]] = 
 }
 
 MODELS: Dict[str, Tuple[Callable[[], nn.Module], torch.Tensor, int, int]] = {
-    # [name] model, its input, how many draws it has in training and in evaluation
+    # [name] model, its input, the number of draws in training and in evaluation
     "label dropout": (LabelDropout, torch.tensor([3, 7]), 1, 0),
     "diffusion": (Diffusion, X, 2, 2),
     "autoencoder": (lambda: Autoencoder(False), X, 1, 0),
@@ -189,7 +189,7 @@ class RandomNumbers(unittest.TestCase):
         self.assertEqual(random_numbers.scaled(bits, 0, 1 << 32).tolist(), [0, (1 << 32) - 1, 0x12345678])
 
     def test_are_the_quantiles_rounded_once(self) -> None:
-        """The probability of a number less the word's own, over the density, is the number's error."""
+        """The error of a number is its probability minus that of the word, divided by the density."""
         state = numpy.random.RandomState(5)
         few = (2.0 ** (32 * state.random_sample(20000))).astype(numpy.uint64)
         words = numpy.concatenate([few, numpy.uint64((1 << 32) - 1) - few])
@@ -205,7 +205,7 @@ class RandomNumbers(unittest.TestCase):
         ops, size = torch.ops.motley, [1 << 18]
         for numbers, mean, variance in ((ops.uniform(size, 1), 0.5, 1 / 12), (ops.normal(size, 1), 0, 1), (ops.exponential(size, 1), 1, 1),
                                         (ops.integers(size, -3, 4, 1), 0, 4)):
-            self.assertAlmostEqual(float(numbers.double().mean()), mean, delta=0.01 * math.sqrt(variance))  # 5 deviations
+            self.assertAlmostEqual(float(numbers.double().mean()), mean, delta=0.01 * math.sqrt(variance))  # 5 standard deviations
             self.assertAlmostEqual(float(numbers.double().var()), variance, delta=0.03 * variance)
         self.assertEqual(sorted(set(ops.integers(size, -3, 4, 1).tolist())), list(range(-3, 4)))
         self.assertTrue(0 <= float(ops.uniform(size, 2).min()) and float(ops.uniform(size, 2).max()) < 1)

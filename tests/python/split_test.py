@@ -1,4 +1,4 @@
-"""`motley.split` by the trace of a whole model: where it cuts, and that the layers are the model."""
+"""`motley.split` by the trace of a whole model: its cuts, and the equality of layers and model."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Split(unittest.TestCase):
         package = self.equals_eager(EncoderDecoder(), lambda n: ids(n, 2 * LENGTH))
         layers = package.description["layers"]
         self.assertGreaterEqual(len(layers), 4 + 2)
-        # The decoder's lookup is where the embedding is, and the bias of positions, which is small, crosses in place of what it makes.
+        # The decoder's lookup is in the embedding's layer, and the small bias of positions crosses instead of its product.
         self.assertEqual([layer["name"] for layer in layers if any(p["name"] == "shared.weight" for p in layer["parameters"])],
                          [layers[0]["name"], layers[-1]["name"]])
         self.assertIn([8, 2], [output["shape"] for layer in layers for output in layer["outputs"]])

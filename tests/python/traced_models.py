@@ -1,4 +1,4 @@
-"""Tiny models with what stands between the blocks of real ones, for the tests of `motley.split` by the trace."""
+"""Tiny models with the code between blocks of real models, for the tests of `motley.split` by the trace."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Attention(nn.Module):
 
 
 class Block(nn.Module):
-    """Before the norm, as newer models are."""
+    """Pre-norm, like newer models."""
 
     def __init__(self, dropout: float = 0.0, positions: int = 0):
         super().__init__()
@@ -52,7 +52,7 @@ class Block(nn.Module):
 
 
 class Language(nn.Module):
-    """Glue between blocks, a mask of ids, rotary tables, dropout outside of blocks, a tied head."""
+    """Code between blocks, a mask from ids, rotary tables, dropout outside of blocks, a tied head."""
 
     def __init__(self, blocks: int = 3, dropout: float = 0.0, tied: bool = True):
         super().__init__()
@@ -76,7 +76,7 @@ class Language(nn.Module):
 
 
 class StackBlock(nn.Module):
-    """As T5 has them: sublayers in a list, a bias of positions that the first block makes for all."""
+    """Like T5: sublayers in a list, and a position bias that the first block computes for all."""
 
     def __init__(self, crosses: bool, first: bool):
         super().__init__()
@@ -179,7 +179,7 @@ class UNet(nn.Module):
 
 
 class Inverted(nn.Module):
-    """With stochastic depth, and batch normalization in lists that are no place to cut."""
+    """With stochastic depth, and batch normalization in lists that must not be cut."""
 
     def __init__(self, inner: int, outer: int, stride: int):
         super().__init__()
@@ -197,7 +197,7 @@ class Inverted(nn.Module):
 
 
 class Images(nn.Module):
-    """Stages in lists of lists, with unlike blocks."""
+    """Stages in lists of lists, with different blocks."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -224,7 +224,7 @@ class Plain(nn.Module):
 
 
 class Doubled(torch.autograd.Function):
-    """Its backward is not that of its operations."""
+    """Its backward differs from autograd's for its operations."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
@@ -236,7 +236,7 @@ class Doubled(torch.autograd.Function):
 
 
 class Features(nn.Module):
-    """Blocks on features [batch, length, 8], with what `how` says between them."""
+    """Blocks on features [batch, length, 8], with the operation `how` between them."""
 
     def __init__(self, how: str = "", blocks: int = 2):
         super().__init__()

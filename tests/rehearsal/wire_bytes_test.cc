@@ -32,8 +32,7 @@ ModelSpec small_model() {
   return six_layers(/*width=*/40, /*context=*/15, /*vocab=*/2000);
 }
 
-// The same with values that are transferred exactly: 77 bytes behind the second layer, 40 behind
-// the third.
+// The same with exact values: 77 bytes per sample after the second layer, 40 after the third.
 ModelSpec with_exact_values() {
   ModelSpec model = small_model();
   model.layers[1].exact_outputs = {{NumberType::kBool, {7, 11}}};
@@ -178,7 +177,7 @@ TEST(WireBytes, OfAPipelineAreThoseCountedByHand) {
   }
 }
 
-// No codec touches exact values, and none come back.
+// Exact values are never encoded, and are sent only forward.
 TEST(WireBytes, OfExactValuesAreThoseOfOneDirection) {
   const ModelSpec model = with_exact_values();
   for (const auto& [codec, payload] : kBoundaryBytes) {

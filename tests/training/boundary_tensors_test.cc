@@ -1,5 +1,5 @@
-// What crosses a boundary between the layers' device, the host and messages; on the device of the
-// tests.
+// Transfers of boundary tensors between the layers' device, the host and messages, on the device
+// that the tests use.
 #include "training/boundary_tensors.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t kSamples = 3;
 
-// An odd number of bytes behind 18 floats.
+// An odd number of exact bytes after 18 floats.
 LayerSpec mixed_layer() {
   LayerSpec layer;
   layer.outputs = {{3, 2}};
@@ -35,7 +35,7 @@ LayerSpec without_gradient() {
   return layer;
 }
 
-// Any bytes, behind floats of no special bits.
+// Arbitrary exact bytes after ordinary floats.
 std::vector<std::byte> some_bytes(const BoundaryLayout& layout) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(layout.sizes.front()));
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 37 + 11);
@@ -96,7 +96,7 @@ TEST_P(BoundaryTensorsOf, ReachTheHostAndComeFromIt) {
 TEST_P(BoundaryTensorsOf, ArePartsOfMessagesThatADeviceMakesAndReads) {
   for (const char* name : {"fp16", "bf16", "int8"}) {
     const DeviceFormat* const format = tensors_.format_of(name);
-    if (format == nullptr) continue;  // the host has the codec
+    if (format == nullptr) continue;  // only the host implements the codec
     SCOPED_TRACE(name);
     const auto codec = make_codec(name).value();
     const auto float_bytes = static_cast<std::size_t>(layout_.floats) * sizeof(float);

@@ -77,8 +77,8 @@ void fill_uniform(std::span<float> values, UniformValues kind, const HashedStrea
 // A dropout mask: 0 with probability p, else 1 / (1 - p). REQUIRES: 0 < p < 1.
 void fill_mask(std::span<float> values, double p, const HashedStream& stream);
 
-// What an operation draws (models/package/draws.h): from the upper 32 bits of each element,
-// integers from all 64. REQUIRES: integers are drawn into the second, all else into the first.
+// The numbers of a draw (models/package/draws.h): integers use all 64 bits of each element, other
+// kinds the upper 32. REQUIRES: integers are drawn into int64 values, other kinds into floats.
 void fill_drawn(std::span<float> values, const DrawnNumbers& drawn, const HashedStream& stream);
 void fill_drawn(std::span<std::int64_t> values,
                 const DrawnNumbers& drawn,

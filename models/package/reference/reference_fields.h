@@ -10,7 +10,7 @@
 
 namespace motley {
 
-// What integers may be: from `low` to below `limit`. Truth values are 0 and 1.
+// The range of integers: from `low` to below `limit`. Truth values are 0 and 1.
 struct IntegerBounds {
   std::int64_t low = 0;
   std::int64_t limit = 1;

@@ -63,7 +63,7 @@ class LayerReferenceReader {
   Result<void> read_data(const JsonFields& fields) {
     const std::vector<BoundarySpec> specs = package_.inputs_of(reference_.layer);
     MOTLEY_ASSIGN(const auto inputs, fields.items("inputs", specs.size(), specs.size()));
-    // What the data's integers may be is known, of others only what integers are.
+    // The range of the data's integers is known; others have only the format's limits.
     const IntegerBounds integers = reference_.layer == 0
                                        ? IntegerBounds{0, package_.input_limit}
                                        : IntegerBounds{-kPackageUnitsMax, kPackageUnitsMax};

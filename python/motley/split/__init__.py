@@ -24,8 +24,8 @@ _SPLITTERS = (sequential, gpt2, llama, resnet, vit)
 def split(model: torch.nn.Module, example: Any = None, *, forward: Optional[Call] = None) -> Layers:
     """The layers of `model`, in order, named as its modules; tensors keep the names of its state_dict.
 
-    example   an input of the model, or (input, target): the whole forward is traced with it, and cut between the model's blocks
-    forward   the model as its author calls it, input -> output, where that is not model(input)
+    example   an input of the model, or (input, target): the whole forward is traced with it and cut between the model's blocks
+    forward   the model's call, input -> output, if it is not model(input)
 
     Without an example the layers of known models are found by their structure: `nn.Sequential`, `transformers`' GPT2LMHeadModel and
     LlamaForCausalLM, `torchvision`'s ResNet and VisionTransformer, and models with the same attribute names. `export` compares the
@@ -41,7 +41,7 @@ def split(model: torch.nn.Module, example: Any = None, *, forward: Optional[Call
         try:
             if splitter.knows(inner):
                 return Layers(splitter.layers(inner), [("", model)], forward or model, model, "forward" if forward else "split")
-        except Exception:  # it resembles one that is known, and is none
+        except Exception:  # it resembles a known model but is not one
             continue
     raise ExportError(
         f"{type(model).__name__} is not among the models that motley.split knows by their structure",
@@ -86,12 +86,12 @@ _OWN_FAULT = "This is a fault of Motley's, which should say more; a list of laye
 
 
 def _inner(model: torch.nn.Module) -> torch.nn.Module:
-    """What a wrapper of peft runs, which has the adapters in it; any other model itself."""
+    """The model inside a wrapper of peft, with its adapters; any other model itself."""
     return model.get_base_model() if isinstance(getattr(model, "peft_config", None), dict) and hasattr(model, "get_base_model") else model
 
 
 def _blocks(model: torch.nn.Module) -> str:
-    """What of a model is repeated, which is what layers are made of."""
+    """The repeated parts of a model, from which layers are built."""
     found = [(path, module) for path, module in model.named_modules()
              if isinstance(module, (torch.nn.ModuleList, torch.nn.Sequential)) and len(module) > 1
              and len({type(part) for part in module}) == 1]

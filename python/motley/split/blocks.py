@@ -1,9 +1,9 @@
-"""Where a model may be cut: between its blocks, the parts before, between and after them, and inside blocks where little crosses.
+"""Possible cuts of a model: between its blocks and the parts around them, and inside blocks where few bytes cross.
 
 A block is a call of a module whose type the model has several times, the outermost such one that holds no list of further
-blocks. Every other call with blocks in it is gone through; what lies between blocks is one part. Inside blocks a model is cut
-where as little crosses as at the block's ends, e.g. between the attention and the MLP of a transformer's block; blocks of one
-type are all cut in the same places or not there.
+blocks. Every other call that contains blocks is traversed; the nodes between two blocks are one part. A block is cut inside
+where about as few bytes cross as at its ends, e.g. between the attention and the MLP of a transformer's block. Blocks of one type
+are all cut in the same places.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from .program import Call, Key, Program
 _CONTAINERS = (torch.nn.Sequential, torch.nn.ModuleList, torch.nn.ModuleDict)
 
 _MOST_BYTES = 1.25
-"""Of what crosses at the ends of a block: more does not cross inside it."""
+"""The largest ratio of the bytes at a cut inside a block to those at its ends."""
 
 
 class Cut(NamedTuple):
-    """Between two calls, neither of which is inside the other: behind `before` and not behind the start of `after`."""
+    """A cut between two calls that are not nested: after `before`, and at or before the start of `after`."""
 
     before: Key
     after: Key
@@ -44,7 +44,7 @@ class Blocks:
         self._matrices = self._nodes_with_matrices()
         self._instances: Dict[type, Set[int]] = {}
         self._known: Dict[Key, bool] = {}
-        self._allowed: Dict[Tuple[type, str], bool] = {}  # [type of a block, a place inside] whether such blocks are cut there
+        self._allowed: Dict[Tuple[type, str], bool] = {}  # [block type, place inside] whether these blocks are cut there
         for call in program.calls.all():
             if call.module is not None and call.end > call.begin:
                 self._instances.setdefault(type(call.module), set()).add(id(call.module))
@@ -89,7 +89,7 @@ class Blocks:
         return any(count > 1 for count in found.values())
 
     def _parts(self, call: Call) -> Iterator[Call]:
-        """Of a model without blocks: its children, and what containers hold."""
+        """The units of a model without blocks: its children, and the items of containers."""
         alone = [inner for inner in call.calls if inner.end > inner.begin]
         for inner in alone:
             if isinstance(inner.module, _CONTAINERS) or (len(alone) == 1 and inner.calls):
@@ -98,7 +98,7 @@ class Blocks:
                 yield inner
 
     def _nodes_with_matrices(self) -> List[int]:
-        """[place] how many nodes in front of it compute with a parameter of two dimensions or more; lookups do not count."""
+        """[place] the number of preceding nodes that compute with a parameter of two or more dimensions; not lookups."""
         program = self._program
         found = [0]
         for node in program.nodes:
@@ -135,7 +135,7 @@ class Blocks:
         return found
 
     def _groups(self) -> List[Tuple[List[Call], bool]]:
-        """Blocks, and what lies between them where that computes with matrices; the model's first part may be lookups."""
+        """Blocks, and the parts between them that compute with matrices; the first part may consist of lookups."""
         groups: List[Tuple[List[Call], bool]] = []
         for call, block in self.units:
             if not block and groups and not groups[-1][1]:
@@ -162,12 +162,12 @@ class Blocks:
         return found
 
     def _candidates(self, call: Call) -> List[Tuple[Cut, str]]:
-        """Between calls that follow each other inside a block, at any depth, with what is the same in other blocks."""
+        """Cuts between consecutive calls inside a block, at any depth, with a key that is equal in other blocks."""
         found = [each for above in call.all() for each in self._own_candidates(call, above)]
         return sorted(found, key=lambda each: self._program.call_of[each[0].after].begin)
 
     def _own_candidates(self, block: Call, call: Call) -> List[Tuple[Cut, str]]:
-        """Those of one call in a block."""
+        """The cuts in one call inside a block."""
         inner = [below for below in call.calls if below.end > below.begin]
         return [(Cut(one.key, other.key), " ".join(re.sub(r"\d+", "*", each.path[len(block.path):]) for each in (one, other)))
                 for one, other in zip(inner, inner[1:])]
@@ -182,7 +182,7 @@ class Blocks:
 
 
 def place_of(program: Program, liveness: Liveness, cut: Cut) -> Optional[int]:
-    """The node in front of which a program is cut; None where it has not both calls in this order."""
+    """The node before which a program is cut; None if it does not have both calls in this order."""
     before, after = program.call_of.get(cut.before), program.call_of.get(cut.after)
     if before is None or after is None or before.end > after.begin:
         return None

@@ -1,4 +1,4 @@
-"""How a value lies in a tensor that crosses a boundary: such a tensor's first dimension is that of the samples."""
+"""The layout of a value as a boundary tensor, whose first dimension is that of the samples."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .program import Program
 
 
 class Crossing(NamedTuple):
-    """One value that crosses. `dim` is its dimension of samples, of `factor` elements a sample; None where it has none: then it
-    crosses once for each sample, and the first one's is taken."""
+    """A value that crosses. `dim`: its dimension of samples, with `factor` elements per sample. If it is None, the value is
+    transferred once per sample, and the receiver uses the first copy."""
 
     value: int
     dim: Optional[int]
@@ -21,7 +21,7 @@ class Crossing(NamedTuple):
     dtype: torch.dtype
     gradient: bool
     sizes: Tuple[int, ...]
-    """Of a sample, as they cross."""
+    """The transferred sizes of one sample."""
 
     def pack(self, tensor: torch.Tensor, samples: int) -> torch.Tensor:
         if not self.gradient and tensor.requires_grad:
@@ -45,12 +45,12 @@ class Crossing(NamedTuple):
 
     @property
     def kind(self) -> Any:
-        """What is the same of values that cross in the same way."""
+        """A key that is equal for values with equal layouts."""
         return self.dim, self.factor, self.dtype, self.gradient, self.sizes
 
 
 def crossing(program: Program, value: int) -> Optional[Crossing]:
-    """How a value crosses; None where it cannot."""
+    """The layout of a value at a boundary; None if it cannot cross."""
     shape = program.shapes.get(value)
     if shape is None or WIDENED.get(shape.dtype, shape.dtype) not in TYPES:
         return None

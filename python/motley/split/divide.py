@@ -1,4 +1,4 @@
-"""A model's layers from its recorded forwards in training and in evaluation, which are cut in the same places."""
+"""Builds a model's layers from its recorded forwards in training and in evaluation, with the same cuts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Mode(NamedTuple):
 
 
 def divide(model: torch.nn.Module, train: Program, evaluate: Program) -> List[Segment]:
-    """The layers; one where the model cannot be cut."""
+    """The layers; a single one if the model cannot be cut."""
     modes = [_mode(train), _mode(evaluate)]
     cuts = _in_order(modes, Blocks(train, modes[0].liveness).cuts())
     while True:
@@ -56,7 +56,7 @@ def _mode(program: Program) -> _Mode:
 
 
 def _in_order(modes: List[_Mode], cuts: List[Cut]) -> List[Cut]:
-    """Those that both modes have, in this order, with something between them."""
+    """The cuts that both modes have, in the same order and with nodes between them."""
     kept: List[Cut] = []
     before = [0] * len(modes)
     for cut, *places in zip(cuts, *(mode.places(cuts) for mode in modes)):
@@ -67,7 +67,7 @@ def _in_order(modes: List[_Mode], cuts: List[Cut]) -> List[Cut]:
 
 
 def _names(program: Program, places: List[int]) -> List[str]:
-    """Of each layer the call inside it that has the most parameters."""
+    """For each layer, the call with the most parameters."""
     found: List[str] = []
     count: Dict[str, int] = {}
     for begin, end in zip([0, *places], [*places, len(program.nodes)]):

@@ -1,8 +1,8 @@
 """Divides the nodes of a program among layers, and finds what crosses between them.
 
-Nodes stay in their order: a layer has those from one cut to the next. Two things move: a lookup in a parameter that an earlier
-layer has is done there, and what `Frontiers` has is computed again. Equal blocks get equal layers: what is needed longest crosses
-first, so that what passes a layer by comes before what it takes.
+Nodes keep their order: a layer has the nodes from one cut to the next. There are two exceptions: a lookup in a parameter of an
+earlier layer moves to that layer, and the values of `Frontiers` are recomputed. Values that are needed longest come first at a
+boundary, so the values that bypass a layer precede its inputs, and equal blocks give equal layers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .segment import Part
 
 
 class CannotCut(Exception):
-    """Some of the boundaries, by number, are where a program cannot be cut."""
+    """The program cannot be cut at these boundaries, given by number."""
 
     def __init__(self, boundaries: Sequence[int]):
         self.boundaries = sorted(set(boundaries))
@@ -26,19 +26,18 @@ class CannotCut(Exception):
 
 
 _OF_A_PARAMETER = 4
-"""By how much smaller than what crosses anyway a parameter is that crosses from one layer to others which use it, too."""
+"""A parameter is sent to other layers that use it only if it is smaller than the crossing values by this factor."""
 
 
 class Division:
     def __init__(self, program: Program, frontiers: Frontiers, places: Sequence[int], limits: Sequence[float]):
-        """`places` are the nodes in front of which layers begin, but the first, and `limits` the bytes that cross there. Raises
-        CannotCut."""
+        """`places`: the first nodes of all layers but the first. `limits`: the bytes that cross there. Raises CannotCut."""
         self._program = program
         self._frontiers = frontiers
         self._count = len(places) + 1
         self._layer = [bisect.bisect_right(places, k) for k in range(len(program.nodes))]
         self._home: Dict[int, int] = {}  # [parameter] the layer that has it
-        self._tied: Set[int] = set()  # those that the last layer has as well
+        self._tied: Set[int] = set()  # parameters that the last layer has as well
         self._place_parameters(limits)
         self._nodes: List[Dict[int, Node]] = [{} for _ in range(self._count)]
         self._needs: List[Set[int]] = [set() for _ in range(self._count)]
@@ -78,8 +77,8 @@ class Division:
             raise CannotCut(list(wrong))
 
     def _move_lookups(self, value: int, nodes: List[int]) -> None:
-        """A lookup of ids moves to the layer that has the parameter, as that of a decoder does to where the encoder's is, and to the
-        first layer where the last one has it too."""
+        """Moves a lookup of ids to the layer that has the parameter, e.g. from a decoder to the encoder, or to the first layer if
+        the last one has the parameter too."""
         layers = {self._layer[k] for k in nodes}
         home = 0 if len(layers) > 1 and self._count - 1 in layers else min(layers)
         for k in nodes:
@@ -90,7 +89,7 @@ class Division:
                     self._layer[k] = home
 
     def _layer_of(self, value: int) -> int:
-        """Where a value comes to be."""
+        """The layer that makes a value."""
         if value in self._home:
             return self._home[value]
         made = self._program.made.get(value)
@@ -121,7 +120,7 @@ class Division:
         self._needs[layer] = {value for value in needs - again if value in used or value in self._program.outputs}
 
     def _crossing(self, boundary: int) -> List[Crossing]:
-        """Those first that are needed longest."""
+        """Sorts values: those that are needed longest come first."""
         values = {value for layer in range(boundary + 1, self._count) for value in self._needs[layer] if self._layer_of(value) <= boundary}
         ordered = sorted(values, key=lambda value: (-self._last[value], self._program.order(value)))
         found = [crossing(self._program, value) for value in ordered]

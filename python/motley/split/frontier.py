@@ -1,8 +1,8 @@
-"""What a value needs to be known in a later layer: itself, or fewer bytes from which it is computed again there.
+"""The values that a later layer needs for a value: the value itself, or fewer bytes from which it is recomputed.
 
 Masks and tables of positions follow from the number of samples, or from ids that are much smaller than they are; a bias of
-positions from a small parameter. Such values are computed in each layer that uses them, by the same operations and so to the
-same bits. What costs work, such as a product, and what draws is computed once and crosses.
+positions from a small parameter. Each layer that uses such values recomputes them by the same operations, with the same bits.
+Expensive operations, such as products, and random draws are computed once, and their results cross.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _CHEAP = frozenset("""
 """By their names without overloads and underscores; views are cheap too."""
 
 _CHEAP_WITHOUT_GRADIENT = frozenset(("bmm", "mm", "matmul", "sort", "topk"))
-"""Of positions and masks, which are small: rotary tables are an outer product."""
+"""Cheap without a gradient, for positions and masks, which are small: rotary tables are an outer product."""
 
 _OF_A_PARAMETER = 4.0
-"""How much more a byte of a parameter counts, for it crosses once for each sample."""
+"""The weight of a parameter's bytes, because it crosses once per sample."""
 
 _LARGE_CONSTANT = 1 << 16
-"""Bytes of a constant, beyond which it lies where it is used rather than in several layers."""
+"""The bytes beyond which a constant is not copied to several layers."""
 
 _MOST = 6
-"""More values than this are not sent in place of one."""
+"""The most values that are sent instead of one."""
 
 
 class Frontiers:
-    """For each value of a program those that have to cross in its place, itself in most cases."""
+    """For each value of a program, the values that cross instead of it; usually the value itself."""
 
     def __init__(self, program: Program):
         self._program = program
@@ -51,11 +51,11 @@ class Frontiers:
                 self.of[value] = again if again is not None and self._is_less(again, value) else frozenset((value,))
 
     def cost(self, values: Iterable[int]) -> float:
-        """Bytes of a sample."""
+        """The bytes of one sample."""
         return sum(self._program.bytes(value) for value in values)
 
     def _again(self, node: Node) -> "FrozenSet[int] | None":
-        """What computing a node again needs; nothing where that is not done."""
+        """The values that recomputing a node needs; None if it is not recomputed."""
         program = self._program
         if any(value in program.constants and program.bytes(value) > _LARGE_CONSTANT and program.has_batch(node.results[0])
                for value in uses(node)):
@@ -83,8 +83,8 @@ class Frontiers:
         return weighed <= own
 
     def nodes_for(self, value: int, known: Set[int], chosen: Dict[int, Node], needs: Set[int]) -> None:
-        """Adds to `chosen` the nodes that compute `value` again from what crosses, and to `needs` what does; `known` is there
-        already."""
+        """Adds to `chosen` the nodes that recompute `value` from crossing values, and to `needs` those values. `known`: values that
+        are available already."""
         open_: List[int] = [value]
         while open_:
             value = open_.pop()

@@ -1,4 +1,4 @@
-"""What would cross if a program were cut between two of its nodes."""
+"""The values that cross a cut between two nodes of a program."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Liveness:
                 begins[made + 1].append(value)
                 ends[last + 1].append(value)
         self.at: List[FrozenSet[int]] = []
-        """[place] the values that cross in front of the node there."""
+        """[place] the values that cross before the node at this index."""
         alive: Dict[int, int] = {}
         before: FrozenSet[int] = frozenset()
         for place in range(count):
@@ -47,11 +47,11 @@ class Liveness:
         self.bytes = [sum(map(program.bytes, values)) for values in self.at]
 
     def best(self, first: int, last: int) -> int:
-        """The place from `first` to `last` where the fewest bytes cross; of equal ones the last."""
+        """The place from `first` to `last` where the fewest bytes cross; the last of equal ones."""
         return min(range(first, last + 1), key=lambda place: (self.bytes[place], -place))
 
     def around(self, call: Call, place: int) -> Crossed:
-        """What a cut in a call adds: values that are made in it before `place`, or are used in it from there on."""
+        """The values that a cut in a call adds: made in it before `place`, or used in it from there on."""
         used: Set[int] = set()
         for node in self._program.nodes[place:call.end]:
             for value in uses(node):

@@ -12,12 +12,12 @@ from ..graph import Batch, Node, Shape, uses
 from ..graph_json import WIDENED
 
 Key = Tuple[str, int]
-"""A call: the module's path, and how many calls of it were before."""
+"""Identifies a call: the module's path, and the number of its earlier calls."""
 
 
 @dataclass
 class Call:
-    """One call of a module: it ran the nodes from `begin` to before `end`, some of them in calls of its own."""
+    """One call of a module with the nodes [begin, end), which include those of nested calls."""
 
     key: Key
     module: Optional[torch.nn.Module]
@@ -44,23 +44,23 @@ class Program:
     input: int
     outputs: List[int]
     structure: TreeSpec
-    """How the outputs lie in what the last layer returns."""
+    """The structure of the last layer's result."""
     trained: Dict[int, torch.Tensor]
-    """[value] parameters with a gradient, as they are in the model."""
+    """[value] the model's parameters with a gradient."""
     constants: Dict[int, torch.Tensor]
-    """[value] other tensors from outside, as they are in the model."""
+    """[value] other tensors of the model."""
     statistics: Set[int]
-    """Those of the constants that move while a model trains."""
+    """The constants that training changes."""
     fixed: Set[int]
-    """Values that follow from constants and the number of samples alone."""
+    """Values that depend only on constants and the number of samples."""
     calls: Call
     call_of: Dict[Key, Call] = field(init=False)
     made: Dict[int, int] = field(init=False)
     """[value] the node that makes it."""
     last_use: Dict[int, int] = field(init=False)
-    """[value] the last node that takes it; one behind the last node for outputs."""
+    """[value] the last node that uses it; the number of nodes for outputs."""
     gradient: Dict[int, bool] = field(init=False)
-    """[value] whether autograd follows it."""
+    """[value] whether autograd tracks it."""
 
     def __post_init__(self) -> None:
         self.call_of = {call.key: call for call in self.calls.all()}
@@ -78,7 +78,7 @@ class Program:
                 self.gradient[value] = follows and (shape is None or shape.dtype.is_floating_point)
 
     def bytes(self, value: int) -> float:
-        """Of one sample, as it crosses a boundary; all of what has no dimension of samples."""
+        """The bytes of one sample at a boundary; the whole value if it has no dimension of samples."""
         shape = self.shapes.get(value)
         if shape is None:
             return float("inf")
@@ -97,7 +97,7 @@ class Program:
         return shape is None or any(not isinstance(size, int) for size in shape.sizes)
 
     def order(self, value: int) -> Any:
-        """By which values that cross are listed: as they came to be."""
+        """The sort key of crossing values: the order of their creation."""
         return (self.made.get(value, -1), value)
 
     def is_from_outside(self, value: int) -> bool:

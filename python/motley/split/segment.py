@@ -1,4 +1,4 @@
-"""A layer that runs a part of a model's recorded forward again, under autograd."""
+"""A layer that replays a part of a model's recorded forward under autograd."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from .boundary import Crossing
 
 
 class Part(NamedTuple):
-    """What a layer does in one mode."""
+    """The nodes of a layer in one mode."""
 
     nodes: List[Node]
     takes: Optional[List[Crossing]]
-    """What comes in over the boundary before it; None in the first layer, which gets the model's input."""
+    """Inputs from the boundary before it; None in the first layer, which gets the model's input."""
     gives: List[Crossing]
     outside: Dict[int, torch.Tensor]
     """[value] parameters, buffers and other tensors of the model."""
     input: int
     outputs: List[int]
-    """Of the last layer, in place of `gives`."""
+    """The outputs of the last layer, instead of `gives`."""
 
 
 class Segment:
-    """A layer of a model that was split by its trace. It runs as the model's mode says."""
+    """A layer of a model that was split by its trace. It runs in the model's mode."""
 
     def __init__(self, name: str, model: torch.nn.Module, train: Part, evaluate: Part, structure: Optional[TreeSpec]):
-        """`structure` is that of what the last layer returns."""
+        """`structure`: of the last layer's result."""
         self.name = name
         self.train, self.evaluate = train, evaluate
         self._model = model

@@ -1,8 +1,8 @@
-"""Records the forward of a whole model, as its user calls it.
+"""Records the forward of a whole model.
 
-Operations are recorded below autograd and run again under it (`segment.py`), so each node also has whether autograd was enabled
-and which of its arguments autograd followed. What has side effects on the way forward, or a backward of its own, is one node that
-calls the Python function again: batch normalization and custom autograd functions.
+Operations are recorded below autograd and replayed under it (`segment.py`). Each node therefore also stores whether autograd was
+enabled and which of its arguments autograd tracked. Functions with side effects in forward, or with their own backward, are one
+node that calls the Python function again: batch normalization and custom autograd functions.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ aten = torch.ops.aten
 _LIKE: Dict[str, Optional[float]] = {
     "aten::zeros_like": 0, "aten::ones_like": 1, "aten::full_like": None, "aten::empty_like": 0,
     "aten::new_zeros": 0, "aten::new_ones": 1, "aten::new_full": None, "aten::new_empty": 0}
-"""Operations that take a tensor for its type and sizes alone, and what they fill with; None where an argument says it."""
+"""Operations that use only a tensor's type and sizes, and their fill values; None if an argument gives the value."""
 
 
 class CallTree:
-    """While entered, follows which modules are called, and between which nodes."""
+    """While entered, records the calls of modules and their ranges of nodes."""
 
     def __init__(self, names: Dict[int, str], nodes: List[Node]):
         self.root = Call(("", 0), None, 0)
@@ -77,7 +77,7 @@ class CallTree:
 
 
 class ForwardRecorder(Recorder):
-    """A recorder of what is run again, in place of what is written into a package."""
+    """A recorder for replay, not for a package."""
 
     def _is_replaced(self, name: str, func: Any, args: Tuple[Any, ...], kwargs: dict) -> bool:
         return rewrite.is_always_replaced(name, kwargs) or name.startswith("prims::") or (
@@ -143,7 +143,7 @@ class _Ran(NamedTuple):
 
 
 class WholeTracer:
-    """Of the one layer of `described`, which is the whole model."""
+    """Records the only layer of `described`, which is the whole model."""
 
     def __init__(self, described: Layers, names: Names, modules: ModuleStack):
         import_before()
@@ -154,10 +154,10 @@ class WholeTracer:
         self._says_traced = False
 
     def program(self, input: torch.Tensor, exact: bool) -> Program:
-        """In the mode that the model is in. With `exact` it gives all that the call returns, else the main tensor of that."""
+        """Records the model in its current mode. With `exact` it returns the call's whole result, else its main tensor."""
         try:
             return self._program(input, exact)
-        except DependsOnValues:  # which libraries leave out where they are told that they are traced, if it only saves time
+        except DependsOnValues:  # libraries omit such branches under tracing if they only save time
             if self._says_traced:
                 raise
             self._says_traced = True
