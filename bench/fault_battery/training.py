@@ -69,7 +69,7 @@ class Training:
         """For each time that it has gone on by itself, the first step that was done then."""
         log = self.folder / "log/motley.log"
         text = log.read_text() if log.exists() else ""
-        return [int(step) for step in re.findall(r"going on: step (\d+) was done", text)]
+        return [int(step) for step in re.findall(r"recovered: step (\d+) completed", text)]
 
     def first_step_said(self, since_bytes):
         """The first step that the output tells of since it had so many bytes; nothing before."""

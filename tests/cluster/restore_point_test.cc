@@ -186,7 +186,7 @@ TEST_F(RestorePointTest, SaysWhatIsMissingWhereNoneCanBeUsed) {
   const auto found = find();
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().code, ErrorCode::kCorrupt);
-  EXPECT_THAT(found.error().cause, HasSubstr("model-00001-of-00002.safetensors is on none"));
+  EXPECT_THAT(found.error().cause, HasSubstr("model-00001-of-00002.safetensors is on no machine"));
 }
 
 }  // namespace

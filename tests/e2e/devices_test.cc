@@ -196,7 +196,7 @@ TEST_F(Devices, APlanAsksAMachineOrAProfile) {
 
   outcome = plan(cluster(kAuto, silent(kAuto)), measured);
   EXPECT_EQ(outcome.status, 3) << outcome.err;
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("what devices box has is not known"),
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("the devices of box are not known"),
                                  HasSubstr("motley profile"), HasSubstr("name its devices")));
 }
 
@@ -212,7 +212,7 @@ TEST_F(Devices, AreWhatADoctorLooksAt) {
       motley({"doctor", "--cluster", cluster("devices = [\"cpu\"]\n"), "--run", run, "--json"});
   ASSERT_EQ(outcome.status, 0) << outcome.out << outcome.err;
   EXPECT_THAT(finding(outcome, "note").at("found").get<std::string>(),
-              HasSubstr("not used: privateuseone:0"));
+              HasSubstr("unused: privateuseone:0"));
 
   outcome =
       motley({"doctor", "--cluster", cluster("devices = [\"mps\"]\n"), "--run", run, "--json"});

@@ -163,8 +163,8 @@ TEST_F(Endings, BySignalsToAllProcessesStartNothingAgain) {
   EXPECT_EQ(outcome.status, 143) << outcome.err;
   EXPECT_THAT(outcome.err,
               AllOf(HasSubstr("motley: stopped: ended by SIGTERM"),
-                    ContainsRegex("the step under way was not saved: .*was killed by signal 9"),
-                    Not(HasSubstr("the run goes on from"))));
+                    ContainsRegex("the current step was not saved: .*was killed by signal 9"),
+                    Not(HasSubstr("the run continues from"))));
   EXPECT_EQ(report("run").at("ended").at("status"), 143);
 }
 
@@ -182,7 +182,7 @@ TEST_F(Endings, OfALostMachineNameItAndTheSameCommandStartsAgain) {
   EXPECT_EQ(outcome.status, 4);
   const std::string error = outcome.err.substr(outcome.err.find("motley: error"));
   EXPECT_THAT(error, AllOf(HasSubstr(fmt::format("error: machine {} was lost", lost)),
-                           HasSubstr("noticed: "), Not(HasSubstr("rank "))));
+                           HasSubstr("reported by "), Not(HasSubstr("rank "))));
   const std::string first_line = error.substr(0, error.find('\n'));
   const std::string what = first_line.substr(std::string("motley: error: ").size());
   EXPECT_THAT(log_of("run"), AllOf(HasSubstr(" error: " + what),

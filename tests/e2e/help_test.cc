@@ -168,7 +168,8 @@ TEST(Doctor, TellsOfAFolderThatIsNotThereYet) {
   const std::string missing = (folder / "not" / "there").string();
   const Outcome outcome = motley({"doctor", "--run", missing});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr(missing + " is not there yet; " + folder.path().string()));
+  EXPECT_THAT(outcome.out,
+              HasSubstr(missing + " does not exist yet; its parent " + folder.path().string()));
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 constexpr const char* kMeasured = "measured 1 device";
-constexpr const char* kTaken = "took 1 kept profile that still holds";
+constexpr const char* kTaken = "reused 1 cached profile that still holds";
 
 class KeptProfile : public testing::Test {
  protected:
@@ -196,7 +196,7 @@ TEST_F(KeptProfile, IsOfAnEqualPartOfTheMemoryOfMachinesThatAreOneComputer) {
       job_.folder().write("two.toml", "[[machine]]\nname = \"a\"\n[[machine]]\nname = \"b\"\n");
   const std::string file = (job_.folder() / "two.json").string();
   const std::string both = measure({"--cluster", cluster, "--output", file});
-  EXPECT_THAT(both, HasSubstr("a, b are one computer, and share its "));
+  EXPECT_THAT(both, HasSubstr("a, b are one computer with "));
   const Json devices = Json::parse(read_text(file)).at("devices");
   ASSERT_EQ(devices.size(), 2U);
   EXPECT_EQ(devices[0].at("computer"), devices[1].at("computer"));

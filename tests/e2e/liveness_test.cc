@@ -32,8 +32,8 @@ TEST(StoppedLauncher, IsLeftByItsWorkersAndSaysSoWhenItWakes) {
   ASSERT_EQ(::kill(run.pid(), SIGCONT), 0);
   const Outcome outcome = run.wait();
   EXPECT_EQ(outcome.status, 4);
-  EXPECT_THAT(outcome.err, HasSubstr("because it heard nothing of this program, "));
-  EXPECT_THAT(outcome.err, HasSubstr("no checkpoint was saved yet: start again"));
+  EXPECT_THAT(outcome.err, HasSubstr("because its lease expired, "));
+  EXPECT_THAT(outcome.err, HasSubstr("no checkpoint was saved yet: restart"));
   EXPECT_TRUE(eventually([&] {
     return std::ranges::none_of(workers, [](pid_t pid) { return process_exists(pid); });
   }));

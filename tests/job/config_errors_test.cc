@@ -195,7 +195,8 @@ TEST(ConfigConflicts, AreFoundBetweenOtherKeys) {
   EXPECT_THAT(error_of("[train]\nlr = 1e-3\nmin_lr = 1e-2").what, HasSubstr("train.min_lr"));
   EXPECT_THAT(error_of("[data]\nholdout = 0\n[train]\neval_every = 5").what,
               HasSubstr("train.eval_every needs held-out data"));
-  EXPECT_THAT(error_of("[parallel]\ncuts = [3, 3]").what, HasSubstr("parallel.cuts must rise"));
+  EXPECT_THAT(error_of("[parallel]\ncuts = [3, 3]").what,
+              HasSubstr("parallel.cuts must be ascending"));
   EXPECT_THAT(error_of("[data]\nkind = 'images'\nmean = [0.5]\nstd = [1, 2]").what,
               HasSubstr("data.mean and data.std must be equally long, gpt.toml:4:"));
   EXPECT_THAT(error_of("[data]\nmean = [0.5]\nstd = [1]").what,

@@ -76,9 +76,9 @@ TEST(RunState, StepsThatAreNotKnownAreNoSignThatNoneIsDone) {
 TEST(RunState, IsRestartingFromTheLossToTheNextLaunch) {
   RunSigns signs = at_work();
   signs.report = ReportedEnd{40, EarlyEnd{4, "machine box was lost"}};
-  signs.goes_on = PendingRestart{"machine box was lost; the run goes on from step 30", 500};
+  signs.goes_on = PendingRestart{"machine box was lost; the run continues from step 30", 500};
   EXPECT_EQ(run_state_of(signs).phase, RunPhase::kRestarting);
-  EXPECT_THAT(run_state_of(signs).text, HasSubstr("goes on from step 30"));
+  EXPECT_THAT(run_state_of(signs).text, HasSubstr("continues from step 30"));
   // Between two launches there is no launcher for a moment.
   signs.launcher.clear();
   signs.goes_on->ago_s = 1;

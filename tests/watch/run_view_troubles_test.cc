@@ -27,9 +27,9 @@ TEST_F(RunViewTroublesTest, ASaveThatFailedIsSaidBesideTheVerdict) {
   EXPECT_EQ(view.verdict().level, VerdictLevel::kWatch);
   EXPECT_EQ(view.state()["verdict"]["advice"], "step 8 was not saved: the disk is full");
   // Not instead of what is worse.
-  happens(RunEventKind::kLost, 10, "machine slow was lost; the run goes on");
+  happens(RunEventKind::kLost, 10, "machine slow was lost; the run continues");
   view.poll(kNow_s + 2);
-  EXPECT_EQ(verdict_text(view), "restarting: machine slow was lost; the run goes on");
+  EXPECT_EQ(verdict_text(view), "restarting: machine slow was lost; the run continues");
 }
 
 TEST_F(RunViewTroublesTest, StepsWhoseFileWasRemovedUnderTheRunAreMissed) {
