@@ -52,7 +52,7 @@ void ValueExchange::post_targets(const Value& value) {
              return Error{ErrorCode::kCorrupt,
                           fmt::format("targets of micro-batch {} have {} bytes instead of {}",
                                       micro.value, payload.size(), targets.size_bytes()),
-                          "the peer runs another configuration",
+                          "the peer has another configuration",
                           "start all stages from one launcher"};
            }
            std::memcpy(targets.data(), payload.data(), payload.size());
@@ -135,7 +135,7 @@ Result<void> ValueExchange::send(const Action& action) {
 
 FrameSender::Frame ValueExchange::targets_frame(const Value& value) {
   auto kept = unsent_targets_.extract(value);
-  MOTLEY_CHECK(!kept.empty(), "targets of micro-batch {} are not there", value.micro.value);
+  MOTLEY_CHECK(!kept.empty(), "targets of micro-batch {} are missing", value.micro.value);
   const std::size_t bytes = std::span(kept.mapped()).size_bytes();
   return {rules_->user(value), frame_of(value), bytes,
           [targets = std::move(kept.mapped())](std::span<std::byte> room) {
@@ -147,7 +147,7 @@ FrameSender::Frame ValueExchange::targets_frame(const Value& value) {
 FrameSender::Frame ValueExchange::floats_frame(const Value& value) {
   auto kept = unsent_.extract(value);
   const FrameId frame = frame_of(value);
-  MOTLEY_CHECK(!kept.empty(), "{} is not there", to_words(frame));
+  MOTLEY_CHECK(!kept.empty(), "{} is missing", to_words(frame));
   if (auto* const message = std::get_if<OwnedBytes>(&kept.mapped())) {
     const std::size_t bytes = message->values.size();
     return {

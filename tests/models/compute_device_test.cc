@@ -98,7 +98,7 @@ TEST_F(FarDevice, IsNotOpenedWhereItDoesNotComputeInTime) {
   ASSERT_FALSE(device.ok());
   EXPECT_EQ(device.error().code, ErrorCode::kInternal);
   EXPECT_THAT(device.error().what, HasSubstr("waiting for device privateuseone:0 to finish its "
-                                             "first operation: it did not within 0.05 s"));
+                                             "first operation: timed out after 0.05 s"));
   EXPECT_THAT(device.error().cause, HasSubstr("does not answer"));
 }
 
