@@ -171,7 +171,7 @@ TEST_F(RestorePointTest, AManifestOfAnotherStepTellsNothing) {
   const auto found = find();
   ASSERT_TRUE(found.ok() && *found);
   EXPECT_EQ((*found)->texts.step(), 10);
-  EXPECT_THAT(warnings_, HasSubstr("(it is the one of step 20)"));
+  EXPECT_THAT(warnings_, HasSubstr("(it is of step 20)"));
 }
 
 TEST_F(RestorePointTest, NothingIsFoundWhereNobodyHasSaved) {

@@ -268,10 +268,13 @@ TEST_F(Devices, OneThatHangsFromTheStartDoesNotAnswer) {
   ::unsetenv("MOTLEY_FAR_HANGS_AFTER");
   ::unsetenv("MOTLEY_FAR_DEVICES");
   EXPECT_EQ(listed.status, 0) << listed.err;
-  EXPECT_THAT(listed.out, AllOf(HasSubstr("privateuseone:0"), HasSubstr("it does not answer")));
+  EXPECT_THAT(listed.out, AllOf(HasSubstr("privateuseone:0"),
+                                HasSubstr("a kernel on the device does not end")));
   EXPECT_EQ(trained.status, 1) << trained.err;
-  EXPECT_THAT(trained.err, HasSubstr("waiting for device privateuseone:0 to finish its first "
-                                     "operation: it did not within 2 s"));
+  EXPECT_THAT(
+      trained.err,
+      HasSubstr(
+          "waiting for device privateuseone:0 to finish its first operation: timed out after 2 s"));
 }
 
 }  // namespace

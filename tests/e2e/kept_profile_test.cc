@@ -124,7 +124,7 @@ TEST_F(KeptProfile, ThatIsDamagedIsMeasuredAnew) {
   begin_measured();
   std::ofstream(kept(), std::ios::trunc) << "{\"format\": ";
   const std::string said = measure();
-  EXPECT_THAT(said, HasSubstr("a kept profile is of no use: "));
+  EXPECT_THAT(said, HasSubstr("cached profile not used: "));
   EXPECT_THAT(said, HasSubstr(kMeasured));
   allow_for_noise();
   EXPECT_THAT(measure(), HasSubstr(kTaken));
@@ -138,7 +138,7 @@ TEST_F(KeptProfile, ThatASampleContradictsIsMeasuredAnew) {
     }
   });
   const std::string said = measure();
-  EXPECT_THAT(said, HasSubstr("times as long as in the kept profile: measuring anew"));
+  EXPECT_THAT(said, HasSubstr("times as long as in the cached profile: measuring again"));
   EXPECT_THAT(said, HasSubstr(kMeasured));
   allow_for_noise();
   EXPECT_THAT(measure(), HasSubstr(kTaken));
@@ -150,7 +150,7 @@ TEST_F(KeptProfile, ThatTakesImpossibleMemoryIsMeasuredAnew) {
   allow_for_noise();
   change_samples([](Json& sample) { sample["saved_bytes"] = std::int64_t{1} << 47; });
   const std::string said = measure();
-  EXPECT_THAT(said, HasSubstr("a kept profile is of no use: " + kept().string()));
+  EXPECT_THAT(said, HasSubstr("cached profile not used: " + kept().string()));
   EXPECT_THAT(said, HasSubstr(kMeasured));
 }
 
@@ -185,7 +185,7 @@ TEST_F(KeptProfile, AFolderThatCannotBeWrittenIsNoError) {
   const std::string file = cache_.write("file", "");
   const Outcome outcome = RunningMotley({"profile", config()}, {}, file).wait();
   EXPECT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("the profile is not kept: "));
+  EXPECT_THAT(outcome.err, HasSubstr("the profile is not cached: "));
   EXPECT_THAT(outcome.err, Not(HasSubstr("motley: error")));
   EXPECT_THAT(outcome.err, HasSubstr(kMeasured));
 }

@@ -28,7 +28,7 @@ TEST(StoppedLauncher, IsLeftByItsWorkersAndSaysSoWhenItWakes) {
   EXPECT_LT(now_s() - stopped_at_s, 10 + 2) << "with slack for a busy machine";
   // The first says so; the other may see its peer go before its own lease is over.
   EXPECT_THAT(read_text(folder / "log" / "0.log") + read_text(folder / "log" / "1.log"),
-              HasSubstr("nothing was heard of the launcher"));
+              HasSubstr("no message from the launcher"));
   ASSERT_EQ(::kill(run.pid(), SIGCONT), 0);
   const Outcome outcome = run.wait();
   EXPECT_EQ(outcome.status, 4);

@@ -116,7 +116,7 @@ TEST_F(Orphans, EndWhenTheMachineOfTheLauncherIsCutOff) {
   std::printf("%s\n", outcome.err.substr(outcome.err.find("motley: error")).c_str());
   // The first says so; the other may see its peer go before its own lease is over.
   EXPECT_THAT(read_text(run_folder() / "log" / "0.log") + read_text(run_folder() / "log" / "1.log"),
-              HasSubstr("nothing was heard of the launcher"));
+              HasSubstr("no message from the launcher"));
   // Nobody is there any more who would write.
   const auto listing = [&] {
     return output_of("ls -R " + (run_folder() / "checkpoints").string());

@@ -89,12 +89,12 @@ TEST_F(OwnDisks, OfWhichOneCannotSaveAreNamedAndAllSaveOnceItCan) {
   const Outcome outcome = run.wait();
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(outcome.err,
-              AllOf(HasSubstr(fmt::format("step {} was not saved: the disk of lap has no room for "
-                                          "a checkpoint: the parts of its 1 rank need",
+              AllOf(HasSubstr(fmt::format("step {} was not saved: the disk of lap has too little "
+                                          "space for a checkpoint: the parts of its 1 rank need",
                                           kEvery)),
                     HasSubstr("bytes are missing. The checkpoint of step 5 remains, and the run "
                               "continues; before the next save, free space on that disk"),
-                    HasSubstr("(desk): cannot make folder"),
+                    HasSubstr("(desk): cannot create folder"),
                     HasSubstr("before the next save, check the permissions")));
   for (const std::string& machine : all_) {
     EXPECT_EQ(files_of(machine, kEvery), 0) << machine;

@@ -132,7 +132,8 @@ TEST_F(OwnFolders, AreGatheredIntoOne) {
   ASSERT_EQ(train(all_, {"--stop-after", "10", "--set", "checkpoint.copies=0"}).status, 0);
   const Outcome in_parts = motley({"ckpt", "verify", job_.run_dir("run")});
   EXPECT_EQ(in_parts.status, 7);
-  EXPECT_THAT(in_parts.err, AllOf(HasSubstr("it lies on the machine"), HasSubstr("ckpt gather")));
+  EXPECT_THAT(in_parts.err,
+              AllOf(HasSubstr("it is stored on the machine"), HasSubstr("ckpt gather")));
   const Outcome gathered =
       motley({"ckpt", "gather", job_.run_dir("run"), "--cluster", cluster_of(all_)});
   ASSERT_EQ(gathered.status, 0) << gathered.err;

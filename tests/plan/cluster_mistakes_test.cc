@@ -150,8 +150,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Mistake{machine("address = "), "3:11", "value"},
                     Mistake{machine("name = 'b'"), "3:8", "name"},
                     Mistake{"[[machine]", "1:11", "table"},
-                    Mistake{machine("\u0299 = 1"), "3:1", "not ASCII"},
-                    Mistake{machine("address = '''a'''"), "3:11", "several lines"},
+                    Mistake{machine("\u0299 = 1"), "3:1", "outside ASCII"},
+                    Mistake{machine("address = '''a'''"), "3:11", "multi-line strings"},
                     Mistake{machine("address = 1979-05-27"), "3:11", "dates and times"},
                     Mistake{machine("address = '\xff'"), "3:11", "utf-8"}));
 

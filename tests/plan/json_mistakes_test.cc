@@ -124,7 +124,7 @@ INSTANTIATE_TEST_SUITE_P(
     Syntax,
     PlanMistake,
     testing::Values(damaged("\"threads\": 2", "\"threads\": 2 @3", "unexpected number"),
-                    damaged("\"threads\": 2", "\"threads\": 2, @\"threads\": 3", "stands twice"),
+                    damaged("\"threads\": 2", "\"threads\": 2, @\"threads\": 3", "duplicate key"),
                     damaged("\"threads\": 2", "\"threads\": 2, @\"\\u0074hreads\": 3", "twice"),
                     damaged("\"threads\": 2", "\"threads\": @1e999", "number overflow"),
                     damaged("\"threads\": 2",
