@@ -75,7 +75,7 @@ Error nobody_computes_in(const std::string& wanted, const std::vector<DeviceNumb
   for (const DeviceNumbers& device : here) texts.push_back(numbers_text(device));
   return with_key(
       {ErrorCode::kConfig, fmt::format("train.precision = \"{}\": no device supports it", wanted),
-       fmt::format("{}; the devices {} {}", what_has(wanted), here.size() == 1 ? "is" : "are",
+       fmt::format("{}; here {} {}", what_has(wanted), here.size() == 1 ? "is" : "are",
                    fmt::join(texts, ", ")),
        other_numbers_text(here) + "leave train.precision at \"fp32\""},
       "train.precision");

@@ -51,8 +51,8 @@ TEST_F(AfterRun, AReportSaysWhatItIsOfWhileTheRunGoesOn) {
   ASSERT_TRUE(reaches(8));
   const Outcome meanwhile = motley({"report", run_});
   EXPECT_THAT(meanwhile.out,
-              AllOf(HasSubstr(fmt::format("under way: process {} on ", resumed.pid())),
-                    HasSubstr(" of 1000000 is done"), HasSubstr("of the session before it"),
+              AllOf(HasSubstr(fmt::format("in progress: process {} on ", resumed.pid())),
+                    HasSubstr(" of 1000000 completed"), HasSubstr("of the session before:"),
                     HasSubstr("steps 1 to 5; medians")));
   const Json json = Json::parse(motley({"report", run_, "--json"}).out);
   EXPECT_EQ(json.at("last_step"), 5);
@@ -69,7 +69,7 @@ TEST_F(AfterRun, AReportThatIsNotThereYetSaysHowFarTheRunIs) {
   const Outcome outcome = motley({"report", run_});
   EXPECT_EQ(outcome.status, 3);
   EXPECT_THAT(outcome.err, AllOf(HasSubstr(fmt::format("process {} on ", run.pid())),
-                                 HasSubstr(" of 1000000 is done"), HasSubstr("metrics.jsonl")));
+                                 HasSubstr(" of 1000000 completed"), HasSubstr("metrics.jsonl")));
 }
 
 // Its bytes are of the session before, the plan is not.
@@ -105,7 +105,7 @@ TEST_F(AfterRun, APageTellsAllOfTheRunAndTensorboardHasItsSteps) {
   EXPECT_THAT(read_text(page),
               AllOf(HasSubstr("Predicted beside measured"), HasSubstr("Step 3, as measured"),
                     HasSubstr("A step, as simulated"), HasSubstr("What would help most"),
-                    Not(HasSubstr("Not known: ")), Not(HasSubstr("<script"))));
+                    Not(HasSubstr("Unknown: ")), Not(HasSubstr("<script"))));
   // A run that was lost has none.
   fs::remove(fs::path(run_) / "report.json");
   EXPECT_EQ(motley({"report", run_, "--html", page}).status, 0);

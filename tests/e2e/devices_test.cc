@@ -76,7 +76,7 @@ TEST_F(Devices, SaysWhatAClusterFileAsksForInVain) {
   const std::string file = cluster("devices = [\"cpu\", \"cuda:7\", \"mps\"]\n");
   const Outcome outcome = motley({"devices", "--cluster", file});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("the cluster file asks for cuda:7, mps, which are not here"));
+  EXPECT_THAT(outcome.out, HasSubstr("cuda:7, mps of the cluster file are not here"));
   const Json machines =
       Json::parse(motley({"devices", "--cluster", file, "--json"}).out).at("machines");
   EXPECT_THAT(machines.at("desk").at("absent"), ElementsAre("cuda:7", "mps"));
@@ -240,7 +240,7 @@ TEST_F(Devices, GenerateWhatTheProcessorGenerates) {
   for (const char* device : {"gpu", "auto", "virtual"}) {
     refused = motley({"generate", job_.run_dir("run"), "--device", device});
     EXPECT_EQ(refused.status, 2) << device << refused.err;
-    EXPECT_THAT(refused.err, AllOf(HasSubstr("name cpu, cuda:0"), HasSubstr("motley devices")));
+    EXPECT_THAT(refused.err, AllOf(HasSubstr("use cpu, cuda:0"), HasSubstr("motley devices")));
   }
 }
 

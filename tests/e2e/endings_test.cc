@@ -205,7 +205,7 @@ TEST_F(Endings, AsAskedToPrintTheCommandThatGoesOn) {
   EXPECT_EQ(metric_column(job_.run_dir("run"), "step").size(), std::size_t{kSteps});
   const std::string refused = motley(job_.train_words("run", two_stages())).err;
   EXPECT_THAT(refused, HasSubstr("already holds a run"));
-  EXPECT_THAT(last_line(refused), Not(HasSubstr(" train "))) << "no step is left to go on with";
+  EXPECT_THAT(last_line(refused), Not(HasSubstr(" train "))) << "no step is left to continue with";
 }
 
 // As a pager or a stopped terminal.

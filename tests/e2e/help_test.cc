@@ -106,7 +106,7 @@ TEST_F(OfARun, TheNewestCheckpointIsMeant) {
   EXPECT_THAT(verified.out, HasSubstr("step-000006: whole"));
   const Outcome empty = motley({"ckpt", "show", job_.folder().path().string()});
   EXPECT_EQ(empty.status, 3);
-  EXPECT_THAT(empty.err, AllOf(HasSubstr("holds no checkpoint"), Not(HasSubstr("--resume"))));
+  EXPECT_THAT(empty.err, AllOf(HasSubstr("has no checkpoint"), Not(HasSubstr("--resume"))));
 }
 
 // What a plan calls the model's parameters is what a checkpoint holds.

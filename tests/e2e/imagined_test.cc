@@ -44,14 +44,14 @@ TEST_F(Imagined, ArePlannedWithAndNamed) {
   EXPECT_EQ(simulated.status, 0) << simulated.err;
   const Outcome advice = motley(with_cluster({"plan", config_, "--profile", profile, "--advise"}));
   ASSERT_EQ(advice.status, 0) << advice.err;
-  EXPECT_THAT(advice.out, HasSubstr("imagined: card (rtx-3060, 4200 Gflop/s)"));
+  EXPECT_THAT(advice.out, HasSubstr("virtual: card (rtx-3060, 4200 Gflop/s)"));
 }
 
 TEST_F(Imagined, AreSaidToBeSoAmongDevices) {
   const Outcome listed = motley(with_cluster({"devices"}));
   EXPECT_EQ(listed.status, 0) << listed.err;
   EXPECT_THAT(listed.out, HasSubstr("LibTorch"));
-  EXPECT_THAT(listed.out, HasSubstr("virtual, nobody is asked: card (rtx-3060, 4200 Gflop/s)"));
+  EXPECT_THAT(listed.out, HasSubstr("virtual, not queried: card (rtx-3060, 4200 Gflop/s)"));
 }
 
 TEST_F(Imagined, AreNotRunBesideRealOnes) {

@@ -318,7 +318,7 @@ TEST_F(OtherData, IsListedAndTakenWhenItIsAllowed) {
   ASSERT_EQ(allowed.status, 0) << allowed.err;
   EXPECT_THAT(allowed.err, HasSubstr("the run continues with data.holdout 0.2 -> 0.3"));
   // The checkpoint of step 7 has them.
-  const std::string way_on = allowed.out.substr(allowed.out.find("go on with"));
+  const std::string way_on = allowed.out.substr(allowed.out.find("continue with"));
   EXPECT_THAT(way_on, AllOf(HasSubstr("--resume"), Not(HasSubstr("--allow-changes"))));
   EXPECT_THAT(metric_column(job_.run_dir("run"), "step"), testing::SizeIs(7));
 }

@@ -137,18 +137,18 @@ TEST_F(OwnFolders, AreGatheredIntoOne) {
   const Outcome gathered =
       motley({"ckpt", "gather", job_.run_dir("run"), "--cluster", cluster_of(all_)});
   ASSERT_EQ(gathered.status, 0) << gathered.err;
-  EXPECT_THAT(gathered.out, HasSubstr("step 10, 4 files brought"));
+  EXPECT_THAT(gathered.out, HasSubstr("step 10, 4 files copied"));
   const Outcome whole = motley({"ckpt", "verify", job_.run_dir("run")});
   EXPECT_EQ(whole.status, 0) << whole.err;
   const std::string older = job_.run_dir("run") + "/checkpoints/step-000005";
   const Outcome earlier = motley({"ckpt", "gather", older, "--cluster", cluster_of(all_)});
-  EXPECT_THAT(earlier.out, HasSubstr("step 5, 4 files brought")) << earlier.err;
+  EXPECT_THAT(earlier.out, HasSubstr("step 5, 4 files copied")) << earlier.err;
   EXPECT_EQ(motley({"ckpt", "verify", older}).status, 0);
   // What is no run is not made one.
   const std::string other = job_.run_dir("run") + "/checkpoints";
   const Outcome none = motley({"ckpt", "gather", other, "--cluster", cluster_of(all_)});
   EXPECT_EQ(none.status, 3);
-  EXPECT_THAT(none.err, HasSubstr("no run's folder"));
+  EXPECT_THAT(none.err, HasSubstr("not a run folder"));
   EXPECT_FALSE(fs::exists(other + "/launches"));
 }
 
@@ -254,17 +254,17 @@ TEST_F(OwnFolders, AreRepaired) {
   const Outcome damaged = motley(verify);
   EXPECT_EQ(damaged.status, 7) << damaged.err;
   EXPECT_THAT(damaged.out, HasSubstr("  box\n")) << "where it is damaged, at the end of a line";
-  EXPECT_THAT(damaged.err, AllOf(HasSubstr("of which there are copies"), HasSubstr("ckpt repair")));
+  EXPECT_THAT(damaged.err, AllOf(HasSubstr("with intact copies"), HasSubstr("ckpt repair")));
   const Outcome repaired = motley({"ckpt", "repair", job_.run_dir("run"), "--cluster", cluster});
   ASSERT_EQ(repaired.status, 0) << repaired.err;
-  EXPECT_THAT(repaired.out, HasSubstr("step 10, 4 files brought"));
+  EXPECT_THAT(repaired.out, HasSubstr("step 10, 4 files copied"));
   EXPECT_GT(fs::file_size(lap / "manifest.json"), 10);
   EXPECT_GT(fs::file_size(part / "config.json"), 10);
   const Outcome again = motley({"ckpt", "repair", job_.run_dir("run"), "--cluster", cluster});
-  EXPECT_THAT(again.out, HasSubstr("step 10, 0 files brought")) << again.err;
+  EXPECT_THAT(again.out, HasSubstr("step 10, 0 files copied")) << again.err;
   const Outcome whole = motley(verify);
   EXPECT_EQ(whole.status, 0) << whole.err;
-  EXPECT_THAT(whole.out, HasSubstr("step 10: all 6 files are whole\n"));
+  EXPECT_THAT(whole.out, HasSubstr("step 10: all 6 files are intact\n"));
   fs::remove_all(folder_of("lap"));
   const Outcome resumed = train(all_, {"--resume"});
   ASSERT_EQ(resumed.status, 0) << resumed.err;

@@ -123,7 +123,7 @@ TEST_F(Virtual, RunsLeaveNothingToGoOnFrom) {
   EXPECT_THAT(resumed.err, HasSubstr("virtual devices cannot be resumed"));
   const Outcome generated = motley({"generate", job_.run_dir("run")});
   EXPECT_EQ(generated.status, 3);
-  EXPECT_THAT(generated.err, HasSubstr("was a virtual one"));
+  EXPECT_THAT(generated.err, HasSubstr("was on virtual devices"));
 }
 
 TEST_F(Virtual, PlansDoNotRunOnRealDevices) {

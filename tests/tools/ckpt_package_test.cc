@@ -111,7 +111,7 @@ TEST_F(CkptPackage, WithoutItsPackageIsRefused) {
   const Said other = ckpt({"export", at("run"), "-o", at("other"), "--package",
                            std::string(MOTLEY_PACKAGES_DIR) + "/mlp.motley"});
   EXPECT_EQ(other.status, 3);
-  EXPECT_THAT(other.err, HasSubstr("not the one that was trained"));
+  EXPECT_THAT(other.err, HasSubstr("not the trained one"));
 }
 
 TEST_F(CkptPackage, AChangedFileIsFound) {
