@@ -25,7 +25,7 @@ int taken_below(const Parts& parts, Role role) {
 }
 
 std::string unknown(Role role, int taken, int known) {
-  return fmt::format("{}:{} is taken; there are {}", role_name(role), taken - 1, known);
+  return fmt::format("{}:{} does not exist; there are {}", role_name(role), taken - 1, known);
 }
 
 // Each parameter's gradient is made once, by one of the two parts.
@@ -55,7 +55,7 @@ std::string loss_fault(const LayerGraph& graph) {
   if (taken_below(std::vector{&graph.forward, &graph.evaluate}, Role::kTarget) > 1) {
     return "there is only target:0";
   }
-  return graph.score->count_given(Role::kOutput) == 1 ? "" : "score does not give one output";
+  return graph.score->count_given(Role::kOutput) == 1 ? "" : "score does not return one output";
 }
 
 std::string handed_over_fault(const LayerGraph& graph) {
@@ -102,7 +102,7 @@ RoleCountsOr roles_of(const LayerGraph& graph, bool is_last) {
   }
   if (is_last) return with(loss_fault(graph));
   if (graph.evaluate.count_given(Role::kOutput) != roles.outputs) {
-    return with("forward and evaluate give different outputs");
+    return with("forward and evaluate return different outputs");
   }
   return with("");
 }
@@ -116,7 +116,7 @@ std::string misfit(const RoleCounts& roles,
   };
   const auto count = [](int number) { return static_cast<std::size_t>(number); };
   if (count(roles.inputs) > inputs) return differs("inputs", inputs, roles.inputs);
-  if (is_first && roles.input_grads != 0) return "the first layer gives no gradient of its input";
+  if (is_first && roles.input_grads != 0) return "the first layer returns no gradient of its input";
   if (!is_first && count(roles.input_grads) != inputs) {
     return differs("inputs with a gradient", inputs, roles.input_grads);
   }

@@ -97,10 +97,10 @@ std::string boundary_fault(const std::vector<TensorSpec>& outputs, bool is_last)
   if (is_last != outputs.empty()) return "all layers but the last have outputs, and the last none";
   std::int64_t count = 0;
   for (const TensorSpec& output : outputs) {
-    if (output.type != NumberType::kFloat32) return "what crosses a boundary is float32";
+    if (output.type != NumberType::kFloat32) return "values between layers must be float32";
     count += output.count();
   }
-  return count <= kTensorCountMax ? "" : "more crosses the boundary than a tensor may have";
+  return count <= kTensorCountMax ? "" : "more values between layers than the limit of a tensor";
 }
 
 Result<LayerGraph::Memory> read_memory(const JsonFields& graph) {
