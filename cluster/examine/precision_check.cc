@@ -56,7 +56,8 @@ Result<std::optional<std::string>> PrecisionCheck::add(int worker, const Json& e
   }
   if (without.empty()) return std::optional<std::string>();
   if (without.size() < names_.size() || !refuses_) {
-    return std::optional(fmt::format("{}: no {}, so {} in fp32", fmt::join(without, ", "), wanted_,
+    return std::optional(fmt::format("{}: no {} there, so {} in fp32", fmt::join(without, ", "),
+                                     wanted_,
                                      without.size() == 1 ? "it computes" : "they compute"));
   }
   has_refused_ = true;

@@ -146,12 +146,12 @@ TEST_F(DeviceRun, GoesOnOnAnotherDevice) {
 TEST_F(DeviceRun, IsRefusedWhereTheDeviceIsNot) {
   Outcome outcome = job_.train("none", {"--cluster", cluster_of("\"privateuseone:7\"")});
   EXPECT_EQ(outcome.status, 3) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("there is no device 'privateuseone:7' here"));
+  EXPECT_THAT(outcome.err, HasSubstr("no device 'privateuseone:7' on this machine"));
   EXPECT_THAT(outcome.err, HasSubstr("cpu, privateuseone:0, privateuseone:1"));
 
   outcome = job_.train("none", {"--cluster", cluster_of("\"mps\"")});
   EXPECT_EQ(outcome.status, 3) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("only a Mac has it"));
+  EXPECT_THAT(outcome.err, HasSubstr("only Macs have it"));
 
   outcome = job_.train("none", {"--cluster", cluster_of("\"tpu:0\"")});
   EXPECT_EQ(outcome.status, 3) << outcome.err;

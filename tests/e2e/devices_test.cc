@@ -66,7 +66,7 @@ TEST_F(Devices, ListsTheProcessorAndWhyOthersAreMissing) {
   const Outcome outcome = motley({"devices"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("LibTorch "), HasSubstr("*  cpu"), HasSubstr("fp32"),
-                                 HasSubstr("no mps: "), HasSubstr("only a Mac has it"),
+                                 HasSubstr("no mps: "), HasSubstr("only Macs have it"),
                                  Not(HasSubstr("MOTLEY_DEVICE_LIBRARY"))));
   const Json here = Json::parse(motley({"devices", "--json"}).out).at("machines").at("local");
   EXPECT_TRUE(here.at("devices")[0].at("fault").is_null());
@@ -88,7 +88,7 @@ TEST_F(Devices, ANameThatNoDeviceHasIsAMistakeOfTheFile) {
     const Outcome outcome = motley({verb, "--cluster", cluster("devices = [\"gpu\"]\n")});
     EXPECT_EQ(outcome.status, 3) << outcome.err;
     EXPECT_THAT(outcome.err,
-                AllOf(HasSubstr("cluster.toml:3:"), HasSubstr("machine desk: there is no kind of"),
+                AllOf(HasSubstr("cluster.toml:3:"), HasSubstr("machine desk: unknown kind of"),
                       HasSubstr("write \"cuda:0\"")));
   }
 }
@@ -218,9 +218,9 @@ TEST_F(Devices, AreWhatADoctorLooksAt) {
       motley({"doctor", "--cluster", cluster("devices = [\"mps\"]\n"), "--run", run, "--json"});
   EXPECT_EQ(outcome.status, 3) << outcome.out << outcome.err;
   EXPECT_THAT(finding(outcome, "PROBLEM").at("found").get<std::string>(),
-              HasSubstr("there is no device 'mps'"));
+              HasSubstr("no device 'mps'"));
   EXPECT_EQ(finding(outcome, "PROBLEM").at("status"), 3);
-  EXPECT_THAT(outcome.err, HasSubstr("only a Mac has it"));
+  EXPECT_THAT(outcome.err, HasSubstr("only Macs have it"));
 }
 
 TEST_F(Devices, GenerateWhatTheProcessorGenerates) {
@@ -236,7 +236,7 @@ TEST_F(Devices, GenerateWhatTheProcessorGenerates) {
   EXPECT_EQ(generate("privateuseone:1"), generate("cpu"));
   Outcome refused = motley({"generate", job_.run_dir("run"), "--device", "privateuseone:7"});
   EXPECT_EQ(refused.status, 3) << refused.err;
-  EXPECT_THAT(refused.err, HasSubstr("there is no device 'privateuseone:7'"));
+  EXPECT_THAT(refused.err, HasSubstr("no device 'privateuseone:7'"));
   for (const char* device : {"gpu", "auto", "virtual"}) {
     refused = motley({"generate", job_.run_dir("run"), "--device", device});
     EXPECT_EQ(refused.status, 2) << device << refused.err;

@@ -37,8 +37,8 @@ TEST_F(Imagined, ArePlannedWithAndNamed) {
       {"plan", config_, "--profile", profile, "--stages", "2", "--output", plan_file}));
   ASSERT_EQ(plan.status, 0) << plan.err;
   EXPECT_THAT(plan.out, HasSubstr("predicted (virtual)"));
-  EXPECT_THAT(plan.out, HasSubstr("imagined  card (rtx-3060, 4200 Gflop/s)"));
-  EXPECT_THAT(plan.out, Not(HasSubstr("computing is waited for")));
+  EXPECT_THAT(plan.out, HasSubstr("virtual   card (rtx-3060, 4200 Gflop/s)"));
+  EXPECT_THAT(plan.out, Not(HasSubstr("computing is simulated by waiting")));
   const Outcome simulated =
       motley(with_cluster({"simulate", plan_file, "--config", config_, "--profile", profile}));
   EXPECT_EQ(simulated.status, 0) << simulated.err;

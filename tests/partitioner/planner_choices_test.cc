@@ -50,7 +50,7 @@ TEST(PlannerChoices, TakesTheUsualMicroBatchUnlessItCostsMuch) {
   const auto refused = problem.plan();
   ASSERT_TRUE(refused.ok()) << describe(refused.error());
   EXPECT_EQ(refused->micro_batch, 1);
-  EXPECT_THAT(refused->notes, Contains(HasSubstr("instead of the usual 16: a step takes")));
+  EXPECT_THAT(refused->notes, Contains(HasSubstr("instead of the default 16: a step takes")));
 }
 
 // Not even together with a coarser codec, which by itself gains less than is asked for.
@@ -88,7 +88,7 @@ TEST(PlannerChoices, TakesASmallerMicroBatchWhereTheUsualOneDoesNotFit) {
   const auto plan = problem.plan();
   ASSERT_TRUE(plan.ok()) << describe(plan.error());
   EXPECT_LT(plan->micro_batch, 4);
-  EXPECT_THAT(plan->notes, Contains(HasSubstr("a plan with those does not fit")));
+  EXPECT_THAT(plan->notes, Contains(HasSubstr("a plan with the default does not fit")));
 }
 
 // Of more devices than replicas are searched for, all layers on all of them is one plan of each

@@ -319,7 +319,8 @@ TEST_F(Ckpt, MistakesHaveTheirStatus) {
   };
   expect(2, {"export", at("run")}, "needs --output");
   expect(2, {"export", at("run"), "-o", at("x"), "--dtype", "fp8"}, "fp32, fp16 or bf16");
-  expect(2, {"export", at("run"), "-o", at("x"), "--one-file", "--max-file", "1GB"}, "go together");
+  expect(2, {"export", at("run"), "-o", at("x"), "--one-file", "--max-file", "1GB"},
+         "exclude each other");
   expect(2, {"export", at("run"), "-o", at("x"), "--max-file", "many"}, "must be a size");
   expect(2, {"reshard", at("run"), "-o", at("x")}, "needs --files");
   expect(2, {"reshard", at("run"), "-o", at("x"), "--files", "0"}, "whole number");

@@ -106,7 +106,7 @@ TEST_F(CkptPackage, WithoutItsPackageIsRefused) {
   std::filesystem::rename(at("package"), at("elsewhere"));
   const Said said = ckpt({"export", at("run"), "-o", at("out")});
   EXPECT_EQ(said.status, 3);
-  EXPECT_THAT(said.err, AllOf(HasSubstr("no package"), HasSubstr("--package")));
+  EXPECT_THAT(said.err, AllOf(HasSubstr("not a package"), HasSubstr("--package")));
   ASSERT_EQ(ckpt({"export", at("run"), "-o", at("out"), "--package", at("elsewhere")}).status, 0);
   const Said other = ckpt({"export", at("run"), "-o", at("other"), "--package",
                            std::string(MOTLEY_PACKAGES_DIR) + "/mlp.motley"});
