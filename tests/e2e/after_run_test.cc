@@ -46,7 +46,7 @@ std::vector<std::string> short_run(const std::string& steps) {
 TEST_F(AfterRun, AReportSaysWhatItIsOfWhileTheRunGoesOn) {
   ASSERT_EQ(job_.train("run", long_run({"--stop-after", "5"})).status, 0);
   EXPECT_THAT(motley({"report", run_}).out,
-              AllOf(HasSubstr("steps 1 to 5; medians"), Not(HasSubstr("under way"))));
+              AllOf(HasSubstr("steps 1 to 5; medians"), Not(HasSubstr("in progress"))));
   RunningMotley resumed(job_.train_words("run", long_run({"--resume"})));
   ASSERT_TRUE(reaches(8));
   const Outcome meanwhile = motley({"report", run_});
@@ -60,7 +60,7 @@ TEST_F(AfterRun, AReportSaysWhatItIsOfWhileTheRunGoesOn) {
   ::kill(resumed.pid(), SIGINT);
   EXPECT_EQ(resumed.wait().status, 130);
   EXPECT_THAT(motley({"report", run_}).out,
-              AllOf(HasSubstr("(resumed after step 5)"), Not(HasSubstr("under way"))));
+              AllOf(HasSubstr("(resumed after step 5)"), Not(HasSubstr("in progress"))));
 }
 
 TEST_F(AfterRun, AReportThatIsNotThereYetSaysHowFarTheRunIs) {
@@ -103,13 +103,13 @@ TEST_F(AfterRun, APageTellsAllOfTheRunAndTensorboardHasItsSteps) {
   const Outcome outcome = motley({"report", run_, "--html", page});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(read_text(page),
-              AllOf(HasSubstr("Predicted beside measured"), HasSubstr("Step 3, as measured"),
-                    HasSubstr("A step, as simulated"), HasSubstr("What would help most"),
+              AllOf(HasSubstr("Predicted and measured"), HasSubstr("Step 3, as measured"),
+                    HasSubstr("A step, as simulated"), HasSubstr("Most useful upgrades"),
                     Not(HasSubstr("Unknown: ")), Not(HasSubstr("<script"))));
   // A run that was lost has none.
   fs::remove(fs::path(run_) / "report.json");
   EXPECT_EQ(motley({"report", run_, "--html", page}).status, 0);
-  EXPECT_THAT(read_text(page), Not(HasSubstr("Predicted beside measured")));
+  EXPECT_THAT(read_text(page), Not(HasSubstr("Predicted and measured")));
   const auto files = fs::directory_iterator(fs::path(run_) / "tensorboard");
   ASSERT_NE(files, fs::directory_iterator());
   EXPECT_THAT(read_text(files->path()), AllOf(HasSubstr("brain.Event:2"), HasSubstr("train/loss")));

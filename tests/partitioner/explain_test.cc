@@ -263,7 +263,7 @@ TEST(ExplainPlan, ShowsWhoSharesAStageAndWhoRecomputes) {
 TEST(ExplainInFull, AnswersEveryQuestionInFewLines) {
   const std::string text = full_text(three_machines().input());
   for (const char* part :
-       {"Use of each machine's time", "Links", "Bottleneck", "What each machine adds", "without m0",
+       {"Use of each machine's time", "Links", "Bottleneck", "Gain of each machine", "without m0",
         "Other plans", "one device", "Quality of the plan"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
@@ -319,7 +319,7 @@ TEST(ExplainInFull, OneMachineNeedsNoComparison) {
   Problem problem = three_machines();
   problem.machines.resize(1);
   const std::string text = full_text(problem.input());
-  EXPECT_THAT(text, Not(HasSubstr("What each machine adds")));
+  EXPECT_THAT(text, Not(HasSubstr("Gain of each machine")));
   EXPECT_THAT(text, Not(HasSubstr("Links")));
 }
 

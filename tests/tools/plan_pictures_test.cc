@@ -64,7 +64,7 @@ TEST_F(PlanPictures, ArePlansAndStepsInTheSameBytesEachTime) {
   ASSERT_TRUE(plan({"--svg", path("b.svg")}).ok());
   EXPECT_EQ(read("a.svg"), read("b.svg"));
   EXPECT_TRUE(is_well_formed(read("a.svg")));
-  EXPECT_THAT(read("a.svg"), AllOf(HasSubstr("desktop"), HasSubstr("What each machine adds"),
+  EXPECT_THAT(read("a.svg"), AllOf(HasSubstr("desktop"), HasSubstr("Gain of each machine"),
                                    HasSubstr("Mbit/s"), HasSubstr("as simulated")));
   ASSERT_TRUE(
       run(simulate_command(), {path("plan.json"), "--config", kConfig, "--svg", path("step.svg")})

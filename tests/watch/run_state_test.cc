@@ -22,7 +22,7 @@ TEST(RunState, IsTrainingWhileALauncherTells) {
   planning.last_step = 0;
   planning.quiet_s = 600;
   EXPECT_EQ(run_state_of(planning).phase, RunPhase::kPreparing);
-  EXPECT_THAT(run_state_of(planning).text, HasSubstr("machines are asked and measured"));
+  EXPECT_THAT(run_state_of(planning).text, HasSubstr("querying and measuring the machines"));
   planning.is_planned = true;
   EXPECT_EQ(run_state_of(planning).phase, RunPhase::kPreparing);
   EXPECT_THAT(run_state_of(planning).text, HasSubstr("planned"));
@@ -54,7 +54,7 @@ TEST(RunState, WhoeverIsToldToEndHasNotFailed) {
   signs.launcher.clear();
   signs.report = ReportedEnd{40, EarlyEnd{130, "interrupted"}};
   EXPECT_EQ(run_state_of(signs),
-            (RunState{RunPhase::kStopped, 130, "stopped by Ctrl-C: step 40 of 100 is done"}));
+            (RunState{RunPhase::kStopped, 130, "stopped by Ctrl-C: step 40 of 100 completed"}));
   signs.report = ReportedEnd{40, EarlyEnd{143, "terminated"}};
   EXPECT_EQ(run_state_of(signs).phase, RunPhase::kStopped);
 }

@@ -40,11 +40,11 @@ TEST_F(RunViewTroublesTest, StepsWhoseFileWasRemovedUnderTheRunAreMissed) {
   std::filesystem::remove(dir_ / "metrics.jsonl");
   view.poll(kNow_s + 1);
   EXPECT_EQ(view.phase(), RunPhase::kTraining);
-  EXPECT_THAT(verdict_text(view), HasSubstr("; metrics.jsonl is gone, since "));
+  EXPECT_THAT(verdict_text(view), HasSubstr("; metrics.jsonl was removed, since "));
   EXPECT_THAT(view.verdict().advice, HasSubstr("--resume"));
   // Who comes later knows it of the events.
   happens(RunEventKind::kCheckpoint, 10);
-  EXPECT_THAT(verdict_text(open()), HasSubstr("; metrics.jsonl is gone, since "));
+  EXPECT_THAT(verdict_text(open()), HasSubstr("; metrics.jsonl was removed, since "));
   add_steps(1, 11);
   view.poll(kNow_s + 2);
   EXPECT_THAT(verdict_text(view), Not(HasSubstr("metrics.jsonl")));
