@@ -62,7 +62,7 @@ Result<BoundarySpec> read_output(const JsonFields& fields, std::int64_t version)
   MOTLEY_ASSIGN(output.shape, read_shape(fields));
   output.gradient = output.type == NumberType::kFloat32;
   if (version < kExactValuesVersion && !output.gradient) {
-    return fields.bad("type", "what crosses a boundary is float32 in packages of version 1");
+    return fields.bad("type", "values between layers must be float32 in packages of version 1");
   }
   if (!says_gradient) return output;
   MOTLEY_ASSIGN(const bool gradient, fields.boolean("gradient"));
@@ -118,7 +118,7 @@ std::string boundary_fault(const std::vector<BoundarySpec>& outputs, bool is_las
   for (const BoundarySpec& output : outputs) {
     count += output.gradient ? output.count() : output.bytes();
   }
-  return count <= kTensorCountMax ? "" : "more crosses the boundary than a tensor may have";
+  return count <= kTensorCountMax ? "" : "more values between layers than the limit of a tensor";
 }
 
 Result<LayerGraph::Memory> read_memory(const JsonFields& graph) {

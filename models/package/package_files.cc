@@ -42,7 +42,7 @@ const char* dtype_of(NumberType type) {
 Result<void> check_size(const Package& package) {
   MOTLEY_ASSIGN(const InputFile file, InputFile::open(package.weights_path()));
   if (file.bytes() == package.weights.bytes) return {};
-  return damaged_package(file.path(), fmt::format("it has {} bytes; {} says {}", file.bytes(),
+  return damaged_package(file.path(), fmt::format("it has {} bytes; {} declares {}", file.bytes(),
                                                   kPackageFileName, package.weights.bytes));
 }
 
@@ -60,7 +60,7 @@ Result<void> read_tensors(Package& package) {
     if (entry.dtype != dtype_of(tensor.type) || entry.shape != tensor.shape) {
       return damaged_package(
           package.weights_path(),
-          fmt::format("tensor '{}' is {} [{}]; {} says {} [{}]", excerpt(name), entry.dtype,
+          fmt::format("tensor '{}' is {} [{}]; {} declares {} [{}]", excerpt(name), entry.dtype,
                       fmt::join(entry.shape, ", "), kPackageFileName, dtype_of(tensor.type),
                       fmt::join(tensor.shape, ", ")));
     }
@@ -103,9 +103,9 @@ Result<std::shared_ptr<const Package>> read_package(const fs::path& folder) {
   MOTLEY_ASSIGN(const bool exists, path_exists(path));
   if (!exists) {
     return Error{
-        ErrorCode::kConfig, fmt::format("no package of a model, {}", folder.string()),
-        fmt::format("there is no {} in it", kPackageFileName),
-        "name the folder that motley.export wrote; every machine needs it under this path"};
+        ErrorCode::kConfig, fmt::format("not a package of a model, {}", folder.string()),
+        fmt::format("it has no {}", kPackageFileName),
+        "give the folder written by motley.export; every machine needs it under this path"};
   }
   MOTLEY_ASSIGN(const std::string text, read_file(path, kPackageBytesMax));
   MOTLEY_ASSIGN(Package package, parse_package(text, path.string()));
@@ -133,7 +133,7 @@ Result<void> verify_package(const Package& package, WorkCounter* work) {
     MOTLEY_ASSIGN(const std::string text, read_model_file(package.folder, each, work));
   }
   if (hex == package.weights.sha256) return {};
-  return damaged_package(file.path(), fmt::format("its SHA-256 is {}; {} says {}", hex,
+  return damaged_package(file.path(), fmt::format("its SHA-256 is {}; {} declares {}", hex,
                                                   kPackageFileName, package.weights.sha256));
 }
 

@@ -102,7 +102,7 @@ class PackageReader {
       MOTLEY_ASSIGN(package_.ignored,
                     fields.integer("ignored", -kPackageUnitsMax, kPackageUnitsMax));
       if (package_.target.type != NumberType::kInt64) {
-        return ignored.bad("only an integer of the target can be left out");
+        return ignored.bad("only an integer target can be ignored");
       }
     }
     MOTLEY_ASSIGN(package_.units_per_sample,
@@ -183,14 +183,14 @@ class PackageReader {
                    package_.adapter_names.end(), same_name)) {
       return {};
     }
-    return fields.bad("adapter", "it does not name exactly what the layers train");
+    return fields.bad("adapter", "it does not list exactly the trained parameters of the layers");
   }
 
   Result<void> fit_layer(const JsonFields& graph, const RoleCounts& roles, int index) {
     const PackageLayer& layer = layer_at(index);
     const std::string fault = misfit(roles, layer, package_.inputs_of(index));
     if (fault.empty()) return {};
-    return graph.bad(fmt::format("it does not fit layer '{}': {}", excerpt(layer.name), fault));
+    return graph.bad(fmt::format("it does not match layer '{}': {}", excerpt(layer.name), fault));
   }
 
   std::vector<int> users_of(int graph) {

@@ -217,7 +217,7 @@ TEST(Safetensors, NamesWhatItCannotRead) {
   std::vector<float> values(2);
   EXPECT_CORRUPT(file->read("x", {2}, values), "its dtype is I16");
   EXPECT_CORRUPT(file->read("x", {2, 1}, values), "its shape is [2]; [2, 1] is needed");
-  EXPECT_CORRUPT(file->read("y", {2}, values), "does not hold it");
+  EXPECT_CORRUPT(file->read("y", {2}, values), "does not contain it");
 }
 
 TEST(Safetensors, RefusesFilesShorterThanTheirHeader) {

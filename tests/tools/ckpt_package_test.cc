@@ -106,12 +106,12 @@ TEST_F(CkptPackage, WithoutItsPackageIsRefused) {
   std::filesystem::rename(at("package"), at("elsewhere"));
   const Said said = ckpt({"export", at("run"), "-o", at("out")});
   EXPECT_EQ(said.status, 3);
-  EXPECT_THAT(said.err, AllOf(HasSubstr("no package"), HasSubstr("--package")));
+  EXPECT_THAT(said.err, AllOf(HasSubstr("not a package"), HasSubstr("--package")));
   ASSERT_EQ(ckpt({"export", at("run"), "-o", at("out"), "--package", at("elsewhere")}).status, 0);
   const Said other = ckpt({"export", at("run"), "-o", at("other"), "--package",
                            std::string(MOTLEY_PACKAGES_DIR) + "/mlp.motley"});
   EXPECT_EQ(other.status, 3);
-  EXPECT_THAT(other.err, HasSubstr("not the one that was trained"));
+  EXPECT_THAT(other.err, HasSubstr("not the trained one"));
 }
 
 TEST_F(CkptPackage, AChangedFileIsFound) {

@@ -27,8 +27,8 @@ bool counts_steps(const StoredTensor& tensor) {
 
 Error with_package_remedy(Error error) {
   error.remedy =
-      "copy the package here, or name its folder by --package: what training does not change, and "
-      "the model's files, are in it alone";
+      "copy the package here, or give its folder with --package: only it contains the untrained "
+      "tensors and the model's files";
   return error;
 }
 
@@ -44,9 +44,9 @@ Result<PackageExport> PackageExport::open(const OpenedWeights& weights, const st
   }
   if (spec->hash() != weights.reader.manifest()->state.model_hash) {
     return Error{ErrorCode::kConfig,
-                 fmt::format("this package is not the one that was trained, {}", model.path),
+                 fmt::format("this package is not the trained one, {}", model.path),
                  fmt::format("{} is of another model", weights.path.string()),
-                 "name the folder of the package that was trained by --package"};
+                 "give the folder of the trained package with --package"};
   }
   MOTLEY_TRY(verify_package(*spec->package));
   const fs::path file = spec->package->weights_path();
