@@ -25,7 +25,7 @@ double bytes_by_formula(const ModelSpec& model, int layer, int samples) {
   constexpr double kTensorsPerOutput = 16;
   const double of_sample = std::max(
       static_cast<double>(memory.saved_bytes + memory.queued_bytes + memory.workspace_bytes),
-      kTensorsPerOutput * kFloatBytes * static_cast<double>(spec.output_floats_per_sample()));
+      kTensorsPerOutput * static_cast<double>(spec.boundary(1).bytes()));
   return samples * of_sample + kFloatBytes * static_cast<double>(spec.parameter_count());
 }
 

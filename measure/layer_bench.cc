@@ -11,6 +11,7 @@
 #include "base/median.h"
 #include "measure/allocation_meter.h"
 #include "models/device/product_type.h"
+#include "models/layers/boundary_layout.h"
 
 namespace motley {
 namespace {
@@ -31,16 +32,14 @@ bool is_apart(int run) {
 // model's other layers, and their tensors, whose sum is some 16 times what a layer hands on.
 std::int64_t bytes_of_others(const ModelSpec& model, int layer, int samples) {
   constexpr std::int64_t kTensorsPerOutput = 16;
-  std::int64_t floats = 0;
-  std::int64_t constant_bytes = 0;
+  std::int64_t bytes = 0;
   for (int l = 0; l < static_cast<int>(model.layers.size()); ++l) {
     const LayerSpec& other = model.layers[static_cast<std::size_t>(l)];
     if (l == layer) continue;
-    floats += 2 * other.parameter_count() +
-              kTensorsPerOutput * samples * other.output_floats_per_sample();
-    constant_bytes += other.constant_bytes();
+    bytes += 2 * other.parameter_count() * static_cast<std::int64_t>(sizeof(float)) +
+             kTensorsPerOutput * other.boundary(samples).bytes() + other.constant_bytes();
   }
-  return floats * static_cast<std::int64_t>(sizeof(float)) + constant_bytes;
+  return bytes;
 }
 
 at::Tensor wave(const std::vector<std::int64_t>& sizes) {
@@ -58,6 +57,27 @@ at::Tensor made_up(const TensorSpec& spec, std::int64_t limit, int samples) {
   auto* values = x.data_ptr<std::int64_t>();
   for (std::int64_t i = 0; i < x.numel(); ++i) values[i] = (i * 7919) % limit;
   return x;
+}
+
+// What could cross the boundary after the layer. An integer may be the index of anything: 0 is in
+// every table. A truth value mostly says what takes part.
+at::Tensor made_up_boundary(const LayerSpec& layer, int samples) {
+  std::vector<at::Tensor> exact;
+  for (const TensorSpec& spec : layer.exact_outputs) {
+    const std::vector<std::int64_t> sizes = spec.sizes(samples);
+    switch (spec.type) {
+      case NumberType::kFloat32:
+        exact.push_back(wave(sizes));
+        break;
+      case NumberType::kInt64:
+        exact.push_back(at::zeros(sizes, at::kLong));
+        break;
+      case NumberType::kBool:
+        exact.push_back(at::ones(sizes, at::kBool));
+        break;
+    }
+  }
+  return join_boundary({wave(gradient_layout(layer, samples).sizes)}, exact);
 }
 
 // Whether the median of these is known to a hundredth: its error falls with the root of their
@@ -158,7 +178,7 @@ LayerBench::KeptBytes LayerBench::run_once(const at::Tensor& input,
   watch_.mark();
   kept.saved = chain_.saved_bytes(kMicro.micro);
   if (others != nullptr) others->run();
-  at::Tensor gradient = chain_.ends_in_loss() ? at::Tensor() : at::ones_like(output);
+  at::Tensor gradient = make_gradient(output);
   watch_.mark();
   backward_input(std::move(gradient));
   watch_.mark();
@@ -185,7 +205,7 @@ std::int64_t LayerBench::measure_workspace(int samples) {
   at::Tensor output = forward(make_input(samples), make_targets(samples));
   const std::int64_t forward_bytes = meter.peak_bytes();
   const std::int64_t saved_bytes = chain_.saved_bytes(kMicro.micro);
-  at::Tensor gradient = chain_.ends_in_loss() ? at::Tensor() : at::ones_like(output);
+  at::Tensor gradient = make_gradient(output);
   output.reset();
   backward_input(std::move(gradient));
   chain_.backward_weight(kMicro.micro);
@@ -198,7 +218,15 @@ at::Tensor LayerBench::make_input(int samples) const {
     return there(made_up(model_.sample.input, model_.sample.input_limit, samples));
   }
   const auto& before = model_.layers[static_cast<std::size_t>(layer_) - 1];
-  return there(wave(boundary_sizes(before, samples)));
+  return there(made_up_boundary(before, samples));
+}
+
+at::Tensor LayerBench::make_gradient(const at::Tensor& output) const {
+  if (chain_.ends_in_loss()) return {};
+  const LayerSpec& layer = model_.layers[static_cast<std::size_t>(layer_)];
+  const std::int64_t samples =
+      output.numel() / c10::multiply_integers(activation_layout(layer, 1).sizes);
+  return at::ones(gradient_layout(layer, samples).sizes, output.options().dtype(at::kFloat));
 }
 
 at::Tensor LayerBench::make_targets(int samples) const {

@@ -83,6 +83,8 @@ class LayerBench {
   [[nodiscard]] std::int64_t measure_workspace(int samples);
   [[nodiscard]] at::Tensor make_input(int samples) const;
   [[nodiscard]] at::Tensor make_targets(int samples) const;
+  // Of what forward returned; undefined where it ends in the loss.
+  [[nodiscard]] at::Tensor make_gradient(const at::Tensor& output) const;
   at::Tensor forward(at::Tensor input, const at::Tensor& targets);
   // The two parts; the second is nothing but chain_.backward_weight().
   void backward_input(at::Tensor gradient);

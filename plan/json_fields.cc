@@ -125,16 +125,24 @@ Result<std::vector<std::string>> JsonFields::texts(const char* key, std::size_t 
 }
 
 Result<void> JsonFields::header(const std::string& format, std::int64_t version) const {
+  MOTLEY_TRY(header(format, version, version));
+  return {};
+}
+
+Result<std::int64_t> JsonFields::header(const std::string& format,
+                                        std::int64_t version_min,
+                                        std::int64_t version_max) const {
   MOTLEY_ASSIGN(const std::string found, text("format"));
   if (found != format) {
     return bad("format", fmt::format("it is '{}', not '{}'", excerpt(found), format));
   }
   constexpr std::int64_t kVersionMax = 1'000'000;
-  MOTLEY_ASSIGN(const std::int64_t found_version, integer("version", 0, kVersionMax));
-  if (found_version != version) {
-    return bad("version", fmt::format("it is {}; this program reads {}", found_version, version));
-  }
-  return {};
+  MOTLEY_ASSIGN(const std::int64_t version, integer("version", 0, kVersionMax));
+  if (version >= version_min && version <= version_max) return version;
+  const std::string readable = version_min == version_max
+                                   ? fmt::format("{}", version_min)
+                                   : fmt::format("{} to {}", version_min, version_max);
+  return bad("version", fmt::format("it is {}; this program reads {}", version, readable));
 }
 
 Error JsonFields::bad(const std::string& cause) const {

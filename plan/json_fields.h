@@ -60,6 +60,10 @@ class JsonFields {
 
   // Checks the members "format" and "version".
   [[nodiscard]] Result<void> header(const std::string& format, std::int64_t version) const;
+  // The same of a program that reads several versions; returns which one it is.
+  [[nodiscard]] Result<std::int64_t> header(const std::string& format,
+                                            std::int64_t version_min,
+                                            std::int64_t version_max) const;
 
   // The error of this value, or of its member `key`.
   [[nodiscard]] Error bad(const std::string& cause) const;

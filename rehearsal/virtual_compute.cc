@@ -59,6 +59,7 @@ struct VirtualCompute::Chunk {
   // What crosses its boundaries; what is sent is the same for all micro-batches.
   MessageRooms input;
   std::vector<float> output;
+  std::vector<std::byte> exact_output;
   MessageRooms output_gradient;
   std::vector<float> input_gradient;
   SummedGradient sum;                // empty where the chunk is on this rank alone
@@ -76,9 +77,7 @@ VirtualCompute::VirtualCompute(const TrainConfig& train,
       clock_(std::move(time)),
       noise_(static_cast<std::uint64_t>(train.seed) + static_cast<std::uint64_t>(self.value)) {
   const std::string shared = tied_across_ranks(model, plan) ? model.tied_pair()->parameter : "";
-  const auto boundary = [&](int layer) {
-    return static_cast<std::size_t>(cost_.boundary_floats(layer, micro_batch_));
-  };
+  const auto boundary = [&](int layer) { return cost_.boundary(layer, micro_batch_); };
   std::uint64_t pieces = 0;
   const auto make_sum = [&](std::size_t count) {
     SummedGradient sum(count, pieces);
@@ -89,7 +88,7 @@ VirtualCompute::VirtualCompute(const TrainConfig& train,
     const int first = planned.first_layer;
     const int end = first + planned.layer_count;
     chunks_.emplace_back();
-    boundary_floats_.push_back(boundary(end - 1));
+    boundaries_.push_back(boundary(end - 1));
     if (!planned.is_on(self)) continue;
     const bool again = planned.recompute;
     auto chunk = std::make_unique<Chunk>();
@@ -102,13 +101,16 @@ VirtualCompute::VirtualCompute(const TrainConfig& train,
     chunk->backward_input_s = cost_.backward_input_s(kSlot, first, end, micro_batch_, again);
     chunk->backward_weight_s = cost_.backward_weight_s(kSlot, first, end, micro_batch_);
     if (first > 0) {
-      chunk->input = MessageRooms(boundary(first - 1));
-      chunk->input_gradient.resize(chunk->input.count());
+      const BoundarySize before = boundary(first - 1);
+      chunk->input = MessageRooms(before);
+      chunk->input_gradient.resize(static_cast<std::size_t>(before.floats));
       noise_.fill_all(chunk->input_gradient, kGradientStream);
     }
     if (end < static_cast<int>(model.layers.size())) {
-      chunk->output.resize(boundary(end - 1));
-      chunk->output_gradient = MessageRooms(chunk->output.size());
+      const BoundarySize& after = boundaries_.back();
+      chunk->output.resize(static_cast<std::size_t>(after.floats));
+      chunk->exact_output.resize(static_cast<std::size_t>(after.exact_bytes));
+      chunk->output_gradient = MessageRooms(after.gradient());
       noise_.fill_all(chunk->output, kOutputStream);
     }
     std::size_t summed = 0;
@@ -169,33 +171,33 @@ std::span<std::int32_t> VirtualCompute::targets_room(MicroId /*micro*/) {
   return targets_;
 }
 
-std::size_t VirtualCompute::boundary_floats(ChunkId chunk) const {
-  return boundary_floats_[chunk.index()];
+BoundarySize VirtualCompute::boundary_size(ChunkId chunk) const {
+  return boundaries_[chunk.index()];
 }
 
-std::span<float> VirtualCompute::room(const Value& value) {
+BoundaryRoom VirtualCompute::room(const Value& value) {
   Chunk& here = chunk_at(value.chunk);
   const bool is_input = value.kind == ValueKind::kActivation;
   return is_input ? here.input.next() : here.output_gradient.next();
 }
 
 // Nobody reads what a neighbour hands over either.
-void VirtualCompute::hand(const Value& /*value*/, OwnedFloats /*floats*/) {}
+void VirtualCompute::hand(const Value& /*value*/, OwnedBoundary /*made*/) {}
 
-OwnedFloats VirtualCompute::forward(ChunkId chunk, MicroId /*micro*/) {
+OwnedBoundary VirtualCompute::forward(ChunkId chunk, MicroId /*micro*/) {
   Chunk& here = chunk_at(chunk);
   clock_.begin();
   pass(here.forward_s);
   if (chunk.index() + 1 == chunks_.size()) {
     loss_.count += static_cast<double>(targets_.size());
   }
-  return {here.output, nullptr};
+  return {{here.output, nullptr, {}}, here.exact_output};
 }
 
-OwnedFloats VirtualCompute::backward(ChunkId chunk,
-                                     MicroId /*micro*/,
-                                     BackwardPart part,
-                                     const OnFinal& on_final) {
+OwnedBoundary VirtualCompute::backward(ChunkId chunk,
+                                       MicroId /*micro*/,
+                                       BackwardPart part,
+                                       const OnFinal& on_final) {
   Chunk& here = chunk_at(chunk);
   clock_.begin();
   switch (part) {
@@ -206,10 +208,10 @@ OwnedFloats VirtualCompute::backward(ChunkId chunk,
       } else {
         pass(here.backward_s);
       }
-      return {here.input_gradient, nullptr};
+      return {{here.input_gradient, nullptr, {}}, {}};
     case BackwardPart::kInput:
       pass(here.backward_input_s);
-      return {here.input_gradient, nullptr};
+      return {{here.input_gradient, nullptr, {}}, {}};
     case BackwardPart::kWeights:
       if (on_final) {
         pass_weights(here, /*input_part=*/false, on_final);

@@ -52,14 +52,14 @@ class VirtualCompute final : public StageCompute, public StageGradients, public 
   void begin(const BatchPosition& position) override;
   std::span<const std::int32_t> load(MicroId micro) override;
   std::span<std::int32_t> targets_room(MicroId micro) override;
-  std::size_t boundary_floats(ChunkId chunk) const override;
-  std::span<float> room(const Value& value) override;
-  void hand(const Value& value, OwnedFloats floats) override;
-  OwnedFloats forward(ChunkId chunk, MicroId micro) override;
-  OwnedFloats backward(ChunkId chunk,
-                       MicroId micro,
-                       BackwardPart part,
-                       const OnFinal& on_final) override;
+  BoundarySize boundary_size(ChunkId chunk) const override;
+  BoundaryRoom room(const Value& value) override;
+  void hand(const Value& value, OwnedBoundary made) override;
+  OwnedBoundary forward(ChunkId chunk, MicroId micro) override;
+  OwnedBoundary backward(ChunkId chunk,
+                         MicroId micro,
+                         BackwardPart part,
+                         const OnFinal& on_final) override;
 
   std::span<float> gradients(ChunkId chunk) override;
   std::span<float> tied_gradient() override;
@@ -92,7 +92,7 @@ class VirtualCompute final : public StageCompute, public StageGradients, public 
   std::vector<std::unique_ptr<Chunk>> chunks_;  // [ChunkId]; null where another rank holds it
   std::unique_ptr<SummedGradient> tied_;        // where other ranks have a use too
   std::vector<std::int32_t> targets_;
-  std::vector<std::size_t> boundary_floats_;  // [ChunkId], between it and the next
+  std::vector<BoundarySize> boundaries_;  // [ChunkId], between it and the next
   BatchPosition position_;
   BatchLoss loss_;
 };

@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "base/boundary_size.h"
+#include "pipeline/execute/stage_compute.h"
 #include "rehearsal/noise.h"
 
 namespace motley {
@@ -19,17 +21,25 @@ class MessageRooms {
  public:
   MessageRooms() = default;
 
-  explicit MessageRooms(std::size_t count) {
-    for (std::vector<float>& room : rooms_) room.resize(count);
+  explicit MessageRooms(const BoundarySize& size) {
+    for (Room& room : rooms_) {
+      room.floats.resize(static_cast<std::size_t>(size.floats));
+      room.exact.resize(static_cast<std::size_t>(size.exact_bytes));
+    }
   }
 
-  // Values of a message.
-  [[nodiscard]] std::size_t count() const { return rooms_.front().size(); }
-
-  std::span<float> next() { return rooms_[taken_++ % rooms_.size()]; }
+  BoundaryRoom next() {
+    Room& room = rooms_[taken_++ % rooms_.size()];
+    return {room.floats, room.exact};
+  }
 
  private:
-  std::array<std::vector<float>, 4> rooms_;
+  struct Room {
+    std::vector<float> floats;
+    std::vector<std::byte> exact;
+  };
+
+  std::array<Room, 4> rooms_;
   std::size_t taken_ = 0;
 };
 

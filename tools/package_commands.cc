@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "cluster/process/work_line.h"
+#include "models/package/argument_reader.h"
 #include "models/package/package.h"
 #include "models/spec/model_spec.h"
 #include "partitioner/advise/text_table.h"
@@ -36,10 +37,15 @@ std::string tensor_text(const TensorSpec& tensor, std::int64_t limit) {
                      is_float ? "" : fmt::format(" below {}", limit));
 }
 
+// "[16, 64] and int64 [16]": numbers with a gradient, and what is transferred exactly.
 std::string outputs_text(const LayerSpec& layer) {
   std::vector<std::string> texts;
   for (const auto& shape : layer.outputs)
     texts.push_back(fmt::format("[{}]", fmt::join(shape, ", ")));
+  for (const TensorSpec& exact : layer.exact_outputs) {
+    texts.push_back(
+        fmt::format("{} [{}]", number_type_name(exact.type), fmt::join(exact.shape, ", ")));
+  }
   return texts.empty() ? "the loss" : fmt::format("{}", fmt::join(texts, " and "));
 }
 
@@ -84,8 +90,13 @@ Json to_json(const ModelSpec& model) {
   const Package& package = *model.package;
   Json layers = Json::array();
   for (const LayerSpec& layer : model.layers) {
+    Json exact = Json::array();
+    for (const TensorSpec& output : layer.exact_outputs) {
+      exact.push_back({{"type", number_type_name(output.type)}, {"shape", output.shape}});
+    }
     layers.push_back({{"name", layer.name},
                       {"outputs", layer.outputs},
+                      {"exact_outputs", std::move(exact)},
                       {"parameters", layer.parameter_count()},
                       {"flops_per_sample", layer.forward_flops_per_sample}});
   }

@@ -16,9 +16,51 @@
 namespace motley {
 namespace {
 
-// Of what from_layers() made.
-const at::Tensor& tensor_of(const OwnedFloats& made) {
-  return *static_cast<const at::Tensor*>(made.owner.get());
+// The owner of what from_layers() made.
+struct MadeTensor {
+  at::Tensor tensor;
+  std::int64_t floats = 0;  // it begins with so many
+};
+
+const MadeTensor& made_tensor(const OwnedBoundary& made) {
+  return *static_cast<const MadeTensor*>(made.owner.get());
+}
+
+// Empty where the tensor lies on a device.
+BoundaryRoom parts(const at::Tensor& tensor, std::int64_t floats) {
+  if (tensor.scalar_type() == at::kFloat) return {floats_of(tensor), {}};
+  if (!tensor.is_cpu()) return {};
+  const std::span<std::byte> bytes = bytes_of(tensor);
+  const auto count = static_cast<std::size_t>(floats);
+  return {{reinterpret_cast<float*>(bytes.data()), count}, bytes.subspan(count * sizeof(float))};
+}
+
+std::int64_t float_bytes(std::int64_t floats) {
+  return floats * static_cast<std::int64_t>(sizeof(float));
+}
+
+// The message, as the device makes it: what the format makes of the floats, and what lies behind
+// them.
+at::Tensor encode(const MadeTensor& made, const DeviceFormat& format) {
+  if (made.floats == 0) return made.tensor.view({-1}).view(at::kByte);
+  if (made.tensor.scalar_type() == at::kFloat) return format.encode(made.tensor);
+  const std::int64_t first_exact = float_bytes(made.floats);
+  const at::Tensor floats = made.tensor.narrow(0, 0, first_exact).view(at::kFloat);
+  const at::Tensor exact = made.tensor.narrow(0, first_exact, made.tensor.numel() - first_exact);
+  return at::cat({format.encode(floats).contiguous().view(at::kByte), exact});
+}
+
+at::Tensor decode(const at::Tensor& message_B,
+                  const DeviceFormat& format,
+                  const BoundaryLayout& layout) {
+  const std::int64_t elements = c10::multiply_integers(layout.sizes);
+  if (layout.floats == 0) return message_B.view(layout.type).view(layout.sizes);
+  if (layout.type == at::kFloat) return format.decode(message_B, elements).view(layout.sizes);
+  const std::int64_t exact_bytes = elements - float_bytes(layout.floats);
+  const std::int64_t coded_bytes = message_B.numel() - exact_bytes;
+  const at::Tensor floats = format.decode(message_B.narrow(0, 0, coded_bytes), layout.floats);
+  return at::cat(
+      {floats.contiguous().view(at::kByte), message_B.narrow(0, coded_bytes, exact_bytes)});
 }
 
 // OwnedValues::arrive.
@@ -49,7 +91,7 @@ at::Tensor BoundaryTensors::room_with(std::span<const std::int32_t> words,
                                       const TensorSpec& spec,
                                       std::int64_t samples) {
   if (spec.type == NumberType::kFloat32) {
-    at::Tensor floats = room(spec.sizes(samples));
+    at::Tensor floats = room(spec.sizes(samples), at::kFloat);
     std::memcpy(floats.data_ptr<float>(), words.data(), words.size_bytes());
     return floats;
   }
@@ -62,51 +104,67 @@ const DeviceFormat* BoundaryTensors::format_of(const std::string& codec) const {
   return on_host() ? nullptr : find_device_format(codec, copies_->device());
 }
 
+BoundaryRoom BoundaryTensors::parts_of(const at::Tensor& room, const BoundaryLayout& layout) {
+  return parts(room, layout.floats);
+}
+
 Arrival BoundaryTensors::message_room(const DeviceFormat& format,
                                       std::size_t bytes,
-                                      std::vector<std::int64_t> sizes) {
+                                      BoundaryLayout layout) {
   return {copies_->staging({static_cast<std::int64_t>(bytes)}, at::kByte), &format,
-          std::move(sizes)};
+          std::move(layout)};
 }
 
 at::Tensor BoundaryTensors::to_layers(Arrival arrival) {
   // What other layers of this rank made is there already.
   if (on_host() || !arrival.tensor.is_cpu()) return std::move(arrival.tensor);
   if (arrival.format == nullptr) return copies_->upload(std::move(arrival.tensor));
-  return copies_->upload(std::move(arrival.tensor), [&](const at::Tensor& bytes) {
-    return arrival.format->decode(bytes, c10::multiply_integers(arrival.sizes)).view(arrival.sizes);
+  return copies_->upload(std::move(arrival.tensor), [&](const at::Tensor& message_B) {
+    return decode(message_B, *arrival.format, arrival.layout);
   });
 }
 
-OwnedFloats BoundaryTensors::from_layers(at::Tensor tensor) const {
+OwnedBoundary BoundaryTensors::from_layers(at::Tensor tensor, std::int64_t floats) const {
   if (!tensor.defined()) return {};
-  const std::span<float> floats = floats_of(tensor);
-  return {floats, std::make_shared<const at::Tensor>(std::move(tensor)), {}};
+  const BoundaryRoom there = parts(tensor, floats);
+  auto owner = std::make_shared<const MadeTensor>(MadeTensor{std::move(tensor), floats});
+  return {{there.floats, std::move(owner), {}}, there.exact};
 }
 
-OwnedFloats BoundaryTensors::to_host(OwnedFloats made) {
+OwnedBoundary BoundaryTensors::to_host(OwnedBoundary made) {
   if (on_host()) return made;
-  const DeviceCopies::Download download = copies_->download(tensor_of(made));
-  return {floats_of(download.host), std::make_shared<const at::Tensor>(download.host),
-          arrival_of(download)};
+  const auto& [tensor, floats] = made_tensor(made);
+  const DeviceCopies::Download download = copies_->download(tensor);
+  const BoundaryRoom here = parts(download.host, floats);
+  return {{here.floats, std::make_shared<const at::Tensor>(download.host), arrival_of(download)},
+          here.exact};
 }
 
-OwnedBytes BoundaryTensors::to_host(const OwnedFloats& made, const DeviceFormat& format) {
-  const DeviceCopies::Download download = copies_->download(tensor_of(made), format.encode);
+OwnedBytes BoundaryTensors::to_host(const OwnedBoundary& made, const DeviceFormat& format) {
+  const MadeTensor& there = made_tensor(made);
+  const DeviceCopies::Download download =
+      copies_->download(there.tensor, [&](const at::Tensor& tensor) {
+        return encode({tensor, there.floats}, format);
+      });
   return {bytes_of(download.host), std::make_shared<const at::Tensor>(download.host),
           arrival_of(download)};
 }
 
-at::Tensor BoundaryTensors::hand_over(OwnedFloats made,
-                                      const std::vector<std::int64_t>& sizes) const {
-  if (!on_host()) return tensor_of(made).view(sizes);
-  MOTLEY_CHECK(static_cast<std::int64_t>(made.values.size()) == c10::multiply_integers(sizes),
-               "{} floats cross a boundary of {}", made.values.size(),
-               c10::multiply_integers(sizes));
+at::Tensor BoundaryTensors::hand_over(OwnedBoundary made, const BoundaryLayout& layout) const {
+  if (!on_host()) return made_tensor(made).tensor.view(layout.sizes);
+  MOTLEY_CHECK(static_cast<std::int64_t>(made.values.size()) == layout.floats,
+               "{} floats cross a boundary of {}", made.values.size(), layout.floats);
+  const std::span<const std::byte> floats = std::as_bytes(made.values);
+  const std::int64_t exact_bytes =
+      layout.type == at::kByte ? layout.sizes.front() - float_bytes(layout.floats) : 0;
+  MOTLEY_CHECK(static_cast<std::int64_t>(made.exact.size()) == exact_bytes &&
+                   (exact_bytes == 0 || made.exact.data() == floats.data() + floats.size()),
+               "{} exact bytes cross a boundary of {} behind its floats", made.exact.size(),
+               exact_bytes);
   // Of the same memory, which keeps the owner.
   float* const first = made.values.data();
   return at::from_blob(
-      first, sizes, [owner = std::move(made.owner)](void* /*first*/) {}, at::kFloat);
+      first, layout.sizes, [owner = std::move(made.owner)](void* /*first*/) {}, layout.type);
 }
 
 }  // namespace motley

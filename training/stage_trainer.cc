@@ -167,25 +167,26 @@ std::size_t StageTrainer::targets_count() const {
   return static_cast<std::size_t>(micro_batch_ * model_.sample.target.count());
 }
 
-std::vector<std::int64_t> StageTrainer::sizes_after(ChunkId chunk) const {
+const LayerSpec& StageTrainer::last_layer(ChunkId chunk) const {
   const ChunkPlan& planned = plans_[chunk.index()];
-  const auto last = static_cast<std::size_t>(planned.first_layer + planned.layer_count - 1);
-  return boundary_sizes(model_.layers[last], micro_batch_);
+  return model_.layers[static_cast<std::size_t>(planned.first_layer + planned.layer_count - 1)];
 }
 
-std::vector<std::int64_t> StageTrainer::sizes_of(const Value& value) const {
-  const bool is_input = value.kind == ValueKind::kActivation;
-  return sizes_after(is_input ? ChunkId{value.chunk.value - 1} : value.chunk);
+BoundaryLayout StageTrainer::layout_of(const Value& value) const {
+  return value.kind == ValueKind::kActivation
+             ? activation_layout(last_layer(ChunkId{value.chunk.value - 1}), micro_batch_)
+             : gradient_layout(last_layer(value.chunk), micro_batch_);
 }
 
-std::size_t StageTrainer::boundary_floats(ChunkId chunk) const {
-  return static_cast<std::size_t>(c10::multiply_integers(sizes_after(chunk)));
+BoundarySize StageTrainer::boundary_size(ChunkId chunk) const {
+  return last_layer(chunk).boundary(micro_batch_);
 }
 
-std::span<float> StageTrainer::room(const Value& value) {
+BoundaryRoom StageTrainer::room(const Value& value) {
+  const BoundaryLayout layout = layout_of(value);
   Arrival& place = chunk_at(value.chunk).waiting(value.kind)[value.micro];
-  place = {tensors_.room(sizes_of(value))};
-  return floats_of(place.tensor);
+  place = {tensors_.room(layout.sizes, layout.type)};
+  return BoundaryTensors::parts_of(place.tensor, layout);
 }
 
 std::optional<std::span<std::byte>> StageTrainer::message_room(const Value& value,
@@ -193,11 +194,11 @@ std::optional<std::span<std::byte>> StageTrainer::message_room(const Value& valu
   const DeviceFormat* const format = tensors_.format_of(message.codec);
   if (format == nullptr) return std::nullopt;
   Arrival& place = chunk_at(value.chunk).waiting(value.kind)[value.micro];
-  place = tensors_.message_room(*format, message.bytes_max, sizes_of(value));
+  place = tensors_.message_room(*format, message.bytes_max, layout_of(value));
   return bytes_of(place.tensor);
 }
 
-std::optional<OwnedBytes> StageTrainer::message_to_host(const OwnedFloats& made,
+std::optional<OwnedBytes> StageTrainer::message_to_host(const OwnedBoundary& made,
                                                         const BoundaryMessage& message) {
   const DeviceFormat* const format = tensors_.format_of(message.codec);
   if (format == nullptr) return std::nullopt;
@@ -207,23 +208,24 @@ std::optional<OwnedBytes> StageTrainer::message_to_host(const OwnedFloats& made,
   return made_there;
 }
 
-OwnedFloats StageTrainer::to_host(OwnedFloats made) {
+OwnedBoundary StageTrainer::to_host(OwnedBoundary made) {
   return tensors_.to_host(std::move(made));
 }
 
-void StageTrainer::hand(const Value& value, OwnedFloats floats) {
+void StageTrainer::hand(const Value& value, OwnedBoundary made) {
   chunk_at(value.chunk).waiting(value.kind)[value.micro] = {
-      tensors_.hand_over(std::move(floats), sizes_of(value))};
+      tensors_.hand_over(std::move(made), layout_of(value))};
 }
 
-OwnedFloats StageTrainer::forward(ChunkId chunk, MicroId micro) {
+OwnedBoundary StageTrainer::forward(ChunkId chunk, MicroId micro) {
   TrainedChunk& here = chunk_at(chunk);
   if (is_last(chunk)) {
     add_loss(here, micro);
     return {};
   }
   at::Tensor input = tensors_.to_layers(here.take_input(micro));
-  return tensors_.from_layers(here.chain.forward(std::move(input), context(micro)));
+  return tensors_.from_layers(here.chain.forward(std::move(input), context(micro)),
+                              boundary_size(chunk).floats);
 }
 
 void StageTrainer::add_loss(TrainedChunk& chunk, MicroId micro) {
@@ -245,16 +247,18 @@ BatchLoss StageTrainer::loss() {
   return {outcome.count, outcome.loss_sum, outcome.correct};
 }
 
-OwnedFloats StageTrainer::backward(ChunkId chunk,
-                                   MicroId micro,
-                                   BackwardPart part,
-                                   const OnFinal& on_final) {
+OwnedBoundary StageTrainer::backward(ChunkId chunk,
+                                     MicroId micro,
+                                     BackwardPart part,
+                                     const OnFinal& on_final) {
   TrainedChunk& here = chunk_at(chunk);
   if (on_final) {
     here.chain.tell_final(
         [&here, on_final](std::size_t first) { here.tell_final(first, on_final); });
   }
-  OwnedFloats gradient = tensors_.from_layers(backward_part(here, chunk, micro, part));
+  at::Tensor made = backward_part(here, chunk, micro, part);
+  const std::int64_t floats = made.defined() ? made.numel() : 0;
+  OwnedBoundary gradient = tensors_.from_layers(std::move(made), floats);
   if (on_final && here.mirror != nullptr) here.mirror->finish_fetching(on_final);
   return gradient;
 }

@@ -46,19 +46,19 @@ class StageTrainer final : public StageCompute {
   void begin(const BatchPosition& position) override;
   std::span<const std::int32_t> load(MicroId micro) override;
   std::span<std::int32_t> targets_room(MicroId micro) override;
-  std::size_t boundary_floats(ChunkId chunk) const override;
-  std::span<float> room(const Value& value) override;
-  OwnedFloats to_host(OwnedFloats made) override;
-  std::optional<OwnedBytes> message_to_host(const OwnedFloats& made,
+  BoundarySize boundary_size(ChunkId chunk) const override;
+  BoundaryRoom room(const Value& value) override;
+  OwnedBoundary to_host(OwnedBoundary made) override;
+  std::optional<OwnedBytes> message_to_host(const OwnedBoundary& made,
                                             const BoundaryMessage& message) override;
   std::optional<std::span<std::byte>> message_room(const Value& value,
                                                    const BoundaryMessage& message) override;
-  void hand(const Value& value, OwnedFloats floats) override;
-  OwnedFloats forward(ChunkId chunk, MicroId micro) override;
-  OwnedFloats backward(ChunkId chunk,
-                       MicroId micro,
-                       BackwardPart part,
-                       const OnFinal& on_final) override;
+  void hand(const Value& value, OwnedBoundary made) override;
+  OwnedBoundary forward(ChunkId chunk, MicroId micro) override;
+  OwnedBoundary backward(ChunkId chunk,
+                         MicroId micro,
+                         BackwardPart part,
+                         const OnFinal& on_final) override;
 
   // Views into the chunks' memory, in their order.
   [[nodiscard]] const std::vector<HeldChunk>& held() const { return held_; }
@@ -83,9 +83,9 @@ class StageTrainer final : public StageCompute {
   [[nodiscard]] bool is_last(ChunkId chunk) const;
   [[nodiscard]] MicroContext context(MicroId micro) const;
   [[nodiscard]] std::size_t targets_count() const;
-  // Of what crosses from `chunk` to the next one.
-  [[nodiscard]] std::vector<std::int64_t> sizes_after(ChunkId chunk) const;
-  [[nodiscard]] std::vector<std::int64_t> sizes_of(const Value& value) const;
+  // Behind which lies the boundary between `chunk` and the next one.
+  [[nodiscard]] const LayerSpec& last_layer(ChunkId chunk) const;
+  [[nodiscard]] BoundaryLayout layout_of(const Value& value) const;
   void add_loss(TrainedChunk& chunk, MicroId micro);
   // The gradient of the input, where the part has one.
   [[nodiscard]] at::Tensor backward_part(TrainedChunk& here,

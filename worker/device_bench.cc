@@ -38,9 +38,9 @@ double total_s(const LayerSample& sample) {
 
 // How long a kind takes beside others. What has no products to compute still moves its output.
 double weight_of(const LayerSpec& layer) {
-  constexpr double kOperationsPerFloat = 100;
+  constexpr double kOperationsPerByte = 25;
   return layer.forward_flops_per_sample +
-         kOperationsPerFloat * static_cast<double>(layer.output_floats_per_sample()) + 1;
+         kOperationsPerByte * static_cast<double>(layer.boundary(1).bytes()) + 1;
 }
 
 std::string samples_words(int samples) {

@@ -32,20 +32,23 @@ std::vector<LinkReport> predict_links(const Plan& plan,
   const auto owners = owners_of(plan);
   const ActionRules rules(owners);
   for (std::size_t c = 0; c + 1 < plan.chunks.size(); ++c) {
-    const std::int64_t floats =
-        sizes.boundary_floats(plan.chunks[c + 1].first_layer - 1, plan.micro_batch);
-    int messages = 0;  // in both directions
+    const BoundarySize size = sizes.boundary(plan.chunks[c + 1].first_layer - 1, plan.micro_batch);
+    int activations = 0;
+    int gradients = 0;
     const ChunkId before{static_cast<std::int32_t>(c)};
     for (MicroId micro{0}; micro.value < plan.micro_batches; ++micro.value) {
-      messages += rules.crosses({ValueKind::kActivation, {before.value + 1}, micro}) ? 1 : 0;
-      messages += rules.crosses({ValueKind::kGradient, before, micro}) ? 1 : 0;
+      activations += rules.crosses({ValueKind::kActivation, {before.value + 1}, micro}) ? 1 : 0;
+      gradients += rules.crosses({ValueKind::kGradient, before, micro}) ? 1 : 0;
     }
-    if (messages == 0) continue;
+    if (activations + gradients == 0) continue;
     const std::string& codec = plan.chunks[c].codec;
+    const double exact_bytes = activations * static_cast<double>(size.exact_bytes);
+    const auto payload_bytes = [&](const std::string& by) {
+      return (activations + gradients) * codecs.payload_bytes(by, size.floats) + exact_bytes;
+    };
     links.push_back({static_cast<int>(c), machines_of(plan, plan.chunks[c]),
-                     machines_of(plan, plan.chunks[c + 1]), codec,
-                     messages * codecs.payload_bytes(codec, floats),
-                     messages * codecs.payload_bytes("none", floats)});
+                     machines_of(plan, plan.chunks[c + 1]), codec, payload_bytes(codec),
+                     payload_bytes("none")});
   }
   return links;
 }

@@ -41,18 +41,6 @@ Wanted wanted_by(const c10::Argument& argument) {
   return wanted;
 }
 
-at::ScalarType scalar_type(NumberType type) {
-  switch (type) {
-    case NumberType::kFloat32:
-      return at::kFloat;
-    case NumberType::kInt64:
-      return at::kLong;
-    case NumberType::kBool:
-      return at::kBool;
-  }
-  return at::kFloat;
-}
-
 // In which form the schema wants numbers here; nothing where it wants none.
 std::optional<NodeArguments::Form> number_form(const Wanted& wanted) {
   using enum NodeArguments::Form;

@@ -38,6 +38,8 @@ class PreparedPackage {
 
   [[nodiscard]] const Package& package() const { return *package_; }
 
+  [[nodiscard]] c10::Device device() const { return device_; }
+
   // REQUIRES: `layer` is one of those that were prepared.
   [[nodiscard]] LayerRunners& runners(int layer);
   [[nodiscard]] std::vector<at::Tensor> constants(int layer) const;

@@ -38,7 +38,7 @@ at::Tensor made_sample(const TensorSpec& spec,
   } else {
     fill_samples(values_of<std::int64_t>(made), pieces, stream, ignored);
   }
-  return made;
+  return spec.type == NumberType::kBool ? made.ne(0) : made;
 }
 
 }  // namespace
@@ -164,7 +164,7 @@ Result<RoleTensors> ReferenceRun::run(PartName part,
 RoleTensors ReferenceRun::inputs() const {
   RoleTensors roles;
   const Package& package = prepared_->package();
-  const std::vector<TensorSpec> specs = package.inputs_of(reference_.layer);
+  const std::vector<BoundarySpec> specs = package.inputs_of(reference_.layer);
   for (std::size_t k = 0; k < specs.size(); ++k) {
     roles[{Role::kInput, static_cast<int>(k)}] =
         made_sample(specs[k], reference_.inputs[k], reference_,
@@ -187,6 +187,7 @@ Result<RoleTensors> ReferenceRun::training(const Observer& observer) {
     if (role.first == Role::kSaved) roles[role] = std::move(tensor);
   }
   for (std::size_t k = 0; k < layer_.outputs.size(); ++k) {
+    if (!layer_.outputs[k].gradient) continue;
     at::Tensor grad = at::empty(layer_.outputs[k].sizes(reference_.samples), at::kFloat);
     fill_uniform(values_of<float>(grad), {-1, 2},
                  HashedStream(reference_.seed, StreamPurpose::kGradient, k));

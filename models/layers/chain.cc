@@ -41,11 +41,6 @@ at::ScalarType rounded_values(const ModelSpec& spec, const ChainOptions& options
 
 }  // namespace
 
-std::vector<std::int64_t> boundary_sizes(const LayerSpec& layer, std::int64_t samples) {
-  if (layer.outputs.size() != 1) return {samples * layer.output_floats_per_sample()};
-  return TensorSpec{NumberType::kFloat32, layer.outputs.front()}.sizes(samples);
-}
-
 LayerChain::LayerChain(const ModelConfig& config,
                        const ModelSpec& spec,
                        int first,

@@ -24,11 +24,6 @@
 
 namespace motley {
 
-// Of the tensor that crosses the boundary after a layer: the batch before the shape, or flat where
-// several tensors cross, one behind the other.
-[[nodiscard]] std::vector<std::int64_t> boundary_sizes(const LayerSpec& layer,
-                                                       std::int64_t samples);
-
 // How a chain computes.
 struct ChainOptions {
   // Only the input (and the targets) of a micro-batch is kept, and backward runs forward again
@@ -77,8 +72,8 @@ class LayerChain {
   // scale (ProductNumbers).
   void begin(double gradient_scale);
 
-  // x: the data's inputs for the first layer, else what the layer before returned. Owned by
-  // the chain from here on; its memory may be used.
+  // x: the data's inputs for the first layer, else what the layer before returned
+  // (models/layers/boundary_layout.h). Owned by the chain from here on; its memory may be used.
   // REQUIRES: !ends_in_loss(); when training, this micro has nothing kept.
   [[nodiscard]] at::Tensor forward(at::Tensor x, const MicroContext& micro);
   // Adds to the gradients; returns the gradient of x (undefined when begins_with_input()).

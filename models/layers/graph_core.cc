@@ -11,6 +11,8 @@
 
 #include "base/check.h"
 #include "models/graph/graph_failure.h"
+#include "models/graph/scalar_type.h"
+#include "models/layers/boundary_layout.h"
 #include "models/layers/dropout.h"
 #include "models/layers/tensor_dropout.h"
 
@@ -18,25 +20,6 @@ namespace motley {
 namespace {
 
 using Tensors = std::vector<at::Tensor>;
-
-std::int64_t count_of(const std::vector<TensorSpec>& tensors) {
-  std::int64_t count = 0;
-  for (const TensorSpec& tensor : tensors) count += tensor.count();
-  return count;
-}
-
-// The tensors that crossed a boundary as one; they share its memory.
-Tensors unpack(const at::Tensor& x, const std::vector<TensorSpec>& specs, std::int64_t samples) {
-  Tensors tensors;
-  std::int64_t place = 0;
-  const at::Tensor flat = x.view({-1});
-  for (const TensorSpec& spec : specs) {
-    const std::int64_t count = samples * spec.count();
-    tensors.push_back(flat.narrow(0, place, count).view(spec.sizes(samples)));
-    place += count;
-  }
-  return tensors;
-}
 
 bool shares_memory(const at::Tensor& tensor, const SavedTensors& kept) {
   return std::ranges::any_of(kept, [&](const at::Tensor& other) {
@@ -91,6 +74,7 @@ GraphCore::GraphCore(std::shared_ptr<PreparedPackage> prepared,
       layer_(prepared_->package().layers.at(static_cast<std::size_t>(index))),
       runners_(prepared_->runners(index)),
       inputs_(prepared_->package().inputs_of(index)),
+      device_(prepared_->device()),
       constants_(prepared_->constants(index)),
       gradients_(std::move(parameters.gradients)) {
   const std::size_t count = layer_.parameters.size() + layer_.statistics.size();
@@ -110,7 +94,9 @@ GraphCore::GraphCore(std::shared_ptr<PreparedPackage> prepared,
 }
 
 std::int64_t GraphCore::samples_of(const at::Tensor& x) const {
-  const std::int64_t per_sample = count_of(inputs_);
+  // The data's input is itself; all others cross a boundary.
+  const std::int64_t per_sample =
+      index_ == 0 ? inputs_.front().count() : elements_per_sample(inputs_);
   MOTLEY_CHECK(x.is_contiguous() && x.numel() % per_sample == 0,
                "{} elements for layer '{}', which takes {} a sample", x.numel(), layer_.name,
                per_sample);
@@ -153,15 +139,16 @@ at::Tensor GraphCore::backward_input(at::Tensor grad_output, SavedTensors& saved
   }
   GraphRoles roles = lasting();
   if (grad_output.defined()) {
-    roles[Role::kGrad] = unpack(std::exchange(grad_output, at::Tensor()), layer_.outputs, samples);
+    roles[Role::kGrad] =
+        unpack_gradients(std::exchange(grad_output, at::Tensor()), layer_.outputs, samples);
   }
   roles[Role::kSaved] = std::exchange(saved, {});
   GraphRoles given = run(runners_.input_part, std::move(roles), samples, micro);
   add_gradients(runners_.input_part, given);
   std::ranges::move(given[Role::kQueued], std::back_inserter(kept));
   saved = std::move(kept);
-  if (given[Role::kInputGrad].empty()) return {};
-  at::Tensor grad = pack(given[Role::kInputGrad], inputs_, samples, "gradients of its inputs");
+  if (index_ == 0) return {};
+  at::Tensor grad = pack_input_gradients(std::move(given[Role::kInputGrad]), samples);
   return shares_memory(grad, saved) ? grad.clone() : grad;
 }
 
@@ -176,16 +163,30 @@ void GraphCore::backward_weight(SavedTensors& saved) {
   add_gradients(runners_.weight_part, given);
 }
 
-at::Tensor GraphCore::pack(const Tensors& tensors,
-                           const std::vector<TensorSpec>& specs,
-                           std::int64_t samples,
-                           const char* what) const {
-  Tensors parts;
-  for (std::size_t k = 0; k < specs.size(); ++k) {
-    check(tensors[k], specs[k].sizes(samples), what);
-    parts.push_back(specs.size() == 1 ? tensors[k] : tensors[k].reshape({-1}));
+at::Tensor GraphCore::pack_outputs(const Tensors& outputs, std::int64_t samples) const {
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    const BoundarySpec& spec = layer_.outputs[k];
+    check(outputs[k], spec.sizes(samples), "outputs", scalar_type(spec.type));
   }
-  return parts.size() == 1 ? parts.front().contiguous() : at::cat(parts);
+  return pack_boundary(outputs, layer_.outputs);
+}
+
+at::Tensor GraphCore::pack_input_gradients(Tensors given, std::int64_t samples) const {
+  given.resize(inputs_.size());
+  for (std::size_t k = 0; k < inputs_.size(); ++k) {
+    if (inputs_[k].gradient) check(given[k], inputs_[k].sizes(samples), "gradients of its inputs");
+  }
+  return pack_gradients(given, inputs_, device_);
+}
+
+at::Tensor GraphCore::zero_gradient(std::int64_t samples) const {
+  Tensors zeros;
+  for (const BoundarySpec& input : inputs_) {
+    zeros.push_back(input.gradient ? at::zeros(input.sizes(samples),
+                                               at::TensorOptions(device_).dtype(at::kFloat))
+                                   : at::Tensor());
+  }
+  return pack_gradients(zeros, inputs_, device_);
 }
 
 void GraphCore::fail(std::string cause) const {
@@ -205,7 +206,8 @@ GraphRoles GraphCore::lasting() const {
 
 GraphRoles GraphCore::inputs(const at::Tensor& x, std::int64_t samples) const {
   GraphRoles roles = lasting();
-  roles[Role::kInput] = unpack(x, inputs_, samples);
+  roles[Role::kInput] = index_ == 0 ? Tensors{x.view(inputs_.front().sizes(samples))}
+                                    : unpack_boundary(x, inputs_, samples);
   return roles;
 }
 
@@ -234,11 +236,14 @@ GraphRoles GraphCore::run(GraphRunner& runner,
   return given;
 }
 
-void GraphCore::check(const at::Tensor& tensor, at::IntArrayRef sizes, const char* what) const {
-  if (tensor.sizes() == sizes && tensor.scalar_type() == at::kFloat) return;
-  fail(fmt::format("its {} are {} [{}]; Float [{}] was expected", what,
+void GraphCore::check(const at::Tensor& tensor,
+                      at::IntArrayRef sizes,
+                      const char* what,
+                      at::ScalarType type) const {
+  if (tensor.sizes() == sizes && tensor.scalar_type() == type) return;
+  fail(fmt::format("its {} are {} [{}]; {} [{}] was expected", what,
                    c10::toString(tensor.scalar_type()), fmt::join(tensor.sizes(), ", "),
-                   fmt::join(sizes, ", ")));
+                   c10::toString(type), fmt::join(sizes, ", ")));
 }
 
 void GraphCore::add(std::size_t place, const at::Tensor& term, const char* what) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
 
 #include "models/graph/prepared_package.h"
 #include "models/layers/layer.h"
@@ -52,15 +53,15 @@ class GraphCore {
   [[nodiscard]] at::Tensor score(at::Tensor x);
 
   // grad_output: undefined in the last layer. Returns the gradient of the input, undefined in the
-  // first.
+  // first layer.
   [[nodiscard]] at::Tensor backward_input(at::Tensor grad_output, SavedTensors& saved);
   void backward_weight(SavedTensors& saved);
 
-  // One contiguous tensor of those that cross a boundary. May share their memory.
-  [[nodiscard]] at::Tensor pack(const std::vector<at::Tensor>& tensors,
-                                const std::vector<TensorSpec>& specs,
-                                std::int64_t samples,
-                                const char* what) const;
+  // The tensor of what forward or evaluation gave for the next layer. May share its memory.
+  [[nodiscard]] at::Tensor pack_outputs(const std::vector<at::Tensor>& outputs,
+                                        std::int64_t samples) const;
+  // A gradient of the input that is 0.
+  [[nodiscard]] at::Tensor zero_gradient(std::int64_t samples) const;
 
   [[noreturn]] void fail(std::string cause) const;
 
@@ -73,7 +74,15 @@ class GraphCore {
                                std::int64_t samples,
                                const MicroContext& micro);
 
-  void check(const at::Tensor& tensor, at::IntArrayRef sizes, const char* what) const;
+  // The gradient of the input, of what the graph gave for its tensors.
+  [[nodiscard]] at::Tensor pack_input_gradients(std::vector<at::Tensor> given,
+                                                std::int64_t samples) const;
+
+  // Fails unless it has these sizes and this type.
+  void check(const at::Tensor& tensor,
+             at::IntArrayRef sizes,
+             const char* what,
+             at::ScalarType type = at::kFloat) const;
   void add(std::size_t place, const at::Tensor& term, const char* what);
   // What forward observed stands behind the saved values; it is taken out.
   void add_observed(SavedTensors& saved);
@@ -83,7 +92,8 @@ class GraphCore {
   int index_;
   const PackageLayer& layer_;
   PreparedPackage::LayerRunners& runners_;
-  std::vector<TensorSpec> inputs_;  // of one sample
+  std::vector<BoundarySpec> inputs_;  // of one sample
+  c10::Device device_;
   std::vector<at::Tensor> constants_;
   std::vector<at::Tensor> parameters_;
   std::vector<at::Tensor> statistics_;

@@ -23,7 +23,7 @@ class GraphLayer final : public Layer {
   at::Tensor forward(at::Tensor x, const MicroContext& micro, SavedTensors& saved) override {
     const std::int64_t samples = core_.samples_of(x);
     GraphRoles given = core_.forward(std::move(x), {}, micro, saved);
-    return core_.pack(given[Role::kOutput], core_.layer().outputs, samples, "outputs");
+    return core_.pack_outputs(given[Role::kOutput], samples);
   }
 
   at::Tensor backward_input(at::Tensor grad_output,
@@ -54,11 +54,11 @@ class GraphLossLayer final : public LossLayer {
                       const at::Tensor& targets,
                       const MicroContext& micro,
                       SavedTensors& saved) override {
-    const std::vector<std::int64_t> sizes = x.sizes().vec();
+    const std::int64_t samples = core_.samples_of(x);
     const bool on_host = x.device().is_cpu();
     GraphRoles given = core_.forward(std::move(x), targets, micro, saved);
     if (on_host && is_mean_of_none(given)) {
-      saved = {at::zeros(sizes, at::kFloat)};
+      saved = {core_.zero_gradient(samples)};
       for (const Role role : {Role::kLoss, Role::kCorrect}) {
         for (at::Tensor& number : given[role]) number = at::zeros_like(number);
       }

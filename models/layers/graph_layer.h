@@ -1,11 +1,9 @@
 // The layers of a package: their graphs behind the interfaces of models/layers/layer.h.
 //
-// What crosses a boundary is one contiguous fp32 tensor: of the sizes {B, shape…} where one tensor
-// crosses, flat with the tensors' blocks [B, shape…] one behind the other where several do.
-// `parameters` are the layer's parameters and, behind them, its statistics, both in the order of
-// the package. What a micro-batch observed of a statistic is added into the statistic's place among
-// the gradients by the input part of its backward, so that a forward that is repeated does not
-// count twice.
+// What crosses a boundary is one tensor (models/layers/boundary_layout.h). `parameters` are the
+// layer's parameters and, behind them, its statistics, both in the order of the package. What a
+// micro-batch observed of a statistic is added into the statistic's place among the gradients by
+// the input part of its backward, so that a forward that is repeated does not count twice.
 //
 // A graph that cannot run (shapes that do not fit, memory that is not there) throws GraphFailure.
 #pragma once

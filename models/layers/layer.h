@@ -9,10 +9,10 @@
 // device (models/layers/device), which promise the same of bits on one device, but other bits than
 // the CPU's. Tensors that come and go lie on the layer's device.
 //
-// Shapes: B samples, T tokens, D width. Activations are fp32, contiguous, of the sizes that
-// boundary_sizes (models/layers/chain.h) tells; x_BTD in the native layers. What a layer does
-// inside in bf16 or fp16 is ProductNumbers' affair.
-// Threads: one thread per layer object.
+// Shapes: B samples, T tokens, D width. Activations and their gradients are contiguous, of the
+// sizes and the type in models/layers/boundary_layout.h; fp32 x_BTD in the native layers. What a
+// layer does inside in bf16 or fp16 is ProductNumbers' affair. Threads: one thread per layer
+// object.
 #pragma once
 
 #include <cstdint>

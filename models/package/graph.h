@@ -100,7 +100,7 @@ struct Graph {
 
   // The value given in this role, if any.
   [[nodiscard]] std::optional<ValueId> given(RoleIndex role) const;
-  // How many of them are given; their indices are 0, 1, ….
+  // How many of them are given; their indices are 0, 1, …, except those of gradients.
   [[nodiscard]] int count_given(Role role) const;
 };
 

@@ -139,8 +139,9 @@ class GraphReader {
     for (const auto& [role, index] : given) {
       next = role == before ? next : 0;
       before = role;
-      // The gradients of parameters are shared out between the two parts of backward.
-      if (role != kParameterGrad && index != next) {
+      // The gradients of parameters are shared out between the two parts of backward, and not every
+      // input has one.
+      if (role != kParameterGrad && role != kInputGrad && index != next) {
         return gives.bad(fmt::format("{}:{} is missing", role_name(role), next));
       }
       ++next;

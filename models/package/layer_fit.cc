@@ -17,6 +17,23 @@ int taken_below(const Graph& graph, Role role) {
   return below;
 }
 
+std::vector<int> taken_indices(const Graph& graph, Role role) {
+  std::vector<int> indices;
+  for (const RoleIndex& take : graph.takes) {
+    if (take.role == role) indices.push_back(take.index);
+  }
+  return indices;
+}
+
+std::vector<int> given_indices(const Graph& graph, Role role) {
+  std::vector<int> indices;
+  for (const auto& [given, value] : graph.gives) {
+    if (given.role == role) indices.push_back(given.index);
+  }
+  std::ranges::sort(indices);
+  return indices;
+}
+
 template <class Parts>
 int taken_below(const Parts& parts, Role role) {
   int below = 0;
@@ -71,6 +88,30 @@ std::string handed_over_fault(const LayerGraph& graph) {
   return "";
 }
 
+// An input has a gradient where it is to have one, and nowhere else.
+std::string input_gradient_fault(const std::vector<int>& given,
+                                 const std::vector<BoundarySpec>& inputs) {
+  std::vector<int> expected;
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    if (inputs[k].gradient) expected.push_back(static_cast<int>(k));
+  }
+  const auto [missing, extra] = std::ranges::mismatch(expected, given);
+  if (missing != expected.end() && (extra == given.end() || *missing < *extra)) {
+    return fmt::format("input_grad:{} is missing", *missing);
+  }
+  if (extra == given.end()) return "";
+  return fmt::format("input_grad:{} is given; there is no such input with a gradient", *extra);
+}
+
+std::string output_gradient_fault(const std::vector<int>& taken,
+                                  const std::vector<BoundarySpec>& outputs) {
+  for (const int index : taken) {
+    if (outputs[static_cast<std::size_t>(index)].gradient) continue;
+    return fmt::format("grad:{} is taken; that output has no gradient", index);
+  }
+  return "";
+}
+
 }  // namespace
 
 RoleCountsOr roles_of(const LayerGraph& graph, bool is_last) {
@@ -79,7 +120,8 @@ RoleCountsOr roles_of(const LayerGraph& graph, bool is_last) {
   if (graph.score) parts.push_back(&*graph.score);
   const RoleCounts roles = {
       .inputs = taken_below(parts, Role::kInput),
-      .input_grads = graph.input_part.count_given(Role::kInputGrad),
+      .input_grads = given_indices(graph.input_part, Role::kInputGrad),
+      .grads = taken_indices(graph.input_part, Role::kGrad),
       .outputs = graph.forward.count_given(Role::kOutput),
       .parameters = graph.input_part.count_given(Role::kParameterGrad) +
                     graph.weight_part.count_given(Role::kParameterGrad),
@@ -109,19 +151,20 @@ RoleCountsOr roles_of(const LayerGraph& graph, bool is_last) {
 
 std::string misfit(const RoleCounts& roles,
                    const PackageLayer& layer,
-                   std::size_t inputs,
-                   bool is_first) {
+                   const std::vector<BoundarySpec>& inputs) {
   const auto differs = [](const char* what, std::size_t theirs, int ours) {
     return fmt::format("it has {} {}; its graph has {}", theirs, what, ours);
   };
   const auto count = [](int number) { return static_cast<std::size_t>(number); };
-  if (count(roles.inputs) > inputs) return differs("inputs", inputs, roles.inputs);
-  if (is_first && roles.input_grads != 0) return "the first layer gives no gradient of its input";
-  if (!is_first && count(roles.input_grads) != inputs) {
-    return differs("inputs with a gradient", inputs, roles.input_grads);
+  if (count(roles.inputs) > inputs.size()) return differs("inputs", inputs.size(), roles.inputs);
+  if (std::string fault = input_gradient_fault(roles.input_grads, inputs); !fault.empty()) {
+    return fault;
   }
   if (count(roles.outputs) != layer.outputs.size()) {
     return differs("outputs", layer.outputs.size(), roles.outputs);
+  }
+  if (std::string fault = output_gradient_fault(roles.grads, layer.outputs); !fault.empty()) {
+    return fault;
   }
   if (count(roles.parameters) != layer.parameters.size()) {
     return differs("parameters", layer.parameters.size(), roles.parameters);

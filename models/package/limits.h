@@ -1,5 +1,5 @@
-// What a package may have at most (docs/formats/package.md): far above what models have, and low
-// enough that reading one stays bounded.
+// The versions of packages, and what a package may have at most (docs/formats/package.md): far
+// above what models have, and low enough that reading one stays bounded.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,8 @@
 
 namespace motley {
 
+inline constexpr std::int64_t kPackageVersionMax = 2;   // of package.json
+inline constexpr std::int64_t kExactValuesVersion = 2;  // boundaries with values without a gradient
 inline constexpr std::uint64_t kPackageBytesMax = 64ULL << 20;
 inline constexpr std::size_t kPackageLayersMax = 10'000;
 inline constexpr std::size_t kPackageNodesMax = 1'000'000;  // of all graphs

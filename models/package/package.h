@@ -42,8 +42,8 @@ struct PackageConstant {
 
 struct PackageLayer {
   std::string name;
-  int graph = 0;                    // in Package::graphs
-  std::vector<TensorSpec> outputs;  // fp32; what crosses the boundary behind it, none for the last
+  int graph = 0;                      // in Package::graphs
+  std::vector<BoundarySpec> outputs;  // what crosses the boundary behind it, none for the last
   std::vector<PackageParameter> parameters;
   std::vector<PackageStatistic> statistics;
   std::vector<PackageConstant> constants;
@@ -90,8 +90,9 @@ struct Package {
   // Read with its folder: tensors of the state_dict that training does not move, by their order.
   std::vector<std::string> untrained;
 
-  // What layer `index` takes of one sample. REQUIRES: index is a layer's.
-  [[nodiscard]] std::vector<TensorSpec> inputs_of(int index) const;
+  // What layer `index` takes of one sample; the data's input has no gradient. REQUIRES: index is a
+  // layer's.
+  [[nodiscard]] std::vector<BoundarySpec> inputs_of(int index) const;
 
   [[nodiscard]] std::filesystem::path weights_path() const { return folder / weights.file; }
 

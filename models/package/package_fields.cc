@@ -52,6 +52,25 @@ Result<TensorSpec> read_tensor(const JsonFields& fields) {
   return tensor;
 }
 
+// From version 2 on it may have no gradient.
+Result<BoundarySpec> read_output(const JsonFields& fields, std::int64_t version) {
+  const bool says_gradient = version >= kExactValuesVersion && fields.has("gradient");
+  MOTLEY_TRY(says_gradient ? check_keys(fields, {"type", "shape", "gradient"})
+                           : check_keys(fields, {"type", "shape"}));
+  BoundarySpec output;
+  MOTLEY_ASSIGN(output.type, read_type(fields));
+  MOTLEY_ASSIGN(output.shape, read_shape(fields));
+  output.gradient = output.type == NumberType::kFloat32;
+  if (version < kExactValuesVersion && !output.gradient) {
+    return fields.bad("type", "what crosses a boundary is float32 in packages of version 1");
+  }
+  if (!says_gradient) return output;
+  MOTLEY_ASSIGN(const bool gradient, fields.boolean("gradient"));
+  if (gradient && !output.gradient) return fields.bad("gradient", "only float32 has a gradient");
+  output.gradient = gradient;
+  return output;
+}
+
 Result<PackageParameter> read_parameter(const JsonFields& fields) {
   MOTLEY_TRY(check_keys(fields, {"name", "shape", "decayed", "tied"}));
   PackageParameter parameter;
@@ -92,13 +111,12 @@ auto read_list(const JsonFields& fields, const char* key, std::size_t size_max, 
   return list;
 }
 
-// The boundary of several tensors is one flat one.
-std::string boundary_fault(const std::vector<TensorSpec>& outputs, bool is_last) {
+// The boundary of several tensors is one flat one, with exact ones of bytes.
+std::string boundary_fault(const std::vector<BoundarySpec>& outputs, bool is_last) {
   if (is_last != outputs.empty()) return "all layers but the last have outputs, and the last none";
   std::int64_t count = 0;
-  for (const TensorSpec& output : outputs) {
-    if (output.type != NumberType::kFloat32) return "what crosses a boundary is float32";
-    count += output.count();
+  for (const BoundarySpec& output : outputs) {
+    count += output.gradient ? output.count() : output.bytes();
   }
   return count <= kTensorCountMax ? "" : "more crosses the boundary than a tensor may have";
 }
@@ -150,7 +168,10 @@ Result<std::int64_t> read_limit(const JsonFields& fields,
   return fields.integer(key, is_integer ? 1 : 0, is_integer ? kPackageUnitsMax : 0);
 }
 
-Result<PackageLayer> read_layer(const JsonFields& fields, std::size_t graphs, bool is_last) {
+Result<PackageLayer> read_layer(const JsonFields& fields,
+                                std::int64_t version,
+                                std::size_t graphs,
+                                bool is_last) {
   MOTLEY_TRY(check_keys(
       fields,
       {"name", "graph", "outputs", "parameters", "statistics", "constants", "flops_per_sample"},
@@ -160,7 +181,8 @@ Result<PackageLayer> read_layer(const JsonFields& fields, std::size_t graphs, bo
   MOTLEY_ASSIGN(const std::int64_t graph,
                 fields.integer("graph", 0, static_cast<std::int64_t>(graphs) - 1));
   layer.graph = static_cast<int>(graph);
-  MOTLEY_ASSIGN(layer.outputs, read_list(fields, "outputs", kBoundaryTensorsMax, read_tensor));
+  const auto read_one = [&](const JsonFields& output) { return read_output(output, version); };
+  MOTLEY_ASSIGN(layer.outputs, read_list(fields, "outputs", kBoundaryTensorsMax, read_one));
   if (const std::string fault = boundary_fault(layer.outputs, is_last); !fault.empty()) {
     return fields.bad("outputs", fault);
   }

@@ -20,8 +20,10 @@ namespace motley {
                                               const char* key,
                                               const TensorSpec& tensor);
 
-// Without its signature, which depends on its graph. `graphs`: how many the package has.
+// Without its signature, which depends on its graph. `version`: the package's; `graphs`: how many
+// it has.
 [[nodiscard]] Result<PackageLayer> read_layer(const JsonFields& fields,
+                                              std::int64_t version,
                                               std::size_t graphs,
                                               bool is_last);
 

@@ -22,7 +22,6 @@ namespace motley {
 namespace {
 
 constexpr const char* kFormat = "motley-package";
-constexpr int kVersion = 1;
 
 std::size_t nodes_of(const LayerGraph& graph) {
   return graph.forward.nodes.size() + graph.input_part.nodes.size() +
@@ -30,17 +29,26 @@ std::size_t nodes_of(const LayerGraph& graph) {
          (graph.score ? graph.score->nodes.size() : 0);
 }
 
-void add_shape(Hasher128& hasher, const char* what, const TensorSpec& tensor) {
+void add_shape(Hasher128& hasher, const std::string& what, const TensorSpec& tensor) {
   hasher.add(
       fmt::format("{} {} {}\n", what, number_type_name(tensor.type), fmt::join(tensor.shape, ",")));
+}
+
+// What has a gradient is written as in packages of version 1.
+void add_boundary(Hasher128& hasher, const std::string& what, const BoundarySpec& tensor) {
+  add_shape(hasher, tensor.gradient ? what : "exact " + what, tensor);
 }
 
 std::string signature_of(const Package& package, int index, const std::string& graph_hash) {
   const PackageLayer& layer = package.layers[static_cast<std::size_t>(index)];
   Hasher128 hasher;
   hasher.add(graph_hash);
-  for (const TensorSpec& input : package.inputs_of(index)) add_shape(hasher, "input", input);
-  for (const TensorSpec& output : layer.outputs) add_shape(hasher, "output", output);
+  if (index == 0) {
+    add_shape(hasher, "input", package.input);
+  } else {
+    for (const BoundarySpec& input : package.inputs_of(index)) add_boundary(hasher, "input", input);
+  }
+  for (const BoundarySpec& output : layer.outputs) add_boundary(hasher, "output", output);
   if (layer.outputs.empty()) add_shape(hasher, "target", package.target);
   for (const auto& parameter : layer.parameters) {
     add_shape(hasher, "parameter", {NumberType::kFloat32, parameter.shape});
@@ -63,6 +71,8 @@ Result<void> check_aliases(const JsonFields& fields) {
 
 class PackageReader {
  public:
+  explicit PackageReader(std::int64_t version) : version_(version) {}
+
   Result<Package> read(const JsonFields& fields) {
     MOTLEY_TRY(check_keys(
         fields,
@@ -124,7 +134,7 @@ class PackageReader {
     PackageNames names;
     for (const JsonFields& item : items) {
       const bool is_last = package_.layers.size() + 1 == items.size();
-      MOTLEY_ASSIGN(PackageLayer layer, read_layer(item, graphs.value().size(), is_last));
+      MOTLEY_ASSIGN(PackageLayer layer, read_layer(item, version_, graphs.value().size(), is_last));
       if (const std::string fault = names.add(layer); !fault.empty()) return item.bad(fault);
       package_.layers.push_back(std::move(layer));
     }
@@ -178,8 +188,7 @@ class PackageReader {
 
   Result<void> fit_layer(const JsonFields& graph, const RoleCounts& roles, int index) {
     const PackageLayer& layer = layer_at(index);
-    const std::string fault =
-        misfit(roles, layer, package_.inputs_of(index).size(), /*is_first=*/index == 0);
+    const std::string fault = misfit(roles, layer, package_.inputs_of(index));
     if (fault.empty()) return {};
     return graph.bad(fmt::format("it does not fit layer '{}': {}", excerpt(layer.name), fault));
   }
@@ -195,23 +204,25 @@ class PackageReader {
 
   PackageLayer& layer_at(int index) { return package_.layers[static_cast<std::size_t>(index)]; }
 
+  const std::int64_t version_;
   Package package_;
   std::map<int, std::vector<int>> users_;  // [graph]: its layers, ascending
 };
 
 }  // namespace
 
-std::vector<TensorSpec> Package::inputs_of(int index) const {
-  if (index == 0) return {input};
+std::vector<BoundarySpec> Package::inputs_of(int index) const {
+  if (index == 0) return {BoundarySpec{input, /*gradient=*/false}};
   return layers[static_cast<std::size_t>(index) - 1].outputs;
 }
 
 Result<Package> parse_package(std::string_view text, const std::string& source) {
   MOTLEY_ASSIGN(const Json json, parse_json(text, source));
   const JsonSource place(source, text);
-  MOTLEY_TRY(JsonFields(json, place, ErrorCode::kConfig).header(kFormat, kVersion));
+  MOTLEY_ASSIGN(const std::int64_t version,
+                JsonFields(json, place, ErrorCode::kConfig).header(kFormat, 1, kPackageVersionMax));
   MOTLEY_ASSIGN(Package package,
-                PackageReader().read(JsonFields(json, place, ErrorCode::kCorrupt)));
+                PackageReader(version).read(JsonFields(json, place, ErrorCode::kCorrupt)));
   package.hash = hash128_hex(std::as_bytes(std::span(text)));
   MOTLEY_ASSIGN(Sha256 hash, Sha256::make());
   hash.add(std::as_bytes(std::span(text)));

@@ -1,4 +1,5 @@
-// TensorSpec: type and shape of a tensor, without its values.
+// TensorSpec: type and shape of a tensor, without its values; BoundarySpec: of one that crosses a
+// boundary between layers.
 #pragma once
 
 #include <cstddef>
@@ -32,6 +33,14 @@ struct TensorSpec {
   }
 
   friend bool operator==(const TensorSpec&, const TensorSpec&) = default;
+};
+
+struct BoundarySpec : TensorSpec {
+  // A gradient of it comes back. What has none, as all integers and truth values, is transferred
+  // bit-exactly.
+  bool gradient = true;
+
+  friend bool operator==(const BoundarySpec&, const BoundarySpec&) = default;
 };
 
 }  // namespace motley

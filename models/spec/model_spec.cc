@@ -50,10 +50,11 @@ std::int64_t LayerSpec::constant_bytes() const {
   return bytes;
 }
 
-std::int64_t LayerSpec::output_floats_per_sample() const {
-  std::int64_t floats = 0;
-  for (const std::vector<std::int64_t>& shape : outputs) floats += product(shape);
-  return floats;
+BoundarySize LayerSpec::boundary(std::int64_t samples) const {
+  BoundarySize size;
+  for (const std::vector<std::int64_t>& shape : outputs) size.floats += samples * product(shape);
+  for (const TensorSpec& exact : exact_outputs) size.exact_bytes += samples * exact.bytes();
+  return size;
 }
 
 std::vector<std::string> ModelSpec::layer_names() const {

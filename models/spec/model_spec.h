@@ -9,9 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "base/boundary_size.h"
 #include "base/folder_mark.h"
 #include "base/result.h"
 #include "job/config.h"
+#include "models/package/tensor_spec.h"
 #include "models/spec/sample_format.h"
 
 namespace motley {
@@ -63,14 +65,18 @@ struct LayerSpec {
   // next one then keeps the same memory.
   bool keeps_input = false;
   bool keeps_output = false;
-  // Shapes of the fp32 tensors of a sample that cross the boundary after it; none for the last.
+  // Shapes of the fp32 tensors of a sample that cross the boundary after it and have a gradient;
+  // none for the last.
   std::vector<std::vector<std::int64_t>> outputs;
+  // Those that cross it beside them without a gradient, and are transferred bit-exactly.
+  std::vector<TensorSpec> exact_outputs;
   double forward_flops_per_sample = 0;
   // Of backward's two parts. What is frozen has no product in the second.
   double input_part_flops_per_sample = 0;
   double weight_part_flops_per_sample = 0;
 
-  [[nodiscard]] std::int64_t output_floats_per_sample() const;
+  // What crosses the boundary after it, of that many samples.
+  [[nodiscard]] BoundarySize boundary(std::int64_t samples) const;
   [[nodiscard]] std::int64_t parameter_count() const;  // tied uses included
   [[nodiscard]] std::int64_t constant_bytes() const;
 };

@@ -83,12 +83,18 @@ LayerSpec describe_layer(const PackageLayer& layer, const LayerGraph& graph) {
   for (const PackageConstant& constant : layer.constants) {
     spec.constants.push_back({constant.name, constant.tensor.count(), constant.tensor.bytes()});
   }
-  for (const TensorSpec& output : layer.outputs) spec.outputs.push_back(output.shape);
-  // Several tensors cross a boundary as one, in memory of its own.
+  for (const BoundarySpec& output : layer.outputs) {
+    if (output.gradient) {
+      spec.outputs.push_back(output.shape);
+    } else {
+      spec.exact_outputs.push_back(output);
+    }
+  }
+  // Several tensors cross a boundary as one, in memory of its own, and so do exact ones.
   spec.keeps_input = keeps_all(graph.forward, inputs_of(graph.forward));
-  spec.keeps_output =
-      layer.outputs.size() == 1 && (keeps_all(graph.forward, outputs_of(graph.forward)) ||
-                                    keeps_all(graph.forward, shown_by_outputs(graph.forward)));
+  spec.keeps_output = layer.outputs.size() == 1 && spec.exact_outputs.empty() &&
+                      (keeps_all(graph.forward, outputs_of(graph.forward)) ||
+                       keeps_all(graph.forward, shown_by_outputs(graph.forward)));
   spec.forward_flops_per_sample = layer.flops_per_sample;
   spec.input_part_flops_per_sample = layer.input_part_flops_per_sample.value_or(
       assumed_flops(graph.input_part, layer.flops_per_sample));

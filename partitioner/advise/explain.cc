@@ -94,13 +94,13 @@ std::optional<BoundaryWay> slowest_way(const Plan& plan,
                                        const std::vector<int>& slots) {
   const ChunkPlan& from = plan.chunks[chunk];
   const ChunkPlan& to = plan.chunks[chunk + 1];
-  const double floats = cost.boundary_floats(to.first_layer - 1, plan.micro_batch);
+  const BoundarySize size = cost.boundary(to.first_layer - 1, plan.micro_batch);
   std::optional<BoundaryWay> slowest;
   for (const Replica& sender : from.replicas) {
     for (const Replica& receiver : to.replicas) {
       if (sender.rank == receiver.rank) continue;
       const int from_slot = slots[sender.rank.index()];
-      const double bytes = cost.frame_bytes(from_slot, floats, from.codec);
+      const double bytes = cost.frame_bytes(from_slot, size, from.codec);
       const double takes_s = cost.transfer_s(from_slot, slots[receiver.rank.index()], bytes);
       if (!slowest || takes_s > slowest->takes_s) slowest = BoundaryWay{bytes, takes_s};
     }

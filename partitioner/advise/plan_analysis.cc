@@ -89,13 +89,13 @@ class LinkUses {
   Rank owner(int chunk, int micro) const { return schedule_.owner(ChunkId{chunk}, MicroId{micro}); }
 
   void add_boundary(int chunk) {
-    const double bytes = prices_.boundary_bytes(static_cast<std::size_t>(chunk));
+    const auto c = static_cast<std::size_t>(chunk);
     for (int m = 0; m < plan_.micro_batches; ++m) {
       const Rank before = owner(chunk, m);
       const Rank behind = owner(chunk + 1, m);
       if (before == behind) continue;
-      use(before, behind).bytes += bytes;
-      use(behind, before).bytes += bytes;
+      use(before, behind).bytes += prices_.activation_bytes(c);
+      use(behind, before).bytes += prices_.gradient_bytes(c);
     }
   }
 

@@ -11,12 +11,19 @@
 namespace motley {
 
 struct BoundaryPrice {
-  double crossing_s = 0;  // CostModel::crossing_s
-  double bytes = 0;       // CostModel::frame_bytes
-  double send_s = 0;      // of a message, with its codec, wherever that goes on
-  double receive_s = 0;
-  double beside_send_s = 0;     // of CostModel::beside_s, where the slot sends
-  double beside_receive_s = 0;  // where it receives
+  // Of an activation, or of a gradient.
+  struct Message {
+    double bytes = 0;   // CostModel::frame_bytes
+    double send_s = 0;  // with its codec, wherever that goes on
+    double receive_s = 0;
+    double beside_send_s = 0;     // of CostModel::beside_s, where the slot sends
+    double beside_receive_s = 0;  // where it receives
+  };
+
+  double before_s = 0;  // CostModel::crossing_before_s
+  double behind_s = 0;  // CostModel::crossing_behind_s
+  Message activation;
+  Message gradient;
 };
 
 class BoundaryPrices {

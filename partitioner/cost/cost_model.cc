@@ -11,6 +11,7 @@ namespace motley {
 namespace {
 
 constexpr std::int64_t kFloatBytes = 4;
+constexpr const char* kExact = "none";  // the codec that costs what exact bytes cost
 // Of a sum over ranks, what is under way in each direction: frames, or what ranks that share memory
 // show each other, of which the system counts what was read too
 // (pipeline/reduce/hierarchical_allreduce.h, decision 0042).
@@ -74,6 +75,20 @@ double CostModel::decode_s(int slot, double floats, const std::string& codec_nam
   return floats * codec(slot, codec_name).decode_s_per_float;
 }
 
+double CostModel::encode_s(int slot,
+                           const BoundarySize& size,
+                           const std::string& codec_name) const {
+  return encode_s(slot, static_cast<double>(size.floats), codec_name) +
+         encode_s(slot, static_cast<double>(size.exact_bytes) / kFloatBytes, kExact);
+}
+
+double CostModel::decode_s(int slot,
+                           const BoundarySize& size,
+                           const std::string& codec_name) const {
+  return decode_s(slot, static_cast<double>(size.floats), codec_name) +
+         decode_s(slot, static_cast<double>(size.exact_bytes) / kFloatBytes, kExact);
+}
+
 double CostModel::message_s(int slot) const {
   return slot_costs_[static_cast<std::size_t>(slot)].message_s;
 }
@@ -84,31 +99,39 @@ bool CostModel::shares_memory(int slot) const {
 
 double CostModel::hand_s(int slot, double floats) const {
   const double shared_s = slot_costs_[static_cast<std::size_t>(slot)].shared_s_per_float;
-  return shared_s > 0 ? floats * shared_s : encode_s(slot, floats, "none");
+  return shared_s > 0 ? floats * shared_s : encode_s(slot, floats, kExact);
 }
 
 double CostModel::take_s(int slot, double floats) const {
   const double shared_s = slot_costs_[static_cast<std::size_t>(slot)].shared_s_per_float;
-  return shared_s > 0 ? floats * shared_s : decode_s(slot, floats, "none");
+  return shared_s > 0 ? floats * shared_s : decode_s(slot, floats, kExact);
 }
 
 bool CostModel::codecs_beside(int slot) const {
   return leaves_processor_free(slots_[static_cast<std::size_t>(slot)].device);
 }
 
-double CostModel::crossing_s(int slot, double floats, const std::string& codec) const {
+double CostModel::crossing_before_s(int slot,
+                                    const BoundarySize& size,
+                                    const std::string& codec) const {
   if (codecs_beside(slot)) return 0;
-  return encode_s(slot, floats, codec) + decode_s(slot, floats, codec) + 2 * message_s(slot);
+  return encode_s(slot, size, codec) + decode_s(slot, size.gradient(), codec) + 2 * message_s(slot);
+}
+
+double CostModel::crossing_behind_s(int slot,
+                                    const BoundarySize& size,
+                                    const std::string& codec) const {
+  if (codecs_beside(slot)) return 0;
+  return encode_s(slot, size.gradient(), codec) + decode_s(slot, size, codec) + 2 * message_s(slot);
 }
 
 double CostModel::beside_s(int from_slot,
                            int to_slot,
-                           double floats,
+                           const BoundarySize& size,
                            const std::string& codec) const {
   double seconds = 0;
-  if (codecs_beside(from_slot))
-    seconds += message_s(from_slot) + encode_s(from_slot, floats, codec);
-  if (codecs_beside(to_slot)) seconds += message_s(to_slot) + decode_s(to_slot, floats, codec);
+  if (codecs_beside(from_slot)) seconds += message_s(from_slot) + encode_s(from_slot, size, codec);
+  if (codecs_beside(to_slot)) seconds += message_s(to_slot) + decode_s(to_slot, size, codec);
   return seconds;
 }
 
@@ -120,12 +143,12 @@ double CostModel::payload_bytes(int slot, double floats, const std::string& code
   return std::ceil(floats * codec(slot, codec_name).bytes_per_float);
 }
 
-double CostModel::frame_bytes(int slot, double floats, const std::string& codec_name) const {
-  return static_cast<double>(kFrameHeaderBytes) + payload_bytes(slot, floats, codec_name);
-}
-
-double CostModel::boundary_floats(int layer, int micro_batch) const {
-  return static_cast<double>(sizes_.boundary_floats(layer, micro_batch));
+double CostModel::frame_bytes(int slot,
+                              const BoundarySize& size,
+                              const std::string& codec_name) const {
+  return static_cast<double>(kFrameHeaderBytes) +
+         payload_bytes(slot, static_cast<double>(size.floats), codec_name) +
+         static_cast<double>(size.exact_bytes);
 }
 
 bool CostModel::takes_turns(int slot, int other) const {
@@ -236,9 +259,8 @@ CostModel::MemoryParts CostModel::fixed_memory(int slot,
   if (first == 0 && !has_own_memory(slots_[static_cast<std::size_t>(slot)].device)) {
     parts.data_bytes += data_bytes_;
   }
-  const double floats = (first == 0 ? 0 : boundary_floats(first - 1, micro_batch)) +
-                        boundary_floats(last - 1, micro_batch);
-  parts.boundary_bytes = static_cast<std::int64_t>(floats) * kFloatBytes;
+  parts.boundary_bytes = (first == 0 ? 0 : boundary(first - 1, micro_batch).bytes()) +
+                         boundary(last - 1, micro_batch).bytes();
   return parts;
 }
 

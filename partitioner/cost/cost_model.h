@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/boundary_size.h"
 #include "base/result.h"
 #include "models/spec/model_spec.h"
 #include "partitioner/cost/kept_state.h"
@@ -82,9 +83,12 @@ class CostModel {
   // Of the update of their parameters.
   [[nodiscard]] double optimizer_s(int slot, int first, int last) const;
 
-  // Of processor time at one end of a boundary. REQUIRES: check_codec(codec).ok()
+  // Of processor time at one end of a message of values. REQUIRES: check_codec(codec).ok()
   [[nodiscard]] double encode_s(int slot, double floats, const std::string& codec) const;
   [[nodiscard]] double decode_s(int slot, double floats, const std::string& codec) const;
+  // The same of an activation or a gradient: exact bytes take what fp32 takes without a codec.
+  [[nodiscard]] double encode_s(int slot, const BoundarySize& size, const std::string& codec) const;
+  [[nodiscard]] double decode_s(int slot, const BoundarySize& size, const std::string& codec) const;
   [[nodiscard]] double message_s(int slot) const;  // sending or receiving any message
   // Whether it is measured what passing values to another rank of the machine through memory that
   // they share costs.
@@ -96,22 +100,32 @@ class CostModel {
   // Of that many floats behind a frame's header: exact where the codec's size depends on nothing
   // else, otherwise as the profile measured it.
   [[nodiscard]] double payload_bytes(int slot, double floats, const std::string& codec) const;
-  [[nodiscard]] double frame_bytes(int slot, double floats, const std::string& codec) const;
+  // Of an activation or a gradient, with the header.
+  [[nodiscard]] double frame_bytes(int slot,
+                                   const BoundarySize& size,
+                                   const std::string& codec) const;
 
   // Whether the slot encodes, decodes and handles messages while it computes, on threads of their
   // own (pipeline/execute/executor.h).
   [[nodiscard]] bool codecs_beside(int slot) const;
-  // What one activation and one gradient over a boundary take of a slot's computing at one of its
-  // ends, where one is encoded and the other decoded; 0 where that goes on beside.
-  [[nodiscard]] double crossing_s(int slot, double floats, const std::string& codec) const;
+  // What an activation and its gradient over a boundary take of the computing of a slot before it,
+  // which encodes the one and decodes the other, or behind it; 0 where that goes on beside.
+  [[nodiscard]] double crossing_before_s(int slot,
+                                         const BoundarySize& size,
+                                         const std::string& codec) const;
+  [[nodiscard]] double crossing_behind_s(int slot,
+                                         const BoundarySize& size,
+                                         const std::string& codec) const;
   // What a message between them takes longer than its way because either has codecs beside.
   [[nodiscard]] double beside_s(int from_slot,
                                 int to_slot,
-                                double floats,
+                                const BoundarySize& size,
                                 const std::string& codec) const;
 
-  // That cross the boundary after the layer, in one direction.
-  [[nodiscard]] double boundary_floats(int layer, int micro_batch) const;
+  // What crosses the boundary after the layer.
+  [[nodiscard]] BoundarySize boundary(int layer, int micro_batch) const {
+    return sizes_.boundary(layer, micro_batch);
+  }
 
   [[nodiscard]] const LinkSpeed& link(int from_slot, int to_slot) const {
     return links_[static_cast<std::size_t>(from_slot) * slots_.size() +

@@ -27,7 +27,7 @@ ModelSizes::ModelSizes(const ModelSpec& model)
   statistics_before_.push_back(0);
   kept_twice_before_.push_back(0);
   for (const LayerSpec& layer : model.layers) {
-    output_floats_.push_back(layer.output_floats_per_sample());
+    outputs_.push_back(layer.boundary(1));
     std::int64_t stored = 0;
     std::int64_t statistics = 0;
     for (const ParameterSpec& parameter : layer.parameters) {
@@ -36,11 +36,11 @@ ModelSizes::ModelSizes(const ModelSpec& model)
     }
     stored_before_.push_back(stored_before_.back() + stored);
     statistics_before_.push_back(statistics_before_.back() + statistics);
-    const std::size_t next = output_floats_.size();
+    const std::size_t next = outputs_.size();
     const bool is_twice =
         layer.keeps_output && next < model.layers.size() && model.layers[next].keeps_input;
     kept_twice_before_.push_back(kept_twice_before_.back() +
-                                 (is_twice ? output_floats_.back() : 0));
+                                 (is_twice ? outputs_.back().floats : 0));
   }
   add_constants(model);
   if (const auto pair = model.tied_pair()) {
@@ -74,8 +74,9 @@ void ModelSizes::add_constants(const ModelSpec& model) {
   for (const auto& [layers, bytes] : shared) shared_constants_.push_back({layers, bytes});
 }
 
-std::int64_t ModelSizes::boundary_floats(int layer, int micro_batch) const {
-  return output_floats_[static_cast<std::size_t>(layer)] * micro_batch;
+BoundarySize ModelSizes::boundary(int layer, int micro_batch) const {
+  const BoundarySize& sample = outputs_[static_cast<std::size_t>(layer)];
+  return {sample.floats * micro_batch, sample.exact_bytes * micro_batch};
 }
 
 std::int64_t ModelSizes::kept_twice_bytes(int first, int last, int micro_batch) const {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/boundary_size.h"
 #include "models/spec/model_spec.h"
 
 namespace motley {
@@ -14,10 +15,10 @@ class ModelSizes {
  public:
   explicit ModelSizes(const ModelSpec& model);
 
-  [[nodiscard]] int layer_count() const { return static_cast<int>(output_floats_.size()); }
+  [[nodiscard]] int layer_count() const { return static_cast<int>(outputs_.size()); }
 
-  // The floats that cross the boundary after the layer for one micro-batch, in one direction.
-  [[nodiscard]] std::int64_t boundary_floats(int layer, int micro_batch) const;
+  // What crosses the boundary after the layer for one micro-batch.
+  [[nodiscard]] BoundarySize boundary(int layer, int micro_batch) const;
 
   // The targets of one micro-batch, from the rank that loads to the rank of the loss.
   [[nodiscard]] std::int64_t targets(int micro_batch) const;
@@ -74,7 +75,7 @@ class ModelSizes {
   std::int64_t tokens_per_sample_;
   std::int64_t input_bytes_;                     // of one sample
   std::int64_t target_bytes_;                    // of its target
-  std::vector<std::int64_t> output_floats_;      // [layer] of one sample
+  std::vector<BoundarySize> outputs_;            // [layer] of one sample
   std::vector<std::int64_t> kept_twice_before_;  // [layer] floats of boundaries behind earlier ones
   std::vector<std::int64_t> stored_before_;      // [layer] parameters without tied uses
   std::vector<std::int64_t> statistics_before_;  // [layer] of these

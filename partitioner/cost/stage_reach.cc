@@ -6,6 +6,22 @@
 #include "partitioner/cost/at.h"
 
 namespace motley {
+namespace {
+
+// What no boundary has less of.
+BoundarySize smallest_boundary(const StageTable& table) {
+  if (table.layer_count() == 1) return {};
+  BoundarySize smallest = table.cost().boundary(0, table.shape().micro_batch);
+  for (int l = 1; l + 1 < table.layer_count(); ++l) {
+    const BoundarySize size = table.cost().boundary(l, table.shape().micro_batch);
+    smallest.floats = std::min(smallest.floats, size.floats);
+    smallest.exact_bytes = std::min(smallest.exact_bytes, size.exact_bytes);
+  }
+  return smallest;
+}
+
+}  // namespace
+
 StageReach::StageReach(const StepEstimate& estimate,
                        const Pace& pace,
                        const std::vector<std::vector<int>>& classes)
@@ -13,27 +29,29 @@ StageReach::StageReach(const StepEstimate& estimate,
   const StageTable& table = estimate.table();
   const CostModel& cost = table.cost();
   const std::vector<std::string>& codecs = estimate.space().codecs;
-  double floats = std::numeric_limits<double>::infinity();
-  for (int l = 0; l + 1 < table.layer_count(); ++l) {
-    floats = std::min(floats, cost.boundary_floats(l, table.shape().micro_batch));
-  }
-  if (table.layer_count() == 1) floats = 0;
-  boundary_bytes_ = static_cast<std::int64_t>(floats) * 4;
+  const BoundarySize size = smallest_boundary(table);
+  boundary_bytes_ = size.bytes();
   for (int a = 0; a < class_count(); ++a) {
     const int slot = slot_of(a);
-    double least_s = std::numeric_limits<double>::infinity();
-    double least_bytes = std::numeric_limits<double>::infinity();
+    constexpr double kUnknown = std::numeric_limits<double>::infinity();
+    double before_s = kUnknown;
+    double behind_s = kUnknown;
+    double bytes = kUnknown;
+    double back_bytes = kUnknown;
     for (const std::string& codec : codecs) {
-      least_s = std::min(least_s, cost.crossing_s(slot, floats, codec));
-      least_bytes = std::min(least_bytes, cost.frame_bytes(slot, floats, codec));
+      before_s = std::min(before_s, cost.crossing_before_s(slot, size, codec));
+      behind_s = std::min(behind_s, cost.crossing_behind_s(slot, size, codec));
+      bytes = std::min(bytes, cost.frame_bytes(slot, size, codec));
+      back_bytes = std::min(back_bytes, cost.frame_bytes(slot, size.gradient(), codec));
     }
-    crossing_s_.push_back(least_s);
+    before_s_.push_back(before_s);
+    behind_s_.push_back(behind_s);
     for (int b = 0; b < class_count(); ++b) {
       // Two of one class are two different slots.
       const int other = a == b ? members(b).back() : slot_of(b);
-      const double slowest = std::min(cost.link(slot, other).bandwidth_bytes_per_s,
-                                      cost.link(other, slot).bandwidth_bytes_per_s);
-      load_s_.push_back(slot == other ? 0 : least_bytes / slowest);
+      const double load_s = std::max(bytes / cost.link(slot, other).bandwidth_bytes_per_s,
+                                     back_bytes / cost.link(other, slot).bandwidth_bytes_per_s);
+      load_s_.push_back(slot == other ? 0 : load_s);
     }
   }
 }
@@ -41,11 +59,10 @@ StageReach::StageReach(const StepEstimate& estimate,
 double StageReach::busy_s(int slot_class, int first, int last, bool recompute) const {
   const StageTable& table = estimate_.table();
   const int slot = slot_of(slot_class);
-  const double crossing_s = crossing_s_[at(slot_class)];
   double sum_s = table.pass_s(slot, first, last, recompute) +
                  table.update_s(slot, first, last) / table.shape().micro_batches;
-  if (first > 0) sum_s += crossing_s;
-  if (last < table.layer_count()) sum_s += crossing_s;
+  if (first > 0) sum_s += behind_s_[at(slot_class)];
+  if (last < table.layer_count()) sum_s += before_s_[at(slot_class)];
   return sum_s;
 }
 

@@ -89,8 +89,9 @@ class StageReach {
   const StepEstimate& estimate_;
   const Pace& pace_;
   const std::vector<std::vector<int>>& classes_;
-  std::vector<double> crossing_s_;  // [class] least processor time for one boundary
-  std::vector<double> load_s_;      // [front class * classes + behind class] least time on the link
+  std::vector<double> before_s_;  // [class] least processor time for a boundary behind its layers
+  std::vector<double> behind_s_;  // [class] the same for one before its layers
+  std::vector<double> load_s_;    // [front class * classes + behind class] least time on the link
   std::int64_t boundary_bytes_ = 0;        // the smallest, in memory
   mutable std::vector<Fitting> fittings_;  // [class x depth x last x recompute]
   double period_s_ = 0;

@@ -39,16 +39,17 @@ void StepBound::add_boundary(const StageChoice& front,
     const BoundaryPrice& here = estimate_.prices().of(a, stage.last - 1, front.codec);
     for (const int b : behind.slots) {
       const BoundaryPrice& there = estimate_.prices().of(b, stage.last - 1, front.codec);
-      const double bytes = std::min(here.bytes, there.bytes);
-      stage.send_s = std::min(stage.send_s, here.send_s);
-      stage.receive_s = std::min(stage.receive_s, there.receive_s);
+      const double bytes = std::min(here.activation.bytes, there.activation.bytes);
+      const double back_bytes = std::min(here.gradient.bytes, there.gradient.bytes);
+      stage.send_s = std::min(stage.send_s, here.activation.send_s);
+      stage.receive_s = std::min(stage.receive_s, there.activation.receive_s);
       stage.way_s = std::min(stage.way_s, cost.transfer_s(a, b, bytes));
-      stage.back_send_s = std::min(stage.back_send_s, there.send_s);
-      stage.back_receive_s = std::min(stage.back_receive_s, here.receive_s);
-      stage.back_way_s = std::min(stage.back_way_s, cost.transfer_s(b, a, bytes));
+      stage.back_send_s = std::min(stage.back_send_s, there.gradient.send_s);
+      stage.back_receive_s = std::min(stage.back_receive_s, here.gradient.receive_s);
+      stage.back_way_s = std::min(stage.back_way_s, cost.transfer_s(b, a, back_bytes));
       if (!one_link) continue;
       stage.load_s = bytes / cost.link(a, b).bandwidth_bytes_per_s;
-      stage.back_load_s = bytes / cost.link(b, a).bandwidth_bytes_per_s;
+      stage.back_load_s = back_bytes / cost.link(b, a).bandwidth_bytes_per_s;
     }
   }
 }
@@ -152,10 +153,10 @@ double StepBound::least_s(const Candidate& candidate) const {
       // A neighbour on the same slot gets what it needs without a message.
       if (i > 0 && !has(candidate.stages[i - 1], slot)) {
         pass_s +=
-            estimate_.prices().of(slot, stage.first - 1, candidate.stages[i - 1].codec).crossing_s;
+            estimate_.prices().of(slot, stage.first - 1, candidate.stages[i - 1].codec).behind_s;
       }
       if (i + 1 < stages.size() && !has(candidate.stages[i + 1], slot)) {
-        pass_s += estimate_.prices().of(slot, stage.last - 1, choice.codec).crossing_s;
+        pass_s += estimate_.prices().of(slot, stage.last - 1, choice.codec).before_s;
       }
       load.begins_s = std::min(load.begins_s, begins_s);
       load.all_s += share * (pass_s + weight_s);

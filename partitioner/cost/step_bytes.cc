@@ -86,9 +86,9 @@ void for_each_message(const Plan& plan, const StepBytes& bytes, const Add& add) 
   };
   for (MicroId micro{0}; micro.index() < rules.micro_batches(); ++micro.value) {
     for (ChunkId chunk{0}; chunk < rules.last_chunk(); ++chunk.value) {
-      const double boundary = bytes.boundary(chunk.index());
-      add_message({ValueKind::kActivation, {chunk.value + 1}, micro}, boundary);
-      add_message({ValueKind::kGradient, chunk, micro}, boundary);
+      add_message({ValueKind::kActivation, {chunk.value + 1}, micro},
+                  bytes.activation(chunk.index()));
+      add_message({ValueKind::kGradient, chunk, micro}, bytes.gradient(chunk.index()));
     }
     add_message({ValueKind::kTargets, rules.last_chunk(), micro}, bytes.targets());
   }
@@ -111,9 +111,9 @@ StepBytes::StepBytes(const Plan& plan, const ModelSizes& model, const PayloadByt
                              static_cast<double>(model.targets(plan.micro_batch))) {
   for (const ChunkPlan& chunk : plan.chunks) {
     const int end = chunk.first_layer + chunk.layer_count;
-    boundary_.push_back(kHeader + payload(chunk.replicas.front().rank,
-                                          model.boundary_floats(end - 1, plan.micro_batch),
-                                          chunk.codec));
+    const BoundarySize size = model.boundary(end - 1, plan.micro_batch);
+    gradients_.push_back(kHeader + payload(chunk.replicas.front().rank, size.floats, chunk.codec));
+    activations_.push_back(gradients_.back() + static_cast<double>(size.exact_bytes));
     sums_.push_back(count_sum(plan, replica_ranks(chunk),
                               model.summed_parameters(chunk.first_layer, end), payload));
   }

@@ -37,8 +37,10 @@ class StepBytes {
  public:
   StepBytes(const Plan& plan, const ModelSizes& model, const PayloadBytes& payload);
 
-  // An activation or a gradient over the boundary after the chunk.
-  [[nodiscard]] double boundary(std::size_t chunk) const { return boundary_[chunk]; }
+  // An activation over the boundary after the chunk, and a gradient.
+  [[nodiscard]] double activation(std::size_t chunk) const { return activations_[chunk]; }
+
+  [[nodiscard]] double gradient(std::size_t chunk) const { return gradients_[chunk]; }
 
   // The targets of one micro-batch.
   [[nodiscard]] double targets() const { return targets_; }
@@ -57,7 +59,8 @@ class StepBytes {
  private:
   void count_votes(const Plan& plan, const std::vector<CopyGroup>& copies);
 
-  std::vector<double> boundary_;             // [ChunkId]
+  std::vector<double> activations_;          // [ChunkId]
+  std::vector<double> gradients_;            // [ChunkId]
   std::vector<double> votes_;                // [Rank]
   std::vector<std::vector<SumBytes>> sums_;  // [ChunkId], and the tied one
   double targets_ = 0;

@@ -152,9 +152,9 @@ StageTime StepEstimate::time(const StageWork& work, int codec_before, int codec_
   StageTime time;
   for (const SlotWork& slot : work.slots) {
     double pass_s = slot.pass_s;
-    if (work.first > 0) pass_s += prices_.of(slot.slot, work.first - 1, codec_before).crossing_s;
+    if (work.first > 0) pass_s += prices_.of(slot.slot, work.first - 1, codec_before).behind_s;
     if (work.last < table_.layer_count()) {
-      pass_s += prices_.of(slot.slot, work.last - 1, codec_behind).crossing_s;
+      pass_s += prices_.of(slot.slot, work.last - 1, codec_behind).before_s;
     }
     time.work_s += slot.share * pass_s;
     time.busy_s = std::max(time.busy_s, slot.share * pass_s + slot.end_s);
@@ -172,15 +172,18 @@ Hop StepEstimate::hop(std::span<const int> from,
     const BoundaryPrice& price_a = prices_.of(a, boundary, codec);
     for (const int b : to) {
       const BoundaryPrice& price_b = prices_.of(b, boundary, codec);
-      const auto take = [&](const LinkSpeed& speed, double beside_s) {
-        const double load_s = price_a.bytes / speed.bandwidth_bytes_per_s;
+      const auto take = [&](const LinkSpeed& speed, double bytes, double beside_s) {
+        const double load_s = bytes / speed.bandwidth_bytes_per_s;
         hop.load_s = std::max(hop.load_s, load_s);
         hop.transfer_s = std::max(hop.transfer_s, speed.latency_s + load_s + beside_s);
         return load_s;
       };
       const double there_s =
-          take(cost.link(a, b), price_a.beside_send_s + price_b.beside_receive_s);
-      const double back_s = take(cost.link(b, a), price_b.beside_send_s + price_a.beside_receive_s);
+          take(cost.link(a, b), price_a.activation.bytes,
+               price_a.activation.beside_send_s + price_b.activation.beside_receive_s);
+      const double back_s =
+          take(cost.link(b, a), price_a.gradient.bytes,
+               price_b.gradient.beside_send_s + price_a.gradient.beside_receive_s);
       // An activation there and a gradient back, for each micro-batch.
       if (cost.takes_turns(a, b)) hop.load_s = std::max(hop.load_s, there_s + back_s);
       hop.remote = hop.remote || !cost.same_machine(a, b);

@@ -47,7 +47,7 @@ void StepPrices::price_chunk(const Plan& plan, std::size_t chunk) {
   const ChunkPlan& what = plan.chunks[chunk];
   const int first = what.first_layer;
   const int last = first + what.layer_count;
-  const double after_floats = floats_after(plan, chunk);
+  const BoundarySize after = size_after(plan, chunk);
   reduces_.push_back(price_sum(bytes_.sum(chunk)));
   first_holder_.push_back(holders_.size());
   for (const Replica& replica : what.replicas) {
@@ -87,9 +87,14 @@ void StepPrices::price_chunk(const Plan& plan, std::size_t chunk) {
     price.backward_input = {input_s, std::sqrt(input_variance)};
     price.backward_weight = {weight_s, std::sqrt(weight_variance)};
     price.optimizer_s = cost_.optimizer_s(slot, first, last);
-    price.after = message(slot, after_floats, what.codec);
+    const double handling_s = cost_.message_s(slot);
+    price.after = {handling_s + cost_.encode_s(slot, after, what.codec),
+                   handling_s + cost_.decode_s(slot, after.gradient(), what.codec)};
     if (chunk > 0) {
-      price.before = message(slot, floats_after(plan, chunk - 1), plan.chunks[chunk - 1].codec);
+      const BoundarySize before = size_after(plan, chunk - 1);
+      const std::string& codec = plan.chunks[chunk - 1].codec;
+      price.before = {handling_s + cost_.encode_s(slot, before.gradient(), codec),
+                      handling_s + cost_.decode_s(slot, before, codec)};
     }
     holders_.push_back(replica.rank.index());
     prices_.push_back(price);
@@ -124,9 +129,9 @@ MessagePrice StepPrices::message(int slot, double floats, const std::string& cod
           handling_s + cost_.decode_s(slot, floats, codec)};
 }
 
-double StepPrices::floats_after(const Plan& plan, std::size_t chunk) const {
+BoundarySize StepPrices::size_after(const Plan& plan, std::size_t chunk) const {
   const ChunkPlan& what = plan.chunks[chunk];
-  return cost_.boundary_floats(what.first_layer + what.layer_count - 1, plan.micro_batch);
+  return cost_.boundary(what.first_layer + what.layer_count - 1, plan.micro_batch);
 }
 
 }  // namespace motley

@@ -33,8 +33,8 @@ struct HolderPrice {
   PricedTime backward_input;  // its two parts, where they are known
   PricedTime backward_weight;
   double optimizer_s = 0;
-  MessagePrice before;  // over the boundary before the chunk
-  MessagePrice after;   // over the boundary after it
+  MessagePrice before;  // over the boundary before the chunk: sends gradients
+  MessagePrice after;   // over the boundary after it: sends activations
 };
 
 // A message of a sum over ranks.
@@ -62,7 +62,11 @@ class StepPrices {
   [[nodiscard]] const std::vector<ReducePrice>& reduce_tied() const { return reduces_.back(); }
 
   // Bytes on the wire, with the header of the frame. [ChunkId] after the chunk; [Rank] its vote.
-  [[nodiscard]] double boundary_bytes(std::size_t chunk) const { return bytes_.boundary(chunk); }
+  [[nodiscard]] double activation_bytes(std::size_t chunk) const {
+    return bytes_.activation(chunk);
+  }
+
+  [[nodiscard]] double gradient_bytes(std::size_t chunk) const { return bytes_.gradient(chunk); }
 
   [[nodiscard]] double vote_bytes(std::size_t rank) const { return bytes_.vote(rank); }
 
@@ -77,7 +81,7 @@ class StepPrices {
   void price_chunk(const Plan& plan, std::size_t chunk);
   [[nodiscard]] std::vector<ReducePrice> price_sum(const std::vector<SumBytes>& messages) const;
   [[nodiscard]] MessagePrice message(int slot, double floats, const std::string& codec) const;
-  [[nodiscard]] double floats_after(const Plan& plan, std::size_t chunk) const;
+  [[nodiscard]] BoundarySize size_after(const Plan& plan, std::size_t chunk) const;
 
   const CostModel& cost_;
   const std::vector<int>& rank_slots_;

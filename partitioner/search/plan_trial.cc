@@ -197,41 +197,55 @@ class Description {
         double forward_s = cost_.forward_s(slot, first, end, samples);
         double input_s = cost_.backward_input_s(slot, first, end, samples, recompute);
         const double weight_s = cost_.backward_weight_s(slot, first, end, samples);
-        if (i > 0) add_boundary(slot, i - 1, input_s, forward_s);
-        if (!is_last(i)) add_boundary(slot, i, forward_s, input_s);
+        if (i > 0) {
+          add_messages(slot, i - 1, boundary(i - 1).gradient(), boundary(i - 1), input_s,
+                       forward_s);
+        }
+        if (!is_last(i)) {
+          add_messages(slot, i, boundary(i), boundary(i).gradient(), forward_s, input_s);
+        }
         replica.times = {microseconds(forward_s), microseconds(input_s), microseconds(weight_s)};
       }
       if (!is_last(i)) plan_.chunks[i].hop_us = hop_us(i);
     }
   }
 
-  // Adds what a slot does for a message over the boundary behind stage i to the pass that makes it
-  // and to the one that needs it. Where that goes on beside it is a part of the hop.
-  void add_boundary(int slot, std::size_t i, double& sending_s, double& receiving_s) const {
+  // Adds what a slot does for messages over the boundary behind stage i to the pass that makes the
+  // one that it sends, and to the one that needs the one that it receives. Where that goes on
+  // beside it is a part of the hop.
+  void add_messages(int slot,
+                    std::size_t i,
+                    const BoundarySize& sent,
+                    const BoundarySize& received,
+                    double& sending_s,
+                    double& receiving_s) const {
     if (cost_.codecs_beside(slot)) return;
     const std::string& codec = plan_.chunks[i].codec;
-    sending_s += cost_.message_s(slot) + cost_.encode_s(slot, boundary_floats(i), codec);
-    receiving_s += cost_.message_s(slot) + cost_.decode_s(slot, boundary_floats(i), codec);
+    sending_s += cost_.message_s(slot) + cost_.encode_s(slot, sent, codec);
+    receiving_s += cost_.message_s(slot) + cost_.decode_s(slot, received, codec);
   }
 
   std::int64_t hop_us(std::size_t i) const {
     double longest_s = 0;
     for (const int a : stages_[i].slots) {
       for (const int b : stages_[i + 1].slots) {
-        if (a != b) longest_s = std::max({longest_s, hop_s(a, b, i), hop_s(b, a, i)});
+        if (a == b) continue;
+        longest_s = std::max(
+            {longest_s, hop_s(a, b, i, boundary(i)), hop_s(b, a, i, boundary(i).gradient())});
       }
     }
     return microseconds(longest_s);
   }
 
-  double hop_s(int from, int to, std::size_t i) const {
+  double hop_s(int from, int to, std::size_t i, const BoundarySize& size) const {
     const std::string& codec = plan_.chunks[i].codec;
-    const double bytes = cost_.frame_bytes(from, boundary_floats(i), codec);
-    return cost_.transfer_s(from, to, bytes) + cost_.beside_s(from, to, boundary_floats(i), codec);
+    const double bytes = cost_.frame_bytes(from, size, codec);
+    return cost_.transfer_s(from, to, bytes) + cost_.beside_s(from, to, size, codec);
   }
 
-  double boundary_floats(std::size_t i) const {
-    return cost_.boundary_floats(end_of(i) - 1, shape_.micro_batch);
+  // Behind the stage.
+  BoundarySize boundary(std::size_t i) const {
+    return cost_.boundary(end_of(i) - 1, shape_.micro_batch);
   }
 
   const CostModel& cost_;

@@ -158,11 +158,16 @@ class Compiler {
 
   void send_value(const Value& value) {
     const bool is_targets = value.kind == ValueKind::kTargets;
-    send(number_of(value), rules_.user(value).index(),
-         is_targets ? prices_.target_bytes()
-                    : prices_.boundary_bytes(rules_.boundary(value).index()),
+    send(number_of(value), rules_.user(value).index(), bytes_of(value),
          is_targets ? prices_.small_message_s(rank_)
                     : price_at(value, rules_.maker_chunk(value)).send_s);
+  }
+
+  double bytes_of(const Value& value) const {
+    if (value.kind == ValueKind::kTargets) return prices_.target_bytes();
+    const std::size_t chunk = rules_.boundary(value).index();
+    return value.kind == ValueKind::kGradient ? prices_.gradient_bytes(chunk)
+                                              : prices_.activation_bytes(chunk);
   }
 
   // Of an activation or a gradient, at the end that is `chunk` on the rank being compiled.

@@ -16,15 +16,24 @@ namespace {
 
 constexpr std::uint64_t kFrameBytes = kFrameHeaderBytes + kEarlyMessageBytes;
 
-// What each chunk's boundary sends at most in one frame.
-std::vector<std::uint64_t> boundary_bytes(const Plan& plan, const MessageSizes& sizes) {
-  std::vector<std::uint64_t> bytes;
+// What a chunk's boundary sends at most in one frame.
+struct BoundaryFrames {
+  std::uint64_t activation = 0;
+  std::uint64_t gradient = 0;
+};
+
+// [ChunkId]
+std::vector<BoundaryFrames> boundary_frames(const Plan& plan, const MessageSizes& sizes) {
+  std::vector<BoundaryFrames> frames;
   for (std::size_t chunk = 0; chunk + 1 < plan.chunks.size(); ++chunk) {
     const auto codec = make_codec(plan.chunks[chunk].codec);
     MOTLEY_CHECK(codec.ok(), "the plan's codecs were checked");
-    bytes.push_back((*codec)->bytes_max(sizes.output_floats[chunk]) + kFrameBytes);
+    const BoundarySize& size = sizes.boundaries[chunk];
+    const std::uint64_t coded =
+        (*codec)->bytes_max(static_cast<std::size_t>(size.floats)) + kFrameBytes;
+    frames.push_back({coded + static_cast<std::uint64_t>(size.exact_bytes), coded});
   }
-  return bytes;
+  return frames;
 }
 
 // The messages of one sum that are under way: a bucket's take about four times its memory.
@@ -45,9 +54,14 @@ std::uint64_t early_bytes_max(const Plan& plan,
                               const Schedule& schedule,
                               const MessageSizes& sizes,
                               Rank self) {
-  const std::vector<std::uint64_t> boundaries = boundary_bytes(plan, sizes);
+  const std::vector<BoundaryFrames> boundaries = boundary_frames(plan, sizes);
   const ActionRules rules(schedule.owners);
   const std::uint64_t targets = sizes.targets * sizeof(std::int32_t) + kFrameBytes;
+  const auto frame_bytes = [&](const Value& value) {
+    if (value.kind == ValueKind::kTargets) return targets;
+    const BoundaryFrames& frames = boundaries[rules.boundary(value).index()];
+    return value.kind == ValueKind::kGradient ? frames.gradient : frames.activation;
+  };
   // Every rank's vote comes back from the centre, each with its length.
   const std::uint64_t votes =
       schedule.ranks.size() * (sizes.vote_bytes_max + sizeof(std::uint32_t)) + kFrameBytes;
@@ -58,10 +72,7 @@ std::uint64_t early_bytes_max(const Plan& plan,
     bool sums_tied = false;
     for (const Action& action : schedule.ranks[peer.index()]) {
       const auto value = rules.sent_by(action);
-      if (value && rules.user(*value) == self) {
-        bytes += value->kind == ValueKind::kTargets ? targets
-                                                    : boundaries[rules.boundary(*value).index()];
-      }
+      if (value && rules.user(*value) == self) bytes += frame_bytes(*value);
       sums_tied = sums_tied || action.kind == ActionKind::kReduceTied;
     }
     for (ChunkId chunk{0}; chunk <= rules.last_chunk(); ++chunk.value) {

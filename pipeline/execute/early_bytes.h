@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/boundary_size.h"
 #include "base/ids.h"
 #include "pipeline/schedule/action.h"
 #include "plan/plan.h"
@@ -14,7 +15,7 @@ namespace motley {
 
 // Values of a micro-batch and of a vote.
 struct MessageSizes {
-  std::span<const std::size_t> output_floats;  // [ChunkId], of every chunk but the last
+  std::span<const BoundarySize> boundaries;  // [ChunkId], behind every chunk but the last
   std::size_t targets = 0;
   std::size_t vote_bytes_max = 0;
 };

@@ -132,8 +132,8 @@ Result<void> Executor::forward(const Action& action) {
 
 Result<void> Executor::backward(const Action& action, std::size_t at) {
   MOTLEY_TRY(receive(action));
-  OwnedFloats gradient = compute_.backward(action.chunk, action.micro, part_of(action.kind),
-                                           sums_->on_final(action, at));
+  OwnedBoundary gradient = compute_.backward(action.chunk, action.micro, part_of(action.kind),
+                                             sums_->on_final(action, at));
   sums_->after(action, at);
   exchange_.take(action, std::move(gradient));
   return {};

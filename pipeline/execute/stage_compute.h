@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 
+#include "base/boundary_size.h"
 #include "base/ids.h"
 #include "base/result.h"
 #include "pipeline/execute/batch_position.h"
@@ -36,13 +37,26 @@ struct OwnedValues {
   }
 };
 
-using OwnedFloats = OwnedValues<float>;
 using OwnedBytes = OwnedValues<std::byte>;
 
-// What a codec makes of all values that cross a boundary.
+// What crosses a boundary in one direction: floats, and beside those of an activation what is
+// transferred bit-exactly. Both stay and arrive together.
+struct OwnedBoundary : OwnedValues<float> {
+  std::span<const std::byte> exact;  // empty where it lies in a device's own memory
+};
+
+// Where such values go.
+struct BoundaryRoom {
+  std::span<float> floats;
+  std::span<std::byte> exact;
+};
+
+// All values that cross a boundary as one message: what a codec makes of the floats, and behind it
+// the exact bytes.
 struct BoundaryMessage {
   std::string codec;  // Codec::name()
   std::size_t floats = 0;
+  std::size_t exact_bytes = 0;
   std::size_t bytes_max = 0;  // its bytes, exactly those where the codec has a fixed size
 };
 
@@ -76,28 +90,27 @@ class StageCompute {
   // Rank of the last chunk, when the data is elsewhere: where the received targets go.
   virtual std::span<std::int32_t> targets_room(MicroId micro) = 0;
 
-  // How many floats of a micro-batch cross from `chunk` to the next one, and back as their
-  // gradient. One of the two is here.
-  [[nodiscard]] virtual std::size_t boundary_floats(ChunkId chunk) const = 0;
+  // What of a micro-batch crosses from `chunk` to the next one. One of the two is here.
+  [[nodiscard]] virtual BoundarySize boundary_size(ChunkId chunk) const = 0;
 
   // Where an activation or a gradient goes that comes from another rank, before its user runs.
-  virtual std::span<float> room(const Value& value) = 0;
+  virtual BoundaryRoom room(const Value& value) = 0;
 
   // What a forward or backward has returned, where the host can read it once it has arrived: called
   // at once for what goes to another rank.
-  virtual OwnedFloats to_host(OwnedFloats made) { return made; }
+  virtual OwnedBoundary to_host(OwnedBoundary made) { return made; }
 
   // Where the stage's device has the codec too, messages go between it and the host instead of
   // values. Elsewhere this and message_room() give nothing, and the values go by to_host() and
-  // room(). Here: the codec's own bytes of what a forward or backward has returned, asked for at
-  // once.
+  // room(). Here: the message of what a forward or backward has returned, with the codec's own
+  // bytes, asked for at once.
   [[nodiscard]] virtual std::optional<OwnedBytes> message_to_host(
-      const OwnedFloats& /*made*/, const BoundaryMessage& /*message*/) {
+      const OwnedBoundary& /*made*/, const BoundaryMessage& /*message*/) {
     return std::nullopt;
   }
 
   // Where a message that means an activation or a gradient goes: room() for it. Any bytes may come
-  // of the length that the codec has for so many floats.
+  // of the message's length.
   [[nodiscard]] virtual std::optional<std::span<std::byte>> message_room(
       const Value& /*value*/, const BoundaryMessage& /*message*/) {
     return std::nullopt;
@@ -105,16 +118,16 @@ class StageCompute {
 
   // When its maker is here too: takes what that forward or backward has returned, and which nobody
   // else reads.
-  virtual void hand(const Value& value, OwnedFloats floats) = 0;
+  virtual void hand(const Value& value, OwnedBoundary made) = 0;
 
   // Returns the output; empty for the last chunk, which adds to the loss instead.
-  virtual OwnedFloats forward(ChunkId chunk, MicroId micro) = 0;
+  virtual OwnedBoundary forward(ChunkId chunk, MicroId micro) = 0;
   // Returns the gradient of the input; empty for chunk 0 and of the part kWeights. `on_final` may
   // be empty.
-  virtual OwnedFloats backward(ChunkId chunk,
-                               MicroId micro,
-                               BackwardPart part,
-                               const OnFinal& on_final) = 0;
+  virtual OwnedBoundary backward(ChunkId chunk,
+                                 MicroId micro,
+                                 BackwardPart part,
+                                 const OnFinal& on_final) = 0;
 };
 
 }  // namespace motley

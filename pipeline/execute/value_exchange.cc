@@ -10,6 +10,26 @@
 #include "compression/codec/fixed_size_codec.h"
 
 namespace motley {
+namespace {
+
+struct MessageParts {
+  std::span<const std::byte> coded;
+  std::span<const std::byte> exact;
+};
+
+// Of what a peer sent. The codec finds out whether the coded part has the right size.
+Result<MessageParts> parts_of(std::span<const std::byte> payload, const BoundaryMessage& message) {
+  if (payload.size() < message.exact_bytes) {
+    return Error{ErrorCode::kCorrupt,
+                 fmt::format("{} message of {} bytes, of which {} would be exact values",
+                             message.codec, payload.size(), message.exact_bytes),
+                 "the two ends do not use the same codec or shape", "start both from one plan"};
+  }
+  const std::size_t coded_bytes = payload.size() - message.exact_bytes;
+  return MessageParts{payload.first(coded_bytes), payload.subspan(coded_bytes)};
+}
+
+}  // namespace
 
 ValueExchange::ValueExchange(Rank self,
                              FrameLink& link,
@@ -40,7 +60,7 @@ void ValueExchange::post(const Action& action) {
   if (value->kind == ValueKind::kTargets) {
     post_targets(*value);
   } else {
-    post_floats(*value);
+    post_boundary(*value);
   }
 }
 
@@ -60,26 +80,33 @@ void ValueExchange::post_targets(const Value& value) {
          });
 }
 
-void ValueExchange::post_floats(const Value& value) {
+void ValueExchange::post_boundary(const Value& value) {
   const Codec& codec = codec_of(value);
   const BoundaryMessage message = message_of(value);
   if (const auto place = compute_.message_room(value, message)) {
     expect(value, message.bytes_max,
            [place = *place, message](std::span<const std::byte> payload) -> Result<void> {
-             MOTLEY_TRY(check_message_bytes(message.codec.c_str(), payload.size(), place.size(),
-                                            message.floats));
+             MOTLEY_ASSIGN(const MessageParts parts, parts_of(payload, message));
+             MOTLEY_TRY(check_message_bytes(message.codec.c_str(), parts.coded.size(),
+                                            place.size() - message.exact_bytes, message.floats));
              std::ranges::copy(payload, place.begin());
              return {};
            });
     return;
   }
   // The place of the values, which need not exist before they come.
-  std::function<std::span<float>()> room = [this, value] { return compute_.room(value); };
+  std::function<BoundaryRoom()> room = [this, value] { return compute_.room(value); };
   // Only the compute thread may ask for it.
   if (codecs_beside_) room = [values = room()] { return values; };
   expect(value, message.bytes_max,
-         [&codec, room = std::move(room)](std::span<const std::byte> payload) {
-           return codec.decode(payload, room());
+         [&codec, message,
+          room = std::move(room)](std::span<const std::byte> payload) -> Result<void> {
+           MOTLEY_ASSIGN(const MessageParts parts, parts_of(payload, message));
+           const BoundaryRoom place = room();
+           MOTLEY_CHECK(place.exact.size() == parts.exact.size(), "{} bytes of room for {}",
+                        place.exact.size(), parts.exact.size());
+           std::ranges::copy(parts.exact, place.exact.begin());
+           return codec.decode(parts.coded, place.floats);
          });
 }
 
@@ -109,7 +136,7 @@ void ValueExchange::take_targets(const Action& load, std::span<const std::int32_
   }
 }
 
-void ValueExchange::take(const Action& action, OwnedFloats made) {
+void ValueExchange::take(const Action& action, OwnedBoundary made) {
   for (const Value& value : rules_->makes(action)) {
     if (value.kind != ValueKind::kActivation && value.kind != ValueKind::kGradient) continue;
     if (!rules_->crosses(value)) {
@@ -128,7 +155,7 @@ Result<void> ValueExchange::send(const Action& action) {
   MOTLEY_CHECK(value.has_value(), "{} sends nothing", to_text(action));
   const double start_s = now_s();
   MOTLEY_TRY(sender_.send(value->kind == ValueKind::kTargets ? targets_frame(*value)
-                                                             : floats_frame(*value)));
+                                                             : boundary_frame(*value)));
   times_.codec_s += now_s() - start_s;
   return {};
 }
@@ -144,7 +171,7 @@ FrameSender::Frame ValueExchange::targets_frame(const Value& value) {
           }};
 }
 
-FrameSender::Frame ValueExchange::floats_frame(const Value& value) {
+FrameSender::Frame ValueExchange::boundary_frame(const Value& value) {
   auto kept = unsent_.extract(value);
   const FrameId frame = frame_of(value);
   MOTLEY_CHECK(!kept.empty(), "{} is not there", to_words(frame));
@@ -159,14 +186,17 @@ FrameSender::Frame ValueExchange::floats_frame(const Value& value) {
         }};
   }
   const Codec& codec = codec_of(value);
-  auto floats = std::get<OwnedFloats>(std::move(kept.mapped()));
-  const std::size_t bytes_max = codec.bytes_max(floats.values.size());
-  return {rules_->user(value), frame, bytes_max,
-          [&codec, frame,
-           floats = std::move(floats)](std::span<std::byte> room) -> Result<std::size_t> {
-            MOTLEY_TRY(floats.await(to_words(frame)));
-            return codec.encode(floats.values, room);
-          }};
+  auto made = std::get<OwnedBoundary>(std::move(kept.mapped()));
+  const std::size_t bytes_max = codec.bytes_max(made.values.size()) + made.exact.size();
+  return {
+      rules_->user(value), frame, bytes_max,
+      [&codec, frame, made = std::move(made)](std::span<std::byte> room) -> Result<std::size_t> {
+        MOTLEY_TRY(made.await(to_words(frame)));
+        const std::size_t coded_bytes =
+            codec.encode(made.values, room.first(room.size() - made.exact.size()));
+        std::ranges::copy(made.exact, room.subspan(coded_bytes).begin());
+        return coded_bytes + made.exact.size();
+      }};
 }
 
 Result<void> ValueExchange::finish() {
@@ -184,8 +214,11 @@ FrameId ValueExchange::frame_of(const Value& value) const {
 
 BoundaryMessage ValueExchange::message_of(const Value& value) const {
   const Codec& codec = codec_of(value);
-  const std::size_t floats = compute_.boundary_floats(rules_->boundary(value));
-  return {codec.name(), floats, codec.bytes_max(floats)};
+  const BoundarySize there = compute_.boundary_size(rules_->boundary(value));
+  const BoundarySize size = value.kind == ValueKind::kGradient ? there.gradient() : there;
+  const auto floats = static_cast<std::size_t>(size.floats);
+  const auto exact_bytes = static_cast<std::size_t>(size.exact_bytes);
+  return {codec.name(), floats, exact_bytes, codec.bytes_max(floats) + exact_bytes};
 }
 
 const Codec& ValueExchange::codec_of(const Value& value) const {

@@ -58,7 +58,7 @@ class ValueExchange {
 
   // Takes what a load, a forward or a backward has made.
   void take_targets(const Action& load, std::span<const std::int32_t> targets);
-  void take(const Action& action, OwnedFloats made);
+  void take(const Action& action, OwnedBoundary made);
 
   // ST, SA, SG. kPeer when an earlier message could not be sent.
   [[nodiscard]] Result<void> send(const Action& action);
@@ -74,14 +74,14 @@ class ValueExchange {
 
  private:
   void post_targets(const Value& value);
-  void post_floats(const Value& value);
-  // What its codec makes of it.
+  void post_boundary(const Value& value);
+  // How it is transferred.
   [[nodiscard]] BoundaryMessage message_of(const Value& value) const;
   void expect(const Value& value, std::size_t bytes_max, FrameReceiver::Read read);
   [[nodiscard]] FrameId frame_of(const Value& value) const;
   [[nodiscard]] const Codec& codec_of(const Value& value) const;
   [[nodiscard]] FrameSender::Frame targets_frame(const Value& value);
-  [[nodiscard]] FrameSender::Frame floats_frame(const Value& value);
+  [[nodiscard]] FrameSender::Frame boundary_frame(const Value& value);
 
   const Rank self_;
   FrameLink& link_;
@@ -92,7 +92,7 @@ class ValueExchange {
 
   std::optional<ActionRules> rules_;  // of the schedule under way
   std::int64_t step_ = 0;
-  std::map<Value, std::variant<OwnedFloats, OwnedBytes>> unsent_;  // bytes: encoded by a device
+  std::map<Value, std::variant<OwnedBoundary, OwnedBytes>> unsent_;  // bytes: encoded by a device
   std::map<Value, std::vector<std::int32_t>> unsent_targets_;
   Times times_;
   BufferPool buffers_;  // of receives

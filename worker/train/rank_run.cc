@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/boundary_size.h"
 #include "models/device/compute_device.h"
 #include "partitioner/search/planner.h"
 #include "pipeline/execute/early_bytes.h"
@@ -35,13 +36,13 @@ std::uint64_t early_bytes_of(const Job& job,
                              const Schedule& schedule,
                              const StageVotes& votes) {
   const auto samples = static_cast<std::size_t>(job.plan.micro_batch);
-  std::vector<std::size_t> output_floats;
+  std::vector<BoundarySize> boundaries;
   for (const ChunkPlan& chunk : job.plan.chunks) {
     const auto& last =
         model.layers[static_cast<std::size_t>(chunk.first_layer + chunk.layer_count - 1)];
-    output_floats.push_back(samples * static_cast<std::size_t>(last.output_floats_per_sample()));
+    boundaries.push_back(last.boundary(job.plan.micro_batch));
   }
-  const MessageSizes sizes{output_floats,
+  const MessageSizes sizes{boundaries,
                            samples * static_cast<std::size_t>(model.sample.target.count()),
                            votes.vote_bytes_max()};
   return std::min(kEarlyBytesMax,

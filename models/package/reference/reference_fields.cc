@@ -41,26 +41,28 @@ Result<std::vector<double>> read_numbers(const JsonFields& fields,
   return numbers;
 }
 
-Result<ListedValues> read_listed(const JsonFields& fields, NumberType type, std::int64_t limit) {
+Result<ListedValues> read_listed(const JsonFields& fields, NumberType type, IntegerRange integers) {
   MOTLEY_ASSIGN(std::vector<double> values, read_numbers(fields, "values", 1, kListedMax));
   for (const double value : values) {
-    const bool fits = type == NumberType::kInt64
-                          ? std::trunc(value) == value && value >= 0 && value < limit
-                          : std::isfinite(static_cast<float>(value));
+    const bool fits = type == NumberType::kFloat32
+                          ? std::isfinite(static_cast<float>(value))
+                          : std::trunc(value) == value &&
+                                value >= static_cast<double>(integers.low) &&
+                                value < static_cast<double>(integers.limit);
     if (!fits) return fields.bad("values", fmt::format("{} cannot stand there", value));
   }
   return ListedValues{std::move(values)};
 }
 
-Result<ValuePiece> read_piece(const JsonFields& fields, NumberType type, std::int64_t limit) {
+Result<ValuePiece> read_piece(const JsonFields& fields, NumberType type, IntegerRange integers) {
   ValuePiece piece;
   MOTLEY_ASSIGN(piece.count, fields.integer("count", 0, kTensorCountMax));
   if (fields.has("values")) {
     MOTLEY_TRY(check_keys(fields, {"count", "values"}));
-    MOTLEY_ASSIGN(piece.kind, read_listed(fields, type, limit));
-  } else if (type == NumberType::kInt64) {
+    MOTLEY_ASSIGN(piece.kind, read_listed(fields, type, integers));
+  } else if (type != NumberType::kFloat32) {
     MOTLEY_TRY(check_keys(fields, {"count", "below"}));
-    MOTLEY_ASSIGN(const std::int64_t below, fields.integer("below", 1, limit));
+    MOTLEY_ASSIGN(const std::int64_t below, fields.integer("below", 1, integers.limit));
     piece.kind = IntegersBelow{below};
   } else {
     MOTLEY_TRY(check_keys(fields, {"count", "low", "width"}));
@@ -118,12 +120,13 @@ Result<UniformValues> read_uniform(const JsonFields& fields) {
 
 Result<ValuePieces> read_pieces(const JsonFields& list,
                                 const TensorSpec& tensor,
-                                std::int64_t limit) {
+                                IntegerRange integers) {
+  if (tensor.type == NumberType::kBool) integers = kTruthValues;
   MOTLEY_ASSIGN(const auto items, list.items(1, kPiecesMax + 1));
   ValuePieces pieces;
   std::int64_t count = 0;
   for (const JsonFields& item : items) {
-    MOTLEY_ASSIGN(ValuePiece piece, read_piece(item, tensor.type, limit));
+    MOTLEY_ASSIGN(ValuePiece piece, read_piece(item, tensor.type, integers));
     count += piece.count;
     pieces.push_back(std::move(piece));
   }

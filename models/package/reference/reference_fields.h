@@ -10,10 +10,17 @@
 
 namespace motley {
 
-// `limit`: that of integers.
+// What integers may be: from `low` to below `limit`. Truth values are 0 and 1.
+struct IntegerRange {
+  std::int64_t low = 0;
+  std::int64_t limit = 1;
+};
+
+inline constexpr IntegerRange kTruthValues{0, 2};
+
 [[nodiscard]] Result<ValuePieces> read_pieces(const JsonFields& list,
                                               const TensorSpec& tensor,
-                                              std::int64_t limit);
+                                              IntegerRange integers);
 
 [[nodiscard]] Result<UniformValues> read_uniform(const JsonFields& fields);
 

@@ -61,10 +61,14 @@ class LayerReferenceReader {
   [[nodiscard]] bool is_last() const { return layer().outputs.empty(); }
 
   Result<void> read_data(const JsonFields& fields) {
-    const std::vector<TensorSpec> specs = package_.inputs_of(reference_.layer);
+    const std::vector<BoundarySpec> specs = package_.inputs_of(reference_.layer);
     MOTLEY_ASSIGN(const auto inputs, fields.items("inputs", specs.size(), specs.size()));
+    // What the data's integers may be is known, of others only what integers are.
+    const IntegerRange integers = reference_.layer == 0
+                                      ? IntegerRange{0, package_.input_limit}
+                                      : IntegerRange{-kPackageUnitsMax, kPackageUnitsMax};
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      MOTLEY_ASSIGN(ValuePieces pieces, read_pieces(inputs[i], specs[i], package_.input_limit));
+      MOTLEY_ASSIGN(ValuePieces pieces, read_pieces(inputs[i], specs[i], integers));
       reference_.inputs.push_back(std::move(pieces));
     }
     MOTLEY_ASSIGN(const JsonFields target, fields.member("target"));
@@ -72,7 +76,8 @@ class LayerReferenceReader {
       return target.bad("the last layer has a target, and no other");
     }
     if (!is_last()) return {};
-    MOTLEY_ASSIGN(reference_.target, read_pieces(target, package_.target, package_.target_limit));
+    MOTLEY_ASSIGN(reference_.target,
+                  read_pieces(target, package_.target, {0, package_.target_limit}));
     return {};
   }
 
@@ -109,10 +114,10 @@ class LayerReferenceReader {
     for (const auto& statistic : layer().statistics) {
       list.push_back({{Role::kObserved, index++}, count_of(statistic.shape)});
     }
-    if (reference_.layer > 0) {
-      for (const TensorSpec& input : package_.inputs_of(reference_.layer)) {
-        add_samples(list, Role::kInputGrad, input);
-      }
+    index = 0;
+    for (const BoundarySpec& input : package_.inputs_of(reference_.layer)) {
+      const RoleIndex gradient{Role::kInputGrad, index++};
+      if (input.gradient) list.push_back({gradient, reference_.samples * input.count()});
     }
     index = 0;
     for (const auto& parameter : layer().parameters) {
