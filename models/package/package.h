@@ -17,6 +17,7 @@
 #include "base/work_counter.h"
 #include "models/package/graph.h"
 #include "models/package/model_files.h"
+#include "models/package/quantised_weight.h"
 #include "models/package/tensor_spec.h"
 
 namespace motley {
@@ -85,6 +86,8 @@ struct Package {
   std::vector<ModelFile> files;  // what else an export of the trained model has
   // [parameter] what an adapter of peft calls it; all that is trained, or none.
   std::map<std::string, std::string> adapter_names;
+  // [tensor of the state_dict] that layers have in 8 or 4 bits, and the weights in that form alone.
+  std::map<std::string, QuantisedWeight> quantised;
   // Read with its folder: the text of files/config.json, which is a JSON object; "" = none.
   std::string model_config;
   // Read with its folder: tensors of the state_dict that training does not move, by their order.
@@ -99,6 +102,9 @@ struct Package {
   // By which another machine's copy is known. REQUIRES: it was read from a folder.
   [[nodiscard]] FolderMark mark() const;
 };
+
+// How safetensors name it: "F32", "BF16", …
+[[nodiscard]] const char* stored_dtype(NumberType type);
 
 inline constexpr const char* kPackageFileName = "package.json";
 

@@ -17,6 +17,8 @@ struct LayerMemory {
   // The same whatever the number of samples: graphs of packages make gradients of parameters before
   // they are added to the sum.
   std::int64_t workspace_least_bytes = 0;
+  // The same, beside both: constants of narrow types, each converted while it is used.
+  std::int64_t converted_bytes = 0;
 };
 
 // What a process holds of layers for as long as it trains them, in fp32.

@@ -16,12 +16,14 @@ namespace motley {
 // that lie beside; of others all.
 [[nodiscard]] Result<std::vector<StoredTensor>> exported_tensors(const OpenedWeights& weights);
 
-// Those, and what `package` (nullptr: it is none) adds; `as_adapter`: under peft's names, and
-// nothing added. REQUIRES: all arguments outlive what is returned.
+// Those, and what `package` (nullptr: it is none) adds, in its own types with `as_stored`
+// (PackageExport); `as_adapter`: under peft's names, and nothing added. REQUIRES: all arguments
+// outlive what is returned.
 [[nodiscard]] std::vector<NewTensor> exported_values(const OpenedWeights& weights,
                                                      const std::vector<StoredTensor>& stored,
                                                      const PackageExport* package,
-                                                     bool as_adapter);
+                                                     bool as_adapter,
+                                                     bool as_stored);
 
 // The same as a folder, an adapter's where the package is one, as --config, --tokenizer and
 // --max-file have it.

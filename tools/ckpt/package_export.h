@@ -23,8 +23,10 @@ class PackageExport {
   [[nodiscard]] static Result<PackageExport> open(const OpenedWeights& weights,
                                                   const std::string& folder);
 
-  // Of the state_dict all that is not in the checkpoint. REQUIRES: this outlives what it returns.
-  [[nodiscard]] std::vector<NewTensor> untrained() const;
+  // Of the state_dict all that is not in the checkpoint. `as_stored`: floats keep the type that
+  // they have in the package, and what is quantised the type that it had in the model. REQUIRES:
+  // this outlives what it returns.
+  [[nodiscard]] std::vector<NewTensor> untrained(bool as_stored) const;
 
   [[nodiscard]] bool is_adapter() const { return !package_->adapter_names.empty(); }
 
@@ -48,6 +50,8 @@ class PackageExport {
         weights_(std::move(weights)),
         raw_(std::move(raw)),
         steps_(steps) {}
+
+  [[nodiscard]] NewTensor stored(const StoredTensor& tensor, bool as_stored) const;
 
   std::shared_ptr<const Package> package_;
   CheckpointReader weights_;
