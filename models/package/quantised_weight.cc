@@ -89,7 +89,7 @@ Result<std::map<std::string, QuantisedWeight>> read_quantised(
   MOTLEY_ASSIGN(const auto members, fields.members("quantised", kPackageQuantisedMax));
   for (const auto& [name, member] : members) {
     if (name.empty() || name.size() > kPackageNameMax || tensors.contains(name)) {
-      return member.bad("it is called as no other tensor may be");
+      return member.bad("another tensor has this name");
     }
     MOTLEY_ASSIGN(QuantisedWeight weight, read_weight(member, tensors));
     weights.emplace(name, std::move(weight));

@@ -258,7 +258,7 @@ TEST(ParsePackage, ReadsQuantisedWeights) {
   EXPECT_THAT(cause(replaced(right, "\"codes\": \"motley.base.w.codes\"", "\"codes\": \"x\"")),
               HasSubstr("no layer has the constant 'x'"));
   EXPECT_THAT(cause(replaced(right, "{\"w\": {", "{\"head.weight\": {")),
-              HasSubstr("called as no other tensor"));
+              HasSubstr("another tensor has this name"));
   EXPECT_THAT(cause(replaced(right, "[5, 20], \"codes\"", "[100], \"codes\"")),
               HasSubstr("two sizes"));
   EXPECT_THAT(cause(replaced(right, "\"type\": \"bfloat16\"", "\"type\": \"int64\"")),
