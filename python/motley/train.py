@@ -79,6 +79,7 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
         program = _program(motley)
         folder = os.path.abspath(os.fspath(run) if run is not None else time.strftime(f"runs/{type(model).__name__}-%Y%m%d-%H%M%S"))
         options = {**(export_options or {}), **{key: settings.pop(key) for key in OF_EXPORT if key in settings}}
+        options.update({"base": base} if base is not None else {})
         sections = sections_of(settings, folder)
         words = ["--cluster", os.fspath(cluster)] if cluster is not None else []
         words += ["--links", os.fspath(links)] if links is not None else []
@@ -106,7 +107,7 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
                 with step("taking the model apart"):
                     described = split(model, data_given.example(), forward=options.get("forward"))
             with step("exporting the model"):
-                export(described, loss, data_given.example(), setup.package, name=os.path.basename(folder), base=base, **options)
+                export(described, loss, data_given.example(), setup.package, name=os.path.basename(folder), **options)
             with step(f"writing the data to {setup.folder}"):
                 setup.keep_data(data_given)
             sections = setup.merged(sections)

@@ -4,12 +4,9 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <map>
-#include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
