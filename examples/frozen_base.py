@@ -81,7 +81,7 @@ def compare(base: str) -> None:
         for name, tensor in adapters.items():
             tensor.grad = found.gradients[name] / found.count
         losses.append(float(found.loss / found.count))
-        apart = max(apart, abs(losses[-1] - float(loss)) / float(loss))
+        apart = max(apart, abs(losses[-1] / float(loss.detach()) - 1))
         for loop in loops:
             loop.step()
     moved = max(float((adapters[name] - trained[name]).detach().norm() / trained[name].detach().norm()) for name in trained)

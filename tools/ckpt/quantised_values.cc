@@ -15,7 +15,8 @@ QuantisedValues::QuantisedValues(const SafetensorsFile& file, QuantisedWeight we
     : file_(file),
       weight_(std::move(weight)),
       columns_(static_cast<std::uint64_t>(weight_.tensor.shape[1])),
-      has_scales_of_rows_(file_.entries().at(weight_.scales).shape[0] == weight_.tensor.shape[0]) {}
+      has_scales_of_rows_(file_.entries().at(weight_.scales).shape ==
+                          std::vector<std::int64_t>{weight_.tensor.shape[0], 1}) {}
 
 Result<void> QuantisedValues::next(std::span<float> values) {
   if (values.empty()) return {};

@@ -2,6 +2,7 @@
 // them (docs/formats/package.md, "Quantised weights").
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
