@@ -66,8 +66,15 @@ def _adapters(dtype: torch.dtype) -> nn.Module:
     return model
 
 
+FROZEN: Dict[str, Make] = {
+    "adapters-bf16": lambda: (_adapters(torch.bfloat16), nn.CrossEntropyLoss(), _tokens(30, 5)),
+    "adapters-int8": lambda: (_adapters(torch.float16), nn.CrossEntropyLoss(), _tokens(30, 5)),
+    "adapters-nf4": lambda: (_adapters(torch.float32), nn.CrossEntropyLoss(), _tokens(30, 5)),
+}
+"""Those with frozen weights in narrow types."""
+
 BASES = {"adapters-int8": "int8", "adapters-nf4": "nf4"}
-"""In what frozen weights of linear layers are held."""
+"""In what their linear layers have them, where that is not the model's own type."""
 
 MODELS: Dict[str, Make] = {
     "mlp": lambda: (vision_models.mlp(), nn.MSELoss(), lambda n: (torch.randn(n, 12), torch.randn(n, 3))),
@@ -76,9 +83,6 @@ MODELS: Dict[str, Make] = {
     "resnet-tiny": lambda: (vision_models.ResNet(), nn.CrossEntropyLoss(), _images(3, 32, 10)),
     "vit-tiny": lambda: (vision_models.VisionTransformer(), nn.CrossEntropyLoss(), _images(3, 16, 10)),
     "gpt2-tiny": lambda: (language_models.GPT2LMHeadModel(), nn.CrossEntropyLoss(), _tokens(50, 8)),
-    "adapters-bf16": lambda: (_adapters(torch.bfloat16), nn.CrossEntropyLoss(), _tokens(30, 5)),
-    "adapters-int8": lambda: (_adapters(torch.float16), nn.CrossEntropyLoss(), _tokens(30, 5)),
-    "adapters-nf4": lambda: (_adapters(torch.float32), nn.CrossEntropyLoss(), _tokens(30, 5)),
     "llama-tiny": lambda: (language_models.LlamaForCausalLM(), nn.CrossEntropyLoss(), _tokens(50, 8)),
 }
 
@@ -120,9 +124,9 @@ def _take_values(model: nn.Module, path: str) -> None:
 
 def main(folder: str, *names: str) -> None:
     os.makedirs(folder, exist_ok=True)
-    for name in names or MODELS:
+    for name in names or (*MODELS, *FROZEN):
         torch.manual_seed(7)
-        model, loss, batch = MODELS[name]()
+        model, loss, batch = {**MODELS, **FROZEN}[name]()
         path = os.path.join(folder, f"{name}.motley")
         motley.export(motley.split(model), loss, batch(2), path, base=BASES.get(name))
         _take_values(model, path)
