@@ -92,7 +92,8 @@ Json to_json(const ModelSpec& model) {
   for (const LayerSpec& layer : model.layers) {
     Json exact = Json::array();
     for (const TensorSpec& output : layer.exact_outputs) {
-      exact.push_back({{"type", number_type_name(output.type)}, {"shape", output.shape}});
+      exact.push_back(
+          {{"type", std::string(number_type_name(output.type))}, {"shape", output.shape}});
     }
     layers.push_back({{"name", layer.name},
                       {"outputs", layer.outputs},

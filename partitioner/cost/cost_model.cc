@@ -11,7 +11,7 @@ namespace motley {
 namespace {
 
 constexpr std::int64_t kFloatBytes = 4;
-constexpr const char* kExact = "none";  // the codec that costs what exact bytes cost
+constexpr const char* kUncoded = "none";  // the codec that costs what exact bytes cost
 // Of a sum over ranks, what is under way in each direction: frames, or what ranks that share memory
 // show each other, of which the system counts what was read too
 // (pipeline/reduce/hierarchical_allreduce.h, decision 0042).
@@ -79,14 +79,14 @@ double CostModel::encode_s(int slot,
                            const BoundarySize& size,
                            const std::string& codec_name) const {
   return encode_s(slot, static_cast<double>(size.floats), codec_name) +
-         encode_s(slot, static_cast<double>(size.exact_bytes) / kFloatBytes, kExact);
+         encode_s(slot, static_cast<double>(size.exact_bytes) / kFloatBytes, kUncoded);
 }
 
 double CostModel::decode_s(int slot,
                            const BoundarySize& size,
                            const std::string& codec_name) const {
   return decode_s(slot, static_cast<double>(size.floats), codec_name) +
-         decode_s(slot, static_cast<double>(size.exact_bytes) / kFloatBytes, kExact);
+         decode_s(slot, static_cast<double>(size.exact_bytes) / kFloatBytes, kUncoded);
 }
 
 double CostModel::message_s(int slot) const {
@@ -99,12 +99,12 @@ bool CostModel::shares_memory(int slot) const {
 
 double CostModel::hand_s(int slot, double floats) const {
   const double shared_s = slot_costs_[static_cast<std::size_t>(slot)].shared_s_per_float;
-  return shared_s > 0 ? floats * shared_s : encode_s(slot, floats, kExact);
+  return shared_s > 0 ? floats * shared_s : encode_s(slot, floats, kUncoded);
 }
 
 double CostModel::take_s(int slot, double floats) const {
   const double shared_s = slot_costs_[static_cast<std::size_t>(slot)].shared_s_per_float;
-  return shared_s > 0 ? floats * shared_s : decode_s(slot, floats, kExact);
+  return shared_s > 0 ? floats * shared_s : decode_s(slot, floats, kUncoded);
 }
 
 bool CostModel::codecs_beside(int slot) const {

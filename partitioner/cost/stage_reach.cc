@@ -33,11 +33,10 @@ StageReach::StageReach(const StepEstimate& estimate,
   boundary_bytes_ = size.bytes();
   for (int a = 0; a < class_count(); ++a) {
     const int slot = slot_of(a);
-    constexpr double kUnknown = std::numeric_limits<double>::infinity();
-    double before_s = kUnknown;
-    double behind_s = kUnknown;
-    double bytes = kUnknown;
-    double back_bytes = kUnknown;
+    double before_s = std::numeric_limits<double>::infinity();
+    double behind_s = before_s;
+    double bytes = before_s;
+    double back_bytes = before_s;
     for (const std::string& codec : codecs) {
       before_s = std::min(before_s, cost.crossing_before_s(slot, size, codec));
       behind_s = std::min(behind_s, cost.crossing_behind_s(slot, size, codec));

@@ -129,7 +129,7 @@ TEST_P(PackageIndependence, HoldsForStagesSchedulesAndRecomputation) {
 
 INSTANTIATE_TEST_SUITE_P(Package,
                          PackageIndependence,
-                         testing::Values("cnn", "vit-tiny", "gpt2-tiny", "llama-tiny"),
+                         testing::Values("cnn", "exact", "vit-tiny", "gpt2-tiny", "llama-tiny"),
                          [](const auto& one) {
                            std::string name = one.param;
                            std::ranges::replace(name, '-', '_');
@@ -172,6 +172,41 @@ TEST_F(PackageRun, LearnsTheSameOnReplicas) {
       EXPECT_NEAR(std::stod(both[i]), expected, 1e-5 * expected) << column << " " << i;
     }
   }
+}
+
+// Of the two ranks that share the second chunk one also has the first, and hands over without a
+// frame.
+TEST_F(PackageRun, PassesExactValuesToSharesOfAStage) {
+  package_ = "exact";
+  ASSERT_EQ(train("alone", {"--stages", "1"}).status, 0);
+  ASSERT_EQ(train("two", {"--stages", "2"}).status, 0);
+  Json plan = Json::parse(read_text(folder_ / "two" / "plan.json"));
+  plan.erase("hash");
+  plan["chunks"][1]["replicas"] = {{{"rank", 0}, {"micro_batches", 1}},
+                                   {{"rank", 1}, {"micro_batches", 3}}};
+  const std::string file = folder_.write("shares.json", plan.dump());
+  const Outcome outcome = train("shares", {"--plan", file});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const auto alone = values_of("alone", "loss");
+  const auto shares = values_of("shares", "loss");
+  ASSERT_EQ(shares.size(), alone.size());
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    const double expected = std::stod(alone[i]);
+    EXPECT_NEAR(std::stod(shares[i]), expected, 1e-5 * expected) << i;
+  }
+}
+
+// A codec that touched them would make other indices of integers.
+TEST_F(PackageRun, RoundsNoExactValues) {
+  package_ = "exact";
+  settings_ = {"--set", "compression.activations=int8"};
+  ASSERT_EQ(train("coded", {"--stages", "2"}).status, 0);
+  ASSERT_EQ(train("uncoded", {"--stages", "2", "--set", "compression.activations=none"}).status, 0);
+  const auto coded = values_of("coded", "loss");
+  const auto uncoded = values_of("uncoded", "loss");
+  ASSERT_EQ(coded.size(), static_cast<std::size_t>(kSteps));
+  const double expected = std::stod(uncoded.back());
+  EXPECT_NEAR(std::stod(coded.back()), expected, 0.05 * expected);
 }
 
 TEST_F(PackageRun, OfALanguageModelWritesTokens) {

@@ -8,6 +8,7 @@
 
 #include "device_chain.h"
 #include "models/graph/prepared_package.h"
+#include "models/layers/boundary_layout.h"
 #include "models/layers/device/attention_core.h"
 #include "models/layers/device/device_parts.h"
 
@@ -115,7 +116,8 @@ std::int64_t kept_by(const ModelSpec& model, int first, int last, std::int64_t s
   at::Tensor x =
       first == 0
           ? sample_of(model.sample.input, samples)
-          : at::ones(boundary_sizes(model.layers[static_cast<std::size_t>(first) - 1], samples));
+          : at::ones(activation_layout(model.layers[static_cast<std::size_t>(first) - 1], samples)
+                         .sizes);
   if (chain.ends_in_loss()) {
     static_cast<void>(
         chain.forward_loss(std::move(x), sample_of(model.sample.target, samples), micro));
@@ -139,7 +141,7 @@ TEST(LayerMemory, OfLayersThatFollowEachOtherCountsWhatTheyShareOnce) {
       const LayerSpec& layer = model.layers[static_cast<std::size_t>(l)];
       if (l + 1 == layers || !layer.keeps_output) continue;
       if (!model.layers[static_cast<std::size_t>(l) + 1].keeps_input) continue;
-      said -= 4 * kSamples * layer.output_floats_per_sample();
+      said -= layer.boundary(kSamples).bytes();
       ++shared;
     }
     EXPECT_EQ(kept_by(model, 0, layers, kSamples), said) << name;

@@ -112,10 +112,21 @@ TEST(ModelSpec, HashesWhatACheckpointHolds) {
   }
 }
 
+TEST(ModelSpec, CountsExactValuesInBytes) {
+  LayerSpec layer;
+  layer.outputs = {{4, 3}, {5}};
+  layer.exact_outputs = {
+      {NumberType::kFloat32, {2, 2}}, {NumberType::kInt64, {7}}, {NumberType::kBool, {3, 3}}};
+  const BoundarySize size = layer.boundary(2);
+  EXPECT_EQ(size, (BoundarySize{2 * 17, 2 * (16 + 56 + 9)}));
+  EXPECT_EQ(size.gradient(), (BoundarySize{34, 0}));
+  EXPECT_EQ(size.bytes(), 4 * 34 + 162);
+}
+
 TEST(ModelSpec, SaysWhatCrossesBoundaries) {
   const ModelSpec spec = spec_of(small_mlp());
-  EXPECT_EQ(spec.layers.front().output_floats_per_sample(), 32 * 64);
-  EXPECT_EQ(spec.layers.back().output_floats_per_sample(), 0);
+  EXPECT_EQ(spec.layers.front().boundary(2), (BoundarySize{2 * 32 * 64, 0}));
+  EXPECT_EQ(spec.layers.back().boundary(2), BoundarySize{});
 }
 
 TEST(ModelSpec, CountsTheProductsOfAForward) {

@@ -1,5 +1,6 @@
 // package.json with random changes is read or refused, and what is read names only allowed
 // operations; tests/fuzz/ searches further with the same law.
+#include "base/system/files.h"
 #include "package_changes.h"
 
 namespace motley {
@@ -25,6 +26,18 @@ TEST(DamagedPackage, WithOneValueForAnotherIsReadOrRefused) {
   // Neither did all changes miss, nor was everything refused.
   EXPECT_GT(read, kChanges / 100);
   EXPECT_LT(read, kChanges / 2);
+}
+
+// The same of a package whose boundaries have exact values.
+TEST(DamagedPackage, WithExactValuesIsReadOrRefused) {
+  const std::string right = *read_file(MOTLEY_PACKAGES_DIR "/exact.motley/package.json");
+  ASSERT_EQ(wrong_with_package(right), "");
+  ASSERT_TRUE(parse_package(right, "p.json").ok());
+  PackageChanges changes(right);
+  for (int change = 0; change < 5'000; ++change) {
+    const std::string text = changes.next();
+    ASSERT_EQ(wrong_with_package(text), "") << text;
+  }
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ TEST(ParsePackage, ReadsWhatIsRight) {
   EXPECT_EQ(package.layers[0].name, "body");
   EXPECT_EQ(package.layers[0].statistics[0].momentum, 0.1);
   EXPECT_EQ(package.inputs_of(1), package.layers[0].outputs);
-  EXPECT_EQ(package.inputs_of(0), std::vector{package.input});
+  EXPECT_EQ(package.inputs_of(0), (std::vector{BoundarySpec{package.input, /*gradient=*/false}}));
   EXPECT_EQ(package.ignored, -1);
   EXPECT_NE(package.layers[0].signature, package.layers[1].signature);
   const Graph& forward = package.graphs[0].forward;
@@ -158,7 +158,7 @@ TEST(ParsePackage, RefusesRolesThatDoNotFit) {
               HasSubstr("saved:1 is missing"));
   EXPECT_THAT(cause_with("\"grad:0\"", "\"grad:2\""), HasSubstr("grad:2"));
   EXPECT_THAT(cause_with("[\"input_grad:0\", 8], ", ""), HasSubstr("input_grad:0 is missing"));
-  EXPECT_THAT(cause_with(", [\"input_grad:1\", 9]", ""), HasSubstr("inputs with a gradient"));
+  EXPECT_THAT(cause_with(", [\"input_grad:1\", 9]", ""), HasSubstr("input_grad:1 is missing"));
   EXPECT_THAT(cause_with("[\"loss:0\", 8], ", ""), HasSubstr("loss is given 0 times"));
   EXPECT_THAT(cause_with("\"input:1\"", "\"input:01\""), HasSubstr("ROLE:INDEX"));
 }
@@ -197,9 +197,9 @@ TEST(ParsePackage, RefusesKeysThatItDoesNotKnow) {
 }
 
 TEST(ParsePackage, OfAnotherVersionIsAMatterOfConfiguration) {
-  const Error error = error_with("\"version\": 1", "\"version\": 2");
+  const Error error = error_with("\"version\": 1", "\"version\": 3");
   EXPECT_EQ(error.code, ErrorCode::kConfig);
-  EXPECT_THAT(error.cause, HasSubstr("this program reads 1"));
+  EXPECT_THAT(error.cause, HasSubstr("this program reads 1 to 2"));
 }
 
 // As another program computes it.

@@ -50,6 +50,43 @@ TEST(References, AreReadWhereTheyAreRight) {
   EXPECT_EQ(references->find(package(), 1), &references->layers[1]);
 }
 
+// Of a layer that passes a mask and ids on and has a gradient of one input.
+std::string exact_reference_body() {
+  const std::string outputs =
+      right_tensors({{"output:0", 8}, {"output:1", 24}, {"output:2", 8}, {"output:3", 8}});
+  const std::string gradients = right_tensors({{"input_grad:1", 24}, {"parameter_grad:0", 9}});
+  return R"([{"layer": 2, "seed": 1, "samples": 2, "target": null, "inputs": [
+      [{"count": 4, "values": [0, 1]}], [{"count": 12, "low": -1, "width": 2}],
+      [{"count": 1, "values": [-3]}, {"count": 3, "below": 5}], [{"count": 4, "values": [0.5]}]],
+      "replaced": {}, "training": )" +
+         outputs.substr(0, outputs.size() - 1) + ", " + gradients.substr(1) +
+         R"(, "evaluation": )" + outputs + "}]\n";
+}
+
+TEST(References, OfExactInputsHaveIntegersAndTruthValues) {
+  const Package exact = **read_package(MOTLEY_PACKAGES_DIR "/exact.motley");
+  const auto parsed_exact = [&](const std::string& body) {
+    return parse_references(reference_file(body, exact.sha256), exact, "r.jsonl");
+  };
+  const std::string right = exact_reference_body();
+  const auto references = parsed_exact(right);
+  ASSERT_TRUE(references.ok()) << describe(references.error());
+  EXPECT_EQ(references->layers[0].training.back().role, (RoleIndex{Role::kParameterGrad, 0}));
+  EXPECT_EQ(references->layers[0].training[4].role, (RoleIndex{Role::kInputGrad, 1}));
+  EXPECT_NE(references->find(exact, 3), nullptr) << "its layers are equal";
+  for (const auto& [old, with] :
+       std::vector<std::pair<std::string, std::string>>{{"[0, 1]", "[0, 2]"},
+                                                        {"[0, 1]", "[0.5]"},
+                                                        {"\"values\": [0, 1]", "\"below\": 3"},
+                                                        {"[-3]", "[-3.5]"},
+                                                        {"[-3]", "[1e300]"},
+                                                        {"\"input_grad:1\"", "\"input_grad:0\""}}) {
+    std::string wrong = right;
+    wrong.replace(wrong.find(old), old.size(), with);
+    EXPECT_FALSE(parsed_exact(wrong).ok()) << with;
+  }
+}
+
 TEST(References, AreRefusedWhereAResultIsMissingOrOfAnotherSize) {
   for (const auto& [right, wrong] : std::vector<std::pair<std::string, std::string>>{
            {"\"observed:0\"", "\"observed:1\""},

@@ -20,9 +20,41 @@ TEST(CostModel, AddsUpLayers) {
   EXPECT_DOUBLE_EQ(cost->forward_s(0, 0, 2, 1), 3);
   EXPECT_DOUBLE_EQ(cost->backward_s(0, 0, 2, 1), 6);
   EXPECT_DOUBLE_EQ(cost->forward_s(1, 1, 2, 2), 2);
-  EXPECT_DOUBLE_EQ(
-      cost->transfer_s(0, 1, cost->frame_bytes(0, cost->boundary_floats(0, 2), "none")),
-      0.5 + (64 + 50 * 2 * 4) / 1000.0);
+  EXPECT_DOUBLE_EQ(cost->transfer_s(0, 1, cost->frame_bytes(0, cost->boundary(0, 2), "none")),
+                   0.5 + (64 + 50 * 2 * 4) / 1000.0);
+}
+
+TEST(CostModel, PricesExactBytesForwardAlone) {
+  Problem problem;
+  problem.layers = {{.output_floats = 50, .exact_bytes = 32}, {}};
+  problem.machines = {{.message_s = 0.5, .half_s_per_float = 0.25}, {}};
+  const auto cost = problem.cost();
+  ASSERT_TRUE(cost.ok());
+  const BoundarySize size = cost->boundary(0, 2);
+  EXPECT_EQ(size, (BoundarySize{100, 64}));
+  EXPECT_EQ(cost->frame_bytes(0, size, "none"), 64 + 400 + 64);
+  EXPECT_EQ(cost->frame_bytes(0, size, kHalf), 64 + 200 + 64);
+  EXPECT_EQ(cost->frame_bytes(0, size.gradient(), kHalf), 64 + 200);
+  // Only the floats go through the codec, there and back; "none" costs nothing here.
+  EXPECT_EQ(cost->crossing_before_s(0, size, kHalf), 2 * 25 + 2 * 0.5);
+  EXPECT_EQ(cost->crossing_behind_s(0, size, kHalf), 2 * 25 + 2 * 0.5);
+  EXPECT_EQ(cost->memory_parts(0, 0, 1, 2).boundary_bytes, 464);
+  EXPECT_EQ(cost->memory_parts(0, 1, 2, 2).boundary_bytes, 464);
+}
+
+TEST(CostModel, ExactBytesCostTheirCopyAtEachEnd) {
+  Problem problem;
+  problem.layers = {{.output_floats = 50, .exact_bytes = 32}, {}};
+  problem.machines = {{}, {}};
+  Profile profile = problem.profile();
+  profile.devices[0].codecs["none"] = {4, /*encode_s_per_float=*/2, /*decode_s_per_float=*/3};
+  const auto cost = CostModel::make(problem.model(), problem.cluster(), profile, 1, {});
+  ASSERT_TRUE(cost.ok());
+  const BoundarySize size = cost->boundary(0, 1);
+  EXPECT_EQ(cost->encode_s(0, size, kHalf), 8 * 2);
+  EXPECT_EQ(cost->decode_s(0, size, kHalf), 8 * 3);
+  EXPECT_EQ(cost->crossing_before_s(0, size, "none"), (50 + 8) * 2 + 50 * 3);
+  EXPECT_EQ(cost->crossing_behind_s(0, size, "none"), 50 * 2 + (50 + 8) * 3);
 }
 
 // With what the allocator holds beyond it.

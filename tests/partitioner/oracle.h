@@ -53,9 +53,9 @@ class Oracle {
       saved += static_cast<double>(p_.layers[at(l)].saved_bytes) * shape_.micro_batch;
     }
     bytes += stage.recompute ? saved : held * saved;
-    double floats = stage.last < layer_count() ? boundary_floats(stage.last - 1) : 0;
-    if (stage.first > 0) floats += boundary_floats(stage.first - 1);
-    bytes += (held + 2) * 4 * floats;
+    double crossing = stage.last < layer_count() ? held_bytes(stage.last - 1) : 0;
+    if (stage.first > 0) crossing += held_bytes(stage.first - 1);
+    bytes += (held + 2) * crossing;
     return bytes + std::floor(bytes * 4 / 100);  // the allocator's own
   }
 
@@ -158,6 +158,12 @@ class Oracle {
     return static_cast<double>(p_.layers[at(layer)].output_floats * shape_.micro_batch);
   }
 
+  double held_bytes(int layer) const { return 4 * boundary_floats(layer) + exact_bytes(layer); }
+
+  double exact_bytes(int layer) const {
+    return static_cast<double>(p_.layers[at(layer)].exact_bytes * shape_.micro_batch);
+  }
+
   bool fits(const OracleStage& stage, int machine, int held) const {
     const auto share_of = p_.options.pins.memory_share.find(name(machine));
     const double limit = static_cast<double>(p_.machines[at(machine)].memory_bytes) *
@@ -221,14 +227,35 @@ class Oracle {
     return !p_.machines[at(a)].medium.empty() || !p_.machines[at(b)].medium.empty();
   }
 
-  // How long the busiest of these links is in use when so much goes each way.
-  double load_s(const std::vector<int>& from, const std::vector<int>& to, double bytes) const {
+  // The slowest way there or back between two sets of machines, with so much each way.
+  double slowest_hop_s(const std::vector<int>& from,
+                       const std::vector<int>& to,
+                       double bytes,
+                       double back_bytes) const {
+    double slowest = 0;
+    for (const int a : from) {
+      for (const int b : to) {
+        if (a == b) continue;
+        const LinkSpeed there = link(a, b);
+        const LinkSpeed back = link(b, a);
+        slowest = std::max({slowest, bytes / there.bandwidth_bytes_per_s + there.latency_s,
+                            back_bytes / back.bandwidth_bytes_per_s + back.latency_s});
+      }
+    }
+    return slowest;
+  }
+
+  // How long the busiest of these links is in use when so much goes there and back.
+  double load_s(const std::vector<int>& from,
+                const std::vector<int>& to,
+                double bytes,
+                double back_bytes) const {
     double most_s = 0;
     for (const int a : from) {
       for (const int b : to) {
         if (a == b) continue;
         const double there_s = bytes / link(a, b).bandwidth_bytes_per_s;
-        const double back_s = bytes / link(b, a).bandwidth_bytes_per_s;
+        const double back_s = back_bytes / link(b, a).bandwidth_bytes_per_s;
         most_s = std::max(most_s, takes_turns(a, b) ? there_s + back_s : std::max(there_s, back_s));
       }
     }
@@ -314,10 +341,11 @@ class Oracle {
       }
       if (i + 1 < count) {
         // A frame has a header of 64 bytes.
-        const double bytes = 64 + boundary_floats(stage.last - 1) * (stage.half ? 2 : 4);
+        const double back_bytes = 64 + boundary_floats(stage.last - 1) * (stage.half ? 2 : 4);
+        const double bytes = back_bytes + exact_bytes(stage.last - 1);
         const auto& next = pipeline_[at(i + 1)].machines;
-        sum_s += 2 * slowest_s(stage.machines, next, bytes);
-        link_s[at(i + 1)] = load_s(stage.machines, next, bytes);
+        sum_s += 2 * slowest_hop_s(stage.machines, next, bytes, back_bytes);
+        link_s[at(i + 1)] = load_s(stage.machines, next, bytes, back_bytes);
       }
       period_s = std::max(period_s, busy_s);
       if (m > window && !is_last) {

@@ -21,6 +21,7 @@ struct LayerSketch {
   // Of one sample, between the parts of backward, which take a third of the work each; without it
   // the parts were not measured.
   std::optional<std::int64_t> queued_bytes = {};
+  std::int64_t exact_bytes = 0;  // of one sample, beside output_floats
 };
 
 struct MachineSketch {
@@ -49,7 +50,11 @@ inline ModelSpec sketch_model(const std::vector<LayerSketch>& layers) {
     LayerSpec& layer = model.layers.emplace_back();
     layer.name = layer.kind = layer.signature = fmt::format("l{}", l);
     layer.parameters.push_back({layer.name + ".weight", {layers[l].parameters}, {}, false, false});
-    if (l + 1 < layers.size()) layer.outputs = {{layers[l].output_floats}};
+    if (l + 1 == layers.size()) continue;
+    layer.outputs = {{layers[l].output_floats}};
+    if (layers[l].exact_bytes > 0) {
+      layer.exact_outputs = {{NumberType::kBool, {layers[l].exact_bytes}}};
+    }
   }
   return model;
 }

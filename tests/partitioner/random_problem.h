@@ -19,7 +19,8 @@ inline LayerSketch layer() {
   return {.work_s = 0.001 * *rc::gen::inRange(1, 100),
           .parameters = *rc::gen::inRange(0, 100),
           .output_floats = *rc::gen::inRange(1, 50),
-          .saved_bytes = *rc::gen::inRange(0, 2000)};
+          .saved_bytes = *rc::gen::inRange(0, 2000),
+          .exact_bytes = *rc::gen::element(0, 0, 0, 13, 150)};
 }
 
 inline MachineSketch machine(std::size_t layers) {

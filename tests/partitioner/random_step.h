@@ -104,7 +104,8 @@ inline RandomStep random_step(int devices) {
   for (LayerSketch& layer : layers) {
     layer = {.work_s = 0,
              .parameters = *rc::gen::inRange(1, 1000),
-             .output_floats = *rc::gen::inRange(1, 2000)};
+             .output_floats = *rc::gen::inRange(1, 2000),
+             .exact_bytes = *rc::gen::element(0, 0, 1001)};
   }
   step.model = sketch_model(layers);
   step.cluster = random_cluster(devices);

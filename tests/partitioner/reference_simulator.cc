@@ -79,13 +79,15 @@ class Tasks {
       send(fmt::format("targets {}", m), owner(last, m), target_bytes(), 0);
     } else if (action.kind == ActionKind::kForward) {
       if (c > 0 && owner(c - 1, m) != rank_) {
-        receive(fmt::format("activation {}.{}", c, m), decode_s(c - 1));
+        receive(fmt::format("activation {}.{}", c, m),
+                decode_s(c - 1) + cost_.decode_s(slot(), exact_floats_after(c - 1), "none"));
       }
       if (c == last && owner(0, m) != rank_) receive(fmt::format("targets {}", m), 0);
       work(cost_.forward_s(slot(), first(c), end(c), plan_.micro_batch));
     } else if (action.kind == ActionKind::kSendActivation) {
-      send(fmt::format("activation {}.{}", c + 1, m), owner(c + 1, m), boundary_bytes(c),
-           encode_s(c));
+      send(fmt::format("activation {}.{}", c + 1, m), owner(c + 1, m),
+           boundary_bytes(c) + 4 * exact_floats_after(c),
+           encode_s(c) + cost_.encode_s(slot(), exact_floats_after(c), "none"));
     } else if (action.kind == ActionKind::kBackward || action.kind == ActionKind::kBackwardInput) {
       if (c < last && owner(c + 1, m) != rank_) {
         receive(fmt::format("gradient {}.{}", c, m), decode_s(c));
@@ -315,7 +317,13 @@ class Tasks {
 
   double floats_after(int c) const {
     const LayerSpec& layer = model_.layers[static_cast<std::size_t>(end(c) - 1)];
-    return static_cast<double>(layer.output_floats_per_sample() * plan_.micro_batch);
+    return static_cast<double>(layer.boundary(plan_.micro_batch).floats);
+  }
+
+  // What is transferred as it is, as so many floats.
+  double exact_floats_after(int c) const {
+    const LayerSpec& layer = model_.layers[static_cast<std::size_t>(end(c) - 1)];
+    return static_cast<double>(layer.boundary(plan_.micro_batch).exact_bytes) / 4;
   }
 
   double boundary_bytes(int c) const { return payload_bytes(floats_after(c), at(c).codec); }

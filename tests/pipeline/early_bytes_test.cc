@@ -27,13 +27,21 @@ Plan plan() {
 std::uint64_t early_bytes(const Plan& plan, Rank self, bool tied_across_ranks = false) {
   const auto schedule = make_schedule(plan, tied_across_ranks);
   EXPECT_TRUE(schedule.ok());
-  const std::vector<std::size_t> floats = {100, 0};
-  return early_bytes_max(plan, *schedule, {floats, 10, 50}, self);
+  const std::vector<BoundarySize> boundaries = {{100, 7}, {}};
+  return early_bytes_max(plan, *schedule, {boundaries, 10, 50}, self);
 }
 
 TEST(EarlyBytes, CountWhatOnePeerSendsInAStepTwice) {
   // The first rank sends activations and targets of two micro-batches.
-  EXPECT_EQ(early_bytes(plan(), Rank{2}), 2 * (2 * (400 + kFrame) + 2 * (40 + kFrame) + kVotes));
+  EXPECT_EQ(early_bytes(plan(), Rank{2}), 2 * (2 * (407 + kFrame) + 2 * (40 + kFrame) + kVotes));
+}
+
+TEST(EarlyBytes, CountExactBytesOfActivationsAlone) {
+  Plan line = plan();
+  line.chunks = {
+      {0, 1, {{Rank{0}, 3}}, "none"}, {1, 1, {{Rank{1}, 3}}, "none"}, {2, 1, {{Rank{2}, 3}}}};
+  EXPECT_EQ(early_bytes(line, Rank{1}), 2 * (3 * (407 + kFrame) + kVotes));
+  EXPECT_EQ(early_bytes(line, Rank{0}), 2 * (3 * (400 + kFrame) + kVotes));
 }
 
 TEST(EarlyBytes, CountTheWindowOfASum) {

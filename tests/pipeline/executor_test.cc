@@ -196,6 +196,17 @@ TEST(Executor, RoundsBothDirectionsOfABoundaryWithAnFp16Codec) {
                          first.output_gradient(kChunk0, kMicro0));
 }
 
+// Every stage checks the bytes beside its values.
+TEST_P(ExecutorSchedules, KeepsExactBytesThroughEveryCodec) {
+  for (const char* codec : {"none", "int8", "int4", "topk(0.5)", "int8|zstd(1)"}) {
+    Plan plan = line_plan({0, 1, 1, 2}, 3, GetParam());
+    for (ChunkPlan& chunk : plan.chunks) chunk.codec = codec;
+    LinePipeline pipeline(plan);
+    expect_ok(pipeline.train(1));
+    expect_ok(pipeline.train(2));
+  }
+}
+
 // The bits are the codec's, whoever makes the messages and reads them.
 TEST_P(ExecutorSchedules, TakesMessagesThatADeviceMakesAndReads) {
   Plan plan = line_plan({0, 1, 2}, 4, GetParam());

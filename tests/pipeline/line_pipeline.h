@@ -1,8 +1,10 @@
 // LinePipeline: a pipeline whose layers are straight lines, y = a·x + b for each value, so that the
-// executor runs without LibTorch. Ranks are threads over the in-process transport.
+// executor runs without LibTorch. Beside the values every layer passes the bytes on that the data
+// gave for the micro-batch, and checks them. Ranks are threads over the in-process transport.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -23,8 +25,21 @@ namespace motley {
 
 inline constexpr int kLineLayers = 6;
 inline constexpr std::size_t kLineFloats = 5;  // of a micro-batch, at every boundary
+inline constexpr std::size_t kLineExactBytes = 7;
 
 using LineValues = std::vector<float>;
+using LineBytes = std::array<std::byte, kLineExactBytes>;
+
+// Of the micro-batch of a step that begins with this sample: no codec keeps them.
+inline LineBytes line_bytes(std::uint64_t first_sample, MicroId micro) {
+  LineBytes bytes;
+  std::uint64_t state = first_sample * 1'000'003 + static_cast<std::uint64_t>(micro.value) + 1;
+  for (std::byte& byte : bytes) {
+    state = state * 6'364'136'223'846'793'005U + 1'442'695'040'888'963'407U;
+    byte = static_cast<std::byte>(state >> 56);
+  }
+  return bytes;
+}
 
 struct LineLayer {
   float a = 0;
@@ -53,6 +68,7 @@ class LineStage final : public StageCompute, public StageGradients, public Stage
     for (auto* values : {&inputs_, &output_gradients_, &outputs_, &input_gradients_}) {
       values->clear();
     }
+    exact_.clear();
   }
 
   std::span<const std::int32_t> load(MicroId micro) override {
@@ -60,6 +76,7 @@ class LineStage final : public StageCompute, public StageGradients, public Stage
         static_cast<float>(position_.first_sample) + static_cast<float>(micro.value);
     LineValues& x = at(inputs_, ChunkId{0}, micro);
     for (std::size_t i = 0; i < kLineFloats; ++i) x[i] = (sample + static_cast<float>(i)) / 7.0F;
+    exact_[{ChunkId{0}, micro}] = line_bytes(position_.first_sample, micro);
     // No longer than promised.
     if (!holds_last()) targets_.clear();
     return targets_[micro] = std::vector<std::int32_t>(kLineFloats, micro.value % 3);
@@ -69,24 +86,34 @@ class LineStage final : public StageCompute, public StageGradients, public Stage
     return targets_[micro] = std::vector<std::int32_t>(targets_count_);
   }
 
-  [[nodiscard]] std::size_t boundary_floats(ChunkId) const override { return kLineFloats; }
-
-  std::span<float> room(const Value& value) override {
-    const bool is_input = value.kind == ValueKind::kActivation;
-    return at(is_input ? inputs_ : output_gradients_, value.chunk, value.micro);
+  [[nodiscard]] BoundarySize boundary_size(ChunkId) const override {
+    return {kLineFloats, kLineExactBytes};
   }
 
-  void hand(const Value& value, OwnedFloats floats) override {
-    std::ranges::copy(floats.values, room(value).begin());
+  BoundaryRoom room(const Value& value) override {
+    const std::pair key(value.chunk, value.micro);
+    if (value.kind == ValueKind::kGradient) {
+      return {at(output_gradients_, value.chunk, value.micro), {}};
+    }
+    return {at(inputs_, value.chunk, value.micro), exact_[key]};
   }
 
-  std::optional<OwnedBytes> message_to_host(const OwnedFloats& made,
+  void hand(const Value& value, OwnedBoundary made) override {
+    const BoundaryRoom place = room(value);
+    std::ranges::copy(made.values, place.floats.begin());
+    ASSERT_EQ(made.exact.size(), place.exact.size());
+    std::ranges::copy(made.exact, place.exact.begin());
+  }
+
+  std::optional<OwnedBytes> message_to_host(const OwnedBoundary& made,
                                             const BoundaryMessage& message) override {
     if (!encodes_itself_) return std::nullopt;
     const auto bytes = std::make_shared<std::vector<std::byte>>(message.bytes_max);
-    const auto arrive = [bytes, codec = message.codec,
-                         values = made.values](const std::string& /*words*/) -> Result<void> {
-      make_codec(codec).value()->encode(values, *bytes);
+    const auto arrive = [bytes, codec = message.codec, values = made.values,
+                         exact = made.exact](const std::string& /*words*/) -> Result<void> {
+      const std::span<std::byte> coded = std::span(*bytes).first(bytes->size() - exact.size());
+      make_codec(codec).value()->encode(values, coded);
+      std::ranges::copy(exact, bytes->end() - static_cast<std::ptrdiff_t>(exact.size()));
       return {};
     };
     return OwnedBytes{*bytes, bytes, arrive};
@@ -100,14 +127,16 @@ class LineStage final : public StageCompute, public StageGradients, public Stage
     return place.bytes;
   }
 
-  OwnedFloats forward(ChunkId chunk, MicroId micro) override {
+  OwnedBoundary forward(ChunkId chunk, MicroId micro) override {
     read_message({ValueKind::kActivation, chunk, micro});
+    const LineBytes& exact = exact_.at({chunk, micro});
+    EXPECT_EQ(exact, line_bytes(position_.first_sample, micro));
     LineValues& y = at(outputs_, chunk, micro) = inputs_.at({chunk, micro});
     for (std::size_t layer = first_layer(chunk); layer < last_layer(chunk); ++layer) {
       at(layer_inputs_[layer], chunk, micro) = y;
       for (float& y_i : y) y_i = parameters_[2 * layer] * y_i + parameters_[2 * layer + 1];
     }
-    if (!is_last(chunk)) return {y, nullptr};
+    if (!is_last(chunk)) return {{y, nullptr, {}}, exact};
     for (std::size_t i = 0; i < kLineFloats; ++i) {
       const float miss = y[i] - static_cast<float>(targets_.at(micro)[i]);
       at(output_gradients_, chunk, micro)[i] = miss;
@@ -116,11 +145,11 @@ class LineStage final : public StageCompute, public StageGradients, public Stage
     return {};
   }
 
-  OwnedFloats backward(ChunkId chunk,
-                       MicroId micro,
-                       BackwardPart part,
-                       const OnFinal& on_final) override {
-    OwnedFloats gradient;
+  OwnedBoundary backward(ChunkId chunk,
+                         MicroId micro,
+                         BackwardPart part,
+                         const OnFinal& on_final) override {
+    OwnedBoundary gradient;
     if (part != BackwardPart::kWeights) gradient = backward_input(chunk, micro);
     if (part != BackwardPart::kInput) backward_weight(chunk, micro, on_final);
     return gradient;
@@ -217,10 +246,13 @@ class LineStage final : public StageCompute, public StageGradients, public Stage
     const auto message = messages_.extract(value);
     if (message.empty()) return;
     const auto& [codec, bytes] = message.mapped();
-    EXPECT_TRUE(make_codec(codec).value()->decode(bytes, room(value)).ok());
+    const BoundaryRoom place = room(value);
+    const std::span coded = std::span(bytes).first(bytes.size() - place.exact.size());
+    EXPECT_TRUE(make_codec(codec).value()->decode(coded, place.floats).ok());
+    std::ranges::copy(std::span(bytes).last(place.exact.size()), place.exact.begin());
   }
 
-  OwnedFloats backward_input(ChunkId chunk, MicroId micro) {
+  OwnedBoundary backward_input(ChunkId chunk, MicroId micro) {
     read_message({ValueKind::kGradient, chunk, micro});
     LineValues& gradient = at(input_gradients_, chunk, micro) =
         output_gradients_.at({chunk, micro});
@@ -230,7 +262,7 @@ class LineStage final : public StageCompute, public StageGradients, public Stage
       for (float& gradient_i : gradient) gradient_i *= parameters_[2 * layer];
     }
     if (chunk.value == 0) return {};
-    return {gradient, nullptr};
+    return {{gradient, nullptr, {}}, {}};
   }
 
   void backward_weight(ChunkId chunk, MicroId micro, const OnFinal& on_final) {
@@ -271,6 +303,7 @@ class LineStage final : public StageCompute, public StageGradients, public Stage
   double loss_sum_ = 0;
   bool stepped_ = false;
   ByMicro inputs_, outputs_, output_gradients_, input_gradients_;
+  std::map<std::pair<ChunkId, MicroId>, LineBytes> exact_;  // beside inputs_
   std::map<std::size_t, ByMicro> layer_inputs_;
   std::map<std::size_t, ByMicro> layer_gradients_;  // of each layer's output
   std::map<MicroId, std::vector<std::int32_t>> targets_;

@@ -55,14 +55,14 @@ LineStage run_alone(const Setting& setting) {
   for (MicroId m{0}; m.value < micros; ++m.value) {
     (void)stage.load(m);
     for (ChunkId c{0}; c.value < chunks; ++c.value) {
-      OwnedFloats output = stage.forward(c, m);
+      OwnedBoundary output = stage.forward(c, m);
       if (c.value + 1 < chunks)
         stage.hand({ValueKind::kActivation, ChunkId{c.value + 1}, m}, output);
     }
   }
   for (MicroId m{0}; setting.training && m.value < micros; ++m.value) {
     for (ChunkId c{chunks - 1}; c.value >= 0; --c.value) {
-      OwnedFloats gradient = stage.backward(c, m, BackwardPart::kWhole, nullptr);
+      OwnedBoundary gradient = stage.backward(c, m, BackwardPart::kWhole, nullptr);
       if (c.value > 0) stage.hand({ValueKind::kGradient, ChunkId{c.value - 1}, m}, gradient);
     }
   }

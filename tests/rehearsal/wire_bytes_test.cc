@@ -31,6 +31,15 @@ ModelSpec small_model() {
   return six_layers(/*width=*/40, /*context=*/15, /*vocab=*/2000);
 }
 
+// The same with values that are transferred exactly: 77 bytes behind the second layer, 40 behind
+// the third.
+ModelSpec with_exact_values() {
+  ModelSpec model = small_model();
+  model.layers[1].exact_outputs = {{NumberType::kBool, {7, 11}}};
+  model.layers[2].exact_outputs = {{NumberType::kInt64, {3}}, {NumberType::kFloat32, {4}}};
+  return model;
+}
+
 struct Layout {
   std::vector<std::string> machines;         // [Rank]
   std::vector<std::vector<Replica>> chunks;  // [ChunkId]
@@ -131,8 +140,7 @@ std::vector<double> simulated(const Plan& plan, const ModelSpec& model) {
   return sent;
 }
 
-void expect_agreement(const Layout& layout) {
-  const ModelSpec model = small_model();
+void expect_agreement(const Layout& layout, const ModelSpec& model = small_model()) {
   const Plan plan = plan_of(model, layout);
   const std::vector<double> counted = really_sent(plan, model);
   const std::vector<double> planned = predicted(plan, model);
@@ -166,6 +174,30 @@ TEST(WireBytes, OfAPipelineAreThoseCountedByHand) {
     EXPECT_EQ(really_sent(plan, model), by_hand) << codec;
     EXPECT_EQ(predicted(plan, model), by_hand) << codec;
     EXPECT_EQ(simulated(plan, model), by_hand) << codec;
+  }
+}
+
+// No codec touches exact values, and none come back.
+TEST(WireBytes, OfExactValuesAreThoseOfOneDirection) {
+  const ModelSpec model = with_exact_values();
+  for (const auto& [codec, payload] : kBoundaryBytes) {
+    const Layout layout{{"a", "b"}, {{{Rank{0}, 8}}, {{Rank{1}, 8}}}, codec, "none"};
+    const Plan plan = plan_of(model, layout);
+    ASSERT_EQ(plan.chunks[1].first_layer, 3);
+    const std::vector<double> without = predicted(plan, small_model());
+    const std::vector<double> expected = {without[0] + 8 * 40, without[1]};
+    EXPECT_EQ(really_sent(plan, model), expected) << codec;
+    EXPECT_EQ(predicted(plan, model), expected) << codec;
+    EXPECT_EQ(simulated(plan, model), expected) << codec;
+  }
+}
+
+TEST(WireBytes, OfExactValuesAgreeWithReplicasAndSeveralChunksOfARank) {
+  for (const char* codec : {"none", "fp16", "int8", "int4"}) {
+    expect_agreement({{"a", "b", "b"}, {{{Rank{0}, 8}}, {{Rank{1}, 3}, {Rank{2}, 5}}}, codec},
+                     with_exact_values());
+    expect_agreement({{"a", "b"}, {{{Rank{0}, 8}}, {{Rank{1}, 8}}, {{Rank{0}, 8}}}, codec},
+                     with_exact_values());
   }
 }
 

@@ -341,8 +341,9 @@ TEST(StageTrainer, KeepsTheOwnerOfWhatItIsHanded) {
   trainer.begin({});
   const MicroId micro{0};
   (void)trainer.load(micro);
-  OwnedFloats output = trainer.forward(ChunkId{0}, micro);
-  ASSERT_EQ(output.values.size(), trainer.boundary_floats(ChunkId{0}));
+  OwnedBoundary output = trainer.forward(ChunkId{0}, micro);
+  ASSERT_EQ(static_cast<std::int64_t>(output.values.size()),
+            trainer.boundary_size(ChunkId{0}).floats);
   const std::weak_ptr<const void> owner = output.owner;
   trainer.hand({ValueKind::kActivation, ChunkId{1}, micro}, std::move(output));
   EXPECT_FALSE(owner.expired());
@@ -357,9 +358,9 @@ TEST(StageTrainer, RefusesValuesOfAnotherSize) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // LibTorch has threads of its own
   Training two({.chunks = {{{Rank{0}, kMicroBatches}}, {{Rank{0}, kMicroBatches}}}});
   std::vector<float> few(3);
-  EXPECT_DEATH(
-      two.rank(0).trainer->hand({ValueKind::kActivation, ChunkId{1}, MicroId{0}}, {few, nullptr}),
-      "3 floats cross a boundary");
+  EXPECT_DEATH(two.rank(0).trainer->hand({ValueKind::kActivation, ChunkId{1}, MicroId{0}},
+                                         {{few, nullptr, {}}, {}}),
+               "3 floats cross a boundary");
 }
 
 // Else it stands idle while the host prepares what comes next.

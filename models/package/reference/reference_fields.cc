@@ -41,7 +41,9 @@ Result<std::vector<double>> read_numbers(const JsonFields& fields,
   return numbers;
 }
 
-Result<ListedValues> read_listed(const JsonFields& fields, NumberType type, IntegerRange integers) {
+Result<ListedValues> read_listed(const JsonFields& fields,
+                                 NumberType type,
+                                 IntegerBounds integers) {
   MOTLEY_ASSIGN(std::vector<double> values, read_numbers(fields, "values", 1, kListedMax));
   for (const double value : values) {
     const bool fits = type == NumberType::kFloat32
@@ -54,7 +56,7 @@ Result<ListedValues> read_listed(const JsonFields& fields, NumberType type, Inte
   return ListedValues{std::move(values)};
 }
 
-Result<ValuePiece> read_piece(const JsonFields& fields, NumberType type, IntegerRange integers) {
+Result<ValuePiece> read_piece(const JsonFields& fields, NumberType type, IntegerBounds integers) {
   ValuePiece piece;
   MOTLEY_ASSIGN(piece.count, fields.integer("count", 0, kTensorCountMax));
   if (fields.has("values")) {
@@ -120,7 +122,7 @@ Result<UniformValues> read_uniform(const JsonFields& fields) {
 
 Result<ValuePieces> read_pieces(const JsonFields& list,
                                 const TensorSpec& tensor,
-                                IntegerRange integers) {
+                                IntegerBounds integers) {
   if (tensor.type == NumberType::kBool) integers = kTruthValues;
   MOTLEY_ASSIGN(const auto items, list.items(1, kPiecesMax + 1));
   ValuePieces pieces;

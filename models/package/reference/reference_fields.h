@@ -11,16 +11,16 @@
 namespace motley {
 
 // What integers may be: from `low` to below `limit`. Truth values are 0 and 1.
-struct IntegerRange {
+struct IntegerBounds {
   std::int64_t low = 0;
   std::int64_t limit = 1;
 };
 
-inline constexpr IntegerRange kTruthValues{0, 2};
+inline constexpr IntegerBounds kTruthValues{0, 2};
 
 [[nodiscard]] Result<ValuePieces> read_pieces(const JsonFields& list,
                                               const TensorSpec& tensor,
-                                              IntegerRange integers);
+                                              IntegerBounds integers);
 
 [[nodiscard]] Result<UniformValues> read_uniform(const JsonFields& fields);
 

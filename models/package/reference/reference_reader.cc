@@ -64,9 +64,9 @@ class LayerReferenceReader {
     const std::vector<BoundarySpec> specs = package_.inputs_of(reference_.layer);
     MOTLEY_ASSIGN(const auto inputs, fields.items("inputs", specs.size(), specs.size()));
     // What the data's integers may be is known, of others only what integers are.
-    const IntegerRange integers = reference_.layer == 0
-                                      ? IntegerRange{0, package_.input_limit}
-                                      : IntegerRange{-kPackageUnitsMax, kPackageUnitsMax};
+    const IntegerBounds integers = reference_.layer == 0
+                                       ? IntegerBounds{0, package_.input_limit}
+                                       : IntegerBounds{-kPackageUnitsMax, kPackageUnitsMax};
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       MOTLEY_ASSIGN(ValuePieces pieces, read_pieces(inputs[i], specs[i], integers));
       reference_.inputs.push_back(std::move(pieces));

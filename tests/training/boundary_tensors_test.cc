@@ -1,0 +1,128 @@
+// What crosses a boundary between the layers' device, the host and messages; on the device of the
+// tests.
+#include "training/boundary_tensors.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+
+#include "compression/make_codec.h"
+#include "models/device/host_floats.h"
+#include "tests/support/tested_device.h"
+
+namespace motley {
+namespace {
+
+constexpr std::int64_t kSamples = 3;
+
+// An odd number of bytes behind 18 floats.
+LayerSpec mixed_layer() {
+  LayerSpec layer;
+  layer.outputs = {{3, 2}};
+  layer.exact_outputs = {
+      {NumberType::kBool, {5}}, {NumberType::kInt64, {2}}, {NumberType::kFloat32, {4}}};
+  return layer;
+}
+
+LayerSpec without_gradient() {
+  LayerSpec layer = mixed_layer();
+  layer.outputs.clear();
+  return layer;
+}
+
+// Any bytes, behind floats of no special bits.
+std::vector<std::byte> some_bytes(const BoundaryLayout& layout) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(layout.sizes.front()));
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 37 + 11);
+  for (std::int64_t i = 0; i < layout.floats; ++i) {
+    const float value = 0.3F * static_cast<float>(i) - 2;
+    std::memcpy(&bytes[static_cast<std::size_t>(i) * sizeof value], &value, sizeof value);
+  }
+  return bytes;
+}
+
+std::vector<std::byte> bytes_on_host(const at::Tensor& tensor) {
+  const at::Tensor here = tensor.cpu().contiguous();
+  const std::span<std::byte> bytes = bytes_of(here);
+  return {bytes.begin(), bytes.end()};
+}
+
+std::vector<std::byte> joined(const OwnedBoundary& made) {
+  const auto floats = std::as_bytes(made.values);
+  std::vector<std::byte> bytes(floats.begin(), floats.end());
+  bytes.insert(bytes.end(), made.exact.begin(), made.exact.end());
+  return bytes;
+}
+
+class BoundaryTensorsOf : public testing::TestWithParam<bool> {
+ protected:
+  BoundaryTensorsOf() {
+    at::Tensor host = at::empty(layout_.sizes, layout_.type);
+    std::ranges::copy(bytes_, bytes_of(host).begin());
+    made_ = tensors_.from_layers(host.to(tested_device().torch()), layout_.floats);
+  }
+
+  c10::InferenceMode guard_;
+  const LayerSpec layer_ = GetParam() ? mixed_layer() : without_gradient();
+  const BoundaryLayout layout_ = activation_layout(layer_, kSamples);
+  const std::vector<std::byte> bytes_ = some_bytes(layout_);
+  BoundaryTensors tensors_{tested_device()};
+  OwnedBoundary made_;
+};
+
+TEST_P(BoundaryTensorsOf, ReachOtherLayersOfTheRank) {
+  const at::Tensor handed = tensors_.hand_over(made_, layout_);
+  EXPECT_EQ(handed.scalar_type(), at::kByte);
+  EXPECT_EQ(bytes_on_host(tensors_.to_layers({handed, nullptr, layout_})), bytes_);
+}
+
+TEST_P(BoundaryTensorsOf, ReachTheHostAndComeFromIt) {
+  const OwnedBoundary host = tensors_.to_host(made_);
+  ASSERT_TRUE(host.await("an activation").ok());
+  EXPECT_EQ(static_cast<std::int64_t>(host.values.size()), layout_.floats);
+  EXPECT_EQ(joined(host), bytes_);
+  const at::Tensor place = tensors_.room(layout_.sizes, layout_.type);
+  const BoundaryRoom room = BoundaryTensors::parts_of(place, layout_);
+  std::ranges::copy(host.values, room.floats.begin());
+  std::ranges::copy(host.exact, room.exact.begin());
+  EXPECT_EQ(bytes_on_host(tensors_.to_layers({place, nullptr, layout_})), bytes_);
+}
+
+TEST_P(BoundaryTensorsOf, ArePartsOfMessagesThatADeviceMakesAndReads) {
+  for (const char* name : {"fp16", "bf16", "int8"}) {
+    const DeviceFormat* const format = tensors_.format_of(name);
+    if (format == nullptr) continue;  // the host has the codec
+    SCOPED_TRACE(name);
+    const auto codec = make_codec(name).value();
+    const auto float_bytes = static_cast<std::size_t>(layout_.floats) * sizeof(float);
+    std::vector<float> floats(static_cast<std::size_t>(layout_.floats));
+    std::memcpy(floats.data(), bytes_.data(), float_bytes);
+    std::vector<std::byte> expected(codec->bytes_max(floats.size()));
+    codec->encode(floats, expected);
+    EXPECT_TRUE(codec->decode(expected, floats).ok());
+    expected.insert(expected.end(), bytes_.begin() + static_cast<std::ptrdiff_t>(float_bytes),
+                    bytes_.end());
+
+    const OwnedBytes message = tensors_.to_host(made_, *format);
+    ASSERT_TRUE(message.await("an activation").ok());
+    EXPECT_EQ(std::vector(message.values.begin(), message.values.end()), expected);
+
+    Arrival arrival = tensors_.message_room(*format, expected.size(), layout_);
+    std::ranges::copy(expected, bytes_of(arrival.tensor).begin());
+    std::vector<std::byte> rounded = bytes_;
+    std::memcpy(rounded.data(), floats.data(), float_bytes);
+    EXPECT_EQ(bytes_on_host(tensors_.to_layers(std::move(arrival))), rounded);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(BoundaryTensors, BoundaryTensorsOf, testing::Bool(), [](const auto& one) {
+  return one.param ? "WithAGradient" : "WithoutAGradient";
+});
+
+}  // namespace
+}  // namespace motley
