@@ -22,7 +22,7 @@ def user_line() -> Optional[str]:
         name = frame.f_code.co_filename
         if name == _REPLAY and "line" in frame.f_locals:  # an operation that runs again, with the line where it ran first
             return frame.f_locals["line"]
-        if name in _CALLERS:
+        if (name, frame.f_code.co_name) == _CALLS_MODEL or name == _CALLS_LAYER:
             return None
         if not name.startswith(_NOT_THE_USERS) and not name.startswith("<"):
             return f"{name}:{frame.f_lineno}"
@@ -31,8 +31,8 @@ def user_line() -> Optional[str]:
 
 
 _OWN = os.path.dirname(user_line.__code__.co_filename) + os.sep
-_CALLERS = (_OWN + "trace.py", os.path.join(_OWN, "split", "whole_trace.py"))
-"""What calls the layer, or the model."""
+_CALLS_LAYER = _OWN + "trace.py"
+_CALLS_MODEL = os.path.join(_OWN, "split", "whole_trace.py"), "_run"
 _REPLAY = os.path.join(_OWN, "split", "segment.py")
 _NOT_THE_USERS = (_OWN, _TORCH, os.path.realpath(_TORCH))
 

@@ -55,16 +55,6 @@ class Run(NamedTuple):
     """The last layer has a loss."""
 
 
-def with_gradient(outputs: List[torch.Tensor]) -> Tuple[bool, ...]:
-    """Of tensors that cross a boundary, whether a gradient comes back. One does at each boundary that has floats: where none
-    depends on what is trained, the first one's is not used."""
-    floats = [output.is_floating_point() for output in outputs]
-    found = [output.requires_grad for output in outputs]
-    if not any(found) and any(floats):
-        found[floats.index(True)] = True
-    return tuple(found)
-
-
 _REMEDY = "Run the layers by hand on a few samples, forward and backward, to see it"
 
 
@@ -138,7 +128,7 @@ class Tracer:
             outputs, structure, gives = self._forward(run, recorder, inputs)
             for k, seen in enumerate(intercept.observed):
                 gives[Take("observed", k)] = recorder.value_of(seen.value)
-            gradients = () if run.loss is not None else with_gradient(outputs)
+            gradients = () if run.loss is not None else tuple(output.requires_grad for output in outputs)
             self._backward(run, recorder, leaves, outputs, gradients, gives)
         return Trace(recorder, gives, outputs, structure, [(seen.tensor, seen.momentum) for seen in intercept.observed], gradients)
 

@@ -164,7 +164,7 @@ class Split(unittest.TestCase):
     def test_packed_inputs(self) -> None:
         model = Language()
         done, package = export(model, torch.stack([ids(2), torch.ones(2, LENGTH, dtype=torch.int64)], 1), self.folder,
-                               forward=lambda t: model(t[:, 0] * t[:, 1]))
+                               forward=lambda t: model(t[:, 0] * t[:, 1]), input_limit=VOCABULARY)
         self.assertEqual(done.layers, 8)
 
     def test_what_cannot_be_traced(self) -> None:

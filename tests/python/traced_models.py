@@ -82,7 +82,7 @@ class StackBlock(nn.Module):
         super().__init__()
         self.own = Attention(8 if first else 0)
         self.cross = Attention() if crosses else None
-        self.norms = nn.ModuleList(nn.LayerNorm(WIDTH) for _ in range(3))
+        self.norms = nn.ModuleList(nn.LayerNorm(WIDTH) for _ in range(3 if crosses else 2))
         self.mlp = nn.Sequential(nn.Linear(WIDTH, 2 * WIDTH), nn.ReLU(), nn.Linear(2 * WIDTH, WIDTH))
 
     def forward(self, x: torch.Tensor, mask: torch.Tensor, position: Any, encoded: Any, encoded_mask: Any) -> Any:
@@ -91,7 +91,7 @@ class StackBlock(nn.Module):
         x = x + out
         if self.cross is not None:
             x = x + self.cross(self.norms[1](x), encoded, encoded_mask)[0]
-        return x + self.mlp(self.norms[2](x)), position
+        return x + self.mlp(self.norms[-1](x)), position
 
 
 class Stack(nn.Module):
@@ -243,7 +243,7 @@ class Features(nn.Module):
         self.how = how
         self.stem, self.head = nn.Linear(8, WIDTH), nn.Linear(WIDTH, 4)
         self.blocks = nn.ModuleList(Block() for _ in range(1 if how == "same block" else blocks))
-        self.small = nn.Parameter(torch.rand(1, 1, WIDTH) + 0.5)
+        self.small = nn.Parameter(torch.rand(1, 1, WIDTH) + 0.5) if how == "small parameter" else None
         self.register_buffer("scale", torch.rand(WIDTH) + 0.5)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:

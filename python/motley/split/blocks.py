@@ -43,6 +43,7 @@ class Blocks:
         self._liveness = liveness
         self._matrices = self._nodes_with_matrices()
         self._instances: Dict[type, Set[int]] = {}
+        self._known: Dict[Key, bool] = {}
         self._allowed: Dict[Tuple[type, str], bool] = {}  # [type of a block, a place inside] whether such blocks are cut there
         for call in program.calls.all():
             if call.module is not None and call.end > call.begin:
@@ -63,6 +64,11 @@ class Blocks:
                 yield Unit(inner, False)
 
     def _is_block(self, call: Call) -> bool:
+        if call.key not in self._known:
+            self._known[call.key] = self._is_found_a_block(call)
+        return self._known[call.key]
+
+    def _is_found_a_block(self, call: Call) -> bool:
         if call.module is None or isinstance(call.module, _CONTAINERS) or not call.calls:
             return False
         if len(self._instances[type(call.module)]) < 2 or not self._weighs(call.begin, call.end):

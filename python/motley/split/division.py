@@ -78,8 +78,10 @@ class Division:
             raise CannotCut(list(wrong))
 
     def _move_lookups(self, value: int, nodes: List[int]) -> None:
-        """A lookup of ids moves to the layer that has the parameter, as that of a decoder does to where the encoder's is."""
-        home = min(self._layer[k] for k in nodes)
+        """A lookup of ids moves to the layer that has the parameter, as that of a decoder does to where the encoder's is, and to the
+        first layer where the last one has it too."""
+        layers = {self._layer[k] for k in nodes}
+        home = 0 if len(layers) > 1 and self._count - 1 in layers else min(layers)
         for k in nodes:
             node = self._program.nodes[k]
             if self._layer[k] > home and node.op == "aten::embedding" and node.args[0].value == value:
