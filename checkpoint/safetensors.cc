@@ -296,4 +296,16 @@ Result<void> SafetensorsFile::read_bytes(const std::string& name,
   return impl_->file.read_at(impl_->data_begin + entry->begin, bytes);
 }
 
+Result<void> SafetensorsFile::read_bytes_part(const std::string& name,
+                                              std::uint64_t first,
+                                              std::span<std::byte> bytes) const {
+  const auto found = entries().find(name);
+  MOTLEY_CHECK(found != entries().end(), "no tensor '{}'", name);
+  const std::uint64_t count = found->second.end - found->second.begin;
+  MOTLEY_CHECK(first <= count && bytes.size() <= count - first,
+               "tensor '{}' has {} bytes; {} from {} on were requested", name, count, bytes.size(),
+               first);
+  return impl_->file.read_at(impl_->data_begin + found->second.begin + first, bytes);
+}
+
 }  // namespace motley

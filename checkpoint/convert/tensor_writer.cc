@@ -14,7 +14,9 @@ namespace motley {
 namespace {
 
 TensorOutline outline_of(const NewTensor& tensor, NumberFormat format) {
-  return {tensor.name, tensor.bytes ? tensor.dtype : safetensors_dtype(format), tensor.shape};
+  return {tensor.name,
+          tensor.bytes ? tensor.dtype : safetensors_dtype(tensor.format.value_or(format)),
+          tensor.shape};
 }
 
 Error beyond(const NewTensor& tensor, NumberFormat format, std::uint64_t place, float value) {
@@ -34,15 +36,16 @@ Result<void> write_tensor(SafetensorsWriter& writer,
     MOTLEY_TRY(writer.append(whole));
     return watch.advance(whole.size());
   }
-  const std::uint64_t count = value_count(outline_of(tensor, rule.format));
+  const NumberFormat format = tensor.format.value_or(rule.format);
+  const std::uint64_t count = value_count(outline_of(tensor, format));
   const auto stream = tensor.open();
   std::vector<float> values;
   std::vector<std::byte> bytes;
   for (std::uint64_t done = 0; done < count; done += values.size()) {
     values.resize(std::min<std::uint64_t>(kPieceValues, count - done));
     MOTLEY_TRY(stream->next(values));
-    const auto fault = write_numbers(values, rule.format, bytes);
-    if (fault && !rule.saturates) return beyond(tensor, rule.format, done + *fault, values[*fault]);
+    const auto fault = write_numbers(values, format, bytes);
+    if (fault && !rule.saturates) return beyond(tensor, format, done + *fault, values[*fault]);
     MOTLEY_TRY(writer.append(bytes));
     MOTLEY_TRY(watch.advance(bytes.size()));
   }

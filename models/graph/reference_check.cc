@@ -240,15 +240,15 @@ std::int64_t reference_check_bytes(const Package& package, const LayerReference&
   const auto index = static_cast<std::size_t>(reference.layer);
   const LayerGraph::Memory& memory =
       package.graphs[static_cast<std::size_t>(package.layers[index].graph)].memory;
-  std::int64_t floats = 0;
+  std::int64_t bytes = 0;
   for (const PackageParameter& parameter : package.layers[index].parameters) {
-    floats += TensorSpec{NumberType::kFloat32, parameter.shape}.count();
+    bytes += TensorSpec{NumberType::kFloat32, parameter.shape}.bytes();
   }
   for (const PackageConstant& constant : package.layers[index].constants) {
-    floats += constant.tensor.count();
+    bytes += constant.tensor.bytes();
   }
   constexpr std::int64_t kCopies = 3;  // values, gradients, and what is read or compared
-  return kCopies * floats * static_cast<std::int64_t>(sizeof(float)) +
+  return kCopies * bytes + memory.converted_bytes +
          reference.samples * (memory.saved_bytes + memory.queued_bytes + memory.workspace_bytes);
 }
 

@@ -123,7 +123,13 @@ ReadArgument read_list(const Json& json) {
 }  // namespace
 
 std::optional<NumberType> number_type_of(std::string_view text) {
-  for (const NumberType type : {NumberType::kFloat32, NumberType::kInt64, NumberType::kBool}) {
+  const auto type = constant_type_of(text);
+  return type && is_narrow(*type) ? std::nullopt : type;
+}
+
+std::optional<NumberType> constant_type_of(std::string_view text) {
+  using enum NumberType;
+  for (const NumberType type : {kFloat32, kInt64, kBool, kBFloat16, kFloat16, kInt8, kUInt8}) {
     if (text == number_type_name(type)) return type;
   }
   return std::nullopt;
@@ -137,6 +143,14 @@ std::string_view number_type_name(NumberType type) {
       return "int64";
     case NumberType::kBool:
       return "bool";
+    case NumberType::kBFloat16:
+      return "bfloat16";
+    case NumberType::kFloat16:
+      return "float16";
+    case NumberType::kInt8:
+      return "int8";
+    case NumberType::kUInt8:
+      return "uint8";
   }
   return "";
 }

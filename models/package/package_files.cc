@@ -27,18 +27,6 @@ namespace fs = std::filesystem;
 // Prefix of constants that are in no state_dict and that the exporter names.
 constexpr const char* kOwnConstantPrefix = "motley.";
 
-const char* dtype_of(NumberType type) {
-  switch (type) {
-    case NumberType::kFloat32:
-      return "F32";
-    case NumberType::kInt64:
-      return "I64";
-    case NumberType::kBool:
-      return "BOOL";
-  }
-  return "";
-}
-
 Result<void> check_size(const Package& package) {
   MOTLEY_ASSIGN(const InputFile file, InputFile::open(package.weights_path()));
   if (file.bytes() == package.weights.bytes) return {};
@@ -57,11 +45,11 @@ Result<void> read_tensors(Package& package) {
                              fmt::format("it lacks tensor '{}'", excerpt(name)));
     }
     const SafetensorsFile::Entry& entry = found->second;
-    if (entry.dtype != dtype_of(tensor.type) || entry.shape != tensor.shape) {
+    if (entry.dtype != stored_dtype(tensor.type) || entry.shape != tensor.shape) {
       return damaged_package(
           package.weights_path(),
           fmt::format("tensor '{}' is {} [{}]; {} declares {} [{}]", excerpt(name), entry.dtype,
-                      fmt::join(entry.shape, ", "), kPackageFileName, dtype_of(tensor.type),
+                      fmt::join(entry.shape, ", "), kPackageFileName, stored_dtype(tensor.type),
                       fmt::join(tensor.shape, ", ")));
     }
   }
@@ -74,6 +62,13 @@ Result<void> read_tensors(Package& package) {
   for (const auto& [name, entry] : file.entries()) {
     if (name.starts_with(kOwnConstantPrefix) || moved.contains(name)) continue;
     others.emplace_back(entry.begin, name);
+  }
+  for (const auto& [name, weight] : package.quantised) {
+    if (file.entries().contains(name)) {
+      return damaged_package(package.weights_path(),
+                             fmt::format("it has tensor '{}', which is quantised", excerpt(name)));
+    }
+    others.emplace_back(file.entries().at(weight.codes).begin, name);
   }
   std::sort(others.begin(), others.end());
   for (auto& [begin, name] : others) package.untrained.push_back(std::move(name));
@@ -92,6 +87,26 @@ Result<void> read_model_config(Package& package) {
 }
 
 }  // namespace
+
+const char* stored_dtype(NumberType type) {
+  switch (type) {
+    case NumberType::kFloat32:
+      return "F32";
+    case NumberType::kInt64:
+      return "I64";
+    case NumberType::kBool:
+      return "BOOL";
+    case NumberType::kBFloat16:
+      return "BF16";
+    case NumberType::kFloat16:
+      return "F16";
+    case NumberType::kInt8:
+      return "I8";
+    case NumberType::kUInt8:
+      return "U8";
+  }
+  return "";
+}
 
 FolderMark Package::mark() const {
   return {fs::absolute(folder).lexically_normal(), kPackageFileName, sha256, weights.file,

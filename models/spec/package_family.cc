@@ -164,7 +164,8 @@ LayerMemory package_layer_memory(const ModelSpec& model, int layer) {
   for (const PackageParameter& parameter : described.parameters) {
     parameters += TensorSpec{NumberType::kFloat32, parameter.shape}.bytes();
   }
-  return {memory.saved_bytes, memory.queued_bytes, memory.workspace_bytes, parameters};
+  return {memory.saved_bytes, memory.queued_bytes, memory.workspace_bytes, parameters,
+          memory.converted_bytes};
 }
 
 }  // namespace motley

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import random
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 import numpy
 import torch
@@ -14,6 +14,7 @@ from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 from . import remedies
 from .draws import Draw
 from .errors import DependsOnValues, ExportError
+from .frozen import Frozen
 from .graph import Take
 from .intercept import Intercept
 from .lines import guarded
@@ -90,8 +91,10 @@ def _raises(run: Run) -> str:
 class Tracer:
     """Runs layers of one model."""
 
-    def __init__(self, known: Dict[int, str], modules: ModuleStack, memory: Dict[int, str]):
+    def __init__(self, known: Dict[int, str], modules: ModuleStack, memory: Dict[int, str], frozen: Mapping[int, Frozen] = {}):
+        """`frozen`: as of Recorder."""
         import_before()
+        self._frozen = frozen
         self._known = known
         self._memory = memory
         self._modules = modules
@@ -139,7 +142,7 @@ class Tracer:
 
     def _start(self, run: Run) -> Tuple[Recorder, Intercept]:
         self._modules.start(run.name)
-        recorder = Recorder(self._known, self._modules, self._memory)
+        recorder = Recorder(self._known, self._modules, self._memory, self._frozen)
         return recorder, Intercept(recorder, says_traced=run.name in self._told)
 
     def _forward(self, run: Run, recorder: Recorder, inputs: List[torch.Tensor], drawn: List[Draw]

@@ -120,7 +120,9 @@ Result<void> run_export(const Arguments& arguments) {
   std::vector<WrittenFile> files;
   if (one_file) {
     MOTLEY_ASSIGN(WrittenFile file,
-                  write_weights_file(destination, exported_values(weights, stored, from, false),
+                  write_weights_file(destination,
+                                     exported_values(weights, stored, from, /*as_adapter=*/false,
+                                                     /*as_stored=*/!arguments.has("dtype")),
                                      rule, watch));
     files.push_back(std::move(file));
   } else {
@@ -142,7 +144,9 @@ Command ckpt_export_command() {
       "export the parameters in the format of Hugging Face",
       {"RUN"},
       {output_option("PATH", "the new folder, or with --one-file the file"),
-       {"dtype", "TYPE", "fp32, fp16 or bf16, rounded to nearest (default fp32)"},
+       {"dtype", "TYPE",
+        "fp32, fp16 or bf16, rounded to nearest (default: fp32, and frozen weights of a package in "
+        "their type there)"},
        {"saturate", "", "clamp values outside the range of fp16 or bf16 instead of failing"},
        {"one-file", "", "one safetensors file instead of a folder"},
        max_file_option(),

@@ -130,14 +130,15 @@ Result<std::vector<StoredTensor>> exported_tensors(const OpenedWeights& weights)
 std::vector<NewTensor> exported_values(const OpenedWeights& weights,
                                        const std::vector<StoredTensor>& stored,
                                        const PackageExport* package,
-                                       bool as_adapter) {
+                                       bool as_adapter,
+                                       bool as_stored) {
   std::vector<NewTensor> tensors = new_tensors(weights, stored);
   if (package == nullptr) return tensors;
   if (as_adapter) {
     for (NewTensor& tensor : tensors) tensor.name = package->adapter_name(tensor.name);
     return tensors;
   }
-  std::vector<NewTensor> others = package->untrained();
+  std::vector<NewTensor> others = package->untrained(as_stored);
   std::ranges::move(others, std::back_inserter(tensors));
   return tensors;
 }
@@ -148,7 +149,8 @@ Result<WeightsFolder> exported_folder(const Arguments& arguments,
                                       const PackageExport* package,
                                       const NumberRule& rule) {
   const bool is_adapter = package != nullptr && package->is_adapter();
-  WeightsFolder folder{.tensors = exported_values(weights, stored, package, is_adapter),
+  WeightsFolder folder{.tensors = exported_values(weights, stored, package, is_adapter,
+                                                  /*as_stored=*/!arguments.has("dtype")),
                        .rule = rule};
   if (is_adapter) {
     folder.name = "adapter_model";
