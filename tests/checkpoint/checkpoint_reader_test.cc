@@ -138,7 +138,7 @@ TEST(CheckpointReader, RefusesATensorInTwoFiles) {
 
 TEST(CheckpointReader, SaysWhatAnEmptyOrAbsentFolderNeeds) {
   const TempFolder folder;
-  EXPECT_CORRUPT(CheckpointReader::open(folder.path()), "name a folder checkpoints/step-");
+  EXPECT_CORRUPT(CheckpointReader::open(folder.path()), "give a folder checkpoints/step-");
   EXPECT_CORRUPT(CheckpointReader::open(folder.path() / "absent"), "No such file");
 }
 

@@ -102,7 +102,7 @@ TEST_F(OfARun, TheNewestCheckpointIsMeant) {
   EXPECT_THAT(motley({"ckpt", "show", run}).out, HasSubstr("step-000006"));
   const Outcome verified = motley({"ckpt", "verify", run});
   EXPECT_EQ(verified.status, 0) << verified.err;
-  EXPECT_THAT(verified.out, HasSubstr("step-000006: whole"));
+  EXPECT_THAT(verified.out, HasSubstr("step-000006: intact"));
   const Outcome empty = motley({"ckpt", "show", job_.folder().path().string()});
   EXPECT_EQ(empty.status, 3);
   EXPECT_THAT(empty.err, AllOf(HasSubstr("has no checkpoint"), Not(HasSubstr("--resume"))));

@@ -40,9 +40,9 @@ TEST(NoiseWarnings, LeaveOutAKindTooQuickToMatter) {
 
 TEST(DriftWarning, SaysBothTimesWhenTheyDiffer) {
   EXPECT_THAT(drift_warning(sample(1, 0.001, 0), sample(1, 0.0013, 0)),
-              HasSubstr("3.000 ms then 3.900 ms"));
+              HasSubstr("3.000 ms, then 3.900 ms"));
   EXPECT_THAT(drift_warning(sample(1, 0.0013, 0), sample(1, 0.001, 0)),
-              HasSubstr("3.900 ms then 3.000 ms"));
+              HasSubstr("3.900 ms, then 3.000 ms"));
   EXPECT_EQ(drift_warning(sample(1, 0.001, 0), sample(1, 0.00115, 0)), "");
 }
 

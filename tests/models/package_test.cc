@@ -208,7 +208,7 @@ TEST(ParsePackage, RefusesNumbersBeyondTheLimits) {
 
 TEST(ParsePackage, RefusesKeysThatItDoesNotKnow) {
   EXPECT_THAT(cause_with("\"unit\":", "\"pickle\": 1, \"unit\":"),
-              HasSubstr("'pickle' is unknown"));
+              HasSubstr("unknown key 'pickle'"));
   EXPECT_THAT(cause_with("\"tied\": false}", "\"tied\": false, \"x\": 1}"), HasSubstr("'x'"));
   EXPECT_THAT(cause_with("\"results\": 1}", "\"results\": 1, \"x\": 1}"), HasSubstr("'x'"));
 }

@@ -218,8 +218,8 @@ TEST(MediaLines, SayWhatLinksCannotTell) {
   Cluster cluster = two_machines();
   EXPECT_EQ(media_lines(cluster, links),
             std::vector<std::string>{
-                "fast, slow: what they send and receive takes turns: one of them, or both, is on "
-                "Wi-Fi; medium = \"wifi\" in the cluster file, on the one or both, decides"});
+                "fast, slow: half duplex: one of them, or both, is on Wi-Fi; medium = \"wifi\" in "
+                "the cluster file, on the one or both, decides"});
   cluster.machines[1].medium = "wifi";
   EXPECT_EQ(media_lines(cluster, links), std::vector<std::string>{"slow: half duplex"});
 }
