@@ -345,7 +345,7 @@ def measured(entry: Entry, folder: str) -> Result:
     model = entry.make().train()
     forward = entry.forward(model) if entry.forward else None
     loss = loss_of(entry.loss)
-    limits = {"input_limit": VOCABULARY, "target_limit": VOCABULARY}
+    limits = {"input_limit": VOCABULARY, "target_limit": 2 if entry.loss == "classes" else VOCABULARY}
     example = entry.batch(2), target_of(entry.loss, 2)
     layers = motley.split(model, example, forward=forward)
     quick = "--quick" in sys.argv
