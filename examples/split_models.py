@@ -370,7 +370,7 @@ def measured(entry: Entry, folder: str) -> Result:
     right.backward()
     step = package.train(input, target)
     worst, where = _relative(step.loss, right.detach(), 0.0), "the loss"
-    least = 1e-4 * max(float(p.grad.abs().max()) for p in model.parameters() if p.grad is not None)
+    least = 1e-3 * max(float(p.grad.abs().max()) for p in model.parameters() if p.grad is not None)
     names = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad and parameter.grad is not None}
     missing = [name for name in names if name not in step.gradients]
     if missing:
