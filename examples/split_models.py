@@ -378,7 +378,7 @@ def measured(entry: Entry, folder: str) -> Result:
         return Result(done.layers, float("inf"), f"no gradient of {missing[0]}", layers.traced)
     for name, parameter in names.items():
         difference = _relative(step.gradients[name], parameter.grad, least)
-        if difference > worst:
+        if not difference <= worst:  # NaN too
             worst, where = difference, name
     return Result(done.layers, worst, where, layers.traced)
 
