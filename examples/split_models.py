@@ -118,7 +118,7 @@ def unet(model: nn.Module) -> Callable[[torch.Tensor], Any]:
 
 
 def conditioned(model: nn.Module) -> Callable[[torch.Tensor], Any]:
-    return lambda t: model(t[:, :3], t[:, 3, 0, 0], encoder_hidden_states=t[:, 3, 1:5, :].repeat(1, 1, 2)).sample
+    return lambda t: model(t[:, :3], t[:, 3, 0, 0], encoder_hidden_states=t[:, 2, 1:5, :].repeat(1, 1, 2)).sample
 
 
 def dit(model: nn.Module) -> Callable[[torch.Tensor], Any]:
