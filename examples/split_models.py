@@ -121,7 +121,7 @@ def unet(model: nn.Module) -> Callable[[torch.Tensor], Any]:
 
 
 def conditioned(model: nn.Module) -> Callable[[torch.Tensor], Any]:
-    return lambda t: model(t[:, :3], t[:, 3, 0, 0], encoder_hidden_states=t[:, 3, 1:5, :].repeat(1, 1, 2)).sample
+    return lambda t: model(t[:, :3], t[:, 3, 0, 0], encoder_hidden_states=t[:, 2, 1:5, :].repeat(1, 1, 2)).sample
 
 
 def dit(model: nn.Module) -> Callable[[torch.Tensor], Any]:
@@ -294,7 +294,7 @@ MORE: Dict[str, Entry] = {
     "Swin (timm)": Entry(timm("swin_tiny_patch4_window7_224", img_size=64, window_size=2, depths=(1, 2), num_heads=(2, 2), embed_dim=16), images(64), 3,
                          loss="classes"),
     "Mixer (timm)": Entry(timm("mixer_s32_224", img_size=64), images(64), 8, loss="classes"),
-    "MaxViT (timm)": Entry(timm("coatnet_pico_rw_224", img_size=64), images(64), 4, loss="classes"),
+    "CoAtNet (timm)": Entry(timm("coatnet_pico_rw_224", img_size=64), images(64), 4, loss="classes"),
 }
 """Others, on which nothing was fitted."""
 
