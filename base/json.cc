@@ -15,7 +15,7 @@ constexpr int kMaxDepth = 32;
 
 Error json_error(const std::string& source, const std::string& cause) {
   return {ErrorCode::kCorrupt, fmt::format("unreadable JSON, {}", source), cause,
-          "correct it, or make it again"};
+          "correct it, or generate it again"};
 }
 
 // The library's message without its own name and position prefix, which our errors format

@@ -139,7 +139,7 @@ std::optional<JsonFlaw> find_json_flaw(std::string_view text, int depth_max) {
       open.back().key_next = false;
       const std::string key = unquoted(token);
       if (open.back().keys.insert(key).second) continue;
-      return JsonFlaw{offset, fmt::format("key '{}' stands twice in one object", excerpt(key))};
+      return JsonFlaw{offset, fmt::format("duplicate key '{}' in one object", excerpt(key))};
     }
   }
   return std::nullopt;

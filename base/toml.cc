@@ -61,13 +61,13 @@ std::optional<TomlFlaw> find_flaw(std::string_view text) {
     const char c = text[i];
     if (c == '"' || c == '\'') {
       if (text.substr(i, 3) == std::string(3, c)) {
-        return TomlFlaw{i, "strings over several lines are not used here"};
+        return TomlFlaw{i, "multi-line strings are not supported"};
       }
       i = end_of_string(text, i);
     } else if (c == '#') {
       i = std::min(text.find('\n', i), text.size()) - 1;
     } else if (static_cast<unsigned char>(c) >= 0x80) {
-      return TomlFlaw{i, "a character that is not ASCII may stand within quotes only"};
+      return TomlFlaw{i, "characters outside ASCII are allowed only within quotes"};
     } else if (std::string_view("\n=,{[").find(c) != std::string_view::npos) {
       dots = 0;
     } else if (c == '.' && ++dots > kDepthMax) {
@@ -88,7 +88,7 @@ class Converter {
     if (depth > kDepthMax) {
       return Error{ErrorCode::kConfig, fmt::format("unusable value, {}", document_.where(path)),
                    fmt::format("it is nested deeper than {} levels", kDepthMax),
-                   "no value of Motley's files is nested so deep"};
+                   "no value of Motley's files is nested that deep"};
     }
     if (const auto* table = node.as_table()) return convert_table(*table, path, depth);
     if (const auto* array = node.as_array()) return convert_array(*array, path, depth);
@@ -97,7 +97,7 @@ class Converter {
     if (const auto value = node.value_exact<double>()) return Json(*value);
     if (const auto value = node.value_exact<bool>()) return Json(*value);
     return Error{ErrorCode::kConfig, fmt::format("unusable value, {}", document_.where(path)),
-                 "dates and times are not used here", "write a string or a number"};
+                 "dates and times are not supported", "write a string or a number"};
   }
 
  private:
@@ -129,7 +129,7 @@ class Converter {
     return {ErrorCode::kConfig,
             fmt::format("bad TOML, {}:{}:{}", document_.source, begin.line, begin.column),
             fmt::format("the key '{}' is longer than {} bytes", excerpt(key.str()), kWordMax),
-            "no key of Motley's files is so long"};
+            "no key of Motley's files is that long"};
   }
 
   TomlDocument& document_;
@@ -175,7 +175,7 @@ std::string remedy_of_line(std::string_view line) {
   if (value == "True" || value == "False") {
     return fmt::format("write {} = {}", excerpt(key), value == "True" ? "true" : "false");
   }
-  return fmt::format("text stands in quotes: {} = \"{}\"", excerpt(key), excerpt(value));
+  return fmt::format("quote text: {} = \"{}\"", excerpt(key), excerpt(value));
 }
 
 std::string_view line_of(std::string_view text, std::size_t line) {
@@ -230,7 +230,7 @@ Result<TomlDocument> parse_toml(std::string_view text, const std::string& source
   } catch (const BrokenAssumption&) {
     const SourcePlace place = place_of_broken_assumption(text);
     return Error{ErrorCode::kConfig, fmt::format("bad TOML, {}", at_place(source, place)),
-                 "a name or a value is missing here",
+                 "a name or a value is missing",
                  remedy_of_line(line_of(text, static_cast<std::size_t>(place.line)))};
   }
   return document;

@@ -1,7 +1,7 @@
-// Sizes in bytes of model-independent messages between two ranks. Both the code that writes these
-// messages (comm/, pipeline/execute/, training/) and the code that predicts their bytes
-// (partitioner/cost/step_bytes.h) use them. The layouts are in docs/formats/frame.md; values have
-// the size that their codec gives them (Codec::bytes_max).
+// Sizes of messages between two ranks: in bytes where they do not depend on the model, in elements
+// for a boundary's values, whose codec decides their bytes (Codec::bytes_max). Both the code that
+// writes these messages (comm/, pipeline/execute/, training/) and the code that predicts their
+// bytes (partitioner/cost/step_bytes.h) use them. The layouts are in docs/formats/frame.md.
 #pragma once
 
 #include <compare>

@@ -62,6 +62,7 @@ class Case(NamedTuple):
     example: Tuple[torch.Tensor, torch.Tensor]
     model: Optional[nn.Module] = None
     start: Optional[torch.dtype] = None  # dtype of the initial weights
+    base: Optional[str] = None  # of motley.export
 
 
 def _frozen(model: nn.Module, trained: Callable[[str], bool]) -> nn.Module:
@@ -106,6 +107,19 @@ def lora(s: Sizes) -> Case:
         block.self_attn.q_proj = LoraLinear(block.self_attn.q_proj, 8)
         block.self_attn.v_proj = LoraLinear(block.self_attn.v_proj, 8)
     return _language(model, s.vocabulary(16000))
+
+
+def lora_bf16(s: Sizes) -> Case:
+    case = lora(s)
+    assert case.model is not None
+    for parameter in case.model.parameters():
+        if not parameter.requires_grad:
+            parameter.data = parameter.data.bfloat16()
+    return case
+
+
+def lora_nf4(s: Sizes) -> Case:
+    return lora(s)._replace(base="nf4")
 
 
 def frozen_embedding(s: Sizes) -> Case:
@@ -157,7 +171,7 @@ def tables(s: Sizes) -> Case:
 
 
 CASES: Dict[str, Callable[[Sizes], Case]] = {
-    "frozen": frozen, "lora": lora, "frozen-embedding": frozen_embedding, "tied": tied, "vocabulary": vocabulary,
+    "frozen": frozen, "lora": lora, "lora-bf16": lora_bf16, "lora-nf4": lora_nf4, "frozen-embedding": frozen_embedding, "tied": tied, "vocabulary": vocabulary,
     "bf16-start": bf16_start, "fp16-start": fp16_start, "trained": trained, "statistics": statistics, "tables": tables}
 
 
@@ -169,7 +183,8 @@ def main() -> None:
     options = parser.parse_args()
     torch.manual_seed(5)
     case = CASES[options.name](Sizes(options.scale))
-    motley.export(case.layers, case.loss, case.example, str(options.folder / f"{options.name}.motley"), model=case.model)
+    motley.export(case.layers, case.loss, case.example, str(options.folder / f"{options.name}.motley"), model=case.model,
+                  base=case.base)
     if case.start is not None:
         assert case.model is not None
         other = {name: value.detach().to(case.start) for name, value in case.model.state_dict().items()}

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 Error cannot_commit(const fs::path& folder, std::string cause) {
   return {ErrorCode::kCorrupt, fmt::format("cannot commit the checkpoint, {}", folder.string()),
-          std::move(cause), "earlier checkpoints still stand; resume from the newest of them"};
+          std::move(cause), "earlier checkpoints remain; resume from the newest of them"};
 }
 
 // Checks that each rank occurs once, with the file names that its rank must use.
@@ -64,8 +64,8 @@ Result<std::uint64_t> check_file(const fs::path& folder, const WrittenFile& repo
   const auto same_name = [](const auto& a, const auto& b) { return a.first == b.first; };
   if (!std::equal(tensors.entries().begin(), tensors.entries().end(),
                   reported.tensor_hashes.begin(), reported.tensor_hashes.end(), same_name)) {
-    return cannot_commit(
-        folder, fmt::format("{} does not hold the tensors that were written", reported.name));
+    return cannot_commit(folder,
+                         fmt::format("{} does not contain the written tensors", reported.name));
   }
   std::uint64_t data_bytes = 0;
   for (const auto& [name, entry] : tensors.entries()) data_bytes += entry.end - entry.begin;
@@ -90,7 +90,7 @@ Result<Contents> check_parameters(const fs::path& folder,
     for (const auto& [name, hash] : shard.model.tensor_hashes) {
       const auto [it, is_new] = contents.parameter_files.emplace(name, shard.model.name);
       if (!is_new) {
-        return cannot_commit(folder, fmt::format("parameter '{}' lies in {} and in {}", name,
+        return cannot_commit(folder, fmt::format("parameter '{}' is in {} and in {}", name,
                                                  it->second, shard.model.name));
       }
       contents.parameter_hashes.emplace(name, hash);
@@ -110,8 +110,8 @@ Result<void> check_moments(const fs::path& folder,
     for (const auto& [name, hash] : shard.optimizer.tensor_hashes) {
       const auto [it, is_new] = files.emplace(name, shard.optimizer.name);
       if (!is_new) {
-        return cannot_commit(folder, fmt::format("moment '{}' lies in {} and in {}", name,
-                                                 it->second, shard.optimizer.name));
+        return cannot_commit(folder, fmt::format("moment '{}' is in {} and in {}", name, it->second,
+                                                 shard.optimizer.name));
       }
       const std::size_t slash = name.find('/');
       if (slash == name.npos || !contents.parameter_files.contains(name.substr(slash + 1))) {

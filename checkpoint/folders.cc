@@ -165,14 +165,14 @@ Result<void> require_all_count(const fs::path& run_dir) {
   std::error_code code;
   if (fs::symlink_status(root, code).type() == fs::file_type::not_found) return {};
   const fs::directory_iterator readable(root, code);
-  if (code) return file_error("look into", root, code.value());
+  if (code) return file_error("read folder", root, code.value());
   for (const FolderName& name : folder_names(root)) {
     const fs::path folder = root / folder_name(name);
     if (name.kind != FolderKind::kCommitted || has_manifest(folder)) continue;
     return Error{ErrorCode::kCorrupt,
-                 fmt::format("{} has a checkpoint's name and is none", folder.string()),
-                 fmt::format("its {} is missing, or no regular file", kManifestName),
-                 "put that file back, or the folder away"};
+                 fmt::format("{} has the name of a checkpoint, but is none", folder.string()),
+                 fmt::format("its {} is missing or not a regular file", kManifestName),
+                 "restore that file, or move the folder away"};
   }
   return {};
 }

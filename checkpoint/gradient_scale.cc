@@ -27,7 +27,7 @@ Result<GradientScale> gradient_scale_from_json(const Json& json, const std::stri
   MOTLEY_ASSIGN(scale.value, json_get<double>(json, "value", source));
   MOTLEY_ASSIGN(scale.steps, json_get<std::int64_t>(json, "steps", source));
   if (is_valid(scale)) return scale;
-  return Error{ErrorCode::kCorrupt, fmt::format("an impossible gradient scale, {}", source),
+  return Error{ErrorCode::kCorrupt, fmt::format("an invalid loss scale, {}", source),
                fmt::format("it is {} since {} steps", scale.value, scale.steps), ""};
 }
 

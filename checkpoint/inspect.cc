@@ -176,7 +176,7 @@ Result<std::string> format_checkpoint(const std::filesystem::path& folder) {
   line("parameter hash", manifest.parameter_hash);
   const bool is_mean = state.optimizer == kNoOptimizer;
   line("optimizer",
-       is_mean ? "none: a mean of checkpoints, which no training goes on from" : state.optimizer);
+       is_mean ? "none: a mean of checkpoints, which cannot be resumed" : state.optimizer);
   if (state.gradient_scale) {
     line("gradient scale", fmt::format("{} (fp16)", state.gradient_scale->value));
   }
@@ -234,7 +234,7 @@ Result<Json> checkpoint_to_json(const std::filesystem::path& folder) {
 
 Result<std::string> format_verification(const std::filesystem::path& folder, WorkWatch* watch) {
   MOTLEY_ASSIGN(const Manifest manifest, verified_manifest(folder, watch));
-  return fmt::format("{}: whole; {} in {} files, parameter hash {}\n", folder.string(),
+  return fmt::format("{}: intact; {} in {} files, parameter hash {}\n", folder.string(),
                      human_bytes(total_bytes(manifest)), manifest.files.size(),
                      manifest.parameter_hash);
 }

@@ -29,7 +29,8 @@ Result<LaunchId> parse_launch(const std::string& text) {
   const bool is_nonce = launch.nonce.size() == kNonceDigits &&
                         launch.nonce.find_first_not_of("0123456789abcdef") == text.npos;
   if (!is_nonce || launch.number < 1 || launch_text(launch) != text) {
-    return Error{ErrorCode::kCorrupt, fmt::format("'{}' names no launch", excerpt(text)), "",
+    return Error{ErrorCode::kCorrupt,
+                 fmt::format("'{}' is not the token of a launch", excerpt(text)), "",
                  "use the same version of Motley on every machine"};
   }
   return launch;
@@ -47,13 +48,13 @@ Result<void> require_launch(const std::filesystem::path& run_dir, const std::str
   MOTLEY_ASSIGN(const LaunchId id, parse_launch(launch));
   const std::filesystem::path path = launch_file(run_dir, id.number);
   const char* const remedy =
-      "share the folder between the machines under one path (NFS, for example), and choose it by "
+      "share the folder between the machines under one path (NFS, for example), and choose it with "
       "--run";
   const Result<std::string> text = read_file(path, kLaunchBytesMax);
   if (!text) {
     return Error{
         ErrorCode::kConfig,
-        fmt::format("the run folder {} of the launcher is not there on this machine",
+        fmt::format("the launcher's run folder {} does not exist on this machine",
                     run_dir.string()),
         fmt::format("every machine writes its part of a checkpoint into it, and here {} cannot be "
                     "read",
@@ -67,7 +68,7 @@ Result<void> require_launch(const std::filesystem::path& run_dir, const std::str
   return Error{
       ErrorCode::kConfig,
       fmt::format("the run folder {} on this machine is not the launcher's", run_dir.string()),
-      "it is another folder of that name, or a copy: its last launch is another one", remedy};
+      "it is another folder of that name, or a copy: its last launch differs", remedy};
 }
 
 }  // namespace motley

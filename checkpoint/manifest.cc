@@ -169,7 +169,7 @@ Result<WrittenFile> written_file_from_json(const Json& json, const std::string& 
     }
     MOTLEY_ASSIGN(std::string hash, get_hash(tensor, "hash", source));
     if (!file.tensor_hashes.emplace(name, std::move(hash)).second) {
-      return damaged_checkpoint(source, fmt::format("tensor '{}' stands twice", excerpt(name)));
+      return damaged_checkpoint(source, fmt::format("duplicate tensor '{}'", excerpt(name)));
     }
   }
   return file;
@@ -235,13 +235,13 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& source
   for (const Json& entry : *files) {
     MOTLEY_ASSIGN(WrittenFile file, written_file_from_json(entry, source));
     if (!names.insert(file.name).second) {
-      return damaged_checkpoint(source, fmt::format("file '{}' stands twice", excerpt(file.name)));
+      return damaged_checkpoint(source, fmt::format("duplicate file '{}'", excerpt(file.name)));
     }
     for (const auto& tensor : file.tensor_hashes) {
       const auto [it, is_new] = tensor_files.emplace(tensor.first, file.name);
       if (!is_new) {
         return damaged_checkpoint(
-            source, fmt::format("tensor '{}' lies in {} and in {}", excerpt(tensor.first),
+            source, fmt::format("tensor '{}' is in {} and in {}", excerpt(tensor.first),
                                 excerpt(it->second), excerpt(file.name)));
       }
     }
@@ -260,11 +260,11 @@ Result<InputFile> open_file_of(const std::filesystem::path& folder, const Writte
                         std::filesystem::file_type::not_found;
   if (opened.ok() || is_there || file.machine.empty()) return opened;
   Error error = opened.error();
-  error.cause = fmt::format("it lies on the machine {}, in a run folder of its own", file.machine);
+  error.cause = fmt::format("it is stored on the machine {}, in its own run folder", file.machine);
   error.remedy = fmt::format(
-      "all files of the checkpoint come here by\nmotley ckpt gather {} --cluster FILE\nwhere FILE "
-      "is "
-      "the run's cluster file",
+      "collect all files of the checkpoint here:\n"
+      "motley ckpt gather {} --cluster FILE\n"
+      "where FILE is the run's cluster file",
       quote_for_shell(folder.string()));
   return error;
 }

@@ -56,7 +56,7 @@ Result<std::vector<fs::path>> indexed_files(const fs::path& folder) {
   std::set<std::string> names;
   for (const auto& name : index["weight_map"]) {
     if (!name.is_string() || !is_plain_name(name.get<std::string>())) {
-      return unreadable(path, "'weight_map' names a file outside of its folder", remedy);
+      return unreadable(path, "'weight_map' has a file outside of its folder", remedy);
     }
     names.insert(name.get<std::string>());
   }
@@ -81,9 +81,9 @@ Result<std::vector<fs::path>> foreign_files(const fs::path& folder) {
   if (code) return file_error("list", folder, code.value());
   if (files.size() != 1) {
     return unreadable(folder,
-                      fmt::format("it has neither {} nor {}, and {} other safetensors files",
+                      fmt::format("it has neither {} nor {}, but {} other safetensors files",
                                   kManifestName, kIndexName, files.size()),
-                      "name a folder checkpoints/step-… of a run, a folder of a Hugging Face "
+                      "give a folder checkpoints/step-… of a run, a folder of a Hugging Face "
                       "model, or one safetensors file");
   }
   return files;
@@ -112,13 +112,13 @@ struct CheckpointReader::Impl {
       if (hashes != nullptr) {
         const auto hash = hashes->find(name);
         if (hash == hashes->end()) {
-          return unreadable(path, fmt::format("the manifest does not name tensor '{}'", name),
+          return unreadable(path, fmt::format("the manifest lacks tensor '{}'", name),
                             "use an earlier checkpoint, or copy this one again");
         }
         tensor.hash = hash->second;
       }
       if (!tensors.emplace(name, std::move(tensor)).second) {
-        return unreadable(path, fmt::format("tensor '{}' lies in another file too", name),
+        return unreadable(path, fmt::format("tensor '{}' is also in another file", name),
                           "remove one of the two files");
       }
     }
@@ -266,14 +266,14 @@ Result<void> CheckpointReader::read(const std::string& name,
   const auto found = impl_->find(name);
   if (found == impl_->tensors.end()) {
     return Error{ErrorCode::kCorrupt, fmt::format("no tensor '{}' in the checkpoint", name),
-                 fmt::format("none of its {} files holds it", impl_->files.size()),
+                 fmt::format("none of its {} files contains it", impl_->files.size()),
                  "check that the checkpoint is of the same model and optimizer"};
   }
   const auto& [stored_name, tensor] = *found;
   MOTLEY_TRY(impl_->files[tensor.file].read(stored_name, shape, values));
   if (!tensor.hash.empty() && hash128_hex(std::as_bytes(values)) != tensor.hash) {
     return Error{ErrorCode::kCorrupt, fmt::format("damaged tensor '{}' in the checkpoint", name),
-                 "its hash is not the manifest's",
+                 "its hash differs from the manifest's",
                  "use an earlier checkpoint, or copy this one again"};
   }
   return {};

@@ -230,7 +230,8 @@ Result<const SafetensorsFile::Entry*> SafetensorsFile::find(
     const std::string& name, const std::vector<std::int64_t>& shape) const {
   const auto found = entries().find(name);
   if (found == entries().end()) {
-    return unusable(name, "the file does not hold it", "check that the file is of the same model");
+    return unusable(name, "the file does not contain it",
+                    "check that the file is of the same model");
   }
   const Entry& entry = found->second;
   if (entry.shape != shape) {
@@ -254,7 +255,7 @@ Result<void> SafetensorsFile::read_values(const std::string& name,
   const std::uint64_t value_bytes = is_fp32 ? 4 : 2;
   const std::uint64_t count = (entry.end - entry.begin) / value_bytes;
   MOTLEY_CHECK(first <= count && values.size() <= count - first,
-               "tensor '{}' has {} values; {} from {} on were asked for", name, count,
+               "tensor '{}' has {} values; {} from {} on were requested", name, count,
                values.size(), first);
   const std::uint64_t offset = impl_->data_begin + entry.begin + first * value_bytes;
   if (is_fp32) return impl_->file.read_at(offset, std::as_writable_bytes(values));
@@ -267,7 +268,7 @@ Result<void> SafetensorsFile::read(const std::string& name,
   MOTLEY_ASSIGN(const Entry* const entry, find(name, shape));
   const std::uint64_t value_bytes = std::max<std::uint64_t>(dtype_bytes(entry->dtype), 1);
   const std::uint64_t count = (entry->end - entry->begin) / value_bytes;
-  MOTLEY_CHECK(values.size() == count, "tensor '{}': room for {} values, {} needed", name,
+  MOTLEY_CHECK(values.size() == count, "tensor '{}': buffer of {} values, {} needed", name,
                values.size(), count);
   return read_values(name, *entry, 0, values);
 }
@@ -290,9 +291,21 @@ Result<void> SafetensorsFile::read_bytes(const std::string& name,
                     "check that the file is of the same model");
   }
   MOTLEY_CHECK(bytes.size() == entry->end - entry->begin,
-               "tensor '{}': room for {} bytes, {} needed", name, bytes.size(),
+               "tensor '{}': buffer of {} bytes, {} needed", name, bytes.size(),
                entry->end - entry->begin);
   return impl_->file.read_at(impl_->data_begin + entry->begin, bytes);
+}
+
+Result<void> SafetensorsFile::read_bytes_part(const std::string& name,
+                                              std::uint64_t first,
+                                              std::span<std::byte> bytes) const {
+  const auto found = entries().find(name);
+  MOTLEY_CHECK(found != entries().end(), "no tensor '{}'", name);
+  const std::uint64_t count = found->second.end - found->second.begin;
+  MOTLEY_CHECK(first <= count && bytes.size() <= count - first,
+               "tensor '{}' has {} bytes; {} from {} on were requested", name, count, bytes.size(),
+               first);
+  return impl_->file.read_at(impl_->data_begin + found->second.begin + first, bytes);
 }
 
 }  // namespace motley

@@ -86,7 +86,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   bool key(std::string& name) override {
     if (place_ == Place::kTop) return top_key(name);
     if (!fields_.insert(name).second) {
-      return fail(fmt::format("'{}' has the key '{}' twice", excerpt(tensor_), excerpt(name)));
+      return fail(fmt::format("'{}' has the duplicate key '{}'", excerpt(tensor_), excerpt(name)));
     }
     field_ = name;
     if (place_ == Place::kTensor && name != "dtype" && name != "shape" && name != "data_offsets") {
@@ -134,22 +134,22 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   }
 
   bool unexpected(const char* what) {
-    return fail(tensor_.empty()
-                    ? fmt::format("the header has {} where none belongs", what)
-                    : fmt::format("'{}' has {} where none belongs", excerpt(tensor_), what));
+    return fail(tensor_.empty() ? fmt::format("the header has {}, which is not allowed there", what)
+                                : fmt::format("'{}' has {}, which is not allowed there",
+                                              excerpt(tensor_), what));
   }
 
   bool top_key(const std::string& name) {
     tensor_ = name;
     if (name == kSafetensorsMetadataKey) {
-      if (std::exchange(has_metadata_, true)) return fail("__metadata__ stands twice");
+      if (std::exchange(has_metadata_, true)) return fail("duplicate __metadata__");
       return true;
     }
     if (!is_readable_tensor_name(name)) {
       return fail("a tensor's name is empty or has control characters");
     }
     if (header_.entries.contains(name))
-      return fail(fmt::format("tensor '{}' stands twice", excerpt(name)));
+      return fail(fmt::format("duplicate tensor '{}'", excerpt(name)));
     if (header_.entries.size() == kSafetensorsTensorsMax) {
       return fail(fmt::format("there are more than {} tensors", kSafetensorsTensorsMax));
     }

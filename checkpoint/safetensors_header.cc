@@ -35,7 +35,7 @@ std::string layout_fault(const SafetensorsHeader& header, std::uint64_t data_byt
                          excerpt(entry.dtype));
     }
     if (entry.begin > entry.end || shape_bytes(entry) != entry.end - entry.begin) {
-      return fmt::format("tensor '{}', {} [{}], does not fit its place {}..{}", excerpt(name),
+      return fmt::format("tensor '{}', {} [{}], does not match its offsets {}..{}", excerpt(name),
                          entry.dtype, fmt::join(entry.shape, ", "), entry.begin, entry.end);
     }
     by_place.emplace_back(&name, &entry);
@@ -52,7 +52,7 @@ std::string layout_fault(const SafetensorsHeader& header, std::uint64_t data_byt
     place = entry->end;
   }
   if (place != data_bytes) {
-    return fmt::format("the tensors need {} bytes and the file holds {}", place, data_bytes);
+    return fmt::format("the tensors need {} bytes, but the file has {}", place, data_bytes);
   }
   return "";
 }
@@ -92,9 +92,9 @@ Error damaged_safetensors(const std::string& source, std::string cause) {
 }
 
 Error no_safetensors(const std::string& source) {
-  return {ErrorCode::kCorrupt, fmt::format("{} is no safetensors file", source),
-          "it begins neither with the length of a header nor with a header",
-          "name weights in that format, a file or the folder with it"};
+  return {ErrorCode::kCorrupt, fmt::format("{} is not a safetensors file", source),
+          "it does not start with the length of a header and a header",
+          "give weights in that format, as a file or its folder"};
 }
 
 Result<std::uint64_t> safetensors_header_bytes(
@@ -106,7 +106,7 @@ Result<std::uint64_t> safetensors_header_bytes(
   if (header_bytes > kSafetensorsHeaderBytesMax ||
       header_bytes > file_bytes - kSafetensorsLengthBytes) {
     return damaged_safetensors(
-        source, fmt::format("its header of {} bytes does not fit the file's {} or the limit {}",
+        source, fmt::format("its header of {} bytes exceeds the file's {} or the limit {}",
                             header_bytes, file_bytes, kSafetensorsHeaderBytesMax));
   }
   return header_bytes;
@@ -120,7 +120,7 @@ Result<SafetensorsHeader> parse_safetensors_header(std::string_view text,
   };
   // The JSON parser takes a zero byte for the end and would ignore the text after it.
   if (text.empty() || text.front() != '{' || text.find('\0') != std::string_view::npos) {
-    return damaged("the header does not start with '{' or holds a zero byte");
+    return damaged("the header does not start with '{' or contains a zero byte");
   }
   SafetensorsHeader header;
   if (std::string fault = read_header_entries(text, header); !fault.empty()) return damaged(fault);

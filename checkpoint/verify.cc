@@ -62,7 +62,7 @@ Result<void> verify_no_extra_files(const fs::path& folder, const Manifest& manif
   for (; !code && it != fs::directory_iterator(); it.increment(code)) {
     const std::string name = it->path().filename().string();
     if (!known.contains(name) && !is_copy_given_up(name, known)) {
-      return differs(it->path(), "the manifest does not name it");
+      return differs(it->path(), "the manifest does not list it");
     }
   }
   if (code) return file_error("list", folder, code.value());

@@ -61,7 +61,7 @@ Result<std::unique_ptr<Transport>> make_transport(const TransportOptions& option
   }
   if (is_secret && std::ranges::find(kinds, kind) != kinds.end()) {
     return Error{ErrorCode::kConfig, fmt::format("the transport {} cannot encrypt", kind),
-                 "what the ranks exchange is to be secret", "set comm.transport to auto or tcp"};
+                 "the ranks must encrypt their messages", "set comm.transport to auto or tcp"};
   }
 #ifdef MOTLEY_WITH_UCX
   if (kind == "ucx") return watched(make_ucx_transport(options), options, std::move(on_missing));

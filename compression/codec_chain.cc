@@ -22,11 +22,11 @@ struct ChainLink {
 
 Error not_a_chain(const std::string& chain, const std::string& cause) {
   return {ErrorCode::kConfig, fmt::format("not a codec: '{}'", chain), cause,
-          fmt::format("use none, fp16, bf16, int8, int4, topk(DENSITY) with a density above 0 and "
-                      "up to 1, or zstd(LEVEL) with a level of {} to {}; or a chain of topk, what "
-                      "writes its values (fp16, bf16 or int8) and zstd, such as fp16|zstd(1) or "
-                      "topk(0.01)|int8",
-                      kZstdLevelMin, kZstdLevelMax)};
+          fmt::format(
+              "use none, fp16, bf16, int8, int4, topk(DENSITY) with a density above 0 and up to 1, "
+              "or zstd(LEVEL) with a level of {} to {}; or a chain of topk, the format of its "
+              "values (fp16, bf16 or int8) and zstd, such as fp16|zstd(1) or topk(0.01)|int8",
+              kZstdLevelMin, kZstdLevelMax)};
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -105,7 +105,7 @@ Result<CodecChain> parse_codec_chain(const std::string& text) {
   if (next < links.size()) {
     if (const auto format = find_format(links[next])) {
       if (chain.density.has_value() && links[next].name == "int4") {
-        return not_a_chain(text, "int4 rotates whole blocks, which kept values are too few for");
+        return not_a_chain(text, "int4 rotates whole blocks, for which topk keeps too few values");
       }
       chain.format = *format;
       ++next;
@@ -120,7 +120,7 @@ Result<CodecChain> parse_codec_chain(const std::string& text) {
   }
   if (next < links.size()) {
     return not_a_chain(
-        text, fmt::format("'{}' is unknown, or does not belong in this place", links[next].name));
+        text, fmt::format("'{}' is unknown, or not allowed in this place", links[next].name));
   }
   return chain;
 }

@@ -66,8 +66,8 @@ std::optional<std::string> targets_that_are_inputs(const Examples& examples,
   });
   if (!equal || compared < kTellingSamples) return std::nullopt;
   return fmt::format(
-      "the targets are equal to the inputs, {}: a model that sees its own input learns to copy it; "
-      "targets of next tokens are the inputs one place later, unless the loss shifts them itself",
+      "the targets equal the inputs, {}: the model learns to copy its input; targets for next "
+      "tokens are the inputs shifted by one place, unless the loss shifts them",
       file_of(targets));
 }
 
@@ -95,12 +95,12 @@ void look_at_integer_targets(const Column& targets,
   }
   if (without * kTellingPart > targets.size()) {
     lines.push_back(fmt::format(
-        "{} of {} samples have no target, {}: all of theirs are {}, which the loss ignores",
+        "{} of {} samples have no target, {}: all their targets are {}, which the loss ignores",
         without, targets.size(), file_of(targets), *format.ignored_target));
   }
   if (is_one && only && targets.size() - without >= kTellingSamples) {
-    lines.push_back(fmt::format("all targets are {}, {}: there is nothing to tell apart", *only,
-                                file_of(targets)));
+    lines.push_back(
+        fmt::format("all targets are {}, {}: there is only one class", *only, file_of(targets)));
   }
 }
 
@@ -136,9 +136,8 @@ std::optional<std::string> pixels_of_another_scale(const Column& inputs,
     });
     if (!are_flags || !has_one) return std::nullopt;
     return fmt::format(
-        "the inputs are bytes of 0 and 1, {}: as bytes of pixels they become 0 and 1/255; save "
-        "them "
-        "as float32 to have 0 and 1",
+        "the inputs are bytes of 0 and 1, {}: as pixels they become 0 and 1/255; save them as "
+        "float32 for 0 and 1",
         file_of(inputs));
   }
   if (inputs.type() != ElementType::kFloat32 || !is_image) return std::nullopt;
@@ -154,8 +153,8 @@ std::optional<std::string> pixels_of_another_scale(const Column& inputs,
   });
   if (!are_bytes || largest < kBrightPixel) return std::nullopt;
   return fmt::format(
-      "the inputs are whole numbers up to {}, {}: pixels that were not scaled? Saved as uint8 they "
-      "become 0 to 1, and data.mean and data.std scale floats",
+      "the inputs are integers up to {}, {}: unscaled pixels? Save them as uint8 to scale them to "
+      "0 to 1, or scale floats with data.mean and data.std",
       largest, file_of(inputs));
 }
 
@@ -183,9 +182,8 @@ std::optional<std::string> held_out_that_is_trained(const ExampleFiles& files) {
   });
   if (found * 2 < looked_at || looked_at < kTellingSamples) return std::nullopt;
   return fmt::format(
-      "{} of {} held-out samples are among those that are trained on, {}: what is measured on them "
-      "is "
-      "how well they are remembered",
+      "{} of {} held-out samples are also training samples, {}: the held-out loss measures "
+      "memorization",
       found, looked_at, file_of(held_out));
 }
 
@@ -225,8 +223,8 @@ std::vector<std::string> corpus_remarks(const Corpus& corpus, const DataConfig& 
   for (std::size_t i = 1; i < count; i += 2) zeros += tokens_T[i] == 0 ? 1 : 0;
   if (zeros == count / 2) {
     lines.push_back(fmt::format(
-        "of the first {} tokens every second one is 0, {}: numbers twice as wide as {}?", count,
-        data.path, token_type_name(corpus.type())));
+        "every second one of the first {} tokens is 0, {}: is the dtype twice as wide as {}?",
+        count, data.path, token_type_name(corpus.type())));
   }
   return lines;
 }

@@ -78,7 +78,7 @@ Result<void> check_finite(const char* what, const Column& column, WorkCounter* w
                  fmt::format("the {}s are not all finite numbers, {}", what, run.file),
                  fmt::format("{}; {} of {} samples have NaN or infinity", found.first,
                              found.samples, run.samples),
-                 "correct or leave out these samples (numpy.isfinite finds them), or set "
+                 "correct or remove these samples (numpy.isfinite finds them), or set "
                  "data.allow_nonfinite = true to train with them"};
   }
   return {};

@@ -86,7 +86,7 @@ Error token_outside(const Corpus::Token& token,
               fmt::format("token {} at position {} is outside the vocabulary of {}, {}",
                           token.value, token.position, vocab, data.path),
               fmt::format("its tokens are read as {}", token_type_name(corpus.type())),
-              fmt::format("set model.vocab to at least {}, or use data of another tokenizer",
+              fmt::format("set model.vocab to at least {}, or use data from another tokenizer",
                           token.value + 1)};
   const bool is_negative_int32 =
       corpus.type() == TokenType::kUint32 && token.value > std::numeric_limits<std::int32_t>::max();
@@ -95,16 +95,16 @@ Error token_outside(const Corpus::Token& token,
   }
   if (token.value < 0 || is_negative_int32) {
     error.remedy =
-        "leave out negative tokens: a token file has no positions that the loss ignores; labels "
-        "such as -100 belong into the targets of data.kind = \"arrays\"";
+        "remove negative tokens: a token file has no ignored positions; labels such as -100 belong "
+        "in the targets of data.kind = \"arrays\"";
   }
   if (corpus.type() != TokenType::kUint16) return error;
   const bool are_swapped = corpus.are_within_swapped(static_cast<std::uint32_t>(vocab));
   if (are_swapped) {
-    error.cause += ", and as big-endian numbers all would be within it";
+    error.cause += "; read as big-endian numbers, all are within it";
     error.remedy = "write the file again as little-endian: a.astype('<u2').tofile(name)";
   } else if (data.dtype == "auto") {
-    error.remedy += "; data.dtype says how wide its tokens are";
+    error.remedy += "; set data.dtype to the dtype of its tokens";
   }
   return error;
 }
@@ -113,11 +113,9 @@ Error token_outside(const Corpus::Token& token,
 Result<void> check_tokens_fit(const DataConfig& data, const SampleFormat& sample) {
   if (sample.is_next_token) return {};
   return with_key(
-      {ErrorCode::kConfig, fmt::format("data.kind = \"{}\" is not what the model takes", data.kind),
-       "it gives tokens and the tokens that follow them; the model takes other inputs "
-       "or targets",
-       "set data.kind to \"arrays\" or \"images\", or to \"synthetic\" to try the "
-       "model without data"},
+      {ErrorCode::kConfig, fmt::format("data.kind = \"{}\" does not fit the model", data.kind),
+       "it provides tokens and next tokens; the model has other inputs or targets",
+       "set data.kind to \"arrays\" or \"images\", or to \"synthetic\" for a test without data"},
       "data.kind");
 }
 

@@ -36,7 +36,7 @@ Error unfit(std::string_view what,
             const std::string& remedy) {
   return {ErrorCode::kData,
           fmt::format("the {}s do not fit the model, {}", what, column.runs().front().file),
-          fmt::format("one {} is {} of {}; the model takes {}", what, shape_text(column.shape()),
+          fmt::format("one {} is {} of {}; the model needs {}", what, shape_text(column.shape()),
                       element_name(column.type()), wanted_text(wanted)),
           remedy};
 }
@@ -45,10 +45,9 @@ Result<void> check_shape(std::string_view what, const Column& column, const Samp
   const TensorSpec& wanted = what == "input" ? format.input : format.target;
   if (without_ones(column.shape()) == without_ones(wanted.shape)) return {};
   return unfit(what, column, wanted,
-               format.is_next_token
-                   ? "use rows of as many tokens as the model takes, or data.kind = \"text\" or "
-                     "\"tokens\", which are cut into such rows"
-                   : "use data of the model's shape, or a model that takes this one");
+               format.is_next_token ? "use rows with the model's number of tokens, or data.kind = "
+                                      "\"text\" or \"tokens\", which are cut into such rows"
+                                    : "use data of the model's shape, or a model for this shape");
 }
 
 Result<void> check_type(std::string_view what, const Column& column, const TensorSpec& wanted) {
@@ -115,7 +114,7 @@ Result<void> check_augmentation(const DataConfig& data, const SampleFormat& form
   if (shape.size() != 3) {
     return with_key(
         {ErrorCode::kData, "data.augment does not fit the model",
-         fmt::format("it takes {}; images are [channels, height, width]", shape_text(shape)),
+         fmt::format("its input is {}; images are [channels, height, width]", shape_text(shape)),
          "leave out data.augment"},
         "data.augment");
   }

@@ -75,10 +75,10 @@ Result<std::uint64_t> total_bytes(const fs::path& root, const std::vector<fs::pa
     if (code) return unreadable(file, code);
   }
   if (total > kFolderBytesMax) {
-    return Error{
-        ErrorCode::kData, fmt::format("too much text below {}", root.string()),
-        fmt::format("{} bytes; a folder is held in memory and may have {}", total, kFolderBytesMax),
-        "join it into one file, which is not loaded, or set data.suffixes"};
+    return Error{ErrorCode::kData, fmt::format("too much text below {}", root.string()),
+                 fmt::format("{} bytes; a folder is loaded into memory, and the limit is {}", total,
+                             kFolderBytesMax),
+                 "join it into one file, which is mapped instead of loaded, or set data.suffixes"};
   }
   return total;
 }
@@ -111,7 +111,7 @@ Result<Corpus> join_folder(const fs::path& root, const std::vector<std::string>&
     return Error{ErrorCode::kData, fmt::format("no text below {}", root.string()),
                  suffixes.empty()
                      ? "no file without NUL bytes was found"
-                     : fmt::format("no text file ends in {}", fmt::join(suffixes, ", ")),
+                     : fmt::format("no text file has the suffix {}", fmt::join(suffixes, ", ")),
                  "check data.path and data.suffixes"};
   }
   return Corpus(std::move(joined), 0, TokenType::kUint8);
@@ -138,7 +138,7 @@ Result<Corpus> open_text_corpus(const DataConfig& data) {
   if (const auto packed = packed_text(bytes, path)) return *packed;
   if (!is_text(bytes)) {
     return Error{ErrorCode::kData, fmt::format("{} is not text", path.string()),
-                 "it holds NUL bytes", "for a .bin of tokens set data.kind = \"tokens\""};
+                 "it contains NUL bytes", "for a .bin of tokens set data.kind = \"tokens\""};
   }
   return Corpus(std::move(file), 0, TokenType::kUint8);
 }

@@ -16,8 +16,7 @@ namespace {
 constexpr std::size_t kHeaderWords = 256;  // of int32
 constexpr std::size_t kHeaderBytes = kHeaderWords * sizeof(std::int32_t);
 constexpr const char* kSetDtype =
-    "set data.dtype to the type that its tokens were written in: uint8, uint16, uint32, int32 or "
-    "int64";
+    "set data.dtype to the dtype of its tokens: uint8, uint16, uint32, int32 or int64";
 
 // llm.c's two file formats.
 struct HeaderKind {
@@ -31,7 +30,7 @@ constexpr std::array kHeaderKinds = {HeaderKind{20240520, 1, TokenType::kUint16}
 
 Error damaged(const std::string& path, const std::string& cause) {
   return {ErrorCode::kData, fmt::format("unusable token file {}", path), cause,
-          "make the file again, or check that it was copied whole"};
+          "create the file again, or check that it was copied completely"};
 }
 
 Error unusable(const std::string& path, const std::string& cause, const std::string& remedy) {
@@ -61,14 +60,15 @@ Result<void> check_header(std::span<const std::byte> bytes,
         path, fmt::format("{} bytes are less than the header's {}", bytes.size(), kHeaderBytes));
   }
   if (word(bytes, 1) != kind.version) {
-    return damaged(path, fmt::format("its version is {}; magic number {} goes with version {}",
+    return damaged(path, fmt::format("its version is {}; magic number {} requires version {}",
                                      word(bytes, 1), kind.magic, kind.version));
   }
   const std::int64_t count = word(bytes, 2);
   const std::uint64_t held = (bytes.size() - kHeaderBytes);
   if (count < 0 || static_cast<std::uint64_t>(count) * token_bytes(kind.type) != held) {
-    return damaged(path, fmt::format("the header says {} tokens of {} bytes, {} bytes follow",
-                                     count, token_bytes(kind.type), held));
+    return damaged(
+        path, fmt::format("the header declares {} tokens of {} bytes, but {} bytes follow", count,
+                          token_bytes(kind.type), held));
   }
   return {};
 }
@@ -79,7 +79,7 @@ Result<void> check_dtype(const DataConfig& data, TokenType type) {
   if (!said || *said == type) return {};
   return unusable(
       data.path,
-      fmt::format("its header says {}, data.dtype {}", token_type_name(type), data.dtype),
+      fmt::format("its header declares {}, data.dtype is {}", token_type_name(type), data.dtype),
       "leave out data.dtype");
 }
 
@@ -96,17 +96,17 @@ Result<Corpus> open_npy_tokens(MappedFile file, const DataConfig& data) {
   MOTLEY_ASSIGN(const NpyOutline outline, outline_npy(file.bytes(), data.path));
   const auto type = type_of_npy(outline.type);
   if (!type) {
-    return unusable(data.path,
-                    fmt::format("its numbers are of NumPy's type '{}'", excerpt(outline.type)),
+    return unusable(data.path, fmt::format("its NumPy dtype is '{}'", excerpt(outline.type)),
                     "save integers of this machine's byte order: numpy.save(name, "
                     "a.astype('uint32'))");
   }
   const auto rows =
       std::ranges::count_if(outline.shape, [](std::int64_t size) { return size != 1; });
   if (rows > 1) {
-    return unusable(data.path,
-                    fmt::format("its shape is {}; tokens are one row", shape_text(outline.shape)),
-                    "save one row, numpy.save(name, a.reshape(-1)), or use data.kind = \"arrays\"");
+    return unusable(
+        data.path,
+        fmt::format("its shape is {}; tokens must be one row", shape_text(outline.shape)),
+        "save one row, numpy.save(name, a.reshape(-1)), or use data.kind = \"arrays\"");
   }
   MOTLEY_TRY(check_npy_length(outline, token_type_name(*type), token_bytes(*type),
                               file.bytes().size(), data.path));
@@ -122,24 +122,24 @@ Result<TokenType> found_type(std::span<const std::byte> bytes,
   if (bytes.empty()) return TokenType::kUint16;
   switch (token_evidence(bytes, vocab)) {
     case TokenEvidence::kText:
-      return unusable(path, "it is text", "set data.kind = \"text\", or make tokens of it first");
+      return unusable(path, "it is text", "set data.kind = \"text\", or tokenize it first");
     case TokenEvidence::kBigEndian:
       return unusable(path, "its tokens are big-endian, of 32 or 64 bits",
                       "write it again as little-endian: a.astype('<u4').tofile(name)");
     case TokenEvidence::kUint8OrUint16:
-      return unusable(path,
-                      "the type of its tokens cannot be told, uint8 or uint16: bytes at even and "
-                      "at odd places are distributed alike, as those of uint8 tokens are and the "
-                      "halves of uint16 tokens hardly ever",
-                      "set data.dtype = \"uint8\" where each byte is a token, data.dtype = "
-                      "\"uint16\" where each two are one");
+      return unusable(
+          path,
+          "the dtype of its tokens is ambiguous, uint8 or uint16: bytes at even and odd places "
+          "have the same distribution, as for uint8 tokens and rarely for uint16 tokens",
+          "set data.dtype = \"uint8\" if each byte is a token, or data.dtype = \"uint16\" if two "
+          "bytes are");
     case TokenEvidence::kSwapped:
-      return unusable(path,
-                      "the bytes of its tokens look swapped: as uint16 they differ more in the "
-                      "upper byte than in the lower one, as big-endian numbers do that are read "
-                      "as little-endian",
-                      "write it again as little-endian: numpy.asarray(x, \"<u2\").tofile(name); "
-                      "or set data.dtype = \"uint16\" to take it as it is");
+      return unusable(
+          path,
+          "the bytes of its tokens seem to be swapped: as uint16 they vary more in the upper byte "
+          "than in the lower one, like big-endian numbers read as little-endian",
+          "write it again as little-endian: numpy.asarray(x, \"<u2\").tofile(name); or set "
+          "data.dtype = \"uint16\" to use it unchanged");
     case TokenEvidence::kUint8:
       return TokenType::kUint8;
     case TokenEvidence::kUint32:
@@ -154,8 +154,8 @@ Result<TokenType> found_type(std::span<const std::byte> bytes,
   if (vocab <= kShortVocab) return TokenType::kUint16;
   return unusable(
       path,
-      fmt::format("the type of its tokens cannot be told: it has no header, a vocabulary "
-                  "of {} needs more than 16 bits, and its {} bytes show no width",
+      fmt::format("the dtype of its tokens cannot be detected: it has no header, a vocabulary of "
+                  "{} needs more than 16 bits, and its {} bytes show no width",
                   vocab, bytes.size()),
       kSetDtype);
 }
@@ -178,7 +178,7 @@ Result<Corpus> open_token_corpus(const DataConfig& data, std::uint32_t vocab) {
     MOTLEY_ASSIGN(type, found_type(bytes, data.path, vocab));
   }
   if (bytes.size() % token_bytes(*type) != 0) {
-    return damaged(data.path, fmt::format("{} bytes are no whole number of {}-bit tokens",
+    return damaged(data.path, fmt::format("{} bytes are not a multiple of {}-bit tokens",
                                           bytes.size(), 8 * token_bytes(*type)));
   }
   // Of the types that are detected or configured, 16 bits are the usual ones, in nanoGPT's files.

@@ -73,10 +73,9 @@ Result<void> check_any_target(const Column& targets, std::optional<std::int64_t>
       if (integer_at(targets.type(), target, k) != *ignored) return {};
     }
   }
-  return Error{ErrorCode::kData,
-               fmt::format("there is no target to learn, {}", targets.runs().front().file),
+  return Error{ErrorCode::kData, fmt::format("no targets, {}", targets.runs().front().file),
                fmt::format("all of them are {}, which the loss ignores", *ignored),
-               "save the targets that the model is to predict"};
+               "save the targets that the model should predict"};
 }
 
 Result<void> check_values(const char* what,
@@ -95,9 +94,9 @@ Result<void> check_values(const char* what,
     return Error{
         ErrorCode::kData,
         fmt::format("the {}s are not all within the model's limits, {}", what, run.file),
-        fmt::format("number {} of sample {} is {}; the model takes 0 to {}{}", outside->element,
+        fmt::format("number {} of sample {} is {}; the model allows 0 to {}{}", outside->element,
                     outside->sample, outside->value, limits.limit - 1, ignored),
-        fmt::format("correct the data, or use a model with room for {}", outside->value)};
+        fmt::format("correct the data, or use a model with {} values", outside->value)};
   }
   return {};
 }

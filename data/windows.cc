@@ -31,8 +31,8 @@ Result<WindowLayout> lay_out_windows(std::uint64_t tokens, double holdout, std::
   const bool lacks_eval = holdout > 0 && eval_tokens < shortest;
   if (train_tokens < shortest || lacks_eval) {
     return Error{ErrorCode::kData, fmt::format("the data is too short, {} tokens", tokens),
-                 fmt::format("training has {} and evaluation {} of them; with model.context = {} a "
-                             "part needs at least {}",
+                 fmt::format("training has {} and evaluation {} of them; with model.context = {} "
+                             "each needs at least {}",
                              train_tokens, eval_tokens, context, shortest),
                  lacks_eval ? "use more data, a smaller model.context, or data.holdout = 0 with "
                               "train.eval_every = 0"

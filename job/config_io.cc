@@ -258,7 +258,7 @@ Result<Config> config_from_json(const Json& json, const std::string& source) {
   // A default in place of a missing key could train something else than the sender intended.
   if (counted.keys != config_entries().size()) {
     return Error{ErrorCode::kConfig, fmt::format("incomplete configuration, {}", source),
-                 fmt::format("{} of {} keys are there", counted.keys, config_entries().size()),
+                 fmt::format("{} of {} keys are present", counted.keys, config_entries().size()),
                  "use the same version of Motley on every machine"};
   }
   return std::move(counted.config);

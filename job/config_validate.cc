@@ -62,7 +62,7 @@ std::optional<Conflict> data_conflict(const DataConfig& data) {
   if (data.dtype != "auto" && data.kind != "tokens") {
     return Conflict{"data.dtype", "data.kind", "data.dtype needs tokens",
                     fmt::format("data.kind is \"{}\"", data.kind),
-                    "leave out data.dtype: other data says its type itself"};
+                    "leave out data.dtype: other data contains its dtype"};
   }
   if (data.kind == "arrays" || data.kind == "images") return std::nullopt;
   const auto of_arrays = [&](const std::string& key) {
@@ -87,8 +87,8 @@ std::optional<Conflict> holdout_conflict(const Config& config) {
 std::optional<Conflict> cuts_conflict(const ParallelConfig& parallel) {
   const auto& cuts = parallel.cuts;
   if (std::adjacent_find(cuts.begin(), cuts.end(), std::greater_equal<>()) != cuts.end()) {
-    return Conflict{"parallel.cuts", "", "parallel.cuts must rise",
-                    "every stage holds at least one layer", "write each cut once, in order"};
+    return Conflict{"parallel.cuts", "", "parallel.cuts must be ascending",
+                    "every stage has at least one layer", "write each cut once, in order"};
   }
   return std::nullopt;
 }

@@ -184,7 +184,7 @@ class Setter {
     auto text = value.get<std::string>();
     if (!is_plain_text(text)) {
       return value_error(name, "one line of UTF-8 text", where_,
-                         "it holds control characters or bytes that are not UTF-8");
+                         "it contains control characters or bytes that are not UTF-8");
     }
     return text;
   }

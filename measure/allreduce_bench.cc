@@ -134,8 +134,9 @@ class AllreduceBench {
     sample.cpu_s = process_cpu_s() - start_cpu_s;
     MOTLEY_ASSIGN(const auto hashes, meet(hash64(std::as_bytes(std::span(values_)))));
     if (std::ranges::any_of(hashes, [&](const auto& other) { return other != hashes.front(); })) {
-      return Error{ErrorCode::kCorrupt, fmt::format("the ranks' sums differ after run {}", run),
-                   "the order of adding is not the same on all of them", "report this"};
+      return Error{ErrorCode::kCorrupt,
+                   fmt::format("the results of the ranks differ after run {}", run),
+                   "the order of the additions differs between them", "please report this bug"};
     }
     return took_s;
   }

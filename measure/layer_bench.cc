@@ -66,16 +66,12 @@ at::Tensor made_up_boundary(const LayerSpec& layer, int samples) {
   std::vector<at::Tensor> exact;
   for (const TensorSpec& spec : layer.exact_outputs) {
     const std::vector<std::int64_t> sizes = spec.sizes(samples);
-    switch (spec.type) {
-      case NumberType::kFloat32:
-        exact.push_back(wave(sizes));
-        break;
-      case NumberType::kInt64:
-        exact.push_back(at::zeros(sizes, at::kLong));
-        break;
-      case NumberType::kBool:
-        exact.push_back(at::ones(sizes, at::kBool));
-        break;
+    if (spec.type == NumberType::kFloat32) {
+      exact.push_back(wave(sizes));
+    } else if (spec.type == NumberType::kInt64) {
+      exact.push_back(at::zeros(sizes, at::kLong));
+    } else {  // values at boundaries are never narrow
+      exact.push_back(at::ones(sizes, at::kBool));
     }
   }
   return join_boundary({wave(gradient_layout(layer, samples).sizes)}, exact);

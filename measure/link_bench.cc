@@ -42,7 +42,7 @@ Result<double> round_trip(Transport& transport, Rank peer, Buffer& message) {
   MOTLEY_TRY(answer.wait(Deadline::after_s(kMessageWait_s), "the answer of the probe's other end"));
   const double took_s = now_s() - start_s;
   MOTLEY_ASSIGN(message,
-                sent.wait(Deadline::after_s(kMessageWait_s), "the probe's message to leave"));
+                sent.wait(Deadline::after_s(kMessageWait_s), "the probe's message to be sent"));
   return took_s;
 }
 
@@ -114,14 +114,15 @@ Result<bool> begin_round(Transport& transport, Rank peer, bool is_leader, bool w
   Pending word = transport.recv(peer, is_leader ? kToClient : kToServer, Buffer(kSmallBytes));
   if (is_leader) {
     Pending asked = transport.send(peer, kToServer, message_of(wants_more ? kSmallBytes : 0));
-    MOTLEY_TRY(asked.wait(Deadline::after_s(kMessageWait_s), "the probe's word to leave"));
+    MOTLEY_TRY(
+        asked.wait(Deadline::after_s(kMessageWait_s), "the probe's control message to be sent"));
   }
-  MOTLEY_ASSIGN(const Buffer heard,
-                word.wait(Deadline::after_s(kMessageWait_s), "the word of the probe's other end"));
+  MOTLEY_ASSIGN(const Buffer heard, word.wait(Deadline::after_s(kMessageWait_s),
+                                              "the control message of the probe's other end"));
   if (is_leader) return wants_more;
   const bool goes_on = heard.payload_bytes() > 0;
   Pending answered = transport.send(peer, kToClient, message_of(kSmallBytes));
-  MOTLEY_TRY(answered.wait(Deadline::after_s(kMessageWait_s), "the probe's answer to leave"));
+  MOTLEY_TRY(answered.wait(Deadline::after_s(kMessageWait_s), "the probe's answer to be sent"));
   return goes_on;
 }
 
@@ -137,7 +138,7 @@ Result<double> answer_all(Transport& transport, Rank peer) {
     // Posted before the answer, so that the next message finds its buffer.
     if (more) message = transport.recv(peer, kToServer, std::move(came));
     Pending answer = transport.send(peer, kToClient, message_of(kSmallBytes));
-    MOTLEY_TRY(answer.wait(Deadline::after_s(kMessageWait_s), "the probe's answer to leave"));
+    MOTLEY_TRY(answer.wait(Deadline::after_s(kMessageWait_s), "the probe's answer to be sent"));
   }
   return bytes;
 }
@@ -171,7 +172,7 @@ Result<BothWays> measure_both_ways(
                                     "the message of the probe's other end"));
     times_s.push_back(now_s() - start_s);
     MOTLEY_ASSIGN(own,
-                  sent.wait(Deadline::after_s(kMessageWait_s), "the probe's message to leave"));
+                  sent.wait(Deadline::after_s(kMessageWait_s), "the probe's message to be sent"));
     if (!goes_on) break;
   }
   times_s.pop_back();  // of the final, empty messages

@@ -47,7 +47,7 @@ std::vector<std::string> noise_warnings(const DeviceProfile& device) {
       keep_worst(worst, "backward", s.micro_batch, s.backward_s, s.backward_spread_s);
     }
     if (worst.share <= kSpreadMax) continue;
-    warnings.push_back(fmt::format("noisy: {} of {} at {} sample{} spread {:.0f} %",
+    warnings.push_back(fmt::format("noisy: the spread of {} of {} at {} sample{} is {:.0f} %",
                                    worst.direction, signature, worst.samples,
                                    worst.samples == 1 ? "" : "s", 100 * worst.share));
   }
@@ -59,8 +59,8 @@ std::string drift_warning(const LayerSample& before, const LayerSample& after) {
   const double last_s = total_s(after);
   if (std::abs(first_s - last_s) <= kDriftMax * std::min(first_s, last_s)) return "";
   return fmt::format(
-      "the machine changed speed while it was measured: {:.3f} ms then {:.3f} ms; is something "
-      "else running, or is it hot?",
+      "the machine changed speed during profiling: {:.3f} ms, then {:.3f} ms; check for other "
+      "programs and throttling",
       1e3 * first_s, 1e3 * last_s);
 }
 

@@ -74,7 +74,7 @@ class CurvesDrawing {
   Figure draw() && {
     pen_.text_in(kFigureWidth - 20, {10, 22}, options_.title, "bold");
     if (is_empty_) {
-      pen_.text({kPlotLeft, kPlotTop}, "nothing was recorded", "faint");
+      pen_.text({kPlotLeft, kPlotTop}, "no data", "faint");
       return std::move(pen_).finish(kPlotTop + 20);
     }
     draw_axes();

@@ -32,7 +32,7 @@ constexpr Paint kWeights = {"weights", "weight part"};
 constexpr Paint kUpdate = {"update", "update, vote"};
 constexpr Paint kCodec = {"codec", "codec"};
 constexpr Paint kWait = {"wait", "wait"};
-constexpr Paint kLink = {"link", "link, sum"};
+constexpr Paint kLink = {"link", "link, all-reduce"};
 constexpr std::array<Paint, 7> kPaints = {kForward, kBackward, kWeights, kUpdate,
                                           kCodec,   kWait,     kLink};
 

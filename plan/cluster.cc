@@ -49,7 +49,7 @@ Result<std::string> medium_of_word(std::string_view word) {
                                                                  "none"};
   std::string medium(word);
   if (!is_word(medium, kMachineNameOthers)) {
-    return Error{ErrorCode::kConfig, fmt::format("'{}' is no medium", word),
+    return Error{ErrorCode::kConfig, fmt::format("'{}' is not a medium", word),
                  "a medium is a word, 1 to 200 letters, digits, '.', '_' and '-'; cable is none",
                  "write wifi for each machine on one Wi-Fi"};
   }
@@ -58,7 +58,7 @@ Result<std::string> medium_of_word(std::string_view word) {
   if (medium == "cable") return std::string();
   if (std::ranges::find(kOtherWordsForCables, medium) != kOtherWordsForCables.end()) {
     return Error{
-        ErrorCode::kConfig, fmt::format("'{}' is no medium", word),
+        ErrorCode::kConfig, fmt::format("'{}' is not a medium", word),
         fmt::format("a medium is what machines share, such as one Wi-Fi; '{}' shares none", word),
         "write cable, or leave medium out"};
   }
@@ -115,8 +115,8 @@ Result<void> check_device(const std::string& device) {
   if (is_device_name(device)) return {};
   const std::string meant = device_meant_by(device);
   return Error{
-      ErrorCode::kConfig, fmt::format("there is no kind of device '{}'", excerpt(device)),
-      R"("cpu", "mps", "cuda:0" to "cuda:999" compute, "auto" is all that there is, "virtual" rehearses)",
+      ErrorCode::kConfig, fmt::format("unknown kind of device '{}'", excerpt(device)),
+      R"("cpu", "mps", "cuda:0" to "cuda:999" compute, "auto" selects all devices, "virtual" simulates one)",
       fmt::format("write {} in the cluster file; `motley devices` lists what a machine has",
                   meant.empty() ? "one of these" : fmt::format("\"{}\"", meant))};
 }

@@ -96,7 +96,7 @@ inline constexpr const char* kAutomaticDevice = "auto";
 [[nodiscard]] bool is_untried_device(std::string_view device);
 inline constexpr const char* kUntriedNotice = "Motley has not run on such a device yet";
 inline constexpr const char* kUntriedRemedy =
-    "scripts/gpu-check tries the device and writes a report (docs/gpu-check.md)";
+    "scripts/gpu-check tests the device and writes a report (docs/gpu-check.md)";
 // Prefix of devices that a library registers with LibTorch.
 inline constexpr const char* kLibraryDeviceKind = "privateuseone";
 // Environment variable with the path of that library, on the machine that has it.
@@ -113,7 +113,7 @@ inline constexpr const char* kDeviceLibraryVariable = "MOTLEY_DEVICE_LIBRARY";
 
 // Printed with all results of simulated devices.
 inline constexpr const char* kVirtualNotice =
-    "virtual devices: computing is waited for, not done, as long as the cluster file says";
+    "virtual devices: computing is simulated by waiting, for the times of the cluster file";
 
 // "here" or "by `ssh anna@laptop`": how commands are started on the machine.
 [[nodiscard]] std::string starting_place(const Machine& machine);

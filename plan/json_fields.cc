@@ -61,7 +61,7 @@ Result<std::string> JsonFields::word(const char* key, const char* others) const 
   MOTLEY_ASSIGN(const JsonFields field, member(key));
   MOTLEY_ASSIGN(std::string value, field.as_text());
   if (!is_word(value, others)) {
-    return field.bad(fmt::format("it is '{}'; 1 to 200 letters, digits and '{}' may stand here",
+    return field.bad(fmt::format("it is '{}'; allowed are 1 to 200 letters, digits and '{}'",
                                  excerpt(value), others));
   }
   return value;
@@ -74,7 +74,7 @@ Result<std::string> JsonFields::one_of(const char* key, std::span<const char* co
     return value;
   }
   return field.bad(
-      fmt::format("it is '{}'; {} may stand here", excerpt(value), fmt::join(words, ", ")));
+      fmt::format("it is '{}'; allowed are {}", excerpt(value), fmt::join(words, ", ")));
 }
 
 Result<std::vector<JsonFields>> JsonFields::items(const char* key,
@@ -148,7 +148,7 @@ Result<std::int64_t> JsonFields::header(const std::string& format,
 Error JsonFields::bad(const std::string& cause) const {
   const std::string name = path_.empty() ? "JSON" : fmt::format("'{}'", describe(path_));
   return {code_, fmt::format("unusable {}, {}", name, source_->where(path_)), cause,
-          "make the file again, or correct it"};
+          "generate the file again, or correct it"};
 }
 
 Error JsonFields::bad(const char* key, const std::string& cause) const {

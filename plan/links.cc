@@ -130,9 +130,8 @@ void lay_media(Cluster& cluster, const Links& links) {
 
 std::string medium_line(const std::vector<std::string>& machines, bool is_supposed) {
   const std::string names = fmt::format("{}", fmt::join(machines, ", "));
-  if (machines.size() == 1) return names + ": what it sends and receives takes turns";
-  const std::string line =
-      names + ": what they send and receive takes turns" + (is_supposed ? "" : " on one medium");
+  if (machines.size() == 1) return names + ": half duplex";
+  const std::string line = names + ": half duplex" + (is_supposed ? "" : " on one shared medium");
   if (!is_supposed) return line;
   return fmt::format(
       "{}: {} on Wi-Fi; medium = \"wifi\" in the cluster file, on {}, decides", line,
@@ -192,7 +191,7 @@ Result<Links> parse_links(std::string_view text, const std::string& source) {
     const bool known = std::any_of(links.begin(), links.end(), [&](const MeasuredLink& l) {
       return l.from == link.from && l.to == link.to;
     });
-    if (known) return item.bad("this link stands in it twice");
+    if (known) return item.bad("duplicate link");
     links.push_back(std::move(link));
   }
   return links;
@@ -209,7 +208,7 @@ Result<void> apply_links(Cluster& cluster, const Links& links) {
         fmt::format("no measured link is between two machines of the cluster (the first is "
                     "{} → {})",
                     links.front().from, links.front().to),
-        "they were measured in another cluster, or the machines have other names now",
+        "they were measured in another cluster, or the machines were renamed",
         "measure again with motley probe"};
   }
   for (const MeasuredLink& link : links) {

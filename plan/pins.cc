@@ -72,7 +72,7 @@ class PinReader {
     if (is(5, 4, "memory") && words[1] == "at" && words[2] == "most") {
       return read_share(text, words[0], words[3]);
     }
-    return unusable(text, "it is none of the sentences that a pin can be");
+    return unusable(text, "it is not one of the forms of a pin");
   }
 
   Pins pins() && { return std::move(pins_); }
@@ -80,7 +80,7 @@ class PinReader {
  private:
   static Result<void> check_machine(const std::string& text, const std::string& machine) {
     if (is_word(machine, kMachineNameOthers)) return {};
-    return unusable(text, "a machine's name holds letters, digits, '.', '_' and '-' only");
+    return unusable(text, "a machine's name has only letters, digits, '.', '_' and '-'");
   }
 
   static Result<void> add_machine(const std::string& text,
@@ -147,7 +147,7 @@ Error unknown(const std::string& what,
               const std::vector<std::string>& known,
               const std::string& cause) {
   const std::string close = closest_word(name, known);
-  return {ErrorCode::kConfig, fmt::format("a pin names the unknown {} '{}'", what, name), cause,
+  return {ErrorCode::kConfig, fmt::format("a pin has the unknown {} '{}'", what, name), cause,
           close.empty() ? fmt::format("use one of: {}", first_of(known))
                         : fmt::format("did you mean '{}'?", close)};
 }
@@ -160,7 +160,7 @@ Error unknown_layer(const std::string& name, const std::vector<std::string>& lay
     if (without_numbers(layer) == without_numbers(name)) alike.push_back(layer);
   }
   if (alike.size() < 2 || layer_index(name)) return unknown("layer", name, layer_names, cause);
-  return {ErrorCode::kConfig, fmt::format("a pin names the unknown layer '{}'", name), cause,
+  return {ErrorCode::kConfig, fmt::format("a pin has the unknown layer '{}'", name), cause,
           fmt::format("layers of this kind are {} to {}", alike.front(), alike.back())};
 }
 
@@ -190,7 +190,7 @@ Result<void> check_machines(const Pins& pins, const Cluster& cluster) {
 Result<Pins> parse_pins(const std::vector<std::string>& texts) {
   if (texts.size() > kPinsMax) {
     return Error{ErrorCode::kConfig, fmt::format("{} pins", texts.size()),
-                 fmt::format("at most {} can be given", kPinsMax), "join layers into ranges"};
+                 fmt::format("the limit is {}", kPinsMax), "join layers into ranges"};
   }
   PinReader reader;
   for (const std::string& text : texts) MOTLEY_TRY(reader.read(text));
@@ -224,7 +224,7 @@ std::vector<std::string> pins_without(const std::vector<std::string>& texts,
                                       const std::vector<std::string>& machines) {
   const auto names_one = [&](const std::string& text) {
     const auto pins = parse_pins({text});
-    MOTLEY_CHECK(pins.ok(), "'{}' is no pin", text);
+    MOTLEY_CHECK(pins.ok(), "'{}' is not a pin", text);
     const auto is_named = [&](const std::string& machine) {
       return std::ranges::any_of(pins->layers,
                                  [&](const auto& pin) { return pin.machine == machine; }) ||
@@ -257,7 +257,7 @@ Result<void> check_pins(const Pins& pins,
   for (const std::string& machine : pins.always) {
     if (!excluded(machine)) continue;
     return contradiction(fmt::format("machine '{}' is pinned to be used", machine),
-                         "another pin says that it must never be");
+                         "another pin excludes it");
   }
   std::map<int, std::string> machine_of_layer;
   for (const auto& pin : pins.layers) {
@@ -267,13 +267,13 @@ Result<void> check_pins(const Pins& pins,
     }
     const auto [it, added] = machine_of_layer.emplace(*layer, pin.machine);
     if (!added && it->second != pin.machine) {
-      return contradiction(fmt::format("layer '{}' is pinned twice", layer_names[*layer]),
+      return contradiction(fmt::format("layer '{}' has two pins", layer_names[*layer]),
                            fmt::format("to '{}' and to '{}'", it->second, pin.machine));
     }
     if (excluded(pin.machine)) {
       return contradiction(
           fmt::format("layer '{}' is pinned to machine '{}'", pin.layer, pin.machine),
-          "another pin says that this machine must never be used");
+          "another pin excludes this machine");
     }
   }
   return {};

@@ -66,7 +66,7 @@ Result<std::vector<Replica>> read_replicas(const JsonFields& chunk, const Plan& 
     sum += share;
   }
   if (sum != plan.micro_batches) {
-    return chunk.bad("replicas", fmt::format("they take {} micro-batches; a step has {}", sum,
+    return chunk.bad("replicas", fmt::format("they have {} micro-batches; a step has {}", sum,
                                              plan.micro_batches));
   }
   return replicas;
@@ -125,9 +125,10 @@ Result<void> check_in_flight(const JsonFields& chunk, const Plan& plan, int in_f
   if (plan.chunks.empty()) return {};
   const int before = plan.chunks.back().in_flight;
   if (in_flight <= before && (in_flight == 0) == (before == 0)) return {};
-  return chunk.bad("in_flight", fmt::format("it is {} after {}; it must not grow, and be 0 in all "
-                                            "chunks or in none",
-                                            in_flight, before));
+  return chunk.bad(
+      "in_flight",
+      fmt::format("it is {} after {}; it must not increase, and be 0 in all chunks or in none",
+                  in_flight, before));
 }
 
 Result<void> check_queued_weights(const JsonFields& chunk, const Plan& plan, int queued) {
@@ -150,9 +151,9 @@ Result<void> read_chunks(const JsonFields& fields, Plan& plan) {
     MOTLEY_TRY(check_queued_weights(item, plan, chunk.queued_weights));
     next_layer += chunk.layer_count;
     if (next_layer > kLayersMax) {
-      return item.bad("layer_count", fmt::format("up to here the plan has {} layers; a model has "
-                                                 "at most {}",
-                                                 next_layer, kLayersMax));
+      return item.bad("layer_count",
+                      fmt::format("the plan has {} layers up to this chunk; the limit is {}",
+                                  next_layer, kLayersMax));
     }
     for (const Replica& replica : chunk.replicas) used[replica.rank.index()] = true;
     plan.chunks.push_back(std::move(chunk));
@@ -238,8 +239,9 @@ Result<Plan> plan_from_json(const Json& json, const JsonSource& source) {
   MOTLEY_ASSIGN(plan.model_hash, fields.word("model_hash", ""));
   MOTLEY_ASSIGN(plan.schedule, fields.text("schedule"));
   if (plan.schedule != "gpipe" && plan.schedule != "1f1b" && plan.schedule != "split") {
-    return fields.bad("schedule", fmt::format("unknown schedule '{}'; gpipe, 1f1b and split exist",
-                                              excerpt(plan.schedule)));
+    return fields.bad("schedule",
+                      fmt::format("unknown schedule '{}'; the schedules are gpipe, 1f1b and split",
+                                  excerpt(plan.schedule)));
   }
   MOTLEY_ASSIGN(plan.gradient_codec, fields.word("gradient_codec", kCodecOthers));
   MOTLEY_TRY(read_batches(fields, plan));
@@ -250,9 +252,9 @@ Result<Plan> plan_from_json(const Json& json, const JsonSource& source) {
   if (!fields.has("hash")) return plan;  // edited by hand
   MOTLEY_ASSIGN(const std::string hash, fields.text("hash"));
   if (hash != plan_hash_text(plan)) {
-    Error error = fields.bad("hash", fmt::format("it is '{}', but the contents hash to {}",
+    Error error = fields.bad("hash", fmt::format("it is '{}', but the hash of the content is {}",
                                                  excerpt(hash), plan_hash_text(plan)));
-    error.remedy = "if you changed it on purpose, remove the line with \"hash\"";
+    error.remedy = "if the change is intended, remove the line with \"hash\"";
     return error;
   }
   return plan;

@@ -47,7 +47,7 @@ Result<SplitBackward> read_split(const JsonFields& fields, double backward_s) {
   SplitBackward split;
   MOTLEY_ASSIGN(split.input_s, fields.quantity("backward_input_s", kMeasuredSecondsMax));
   if (split.input_s > backward_s) {
-    return fields.bad("backward_input_s", "it is more than backward_s, of which it is a part");
+    return fields.bad("backward_input_s", "it is larger than backward_s, of which it is a part");
   }
   MOTLEY_ASSIGN(split.weight_s, fields.quantity("backward_weight_s", kMeasuredSecondsMax));
   MOTLEY_ASSIGN(split.queued_bytes, fields.integer("queued_bytes", 0, kMemoryBytesMax));
@@ -110,7 +110,7 @@ Result<std::map<std::string, CodecSample>> read_codecs(const JsonFields& fields)
   MOTLEY_ASSIGN(const auto members, fields.members("codecs", kCodecsMax));
   std::map<std::string, CodecSample> codecs;
   for (const auto& [name, codec] : members) {
-    if (name.empty() || name.size() > kCodecNameMax) return codec.bad("an unusable codec name");
+    if (name.empty() || name.size() > kCodecNameMax) return codec.bad("an invalid codec name");
     MOTLEY_ASSIGN(codecs[name], read_codec(codec));
   }
   if (!codecs.contains("none")) return fields.bad("codecs", "codec 'none' is missing");
@@ -232,7 +232,7 @@ Result<Profile> profile_from_json(const Json& json, const JsonSource& source) {
   for (const JsonFields& item : items) {
     MOTLEY_ASSIGN(DeviceProfile device, read_device(item));
     if (profile.find(device.machine, device.device) != nullptr) {
-      return item.bad(fmt::format("{}/{} stands in it twice", device.machine, device.device));
+      return item.bad(fmt::format("duplicate {}/{}", device.machine, device.device));
     }
     profile.devices.push_back(std::move(device));
   }

@@ -119,7 +119,7 @@ Result<void> TomlTable::finish() const {
   for (const auto& [key, value] : table_->items()) {
     if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
     const std::string close = closest_word(key, known_);
-    return bad(key, "there is no such key here",
+    return bad(key, "unknown key",
                close.empty() ? fmt::format("use one of: {}", fmt::join(known_, ", "))
                              : fmt::format("did you mean '{}'?", close));
   }

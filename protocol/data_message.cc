@@ -25,7 +25,7 @@ Result<DataMessage> read_data_event(const Json& event) {
   DataMessage message;
   MOTLEY_ASSIGN(const auto bytes, json_get<std::int64_t>(event, "bytes", kSource));
   if (bytes < 0) {
-    return Error{ErrorCode::kCorrupt, fmt::format("unusable account of the data, {}", kSource),
+    return Error{ErrorCode::kCorrupt, fmt::format("malformed data event, {}", kSource),
                  fmt::format("'bytes' is {}, less than 0", bytes),
                  "use the same version of Motley on every machine"};
   }
@@ -36,8 +36,8 @@ Result<DataMessage> read_data_event(const Json& event) {
   const auto is_text = [](const Json& remark) { return remark.is_string(); };
   if (!remarks.is_array() || remarks.size() > kRemarksMax ||
       !std::ranges::all_of(remarks, is_text)) {
-    return Error{ErrorCode::kCorrupt, fmt::format("unusable account of the data, {}", kSource),
-                 fmt::format("'remarks' is no list of up to {} sentences", kRemarksMax),
+    return Error{ErrorCode::kCorrupt, fmt::format("malformed data event, {}", kSource),
+                 fmt::format("'remarks' is not a list of at most {} texts", kRemarksMax),
                  "use the same version of Motley on every machine"};
   }
   message.remarks = remarks.get<std::vector<std::string>>();

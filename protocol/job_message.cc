@@ -16,7 +16,7 @@ namespace motley {
 namespace {
 
 Error job_error(const std::string& source, const std::string& cause) {
-  return {ErrorCode::kCorrupt, fmt::format("unusable job, {}", source), cause,
+  return {ErrorCode::kCorrupt, fmt::format("malformed job, {}", source), cause,
           "use the same version of Motley on every machine"};
 }
 
@@ -37,7 +37,7 @@ Result<std::string> get_secret(const Json& json, const std::string& source) {
   MOTLEY_ASSIGN(const std::string text, json_get<std::string>(json, "secret", source));
   const auto bytes = from_hex(text);
   if (!bytes || (!bytes->empty() && bytes->size() != kSecretBytes)) {
-    return job_error(source, "'secret' is not one");
+    return job_error(source, "'secret' is not a secret");
   }
   return std::string(bytes->begin(), bytes->end());
 }
@@ -69,7 +69,7 @@ Result<std::vector<Rank>> get_ranks(const Json& json,
   std::vector<Rank> ranks;
   for (const std::int64_t number : numbers) {
     if (number >= job.plan.rank_count() || number == job.rank.value) {
-      return job_error(source, fmt::format("'{}' names rank {}", key, number));
+      return job_error(source, fmt::format("'{}' has rank {}", key, number));
     }
     ranks.push_back(Rank{static_cast<std::int32_t>(number)});
   }
@@ -135,15 +135,15 @@ Result<Job> job_from_json(const Json& json, const std::string& source) {
   constexpr std::int64_t kStepsMax = std::numeric_limits<std::int64_t>::max();
   MOTLEY_ASSIGN(const std::int64_t protocol, json_get<std::int64_t>(json, "protocol", source));
   if (protocol != kProtocolVersion) {
-    return job_error(source, fmt::format("protocol {}; this program speaks protocol {}", protocol,
-                                         kProtocolVersion));
+    return job_error(source, fmt::format("it has protocol version {}; this program has {}",
+                                         protocol, kProtocolVersion));
   }
   Job job;
   MOTLEY_ASSIGN(job.verb, json_get<std::string>(json, "verb", source));
   constexpr std::array kVerbs = {"train",  "profile", "probe",    "allreduce",
                                  "doctor", "devices", "generate", "store"};
   if (std::ranges::find(kVerbs, job.verb) == kVerbs.end()) {
-    return job_error(source, fmt::format("the verb '{}' is not known", excerpt(job.verb)));
+    return job_error(source, fmt::format("unknown verb '{}'", excerpt(job.verb)));
   }
   if (!json.contains("config")) return job_error(source, "'config' is missing");
   MOTLEY_ASSIGN(job.config, config_from_json(json["config"], source));

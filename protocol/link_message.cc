@@ -53,7 +53,7 @@ Result<std::vector<UnreachedPeer>> read_unreached_event(const Json& event,
     const auto state = std::ranges::find(kStates, named, &decltype(kStates)::value_type::second);
     if (!std::in_range<std::int32_t>(rank) || state == kStates.end() ||
         !std::isfinite(peer.since_s) || peer.since_s < 0) {
-      return unusable_message(source, "a rank, a state or a time that is none");
+      return unusable_message(source, "an invalid rank, state or time");
     }
     peer.rank = Rank{static_cast<std::int32_t>(rank)};
     peer.state = state->first;

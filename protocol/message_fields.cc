@@ -17,12 +17,12 @@ Result<std::vector<T>> get_list(const Json& json,
                                 const IsFit& is_fit) {
   const auto found = json.find(key);
   if (found == json.end() || !found->is_array()) {
-    return unusable_message(source, fmt::format("'{}' is missing or no list", key));
+    return unusable_message(source, fmt::format("'{}' is missing or not a list", key));
   }
   std::vector<T> list;
   for (const Json& entry : *found) {
     if (!is_fit(entry)) {
-      return unusable_message(source, fmt::format("'{}' holds what does not belong there", key));
+      return unusable_message(source, fmt::format("'{}' has an invalid entry", key));
     }
     list.push_back(entry.get<T>());
   }
@@ -32,7 +32,7 @@ Result<std::vector<T>> get_list(const Json& json,
 }  // namespace
 
 Error unusable_message(const std::string& source, const std::string& cause) {
-  return {ErrorCode::kCorrupt, fmt::format("unusable message, {}", source), cause,
+  return {ErrorCode::kCorrupt, fmt::format("malformed message, {}", source), cause,
           "use the same version of Motley on every machine"};
 }
 

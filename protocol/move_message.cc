@@ -30,7 +30,7 @@ Result<void> check_named(const Manifest& manifest,
                          const std::string& source) {
   const auto named = std::ranges::find(manifest.files, file, &WrittenFile::name);
   if (named != manifest.files.end()) return {};
-  return unusable_message(source, fmt::format("nothing is known of the file '{}'", file));
+  return unusable_message(source, fmt::format("unknown file '{}'", file));
 }
 
 Result<std::vector<FileMove>> moves_from_json(const Json& json,

@@ -49,7 +49,7 @@ std::vector<Json> in_pieces(const std::string& text) {
 Result<std::optional<std::string>> PieceJoiner::add(const Json& piece) {
   std::string so_far = std::exchange(text_, {});
   const std::size_t expected = std::exchange(next_, 0);
-  if (!piece.is_object()) return unusable_message(kPieceSource, "it is no object");
+  if (!piece.is_object()) return unusable_message(kPieceSource, "it is not an object");
   MOTLEY_ASSIGN(const std::int64_t part, json_get<std::int64_t>(piece, "part", kPieceSource));
   MOTLEY_ASSIGN(const std::int64_t of, json_get<std::int64_t>(piece, "of", kPieceSource));
   MOTLEY_ASSIGN(const std::string text, json_get<std::string>(piece, "text", kPieceSource));

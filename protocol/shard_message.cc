@@ -11,7 +11,7 @@ namespace {
 constexpr const char* kSource = "a worker's shard event";
 
 Error malformed(const std::string& cause) {
-  return {ErrorCode::kCorrupt, fmt::format("unusable report of a shard, {}", kSource), cause,
+  return {ErrorCode::kCorrupt, fmt::format("malformed shard event, {}", kSource), cause,
           "use the same version of Motley on every machine"};
 }
 
@@ -50,7 +50,7 @@ Result<ShardMessage> read_shard_event(const Json& event) {
     MOTLEY_ASSIGN(state.gradient_scale, gradient_scale_from_json(*scale, kSource));
   }
   const auto shard = event.find("shard");
-  if (shard == event.end()) return malformed("it holds no shard");
+  if (shard == event.end()) return malformed("it has no shard");
   MOTLEY_ASSIGN(message.shard, shard_from_json(*shard, kSource));
   return message;
 }

@@ -36,8 +36,8 @@ Result<std::optional<double>> find_share(const Json& object,
   if (!object.contains(key)) return std::optional<double>();
   MOTLEY_ASSIGN(const double value, json_get<double>(object, key, source));
   if (!(value >= 0 && value <= 1)) {
-    return Error{ErrorCode::kCorrupt, fmt::format("unusable step report, {}", source),
-                 fmt::format("'{}' is {}, no share of 1", key, value), ""};
+    return Error{ErrorCode::kCorrupt, fmt::format("malformed step report, {}", source),
+                 fmt::format("'{}' is {}, not from 0 to 1", key, value), ""};
   }
   return std::optional(value);
 }
@@ -48,7 +48,7 @@ Result<std::int64_t> get_count(const Json& object,
                                const std::string& source) {
   MOTLEY_ASSIGN(const std::int64_t value, json_get<std::int64_t>(object, key, source));
   if (value < least) {
-    return Error{ErrorCode::kCorrupt, fmt::format("unusable step report, {}", source),
+    return Error{ErrorCode::kCorrupt, fmt::format("malformed step report, {}", source),
                  fmt::format("'{}' is {}, less than {}", key, value, least), ""};
   }
   return value;
@@ -92,14 +92,15 @@ bool is_count_up_to(const Json& value, std::uint64_t max) {
 Result<std::vector<StepReport::Sent>> sent_from_json(const Json& json, const std::string& source) {
   constexpr std::uint64_t kSentBytesMax = std::uint64_t{1} << 62;
   if (!json.is_object() || !json.contains("sent") || !json["sent"].is_array()) {
-    return unusable_message(source, "'sent' is no list");
+    return unusable_message(source, "'sent' is not a list");
   }
   std::vector<StepReport::Sent> sent;
   for (const Json& pair : json["sent"]) {
     const bool is_pair = pair.is_array() && pair.size() == 2 &&
                          is_count_up_to(pair[0], kRanksMax - 1) &&
                          is_count_up_to(pair[1], kSentBytesMax);
-    if (!is_pair) return unusable_message(source, "'sent' holds what is no rank and its bytes");
+    if (!is_pair)
+      return unusable_message(source, "'sent' has an entry that is not a rank with its bytes");
     const Rank to{pair[0].get<std::int32_t>()};
     if (!sent.empty() && !(sent.back().to < to)) {
       return unusable_message(source, "the ranks of 'sent' do not ascend");

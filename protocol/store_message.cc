@@ -94,7 +94,7 @@ Result<StoreAnswer> read_store_event(const Json& event, const std::string& sourc
   MOTLEY_ASSIGN(answer.run, json_get<std::string>(event, "run", source));
   const auto free = event.find("free_bytes");
   if (free == event.end() || !free->is_number_unsigned()) {
-    return unusable_message(source, "'free_bytes' is missing or no number of bytes");
+    return unusable_message(source, "'free_bytes' is missing or not a number of bytes");
   }
   answer.free_bytes = free->get<std::uint64_t>();
   MOTLEY_ASSIGN(answer.last_launch, count_of(event, "last_launch", source));
@@ -135,7 +135,7 @@ Result<KeepOrder> keep_from_text(const std::string& text, const std::string& sou
   MOTLEY_ASSIGN(const std::vector<Json> entries, objects_of(json, "files_of", source));
   for (const Json& entry : entries) {
     MOTLEY_ASSIGN(const std::int64_t keeper, count_of(entry, "keeper", source));
-    if (!std::in_range<int>(keeper)) return unusable_message(source, "a keeper is no rank");
+    if (!std::in_range<int>(keeper)) return unusable_message(source, "a keeper is not a rank");
     MOTLEY_ASSIGN(order.files_of[static_cast<int>(keeper)], names_of(entry, "files", source));
   }
   return order;

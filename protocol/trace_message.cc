@@ -50,12 +50,12 @@ void send_trace(const TraceRecorder& recorded, const std::function<void(const Js
 Result<TracePiece> trace_piece_from_json(const Json& event, Rank sender) {
   static const std::string kSource = "a worker's trace";
   const auto malformed = [](const std::string& cause) {
-    return Error{ErrorCode::kCorrupt, fmt::format("unusable spans, {}", kSource), cause,
+    return Error{ErrorCode::kCorrupt, fmt::format("malformed spans, {}", kSource), cause,
                  "use the same version of Motley on every machine"};
   };
   TracePiece piece;
   const auto list = event.find("spans");
-  if (list == event.end() || !list->is_array()) return malformed("there is no list of them");
+  if (list == event.end() || !list->is_array()) return malformed("the list is missing");
   for (const Json& item : *list) {
     TraceSpan span;
     span.rank = sender;

@@ -115,9 +115,8 @@ void WorkerChannel::hold_lease(double lease_s,
 // blocked in one of them.
 void WorkerChannel::lapse(double lease_s) {
   const std::string words = fmt::format(
-      "nothing was heard of the launcher for {:g} s: it was stopped, or its machine sleeps, is "
-      "down "
-      "or cut off; this worker ends",
+      "lease expired: no message from the launcher for {:g} s; it was stopped, or its machine "
+      "sleeps, is down or lost its network; this worker exits",
       lease_s);
   pollfd room{STDERR_FILENO, POLLOUT, 0};
   if (::poll(&room, 1, 0) == 1 && (room.revents & POLLOUT) != 0) {
@@ -139,7 +138,7 @@ Result<Json> WorkerChannel::receive(Deadline deadline, const std::string& what) 
   while (!input_changed_.wait_until(lock, deadline.time(), [&] { return !input_.empty(); })) {
     if (!deadline.passed()) continue;  // another worker of the group has made progress
     return Error{ErrorCode::kPeer, fmt::format("the launcher did not send {} in time", what), "",
-                 "start it again; the launcher's output says what it was doing"};
+                 "restart it; see the launcher's output for its last activity"};
   }
   Json message = std::move(input_.front());
   input_.pop_front();

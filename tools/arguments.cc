@@ -203,7 +203,8 @@ std::vector<OptionSpec> options_with_help(const CommandSpec& spec) {
 std::string config_note(const CommandSpec& spec) {
   if (std::ranges::find(spec.operands, "CONFIG") == spec.operands.end()) return "";
   return "CONFIG is a TOML file of the model, the data and the training: configs/ has examples,\n"
-         "docs/formats/config.md all keys, and `motley config CONFIG` shows what holds.\n";
+         "docs/formats/config.md lists all keys, and `motley config CONFIG` shows the values in "
+         "use.\n";
 }
 
 std::string help_text(const CommandSpec& spec) {

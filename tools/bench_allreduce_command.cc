@@ -49,7 +49,7 @@ Result<AllreduceOptions> read_options(const Arguments& arguments) {
 }
 
 std::string sums_table(const std::vector<AllreduceFigures>& all, bool has_limit) {
-  std::vector<TextRow> rows = {{"codec", "time", "of the links", "faster", "MB out of each machine",
+  std::vector<TextRow> rows = {{"codec", "time", "of the links", "faster", "MB sent per machine",
                                 "largest error", "lost", "CPU s"}};
   for (const AllreduceFigures& each : all) {
     std::vector<std::string> megabytes;
@@ -95,17 +95,19 @@ Result<void> bench_allreduce(const Arguments& arguments) {
   WorkLine line("asking the machines for their devices");
   const Log log("", LogLevel::kInfo, line.log_output());
   MOTLEY_TRY(settle_by_asking(cluster, program, options.comm.start_timeout_s, log));
-  line.say("summing with each codec");
+  line.say("all-reduce with each codec");
   MOTLEY_ASSIGN(const auto all, measure_allreduces(cluster, options, program, log));
   line.clear();
   if (arguments.has("json")) {
     std::puts(sums_to_json(all, options, has_limit).dump(2).c_str());
     return {};
   }
-  fmt::print("Sum of {} of fp32 values over {}, median of {} runs\n\n{}",
-             bytes_text(static_cast<double>(options.values) * sizeof(float)),
-             has_limit ? "the devices of all machines" : "two processes of this machine",
-             options.runs, sums_table(all, has_limit));
+  fmt::print(
+      "All-reduce of {} of fp32 values over {}, median of {} runs\n\n"
+      "{}",
+      bytes_text(static_cast<double>(options.values) * sizeof(float)),
+      has_limit ? "the devices of all machines" : "two processes of this machine", options.runs,
+      sums_table(all, has_limit));
   return {};
 }
 
@@ -114,29 +116,29 @@ Result<void> bench_allreduce(const Arguments& arguments) {
 Command bench_allreduce_command() {
   CommandSpec spec{
       "bench allreduce",
-      "measure the sum of gradients over replicas, with each codec",
+      "measure the all-reduce of gradients, with each codec",
       {},
       {cluster_option(),
        links_option(),
-       {"codec", "CHAIN", "compress by this chain (default: some of each kind)", true},
+       {"codec", "CHAIN", "compress with this chain (default: some of each kind)", true},
        {"mib", "N", "size of the gradient on each rank (default 64)"},
-       {"runs", "N", "runs of each codec that count, after one to warm up (default 5)"},
+       {"runs", "N", "measured runs of each codec, after one for warming up (default 5)"},
        {"transport", "KIND", "auto, ucx, gloo or tcp (default auto, as comm.transport)"},
        {"encrypt", "WHEN", "auto, always or never (default auto, as comm.encrypt)"},
        json_option()},
-      "Replicas of a stage add up their gradients after each step. This does the same with\n"
-      "made-up values, on every device of the cluster, or between two processes of this\n"
-      "machine: inside each machine first, then between machines in the codec's form, with\n"
-      "error feedback. Ranks that end with different bits are an error.\n\n"
-      "  of the links   share of the time that the fastest possible sum of these bytes takes at\n"
-      "                 the speeds of the cluster file, or of --links. Near 100 %: only fewer\n"
-      "                 bytes help. Far below: processors or latency are the limit\n"
+      "Replicas of a stage all-reduce their gradients after each step. This command runs the\n"
+      "same all-reduce on generated values, over all devices of the cluster, or between two\n"
+      "processes of this machine: first inside each machine, then between machines with the\n"
+      "codec and error feedback. Results that differ between ranks are an error.\n\n"
+      "  of the links   share of the time that the fastest possible all-reduce of these bytes\n"
+      "                 takes at the speeds of the cluster file, or of --links. Near 100 %: only\n"
+      "                 fewer bytes help. Far below: processors or latency are the limit\n"
       "  faster         than without compression\n"
-      "  largest error  of one sum; values lie between -1 and 1. topk leaves most of it for\n"
-      "                 later, so it is large there\n"
-      "  lost           what the sums of all runs, with what is kept for later, lack. Near 0:\n"
-      "                 error feedback delays, and loses nothing\n"
-      "  CPU s          of all ranks, in one sum\n\n"
+      "  largest error  of one all-reduce; values are between -1 and 1. topk delays most values,\n"
+      "                 so its error is large\n"
+      "  lost           error of the sum of all runs including the residuals. Near 0: error\n"
+      "                 feedback delays values and loses nothing\n"
+      "  CPU s          of all ranks, in one all-reduce\n\n"
       "Example\n"
       "  motley bench allreduce --cluster home.toml --codec int8 --codec \"topk(0.01)|fp16\"\n"};
   return {spec, bench_allreduce};

@@ -73,8 +73,9 @@ Result<void> bench_codecs(const Arguments& arguments) {
     return {};
   }
   fmt::print(
-      "GB/s of fp32 values on one core, and as a share of memcpy, for slices of {} MiB\n\n{}", mib,
-      aligned_table(rows));
+      "GB/s of fp32 values on one core, and relative to memcpy, for slices of {} MiB\n\n"
+      "{}",
+      mib, aligned_table(rows));
   return {};
 }
 
@@ -137,14 +138,14 @@ Result<void> bench_transports(const Arguments& arguments) {
 std::vector<Command> bench_commands() {
   const CommandSpec codec{
       "bench codec",
-      "measure how fast codecs compress gradients here",
+      "measure how fast codecs compress gradients on this machine",
       {},
       {{"codec", "CHAIN", "measure this chain (default: all)", true},
        {"mib", "N", "size of the slice of values (default 256)"},
        json_option()},
-      "Compresses one slice of normally distributed values on one core, again and again,\n"
-      "beside memcpy of the same slice. A slice far larger than the caches shows what a\n"
-      "gradient costs. Rates count the fp32 bytes that go in, or come out.\n\n"
+      "Compresses one slice of normally distributed values on one core repeatedly, and\n"
+      "compares with memcpy of the same slice. A slice far larger than the caches has the\n"
+      "cost of a gradient. Rates count the fp32 bytes read or written.\n\n"
       "Example\n"
       "  motley bench codec --codec int8 --codec \"topk(0.01)|fp16\"\n"};
   const CommandSpec transport{
@@ -153,9 +154,9 @@ std::vector<Command> bench_commands() {
       {},
       {cluster_option(), json_option()},
       "Measures bandwidth, latency and processor time of each transport, one after another,\n"
-      "between the machines of a cluster, or between two processes of this machine: those\n"
-      "without encryption only where the cluster file declares the network trusted. The\n"
-      "limit of a link is what the cluster file says of it.\n\n"
+      "between the machines of a cluster, or between two processes of this machine:\n"
+      "unencrypted ones only if the cluster file declares the network trusted. The limit of a\n"
+      "link is its bandwidth in the cluster file.\n\n"
       "Example\n"
       "  motley bench transport --cluster home.toml\n"};
   return {{codec, bench_codecs}, {transport, bench_transports}, bench_allreduce_command()};

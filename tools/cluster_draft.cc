@@ -52,7 +52,7 @@ std::string cluster_draft(const std::vector<DraftMachine>& machines) {
       "[network]\n"
       "bandwidth_mbps = 1000   # `motley probe` measures it; plan with --links\n"
       "latency_us = 200\n"
-      "trusted = false         # true: what the machines exchange is not encrypted\n";
+      "trusted = false         # true: messages between the machines are not encrypted\n";
   for (const DraftMachine& machine : machines) {
     text += fmt::format("\n[[machine]]\nname = \"{}\"\n", machine.name);
     if (!machine.address.empty()) text += fmt::format("address = \"{}\"\n", machine.address);
@@ -60,8 +60,8 @@ std::string cluster_draft(const std::vector<DraftMachine>& machines) {
     text +=
         "devices = [\"auto\"]   # its accelerators, else its processor: `motley devices` lists "
         "them\n";
-    text += "# memory_gib = 8                  # what motley may use; left out = what is free\n";
-    text += "# motley_dir = \"/opt/motley/bin\"   # left out = the same folder as here\n";
+    text += "# memory_gib = 8                  # memory for motley; unset = the free memory\n";
+    text += "# motley_dir = \"/opt/motley/bin\"   # unset = the same folder as here\n";
   }
   return text;
 }
@@ -80,15 +80,28 @@ Result<std::string> config_draft(const std::string& data, const std::string& run
   const bool is_tokens = config.data.kind == "tokens";
   return fmt::format(
       "# Written by motley init: a small GPT. `motley config` shows every key.\n\n"
-      "[model]\nkind = \"gpt2\"\nlayers = 4\nwidth = 256\nheads = 4\ncontext = 128\n"
+      "[model]\n"
+      "kind = \"gpt2\"\n"
+      "layers = 4\n"
+      "width = 256\n"
+      "heads = 4\n"
+      "context = 128\n"
       "vocab = {}\n\n"
-      "[data]\nkind = {}{}\n{}\n"
-      "[train]\nsteps = 300\nglobal_batch = 32\nlr = 1e-3\neval_every = 50\n\n"
-      "[compression]\nactivations = \"none\"   # \"auto\": rounded where that is faster, as on "
-      "slow links\n"
+      "[data]\n"
+      "kind = {}{}\n"
+      "{}\n"
+      "[train]\n"
+      "steps = 300\n"
+      "global_batch = 32\n"
+      "lr = 1e-3\n"
+      "eval_every = 50\n\n"
+      "[compression]\n"
+      "activations = \"none\"   # \"auto\": compressed where that is faster, as on slow links\n"
       "gradients = \"none\"     # the same\n\n"
-      "[checkpoint]\nevery = 100\n\n"
-      "[run]\ndir = {}   # under this path on every machine\n",
+      "[checkpoint]\n"
+      "every = 100\n\n"
+      "[run]\n"
+      "dir = {}   # under this path on every machine\n",
       is_tokens ? "50257   # of GPT-2's tokens" : "256     # bytes", value("data.kind"),
       data.empty() ? "   # needs no file; or \"text\" with path = \"a file or folder of text\""
                    : "",

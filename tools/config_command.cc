@@ -24,9 +24,9 @@ Result<void> show_model_of(const std::filesystem::path& weights, bool json) {
   MOTLEY_ASSIGN(const WeightsOutline outline, reader.outline());
   if (outline.config.is_null()) {
     return Error{ErrorCode::kConfig,
-                 fmt::format("no config.json lies beside the weights in {}", weights.string()),
-                 "the number of attention heads does not show in weights",
-                 "put the model's config.json there, or write the [model] section by hand"};
+                 fmt::format("no config.json beside the weights in {}", weights.string()),
+                 "the weights do not determine the number of attention heads",
+                 "copy the model's config.json there, or write the [model] section by hand"};
   }
   Config config;
   MOTLEY_ASSIGN(config.model, model_of_huggingface(outline.config, outline.source));
@@ -47,8 +47,8 @@ Result<void> show_model_of(const std::filesystem::path& weights, bool json) {
 
 Result<void> show_config(const Arguments& arguments) {
   if (arguments.has("from") && arguments.has("set")) {
-    return Error{ErrorCode::kUsage, "--from and --set do not go together",
-                 "what is printed is what the weights need", "leave one of them out"};
+    return Error{ErrorCode::kUsage, "--from and --set exclude each other",
+                 "--from prints the section that the weights need", "leave one of them out"};
   }
   if (arguments.has("from")) return show_model_of(arguments.value("from"), arguments.has("json"));
   MOTLEY_ASSIGN(const ResolvedConfig resolved, read_config(arguments.operand(0), arguments));
@@ -78,16 +78,16 @@ Result<void> show_config(const Arguments& arguments) {
 Command config_command() {
   CommandSpec spec{
       "config",
-      "show every key, its value and where it comes from",
+      "show every key with its value and source",
       {"CONFIG"},
       {set_option(),
-       {"from", "FOLDER", "instead: print the [model] section for these weights"},
+       {"from", "FOLDER", "print the [model] section for these weights instead"},
        json_option()},
       "Precedence: command line, then environment (MOTLEY_TRAIN_LR sets train.lr),\n"
       "then the file, then the default.\n\n"
       "With --from FOLDER and no CONFIG it reads the config.json of a folder of weights,\n"
-      "a checkpoint or a model of Hugging Face, checks that the weights are of that model,\n"
-      "and prints the [model] section that trains on from them.\n\n"
+      "a checkpoint or a Hugging Face model, checks that the weights are of that model,\n"
+      "and prints the [model] section for training from them.\n\n"
       "Examples\n"
       "  motley config gpt.toml --set train.lr=1e-3\n"
       "  motley config --from gpt2 > gpt2.toml\n",

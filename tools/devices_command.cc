@@ -43,7 +43,7 @@ std::string size_text(std::int64_t bytes) {
 // The devices that "auto" selects are marked.
 std::string devices_table(const DevicesFound& found) {
   std::vector<TextRow> rows = {
-      {"", "device", "what it is", "memory", "free", "computes in", "capability", "driver"}};
+      {"", "device", "model", "memory", "free", "computes in", "capability", "driver"}};
   const std::vector<std::string> taken = automatic_devices(found, 1);
   for (const DeviceFacts& device : found.devices) {
     const bool is_taken = std::ranges::count(taken, device.name) > 0;
@@ -62,7 +62,7 @@ std::string faults_text(const DevicesFound& found) {
   };
   for (const DeviceFacts& device : found.devices) {
     if (!device.fault.cause.empty()) {
-      add(fmt::format("nothing runs on {}", device.name), device.fault);
+      add(fmt::format("{} cannot compute", device.name), device.fault);
     } else if (is_untried_device(device.name)) {
       add(device.name, {kUntriedNotice, kUntriedRemedy});
     }
@@ -85,14 +85,14 @@ std::vector<std::string> absent_devices(const MachineDevices& each) {
 }
 
 std::string to_text(const MachineDevices& each, bool is_alone) {
-  if (!each.imagined.empty()) return fmt::format("virtual, nobody is asked: {}\n", each.imagined);
+  if (!each.imagined.empty()) return fmt::format("virtual, not queried: {}\n", each.imagined);
   const std::string title = is_alone ? "" : each.machine + "\n";
   if (each.failure) return fmt::format("{}{}", title, describe(*each.failure));
   const std::vector<std::string> absent = absent_devices(each);
   const std::string trouble =
       absent.empty() ? ""
-                     : fmt::format("the cluster file asks for {}, which {} not here\n",
-                                   fmt::join(absent, ", "), absent.size() == 1 ? "is" : "are");
+                     : fmt::format("{} of the cluster file {} not here\n", fmt::join(absent, ", "),
+                                   absent.size() == 1 ? "is" : "are");
   return fmt::format("{}LibTorch {}\n\n{}\n{}{}", title, each.found->torch,
                      devices_table(*each.found), trouble, faults_text(*each.found));
 }
@@ -130,7 +130,7 @@ Result<void> devices(const Arguments& arguments) {
       each.imagined = fmt::format("{} with {:.4g} GiB", imagined_text(alone), machine.memory_gib);
       continue;
     }
-    line.say(fmt::format("asking {}; a first start may take a minute", machine.name));
+    line.say(fmt::format("querying {}; a first start may take a minute", machine.name));
     if (!has_automatic_devices(machine)) {
       each.asked = {machine.devices.begin(), machine.devices.end()};
     }
@@ -159,16 +159,16 @@ Result<void> devices(const Arguments& arguments) {
 Command devices_command() {
   CommandSpec spec{
       "devices",
-      "list what this machine, or each of a cluster, can compute on",
+      "list the devices of this machine, or of all machines of a cluster",
       {},
       {cluster_option(), json_option()},
-      "Starts a worker on each machine and asks its LibTorch: the names that cluster\n"
-      "files take, what they are, their memory, the numbers that they multiply matrices\n"
-      "of, a card's compute capability and the CUDA that its driver serves. For a kind\n"
-      "of device that is missing: why, and what to install. A star marks what\n"
-      "devices = [\"auto\"] stands for: the accelerators, else the processor. Of virtual\n"
-      "machines it says what the cluster file imagines.\n\n"
-      "Exit status: 0 where every machine answered, else that of the first one's error.\n\n"
+      "Starts a worker on each machine, which queries LibTorch: the device names for cluster\n"
+      "files, their models and memory, the dtypes of their matrix products, a GPU's compute\n"
+      "capability and the CUDA version of its driver. For a missing kind of device: the\n"
+      "reason, and what to install. A star marks the devices that devices = [\"auto\"]\n"
+      "selects: the accelerators, else the processor. Virtual machines are listed as the\n"
+      "cluster file describes them.\n\n"
+      "Exit status: 0 if every machine answered, else that of the first error.\n\n"
       "Examples\n"
       "  motley devices\n"
       "  motley devices --cluster home.toml --json\n"};

@@ -148,22 +148,21 @@ Result<void> doctor(const Arguments& arguments) {
 Command doctor_command() {
   CommandSpec spec{
       "doctor",
-      "check everything that commonly goes wrong, and print the fix",
+      "check for common problems, and print their fixes",
       {},
       {cluster_option(),
        {"run", "DIR",
-        "folder of the coming runs, shared or of each machine's own (default: this one)"},
+        "folder of future runs, shared or separate on each machine (default: this one)"},
        {"transport", "KIND", "auto, ucx, gloo or tcp (default auto, as comm.transport)"},
        {"encrypt", "WHEN", "auto, always or never (default auto, as comm.encrypt)"},
        json_option()},
-      "Starts a worker on each machine, as a run would, and lets it look around: version, cores,\n"
-      "memory, devices, their drivers and the numbers that they compute in, the library for\n"
-      "matrices, network addresses, whether the run folder is shared or each machine's own.\n"
-      "Then the machines connect to each other for a moment. Says of each address why it is\n"
-      "used or not, and of each pair of machines which transport it would take and why.\n"
-      "Without --cluster it looks at this machine alone.\n\n"
-      "  PROBLEM  a run would fail      warning  it would run, but not as well as it could\n\n"
-      "Exit status: 0 without problems, else that of a run which meets the first of them.\n\n"
+      "Starts a worker on each machine, as a run would, and checks there: version, cores,\n"
+      "memory, devices, their drivers and dtypes, the BLAS library, network addresses, and\n"
+      "whether the run folder is shared or separate. Then the machines connect to each other\n"
+      "briefly. Reports for each address why it is used or not, and for each pair of machines\n"
+      "which transport it would use and why. Without --cluster it checks only this machine.\n\n"
+      "  PROBLEM  a run would fail      warning  it would run, but not optimally\n\n"
+      "Exit status: 0 without problems, else that of a run with the first of them.\n\n"
       "Example\n"
       "  motley doctor --cluster home.toml --run ~/runs\n"};
   return {spec, doctor};

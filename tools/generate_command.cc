@@ -52,9 +52,9 @@ Result<std::int64_t> whole_value(const Arguments& arguments,
 Result<std::string> device_value(const Arguments& arguments) {
   const std::string device = arguments.has("device") ? arguments.value("device") : "cpu";
   if (check_device(device).ok() && !is_virtual_device(device)) return device;
-  return Error{ErrorCode::kUsage, "--device names no device that computes",
+  return Error{ErrorCode::kUsage, "--device is not a device",
                fmt::format("it is '{}'", excerpt(device)),
-               "name cpu, cuda:0 or another that 'motley devices' lists"};
+               "use cpu, cuda:0 or another one that 'motley devices' lists"};
 }
 
 Result<void> check_prompt(const Json& prompt, std::int64_t vocabulary) {
@@ -62,7 +62,7 @@ Result<void> check_prompt(const Json& prompt, std::int64_t vocabulary) {
     const bool is_known = token.is_number_integer() && token.get<std::int64_t>() >= 0 &&
                           token.get<std::int64_t>() < vocabulary;
     if (is_known) continue;
-    return Error{ErrorCode::kData, "--prompt holds a token that the vocabulary lacks",
+    return Error{ErrorCode::kData, "--prompt contains a token outside the vocabulary",
                  fmt::format("it is {}", token.dump()),
                  fmt::format("the model's tokens are the numbers from 0 to {}", vocabulary - 1)};
   }
@@ -77,10 +77,10 @@ Result<Json> read_options(const Arguments& arguments, const Config& config) {
   } else {
     auto tokens = parse_json("[" + text + "]", "--prompt");
     if (!tokens) {
-      return Error{ErrorCode::kUsage, "--prompt must be numbers of tokens, as in 12,54,61",
-                   fmt::format("it is '{}'", excerpt(text)),
-                   "the model was trained on numbers of tokens; for words, train one with "
-                   "data.kind = \"text\""};
+      return Error{
+          ErrorCode::kUsage, "--prompt must be a list of token numbers, as in 12,54,61",
+          fmt::format("it is '{}'", excerpt(text)),
+          "the model was trained on token numbers; for text, train one with data.kind = \"text\""};
     }
     prompt = std::move(tokens).value();
   }
@@ -188,15 +188,15 @@ Command generate_command() {
       "generate",
       "continue a text with a trained model",
       {"RUN"},
-      {{"prompt", "TEXT", "what to continue (token models: numbers like 12,99)"},
-       {"tokens", "N", "how many tokens to add (default 200)"},
-       {"temperature", "X", "0 = always the likeliest token (default 0.8)"},
-       {"top-k", "N", "choose among the N likeliest only (default 0 = all)"},
-       {"seed", "N", "of the choice (default 1)"},
-       {"device", "NAME", "what computes, as cuda:0 (default cpu); `motley devices` lists them"},
+      {{"prompt", "TEXT", "text to continue (token models: numbers like 12,99)"},
+       {"tokens", "N", "number of tokens to add (default 200)"},
+       {"temperature", "X", "sampling temperature; 0 = always the likeliest token (default 0.8)"},
+       {"top-k", "N", "sample from the N likeliest tokens only (default 0 = all)"},
+       {"seed", "N", "seed of the sampling (default 1)"},
+       {"device", "NAME", "device, such as cuda:0 (default cpu); `motley devices` lists them"},
        json_option()},
-      "RUN is a run's folder, whose newest checkpoint is used, or a checkpoint.\n"
-      "With --json: what was added as \"tokens\", and of a model of text as \"text\".\n\n"
+      "RUN is a run's folder (its newest checkpoint is used), or a checkpoint.\n"
+      "With --json: the added tokens as \"tokens\", and for a text model as \"text\".\n\n"
       "Example\n"
       "  motley generate runs/gpt --prompt \"#include <\"\n"};
   return {spec, generate};

@@ -41,9 +41,9 @@ Result<std::string> ask(const std::string& question, const std::string& otherwis
   std::string answer;
   if (std::getline(std::cin, answer)) return answer.empty() ? otherwise : answer;
   fmt::print("\n");
-  return Error{ErrorCode::kUsage, "the answers end before the questions do",
-               fmt::format("there is none to: {}", question),
-               "nothing was written; Enter takes what stands in brackets"};
+  return Error{ErrorCode::kUsage, "standard input ended before all questions were answered",
+               fmt::format("unanswered: {}", question),
+               "nothing was written; Enter selects the default in brackets"};
 }
 
 // A loopback address means a different machine on each machine.
@@ -65,14 +65,14 @@ Result<std::string> ask_for_data(const std::string& otherwise) {
     const std::string path = with_home(answer);
     std::error_code ignored;
     if (path == otherwise || std::filesystem::exists(path, ignored)) return path;
-    fmt::print("There is no {}.\n", path);
+    fmt::print("{} does not exist.\n", path);
   }
 }
 
 // The reason why the machine cannot be added; "" = it can.
 std::string objection(const std::vector<DraftMachine>& machines, const DraftMachine& machine) {
   if (std::ranges::find(machines, machine.name, &DraftMachine::name) != machines.end()) {
-    return fmt::format("There is a machine named {} already.", machine.name);
+    return fmt::format("A machine named {} exists already.", machine.name);
   }
   if (is_loopback(host_of(machine.ssh))) return "";
   const auto address = address_of_host(host_of(machine.ssh));
@@ -87,14 +87,13 @@ std::string objection(const std::vector<DraftMachine>& machines, const DraftMach
 
 // Repeats the question after an unusable answer, so that earlier answers are not lost.
 Result<Wishes> ask_all(Wishes wishes) {
-  fmt::print("What is asked has its default in brackets; Enter takes it.\n");
+  fmt::print("Defaults are in brackets; Enter selects them.\n");
   MOTLEY_ASSIGN(const std::string own_name, ask("Name of this machine", wishes.own_name));
   wishes.own_name = to_machine_name(own_name);
   while (true) {
     MOTLEY_ASSIGN(
         const std::string where,
-        ask("Address of another machine, or USER@ADDRESS where your user is another (Enter: no "
-            "more)",
+        ask("Address of another machine, or USER@ADDRESS if the user name differs (Enter: no more)",
             ""));
     if (where.empty()) break;
     const std::string host = host_of(where);
@@ -104,7 +103,7 @@ Result<Wishes> ask_all(Wishes wishes) {
                                             : to_machine_name(host)));
     auto machine = parse_draft_machine(name + "=" + where);
     if (!machine.ok()) {
-      fmt::print("'{}' at '{}' is no machine: a name and an address are one word each.\n",
+      fmt::print("'{}' at '{}' is not a machine: a name and an address are one word each.\n",
                  excerpt(name), excerpt(where));
       continue;
     }
@@ -151,7 +150,7 @@ Result<std::vector<DraftMachine>> complete(const Wishes& wishes, const ThisMachi
       MOTLEY_ASSIGN(machine.address, address_of_host(host));
       if (std::ranges::find(peers, machine.address) != peers.end()) {
         return Error{ErrorCode::kUsage, fmt::format("two machines are at {}", machine.address),
-                     fmt::format("{} is one of them", machine.name), "give every machine once"};
+                     fmt::format("{} is one of them", machine.name), "give each machine once"};
       }
       peers.push_back(machine.address);
     }
@@ -169,9 +168,9 @@ Result<std::vector<DraftMachine>> complete(const Wishes& wishes, const ThisMachi
 Result<void> check_free(const std::filesystem::path& path) {
   MOTLEY_ASSIGN(const bool exists, path_exists(path));
   if (exists) {
-    return Error{ErrorCode::kConfig, fmt::format("{} is there already", path.string()),
-                 "motley init writes over nothing",
-                 "remove it, or name another file by --cluster and --config"};
+    return Error{ErrorCode::kConfig, fmt::format("{} already exists", path.string()),
+                 "motley init never overwrites a file",
+                 "remove it, or give another file with --cluster and --config"};
   }
   return check_can_write(path);
 }
@@ -185,8 +184,9 @@ Result<void> write_new(const std::filesystem::path& path, const std::string& tex
   if (!is_written || !is_closed) return file_error("write", path, errno);
   MOTLEY_ASSIGN(const std::string back, read_file(path, kTomlBytesMax));
   if (back == text) return {};
-  return Error{ErrorCode::kCorrupt, fmt::format("{} is not as it was written", path.string()), "",
-               "look at the disk, and start again"};
+  return Error{ErrorCode::kCorrupt,
+               fmt::format("{} differs from the written content", path.string()), "",
+               "check the disk, and start again"};
 }
 
 void print_next(const std::string& cluster_file,
@@ -197,7 +197,7 @@ void print_next(const std::string& cluster_file,
   const std::string places = starting_places(cluster);
   fmt::print("wrote {}: {}\nwrote {}{}\n\nnext\n", cluster_file,
              places.empty() ? "this machine" : places, config_file,
-             is_made_up ? ", which trains on made-up numbers: --data FILE takes your text" : "");
+             is_made_up ? ", with synthetic data; for your text use --data FILE" : "");
   if (cluster.machines.size() == 1) {
     fmt::print("  motley train {}\n", config_file);
     return;
@@ -232,18 +232,18 @@ Result<void> init(const Arguments& arguments) {
 Command init_command() {
   CommandSpec spec{
       "init",
-      "write a cluster file and a configuration to begin with",
+      "write a first cluster file and configuration",
       {},
       {{"machine", "NAME=ADDRESS", "another machine: NAME=ADDRESS or NAME=USER@ADDRESS", true},
        {"data", "PATH", "text to train on, or a .bin of tokens (default: synthetic tokens)"},
        {"run", "DIR", "the run's folder (default: runs/first)"},
-       {"cluster", "FILE", "where the cluster file goes (default: cluster.toml)"},
-       {"config", "FILE", "where the configuration goes (default: train.toml)"},
-       {"ask", "", "ask for what is needed, as without --machine on a terminal"}},
+       {"cluster", "FILE", "path of the cluster file (default: cluster.toml)"},
+       {"config", "FILE", "path of the configuration (default: train.toml)"},
+       {"ask", "", "ask for the values, as without --machine on a terminal"}},
       "Finds this machine's name and its address on the network of the others, and writes\n"
-      "two files that work as they are. Host names become addresses; ssh keeps the name.\n"
-      "A file that is there is never written over.\n\n"
-      "The whole way with two machines: docs/first-cluster.md\n\n"
+      "two files that work unchanged. Host names become addresses; ssh uses the name.\n"
+      "Existing files are never overwritten.\n\n"
+      "Tutorial with two machines: docs/first-cluster.md\n\n"
       "Example\n"
       "  motley init --machine oldbox=192.168.1.11 --data ~/texts --run ~/runs/first\n"};
   return {spec, init};

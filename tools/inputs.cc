@@ -49,16 +49,16 @@ Result<void> check_exists(const std::filesystem::path& path) {
   MOTLEY_ASSIGN(const bool exists, path_exists(path));
   if (exists) return {};
   return Error{ErrorCode::kConfig, fmt::format("cannot read {}", path.string()),
-               "there is no such file or folder", "check the path"};
+               "no such file or folder", "check the path"};
 }
 
 Result<void> check_is_run(const std::filesystem::path& path) {
   MOTLEY_TRY(check_exists(path));
   MOTLEY_ASSIGN(const bool has_checkpoints, path_exists(checkpoints_root(path)));
   if (has_checkpoints || last_launch(path) > 0) return {};
-  return Error{ErrorCode::kConfig, fmt::format("{} is no run's folder", path.string()),
-               "it holds no checkpoints, and no training has run in it",
-               "name the folder of a run (run.dir)"};
+  return Error{ErrorCode::kConfig, fmt::format("{} is not a run folder", path.string()),
+               "it has no checkpoints, and no training has run in it",
+               "give the folder of a run (run.dir)"};
 }
 
 OptionSpec set_option() {
@@ -70,21 +70,20 @@ OptionSpec cluster_option() {
 }
 
 OptionSpec links_option() {
-  return {"links", "FILE", "speeds that `motley probe` measured, instead of the cluster file's"};
+  return {"links", "FILE", "speeds measured by `motley probe`, instead of the cluster file's"};
 }
 
 OptionSpec profile_option() {
-  return {"profile", "FILE", "what `motley profile` measured; devices in it are not looked at",
-          true};
+  return {"profile", "FILE", "profile from `motley profile`; its devices are not measured", true};
 }
 
 OptionSpec measure_option() {
-  return {"measure", "", "measure all devices anew, also those whose profiles are kept"};
+  return {"measure", "", "measure all devices again, including those with cached profiles"};
 }
 
 OptionSpec pin_option() {
-  return {"pin", "TEXT",
-          "what the plan must obey, e.g. --pin 'never laptop' (docs/formats/pins.md)", true};
+  return {"pin", "TEXT", "constraint on the plan, e.g. --pin 'never laptop' (docs/formats/pins.md)",
+          true};
 }
 
 OptionSpec json_option() {
@@ -124,8 +123,8 @@ Error with_place_of_key(Error error, const ResolvedConfig& resolved) {
 Result<Cluster> read_cluster(const Arguments& arguments, int devices, Mixture mixture) {
   if (!arguments.has("cluster")) {
     if (!arguments.has("links")) return automatic_cluster(devices);
-    return Error{ErrorCode::kUsage, "--links needs --cluster FILE",
-                 "this machine alone has no links to others", ""};
+    return Error{ErrorCode::kUsage, "--links needs --cluster FILE", "a single machine has no links",
+                 ""};
   }
   const std::string& path = arguments.value("cluster");
   MOTLEY_ASSIGN(const std::string text, read_toml_file(path));
@@ -169,15 +168,16 @@ Result<std::filesystem::path> named_checkpoint(const std::filesystem::path& path
   if (is_checkpoint) return path;
   const auto plan = read_named_plan(RunFolder(path).plan_path());
   if (plan.ok() && is_virtual(*plan)) {
-    return Error{ErrorCode::kConfig, fmt::format("the run in {} was a virtual one", path.string()),
-                 "it trained nothing and saved no checkpoint", "name a run on real devices"};
+    return Error{ErrorCode::kConfig,
+                 fmt::format("the run in {} was on virtual devices", path.string()),
+                 "it trained nothing and saved no checkpoint", "give a run on real devices"};
   }
   MOTLEY_TRY(path_exists(checkpoint_folder(path, 0)));  // fails if the folder is not readable
   const std::vector<CheckpointInfo> checkpoints = list_checkpoints(path);
   if (checkpoints.empty()) {
-    return Error{ErrorCode::kConfig, fmt::format("{} holds no checkpoint", path.string()),
-                 "it is neither a checkpoint nor the folder of a run that has saved one",
-                 "name one of the two; 'motley ckpt list RUN' shows what a run has saved"};
+    return Error{ErrorCode::kConfig, fmt::format("{} has no checkpoint", path.string()),
+                 "it is neither a checkpoint nor the folder of a run with one",
+                 "give one of the two; 'motley ckpt list RUN' lists the checkpoints of a run"};
   }
   return checkpoints.back().folder;
 }
@@ -201,13 +201,14 @@ Result<Profile> read_profiles(const Arguments& arguments, const TrainConfig& tra
   MOTLEY_ASSIGN(Profile profile, read_profiles(arguments));
   for (const DeviceProfile& device : profile.devices) {
     if (device.precision == train.precision) continue;
-    return Error{ErrorCode::kConfig,
-                 fmt::format("the profile of {} ({}) tells nothing of train.precision = \"{}\"",
-                             device.machine, device.device, train.precision),
-                 fmt::format("it was measured in {}", device.precision),
-                 fmt::format("leave --profile out, or make another by motley profile --set "
-                             "train.precision={}",
-                             train.precision)};
+    return Error{
+        ErrorCode::kConfig,
+        fmt::format("the profile of {} ({}) is not for train.precision = \"{}\"", device.machine,
+                    device.device, train.precision),
+        fmt::format("it was measured in {}", device.precision),
+        fmt::format(
+            "leave --profile out, or create one with motley profile --set train.precision={}",
+            train.precision)};
   }
   return profile;
 }
@@ -217,19 +218,19 @@ Result<RunReport> read_named_report(const std::filesystem::path& run) {
   MOTLEY_ASSIGN(const bool exists, path_exists(path));
   if (exists) return read_report(path);
   if (const auto under_way = training_under_way(run)) {
-    return Error{ErrorCode::kConfig, fmt::format("there is no report in {} yet", run.string()),
+    return Error{ErrorCode::kConfig, fmt::format("no report in {} yet", run.string()),
                  under_way->text(),
-                 fmt::format("{} is written when it ends; until then {} tells of each step",
+                 fmt::format("{} is written at its end; until then {} has a line for each step",
                              path.filename().string(), RunFolder(run).metrics_path().string())};
   }
   MOTLEY_ASSIGN(const bool is_there, path_exists(run));
-  return Error{ErrorCode::kConfig, fmt::format("there is no report of a run in {}", run.string()),
-               is_there ? fmt::format("{} is written when a training ends: this one's launcher was "
+  return Error{ErrorCode::kConfig, fmt::format("no report of a run in {}", run.string()),
+               is_there ? fmt::format("{} is written at the end of a training: its launcher was "
                                       "killed, or its disk was full",
                                       path.filename().string())
-                        : "there is no such folder",
-               is_there ? "go on with the run (--resume), or name the folder of one that has ended"
-                        : "name the folder of a run (run.dir) that has ended"};
+                        : "no such folder",
+               is_there ? "resume the run (--resume), or give the folder of one that has ended"
+                        : "give the folder of a run (run.dir) that has ended"};
 }
 
 Result<RunMeasurement> read_measurement(const std::filesystem::path& folder) {
@@ -241,14 +242,14 @@ Result<RunMeasurement> read_measurement(const std::filesystem::path& folder) {
                  fmt::format("the report in {} is of another plan", folder.string()),
                  fmt::format("it has {} ranks, plan.json has {}", report.ranks.size(),
                              run.plan.ranks.size()),
-                 "name a run whose files were not changed"};
+                 "give a run whose files were not changed"};
   }
   if (!report.plan_hash.empty() && report.plan_hash != plan_hash_text(run.plan)) {
     return Error{
         ErrorCode::kConfig,
         fmt::format("the report in {} is of an earlier session with another plan", folder.string()),
         "plan.json is of the session that was resumed, which has not ended",
-        "wait for its end, or name another run"};
+        "wait for its end, or give another run"};
   }
   run.step_s = report.step_s.measured;
   for (const RankReport& rank : report.ranks) {
@@ -279,7 +280,7 @@ Result<std::filesystem::path> stage_program() {
   MOTLEY_ASSIGN(const bool exists, path_exists(program));
   if (exists) return program;
   return Error{ErrorCode::kConfig, fmt::format("the worker {} is missing", program.string()),
-               "this build of Motley is without LibTorch, or was only copied in part",
+               "this build of Motley has no LibTorch, or was only partly copied",
                "build with -DMOTLEY_WITH_TORCH=ON (scripts/build)"};
 }
 

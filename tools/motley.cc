@@ -80,7 +80,7 @@ Error unknown_command(const std::vector<Command>& commands, const std::vector<st
   }
   const std::string close = closest_word(asked, names);
   const std::string list = is_family ? fmt::format("motley {} --help", words[0]) : "motley --help";
-  return {ErrorCode::kUsage, fmt::format("there is no command '{}'", asked), "",
+  return {ErrorCode::kUsage, fmt::format("no command '{}'", asked), "",
           close.empty() ? fmt::format("{} lists the commands", list)
                         : fmt::format("did you mean 'motley {}'? {} lists all", close, list)};
 }
@@ -138,7 +138,7 @@ Result<void> printed() {
   const bool is_through = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (is_through || errno == EPIPE) return {};
   Error error = file_error("write", "standard output", errno != 0 ? errno : EIO);
-  error.remedy = "what was printed is not whole: make room where it goes";
+  error.remedy = "the output is incomplete: free space on its disk";
   return error;
 }
 

@@ -63,13 +63,13 @@ std::set<std::string> operations_of(const Package& package) {
 // "" if all values are trained.
 std::string constants_text(const ModelSpec& model) {
   if (model.constant_values() == 0) return "";
-  return fmt::format(", and {} values that never change ({})", count_text(model.constant_values()),
+  return fmt::format(", and {} frozen values ({})", count_text(model.constant_values()),
                      bytes_text(static_cast<double>(model.constant_bytes())));
 }
 
 std::string to_text(const ModelSpec& model) {
   const Package& package = *model.package;
-  std::vector<TextRow> rows = {{"layer", "hands on", "parameters", "multiply-adds", "graph"}};
+  std::vector<TextRow> rows = {{"layer", "output", "parameters", "multiply-adds", "graph"}};
   for (std::size_t l = 0; l < model.layers.size(); ++l) {
     const LayerSpec& layer = model.layers[l];
     rows.push_back({layer.name, outputs_text(layer), count_text(layer.parameter_count()),
@@ -120,7 +120,7 @@ Result<void> show(const Arguments& arguments) {
 
 Result<void> verify(const Arguments& arguments) {
   MOTLEY_ASSIGN(const ModelSpec model, described(arguments.operand(0)));
-  WorkLine line("reading every byte of the weights");
+  WorkLine line("verifying the weights");
   MOTLEY_TRY(verify_package(*model.package));
   line.clear();
   MOTLEY_ASSIGN(const std::string missing, model.missing_references());
@@ -130,10 +130,9 @@ Result<void> verify(const Arguments& arguments) {
                Json{{"hash", model.package->hash}, {"sound", true}, {"referenced", missing.empty()}}
                    .dump());
   } else {
-    fmt::print("sound: {} layers, {:.1f} MB of weights as they were exported\n",
-               model.layers.size(), megabytes);
-    fmt::print("{}\n", missing.empty() ? "each layer has a reference, with which machines compare "
-                                         "what they compute"
+    fmt::print("intact: {} layers, {:.1f} MB of weights as exported\n", model.layers.size(),
+               megabytes);
+    fmt::print("{}\n", missing.empty() ? "each layer has a reference for comparison on the machines"
                                        : missing);
   }
   return {};
@@ -144,20 +143,19 @@ Result<void> verify(const Arguments& arguments) {
 std::vector<Command> package_commands() {
   return {
       {{"package show",
-        "what a package exported from PyTorch holds",
+        "show the content of a package exported from PyTorch",
         {"PATH"},
         {json_option()},
-        "PATH is a folder that Python's motley.export wrote (docs/python.md). Checks it as\n"
-        "a run would and prints its layers, which are what a plan may cut between.\n"},
+        "PATH is a folder written by Python's motley.export (docs/python.md). Checks it as a\n"
+        "run would and prints its layers, between which a plan may cut.\n"},
        show},
       {{"package verify",
-        "read every byte of a package and compare its hashes",
+        "verify every byte of a package by its hashes",
         {"PATH"},
         {json_option()},
-        "Says too whether layers have references, with which machines compare what they\n"
-        "compute before they train. Exit status 3 when the description is no good or asks for an "
-        "operation that is\n"
-        "not allowed, 7 when a file is missing, cut short or changed.\n"},
+        "Also reports whether layers have references, with which machines compare their results\n"
+        "before training. Exit status 3 if the description is invalid or needs an operation that\n"
+        "is not allowed, 7 if a file is missing, truncated or changed.\n"},
        verify},
   };
 }

@@ -71,22 +71,21 @@ Result<void> probe(const Arguments& arguments) {
 Command probe_command() {
   CommandSpec spec{
       "probe",
-      "measure how fast the links between the machines are",
+      "measure the links between the machines",
       {},
       {cluster_option(),
        {"output", "FILE", "write the speeds for --links of other commands", false, 'o'},
-       {"seconds", "S", "for each direction of each pair (default 1)"},
+       {"seconds", "S", "time for each direction of each pair (default 1)"},
        {"transport", "KIND", "auto, ucx, gloo or tcp (default auto, as comm.transport)"},
        {"encrypt", "WHEN", "auto, always or never (default auto, as comm.encrypt)"},
        json_option()},
       "Starts a worker on each machine and measures each direction of each pair, one\n"
-      "after another, by the transport that the training uses: bandwidth of large\n"
-      "messages, latency and its 95th percentile, and what a byte costs the\n"
-      "processors at both ends. Then both directions at once: \"both ways\" is what is\n"
-      "left of each one's speed, 100 % over a cable and about 50 % over Wi-Fi, where\n"
-      "they take turns. Says which network interface each machine uses.\n"
-      "Plans that are made with --links follow these figures instead of the cluster\n"
-      "file's.\n\n"
+      "after another, with the transport of the training: bandwidth of large messages,\n"
+      "latency and its 95th percentile, and processor time per byte at both ends. Then both\n"
+      "directions at once: \"both ways\" is the remaining speed of each, 100 % over a cable\n"
+      "(full duplex) and about 50 % over Wi-Fi (half duplex). Also shows the network\n"
+      "interface of each machine.\n"
+      "Plans with --links use these figures instead of those of the cluster file.\n\n"
       "Example\n"
       "  motley probe --cluster home.toml --output links.json\n"
       "  motley plan gpt.toml --cluster home.toml --links links.json\n"};
@@ -94,7 +93,7 @@ Command probe_command() {
   return {spec, [](const Arguments& arguments) -> Result<void> {
             if (!arguments.has("cluster")) {
               return Error{ErrorCode::kUsage, "motley probe needs --cluster FILE", "",
-                           "it names the machines and their addresses"};
+                           "it lists the machines and their addresses"};
             }
             return probe(arguments);
           }};

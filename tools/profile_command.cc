@@ -42,7 +42,7 @@ std::string profile_table(const Profile& profile, const ModelSpec& model) {
         device.threads == 1 ? "" : "s", static_cast<double>(device.memory_bytes) / (1LL << 30),
         device.optimizer_s_per_parameter * 1e9);
     text += fmt::format("  {:<{}} {:>6} {:>12} {:>12} {:>10}\n", "layer", width, "batch",
-                        "forward ms", "backward ms", "kept MiB");
+                        "forward ms", "backward ms", "saved MiB");
     for (const auto& [signature, samples] : device.layers) {
       for (const LayerSample& sample : samples) {
         text += fmt::format("  {:<{}} {:>6} {:>12.3f} {:>12.3f} {:>10.2f}\n",
@@ -60,7 +60,7 @@ std::string profile_table(const Profile& profile, const ModelSpec& model) {
     }
     text += fmt::format("  a message costs {:.1f} us of processor time\n", device.message_s * 1e6);
     if (device.shared_s_per_float > 0) {
-      text += fmt::format("  a value that ranks of the machine sum costs each {:.3f} ns\n",
+      text += fmt::format("  an all-reduce inside the machine costs each rank {:.3f} ns a value\n",
                           device.shared_s_per_float * 1e9);
     }
   }
@@ -97,21 +97,21 @@ Result<void> profile(const Arguments& arguments) {
 Command profile_command() {
   CommandSpec spec{
       "profile",
-      "measure how fast this machine computes each layer",
+      "measure the speed of each layer on this machine",
       {"CONFIG"},
       {cluster_option(),
        {"output", "FILE", "write the profile for --profile of other commands", false, 'o'},
        measure_option(),
        set_option(),
        json_option()},
-      "Runs each different layer of the configured model forward and backward, and\n"
-      "reports medians, kept memory, the optimizer's speed, and what the codecs and\n"
-      "messages cost the processor. Layers run with cold caches, as in a step.\n"
-      "It warns when the times were noisy or the machine changed its speed.\n"
-      "profile.seconds says about how long a device may take. Each machine keeps what\n"
-      "it has measured and takes it again where a short sample agrees with it.\n\n"
-      "Profiles are files that travel: measure each machine once, then plan\n"
-      "anywhere. With --cluster all its machines are measured at the same time.\n\n"
+      "Runs each distinct layer of the configured model forward and backward, and reports\n"
+      "medians, the memory of saved activations, the optimizer's speed, and the processor\n"
+      "time of codecs and messages. Layers run with cold caches, as in a step. Noisy times\n"
+      "and changes of the machine's speed give warnings. profile.seconds is the approximate\n"
+      "time for a device. Each machine caches its profile and reuses it if a short sample\n"
+      "agrees with it.\n\n"
+      "Profiles are portable files: measure each machine once, then plan anywhere. With\n"
+      "--cluster all its machines are measured at the same time.\n\n"
       "Example\n"
       "  motley profile gpt.toml --output here.json\n"};
   return {spec, profile};

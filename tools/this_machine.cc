@@ -54,7 +54,7 @@ Result<std::string> own_address(const std::vector<std::string>& peers) {
       if (leads_outside(each) && each.address.find(mark) != std::string::npos) return each.address;
     }
   }
-  return Error{ErrorCode::kPeer, "this machine has no address that others could reach", "",
+  return Error{ErrorCode::kPeer, "this machine has no address that other machines can reach", "",
                "connect it to the network of the other machines"};
 }
 
@@ -78,8 +78,8 @@ Result<std::string> address_of_host(const std::string& host) {
   const int status = ::getaddrinfo(host.c_str(), nullptr, &hints, &first);
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(first, ::freeaddrinfo);
   const auto error = [&](const std::string& cause) {
-    return Error{ErrorCode::kConfig, fmt::format("no address of '{}' is known", excerpt(host)),
-                 cause, "give the machine's numeric address"};
+    return Error{ErrorCode::kConfig, fmt::format("'{}' has no known address", excerpt(host)), cause,
+                 "give the machine's numeric address"};
   };
   if (status != 0) return error(::gai_strerror(status));
   std::string other;  // IPv6
@@ -92,7 +92,8 @@ Result<std::string> address_of_host(const std::string& host) {
     other = text;
   }
   if (!other.empty()) return other;
-  return error("its name stands for this machine itself, whose loopback no other machine reaches");
+  return error(
+      "it resolves to the loopback address of this machine, which no other machine reaches");
 }
 
 std::string starting_places(const Cluster& cluster) {

@@ -51,11 +51,11 @@ Commands commands_of(const Arguments& arguments, const ResolvedConfig& resolved)
 Result<void> check_options(const Arguments& arguments) {
   if (arguments.has("plan") && arguments.has("stages")) {
     return Error{ErrorCode::kUsage, "--plan and --stages exclude each other",
-                 "a plan says how many stages there are", "leave one of them out"};
+                 "a plan determines the number of stages", "leave one of them out"};
   }
   if (arguments.has("plan") && arguments.has("adapt")) {
     return Error{ErrorCode::kUsage, "--plan and --adapt exclude each other",
-                 "a plan that is given is carried out as it is", "leave one of them out"};
+                 "a given plan is not changed", "leave one of them out"};
   }
   if (arguments.has("quiet") && arguments.has("verbose")) {
     return Error{ErrorCode::kUsage, "--quiet and --verbose exclude each other", "",
@@ -63,7 +63,7 @@ Result<void> check_options(const Arguments& arguments) {
   }
   if (arguments.has("allow-changes") && !arguments.has("resume")) {
     return Error{ErrorCode::kUsage, "--allow-changes needs --resume",
-                 "a run that begins has nothing that could be changed", "leave it out"};
+                 "a new run has nothing to change", "leave it out"};
   }
   return {};
 }
@@ -100,10 +100,9 @@ Result<TrainingRequest> read_request(const Arguments& arguments, ResolvedConfig&
   if (request.plan) request.learning = Learning::kOff;
   if (arguments.has("adapt")) {
     if (is_virtual(request.cluster)) {
-      return Error{
-          ErrorCode::kConfig, "--adapt needs devices that compute",
-          "a rehearsal on virtual devices saves nothing that another plan could go on from",
-          "leave --adapt out, or name a cluster of real devices"};
+      return Error{ErrorCode::kConfig, "--adapt needs devices that compute",
+                   "a run on virtual devices saves no checkpoint that another plan could continue",
+                   "leave --adapt out, or use a cluster of real devices"};
     }
     request.learning = Learning::kMove;
   }
@@ -117,8 +116,10 @@ Result<TrainingRequest> read_request(const Arguments& arguments, ResolvedConfig&
 // A signal before any training.
 Error with_same_command(Error error, const TrainingRequest& request) {
   if (!is_stop(error) || !error.remedy.empty()) return error;
-  error.remedy = fmt::format("nothing was trained yet; the same command begins again\n{}",
-                             request.resume ? request.commands.resume : request.commands.again);
+  error.remedy = fmt::format(
+      "nothing was trained yet; the same command starts again\n"
+      "{}",
+      request.resume ? request.commands.resume : request.commands.again);
   return error;
 }
 
@@ -172,7 +173,11 @@ Result<void> carry_out(const TrainingRequest& request,
   } else if (tells) {
     print_summary(run, summary);
     const bool can_go_on = !summary.is_finished && !is_virtual(run.plan);
-    if (can_go_on) fmt::print("go on with\n{}\n", request.commands.resume_past_stop);
+    if (can_go_on)
+      fmt::print(
+          "continue with\n"
+          "{}\n",
+          request.commands.resume_past_stop);
   }
   return {};
 }
@@ -196,25 +201,24 @@ Result<void> train(const Arguments& arguments) {
 
 std::vector<OptionSpec> run_options() {
   return {
-      {"stages", "N", "exactly N stages (default: what is fastest)"},
+      {"stages", "N", "exactly N stages (default: the fastest number)"},
       cluster_option(),
       links_option(),
       {"plan", "FILE", "run this plan (from `motley plan -o`) instead of making one"},
       profile_option(),
       measure_option(),
       pin_option(),
-      {"adapt", "",
-       "when its first steps show a plan that is faster by more than 5 %, move the layers to it"},
+      {"adapt", "", "switch to a plan that the first steps show to be more than 5 % faster"},
       {"run", "DIR", "the run's folder (run.dir)"},
-      {"resume", "", "go on from the newest checkpoint of that folder"},
-      {"allow-changes", "",
-       "with --resume: go on although the run's numbers will change (seed, data, batch, …)"},
+      {"resume", "", "continue from the newest checkpoint of that folder"},
+      {"allow-changes", "", "with --resume: allow changes of the results (seed, data, batch, …)"},
       {"stop-after", "N",
-       "save and end after step N as an interruption would; the learning rate's schedule stays"},
+       "save and end after step N, as an interruption would; the learning-rate schedule is "
+       "unchanged"},
       set_option(),
-      {"dry-run", "", "check and plan as ever, say what would run, train and write nothing"},
+      {"dry-run", "", "check and plan as usual, print what would run, but train and write nothing"},
       {"quiet", "", "errors and warnings only: no plan, no progress, no summary"},
-      {"verbose", "", "with the details that otherwise go to the run's log/motley.log only"},
+      {"verbose", "", "with the details that otherwise are only in the run's log/motley.log"},
       json_option()};
 }
 
@@ -226,22 +230,23 @@ Command train_command() {
       "train a model on this machine, or on a cluster",
       {"CONFIG"},
       run_options(),
-      "Measures the devices, or takes the profiles that their machines have kept, plans\n"
-      "who computes which layers, starts a stage process for each and follows them.\n"
-      "The run's folder then holds the plan, metrics, a trace, a report and\n"
+      "Measures the devices, or reuses the cached profiles of their machines, assigns the\n"
+      "layers, starts a process for each stage and monitors them.\n"
+      "The run's folder then contains the plan, metrics, a trace, a report and\n"
       "checkpoints.\n\n"
-      "Ctrl-C, SIGTERM and a closed terminal let the step under way end, save it and\n"
-      "print the command to go on; a second one ends everything at once. A folder has\n"
-      "one launcher at a time: a second one ends with status 4 and says who holds it.\n\n"
-      "When a process or a machine is lost it goes on by itself from the newest\n"
-      "checkpoint, without a machine that does not answer (run.restarts, 3 in a row).\n\n"
-      "What the steps show corrects what was measured before: after the 8th, and ever\n"
-      "more rarely, it plans again, and says where another plan would be faster. With\n"
-      "--adapt it saves the step under way and goes on with that plan.\n\n"
+      "After Ctrl-C, SIGTERM or a closed terminal the current step is finished and saved, and\n"
+      "the command that continues the run is printed; a second signal ends everything at once.\n"
+      "A folder has one launcher at a time: a second one ends with status 4 and names the\n"
+      "first.\n\n"
+      "After the loss of a process or a machine the run restarts automatically from the newest\n"
+      "checkpoint, without machines that do not answer (run.restarts, 3 in a row).\n\n"
+      "Measured steps correct the profiles: after step 8, and then at growing intervals, it\n"
+      "plans again and reports a faster plan. With --adapt it saves the current step and\n"
+      "continues with that plan.\n\n"
       "Examples\n"
       "  motley train gpt.toml                      one process\n"
       "  motley train gpt.toml --stages 3           a pipeline of three processes\n"
-      "  motley train gpt.toml --resume             go on after an interruption\n"
+      "  motley train gpt.toml --resume             continue after an interruption\n"
       "  motley train gpt.toml --cluster home.toml  as `motley launch`\n"};
   return {spec, train};
 }
@@ -252,15 +257,15 @@ Command launch_command() {
       "train on several machines, started from here",
       {"CONFIG"},
       run_options(),
-      "Starts a stage process on every machine that the plan uses, through the remote\n"
-      "shell that its entry in the cluster file names (ssh by default, with your own\n"
-      "configuration), exchanges their addresses, and brings back one log. When it\n"
-      "ends, for whatever reason, no process stays behind anywhere. When a process or a\n"
-      "machine is lost it goes on by itself from the newest checkpoint, without a\n"
-      "machine that does not answer (run.restarts, 3 in a row).\n\n"
-      "Motley must be there on every machine; motley_dir in the cluster file says where\n"
-      "it is not in the same folder as here. A machine that does not see the run's folder\n"
-      "keeps its part of it in a folder of its own (docs/checkpoints.md).\n\n"
+      "Starts a stage process on every machine of the plan, with the remote shell in its\n"
+      "entry of the cluster file (ssh by default, with your own configuration), exchanges\n"
+      "their addresses, and collects one log. When it ends, for whatever reason, no process\n"
+      "is left over on any machine. After the loss of a process or a machine the run restarts\n"
+      "automatically from the newest checkpoint, without machines that do not answer\n"
+      "(run.restarts, 3 in a row).\n\n"
+      "Motley must be installed on every machine; set motley_dir in the cluster file if its\n"
+      "folder differs from the one here. A machine that does not see the run's folder stores\n"
+      "its part in its own folder (docs/checkpoints.md).\n\n"
       "Examples\n"
       "  motley launch gpt.toml --cluster home.toml\n"
       "  motley launch gpt.toml --cluster home.toml --set train.precision=bf16\n"};

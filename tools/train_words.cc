@@ -25,8 +25,10 @@ void print_intention(const PreparedRun& run, const TrainingRequest& request) {
                is_here ? "on this machine" : fmt::format("by {}", fmt::join(machine->shell, " ")));
   }
   if (run.plan.rank_count() > 1) fmt::print("{}\n", run.transport.reason);
-  fmt::print("nothing was trained or written; this starts it:\n{}\n",
-             request.resume ? request.commands.resume : request.commands.again);
+  fmt::print(
+      "nothing was trained or written; to start the run:\n"
+      "{}\n",
+      request.resume ? request.commands.resume : request.commands.again);
 }
 
 Json intention_to_json(const PreparedRun& run, const TrainingRequest& request) {
@@ -46,7 +48,10 @@ void print_summary(const PreparedRun& run, const TrainingSummary& summary) {
   if (summary.predicted_step_s > 0) fmt::print("; predicted {:.3f} s", summary.predicted_step_s);
   if (is_waited) fmt::print("\n{}\n{}", kVirtualNotice, kRehearsedLinksNotice);
   if (const std::string numbers = numbers_text(run.plan, summary.numbers); !numbers.empty()) {
-    fmt::print("\nnumbers     {}", numbers);
+    fmt::print(
+        "\n"
+        "dtype       {}",
+        numbers);
   }
   fmt::print("\nmetrics     {}\n", run.folder.metrics_path().string());
   if (summary.has_trace) {

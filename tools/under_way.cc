@@ -22,9 +22,9 @@ std::int64_t steps_of(const std::filesystem::path& config_path) {
 }  // namespace
 
 std::string UnderWay::text() const {
-  if (last_step == 0) return fmt::format("{}: no step is done yet", launcher);
+  if (last_step == 0) return fmt::format("{}: no step completed yet", launcher);
   const std::string of = steps > 0 ? fmt::format(" of {}", steps) : "";
-  return fmt::format("{}: step {}{} is done", launcher, last_step, of);
+  return fmt::format("{}: step {}{} completed", launcher, last_step, of);
 }
 
 std::optional<UnderWay> training_under_way(const std::filesystem::path& run) {

@@ -152,13 +152,13 @@ OwnedBytes BoundaryTensors::to_host(const OwnedBoundary& made, const DeviceForma
 at::Tensor BoundaryTensors::hand_over(OwnedBoundary made, const BoundaryLayout& layout) const {
   if (!on_host()) return made_tensor(made).tensor.view(layout.sizes);
   MOTLEY_CHECK(static_cast<std::int64_t>(made.values.size()) == layout.floats,
-               "{} floats cross a boundary of {}", made.values.size(), layout.floats);
+               "{} floats for a boundary of {}", made.values.size(), layout.floats);
   const std::span<const std::byte> floats = std::as_bytes(made.values);
   const std::int64_t exact_bytes =
       layout.type == at::kByte ? layout.sizes.front() - float_bytes(layout.floats) : 0;
   MOTLEY_CHECK(static_cast<std::int64_t>(made.exact.size()) == exact_bytes &&
                    (exact_bytes == 0 || made.exact.data() == floats.data() + floats.size()),
-               "{} exact bytes cross a boundary of {} behind its floats", made.exact.size(),
+               "{} exact bytes after the floats of a boundary of {}", made.exact.size(),
                exact_bytes);
   // The tensor shares the memory and holds its owner.
   float* const first = made.values.data();

@@ -17,7 +17,7 @@ Result<CheckpointState> resume(StageState& state,
   MOTLEY_ASSIGN(const CheckpointReader reader, CheckpointReader::open_part(folder, &work));
   const Manifest* manifest = reader.manifest();
   if (manifest == nullptr || manifest->state.model_hash != model.hash()) {
-    return Error{ErrorCode::kConfig, fmt::format("{} is not of this model", folder), "",
+    return Error{ErrorCode::kConfig, fmt::format("{} is not a state of this model", folder), "",
                  "resume with the configuration that the run was started with"};
   }
   MOTLEY_TRY(state.load_values(reader));

@@ -46,7 +46,7 @@ Held held_by(const ModelSpec& model, const Plan& plan, Rank self, int moments_pe
 std::string smaller_batch(std::int64_t left_bytes, std::int64_t sample_bytes, int micro_batch) {
   if (micro_batch == 1 || sample_bytes == 0 || left_bytes < sample_bytes) return "";
   const std::int64_t fitting = std::min<std::int64_t>(left_bytes / sample_bytes, micro_batch / 2);
-  return fmt::format("set train.micro_batch to {} or less, of which one fits beside the layers; ",
+  return fmt::format("set train.micro_batch to {} or less, which fits beside the layers; ",
                      fitting);
 }
 
@@ -76,24 +76,25 @@ Error error_of(const MemoryShortage& shortage,
   const RankPlan& place = plan.ranks[self.index()];
   const Held held = held_by(model, plan, self, moments_per_parameter(train));
   const std::int64_t micro_bytes = held.sample_bytes * plan.micro_batch;
-  const std::string had = shortage.had_bytes == 0 ? std::string("how much was free is not known")
-                                                  : fmt::format("{} were free when it began",
+  const std::string had = shortage.had_bytes == 0 ? std::string("the free memory is not known")
+                                                  : fmt::format("{} were free at its start",
                                                                 size_text(shortage.had_bytes));
   std::string cause = fmt::format(
-      "the layers {} take {} with their gradients and moments, each micro-batch of {} keeps "
-      "up to {} more until its backward, and {}",
+      "the layers {} take {} with their gradients and moments, each micro-batch of {} stores up to "
+      "{} more until its backward, and {}",
       fmt::join(held.layers, " and "), size_text(held.lasting_bytes), plan.micro_batch,
       size_text(micro_bytes), had);
   if (place.memory_bytes > 0) {
-    cause += fmt::format("; the plan reckons with {}", size_text(place.memory_bytes));
+    cause += fmt::format("; the plan assumes {}", size_text(place.memory_bytes));
   }
-  return {ErrorCode::kInfeasible,
-          fmt::format("{} has not enough memory for {}", place.device, shortage.during),
-          fmt::format("{} ({})", cause, shortage.said),
-          fmt::format("{}end what else uses the device, {}{}or spread the model over more devices",
-                      smaller_batch(shortage.had_bytes - held.lasting_bytes, held.sample_bytes,
-                                    plan.micro_batch),
-                      fewer_layers(plan, place), recomputation(plan, self))};
+  return {
+      ErrorCode::kInfeasible,
+      fmt::format("{} has too little memory for {}", place.device, shortage.during),
+      fmt::format("{} ({})", cause, shortage.said),
+      fmt::format("{}end other programs on the device, {}{}or spread the model over more devices",
+                  smaller_batch(shortage.had_bytes - held.lasting_bytes, held.sample_bytes,
+                                plan.micro_batch),
+                  fewer_layers(plan, place), recomputation(plan, self))};
 }
 
 }  // namespace motley

@@ -26,9 +26,9 @@ StateArray moment_of(std::size_t parameter, std::size_t moment) {
 Result<void> require_numbers(std::span<const float> values, const std::string& name) {
   const std::size_t lost = count_not_finite(values);
   if (lost == 0) return {};
-  return Error{ErrorCode::kData, fmt::format("the weights cannot be trained from, tensor {}", name),
-               fmt::format("{} of its {} values are infinite or not a number", lost, values.size()),
-               "begin with weights of before they were damaged"};
+  return Error{ErrorCode::kData, fmt::format("unusable initial weights, tensor {}", name),
+               fmt::format("{} of its {} values are not finite", lost, values.size()),
+               "use weights from before this damage"};
 }
 
 }  // namespace

@@ -162,8 +162,7 @@ std::vector<LayerBench::Measured> DeviceBench::measure_kind(int layer, double se
 // first, because the usual micro-batch is small.
 void DeviceBench::measure_again(std::map<int, std::vector<LayerBench::Measured>>& measured,
                                 double until_s) {
-  report_.begin("layers at another moment",
-                kCodecShare + kOptimizerShare + kLayersShare + kAgainShare);
+  report_.begin("layers once more", kCodecShare + kOptimizerShare + kLayersShare + kAgainShare);
   const double start_s = now_s();
   const double enough_s = kEnoughShare * job_.config.profile.seconds;
   for (std::size_t i = 0; i < sizes_.size(); ++i) {
@@ -173,7 +172,7 @@ void DeviceBench::measure_again(std::map<int, std::vector<LayerBench::Measured>>
       if (now_s() + LayerBench::kRunsMin * first.run_s > until_s) continue;
       release_tensor_memory();
       if (!has_room({first.sample}, sizes_[i], free_bytes())) continue;
-      report_.say(fmt::format("{} at {} once more", name(layer), samples_words(sizes_[i])));
+      report_.say(fmt::format("{} at {}, again", name(layer), samples_words(sizes_[i])));
       report_.advance((now_s() - start_s) / (until_s - start_s));
       LayerBench bench(job_, model_, layer, device_);
       const auto on_run = [&] { report_.tick(); };

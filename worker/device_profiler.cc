@@ -114,11 +114,11 @@ class DeviceProfiler {
   void recall() {
     if (job_.options.value("measure", false)) return;
     ProfileStore::Found found = store_.find(key_);
-    if (!found.trouble.empty()) say("a kept profile is of no use: " + found.trouble);
+    if (!found.trouble.empty()) say("cached profile not used: " + found.trouble);
     if (!found.profile || !serves(*found.profile, sizes_, job_.config.profile.seconds)) return;
     if (const auto wrong = impossible_memory(found.profile->device, model_)) {
-      return say(fmt::format("a kept profile is of no use: {}: {}", store_.path_of(key_).string(),
-                             *wrong));
+      return say(
+          fmt::format("cached profile not used: {}: {}", store_.path_of(key_).string(), *wrong));
     }
     recalled_ = *std::move(found.profile);
     const std::string machine = std::exchange(device_, recalled_->device).machine;
@@ -129,13 +129,13 @@ class DeviceProfiler {
       return device_.layers.contains(layer.signature);
     };
     if (std::ranges::none_of(model_.layers, is_kept)) return;
-    report_.begin("whether the kept profile still holds", 0.01);
+    report_.begin("check of the cached profile", 0.01);
     together_ = bench_.sample(device_, kSample_s);
     // Repeated, because the deviation may be due to a burst of other load.
     if (is_off(*together_)) together_ = bench_.sample(device_, kSample_s);
     was_kept_ = !is_off(*together_);
     if (was_kept_) return;
-    say(fmt::format("a layer takes {:.2f} times as long as in the kept profile: measuring anew",
+    say(fmt::format("a layer takes {:.2f} times as long as in the cached profile: measuring again",
                     together_->ratio));
     clear();
     recalled_.reset();
@@ -175,10 +175,10 @@ class DeviceProfiler {
       now.device = device_;
     }
     was_kept_ = false;
-    if (!store_.keeps()) say("the profile is not kept: neither HOME nor XDG_CACHE_HOME is set");
+    if (!store_.keeps()) say("the profile is not cached: neither HOME nor XDG_CACHE_HOME is set");
     const Result<void> kept = store_.keep(key_, now);
     if (!kept.ok()) {
-      say(fmt::format("the profile is not kept: {}: {}; XDG_CACHE_HOME names another folder",
+      say(fmt::format("the profile is not cached: {}: {}; set XDG_CACHE_HOME to another folder",
                       kept.error().what, kept.error().cause));
     }
   }
@@ -186,7 +186,7 @@ class DeviceProfiler {
   // The time of the device alone, divided by its time beside the other devices of its computer. The
   // devices are measured one after another.
   double alone_factor() {
-    report_.begin("how fast the device is alone", 1);
+    report_.begin("the speed of the device alone", 1);
     if (!turn_.alone(kTurn_s, [&] { report_.tick(); })) return 1;
     const DeviceBench::Sample alone = bench_.sample(device_, kSample_s);
     const double factor = alone.ratio * alone.seconds_per_cpu_second /

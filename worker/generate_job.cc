@@ -31,7 +31,7 @@ Result<Sampling> read_sampling(const Job& job, std::int64_t limit) {
   for (const Json& token : job.options.value("prompt", Json::array())) {
     const auto value = token.is_number_integer() ? token.get<std::int64_t>() : -1;
     if (value < 0 || value >= limit) {
-      return Error{ErrorCode::kData, "the prompt holds a token that the vocabulary lacks", "", ""};
+      return Error{ErrorCode::kData, "the prompt contains a token outside the vocabulary", "", ""};
     }
     sampling.tokens.push_back(value);
   }
@@ -44,9 +44,9 @@ Result<Sampling> read_sampling(const Job& job, std::int64_t limit) {
 
 Result<void> check_writes_text(const ModelSpec& model) {
   if (model.sample.is_next_token) return {};
-  return Error{ErrorCode::kConfig, "the model does not continue texts",
-               "its targets are not the tokens that follow its inputs",
-               "motley generate is for language models"};
+  return Error{ErrorCode::kConfig, "the model is not a language model",
+               "its targets are not the next tokens of its inputs",
+               "use motley generate with a language model"};
 }
 
 // Draws from softmax(logits / temperature), restricted to the k most likely tokens.

@@ -42,7 +42,8 @@ Result<void> run_job(Job job, WorkerChannel& channel, Activity& activity) {
   if (job.verb == "devices") return run_devices_job(job, channel);
   if (job.verb == "generate") return run_generate_job(job, channel, activity.work());
   return Error{ErrorCode::kInternal, "the launcher asks for '" + job.verb + "'",
-               "this worker does not know it", "use the same version of Motley everywhere"};
+               "this worker does not support it",
+               "use the same version of Motley on every machine"};
 }
 
 }  // namespace

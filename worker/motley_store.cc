@@ -12,12 +12,13 @@ namespace {
 Result<void> run_job(const Job& job, WorkerChannel& channel, Activity& activity) {
   if (job.verb == "store") return run_store_job(job, channel, activity.work());
   return Error{ErrorCode::kInternal, "the launcher asks a machine's folder for '" + job.verb + "'",
-               "motley-store does not know it", "use the same version of Motley everywhere"};
+               "motley-store does not support it",
+               "use the same version of Motley on every machine"};
 }
 
 Error failure_of(const std::exception& thrown, const std::string& during) {
   return {ErrorCode::kInternal, "motley-store failed during " + during, thrown.what(),
-          "see its log; if its machine has room, this is a mistake in Motley: please report it"};
+          "see its log; if its machine has free memory, this is a bug: please report it"};
 }
 
 }  // namespace

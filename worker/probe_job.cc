@@ -51,17 +51,17 @@ Result<std::string> describe_network(const Job& job, const ProbeTask& task) {
   if (interface.empty()) {
     MOTLEY_ASSIGN(interface, interface_of(job.bind_address));
   }
-  if (job.bind_address.empty()) return fmt::format("{}: all machines are this one", interface);
+  if (job.bind_address.empty()) return fmt::format("{}: all machines are this computer", interface);
   std::string text =
-      fmt::format("{}: {}it holds {}", interface,
-                  job.interface.empty() ? "" : "the cluster file names it; ", job.bind_address);
+      fmt::format("{}: {}it has {}", interface,
+                  job.interface.empty() ? "" : "named by the cluster file; ", job.bind_address);
   for (std::size_t rank = 0; rank < task.machines.size(); ++rank) {
     const std::string& peer = task.machines[rank];
     if (rank == task.self.index()) continue;
     MOTLEY_ASSIGN(const std::string source, source_address_to(peer));
     text += source == job.bind_address
                 ? fmt::format(" and routes to {}", peer)
-                : fmt::format(", but the system goes to {} from {}", peer, source);
+                : fmt::format(", but the system routes to {} from {}", peer, source);
   }
   return text;
 }

@@ -49,14 +49,14 @@ Result<void> meet_others(const Job& job, WorkerChannel& channel) {
 
 // A layer that does not fit into the device's memory. The smallest micro-batch is measured first.
 Error too_large(const Job& job, Error error, const std::string& what, std::int64_t memory_bytes) {
-  error.what = fmt::format("{} has not enough memory for {}", job.device, what);
+  error.what = fmt::format("{} has too little memory for {}", job.device, what);
   if (memory_bytes > 0) {
-    error.cause = fmt::format("{} were free there before ({})",
+    error.cause = fmt::format("{} were free at the start ({})",
                               bytes_text(static_cast<double>(memory_bytes)), error.cause);
   }
   error.remedy = fmt::format(
-      "every layer must fit into each device by itself: leave {} out of the cluster file, end what "
-      "else uses it, or make the model{} smaller",
+      "each layer must fit on each device by itself: leave {} out of the cluster file, end other "
+      "programs on it, or make the model{} smaller",
       job.device, job.config.train.micro_batch > 1 ? " or train.micro_batch" : "");
   return error;
 }

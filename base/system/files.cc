@@ -27,8 +27,7 @@ constexpr double kLongSync_s = 1;
 
 Error not_a_file(const char* verb, const std::filesystem::path& path) {
   return {ErrorCode::kCorrupt, fmt::format("cannot {} {}", verb, path.string()),
-          "it is a pipe or a socket, and not a file",
-          "name a file, or put it away where one is to be"};
+          "it is a pipe or a socket, not a file", "give the path of a file, or move it away"};
 }
 
 Error not_a_regular_file(const char* verb, const std::filesystem::path& path) {
@@ -74,14 +73,13 @@ Error file_error(const std::string& verb, const std::filesystem::path& path, int
   } else if (errno_value == EACCES || errno_value == EROFS) {
     remedy = "check the permissions of the file and its folder";
   } else if (errno_value == ENOTDIR) {
-    remedy = "a file lies where a folder is needed: put it away, or choose another place";
+    remedy = "a file exists where a folder is needed: move it away, or choose another path";
   } else if (errno_value == EISDIR) {
-    remedy = "a folder lies where a file is needed: put it away, or choose another place";
+    remedy = "a folder exists where a file is needed: move it away, or choose another path";
   } else if (errno_value == ELOOP) {
-    remedy = "a symbolic link of that name is not followed: remove it";
+    remedy = "symbolic links are not followed: remove the link";
   } else if (errno_value == EFBIG) {
-    remedy =
-        "raise the limit of a file's size (ulimit -f), or use a file system that takes larger ones";
+    remedy = "raise the limit of the file size (ulimit -f), or use a file system with larger files";
   } else if (errno_value == EMFILE || errno_value == ENFILE) {
     remedy = "raise the limit of open files (ulimit -n)";
   }
@@ -165,7 +163,7 @@ Result<void> check_can_write(const std::filesystem::path& path) {
 Result<bool> path_exists(const std::filesystem::path& path) {
   std::error_code code;
   const bool exists = std::filesystem::exists(path, code);
-  if (code) return file_error("look for", path, code.value());
+  if (code) return file_error("access", path, code.value());
   return exists;
 }
 
@@ -182,7 +180,7 @@ Result<void> make_folders(const std::filesystem::path& path) {
   std::filesystem::create_directories(path, code);
   if (!code) return {};
   // If `path` is not a folder, libc++ reports EEXIST and libstdc++ ENOTDIR.
-  return file_error("make folder", path, code.value() == EEXIST ? ENOTDIR : code.value());
+  return file_error("create folder", path, code.value() == EEXIST ? ENOTDIR : code.value());
 }
 
 Result<void> make_lasting_folders(const std::filesystem::path& path) {

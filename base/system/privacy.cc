@@ -22,7 +22,7 @@ void forbid_core_dumps() {
   // /proc/PID/fd.
   constexpr rlimit kNone{.rlim_cur = 1, .rlim_max = 1};
   rlimit before{};
-  MOTLEY_CHECK(::getrlimit(RLIMIT_CORE, &before) == 0, "the system tells no limit of core files");
+  MOTLEY_CHECK(::getrlimit(RLIMIT_CORE, &before) == 0, "the system reports no limit of core files");
   if (before.rlim_max == 0) return;  // already disabled
   MOTLEY_CHECK(::setrlimit(RLIMIT_CORE, &kNone) == 0, "a process may lower its own limits");
 }

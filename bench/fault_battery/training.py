@@ -69,7 +69,7 @@ class Training:
         """For each automatic resume, the first step done afterwards."""
         log = self.folder / "log/motley.log"
         text = log.read_text() if log.exists() else ""
-        return [int(step) for step in re.findall(r"going on: step (\d+) was done", text)]
+        return [int(step) for step in re.findall(r"recovered: step (\d+) completed", text)]
 
     def first_step_said(self, since_bytes):
         """The first step reported in the output after that byte offset; None before."""

@@ -112,7 +112,7 @@ def found_device_trouble(context):
         names = ", ".join(each["name"] for each in here["devices"])
         return no_device(device), f"Motley finds {names}", "name one of these by --device"
     if facts["fault"]:
-        return (f"nothing would run on {device}", facts["fault"]["cause"],
+        return (f"{device} cannot compute", facts["fault"]["cause"],
                 facts["fault"]["remedy"])
     told = {"card": facts["model"], "compute capability": facts["capability"],
             "memory of the card": facts["memory_bytes"] and

@@ -20,8 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 
 Error is_taken(const fs::path& destination) {
-  return {ErrorCode::kConfig, fmt::format("{} is there already", destination.string()),
-          "nothing is written over", "name another place, or put that one away"};
+  return {ErrorCode::kConfig, fmt::format("{} already exists", destination.string()),
+          "files are never overwritten", "choose another path, or move that one away"};
 }
 
 fs::path plain_path(const fs::path& destination) {
@@ -33,7 +33,7 @@ Result<void> require_absent(const fs::path& destination) {
   std::error_code code;
   const fs::file_type type = fs::symlink_status(destination, code).type();
   if (type == fs::file_type::not_found) return {};
-  if (type == fs::file_type::none) return file_error("look for", destination, code.value());
+  if (type == fs::file_type::none) return file_error("access", destination, code.value());
   return is_taken(destination);
 }
 
@@ -41,23 +41,23 @@ Result<void> require_room(const fs::path& folder, std::uint64_t needed_bytes) {
   const std::uint64_t free = free_bytes(folder);
   if (needed_bytes <= free) return {};
   return Error{ErrorCode::kCorrupt,
-               fmt::format("the disk has no room for what is to be written, {}", folder.string()),
-               fmt::format("it needs {} bytes and {} bytes are free: {} bytes are missing",
+               fmt::format("too little space on the disk, {}", folder.string()),
+               fmt::format("the output needs {} bytes, {} bytes are free, {} bytes are missing",
                            needed_bytes, free, needed_bytes - free),
-               "free space on that disk, or name a place on another one"};
+               "free space on that disk, or choose a path on another one"};
 }
 
 // Takes the hidden folder for this process and empties it.
 Result<int> take(const fs::path& partial) {
   if (::mkdir(partial.c_str(), 0777) != 0 && errno != EEXIST) {
-    return file_error("make folder", partial, errno);
+    return file_error("create folder", partial, errno);
   }
   const int lock = ::open(partial.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
   if (lock < 0) return file_error("open folder", partial, errno);
   if (::flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     ::close(lock);
     return Error{ErrorCode::kConfig, fmt::format("{} is being written", partial.string()),
-                 "another process makes the same output", "wait for it, or name another place"};
+                 "another process writes the same output", "wait for it, or choose another path"};
   }
   std::error_code code;
   for (fs::directory_iterator it(partial, code); !code && it != fs::directory_iterator();
@@ -108,9 +108,9 @@ Result<void> NewOutput::check_free(const fs::path& destination) {
   if (parse_folder_name(plain.parent_path().filename().string()) &&
       has_manifest(plain.parent_path())) {
     return Error{ErrorCode::kConfig, fmt::format("cannot write {}", plain.string()),
-                 fmt::format("{} is a checkpoint, and holds what belongs to it and nothing else",
+                 fmt::format("{} is a checkpoint, which may contain only its own files",
                              plain.parent_path().string()),
-                 "name another place"};
+                 "choose another path"};
   }
   return require_absent(plain);
 }

@@ -14,15 +14,17 @@ namespace motley {
 namespace {
 
 TensorOutline outline_of(const NewTensor& tensor, NumberFormat format) {
-  return {tensor.name, tensor.bytes ? tensor.dtype : safetensors_dtype(format), tensor.shape};
+  return {tensor.name,
+          tensor.bytes ? tensor.dtype : safetensors_dtype(tensor.format.value_or(format)),
+          tensor.shape};
 }
 
 Error beyond(const NewTensor& tensor, NumberFormat format, std::uint64_t place, float value) {
   return {ErrorCode::kConfig,
-          fmt::format("tensor '{}' does not go into {}", tensor.name, torch_dtype(format)),
-          fmt::format("its value number {} is {}, and the largest number there is {}", place, value,
+          fmt::format("tensor '{}' cannot be written as {}", tensor.name, torch_dtype(format)),
+          fmt::format("its value {} is {}; the largest of that dtype is {}", place, value,
                       largest_number(format)),
-          "take fp32 or bf16, or --saturate to write the largest number in such places"};
+          "use fp32 or bf16, or --saturate to write the largest value instead"};
 }
 
 Result<void> write_tensor(SafetensorsWriter& writer,
@@ -34,15 +36,16 @@ Result<void> write_tensor(SafetensorsWriter& writer,
     MOTLEY_TRY(writer.append(whole));
     return watch.advance(whole.size());
   }
-  const std::uint64_t count = value_count(outline_of(tensor, rule.format));
+  const NumberFormat format = tensor.format.value_or(rule.format);
+  const std::uint64_t count = value_count(outline_of(tensor, format));
   const auto stream = tensor.open();
   std::vector<float> values;
   std::vector<std::byte> bytes;
   for (std::uint64_t done = 0; done < count; done += values.size()) {
     values.resize(std::min<std::uint64_t>(kPieceValues, count - done));
     MOTLEY_TRY(stream->next(values));
-    const auto fault = write_numbers(values, rule.format, bytes);
-    if (fault && !rule.saturates) return beyond(tensor, rule.format, done + *fault, values[*fault]);
+    const auto fault = write_numbers(values, format, bytes);
+    if (fault && !rule.saturates) return beyond(tensor, format, done + *fault, values[*fault]);
     MOTLEY_TRY(writer.append(bytes));
     MOTLEY_TRY(watch.advance(bytes.size()));
   }
@@ -125,11 +128,11 @@ std::uint64_t files_bytes_max(std::span<const NewTensor> tensors, NumberFormat f
 
 Result<void> check_writable(std::span<const NewTensor> tensors) {
   const auto unwritable = [](std::string cause) {
-    return Error{ErrorCode::kCorrupt, "these tensors do not go into a file", std::move(cause),
+    return Error{ErrorCode::kCorrupt, "these tensors cannot be written to a file", std::move(cause),
                  "check that the weights are those of a model"};
   };
   if (tensors.size() > kSafetensorsTensorsMax) {
-    return unwritable(fmt::format("there are {}, and {} at most in a file", tensors.size(),
+    return unwritable(fmt::format("there are {}; the limit of a file is {}", tensors.size(),
                                   kSafetensorsTensorsMax));
   }
   std::set<std::string_view> names;
@@ -139,7 +142,7 @@ Result<void> check_writable(std::span<const NewTensor> tensors) {
           fmt::format("the name '{}' is not of printable ASCII", excerpt(tensor.name)));
     }
     if (!names.insert(tensor.name).second) {
-      return unwritable(fmt::format("'{}' is there twice", tensor.name));
+      return unwritable(fmt::format("duplicate name '{}'", tensor.name));
     }
   }
   return {};

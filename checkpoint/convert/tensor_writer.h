@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,6 +28,8 @@ struct NewTensor {
   // converted.
   std::string dtype = {};
   std::function<Result<std::vector<std::byte>>()> bytes = {};
+  // Of floats: the format that they are written in whatever the rule says.
+  std::optional<NumberFormat> format = {};
 };
 
 struct NumberRule {

@@ -26,13 +26,13 @@ Result<void> StoredValues::next(std::span<float> values) {
   if (done_ < count_ || hasher_.hex() == tensor_.hash) return {};
   return Error{ErrorCode::kCorrupt,
                fmt::format("damaged tensor '{}', {}", tensor_.outline.name, tensor_.file.string()),
-               "its hash is not the manifest's",
+               "its hash differs from the manifest's",
                "use an earlier checkpoint, or copy this one again"};
 }
 
 TransposedValues::TransposedValues(const CheckpointReader& reader, StoredTensor tensor)
     : reader_(reader), tensor_(std::move(tensor)) {
-  MOTLEY_CHECK(tensor_.outline.shape.size() == 2, "'{}' is no matrix", tensor_.outline.name);
+  MOTLEY_CHECK(tensor_.outline.shape.size() == 2, "'{}' is not a matrix", tensor_.outline.name);
   rows_ = static_cast<std::uint64_t>(tensor_.outline.shape[0]);
   columns_ = static_cast<std::uint64_t>(tensor_.outline.shape[1]);
 }

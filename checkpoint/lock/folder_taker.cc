@@ -34,10 +34,10 @@ LaunchRecord record_of(const LaunchId& id, bool is_worker) {
 Error held_by(const fs::path& run_dir, const LaunchRecord& holder) {
   return {ErrorCode::kPeer, fmt::format("another launcher runs in {}", run_dir.string()),
           fmt::format("{}; a run folder has one launcher at a time", describe_launch(holder)),
-          fmt::format(
-              "see how it goes by `motley watch {}`, wait until it has ended or end it{}, or "
-              "choose another folder by --run",
-              run_dir.string(), holder.is_of_worker ? " on the machine where it was started" : "")};
+          fmt::format("follow it with `motley watch {}`, wait for its end or end it{}, or choose "
+                      "another folder with --run",
+                      run_dir.string(),
+                      holder.is_of_worker ? " on the machine where it was started" : "")};
 }
 
 enum class Watched { kHeld, kGone, kChanged };
@@ -77,7 +77,7 @@ Result<bool> make_launch_file(const fs::path& path,
   const OwnedFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!fd.open()) {
     if (errno == EEXIST) return false;
-    return file_error("make", path, errno);
+    return file_error("create", path, errno);
   }
   const std::string text = launch_record_text(record);
   const ssize_t written = write_in_place_of(before, fd, text);
@@ -141,7 +141,7 @@ Result<bool> FolderTaker::read_holder(std::int64_t last) {
   }
   if (!found && is_another_kind(theirs)) {
     return Error{ErrorCode::kCorrupt, fmt::format("cannot read {}", theirs.string()),
-                 "it is not a regular file", "put an empty file in its place, and start again"};
+                 "it is not a regular file", "replace it by an empty file, and start again"};
   }
   if (!found) return false;
   holder_ = *found;
@@ -155,8 +155,8 @@ Result<bool> FolderTaker::await_free() {
   if (fate == ProcessFate::kRuns) return held_by(run_dir_, holder_);
   if (fate == ProcessFate::kGone) return true;
   log_.info(
-      fmt::format("{} was taken by {}, which cannot be seen from here; watching for {:g} "
-                  "s whether it still runs",
+      fmt::format("{} is locked by {}, which is not visible from here; checking for {:g} s whether "
+                  "it still runs",
                   run_dir_.string(), describe_launch(holder_), timing_.stale_s));
   const Watched watched = watch(run_dir_, holder_, timing_.stale_s);
   if (watched == Watched::kHeld) return held_by(run_dir_, holder_);

@@ -91,7 +91,7 @@ std::optional<LaunchRecord> launch_under_way(const std::filesystem::path& run_di
 }
 
 std::string describe_launch(const LaunchRecord& record) {
-  if (!record.is_known) return "a launcher that has not said who it is";
+  if (!record.is_known) return "an unidentified launcher";
   const std::string process = fmt::format("process {} on {}, since {}", record.process.pid,
                                           excerpt(record.process.host), excerpt(record.since));
   if (!record.is_of_worker) return process;

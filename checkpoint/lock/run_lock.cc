@@ -45,10 +45,10 @@ double seconds_asleep_or_not() {
 Result<LaunchId> launch_after(std::int64_t last, const fs::path& run_dir) {
   constexpr std::size_t kNonceBytes = 8;
   if (last >= std::numeric_limits<std::uint32_t>::max()) {
-    return Error{ErrorCode::kCorrupt,
-                 fmt::format("no launch can follow {}", launch_file(run_dir, last).string()),
-                 "the number of a launch has 32 bits",
-                 "remove that file, which no launcher has made"};
+    return Error{
+        ErrorCode::kCorrupt,
+        fmt::format("the launch number {} is the last one", launch_file(run_dir, last).string()),
+        "the number of a launch has 32 bits", "remove that file, which no launcher has written"};
   }
   MOTLEY_ASSIGN(const std::string random, make_secret());
   return LaunchId{static_cast<std::uint32_t>(last + 1),
@@ -56,10 +56,10 @@ Result<LaunchId> launch_after(std::int64_t last, const fs::path& run_dir) {
 }
 
 Error overtaken(const fs::path& run_dir, const LaunchId& id, const LaunchRecord& last) {
-  return {ErrorCode::kPeer, fmt::format("a later launch has been in {}", run_dir.string()),
+  return {ErrorCode::kPeer, fmt::format("a later launch was started in {}", run_dir.string()),
           fmt::format("launch {} by {}; this is launch {}", last.number, describe_launch(last),
                       id.number),
-          "start again: the next launch takes a higher number"};
+          "start again: the next launch has a higher number"};
 }
 
 // Why a launch whose record cannot be opened has lost its folder; nullopt if that may be temporary.
@@ -68,16 +68,14 @@ std::optional<Error> loss_of(const fs::path& run_dir, const fs::path& record) {
   const fs::file_type found = fs::symlink_status(record, code).type();
   if (found == fs::file_type::not_found ||
       code == std::error_code(ESTALE, std::generic_category())) {
-    return Error{ErrorCode::kPeer,
-                 fmt::format("the run folder {} has been taken away", run_dir.string()),
-                 fmt::format("{} is not there any more", record.string()),
-                 "put the folder back, or start again"};
+    return Error{ErrorCode::kPeer, fmt::format("the run folder {} was removed", run_dir.string()),
+                 fmt::format("{} no longer exists", record.string()),
+                 "restore the folder, or start again"};
   }
   if (found == fs::file_type::none || found == fs::file_type::regular) return {};
-  return Error{ErrorCode::kPeer,
-               fmt::format("something else lies in the place of {}", record.string()),
-               "it is not a regular file: no other launcher sees that this one is at work",
-               "put an empty file in its place, and start again"};
+  return Error{ErrorCode::kPeer, fmt::format("{} is not a launch record", record.string()),
+               "it is not a regular file, so other launchers cannot see that this one runs",
+               "replace it by an empty file, and start again"};
 }
 
 }  // namespace
@@ -117,7 +115,7 @@ struct RunLock::Impl {
       renewer = std::jthread([this](const std::stop_token& stop) { renew_until(stop); });
     } catch (const std::system_error& refused) {
       return Error{ErrorCode::kInternal,
-                   fmt::format("cannot start the thread that holds {}", run_dir.string()),
+                   fmt::format("cannot start the thread that renews {}", run_dir.string()),
                    refused.code().message(),
                    "raise the limit of processes (ulimit -u, or the container's)"};
     }
@@ -143,13 +141,14 @@ struct RunLock::Impl {
     const std::int64_t last = last_launch(run_dir);
     if (last > record.number) {
       lost = Error{
-          ErrorCode::kPeer, fmt::format("another launcher has taken {} over", run_dir.string()),
-          fmt::format("{}; this one gave no sign of life for a while: it or its machine "
-                      "slept, or its disk was away",
+          ErrorCode::kPeer,
+          fmt::format("another launcher has acquired the lock of {}", run_dir.string()),
+          fmt::format("{}; this one did not renew it in time: it or its machine slept, or its disk "
+                      "was unavailable",
                       describe_launch(read_launch_record(run_dir, last).value_or(LaunchRecord{}))),
-          fmt::format(
-              "nothing more is written there; `motley watch {}` shows how the other one goes",
-              run_dir.string())};
+          fmt::format("this launcher writes nothing more there; follow the other one with `motley "
+                      "watch {}`",
+                      run_dir.string())};
     } else if (!fd.ok()) {
       lost = loss_of(run_dir, path);
     } else if (::futimens(fd->get(), nullptr) == 0) {

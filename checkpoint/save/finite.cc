@@ -11,9 +11,9 @@ Result<void> require_finite(const std::vector<TensorView>& parameters) {
     const std::size_t lost = count_not_finite(tensor.values);
     if (lost == 0) continue;
     return Error{
-        ErrorCode::kDiverged, "the training diverged: its parameters are not finite any more",
-        fmt::format("{} of the {} values of {} are infinite or not a number", lost,
-                    tensor.values.size(), tensor.name),
+        ErrorCode::kDiverged, "the training diverged: its parameters are not finite",
+        fmt::format("{} of the {} values of {} are not finite", lost, tensor.values.size(),
+                    tensor.name),
         "lower train.lr, set train.clip or lengthen train.warmup_steps; nothing of this step was "
         "saved"};
   }

@@ -38,7 +38,7 @@ Result<Shard> shard_from_json(const Json& json, const std::string& source) {
   Shard shard;
   MOTLEY_ASSIGN(const std::int64_t rank, json_get<std::int64_t>(json, "rank", source));
   if (!std::in_range<int>(rank) || rank < 0) {
-    return Error{ErrorCode::kCorrupt, fmt::format("unusable report of a shard, {}", source),
+    return Error{ErrorCode::kCorrupt, fmt::format("malformed shard report, {}", source),
                  fmt::format("its rank is {}", rank), ""};
   }
   shard.rank = static_cast<int>(rank);

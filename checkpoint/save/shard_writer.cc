@@ -33,7 +33,7 @@ Result<void> check_run_is_there(const std::filesystem::path& run_dir) {
   MOTLEY_ASSIGN(const bool is_there, path_exists(run_dir));
   if (is_there) return {};
   return Error{ErrorCode::kCorrupt, fmt::format("cannot save into {}", run_dir.string()),
-               "the run's folder is not there any more", "put it back where it was"};
+               "the run's folder no longer exists", "restore it"};
 }
 
 }  // namespace
@@ -93,7 +93,7 @@ struct ShardWriter::Impl {
   // The next values of the tensor, in `buffer`; empty after the last.
   Result<std::span<const float>> next_piece(std::size_t tensor) {
     const std::lock_guard lock(mutex);
-    if (is_given_up) return Error{ErrorCode::kCorrupt, "the save was given up", "", ""};
+    if (is_given_up) return Error{ErrorCode::kCorrupt, "the save was cancelled", "", ""};
     Values& from = values[tensor];
     const std::size_t count = std::min(buffer.size(), from.unread.size());
     std::ranges::copy(from.unread.first(count), buffer.begin());

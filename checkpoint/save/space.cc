@@ -38,12 +38,12 @@ Result<void> require_space(const std::filesystem::path& folder,
         is_everybodys ? "the disk" : fmt::format("the disk of {}", machines[sum.first_rank]);
     const std::string where = is_everybodys ? ", " + folder.string() : "";
     return Error{
-        ErrorCode::kCorrupt, fmt::format("{} has no room for a checkpoint{}", disk, where),
-        fmt::format("the parts of {} {} rank{} need {} bytes and {} bytes are free: {} bytes are "
-                    "missing",
-                    is_everybodys ? "all" : "its", sum.ranks, sum.ranks == 1 ? "" : "s",
-                    sum.needed_bytes, sum.free_bytes, sum.needed_bytes - sum.free_bytes),
-        "free space on that disk; checkpoint.keep says how many checkpoints stay"};
+        ErrorCode::kCorrupt, fmt::format("{} has too little space for a checkpoint{}", disk, where),
+        fmt::format(
+            "the parts of {} {} rank{} need {} bytes, {} bytes are free, {} bytes are missing",
+            is_everybodys ? "all" : "its", sum.ranks, sum.ranks == 1 ? "" : "s", sum.needed_bytes,
+            sum.free_bytes, sum.needed_bytes - sum.free_bytes),
+        "free space on that disk; checkpoint.keep is the number of retained checkpoints"};
   }
   return {};
 }

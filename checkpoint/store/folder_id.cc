@@ -36,8 +36,9 @@ Result<std::string> read_folder_id(const std::filesystem::path& file) {
     const auto bytes = id.ok() ? from_hex(*id) : std::nullopt;
     if (bytes && bytes->size() == kIdBytes) return id;
   }
-  return Error{ErrorCode::kCorrupt, fmt::format("unusable mark of a folder, {}", file.string()),
-               "its 'id' is not 16 hexadecimal digits", "remove that file; the next run makes one"};
+  return Error{ErrorCode::kCorrupt, fmt::format("invalid id of a folder, {}", file.string()),
+               "its 'id' is not 16 hexadecimal digits",
+               "remove that file; the next run creates one"};
 }
 
 Result<std::string> read_run_id(const std::filesystem::path& run_dir) {

@@ -24,7 +24,7 @@ void tell_texts(const CheckpointInfo& checkpoint, StoreAnswer& answer) {
     const Error& error = texts.error();
     answer.untold = excerpt(error.cause.empty() ? error.what : error.cause, kReasonBytesMax);
   } else if (texts->step() != checkpoint.step) {
-    answer.untold = fmt::format("it is the one of step {}", texts->step());
+    answer.untold = fmt::format("it is of step {}", texts->step());
   } else {
     answer.texts = *std::move(texts);
   }

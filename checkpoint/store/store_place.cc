@@ -25,9 +25,9 @@ Result<fs::path> with_home(const std::string& dir) {
   if (!dir.starts_with(kHome)) return fs::path(dir);
   const char* home = std::getenv("HOME");
   if (home == nullptr || home[0] != '/') {
-    return Error{ErrorCode::kConfig, fmt::format("no folder for the run on this machine, {}", dir),
-                 "its user has no home folder here",
-                 "name a folder in the cluster file: runs_dir = \"/…\" in the machine's entry"};
+    return Error{ErrorCode::kConfig, fmt::format("no run folder on this machine, {}", dir),
+                 "its user has no home folder",
+                 "set runs_dir = \"/…\" in the machine's entry of the cluster file"};
   }
   return fs::path(home) / dir.substr(kHome.size());
 }
@@ -39,7 +39,7 @@ bool is_launchers(const std::string& dir, const std::string& launch) {
 Result<std::int64_t> changed_ns(const fs::path& path) {
   struct stat status {};
 
-  if (::stat(path.c_str(), &status) != 0) return file_error("look at", path, errno);
+  if (::stat(path.c_str(), &status) != 0) return file_error("access", path, errno);
   constexpr std::int64_t kSecond_ns = 1'000'000'000;
   return status.st_ctim.tv_sec * kSecond_ns + status.st_ctim.tv_nsec;
 }
@@ -56,7 +56,7 @@ Result<void> make_id(const fs::path& path) {
   if (code && !exists) fs::rename(whole, path, code);
   std::error_code ignored;
   fs::remove(whole, ignored);
-  if (code && !exists) return file_error("make", path, code.value());
+  if (code && !exists) return file_error("create", path, code.value());
   return sync_folder(path.parent_path());
 }
 

@@ -35,12 +35,12 @@ Result<CheckpointMetadata> checked(std::map<std::string, std::string> files,
                           hash128_hex(std::as_bytes(std::span(found->second))) == file.hash;
     if (is_whole) continue;
     return Error{ErrorCode::kCorrupt, fmt::format("damaged checkpoint, {}", source),
-                 fmt::format("{} is not what the manifest says", file.name),
+                 fmt::format("{} differs from the manifest", file.name),
                  "use an earlier checkpoint"};
   }
   if (known != files.size()) {
     return Error{ErrorCode::kCorrupt, fmt::format("damaged checkpoint, {}", source),
-                 "the manifest does not name all of its files", "use an earlier checkpoint"};
+                 "the manifest does not list all of its files", "use an earlier checkpoint"};
   }
   texts.files = std::move(files);
   return texts;

@@ -33,18 +33,18 @@ Result<std::vector<FileRange>> ordered_tensors(const FileOrder& order,
                                          order.file.bytes - head.size(), source));
   const auto& hashes = order.file.tensor_hashes;
   if (const std::string name = first_beyond(header.entries, hashes); !name.empty()) {
-    return damaged_checkpoint(
-        source, fmt::format("the manifest does not know its tensor '{}'", excerpt(name)));
+    return damaged_checkpoint(source,
+                              fmt::format("the manifest lacks its tensor '{}'", excerpt(name)));
   }
   if (const std::string name = first_beyond(hashes, header.entries); !name.empty()) {
-    return damaged_checkpoint(
-        source, fmt::format("tensor '{}' of the manifest is not in it", excerpt(name)));
+    return damaged_checkpoint(source,
+                              fmt::format("it lacks tensor '{}' of the manifest", excerpt(name)));
   }
   std::vector<FileRange> ranges;
   for (const std::string& name : *order.tensors) {
     const auto found = header.entries.find(name);
     if (found == header.entries.end()) {
-      return damaged_checkpoint(source, fmt::format("tensor '{}' is not in it", excerpt(name)));
+      return damaged_checkpoint(source, fmt::format("it lacks tensor '{}'", excerpt(name)));
     }
     const SafetensorsFile::Entry& entry = found->second;
     ranges.push_back({head.size() + entry.begin, entry.end - entry.begin, hashes.at(name), name});

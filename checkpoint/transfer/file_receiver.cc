@@ -111,7 +111,7 @@ class FileReceiver {
     } else {
       std::uint64_t file_bytes = 0;
       if (part.content.size() != kFileSizeBytes) {
-        return Error{ErrorCode::kCorrupt, "a malformed part of a file came",
+        return Error{ErrorCode::kCorrupt, "malformed part of a file",
                      fmt::format("the file's size has {} bytes", part.content.size()),
                      "start all ranks from the same version of Motley"};
       }
@@ -127,8 +127,8 @@ class FileReceiver {
   }
 
   [[nodiscard]] Error endless() const {
-    return {ErrorCode::kCorrupt, fmt::format("rank {} goes on with what was refused", from_.value),
-            fmt::format("more than {} parts came", pace_.window),
+    return {ErrorCode::kCorrupt, fmt::format("rank {} continues a refused transfer", from_.value),
+            fmt::format("more than {} parts were received", pace_.window),
             "start all ranks from the same version of Motley"};
   }
 
@@ -147,7 +147,7 @@ class FileReceiver {
 };
 
 void check_pace(const TransferPace& pace) {
-  MOTLEY_CHECK(pace.part_bytes > 0 && pace.window > 0, "parts of {} bytes, {} under way",
+  MOTLEY_CHECK(pace.part_bytes > 0 && pace.window > 0, "parts of {} bytes, {} in flight",
                pace.part_bytes, pace.window);
 }
 

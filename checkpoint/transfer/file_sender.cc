@@ -120,7 +120,7 @@ class FileSender {
   Result<void> settle() {
     UnderWay part = std::move(under_way_.front());
     under_way_.pop_front();
-    const std::string what = fmt::format("rank {} to take part {}", to_.value, part.part);
+    const std::string what = fmt::format("rank {} to receive part {}", to_.value, part.part);
     MOTLEY_TRY(wait_until_done(part.answer, patience_.deadline(), stop_, what));
     const double answered_s = now_s();
     MOTLEY_ASSIGN(const Buffer message, part.answer.wait(patience_.deadline()));
@@ -128,7 +128,8 @@ class FileSender {
     if (answer.kind == AnswerKind::kGone) {
       is_ended_ = true;
       answer.why.code = ErrorCode::kPeer;
-      return with_context(std::move(answer.why), fmt::format("rank {} has gone", to_.value));
+      return with_context(std::move(answer.why),
+                          fmt::format("rank {} has disconnected", to_.value));
     }
     MOTLEY_ASSIGN(Buffer buffer, part.sent.wait(patience_.deadline(), what));
     buffers_.give(std::move(buffer));
@@ -152,7 +153,7 @@ class FileSender {
   }
 
   [[nodiscard]] Error refused(const Error& why) const {
-    return with_context(why, fmt::format("rank {} did not take it", to_.value));
+    return with_context(why, fmt::format("rank {} refused it", to_.value));
   }
 
   FrameLink& link_;
@@ -184,7 +185,7 @@ Result<void> send_file(FrameLink& link,
                        const Patience& patience,
                        std::stop_token stop,
                        WorkCounter* work) {
-  MOTLEY_CHECK(pace.part_bytes > 0 && pace.window > 0, "parts of {} bytes, {} under way",
+  MOTLEY_CHECK(pace.part_bytes > 0 && pace.window > 0, "parts of {} bytes, {} in flight",
                pace.part_bytes, pace.window);
   auto sent = FileSender(link, to, order, pace, patience, std::move(stop), work).run(path);
   if (sent.ok()) return {};

@@ -16,7 +16,7 @@ constexpr std::size_t kWordsBytesMax = kTexts * (sizeof(std::uint16_t) + kTextBy
 
 Error malformed(const char* what) {
   return {ErrorCode::kCorrupt, std::string("a malformed ") + what + " came",
-          "its bytes are none that this version writes",
+          "this version does not write such bytes",
           "start all ranks from the same version of Motley"};
 }
 

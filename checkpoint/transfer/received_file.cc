@@ -44,7 +44,7 @@ Result<void> ReceivedFile::take(std::span<const std::byte> bytes) {
       MOTLEY_ASSIGN(bytes, take_head(bytes));
       continue;
     }
-    if (range_ == ranges_.size()) return differs("more bytes came than it has");
+    if (range_ == ranges_.size()) return differs("more bytes were received than it has");
     const auto part = bytes.first(std::min<std::uint64_t>(bytes.size(), left_bytes_));
     hasher_->add(part);
     MOTLEY_TRY(file_->write(part));
@@ -116,9 +116,9 @@ Result<void> ReceivedFile::finish_as(const std::filesystem::path& name) {
 }
 
 Result<void> ReceivedFile::close() {
-  if (awaits_head()) return differs("its header did not come whole");
+  if (awaits_head()) return differs("its header is incomplete");
   if (range_ < ranges_.size()) {
-    return differs(fmt::format("{} bytes of it did not come", left_bytes_));
+    return differs(fmt::format("{} of its bytes are missing", left_bytes_));
   }
   return file_->close();
 }

@@ -45,7 +45,7 @@ Result<std::vector<WorkerSpec>> allreduce_workers(const Cluster& cluster,
   }
   if (workers.size() >= 2 && workers.size() <= kSummingRanksMax) return workers;
   return Error{ErrorCode::kConfig, fmt::format("the cluster has {} device(s)", workers.size()),
-               fmt::format("a sum needs 2 to {}, one process each", kSummingRanksMax),
+               fmt::format("an all-reduce needs 2 to {}, one process each", kSummingRanksMax),
                "give a cluster file with the machines to measure by --cluster"};
 }
 
@@ -100,7 +100,7 @@ class AllreduceFollower {
     const Json runs = event.value("runs_s", Json::array());
     if (!runs.is_array() || runs.size() != static_cast<std::size_t>(options_.runs)) {
       return event_error(source, fmt::format("runs_s = {}", excerpt(runs.dump())),
-                         fmt::format("it was to measure {} runs", options_.runs));
+                         fmt::format("{} runs were requested", options_.runs));
     }
     std::vector<double>& slowest = slowest_[codec];
     slowest.resize(runs.size());

@@ -43,7 +43,7 @@ Result<std::vector<DevicesFound>> ask(std::vector<WorkerSpec> workers,
   std::vector<DevicesFound> found;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     if (!answers[i]) {
-      return Error{ErrorCode::kPeer, fmt::format("{} said nothing of its devices", names[i]), "",
+      return Error{ErrorCode::kPeer, fmt::format("{} did not report its devices", names[i]), "",
                    "use the same version of Motley on every machine"};
     }
     found.push_back(*std::move(answers[i]));
@@ -127,8 +127,8 @@ Cluster with_any_devices(Cluster cluster, int stages) {
 Result<void> check_settled(const Cluster& cluster) {
   const auto machine = std::ranges::find_if(cluster.machines, has_automatic_devices);
   if (machine == cluster.machines.end()) return {};
-  return Error{ErrorCode::kConfig, fmt::format("what devices {} has is not known", machine->name),
-               "the cluster file says \"auto\", and none of the profiles is of this machine",
+  return Error{ErrorCode::kConfig, fmt::format("the devices of {} are not known", machine->name),
+               "its devices are \"auto\" in the cluster file, and no profile is of this machine",
                "add its profile (motley profile --cluster FILE -o PROFILE), or name its devices in "
                "the cluster file"};
 }

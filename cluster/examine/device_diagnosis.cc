@@ -37,14 +37,14 @@ std::string device_text(const DeviceFacts& device) {
 
 Finding absence(const Machine& machine, const DevicesFound& found, const std::string& device) {
   const auto missing = std::ranges::find(found.missing, kind_of(device), &MissingKind::kind);
-  const std::string what = fmt::format("there is no device '{}'", device);
+  const std::string what = fmt::format("no device '{}'", device);
   if (missing != found.missing.end()) {
     return finding(FindingLevel::kProblem, machine,
                    fmt::format("{}: {}", what, missing->fault.cause), missing->fault.remedy);
   }
-  return finding(
-      FindingLevel::kProblem, machine, what,
-      fmt::format("it has {}: name these in the cluster file", fmt::join(found.names(), ", ")));
+  return finding(FindingLevel::kProblem, machine, what,
+                 fmt::format("it has {}: use these names in the cluster file",
+                             fmt::join(found.names(), ", ")));
 }
 
 Finding judge(const Machine& machine, const DevicesFound& found, const std::string& device) {
@@ -52,7 +52,7 @@ Finding judge(const Machine& machine, const DevicesFound& found, const std::stri
   if (facts == nullptr) return absence(machine, found, device);
   if (!facts->fault.cause.empty()) {
     return finding(FindingLevel::kProblem, machine,
-                   fmt::format("nothing would run on {}: {}", device, facts->fault.cause),
+                   fmt::format("{} cannot compute: {}", device, facts->fault.cause),
                    facts->fault.remedy);
   }
   return finding(FindingLevel::kOk, machine, device_text(*facts), "");
@@ -84,13 +84,13 @@ std::vector<Finding> diagnose_devices(const Machine& machine, const DevicesFound
   for (const DeviceFacts& device : found.devices) {
     if (device.name == "cpu" || listed.contains(device.name)) continue;
     if (!device.fault.cause.empty()) {
-      findings.push_back(finding(
-          FindingLevel::kWarning, machine,
-          fmt::format("nothing would run on {}: {}", device_text(device), device.fault.cause),
-          device.fault.remedy));
+      findings.push_back(
+          finding(FindingLevel::kWarning, machine,
+                  fmt::format("{} cannot compute: {}", device_text(device), device.fault.cause),
+                  device.fault.remedy));
       continue;
     }
-    findings.push_back(finding(FindingLevel::kNote, machine, "not used: " + device_text(device),
+    findings.push_back(finding(FindingLevel::kNote, machine, "unused: " + device_text(device),
                                "name it in the cluster file, or write devices = [\"auto\"]"));
   }
   return findings;

@@ -42,8 +42,10 @@ class MachineFindings {
               fmt::format("{}; motley here is {}", own, examination.version), kSameVersion);
     } else if (facts_.build != examination.build) {
       add(FindingLevel::kNote, "version",
-          own + ", another build than the one here, as another system, processor or LibTorch has",
-          "leave it so where both are built of the same sources (docs/portability.md)");
+          own +
+              ", a different build from the one here, as with another system, processor or "
+              "LibTorch",
+          "no action if both are built from the same sources (docs/portability.md)");
     } else {
       add(FindingLevel::kOk, "version", own + ", the same build as here");
     }
@@ -53,7 +55,7 @@ class MachineFindings {
   void check_computing() {
     if (machine_.virtual_speed) {
       add(FindingLevel::kNote, "devices",
-          "virtual: what they compute is waited for, what they send is real");
+          "virtual: computing is simulated by waiting, messages are real");
       return;
     }
     check_cores();
@@ -71,16 +73,16 @@ class MachineFindings {
     const std::string have = fmt::format("{:.4g} usable", facts_.cores);
     if (share > 0 && threads > std::max(1.0, std::ceil(share))) {
       add(FindingLevel::kWarning, "cores",
-          fmt::format("{:g} threads wait for each other where cpu_share grants {:g} cores", threads,
+          fmt::format("{:g} threads compete for the {:g} cores that cpu_share grants", threads,
                       share),
           fmt::format("set threads = {:g}, or raise cpu_share", std::ceil(share)));
     } else if (share > facts_.cores) {
       add(FindingLevel::kWarning, "cores",
           fmt::format("{}, and cpu_share grants {:g} to each process", have, share),
-          "leave cpu_share out: there is nothing to hold back");
+          "leave cpu_share out: it limits nothing here");
     } else if (std::min<double>(wanted, granted) > facts_.cores + 1e-9) {
       add(FindingLevel::kWarning, "cores",
-          fmt::format("{}, and {} threads are to compute there", have, wanted),
+          fmt::format("{}, but {} compute threads are configured", have, wanted),
           share > 0 ? "lower cpu_share or threads, or list fewer devices"
                     : "lower threads, or list fewer devices");
     } else {
@@ -113,18 +115,18 @@ class MachineFindings {
     return fmt::format(
         ", {} physical: {}{}{}", facts_.physical_cores, processes,
         machine_.threads > 0 ? "" : " (run.threads changes that)",
-        unused >= 1 ? fmt::format("; {:g} unused, as each process gets as many", unused) : "");
+        unused >= 1 ? fmt::format("; {:g} unused, as all processes get equally many", unused) : "");
   }
 
   void check_memory() {
     const auto available = static_cast<double>(facts_.memory_bytes);
     if (facts_.memory_bytes == 0) {
-      add(FindingLevel::kNote, "memory", "the system does not tell how much is available");
+      add(FindingLevel::kNote, "memory", "the system does not report the available memory");
     } else if (machine_.memory_gib * kBytesPerGib > available) {
       add(FindingLevel::kWarning, "memory",
           fmt::format("{} available, less than memory_gib = {:g}", bytes_text(available),
                       machine_.memory_gib),
-          "end what else runs there, or lower memory_gib: a plan may use all of it");
+          "end other programs there, or lower memory_gib: a plan may use all of it");
     } else {
       add(FindingLevel::kOk, "memory", bytes_text(available) + " available" + memory_limit());
     }
@@ -132,7 +134,7 @@ class MachineFindings {
 
   [[nodiscard]] std::string memory_limit() const {
     if (machine_.memory_gib == 0) return "";
-    return fmt::format(", memory_gib lets Motley use {}",
+    return fmt::format(", limited to {} by memory_gib",
                        bytes_text(machine_.memory_gib * kBytesPerGib));
   }
 
@@ -148,11 +150,12 @@ class MachineFindings {
     const bool is_slow = facts_.blas.find("/blas/libblas") != std::string::npos ||
                          facts_.blas.find("/lapack/") != std::string::npos;
     if (facts_.blas.empty()) {
-      add(FindingLevel::kNote, "matrices", "which library multiplies them is not known");
+      add(FindingLevel::kNote, "matrices", "the BLAS library is unknown");
     } else if (is_slow) {
       add(FindingLevel::kWarning, "matrices",
-          fmt::format("{} multiplies them: tens of times slower than need be", facts_.blas),
-          "apt-get install libopenblas0-pthread (it becomes the system's choice by itself)");
+          fmt::format("{} is the reference BLAS, tens of times slower than an optimized one",
+                      facts_.blas),
+          "apt-get install libopenblas0-pthread (it becomes the default automatically)");
     } else {
       add(FindingLevel::kOk, "matrices", facts_.blas + numbers());
     }
@@ -166,10 +169,9 @@ class MachineFindings {
   void check_clock(double ahead_s) {
     if (std::abs(ahead_s) < kClocksApart_s) return;
     add(FindingLevel::kNote, "clock",
-        fmt::format(
-            "{:.1f} s {} of this machine's: times in logs differ; nothing else depends on it",
-            std::abs(ahead_s), ahead_s > 0 ? "ahead" : "behind"),
-        "let both follow a time server (timedatectl set-ntp true)");
+        fmt::format("{:.1f} s {} of this machine's: times in logs differ; nothing else is affected",
+                    std::abs(ahead_s), ahead_s > 0 ? "ahead" : "behind"),
+        "synchronize both with a time server (timedatectl set-ntp true)");
   }
 
   std::vector<Finding> take() { return std::move(findings_); }

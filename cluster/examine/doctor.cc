@@ -128,7 +128,7 @@ Result<void> examine_one(WorkerSpec worker,
       log);
   const auto examined = group.run([&](int, const Json& event) -> Result<void> {
     if (event.value("event", "") != "facts") return {};
-    MOTLEY_ASSIGN(machine.facts, facts_from_json(event, fmt::format("the facts of {}", name)));
+    MOTLEY_ASSIGN(machine.facts, facts_from_json(event, fmt::format("the report of {}", name)));
     machine.clock_ahead_s = machine.facts->unix_s - unix_time_s();
     return {};
   });
@@ -137,7 +137,7 @@ Result<void> examine_one(WorkerSpec worker,
     machine.facts.reset();
     machine.failure = examined.error();
   } else if (!machine.facts) {
-    machine.failure = Error{ErrorCode::kPeer, fmt::format("{} said nothing of itself", name), "",
+    machine.failure = Error{ErrorCode::kPeer, fmt::format("{} sent no report", name), "",
                             "use the same version of Motley on every machine"};
   }
   return {};
@@ -147,9 +147,9 @@ Error cannot_be_used(const Machine& machine, const std::string& trouble) {
   return {ErrorCode::kPeer, fmt::format("{} cannot be used", machine.name), trouble,
           is_ssh(machine.shell)
               ? fmt::format("'{} true' must end at once without asking for a password; motley_dir "
-                            "in the cluster file says where the program is",
+                            "in the cluster file is the folder of the program",
                             fmt::join(machine.shell, " "))
-              : "motley_dir in the cluster file says where the program is"};
+              : "set motley_dir in the cluster file to the folder of the program"};
 }
 
 // " (2 of 3)" for the machine with that index.
@@ -168,7 +168,7 @@ Result<void> examine_links(const Cluster& cluster,
       examination.machines, [](const ExaminedMachine& each) { return each.facts.has_value(); });
   if (!all_answer || cluster.machines.size() < 2) return {};
   announcer.say(
-      fmt::format("letting the {} machines connect to each other", cluster.machines.size()));
+      fmt::format("testing connections between the {} machines", cluster.machines.size()));
   auto probed = probe_links(
       cluster,
       {.comm = options.comm, .seconds = kLink_s, .before_log = [&announcer] { announcer.clear(); }},
@@ -197,8 +197,7 @@ Result<Examination> examine(const Cluster& cluster,
   Announcer announcer(log);
   const std::filesystem::path& run_dir =
       options.missing_folder.empty() ? options.run_folder : options.missing_folder;
-  announcer.say(
-      fmt::format("asking {} for an answer by shell", fmt::join(machine_names(cluster), ", ")));
+  announcer.say(fmt::format("querying {} by shell", fmt::join(machine_names(cluster), ", ")));
   MOTLEY_ASSIGN(const std::vector<FirstAnswer> first, ask_first(cluster, run_dir, program));
   for (const Machine& machine : cluster.machines) {
     const FirstAnswer& answer = first[examination.machines.size()];
@@ -206,7 +205,7 @@ Result<Examination> examine(const Cluster& cluster,
       examination.machines.emplace_back().failure = cannot_be_used(machine, answer.trouble);
       continue;
     }
-    announcer.say(fmt::format("looking at {}{}; a first start may take a minute", machine.name,
+    announcer.say(fmt::format("examining {}{}; a first start may take a minute", machine.name,
                               position_text(examination.machines.size(), cluster)));
     ExaminedMachine& examined = examination.machines.emplace_back();
     examined.unwritable = answer.unwritable;

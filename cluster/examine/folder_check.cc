@@ -34,9 +34,9 @@ Finding judge_folder(const Machine& machine,
   if (!unwritable.empty() && !facts.sees_mark) {
     Finding finding = finding_of(
         machine, FindingLevel::kProblem,
-        fmt::format("{} there cannot be written in, and its part of a run would lie in it",
+        fmt::format("{} is not writable, and the machine would store its part of a run there",
                     unwritable),
-        "let the user write there, or name another folder by runs_dir in the cluster file");
+        "give the user write permission, or set runs_dir in the cluster file to another folder");
     finding.code = ErrorCode::kCorrupt;
     return finding;
   }
@@ -44,30 +44,31 @@ Finding judge_folder(const Machine& machine,
     const std::string where = machine.runs_dir.empty() ? "" : " in " + machine.runs_dir;
     return finding_of(
         machine, FindingLevel::kWarning,
-        fmt::format("only {} are free{}", bytes_text(static_cast<double>(facts.disk_bytes)), where),
-        "make room: a checkpoint has three times the parameters");
+        fmt::format("only {} free{}", bytes_text(static_cast<double>(facts.disk_bytes)), where),
+        "free space: a checkpoint has three times the size of the parameters");
   }
   if (!machine.runs_dir.empty() && facts.disk_bytes == 0) {
-    return finding_of(machine, FindingLevel::kNote, machine.runs_dir + " is not there yet",
-                      "check runs_dir; a run makes the folder when it starts");
+    return finding_of(machine, FindingLevel::kNote, machine.runs_dir + " does not exist yet",
+                      "check runs_dir; a run creates the folder when it starts");
   }
   if (!machine.runs_dir.empty()) {
     return finding_of(
         machine, FindingLevel::kOk,
-        fmt::format("its part of a run lies in {}{}", machine.runs_dir, room_text(facts)));
+        fmt::format("its part of a run is stored in {}{}", machine.runs_dir, room_text(facts)));
   }
   if (!facts.sees_mark) {
-    return finding_of(machine, FindingLevel::kOk,
-                      "not the one here: its part of a run lies in a folder of its own");
+    return finding_of(
+        machine, FindingLevel::kOk,
+        "not shared with this machine: its part of a run is stored in its own folder");
   }
   if (asked.missing_folder.empty()) {
     return finding_of(machine, FindingLevel::kOk, "the same as here" + room_text(facts));
   }
   return finding_of(
       machine, FindingLevel::kNote,
-      fmt::format("{} is not there yet; {}, which would hold it, is the same as here{}",
+      fmt::format("{} does not exist yet; its parent {} is the same as here{}",
                   asked.missing_folder.string(), asked.run_folder.string(), room_text(facts)),
-      "check the name; a run makes the folder when it starts");
+      "check the name; a run creates the folder when it starts");
 }
 
 }  // namespace motley

@@ -144,10 +144,9 @@ void warn_of(const Profile& profile, const Log& log) {
     if (!device.warnings.empty()) names.push_back(device.machine + " " + device.device);
   }
   if (names.empty()) return;
-  log.info(
-      fmt::format("the times of {} varied while they were measured; the plan is better where "
-                  "nothing else runs",
-                  fmt::join(names, ", ")));
+  log.info(fmt::format(
+      "the times of {} varied during profiling; end other programs there for a better plan",
+      fmt::join(names, ", ")));
   for (const std::string& warning : warnings_of(profile)) log.debug(warning);
 }
 

@@ -13,7 +13,7 @@ std::string memory_text(const MemoryThere& each) {
   std::string text = fmt::format("{} has {}", each.name, bytes_text(each.bytes));
   if (!each.is_granted) return text;
   if (each.is_imagined) return fmt::format("{} by the cluster file", text);
-  return fmt::format("{} by memory_gib in the cluster file, where {} are free", text,
+  return fmt::format("{} by memory_gib in the cluster file, with {} free", text,
                      bytes_text(each.free_bytes));
 }
 
@@ -43,8 +43,7 @@ std::optional<Error> memory_trouble(const std::vector<MemoryThere>& all, double 
       ErrorCode::kInfeasible,
       fmt::format("the model does not fit: all devices together have {} of memory, {} too little",
                   bytes_text(all_bytes), bytes_text(short_bytes)),
-      fmt::format("parameters, gradients, the optimizer's moments and frozen weights alone take "
-                  "{}; {}",
+      fmt::format("parameters, gradients, optimizer moments and frozen weights alone take {}; {}",
                   bytes_text(least_bytes), fmt::join(texts, "; ")),
       raised_limit(all, short_bytes) + "add a machine or memory, or make the model smaller"};
 }

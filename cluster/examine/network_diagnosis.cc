@@ -40,10 +40,11 @@ bool is_of_containers(const AddressCandidate& candidate) {
 // Why other machines could not reach the machine at it; "" if they could, as far as can be seen
 // there.
 std::string out_of_reach(const AddressCandidate& candidate) {
-  if (candidate.kind == "loopback") return "only the machine itself reaches it";
+  if (candidate.kind == "loopback") return "reachable only from the machine itself";
   if (!candidate.is_up) return "the interface is down or has no cable";
-  if (is_of_containers(candidate)) return "it leads to containers or virtual machines there";
-  if (candidate.address.starts_with("fe80:")) return "link-local: it means nothing to others";
+  if (is_of_containers(candidate)) return "it belongs to containers or virtual machines there";
+  if (candidate.address.starts_with("fe80:"))
+    return "link-local: not reachable from other machines";
   return "";
 }
 
@@ -68,7 +69,7 @@ std::string better_address(const Cluster& cluster,
     if (!out_of_reach(candidate).empty()) continue;
     const auto peers = peers_reached_from(cluster, machine, facts, candidate.address);
     if (peers.empty()) continue;
-    return fmt::format("write address = \"{}\" ({}): the system reaches {} from it",
+    return fmt::format("write address = \"{}\" ({}): the system routes to {} from it",
                        candidate.address, candidate.interface, fmt::join(peers, ", "));
   }
   return "write the machine's own numeric address on the network that joins the machines";
@@ -92,7 +93,7 @@ std::vector<Finding> diagnose_routes(const Cluster& cluster,
     const std::string where = fmt::format("{} -> {}", machine.name, peer.name);
     if (route->from.empty()) {
       findings.push_back({FindingLevel::kProblem, where, "route",
-                          fmt::format("{} has no way to {}", machine.name, route->to),
+                          fmt::format("{} has no route to {}", machine.name, route->to),
                           "check both addresses in the cluster file, and that both machines are on "
                           "the same network or routed",
                           ErrorCode::kPeer});
@@ -100,7 +101,7 @@ std::vector<Finding> diagnose_routes(const Cluster& cluster,
       const AddressCandidate* way = candidate_of(facts, route->from);
       findings.push_back(
           {FindingLevel::kWarning, where, "route",
-           fmt::format("the system goes there from {} ({}), not from {}", route->from,
+           fmt::format("the system routes from {} ({}), not from {}", route->from,
                        way != nullptr ? way->interface : "?", machine.address),
            "if that is the faster network, write its address into the cluster file"});
     }
@@ -123,9 +124,9 @@ std::vector<Finding> diagnose_transport(const Cluster& cluster,
     if (!facts) continue;
     if (std::ranges::find(facts->transports, choice->kind) != facts->transports.end()) continue;
     findings.push_back({FindingLevel::kProblem, cluster.machines[i].name, "transport",
-                        fmt::format("its build has no transport '{}', only {}", choice->kind,
+                        fmt::format("its build lacks transport '{}'; it has {}", choice->kind,
                                     fmt::join(facts->transports, ", ")),
-                        "choose one that all have by comm.transport, or build with it",
+                        "set comm.transport to one that all machines have, or build with it",
                         ErrorCode::kConfig});
   }
   if (findings.empty())
@@ -144,7 +145,7 @@ Finding judge_link(const Cluster& cluster, const MeasuredLink& link) {
   // A simulated run is planned with the links of the cluster that it stands for.
   if (cluster.find(link.from)->virtual_speed || cluster.find(link.to)->virtual_speed) {
     finding.level = FindingLevel::kNote;
-    finding.what += fmt::format("; rehearsed with, where {} are planned with",
+    finding.what += fmt::format("; used by the simulated run, where the plan assumes {}",
                                 link_rate_text(said.bandwidth_bytes_per_s));
     return finding;
   }
@@ -153,16 +154,16 @@ Finding judge_link(const Cluster& cluster, const MeasuredLink& link) {
       "links.json";
   if (share < 1 / kFarOff) {
     finding.level = FindingLevel::kWarning;
-    finding.what += fmt::format(", {:.0f} % of what is planned with", share * 100);
-    finding.remedy = fmt::format("look for Wi-Fi, a bad cable or other traffic; {}", kMeasure);
+    finding.what += fmt::format(", {:.0f} % of the planned bandwidth", share * 100);
+    finding.remedy = fmt::format("check for Wi-Fi, a bad cable or other traffic; {}", kMeasure);
   } else if (link.speed.latency_s > kLatencyMatters_s &&
              link.speed.latency_s > kFarOff * said.latency_s) {
     finding.level = FindingLevel::kWarning;
-    finding.what += fmt::format(", {:.0f} us are planned with", said.latency_s * 1e6);
+    finding.what += fmt::format(", planned: {:.0f} us", said.latency_s * 1e6);
     finding.remedy = kMeasure;
   } else if (share > kFarOff) {
     finding.level = FindingLevel::kNote;
-    finding.what += fmt::format(", {:.1f} times what is planned with", share);
+    finding.what += fmt::format(", {:.1f} times the planned bandwidth", share);
     finding.remedy = kMeasure;
   }
   return finding;
@@ -182,7 +183,7 @@ std::vector<JudgedAddress> judge_addresses(const Cluster& cluster,
     each.address = candidate.address;
     const auto peers = peers_reached_from(cluster, machine, facts, candidate.address);
     const std::string reaches =
-        peers.empty() ? "" : fmt::format("the system reaches {} from it", fmt::join(peers, ", "));
+        peers.empty() ? "" : fmt::format("the system routes to {} from it", fmt::join(peers, ", "));
     if (machine.address.empty()) {
       each.is_taken = candidate.kind == "loopback";
       each.why =
@@ -194,7 +195,7 @@ std::vector<JudgedAddress> judge_addresses(const Cluster& cluster,
     } else {
       each.why = out_of_reach(candidate);
       if (each.why.empty()) {
-        each.why = reaches.empty() ? "no machine of the cluster is reached from it"
+        each.why = reaches.empty() ? "it has no route to a machine of the cluster"
                                    : reaches + ", but the cluster file names another";
       }
     }
@@ -214,23 +215,22 @@ std::vector<Finding> diagnose_address(const Cluster& cluster,
   }
   if (!machine.interface.empty() && own->interface != machine.interface) {
     return {address_problem(machine,
-                            fmt::format("{} is on {}, and the cluster file says interface = \"{}\"",
+                            fmt::format("{} is on {}, but interface = \"{}\" in the cluster file",
                                         machine.address, own->interface, machine.interface),
-                            "leave interface out, or name the address that it has",
+                            "leave interface out, or set address to the one of that interface",
                             ErrorCode::kConfig)};
   }
   if (!own->is_up) {
     return {address_problem(
-        machine,
-        fmt::format("{} has {}, and is down or has no cable", own->interface, own->address),
+        machine, fmt::format("{}, with {}, is down or has no cable", own->interface, own->address),
         "plug it in, or " + better_address(cluster, machine, facts), ErrorCode::kPeer)};
   }
   std::vector<Finding> findings = diagnose_routes(cluster, machine, facts);
   if (own->kind == "wireless") {
     findings.push_back({FindingLevel::kNote, machine.name, "address",
-                        fmt::format("{} on {}, which is wireless: its speed changes with time",
+                        fmt::format("{} on {}, which is wireless: its speed varies",
                                     machine.address, own->interface),
-                        "use a cable where there is one"});
+                        "use a cable if possible"});
   } else if (findings.empty()) {
     findings.push_back({FindingLevel::kOk, machine.name, "address",
                         fmt::format("{} on {}", machine.address, own->interface), ""});
@@ -262,7 +262,7 @@ std::vector<Finding> diagnose_links(const Cluster& cluster,
     findings.push_back(
         {FindingLevel::kProblem, "all", "connect",
          fmt::format("{} ({})", failure.what, failure.cause),
-         failure.remedy.empty() ? "let firewalls pass the machines' programs" : failure.remedy,
+         failure.remedy.empty() ? "allow the machines' programs in the firewalls" : failure.remedy,
          failure.code});
   }
   if (!examination.links.has_value()) return findings;

@@ -12,9 +12,9 @@ namespace motley {
 namespace {
 
 const char* what_has(const std::string& numbers) {
-  return numbers == "bf16" ? "bf16 takes a processor with AVX512-BF16 or AMX, or a GPU that has it "
-                             "(NVIDIA: from compute capability 8.0 on)"
-                           : "fp16 takes a GPU (NVIDIA: from compute capability 7.0 on)";
+  return numbers == "bf16" ? "bf16 needs a processor with AVX512-BF16 or AMX, or a GPU that "
+                             "supports it (NVIDIA: compute capability 8.0 or higher)"
+                           : "fp16 needs a GPU (NVIDIA: compute capability 7.0 or higher)";
 }
 
 std::string numbers_text(const DeviceNumbers& device) {
@@ -75,8 +75,7 @@ Error nobody_computes_in(const std::string& wanted, const std::vector<DeviceNumb
   texts.reserve(here.size());
   for (const DeviceNumbers& device : here) texts.push_back(numbers_text(device));
   return with_key(
-      {ErrorCode::kConfig,
-       fmt::format("train.precision = \"{}\", and no device here computes in it", wanted),
+      {ErrorCode::kConfig, fmt::format("train.precision = \"{}\": no device supports it", wanted),
        fmt::format("{}; here {} {}", what_has(wanted), here.size() == 1 ? "is" : "are",
                    fmt::join(texts, ", ")),
        other_numbers_text(here) + "leave train.precision at \"fp32\""},
@@ -87,8 +86,8 @@ std::optional<std::string> plan_of_other_precision(const std::string& wanted, co
   const std::string made_for = precision_of(plan);
   if (made_for == wanted || plan.predicted_step_s == 0 || is_virtual(plan)) return std::nullopt;
   return fmt::format(
-      "the plan was made for train.precision = \"{}\", and the run trains in {}: its times and its "
-      "memory are not those of this run",
+      "the plan was made for train.precision = \"{}\", but the run trains in {}: predicted times "
+      "and memory do not apply",
       made_for, wanted);
 }
 
@@ -110,8 +109,8 @@ Result<void> check_plan_precision(const std::string& wanted,
   if (having.empty()) return nobody_computes_in(wanted, {{without, {}}});
   return with_key(
       {ErrorCode::kConfig,
-       fmt::format("train.precision = \"{}\", and no stage of the plan computes in it", wanted),
-       fmt::format("{} {} it, and the plan is faster on {} alone", fmt::join(having, ", "),
+       fmt::format("train.precision = \"{}\": no stage of the plan supports it", wanted),
+       fmt::format("{} {} it, but the plan is faster on {} alone", fmt::join(having, ", "),
                    having.size() == 1 ? "has" : "have", without),
        fmt::format("leave {} out of the cluster file, or leave train.precision at \"fp32\"",
                    without)},

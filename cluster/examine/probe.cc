@@ -135,7 +135,7 @@ class ProbeFollower {
     MOTLEY_ASSIGN(const std::size_t peer,
                   event_index(event, key, cluster_.machines.size(), source));
     if (peer != self) return peer;
-    return event_error(source, fmt::format("{} = {}", key, peer), "that is itself");
+    return event_error(source, fmt::format("{} = {}", key, peer), "that is the rank itself");
   }
 
   [[nodiscard]] std::size_t measured() const {

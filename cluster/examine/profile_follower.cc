@@ -114,7 +114,8 @@ Result<Profile> ProfileFollower::finish(double took_s) {
     for (const std::string& device : machine.devices) {
       if (profile_.find(machine.name, device) != nullptr) continue;
       return Error{ErrorCode::kInternal,
-                   fmt::format("machine {} sent no profile of {}", machine.name, device), "", ""};
+                   fmt::format("machine {} did not send the profile of {}", machine.name, device),
+                   "", ""};
     }
   }
   // In the order of the cluster file instead of the order of completion.
@@ -192,7 +193,7 @@ std::string ProfileFollower::summary(double took_s) const {
     parts.push_back(fmt::format("measured {} device{}", measured, measured == 1 ? "" : "s"));
   }
   if (kept_ > 0) {
-    parts.push_back(fmt::format("took {} kept profile{} that still hold{}", kept_,
+    parts.push_back(fmt::format("reused {} cached profile{} that still hold{}", kept_,
                                 kept_ == 1 ? "" : "s", kept_ == 1 ? "s" : ""));
   }
   if (computed > 0) {

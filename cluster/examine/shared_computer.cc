@@ -71,10 +71,10 @@ std::string shared_memory_text(const SharedComputer& computer,
   for (const std::size_t i : computer.machines) names.push_back(found[i].name);
   const std::string who = fmt::format("{} are one computer", fmt::join(names, ", "));
   if (!computer.is_overdrawn()) {
-    return fmt::format("{}, and share its {} of free memory", who, bytes_text(computer.free_bytes));
+    return fmt::format("{} with {} of free memory", who, bytes_text(computer.free_bytes));
   }
-  return fmt::format("{}, whose free memory of {} is less than the {} that memory_gib grants them",
-                     who, bytes_text(computer.free_bytes), bytes_text(computer.granted_bytes));
+  return fmt::format("{} with {} of free memory, less than the {} that memory_gib grants", who,
+                     bytes_text(computer.free_bytes), bytes_text(computer.granted_bytes));
 }
 
 }  // namespace motley

@@ -48,7 +48,7 @@ Result<void> AppendedFile::finish() {
   if (left_out_ == 0) return {};
   return Error{ErrorCode::kCorrupt,
                fmt::format("{} pieces are missing from {}", left_out_, path_.string()),
-               "it could not be written for so long that memory for them ran out", ""};
+               "writing failed for so long that the buffer in memory is full", ""};
 }
 
 AppendedFile::AppendedFile(OwnedFd fd,

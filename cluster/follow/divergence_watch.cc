@@ -15,28 +15,29 @@ Result<std::optional<std::string>> DivergenceWatch::add(const StepMetrics& metri
   in_a_row_ = metrics.skipped ? in_a_row_ + 1 : 0;
   if (!metrics.skipped) return std::optional<std::string>();
   if (max_skipped_ > 0 && in_a_row_ >= max_skipped_) {
-    return Error{ErrorCode::kDiverged,
-                 fmt::format("the training diverged: {} steps in a row were skipped, the last one "
-                             "step {}",
-                             in_a_row_, metrics.step),
-                 "their gradients were infinite or not a number, so the parameters have stayed as "
-                 "they were",
-                 "lower train.lr, set train.clip or lengthen train.warmup_steps; train.max_skipped "
-                 "sets how many steps are too many"};
+    return Error{
+        ErrorCode::kDiverged,
+        fmt::format(
+            "the training diverged: {} consecutive steps were skipped, the last one step {}",
+            in_a_row_, metrics.step),
+        "their gradients were not finite, so the parameters did not change",
+        "lower train.lr, set train.clip or lengthen train.warmup_steps; train.max_skipped is the "
+        "limit"};
   }
   if (in_a_row_ > 1) return std::optional<std::string>();
   const std::string end =
-      max_skipped_ > 0 ? fmt::format("; {} in a row end the run (train.max_skipped)", max_skipped_)
-                       : "";
+      max_skipped_ > 0
+          ? fmt::format("; {} consecutive ones end the run (train.max_skipped)", max_skipped_)
+          : "";
   if (metrics.gradient_scale && std::isfinite(metrics.loss)) {
-    return std::optional(fmt::format(
-        "step {} was skipped and changed nothing: its gradients were too large for fp16 at a scale "
-        "of {}; each skipped step halves it{}",
-        metrics.step, *metrics.gradient_scale, end));
+    return std::optional(
+        fmt::format("step {} was skipped: fp16 overflow of its gradients at loss scale {}; each "
+                    "skipped step halves the scale{}",
+                    metrics.step, *metrics.gradient_scale, end));
   }
-  return std::optional(fmt::format(
-      "step {} was skipped and changed nothing: its gradient was not finite (norm {}, loss {}){}",
-      metrics.step, metrics.grad_norm, metrics.loss, end));
+  return std::optional(
+      fmt::format("step {} was skipped: its gradient was not finite (norm {}, loss {}){}",
+                  metrics.step, metrics.grad_norm, metrics.loss, end));
 }
 
 std::optional<std::string> LossWatch::add(const StepMetrics& metrics) {

@@ -65,7 +65,7 @@ void EventLog::emit(RunEventKind kind,
   const Result<void> appended = append_line(file_, line);
   if (appended.ok()) return;
   log_.warn_once(
-      fmt::format("{}: {}; the run goes on", appended.error().what, appended.error().cause));
+      fmt::format("{}: {}; the run continues", appended.error().what, appended.error().cause));
 }
 
 }  // namespace motley

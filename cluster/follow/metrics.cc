@@ -50,12 +50,12 @@ Result<std::optional<StepMetrics>> MetricsCollector::add(Rank rank, const StepRe
                  fmt::format("rank {} reported step {} out of order", rank.value, report.step),
                  cause, "use the same version of Motley on every machine"};
   };
-  if (report.step <= last_complete_) return out_of_order("all ranks had reported it already");
+  if (report.step <= last_complete_) return out_of_order("all ranks have already reported it");
   Reports& reports = open_[report.step];
   reports.resize(static_cast<std::size_t>(rank_count_));
   if (!report.sent.empty() && report.sent.back().to.value >= rank_count_) {
     return Error{ErrorCode::kPeer,
-                 fmt::format("rank {} sent something to rank {} in step {}", rank.value,
+                 fmt::format("rank {} reports bytes sent to rank {} in step {}", rank.value,
                              report.sent.back().to.value, report.step),
                  fmt::format("the plan has {} ranks", rank_count_),
                  "use the same version of Motley on every machine"};
@@ -95,7 +95,7 @@ Result<StepMetrics> MetricsCollector::combine(const Reports& reports) const {
     if (!same_bits(report.loss, first.loss)) {
       return Error{
           ErrorCode::kInternal,
-          fmt::format("rank {} reports another loss than rank 0 in step {}", rank, first.step),
+          fmt::format("rank {} and rank 0 report different losses in step {}", rank, first.step),
           fmt::format("{} and {}", report.loss, first.loss),
           "this is a bug: please report it with the run's plan.json"};
     }

@@ -33,8 +33,9 @@ std::optional<std::string> PaceWatch::add(Rank rank,
   if (step - since_step < kLastingSteps || at_s - since_s < kLasting_s) return std::nullopt;
   pace.told = true;
   return fmt::format(
-      "{}: {:.1f} times slower than at the start since step {}, computing {:.3g} s a step instead "
-      "of {:.3g} s; end other programs there, or stop and resume the run, and it is planned anew",
+      "{}: {:.1f} times slower than at the start since step {} (straggler), computing {:.3g} s a "
+      "step instead of {:.3g} s; end other programs there, or stop and resume the run for a new "
+      "plan",
       pace.name, ratio, since_step, now_s, pace.first_s);
 }
 

@@ -25,7 +25,7 @@ std::string hours_minutes_seconds(double seconds) {
 }
 
 std::string held_out_text(double loss, const std::optional<double>& accuracy) {
-  const std::string right = accuracy ? fmt::format(", {:.2f} % right", *accuracy * 100) : "";
+  const std::string right = accuracy ? fmt::format(", {:.2f} % correct", *accuracy * 100) : "";
   return fmt::format("held-out {:.3f}{}", loss, right);
 }
 

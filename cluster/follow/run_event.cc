@@ -42,7 +42,7 @@ Result<RunEvent> run_event_from_json(const Json& json, const std::string& source
   MOTLEY_ASSIGN(const std::string word, fields.text("kind"));
   const auto known = std::ranges::find(kKindWords, std::string_view(word),
                                        [](const char* w) { return std::string_view(w); });
-  if (known == kKindWords.end()) return fields.bad("kind", "no kind of event that we know");
+  if (known == kKindWords.end()) return fields.bad("kind", "unknown kind of event");
   event.kind = static_cast<RunEventKind>(known - kKindWords.begin());
   MOTLEY_ASSIGN(event.text, fields.text("text"));
   if (fields.has("machine")) {

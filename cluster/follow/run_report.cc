@@ -202,7 +202,8 @@ std::string report_text(const RunReport& report) {
       report.first_step > 1 ? fmt::format(" (resumed after step {})", report.first_step - 1) : "";
   const std::string without =
       report.steps_without_targets > 0
-          ? fmt::format("; {} had no targets and changed nothing", report.steps_without_targets)
+          ? fmt::format("; {} had no targets and did not update the parameters",
+                        report.steps_without_targets)
           : "";
   std::string text = fmt::format("steps {} to {}{}; medians of {} steps{}\n\n", report.first_step,
                                  report.last_step, resumed, report.measured_steps, without);

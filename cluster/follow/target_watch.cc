@@ -8,15 +8,15 @@ std::optional<std::string> TargetWatch::add(const StepMetrics& metrics) {
   ++steps_;
   if (metrics.without_targets && without_++ == 0) {
     return fmt::format(
-        "step {} has no targets and changed nothing: the loss counts none in its global batch, "
-        "such "
-        "as when all are its ignore_index; further such steps are counted, not reported",
+        "step {} has no targets, so no parameter changed: the loss counts none in its global "
+        "batch, such as when all are its ignore_index; further such steps are counted, not "
+        "reported",
         metrics.step);
   }
   if (metrics.eval_without_targets && !told_evaluation_) {
     told_evaluation_ = true;
     return fmt::format(
-        "the evaluation at step {} has no loss: the loss counts no target in its held-out batches; "
+        "the evaluation at step {} has no loss: its held-out batches have no targets for the loss; "
         "check the held-out targets, or raise train.eval_batches",
         metrics.step);
   }
@@ -25,8 +25,8 @@ std::optional<std::string> TargetWatch::add(const StepMetrics& metrics) {
 
 std::optional<std::string> TargetWatch::summary() const {
   if (without_ < 2) return std::nullopt;
-  return fmt::format("{} of {} steps had no targets and changed nothing{}", without_, steps_,
-                     without_ == steps_ ? ": the model has learned nothing" : "");
+  return fmt::format("{} of {} steps had no targets and did not change the parameters{}", without_,
+                     steps_, without_ == steps_ ? ": the model was not trained" : "");
 }
 
 }  // namespace motley

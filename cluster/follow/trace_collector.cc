@@ -38,7 +38,7 @@ std::vector<std::string> TraceCollector::notes() const {
     if (lack.left_out > 0) {
       notes.push_back(
           fmt::format("{} spans of rank {} ({}) are left out after the first {}; lower "
-                      "run.trace_steps to have whole steps",
+                      "run.trace_steps for complete steps",
                       lack.left_out, rank, names_[rank], lack.kept));
     }
     if (!lack.unreadable.empty()) {

@@ -7,14 +7,14 @@
 namespace motley {
 
 Error event_error(const std::string& source, const std::string& says, const std::string& cause) {
-  return {ErrorCode::kPeer, fmt::format("{} says {}", source, says), cause,
+  return {ErrorCode::kPeer, fmt::format("malformed event of {}: {}", source, says), cause,
           "use the same version of Motley on every machine"};
 }
 
 Result<double> event_quantity(const Json& event, const char* key, const std::string& source) {
   MOTLEY_ASSIGN(const double value, json_get<double>(event, key, source));
   if (std::isfinite(value) && value >= 0) return value;
-  return event_error(source, fmt::format("{} = {}", key, value), "it is not a quantity");
+  return event_error(source, fmt::format("{} = {}", key, value), "it is negative or not finite");
 }
 
 Result<std::size_t> event_index(const Json& event,

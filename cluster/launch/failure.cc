@@ -30,25 +30,22 @@ std::string and_then(const std::string& remedy, bool trains) {
 
 Advice advice_on_signal(int signal, bool trains) {
   if (signal == SIGKILL) {
-    return {
-        "somebody killed it, or its machine ran out of memory",
-        and_then(
-            "ask that machine's kernel log: sudo dmesg | grep -i 'out of memory' (as root without "
-            "sudo)",
-            trains)};
+    return {"killed from outside, or its machine ran out of memory",
+            and_then("check that machine's kernel log: sudo dmesg | grep -i 'out of memory' (as "
+                     "root without sudo)",
+                     trains)};
   }
   if (signal == SIGTERM || signal == SIGINT || signal == SIGHUP) {
-    return {"it was ended from outside", and_then("", trains)};
+    return {"ended from outside", and_then("", trains)};
   }
   return {"the program crashed", and_then("see the worker's log", trains)};
 }
 
 Error lease_expired(const std::string& name, const WorkerActivity& activity, bool trains) {
   return {ErrorCode::kPeer,
-          fmt::format("{} ended because it heard nothing of this program, {}", name,
-                      describe_activity(activity)),
-          "this program was stopped, or its machine slept or was cut off; workers do not go on "
-          "alone",
+          fmt::format("{} ended because its lease expired, {}", name, describe_activity(activity)),
+          "it received nothing from this program, which was stopped, or whose machine slept or "
+          "lost its network",
           and_then("", trains)};
 }
 
@@ -72,8 +69,8 @@ bool lost_connection(const std::vector<std::string>& last_lines) {
 
 std::string remedy_before_greeting(const std::vector<std::string>& last_lines) {
   if (last_lines.empty()) {
-    return "start the program there by hand, with --help: see whether it runs; ask that machine's "
-           "kernel log: sudo dmesg | tail";
+    return "start the program there by hand, with --help; check that machine's kernel log: sudo "
+           "dmesg | tail";
   }
   constexpr std::array<std::string_view, 4> kUnreachable = {
       "Could not resolve", "Connection refused", "No route to host", "timed out"};
@@ -91,24 +88,23 @@ Error death_behind_ssh(const Identity& who,
                        const std::string& said) {
   if (!who.greeted) {
     return {ErrorCode::kPeer, fmt::format("{} did not start: ssh ended with status 255", who.name),
-            said.empty() ? "it said nothing, as it does when the program behind it is killed as it "
-                           "starts"
-                         : said,
+            said.empty()
+                ? "ssh printed no message, as when the remote program is killed at its start"
+                : said,
             and_then(remedy_before_greeting(last_lines), who.trains)};
   }
   if (lost_connection(last_lines)) {
-    return {
-        ErrorCode::kPeer, fmt::format("machine {} was lost{}", who.machine, when),
-        fmt::format("the ssh connection to it ended; {}", said),
-        and_then(fmt::format("look whether {} is on and can be reached", who.machine), who.trains)};
+    return {ErrorCode::kPeer, fmt::format("machine {} was lost{}", who.machine, when),
+            fmt::format("the ssh connection to it ended; {}", said),
+            and_then(fmt::format("check that {} is on and reachable", who.machine), who.trains)};
   }
   const auto [cause, remedy] = advice_on_signal(SIGKILL, who.trains);
-  return {
-      ErrorCode::kPeer, fmt::format("{} was killed on machine {}{}", who.name, who.machine, when),
-      fmt::format("ssh ended with status 255 and without a word about the connection, as it does "
-                  "when the program behind it is killed: {}{}",
-                  cause, said.empty() ? "" : "; " + said),
-      remedy};
+  return {ErrorCode::kPeer,
+          fmt::format("{} was killed on machine {}{}", who.name, who.machine, when),
+          fmt::format("ssh ended with status 255 and no message about the connection, as when the "
+                      "remote program is killed: {}{}",
+                      cause, said.empty() ? "" : "; " + said),
+          remedy};
 }
 
 std::string remedy_of_exit(int status) {
@@ -116,7 +112,7 @@ std::string remedy_of_exit(int status) {
     return "the program was not found there: install Motley on that machine or set its "
            "'motley_dir' in the cluster file";
   }
-  if (status == 126) return "the program is there but may not be run: check its permissions";
+  if (status == 126) return "the program exists but is not executable: check its permissions";
   return "see the worker's log";
 }
 
@@ -141,13 +137,13 @@ std::string describe_activity(const WorkerActivity& activity) {
     return activity.task.empty() ? "before it was ready"
                                  : fmt::format("before it was ready, {}", activity.task);
   }
-  if (!activity.task.empty()) return fmt::format("while it was {}", activity.task);
+  if (!activity.task.empty()) return fmt::format("while {}", activity.task);
   if (activity.doing.empty()) {
     return activity.step > 0 ? fmt::format("after step {}", activity.step)
                              : "before its first step";
   }
-  if (activity.step <= 0) return fmt::format("while it did {}", activity.doing);
-  return fmt::format("while it did {} of step {}", activity.doing, activity.step);
+  if (activity.step <= 0) return fmt::format("during {}", activity.doing);
+  return fmt::format("during {} in step {}", activity.doing, activity.step);
 }
 
 Error describe_death(const Identity& who,
@@ -158,7 +154,7 @@ Error describe_death(const Identity& who,
     return lease_expired(who.name, activity, who.trains);
   }
   const std::string said =
-      last_lines.empty() ? "" : fmt::format("its last words: {}", fmt::join(last_lines, " | "));
+      last_lines.empty() ? "" : fmt::format("its last output: {}", fmt::join(last_lines, " | "));
   const bool has_steps = who.trains || !activity.ready;
   const std::string when = has_steps ? ", " + describe_activity(activity) : "";
   if (exit.signal != 0) {
@@ -170,13 +166,13 @@ Error describe_death(const Identity& who,
   }
   if (who.ssh && exit.status == kSshFailed) return death_behind_ssh(who, when, last_lines, said);
   return {ErrorCode::kPeer, fmt::format("{} exited with status {}{}", who.name, exit.status, when),
-          said.empty() ? "it said nothing about the reason" : said, remedy_of_exit(exit.status)};
+          said.empty() ? "it printed no reason" : said, remedy_of_exit(exit.status)};
 }
 
 Error own_absence(double absent_s, const Error& found) {
   return {ErrorCode::kPeer,
           fmt::format("this program was stopped, or its machine slept, for {:.0f} s", absent_s),
-          fmt::format("the workers did not go on without it: {}{}{}", found.what,
+          fmt::format("the workers ended without it: {}{}{}", found.what,
                       found.cause.empty() ? "" : ": ", found.cause),
           "keep this machine awake while it trains"};
 }
@@ -202,7 +198,8 @@ std::optional<PeerFailure> describe_loss(std::span<const Failure> failures,
   const std::string seen = with_names(first->error.cause, workers);
   if (reported(lost)) {
     return PeerFailure{
-        {ErrorCode::kPeer, fmt::format("{} and {} lost each other", witness.name, gone.name), seen,
+        {ErrorCode::kPeer, fmt::format("{} and {} lost their connection", witness.name, gone.name),
+         seen,
          and_then(fmt::format("check the network between {} and {}", witness.machine, gone.machine),
                   gone.trains)},
         {.machines = {witness.machine, gone.machine}}};
@@ -221,8 +218,8 @@ std::optional<PeerFailure> describe_loss(std::span<const Failure> failures,
        is_machine ? fmt::format("machine {} was lost{}{}", gone.machine, when,
                                 when.empty() ? "" : fmt::format(" on {}", gone.name))
                   : fmt::format("{} was lost{}", gone.name, when),
-       fmt::format("{} noticed: {}", witness.name, seen),
-       and_then(fmt::format("look whether {} is on, awake and can be reached", gone.machine),
+       fmt::format("reported by {}: {}", witness.name, seen),
+       and_then(fmt::format("check that {} is on, awake and reachable", gone.machine),
                 gone.trains)},
       {.machines = {gone.machine}}};
 }

@@ -48,7 +48,7 @@ std::optional<PeerFailure> GroupWaits::passed(bool quiet) {
   }
   if (all_done()) {
     for (const auto& worker : workers_) {
-      if (worker->running()) warn_(fmt::format("{} did not end by itself", worker->spec().name));
+      if (worker->running()) warn_(fmt::format("{} did not exit in time", worker->spec().name));
       worker->kill();
     }
     exit_deadline_ = Deadline::after_s(kExitAfterDone_s);
@@ -60,9 +60,9 @@ std::optional<PeerFailure> GroupWaits::passed(bool quiet) {
     if (worker->done || now_s() - worker->heard_at_s < options_.silence_timeout_s) continue;
     return PeerFailure{
         {ErrorCode::kPeer,
-         fmt::format("{} gave no sign of life for {:g} s, {}", worker->spec().name,
+         fmt::format("{} sent no heartbeat for {:g} s, {}", worker->spec().name,
                      options_.silence_timeout_s, describe_activity(worker->activity)),
-         "its process is stopped, or its machine sleeps, is overloaded or cut off",
+         "its process is frozen, or its machine sleeps, is overloaded or lost its network",
          "wake the machine or check its network"},
         {.machines = {worker->spec().machine.name}}};
   }

@@ -91,8 +91,8 @@ class AskedMachine {
     if (frame_.has_begun() || end.status != 0) {
       return fmt::format("its shell ended with status {}", end.status);
     }
-    return "its login shell ended without running the command: one of its start-up files "
-           "(.bashrc, .zshenv, config.fish) exits or runs another shell in its place";
+    return "its login shell ended without running the command: one of its start-up files (.bashrc, "
+           ".zshenv, config.fish) exits or replaces the shell by another one";
   }
 
   void read_all() {

@@ -40,7 +40,7 @@ std::optional<std::string> trouble_of(const MachineAnswer& answer,
                                       const std::filesystem::path& program) {
   if (!answer.trouble.empty()) return with_words(answer.trouble, answer);
   if (answer.status == 0) return {};
-  return fmt::format("no program {} there that may be run", program.string());
+  return fmt::format("no executable program {} there", program.string());
 }
 
 Error cannot_be_used(const Troubles& troubles) {
@@ -58,8 +58,8 @@ Error cannot_be_used(const Troubles& troubles) {
       fmt::format("{} cannot be used: {}",
                   troubles.machines.size() == 1 ? "a machine" : "some machines", troubles.names()),
       fmt::format("{}", fmt::join(troubles.words, "; ")),
-      fmt::format("{}'motley doctor' looks closer; 'motley_dir' in the cluster file says where the "
-                  "program is; a machine that is off must not be in the file",
+      fmt::format("{}run 'motley doctor' for details; set 'motley_dir' in the cluster file to the "
+                  "folder of the program; remove machines that are off from the file",
                   ssh_remedy)};
 }
 

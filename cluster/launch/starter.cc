@@ -87,8 +87,8 @@ std::optional<PeerFailure> Starter::look() {
     if (tells && !task.empty()) {
       lines_.say(fmt::format("{}: {}", worker->spec().name, task));
     } else if (tells && silent_s >= kBetweenTellings_s) {
-      lines_.say(fmt::format("{}: no word for {:.0f} s; it has {:g} s to get ready",
-                             worker->spec().name, silent_s, options_.start_timeout_s));
+      lines_.say(fmt::format("{}: no report for {:.0f} s; the limit is {:g} s", worker->spec().name,
+                             silent_s, options_.start_timeout_s));
     }
     if (silent_s >= options_.start_timeout_s) late.push_back(worker.get());
   }
@@ -108,7 +108,7 @@ PeerFailure Starter::standstill(const std::vector<const Worker*>& late) const {
     is_login = is_login || (!worker->greeted() && is_ssh(worker->spec().machine.shell));
     for (const UnreachedPeer& peer : worker->unreached) {
       if (peer.rank.index() >= workers_.size()) continue;
-      waits_for.push_back(fmt::format("{} waits for {} at {}", worker->spec().name,
+      waits_for.push_back(fmt::format("{} is waiting for {} at {}", worker->spec().name,
                                       workers_[peer.rank.index()]->spec().name, peer.address));
     }
   }
@@ -116,20 +116,19 @@ PeerFailure Starter::standstill(const std::vector<const Worker*>& late) const {
   Error error{ErrorCode::kPeer,
               fmt::format("not ready, and no progress for {:g} s: {}", options_.start_timeout_s,
                           fmt::join(names, ", ")),
-              "starting the program, loading or connecting stands still",
-              "see the workers' logs; the machine may be overloaded, and comm.start_timeout_s says "
-              "how long a standstill may last"};
+              "starting the program, loading or connecting has stalled",
+              "see the workers' logs; if the machine is overloaded, raise comm.start_timeout_s"};
   if (is_login) {
-    error.cause = "starting the program stands still";
+    error.cause = "starting the program has stalled";
     error.remedy =
-        "the machine's ssh command, with 'true' as its last word, must end at once; "
-        "comm.start_timeout_s says how long a standstill may last";
+        "check that the machine's ssh command, with 'true' as its last word, ends at once, or "
+        "raise comm.start_timeout_s";
   } else if (!waits_for.empty()) {
-    error.cause = fmt::format("{}: the port takes connections, and no answer comes through them",
+    error.cause = fmt::format("{}: the port accepts connections, but sends no answer",
                               fmt::join(waits_for, "; "));
     error.remedy =
-        "try 'ping -M do -s 1472' between the machines: where that fails, and a shorter one does "
-        "not, the network loses large packets: set the same MTU on all machines";
+        "run 'ping -M do -s 1472' between the machines: if it fails and a shorter one does not, "
+        "the network drops large packets: set the same MTU on all machines";
   }
   PeerFault fault;
   if (machines.size() == 1) fault.machines = {first.spec().machine.name};

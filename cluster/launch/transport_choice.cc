@@ -21,7 +21,7 @@ Result<void> check_addresses(const Cluster& cluster, const std::set<std::string>
   for (const std::string& name : machines) {
     if (!cluster.find(name)->address.empty()) continue;
     return Error{ErrorCode::kConfig, fmt::format("machine {} has no address", name),
-                 "it is joined with machines that are reached through the network",
+                 "the other machines are reached through the network",
                  "add address = \"…\" to its entry in the cluster file"};
   }
   return {};
@@ -32,18 +32,19 @@ Result<void> check_word(const char* key,
                         const std::string& word,
                         const std::set<std::string>& allowed) {
   if (allowed.contains(word)) return {};
-  return with_key({ErrorCode::kConfig, fmt::format("{} is '{}'", key, excerpt(word)),
-                   fmt::format("it can be {}", fmt::join(allowed, ", ")), "choose one of these"},
-                  key);
+  return with_key(
+      {ErrorCode::kConfig, fmt::format("{} is '{}'", key, excerpt(word)),
+       fmt::format("the choices are {}", fmt::join(allowed, ", ")), "choose one of these"},
+      key);
 }
 
 Error exposed(const char* key, const std::string& what) {
   return with_key(
       {ErrorCode::kConfig,
        fmt::format("{}, and the network between the machines is not declared trusted", what),
-       "anybody who reaches the machines' ports could read or change what they exchange",
-       "leave comm.transport and comm.encrypt on auto, or, if only people you trust can reach "
-       "this network, set trusted = true under [network] in the cluster file"},
+       "any host that reaches the machines' ports could read or change their messages",
+       "leave comm.transport and comm.encrypt on auto, or, if only trusted people can reach this "
+       "network, set trusted = true under [network] in the cluster file"},
       key);
 }
 

@@ -60,7 +60,7 @@ Result<void> Worker::start(const std::filesystem::path& log_folder, double lease
 }
 
 void Worker::start_over(double at_s) {
-  MOTLEY_CHECK(!running_ && !greeted_, "{} is still there", spec_.name);
+  MOTLEY_CHECK(!running_ && !greeted_, "{} is still running", spec_.name);
   process_.reset();
   quota_.reset();
   (void)events_.take_rest();
@@ -109,8 +109,8 @@ Result<void> Worker::take_line(const std::string& line, std::vector<Json>& event
     MOTLEY_ASSIGN(const std::int64_t version,
                   json_get<std::int64_t>(*event, "protocol", spec_.name));
     if (version != kProtocolVersion) {
-      return protocol_error(
-          fmt::format("it speaks protocol {}, this program speaks {}", version, kProtocolVersion));
+      return protocol_error(fmt::format("it has protocol version {}, this program has {}", version,
+                                        kProtocolVersion));
     }
     greeted_ = true;
   } else if (!greeted_ && *kind != "error") {
@@ -121,7 +121,7 @@ Result<void> Worker::take_line(const std::string& line, std::vector<Json>& event
 }
 
 Error Worker::protocol_error(const std::string& cause) const {
-  return {ErrorCode::kPeer, fmt::format("{} does not keep to the protocol", spec_.name), cause,
+  return {ErrorCode::kPeer, fmt::format("{} violates the protocol", spec_.name), cause,
           "use the same version of Motley on every machine"};
 }
 

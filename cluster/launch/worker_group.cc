@@ -274,7 +274,7 @@ Result<void> WorkerGroup::Impl::handle_exit(Worker& worker) {
   if (!worker.done) {
     fail(worker, FailureKind::kCertain, worker.death(exit));
   } else if (exit.signal != 0 || exit.status != 0) {
-    warn(fmt::format("after it had finished, {}", worker.death(exit).what));
+    warn(fmt::format("after its job, {}", worker.death(exit).what));
   }
   return {};
 }

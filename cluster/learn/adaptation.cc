@@ -37,8 +37,8 @@ std::optional<std::string> Adaptation::on_step(Rank rank, const StepReport& repo
     if (found->ok()) {
       return **found ? judge(**std::move(*found), report.step) : std::optional<std::string>();
     }
-    log_.debug(fmt::format("nothing is learned of the plan: {}: {}", found->error().what,
-                           found->error().cause));
+    log_.debug(
+        fmt::format("the plan is not adapted: {}: {}", found->error().what, found->error().cause));
     is_over_ = true;
     return {};
   }
@@ -59,20 +59,20 @@ std::optional<std::string> Adaptation::judge(BetterPlan better, std::int64_t ste
   if (saved_s < rules_.least_return * start_s_) return {};
   is_over_ = true;
   std::string shown = fmt::format(
-      "what the steps have shown: {} takes {:.3f} s a step where this plan, {}, takes "
-      "{:.3f}, {:.0f} % less",
+      "predicted from measured steps: {} takes {:.3f} s a step; this plan, {}, takes {:.3f} s; "
+      "gain {:.0f} %",
       cut_text(better.plan), better.plan.predicted_step_s, cut_text(plan_), better.present_step_s,
       better.gain() * 100);
   if (const auto change = rounding_change_(better.plan)) {
-    shown += fmt::format(", with {}, which rounds sums otherwise", *change);
+    shown += fmt::format(", with {}, which rounds sums differently", *change);
   }
   if (!rules_.moves) {
     return shown +
-           "; end the run (Ctrl-C) and go on with --resume --adapt: it then moves the layers "
-           "by itself";
+           "; to move the layers automatically, end the run (Ctrl-C) and continue it with --resume "
+           "--adapt";
   }
   move_ = std::move(better);
-  return shown + "; the layers are moved once the step under way is saved";
+  return shown + "; the layers are moved after the current step is saved";
 }
 
 }  // namespace motley

@@ -103,7 +103,7 @@ Result<void> check_plan(const Plan& plan,
   const std::string& asked = config.compression.gradients;
   if (asked != "none" && asked != "auto" && asked != plan.gradient_codec) {
     return Error{ErrorCode::kConfig,
-                 fmt::format("the plan sums gradients through '{}'", plan.gradient_codec),
+                 fmt::format("gradient_codec of the plan is '{}'", plan.gradient_codec),
                  fmt::format("compression.gradients is '{}'", asked),
                  "make it again with motley plan, or leave compression.gradients out"};
   }

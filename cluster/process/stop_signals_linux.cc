@@ -70,7 +70,7 @@ std::optional<Error> StopSignals::take() {
   if (info.ssi_signo == SIGINT) return Error{ErrorCode::kInterrupted, "interrupted", "", ""};
   if (info.ssi_signo == SIGHUP) {
     return Error{ErrorCode::kTerminated, "ended by SIGHUP", "its terminal was closed",
-                 "nohup or tmux keep a run without its terminal"};
+                 "use nohup or tmux to keep a run without its terminal"};
   }
   return Error{ErrorCode::kTerminated, "ended by SIGTERM", "", ""};
 }

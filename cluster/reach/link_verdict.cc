@@ -113,32 +113,32 @@ struct DeadLinks {
 
 PeerFailure lost_machine(const DeadLinks& dead) {
   const std::string& machine = *dead.unheard.begin();
-  return {
-      .error = {.code = ErrorCode::kPeer,
-                .what = fmt::format("machine {} was lost before it was ready", machine),
-                .cause = fmt::format("{}; and nothing is heard of it here", dead.directions_text()),
-                .remedy = fmt::format("look whether {} is on, awake and can be reached", machine)},
-      .fault = {.machines = {machine}, .cannot_connect = false}};
+  return {.error = {.code = ErrorCode::kPeer,
+                    .what = fmt::format("machine {} was lost before it was ready", machine),
+                    .cause = fmt::format("{}; and the launcher receives nothing from it",
+                                         dead.directions_text()),
+                    .remedy = fmt::format("check that {} is on, awake and reachable", machine)},
+          .fault = {.machines = {machine}, .cannot_connect = false}};
 }
 
 PeerFailure one_apart(const DeadLinks& dead, const std::string& machine) {
   return {
       .error = {.code = ErrorCode::kPeer,
-                .what = fmt::format("{} takes no connections from {}, and cannot connect to {}",
+                .what = fmt::format("{} accepts no connections from {}, and cannot connect to {}",
                                     machine, fmt::join(dead.peers.at(machine), ", "),
                                     dead.peers.at(machine).size() == 1 ? "it" : "them"),
                 .cause =
-                    fmt::format("{}; commands reach {}, so it is on: a firewall there, most likely",
+                    fmt::format("{}; commands reach {}, so it is on; probably a firewall there",
                                 dead.directions_text(), machine),
-                .remedy = "let the other machines connect to every port, " + dead.opening(machine)},
+                .remedy = "allow connections of the other machines to all ports, " +
+                          dead.opening(machine)},
       .fault = {.machines = {machine}, .cannot_connect = true}};
 }
 
 PeerFailure two_apart(const DeadLinks& dead) {
   const auto& [a, b] = *dead.pairs.begin();
   std::string remedy = fmt::format(
-      "check the cables and the switch between {} and {}, a Wi-Fi that keeps its members apart, "
-      "and "
+      "check the cables and the switch between {} and {}, client isolation of the Wi-Fi, and "
       "firewalls",
       a, b);
   for (const std::string& machine : {a, b}) {
@@ -161,16 +161,16 @@ PeerFailure many_apart(const DeadLinks& dead) {
   for (const auto& [a, b] : dead.pairs) pairs.push_back(fmt::format("{} and {}", a, b));
   std::vector<std::string> openings;
   for (const auto& [machine, others] : dead.peers) openings.push_back(dead.opening(machine));
-  return {.error = {.code = ErrorCode::kPeer,
-                    .what = fmt::format("machines cannot connect to each other: {}",
-                                        fmt::join(pairs, ", ")),
-                    .cause = fmt::format(
-                        "{}; commands reach them: firewalls, or a network that keeps its "
-                        "machines apart",
-                        dead.directions_text()),
-                    .remedy = fmt::format("let the machines connect to each other, {}",
-                                          fmt::join(openings, ", "))},
-          .fault = {.machines = dead.worst(), .cannot_connect = true}};
+  return {
+      .error =
+          {.code = ErrorCode::kPeer,
+           .what = fmt::format("machines cannot connect to each other: {}", fmt::join(pairs, ", ")),
+           .cause = fmt::format(
+               "{}; commands reach them; probably firewalls, or client isolation of the network",
+               dead.directions_text()),
+           .remedy = fmt::format("allow connections between the machines, {}",
+                                 fmt::join(openings, ", "))},
+      .fault = {.machines = dead.worst(), .cannot_connect = true}};
 }
 
 }  // namespace
@@ -198,8 +198,8 @@ std::vector<std::string> one_way_lines(std::span<const LinkEnd> ends) {
       const std::string& other = ends[peer.rank.index()].machine;
       lines.emplace(
           Pair{end.machine, other},
-          fmt::format("{} could not connect to {} at {} ({}), and they are connected now: "
-                      "where each start says so, a firewall on {} lets no connections in",
+          fmt::format("{} could not connect to {} at {} ({}), but they are connected now; if this "
+                      "is repeated at each start, a firewall on {} blocks incoming connections",
                       end.machine, other, peer.address, state_text(peer), other));
     }
   }

@@ -32,7 +32,7 @@ Result<TrainingRequest> of_who_answers(TrainingRequest request, const Log& log) 
     return request;
   }
   if (request.plan) return request;
-  log.warn(fmt::format("{} ({}); the run goes on with what the others have",
+  log.warn(fmt::format("{} ({}); the run continues with the files of the others",
                        left_out_text(decision.without), troubles_text(members)));
   request = request_without(std::move(request), decision.without);
   request.have_answered = true;

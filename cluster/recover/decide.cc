@@ -153,7 +153,7 @@ Decision decide(double now_s,
   const auto counted = static_cast<int>(std::ranges::count_if(
       row, [&](const FailedAttempt& setback) { return is_counted(setback, members); }));
   if (counted > rules.restarts) {
-    return {.reason = fmt::format("it was started again {} times without reaching a new checkpoint",
+    return {.reason = fmt::format("it was restarted {} times without reaching a new checkpoint",
                                   rules.restarts)};
   }
   decision.without = members.left_out();

@@ -15,8 +15,9 @@ constexpr double kBetweenOutageLines_s = 60;
 
 std::string excluded_text(const std::string& machine, const FailedAttempt& setback) {
   return fmt::format("; {} is left out, since {}", machine,
-                     setback.fault.cannot_connect ? "other machines and it cannot connect"
-                                                  : "it alone has failed twice in a row");
+                     setback.fault.cannot_connect
+                         ? "it and other machines cannot connect to each other"
+                         : "it alone has failed twice in a row");
 }
 
 }  // namespace
@@ -30,25 +31,25 @@ std::string loss_text(const Error& error,
   if (!error.cause.empty()) text += ": " + error.cause;
   if (decision.move == NextMove::kAskAgain) {
     const bool is_one = decision.silent.size() == 1;
-    return text + fmt::format("; {} {} not answer{}: the run waits, and goes on when {} again",
+    return text + fmt::format("; {} {} not answer{}. The run waits and continues when {}",
                               fmt::join(decision.silent, ", "), is_one ? "does" : "do",
-                              is_one ? "" : ", so this machine's own network may be away",
-                              is_one ? "it does" : "they do");
+                              is_one ? "" : "; this machine's own network may be down",
+                              is_one ? "it answers" : "they answer");
   }
   if (!decision.silent.empty()) text += "; " + left_out_text(decision.silent);
   if (!decision.excluded.empty()) text += excluded_text(decision.excluded, setback);
-  text += saved_step > 0 ? "; the run goes on from its newest checkpoint"
-                         : "; the run starts again, as no checkpoint was saved yet";
+  text += saved_step > 0 ? "; the run continues from its newest checkpoint"
+                         : "; the run restarts from the beginning, as no checkpoint was saved yet";
   if (decision.restart == 0) return text;
   return text + fmt::format(" (restart {} of {})", decision.restart, rules.restarts);
 }
 
 // The checkpoint to resume from is known only once all machines were queried for their parts.
 std::string going_on_text(std::int64_t saved_step, std::int64_t last_step) {
-  if (saved_step == 0) return "the run begins anew";
-  std::string text = fmt::format("the run goes on from step {}", saved_step);
+  if (saved_step == 0) return "the run restarts from the beginning";
+  std::string text = fmt::format("the run continues from step {}", saved_step);
   if (last_step > saved_step) {
-    text += fmt::format(", {} step{} done again", last_step - saved_step,
+    text += fmt::format(", {} step{} repeated", last_step - saved_step,
                         last_step - saved_step == 1 ? " is" : "s are");
   }
   return text;
@@ -56,11 +57,12 @@ std::string going_on_text(std::int64_t saved_step, std::int64_t last_step) {
 
 Error lacking_error(const Error& failed, const std::vector<std::string>& silent) {
   const bool is_one = silent.size() == 1;
-  return {ErrorCode::kPeer, fmt::format("the run cannot go on without {}", fmt::join(silent, ", ")),
-          fmt::format("{} not answer; without {}: {}{}{}", is_one ? "it does" : "they do",
+  return {ErrorCode::kPeer,
+          fmt::format("the run cannot continue without {}", fmt::join(silent, ", ")),
+          fmt::format("{} not answer; without {}: {}{}{}", is_one ? "it answers" : "they answer",
                       is_one ? "it" : "them", failed.what, failed.cause.empty() ? "" : ": ",
                       failed.cause),
-          "look whether they are on, and whether this machine's own network is up"};
+          "check that they are on, and that this machine's own network is up"};
 }
 
 bool OutageTeller::begins() {

@@ -71,8 +71,8 @@ Result<std::optional<SaveOutcome>> CheckpointCommitter::add_shard(int rank, cons
       open.state->gradient_scale != state.gradient_scale) {
     return Error{
         ErrorCode::kInternal,
-        fmt::format("rank {} saved step {} in another state than its peers", rank, state.step), "",
-        ""};
+        fmt::format("rank {} saved step {} in a different state from its peers", rank, state.step),
+        "", ""};
   }
   open.shards[rank] = std::move(message.shard);
   return end_when_complete(state.step);

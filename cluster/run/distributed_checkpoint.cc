@@ -35,12 +35,11 @@ Result<void> check_no_run(const Stores& stores) {
   for (const auto& [id, store] : stores.by_id) {
     if (id.empty() || store.answer.steps.empty()) continue;
     const std::string dir = store.answer.place.dir.string();
-    return Error{ErrorCode::kConfig,
-                 fmt::format("{} already holds a run, {}", store.machines.front(), dir),
-                 fmt::format("its part of step {} lies there; a run is never overwritten",
-                             store.answer.steps.back()),
-                 "go on with it by --resume, choose another folder by --run, or remove that folder "
-                 "there"};
+    return Error{
+        ErrorCode::kConfig, fmt::format("{} already holds a run, {}", store.machines.front(), dir),
+        fmt::format("its part of step {} is there; a run is never overwritten",
+                    store.answer.steps.back()),
+        "continue it with --resume, choose another folder by --run, or remove that folder there"};
   }
   return {};
 }
@@ -52,14 +51,13 @@ Result<void> check_is_newest(const PreparedRun& run, const std::vector<std::stri
   if (away.empty() || known.empty() || !run.restore_point) return {};
   const std::int64_t step = run.restore_point->texts.step();
   if (step >= known.back().step) return {};
-  return Error{ErrorCode::kPeer,
-               fmt::format("the checkpoint of step {} needs a machine that does not answer: {}",
-                           known.back().step, fmt::join(away, ", ")),
-               "some of its files are on none of the others; checkpoint.copies says how many "
-               "machines have them",
-               fmt::format("switch it on; without it in the cluster file the run goes on from step "
-                           "{}",
-                           step)};
+  return Error{
+      ErrorCode::kPeer,
+      fmt::format("the checkpoint of step {} needs a machine that does not answer: {}",
+                  known.back().step, fmt::join(away, ", ")),
+      "some of its files are on no other machine; checkpoint.copies is the number of copies",
+      fmt::format("switch it on; without it in the cluster file the run continues from step {}",
+                  step)};
 }
 
 // Whether a machine has no folder for the run yet.
@@ -90,11 +88,13 @@ Result<void> require_run_somewhere(const PreparedRun& run,
   MOTLEY_ASSIGN(const Stores stores, inventory_stores(query, {}, log));
   const auto has_part = [](const auto& store) { return !store.second.answer.steps.empty(); };
   if (std::ranges::any_of(stores.by_id, has_part)) return {};
-  return Error{ErrorCode::kConfig,
-               fmt::format("there is no run {} on any machine", run.folder.dir().string()),
-               fmt::format("that folder is not here, and no part of a checkpoint is in those of {}",
-                           fmt::join(machines.names, ", ")),
-               "check --run; a new run starts without --resume"};
+  return Error{
+      ErrorCode::kConfig,
+      fmt::format("there is no run {} on any machine", run.folder.dir().string()),
+      fmt::format(
+          "that folder does not exist here, and the folders of {} have no part of a checkpoint",
+          fmt::join(machines.names, ", ")),
+      "check --run; a new run starts without --resume"};
 }
 
 Result<void> find_parts(PreparedRun& run,

@@ -90,7 +90,7 @@ void leave_prediction(const PreparedRun& run, const PlanOptions& options, const 
   leave(run.folder.predicted_trace_path(),
         is_simulated ? predicted_trace(run, options)
                      : Error{ErrorCode::kConfig, "the step was not simulated",
-                             "its devices were not measured, or it has too many micro-batches", ""},
+                             "its devices have no profile, or it has too many micro-batches", ""},
         log);
 }
 

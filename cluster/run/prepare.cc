@@ -88,7 +88,7 @@ Error with_resume(Error error, const RunFolder& folder, const TrainingRequest& r
   const bool is_done =
       !checkpoints.empty() && checkpoints.back().step >= request.config.train.steps;
   if (is_virtual(request.cluster)) {
-    error.remedy = "choose another folder by --run: a rehearsal cannot be resumed";
+    error.remedy = "choose another folder with --run: a run on virtual devices cannot be resumed";
   } else if (!is_done && !request.commands.resume.empty()) {
     error.remedy += "\n" + request.commands.resume;
   }
@@ -137,7 +137,8 @@ int threads_of_all(const Plan& plan) {
 Result<void> check_rehearsal(const TrainingRequest& request, const Log& log) {
   if (request.resume) {
     return Error{ErrorCode::kUsage, "a run on virtual devices cannot be resumed",
-                 "it trains nothing and saves no checkpoints", "start it afresh by --run"};
+                 "it trains nothing and saves no checkpoints",
+                 "start it in another folder with --run"};
   }
   log.info(
       fmt::format("{}; no data is read, no loss computed, no checkpoint saved", kVirtualNotice));
@@ -186,7 +187,7 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
     MOTLEY_ASSIGN(is_resumed, look_for_checkpoint(run, request, machines, log));
   }
   if (request.resume && !is_resumed) {
-    log.info(fmt::format("{} holds no checkpoint yet: the run begins with step 1",
+    log.info(fmt::format("{} has no checkpoint yet: the run starts with step 1",
                          run.folder.dir().string()));
   }
   SavedPlanning saved;

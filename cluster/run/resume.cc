@@ -15,7 +15,7 @@
 namespace motley {
 namespace {
 
-constexpr const char* kAllow = "or add --allow-changes to go on with it all the same";
+constexpr const char* kAllow = "or add --allow-changes to continue with it";
 
 // The keys that data.changed = "accept" covers.
 bool is_of_the_data(const ConfigChange& change) {
@@ -56,12 +56,13 @@ Result<void> check_resume(const CheckpointState& saved,
   if (saved.optimizer == kNoOptimizer) {
     return Error{
         ErrorCode::kConfig, fmt::format("the checkpoint {} cannot be resumed", folder.string()),
-        "it is a mean of others and holds no optimizer's state",
-        fmt::format("train from it in another run: --set model.init_from={}", folder.string())};
+        "it is a mean of others, without optimizer state",
+        fmt::format("use it as the initial weights of another run: --set model.init_from={}",
+                    folder.string())};
   }
   if (saved.optimizer != config.train.optimizer) {
     return Error{ErrorCode::kConfig,
-                 fmt::format("the checkpoint {} holds the state of optimizer {}", folder.string(),
+                 fmt::format("the checkpoint {} has the state of optimizer {}", folder.string(),
                              saved.optimizer),
                  fmt::format("the configuration asks for {}", config.train.optimizer),
                  fmt::format("set train.optimizer = \"{}\"", saved.optimizer)};
@@ -102,11 +103,12 @@ std::vector<std::string> changes_of(const Config& before, const Config& config) 
 
 Result<void> refuse_changes(const std::vector<std::string>& changes, const std::string& hint) {
   if (changes.empty()) return {};
-  return Error{ErrorCode::kConfig,
-               fmt::format("the run was started otherwise: {}", fmt::join(changes, ", ")),
-               "from here on its numbers would not be those of a run that was never interrupted",
-               fmt::format("give --resume what the run had (config.toml in its folder), {}{}",
-                           kAllow, hint.empty() ? "" : "\n" + hint)};
+  return Error{
+      ErrorCode::kConfig,
+      fmt::format("the run was started with other settings: {}", fmt::join(changes, ", ")),
+      "its results would differ from those of an uninterrupted run",
+      fmt::format("resume with the configuration of the run (config.toml in its folder), {}{}",
+                  kAllow, hint.empty() ? "" : "\n" + hint)};
 }
 
 Result<void> check_same_data(const DataMark& saved,
@@ -114,13 +116,13 @@ Result<void> check_same_data(const DataMark& saved,
                              const DataConfig& data) {
   if (data.changed == "accept") return {};
   if (saved.bytes == found.bytes && saved.hash == found.hash) return {};
-  return Error{ErrorCode::kData,
-               fmt::format("the data is not what the run was trained on, {}",
-                           data.path.empty() ? data.kind : data.path),
-               saved.bytes == found.bytes
-                   ? fmt::format("it has the same {} bytes, and others among them", saved.bytes)
-                   : fmt::format("it has {} bytes; it had {}", found.bytes, saved.bytes),
-               fmt::format("give the run its data again, {}", kAllow)};
+  return Error{
+      ErrorCode::kData,
+      fmt::format("the data differs from the run's, {}", data.path.empty() ? data.kind : data.path),
+      saved.bytes == found.bytes
+          ? fmt::format("it has the same {} bytes, with other content", saved.bytes)
+          : fmt::format("it has {} bytes; it had {}", found.bytes, saved.bytes),
+      fmt::format("restore the data of the run, {}", kAllow)};
 }
 
 DataMark data_mark(const DataIdentity& identity, const DataConfig& data) {
@@ -176,8 +178,8 @@ std::optional<std::string> plan_change(const PlanMark& saved, const PlanMark& no
   if (shared(saved) != shared(now)) {
     changes.push_back(fmt::format("{} instead of {}", words(shared(now)), words(shared(saved))));
   } else if (!shared(now).empty() && saved.gradient_codec != now.gradient_codec) {
-    changes.push_back(fmt::format("sums of gradients through {} instead of {}", now.gradient_codec,
-                                  saved.gradient_codec));
+    changes.push_back(fmt::format("gradient all-reduces through {} instead of {}",
+                                  now.gradient_codec, saved.gradient_codec));
   }
   if (changes.empty()) return {};
   return fmt::format("{}", fmt::join(changes, ", "));

@@ -11,14 +11,14 @@ namespace {
 
 // A sentence that precedes a command or stands alone.
 std::string hint_text(ErrorCode code, const std::vector<CheckpointInfo>& checkpoints) {
-  if (checkpoints.empty()) return "no checkpoint was saved yet: start again, without --resume";
+  if (checkpoints.empty()) return "no checkpoint was saved yet: restart without --resume";
   const std::string hint =
-      fmt::format("--resume goes on from the checkpoint of step {}", checkpoints.back().step);
+      fmt::format("--resume continues from the checkpoint of step {}", checkpoints.back().step);
   if (code != ErrorCode::kDiverged) return hint;
-  return hint + (checkpoints.size() > 1
-                     ? "; where it diverges from there too, put that one away to go on from the "
-                       "one before"
-                     : "; where it diverges from there too, start again with another --run");
+  return hint +
+         (checkpoints.size() > 1
+              ? "; if it diverges again, move that checkpoint away to continue from the one before"
+              : "; if it diverges again, restart with another --run");
 }
 
 }  // namespace

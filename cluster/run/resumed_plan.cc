@@ -66,16 +66,16 @@ std::optional<std::string> rounding_change(const PlanMark& saved,
   // A checkpoint does not contain the replicas' shares of the batch.
   const auto before = read_plan(folder.plan_path());
   if (!before.ok() || sums_alike(*before, plan)) return {};
-  return "other layers or other parts of the batch on its replicas";
+  return "other layers or other shares of the batch on its replicas";
 }
 
 void tell_change(const PlanMark& saved, const PreparedRun& run, const Log& log) {
   const auto change = rounding_change(saved, run.folder, run.plan);
   if (!change) return;
-  log.warn(fmt::format(
-      "the run goes on with {}, because the configuration or the machines are others than before; "
-      "sums are rounded otherwise",
-      *change));
+  log.warn(
+      fmt::format("the run continues with {}, because the configuration or the machines have "
+                  "changed; sums are rounded differently",
+                  *change));
 }
 
 }  // namespace motley

@@ -33,7 +33,8 @@ Result<void> check_changes(const SavedPlanning& saved,
   if (saved.mark && request.plan) {
     const auto change = rounding_change(*saved.mark, run.folder, *request.plan);
     if (change && request.may_round_otherwise) {
-      log.warn(fmt::format("the plan has {}: from here on sums are rounded otherwise", *change));
+      log.warn(
+          fmt::format("the plan has {}: sums are rounded differently from this step on", *change));
     } else if (change) {
       changes.push_back("the plan has " + *change);
     }
@@ -43,7 +44,7 @@ Result<void> check_changes(const SavedPlanning& saved,
   if (!changes.empty() && jump) changes.push_back(*jump);
   if (!request.allow_changes) MOTLEY_TRY(refuse_changes(changes, hint.value_or("")));
   if (!changes.empty()) {
-    log.warn(fmt::format("the run goes on with {}{}", fmt::join(changes, ", "),
+    log.warn(fmt::format("the run continues with {}{}", fmt::join(changes, ", "),
                          jump && hint ? "; " + *hint : ""));
   }
   if (const auto line = convention_change(rates, run.config.train)) log.warn(*line);

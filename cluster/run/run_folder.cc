@@ -19,7 +19,7 @@ constexpr std::uint64_t kReadBytesMax = 32 << 20;
 Error damaged(Error error, const std::vector<CheckpointInfo>& checkpoints) {
   const auto& newest = checkpoints.back();
   error.remedy +=
-      fmt::format("{}put {} away", error.remedy.empty() ? "" : ", or ", newest.folder.string());
+      fmt::format("{}move {} away", error.remedy.empty() ? "" : ", or ", newest.folder.string());
   if (checkpoints.size() > 1) {
     error.remedy += fmt::format(" and resume again: step {} is then the newest",
                                 checkpoints[checkpoints.size() - 2].step);
@@ -46,11 +46,12 @@ Result<void> RunFolder::check_new() const {
   const bool was_finished =
       std::filesystem::exists(report_path(), code) && (!report.ok() || !report->ended);
   if (was_finished || !list_checkpoints(dir_).empty()) {
-    return Error{ErrorCode::kConfig, fmt::format("{} already holds a run", dir_.string()),
-                 "a run is never overwritten",
-                 was_finished
-                     ? "choose another folder by --run; or raise train.steps and go on by --resume"
-                     : "go on with it by --resume, or choose another folder by --run"};
+    return Error{
+        ErrorCode::kConfig, fmt::format("{} already holds a run", dir_.string()),
+        "a run is never overwritten",
+        was_finished
+            ? "choose another folder with --run; or raise train.steps and continue with --resume"
+            : "continue it with --resume, or choose another folder with --run"};
   }
   return require_all_count(dir_);
 }
@@ -62,7 +63,7 @@ Result<void> RunFolder::create(std::int64_t launch) const {
   if (!std::filesystem::exists(metrics_path(), code)) return {};
   std::filesystem::rename(metrics_path(),
                           dir_ / fmt::format("metrics.before-launch-{}.jsonl", launch), code);
-  if (code) return file_error("put away", metrics_path(), code.value());
+  if (code) return file_error("move away", metrics_path(), code.value());
   return {};
 }
 
@@ -70,7 +71,7 @@ Result<CheckpointInfo> RunFolder::newest_checkpoint(WorkWatch* watch) const {
   const std::vector<CheckpointInfo> checkpoints = list_checkpoints(dir_);
   if (checkpoints.empty()) {
     MOTLEY_TRY(require_all_count(dir_));
-    return Error{ErrorCode::kConfig, fmt::format("{} holds no checkpoint", dir_.string()),
+    return Error{ErrorCode::kConfig, fmt::format("{} has no checkpoint", dir_.string()),
                  "there is nothing to resume from",
                  "check --run; a new run starts without --resume"};
   }

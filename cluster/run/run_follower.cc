@@ -58,7 +58,7 @@ void RunFollower::tell_start(std::int64_t last_step) const {
   const bool is_resumed = run_.first_step > 1;
   tell(is_resumed ? RunEventKind::kResumed : RunEventKind::kStarted, run_.first_step - 1,
        fmt::format("{} step {}, to step {}, on {}: {:.3f} s a step predicted",
-                   is_resumed ? "goes on with" : "begins with", run_.first_step, last_step,
+                   is_resumed ? "continues with" : "starts with", run_.first_step, last_step,
                    fmt::join(machines_in_use(run_.plan), ", "), run_.plan.predicted_step_s));
 }
 
@@ -141,7 +141,7 @@ Result<void> RunFollower::on_step(int worker, const Json& event) {
 // Logs, after the first step, the time lost by the failure before this launch.
 void RunFollower::tell_recovered(std::int64_t step) {
   tell(RunEventKind::kRestarted, step,
-       fmt::format("going on: step {} was done {:.1f} s after the failure", step,
+       fmt::format("recovered: step {} completed {:.1f} s after the failure", step,
                    now_s() - *failed_at_s_));
   failed_at_s_.reset();
 }
@@ -171,7 +171,7 @@ void RunFollower::append(const StepMetrics& metrics) {
   const Result<void> appended = metrics_file_.append(metrics_to_json(metrics));
   if (!appended && !metrics_wait_) {
     tell(RunEventKind::kMetricsFailed, summary_.last_step,
-         fmt::format("{}: {}; what belongs there waits in memory, and the run goes on",
+         fmt::format("{}: {}; its lines are buffered in memory, and the run continues",
                      appended.error().what, appended.error().cause),
          -1);
   }
@@ -188,7 +188,7 @@ void RunFollower::begin_tensorboard() {
   if (begun.ok()) {
     tensorboard_ = *std::move(begun);
   } else {
-    warn(fmt::format("nothing for TensorBoard: {}: {}", begun.error().what, begun.error().cause));
+    warn(fmt::format("no TensorBoard output: {}: {}", begun.error().what, begun.error().cause));
   }
 }
 
@@ -205,7 +205,7 @@ Result<void> RunFollower::on_data(int worker, const Json& event) {
   if (data_ && !is_same_data(data_->second, message)) {
     return Error{ErrorCode::kData,
                  fmt::format("{} and {} do not read the same data", data_->first, name),
-                 fmt::format("{} bytes of data here, {} there, or others among them",
+                 fmt::format("{} bytes of data on one, {} on the other, or different content",
                              data_->second.bytes, message.bytes),
                  "copy the file of data.path from one of the machines to the other"};
   }
@@ -222,7 +222,7 @@ Result<void> RunFollower::on_data(int worker, const Json& event) {
 
 // The training is done and saved: an incomplete trace is a warning.
 void RunFollower::write_trace() {
-  for (const std::string& note : trace_.notes()) log_.warn("the trace is not whole: " + note);
+  for (const std::string& note : trace_.notes()) log_.warn("the trace is incomplete: " + note);
   if (trace_.empty()) return;
   const auto written = write_file_atomic(run_.folder.trace_path(), trace_.text());
   if (!written.ok()) {

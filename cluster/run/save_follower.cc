@@ -58,9 +58,9 @@ Result<void> SaveFollower::end_save(Result<std::optional<SaveOutcome>> ended) {
     const std::string where =
         outcome->failed_rank ? rank_name(run_.plan, Rank{*outcome->failed_rank}) + ": " : "";
     const std::string way_out =
-        unsaved_->remedy.empty() ? "" : "; for the next save, " + unsaved_->remedy;
+        unsaved_->remedy.empty() ? "" : "; before the next save, " + unsaved_->remedy;
     tell_(RunEventKind::kCheckpointFailed, outcome->step,
-          fmt::format("step {} was not saved: {}{}: {}. {}, and the run goes on{}", outcome->step,
+          fmt::format("step {} was not saved: {}{}: {}. {}, and the run continues{}", outcome->step,
                       where, unsaved_->what, unsaved_->cause, what_stands(), way_out),
           outcome->failed_rank.value_or(-1));
   }
@@ -69,13 +69,13 @@ Result<void> SaveFollower::end_save(Result<std::optional<SaveOutcome>> ended) {
 }
 
 void SaveFollower::warn_of_stale(const Error& error) const {
-  warn(fmt::format("an old checkpoint stays: {}: {}", error.what, error.cause));
+  warn(fmt::format("an old checkpoint was not removed: {}: {}", error.what, error.cause));
 }
 
 // The files remain under the names of a save in progress, and are found there.
 void SaveFollower::on_keep_failed(int worker, const Json& event) const {
   const Error error = error_from_json(event);
-  warn(fmt::format("{}: its part of a checkpoint could not be put in its place: {}: {}",
+  warn(fmt::format("{}: its part of a checkpoint could not be moved into place: {}: {}",
                    rank_name(run_.plan, Rank{worker}), error.what, error.cause),
        worker);
 }
@@ -100,7 +100,7 @@ Result<void> SaveFollower::on_copy_failed(int worker, const Json& event) {
   const auto stand = list_checkpoints(run_.folder.dir());
   if (std::ranges::count(stand, step, &CheckpointInfo::step) == 0) return {};
   const Error error = error_from_json(event);
-  warn(fmt::format("{}: step {} has no second copy of its part: {}: {}",
+  warn(fmt::format("{}: no copy of its part of step {} could be made: {}: {}",
                    rank_name(run_.plan, Rank{worker}), step, error.what, error.cause),
        worker);
   return {};
@@ -108,14 +108,14 @@ Result<void> SaveFollower::on_copy_failed(int worker, const Json& event) {
 
 std::string SaveFollower::what_stands() const {
   const auto checkpoints = list_checkpoints(run_.folder.dir());
-  if (checkpoints.empty()) return "No checkpoint stands yet";
-  return fmt::format("The checkpoint of step {} stands", checkpoints.back().step);
+  if (checkpoints.empty()) return "No checkpoint exists yet";
+  return fmt::format("The checkpoint of step {} remains", checkpoints.back().step);
 }
 
 std::optional<Error> SaveFollower::unsaved() const {
   if (!unsaved_) return {};
   Error error = *unsaved_;
-  error.what = fmt::format("the last step was done and could not be saved: {}", error.what);
+  error.what = fmt::format("the last step was completed but not saved: {}", error.what);
   error.cause += ". " + what_stands();
   return error;
 }

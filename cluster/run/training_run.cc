@@ -53,8 +53,8 @@ void give_folders(const PreparedRun& run, std::vector<WorkerSpec>& workers) {
 void prune_machines(const PreparedRun& run, const TrainingRequest& request, const Log& log) {
   const Result<void> pruned = prune_parts(run, request, log);
   if (pruned.ok()) return;
-  log.warn(fmt::format("old checkpoints stay on other machines: {}: {}", pruned.error().what,
-                       pruned.error().cause));
+  log.warn(fmt::format("old checkpoints were not removed on other machines: {}: {}",
+                       pruned.error().what, pruned.error().cause));
 }
 
 // A message that needs an action by the user is recorded as an event.
@@ -75,7 +75,7 @@ void tell_wish(const StepDirective& wish,
 // worker: no restart follows. Other errors are reported themselves.
 Error ended_by(Error stop, const Error& found) {
   if (found.code != ErrorCode::kPeer && found.code != ErrorCode::kInternal) return found;
-  stop.cause = fmt::format("the step under way was not saved: {}", found.what);
+  stop.cause = fmt::format("the current step was not saved: {}", found.what);
   if (!found.cause.empty()) stop.cause += ": " + found.cause;
   return stop;
 }
@@ -125,7 +125,7 @@ Result<TrainingSummary> train(const PreparedRun& run,
     options.on_finish = [&](const Error& stop) {
       progress.clear();
       log.info(fmt::format(
-          "{}: what is under way is finished and saved first; a second signal ends at once",
+          "{}: the current step is finished and saved first; a second signal ends the run at once",
           stop.what));
     };
   }
@@ -173,7 +173,7 @@ std::string done_text(const TrainingSummary& summary, bool is_virtual) {
   if (summary.last_eval_loss)
     text += fmt::format(", held-out loss {:.4f}", *summary.last_eval_loss);
   if (summary.last_eval_accuracy) {
-    text += fmt::format(", {:.2f} % of the held-out right", *summary.last_eval_accuracy * 100);
+    text += fmt::format(", {:.2f} % of the held-out correct", *summary.last_eval_accuracy * 100);
   }
   return text;
 }

@@ -77,12 +77,12 @@ Result<void> require_one_folder(const Store& store,
   const std::string& copied = is_newer ? machine : store.machines.front();
   return Error{
       ErrorCode::kConfig,
-      fmt::format("the run folders of {} and {} have one id and are two folders",
+      fmt::format("the run folders of {} and {} are separate but have the same id",
                   store.machines.front(), machine),
       fmt::format("{} on {} was copied from the other", (is_newer ? place : known).dir.string(),
                   copied),
-      fmt::format("remove store.json there: the folder gets an id of its own, and what is in "
-                  "it counts as copies")};
+      fmt::format(
+          "remove store.json there: the folder gets its own id, and its files count as copies")};
 }
 
 // Runs of one name, whose launchers do not see each other's folders, may use the same folder on a
@@ -95,16 +95,15 @@ Result<void> require_same_run(Stores& stores,
   if (stores.run == answer.run) return {};
   return Error{
       ErrorCode::kConfig,
-      fmt::format("{} on {} holds another run of the same name", answer.place.dir.string(),
-                  machine),
+      fmt::format("{} on {} has another run of the same name", answer.place.dir.string(), machine),
       fmt::format("its part of step {} is of run {}; this is run {}", answer.steps.back(),
                   answer.run, stores.run),
-      "give one of the two another name by --run, or another runs_dir in the cluster file"};
+      "give one of the two another name with --run, or another runs_dir in the cluster file"};
 }
 
 Result<void> add_to(Stores& stores, const std::string& machine, std::optional<StoreAnswer> answer) {
   if (!answer) {
-    return Error{ErrorCode::kPeer, fmt::format("{} said nothing of its run folder", machine), "",
+    return Error{ErrorCode::kPeer, fmt::format("{} did not report its run folder", machine), "",
                  "use the same version of Motley on every machine"};
   }
   if (!answer->held_by.empty()) {
@@ -112,8 +111,8 @@ Result<void> add_to(Stores& stores, const std::string& machine, std::optional<St
         ErrorCode::kPeer,
         fmt::format("another launcher runs in {} on {}", answer->place.dir.string(), machine),
         fmt::format("{}; a run folder has one launcher at a time", answer->held_by),
-        "wait until it has ended, or end it on the machine where it was started, or choose another "
-        "folder by --run"};
+        "wait for its end, or end it on the machine where it was started, or choose another folder "
+        "with --run"};
   }
   MOTLEY_TRY(require_same_run(stores, machine, *answer));
   // A dry run creates no folder, so there is no id yet; each machine then counts as a folder of its

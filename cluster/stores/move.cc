@@ -67,12 +67,10 @@ Result<std::map<StoreId, std::filesystem::path>> move_files(const std::vector<St
                 choose_transport(request.cluster, machines, config.comm));
   MOTLEY_TRY(apply_transport(transport, workers));
   if (files > 0) {
-    log.info(
-        fmt::format("bringing what {} file{} of the checkpoint hold{} to the machines that "
-                    "need it",
-                    files, files == 1 ? "" : "s", files == 1 ? "s" : ""));
+    log.info(fmt::format("{} file{} of the checkpoint need{} copying to other machines", files,
+                         files == 1 ? "" : "s", files == 1 ? "s" : ""));
   }
-  PartsProgress progress("getting the checkpoint ready", request.line);
+  PartsProgress progress("preparing the checkpoint", request.line);
   const WorkerGroupOptions options{
       .start_timeout_s = config.comm.start_timeout_s,
       .on_task = [&](int worker, const WorkBytes& bytes) { progress.take(worker, bytes); },
@@ -83,8 +81,8 @@ Result<std::map<StoreId, std::filesystem::path>> move_files(const std::vector<St
     const StoreMoves& reader = moves[static_cast<std::size_t>(worker)];
     const fs::path dir = run_dirs[static_cast<std::size_t>(worker)];
     folders[reader.store] = checkpoint_folder(dir, reader.order.manifest.state.step);
-    log.warn(fmt::format("{} reads its part of the checkpoint as it lies: {}", reader.machine,
-                         excerpt(event.value("cause", ""))));
+    log.warn(fmt::format("{} reads its part of the checkpoint from the files in place: {}",
+                         reader.machine, excerpt(event.value("cause", ""))));
     return {};
   }));
   return folders;

@@ -36,7 +36,7 @@ std::string words_of_missing(const std::string& file, const Stores& stores) {
   for (const auto& [id, store] : stores.by_id) {
     if (is_among(store.answer.damaged, file)) damaged.push_back(place_words(store));
   }
-  if (damaged.empty()) return fmt::format("{} is on none of the machines that answer", file);
+  if (damaged.empty()) return fmt::format("{} is on no machine that answers", file);
   return fmt::format("{} is damaged in {}", file, fmt::join(damaged, " and in "));
 }
 
@@ -77,7 +77,7 @@ std::string words_of_damage(const Stores& told) {
     if (store.answer.untold.empty()) continue;
     places.push_back(fmt::format("{} ({})", place_words(store), store.answer.untold));
   }
-  if (places.empty()) return "nobody has its manifest any more";
+  if (places.empty()) return "no machine has its manifest";
   return fmt::format("its manifest is damaged or cannot be read in {}",
                      fmt::join(places, " and in "));
 }
@@ -97,8 +97,8 @@ Result<Untold> learn(const std::set<std::int64_t>& steps,
       if (!store.answer.texts || store.answer.texts->step() != step) continue;
       const bool is_known = has_manifest(checkpoint_folder(run_dir, step));
       const std::string words = fmt::format(
-          "{} {} step {}; {} does", run_dir.string(),
-          is_known ? "cannot tell what belongs to" : "does not know of", step, place_words(store));
+          "{} {} step {}; it is restored from {}", run_dir.string(),
+          is_known ? "has a damaged manifest of" : "has no manifest of", step, place_words(store));
       // A lost folder receives all metadata again. In a folder with an older history, which may
       // have been trained further, the restored checkpoint replaces its own.
       list_checkpoints(run_dir).empty() ? log.info(words) : log.warn(words);
@@ -139,10 +139,10 @@ void warn_of_passed(const std::vector<std::string>& reasons,
                     const Log& log) {
   for (const std::string& reason : reasons) log.warn(reason);
   if (untold.empty()) return;
-  log.warn(fmt::format(
-      "what lies beside a damaged manifest of step {} stays until the run has saved that step or a "
-      "later one",
-      fmt::join(untold, ", ")));
+  log.warn(
+      fmt::format("files beside a damaged manifest of step {} are not removed until the run has "
+                  "saved that step or a later one",
+                  fmt::join(untold, ", ")));
 }
 
 }  // namespace
@@ -206,7 +206,7 @@ Result<std::optional<RestorePoint>> find_restore_point(const fs::path& run_dir,
   return Error{ErrorCode::kCorrupt,
                fmt::format("no checkpoint of {} can be used", run_dir.string()),
                fmt::format("{}", fmt::join(reasons, ". ")),
-               "switch on or put back the machines that have these files, or copy the files back; "
+               "switch on or reconnect the machines that have these files, or copy the files back; "
                "a new run starts without --resume in another folder"};
 }
 

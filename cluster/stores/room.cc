@@ -33,14 +33,14 @@ Result<void> require_room(const std::vector<StoreMoves>& moves, const Stores& st
     const std::uint64_t needed = incoming_bytes(each.order);
     const std::uint64_t free = store.answer.free_bytes;
     if (needed <= free) continue;
-    return Error{
-        ErrorCode::kCorrupt,
-        fmt::format("the disk of {} has no room for what it needs of the checkpoint", each.machine),
-        fmt::format("{} bytes come there from other machines and {} bytes are free: {} "
-                    "bytes are missing",
-                    needed, free, needed - free),
-        fmt::format("free space on the disk of {} on {}", store.answer.place.dir.string(),
-                    each.machine)};
+    return Error{ErrorCode::kCorrupt,
+                 fmt::format("the disk of {} has too little space for its part of the checkpoint",
+                             each.machine),
+                 fmt::format("{} bytes are to be copied from other machines, {} bytes are free, {} "
+                             "bytes are missing",
+                             needed, free, needed - free),
+                 fmt::format("free space on the disk of {} on {}", store.answer.place.dir.string(),
+                             each.machine)};
   }
   return {};
 }
@@ -74,8 +74,8 @@ std::vector<std::string> saves_without_room(const std::map<StoreId, std::uint64_
     if (found == stores.by_id.end() || needed <= found->second.answer.free_bytes) continue;
     const StoreAnswer& answer = found->second.answer;
     lines.push_back(fmt::format(
-        "the disk of {} has no room for a save: about {} are needed and {} are free. The run goes "
-        "on and nothing is saved until there is room: free space on the disk of {} there",
+        "the disk of {} has too little space for a save: about {} needed, {} free. The run "
+        "continues without saving until there is space: free space on the disk of {} there",
         whose(found->second), bytes_text(static_cast<double>(needed)),
         bytes_text(static_cast<double>(answer.free_bytes)), answer.place.dir.string()));
   }

@@ -58,7 +58,7 @@ std::optional<std::string> TensorboardLog::append(const StepMetrics& metrics, do
       file_.append(scalars_record(wall_s, metrics.step, scalars_of(metrics, rank_names_)));
   waits_ = !appended.ok();
   if (!waits_ || waited) return std::nullopt;
-  return fmt::format("{}: {}; what belongs there waits in memory, and the run goes on",
+  return fmt::format("{}: {}; its records are buffered in memory, and the run continues",
                      appended.error().what, appended.error().cause);
 }
 

@@ -33,7 +33,7 @@ std::vector<std::byte> packed(const Payloads& payloads) {
 }
 
 Result<Payloads> unpacked(std::span<const std::byte> bytes, std::size_t count) {
-  const Error malformed{ErrorCode::kCorrupt, "rank 0 sent a malformed gathering",
+  const Error malformed{ErrorCode::kCorrupt, "malformed all-gather message from rank 0",
                         "its lengths do not add up", "start all ranks from the same version"};
   Payloads payloads;
   for (std::size_t rank = 0; rank < count; ++rank) {
@@ -75,8 +75,8 @@ struct Gathering {
       sends.push_back(link.send(rank, FrameId::all_votes(step), buffer_with(answer)));
     }
     for (std::size_t i = 0; i < sends.size(); ++i) {
-      MOTLEY_TRY(sends[i].wait(deadline,
-                               fmt::format("rank {} to take the votes of step {}", i + 1, step)));
+      MOTLEY_TRY(sends[i].wait(
+          deadline, fmt::format("rank {} to receive the votes of step {}", i + 1, step)));
     }
     return payloads;
   }
@@ -86,7 +86,7 @@ struct Gathering {
     auto answer = link.recv(kCentre, FrameId::all_votes(step),
                             Buffer(count * (sizeof(GatheredLength) + bytes_max)));
     auto sent = link.send(kCentre, FrameId::vote(self, step), buffer_with(mine));
-    MOTLEY_TRY(sent.wait(deadline, fmt::format("rank 0 to take the vote of step {}", step)));
+    MOTLEY_TRY(sent.wait(deadline, fmt::format("rank 0 to receive the vote of step {}", step)));
     MOTLEY_ASSIGN(const Buffer buffer, answer.wait(deadline));
     return unpacked(buffer.payload(), count);
   }

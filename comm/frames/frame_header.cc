@@ -65,20 +65,21 @@ Result<FrameHeader> read_header(std::span<const std::byte, kFrameHeaderBytes> by
   FrameLayout layout;
   std::memcpy(&layout, bytes.data(), kFrameHeaderBytes);
   if (layout.magic != kMagic) {
-    return unreadable("it does not begin as a frame of Motley does",
-                      "check that nothing else uses these addresses");
+    return unreadable("it does not start like a frame of Motley",
+                      "check that no other program uses these addresses");
   }
   // Checked before the version, so that a flipped bit there is not reported as another version.
   if (layout.header_hash != hash64(bytes.first(kHashedBytes))) {
-    return unreadable("its header was damaged on the way", "check the network and the memory");
+    return unreadable("its header was damaged in transit", "check the network and the memory");
   }
   if (layout.version != kVersion) {
     return unreadable(
-        fmt::format("it has version {}, this program speaks {}", layout.version, kVersion),
+        fmt::format("it has version {}, this program has {}", layout.version, kVersion),
         "install the same version of Motley on all machines");
   }
   if (layout.reserved != 0) {
-    return unreadable("a reserved byte is set", "install the same version of Motley everywhere");
+    return unreadable("a reserved byte is set",
+                      "install the same version of Motley on all machines");
   }
   return FrameHeader{layout.epoch,
                      layout.plan_hash,

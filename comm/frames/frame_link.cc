@@ -27,17 +27,17 @@ std::string what_of(const FrameId& id) {
     case FrameKind::kTargets:
       return fmt::format("targets of micro-batch {}", id.number());
     case FrameKind::kTiedGradient:
-      return fmt::format("sum of the tied gradient, {}", part());
+      return fmt::format("all-reduce of the tied gradient, {}", part());
     case FrameKind::kVote:
       return id == FrameId::all_votes(id.step()) ? "all votes"
                                                  : fmt::format("vote of rank {}", id.source());
     case FrameKind::kReplicaSum:
-      return fmt::format("sum of the gradients of chunk {}, {}", id.source(), part());
+      return fmt::format("all-reduce of the gradients of chunk {}, {}", id.source(), part());
     case FrameKind::kFilePart:
       return fmt::format("{}part {} of file {}", id.number() % 2 == 0 ? "" : "answer to ",
                          id.number() / 2, id.source());
     case FrameKind::kMemory:
-      return fmt::format("{}offer of memory to sum the {}",
+      return fmt::format("{}offer of shared memory for the all-reduce of the {}",
                          id.number() % 2 == 0 ? "" : "answer to ",
                          id.number() / 2 == 1 ? "tied gradient"
                                               : fmt::format("gradients of chunk {}", id.source()));
@@ -68,19 +68,19 @@ Tag tag_of(const FrameId& id) {
 }
 
 Error mismatch(const std::string& cause, const std::string& remedy) {
-  return {ErrorCode::kCorrupt, "the frame that came does not match", cause, remedy};
+  return {ErrorCode::kCorrupt, "the received frame does not match", cause, remedy};
 }
 
 // Checks that `buffer` holds the frame described by `expected`, whose payload fields are not used.
 Result<void> check_frame(const Buffer& buffer, const FrameHeader& expected) {
   MOTLEY_ASSIGN(const FrameHeader header, read_header(buffer.header().first<kFrameHeaderBytes>()));
   if (header.epoch != expected.epoch) {
-    return mismatch(fmt::format("it is of epoch {}, this is {}", header.epoch, expected.epoch),
-                    "end the processes that a former launch left behind");
+    return mismatch(fmt::format("its epoch is {}, this rank's is {}", header.epoch, expected.epoch),
+                    "end leftover processes of earlier launches");
   }
   if (header.plan_hash != expected.plan_hash) {
-    return mismatch(fmt::format("it follows plan {:016x}, this rank follows {:016x}",
-                                header.plan_hash, expected.plan_hash),
+    return mismatch(fmt::format("its plan is {:016x}, this rank's is {:016x}", header.plan_hash,
+                                expected.plan_hash),
                     kSamePlan);
   }
   if (header.sender != expected.sender) {
@@ -90,12 +90,12 @@ Result<void> check_frame(const Buffer& buffer, const FrameHeader& expected) {
     return mismatch(fmt::format("it is {}", to_words(header.id)), kSamePlan);
   }
   if (header.payload_bytes != buffer.payload_bytes()) {
-    return mismatch(fmt::format("it announces {} bytes of payload and has {}", header.payload_bytes,
-                                buffer.payload_bytes()),
+    return mismatch(fmt::format("its header declares {} bytes of payload, but it has {}",
+                                header.payload_bytes, buffer.payload_bytes()),
                     "check the network and the memory");
   }
   if (header.payload_hash != hash64(buffer.payload())) {
-    return mismatch("its payload was damaged on the way", "check the network and the memory");
+    return mismatch("its payload was damaged in transit", "check the network and the memory");
   }
   return {};
 }

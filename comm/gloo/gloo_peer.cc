@@ -49,7 +49,7 @@ GlooPeer::GlooPeer(const std::shared_ptr<gt::Device>& device,
 }
 
 GlooPeer::~GlooPeer() {
-  lose("this rank left");
+  lose("this rank disconnected");
   for (std::thread* thread : {&watcher_, &reader_, &writer_}) {
     if (thread->joinable()) thread->join();
   }
@@ -69,7 +69,7 @@ Result<void> GlooPeer::wait_connected(Deadline deadline) {
     if (decided()) return peer_unreachable(rank_, lost_);
   }
   lose("it did not connect in time");
-  return peer_unreachable(rank_, "nothing came within the time given");
+  return peer_unreachable(rank_, "timed out");
 }
 
 // Copies `message` into the buffer of a receive and completes it.
@@ -142,7 +142,7 @@ void GlooPeer::watch(const std::vector<char>& peer_address) {
     reader_ = std::thread([this] { read(); });
     writer_ = std::thread([this] { write(); });
     watched->waitRecv(nullptr, kForever);
-    lose("it sent what is never sent");
+    lose("it sent an unexpected message");
   } catch (const std::exception& failure) {
     lose(failure.what());
   }
@@ -167,7 +167,7 @@ void GlooPeer::read() {
 
 bool GlooPeer::read_message(const MessageHeader& header) {
   if (header.tag >= kTagsEnd || header.bytes < kFrameHeaderBytes) {
-    lose("it sent a message that makes no sense");
+    lose("it sent a malformed message");
     return false;
   }
   auto place = place_for(header);
@@ -203,7 +203,7 @@ std::optional<GlooPeer::Place> GlooPeer::place_for(const MessageHeader& header) 
     }
     if (posted != receives_.end()) {
       lock.unlock();
-      lose("it sent a message that is longer than any that is expected");
+      lose("it sent a message longer than any expected one");
       return std::nullopt;
     }
     changed_.wait(lock);
@@ -272,7 +272,7 @@ void GlooPeer::tick() {
     };
     if (!stands_still(reading_) && !stands_still(writing_)) return;
   }
-  lose(fmt::format("a message between the two stood still for {:.3g} s", patience_.timeout_s()));
+  lose(fmt::format("a transfer between the two stalled for {:.3g} s", patience_.timeout_s()));
 }
 
 // Registers the wait, so that lose() and tick() can end it.

@@ -43,8 +43,10 @@ bool take_note(std::uint32_t& note) {
 }
 
 Error nonsense(std::uint64_t behind_B) {
-  return {ErrorCode::kPeer, "the memory that it shares with this rank",
-          fmt::format("its ends are {} bytes apart, in a ring of {}", behind_B, kRingBytes), ""};
+  return {
+      ErrorCode::kPeer, "the shared memory ring of this rank pair",
+      fmt::format("its positions are {} bytes apart, in a ring of {} bytes", behind_B, kRingBytes),
+      ""};
 }
 
 // The bytes from this position to the end of the ring's memory.

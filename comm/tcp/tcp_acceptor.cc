@@ -101,14 +101,15 @@ void TcpAcceptor::make_room_for(const asio::ip::address& from) {
   const auto is_neighbour = [&](const Candidate& candidate) { return candidate.from == from; };
   const auto from_here = std::ranges::count_if(candidates_, is_neighbour);
   if (static_cast<std::size_t>(from_here) >= from_one_max) {
-    send_away(std::ranges::find_if(candidates_, is_neighbour), "too many came from its address");
+    send_away(std::ranges::find_if(candidates_, is_neighbour),
+              "too many connections from its address");
   }
-  if (candidates_.size() >= kCandidatesMax) send_away(candidates_.begin(), "too many came");
+  if (candidates_.size() >= kCandidatesMax) send_away(candidates_.begin(), "too many connections");
 }
 
 void TcpAcceptor::tick(SteadyClock::time_point now) {
   while (!candidates_.empty() && now - candidates_.front().since > kPatience) {
-    send_away(candidates_.begin(), "it did not show who it is in time");
+    send_away(candidates_.begin(), "it did not authenticate in time");
   }
 }
 

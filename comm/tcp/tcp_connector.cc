@@ -75,7 +75,7 @@ void TcpConnector::on_connected(const boost::system::error_code& failure) {
   if (failure) return try_again(failure.message());
   const auto accept = [peer = peer_](const Hello& hello) -> Result<void> {
     if (hello.from == peer) return {};
-    return Error{ErrorCode::kPeer, "a hello of another rank",
+    return Error{ErrorCode::kPeer, "a hello from another rank",
                  fmt::format("rank {} answered", hello.from.value), ""};
   };
   const auto done = [this](const Result<Hello>& hello) {

@@ -62,16 +62,16 @@ void write_hello(const Hello& hello, std::span<std::byte, kHelloBytes> bytes) {
 Result<Hello> read_hello(std::span<const std::byte, kHelloBytes> bytes) {
   HelloLayout layout;
   std::memcpy(&layout, bytes.data(), kHelloBytes);
-  if (layout.magic != kHelloMagic) return refused("it does not begin as a hello of Motley does");
+  if (layout.magic != kHelloMagic) return refused("it does not start like a hello of Motley");
   // Checked before the version, so that a flipped bit there is not reported as another version.
   if (layout.hash != hash64(bytes.first(kHelloHashedBytes))) {
-    return refused("it was damaged on the way");
+    return refused("it was damaged in transit");
   }
   if (layout.version != kHelloVersion) {
     return refused(
-        fmt::format("it has version {}, this program speaks {}", layout.version, kHelloVersion));
+        fmt::format("it has version {}, this program has {}", layout.version, kHelloVersion));
   }
-  if (layout.local > 1) return refused("it does not say whether it is of this machine");
+  if (layout.local > 1) return refused("its flag for the same machine is invalid");
   return Hello{layout.epoch,      layout.rank_count,
                Rank{layout.from}, Rank{layout.to},
                layout.local == 1, {layout.memory_process, layout.memory_file, layout.memory_nonce}};
@@ -79,18 +79,18 @@ Result<Hello> read_hello(std::span<const std::byte, kHelloBytes> bytes) {
 
 Result<void> check_hello(const Hello& theirs, const Hello& mine) {
   if (theirs.epoch != mine.epoch) {
-    return refused(fmt::format("it is of epoch {}, this is {}", theirs.epoch, mine.epoch));
+    return refused(fmt::format("its epoch is {}, this rank's is {}", theirs.epoch, mine.epoch));
   }
   if (theirs.rank_count != mine.rank_count) {
     return refused(
-        fmt::format("it is of {} ranks, here are {}", theirs.rank_count, mine.rank_count));
+        fmt::format("it is for {} ranks, this group has {}", theirs.rank_count, mine.rank_count));
   }
   if (theirs.to != mine.from) {
     return refused(
         fmt::format("it is for rank {}, this is rank {}", theirs.to.value, mine.from.value));
   }
   if (theirs.from == mine.from || theirs.from.value < 0 || theirs.from.value >= mine.rank_count) {
-    return refused(fmt::format("it says that it comes from rank {}", theirs.from.value));
+    return refused(fmt::format("its sender is rank {}", theirs.from.value));
   }
   return {};
 }

@@ -174,7 +174,7 @@ void TcpPeer::tick(SteadyClock::time_point now, bool overslept) {
     received_bytes_ = stream_->received_bytes();
     received_at_ = now;
   } else if (now - received_at_ > kSilenceMax) {
-    return lose(fmt::format("nothing was heard of it for {} s: it is frozen, or the network is cut",
+    return lose(fmt::format("no heartbeat for {} s: the process is frozen or the network is down",
                             kSilenceMax.count()));
   }
   keep_pace(now);
@@ -185,7 +185,7 @@ void TcpPeer::tick(SteadyClock::time_point now, bool overslept) {
     stuck_until_ = patience_.deadline();
   } else if (stuck_until_.passed()) {
     return lose(
-        fmt::format("it has taken nothing of a message for {:.3g} s", patience_.timeout_s()));
+        fmt::format("it has received nothing of a message for {:.3g} s", patience_.timeout_s()));
   }
   if (has_moved) {
     sent_at_ = now;
@@ -222,7 +222,7 @@ void TcpPeer::lose(const std::string& cause) {
 void TcpPeer::leave() {
   const std::lock_guard lock(mutex_);
   if (stream_) stream_->leave();
-  lose("this rank left");
+  lose("this rank disconnected");
 }
 
 }  // namespace motley

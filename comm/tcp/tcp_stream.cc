@@ -87,7 +87,7 @@ Result<void> TcpStream::go_local() {
   if (tls_ == nullptr) return {};
   MOTLEY_ASSIGN(const auto rest, tls_->leave_off());
   const auto room = ahead_.room();
-  MOTLEY_CHECK(rest.size() <= room.size(), "{} bytes for a room of {}", rest.size(), room.size());
+  MOTLEY_CHECK(rest.size() <= room.size(), "{} bytes for a buffer of {}", rest.size(), room.size());
   std::ranges::copy(rest, room.begin());
   ahead_.add(rest.size());
   tls_.reset();

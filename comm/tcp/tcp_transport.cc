@@ -162,13 +162,14 @@ class TcpTransport : public LocatingTransport {
   std::string why_missing(Rank rank) {
     std::promise<std::string> answer;
     asio::post(io_, [&] {
-      std::string why = "nothing came within the time given";
+      std::string why = "timed out";
       const auto& connector = connectors_[rank.index()];
       if (connector != nullptr && !connector->last_failure().empty()) {
         why = connector->last_failure();
       }
       if (rank > self_ && !acceptor_->last_refusal().empty()) {
-        why += fmt::format("; the last one who came was refused, {}", acceptor_->last_refusal());
+        why += fmt::format("; the last incoming connection was refused, {}",
+                           acceptor_->last_refusal());
       }
       answer.set_value(why);
     });
@@ -239,10 +240,10 @@ class TcpTransport : public LocatingTransport {
       return Error{ErrorCode::kPeer, "a hello that cannot be accepted",
                    fmt::format("rank {} {}", hello.from.value, why), ""};
     };
-    if (is_joined(hello.from)) return refuse("is connected already");
+    if (is_joined(hello.from)) return refuse("is already connected");
     const auto& own = connectors_[hello.from.index()];
     if (hello.from > self_ || own == nullptr) return {};
-    if (own->is_in_handshake()) return refuse("is being connected to");
+    if (own->is_in_handshake()) return refuse("is being connected");
     own->stop();
     return {};
   }

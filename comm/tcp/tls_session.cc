@@ -135,8 +135,9 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::make(std::string key, std:
       BIO_meth_set_write_ex(bio, TlsBio::write) == 1 &&
       BIO_meth_set_read_ex(bio, TlsBio::read) == 1 && BIO_meth_set_ctrl(bio, TlsBio::control) == 1;
   if (!made) {
-    return Error{ErrorCode::kInternal, "OpenSSL cannot do TLS 1.3 as it is needed here",
-                 queued_reason(), "install OpenSSL 3; look at its openssl.cnf"};
+    return Error{ErrorCode::kInternal,
+                 "OpenSSL does not support TLS 1.3 with the required settings", queued_reason(),
+                 "install OpenSSL 3; check its openssl.cnf"};
   }
   SSL_CTX_set_app_data(ssl, context.get());
   SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
@@ -206,7 +207,7 @@ Result<std::size_t> TlsSession::read(std::span<std::byte> plain) {
   const int outcome = SSL_read_ex(ssl_, plain.data(), plain.size(), &count);
   if (outcome == 1) return count;
   if (SSL_get_error(ssl_, outcome) == SSL_ERROR_WANT_READ) return std::size_t{0};
-  return failed("what came is not what the other end sent", outcome);
+  return failed("the received data is not what the other end sent", outcome);
 }
 
 Result<std::size_t> TlsSession::write(std::span<const std::byte> plain) {
@@ -229,9 +230,9 @@ Result<std::size_t> TlsSession::write(std::span<const std::byte> plain) {
 // OpenSSL reads no more from its network than the requested record (SSL_set_read_ahead is off), so
 // later bytes are still in the queue.
 Result<std::span<const std::byte>> TlsSession::leave_off() {
-  MOTLEY_CHECK(outgoing_.bytes().empty(), "{} bytes have not left", outgoing_.bytes().size());
+  MOTLEY_CHECK(outgoing_.bytes().empty(), "{} bytes were not sent", outgoing_.bytes().size());
   if (SSL_has_pending(ssl_) == 0) return incoming_.bytes();
-  return Error{ErrorCode::kPeer, "TLS", "it went on by TLS where that was to end", ""};
+  return Error{ErrorCode::kPeer, "TLS", "it continued with TLS after its announced end", ""};
 }
 
 }  // namespace motley

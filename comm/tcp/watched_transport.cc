@@ -77,7 +77,8 @@ class WatchedTransport : public Transport {
         Pending& loss = losses_[peer.index()];
         if (!loss.valid() || !loss.done()) continue;
         const auto outcome = loss.wait(Deadline::after_s(0), "its loss");
-        watched_->lose(peer, outcome.ok() ? "it sent what is never sent" : outcome.error().cause);
+        watched_->lose(peer,
+                       outcome.ok() ? "it sent an unexpected message" : outcome.error().cause);
       }
     }
   }

@@ -37,7 +37,8 @@ void Buffer::Free::operator()(std::byte* bytes) const {
 }
 
 void Buffer::set_payload_bytes(std::size_t bytes) {
-  MOTLEY_CHECK(bytes <= payload_bytes_max_, "{} bytes in room for {}", bytes, payload_bytes_max_);
+  MOTLEY_CHECK(bytes <= payload_bytes_max_, "{} bytes in a buffer of {}", bytes,
+               payload_bytes_max_);
   payload_bytes_ = bytes;
 }
 
@@ -70,7 +71,7 @@ std::span<std::byte> Buffer::message() {
 }
 
 std::span<std::byte> Buffer::message_room() {
-  MOTLEY_CHECK(bytes_.get() != nullptr, "a buffer without memory cannot travel");
+  MOTLEY_CHECK(bytes_.get() != nullptr, "a buffer without memory cannot be sent");
   return {bytes_.get(), kFrameHeaderBytes + payload_bytes_max_};
 }
 

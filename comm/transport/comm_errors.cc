@@ -8,7 +8,7 @@ namespace motley {
 
 Error peer_lost(Rank peer, const std::string& cause) {
   Error error{ErrorCode::kPeer, fmt::format("rank {} was lost", peer.value), cause,
-              "look at the end of that process's log; resume from the last checkpoint"};
+              "see the end of that process's log; resume from the last checkpoint"};
   error.peer_state = PeerState::kLost;
   error.peer = peer.value;
   return error;
@@ -22,18 +22,18 @@ Error peer_unreachable(Rank peer, const std::string& cause) {
 
 Error nothing_came(const std::string& what, double seconds) {
   Error error{ErrorCode::kPeer,
-              fmt::format("waiting for {}: nothing came within {:.3g} s", what, seconds),
-              "the other process stopped, is far behind, or the network lost it",
-              "look at that process's log and at the link to its machine"};
+              fmt::format("waiting for {}: timed out after {:.3g} s", what, seconds),
+              "the other process stopped or is far behind, or the network is down",
+              "check that process's log and the link to its machine"};
   error.peer_state = PeerState::kSilent;
   return error;
 }
 
 Error peer_refused(Rank peer, const std::string& cause) {
-  return {
-      ErrorCode::kUnauthorised,
-      fmt::format("rank {} does not accept this rank's secret", peer.value), cause,
-      "give all ranks the secret and the epoch of one launch; end what a former one left behind"};
+  return {ErrorCode::kUnauthorised,
+          fmt::format("rank {} does not accept this rank's secret", peer.value), cause,
+          "give all ranks the secret and the epoch of one launch; end leftover processes of "
+          "earlier launches"};
 }
 
 Error message_too_long(Rank from, std::size_t room_bytes) {

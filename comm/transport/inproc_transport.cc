@@ -74,12 +74,12 @@ class Hub {
     }
     for (auto& [peer, operation] : dropped) {
       operation.completion->finish(peer == rank ? peer_lost(peer, kLeft)
-                                                : peer_lost(peer, "this rank left"));
+                                                : peer_lost(peer, "this rank disconnected"));
     }
   }
 
  private:
-  static constexpr const char* kLeft = "it left the group";
+  static constexpr const char* kLeft = "it disconnected";
 
   Pending start(Rank from, Rank to, Tag tag, Buffer buffer, bool is_send) {
     MOTLEY_CHECK(from != to && from.value >= 0 && to.value >= 0 && from.value < rank_count() &&

@@ -165,7 +165,7 @@ Result<bool> MessageReader::begin() {
   const Tag tag = layout.tag_and_check & kBeatTag;
   const std::uint64_t bytes = layout.message_bytes;
   if (layout.tag_and_check != (tag | check_of(tag, bytes))) {
-    return broken_stream("what it sent was damaged on the way");
+    return broken_stream("its data was damaged in transit");
   }
   const bool is_bulk = tag != kPieceTag && (tag & kBulkTag) != 0;
   const auto expected = [&] {
@@ -173,7 +173,7 @@ Result<bool> MessageReader::begin() {
     return bytes >= kFrameHeaderBytes && bytes <= kMessageBytesMax &&
            !(is_bulk && mailbox_.cut_bytes() > 0);
   };
-  if (!expected()) return broken_stream("it sent a message that makes no sense");
+  if (!expected()) return broken_stream("it sent a malformed message");
   left_bytes_ = is_bulk ? 0 : bytes;
   if (tag == kPieceTag) {
     if (bytes > 0) mailbox_.go_on();

@@ -76,7 +76,7 @@ SocketAddress to_socket_address(const std::string& address) {
 }
 
 Error no_route(const std::string& peer, int error) {
-  return {ErrorCode::kPeer, fmt::format("this machine has no way to {}", peer),
+  return {ErrorCode::kPeer, fmt::format("this machine has no route to {}", peer),
           std::strerror(error), "check the addresses in the cluster file and the network"};
 }
 

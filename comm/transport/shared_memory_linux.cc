@@ -25,12 +25,12 @@ constexpr const char* kName = "motley";
 constexpr std::string_view kNameInProc = "/memfd:motley";
 
 Error failed(ErrorCode code, const char* what) {
-  return {code, "sharing memory with another process of this machine",
+  return {code, "cannot share memory with another process of this machine",
           fmt::format("{}: {}", what, std::strerror(errno)), ""};
 }
 
 Error unusable(const std::string& cause) {
-  return {ErrorCode::kPeer, "memory that another process offers", cause, ""};
+  return {ErrorCode::kPeer, "cannot use the shared memory of another process", cause, ""};
 }
 
 std::span<std::byte> mapped(int file, std::size_t bytes) {
@@ -79,11 +79,11 @@ Result<SharedMemory> SharedMemory::make(std::size_t bytes) {
 Result<SharedMemory> SharedMemory::open(const MemoryOffer& offer, std::size_t bytes) {
   bytes += kHeadBytes;
   const std::string path = fmt::format("/proc/{}/fd/{}", offer.process, offer.file);
-  if (!is_shared_memory(path)) return unusable("it cannot be seen from here");
+  if (!is_shared_memory(path)) return unusable("it is not accessible");
   const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return failed(ErrorCode::kPeer, "open");
   SharedMemory memory(file, {});
-  if (!has_form(file, bytes)) return unusable("its size is not as agreed, or could change");
+  if (!has_form(file, bytes)) return unusable("its size is not the agreed one, or not fixed");
   memory.mapped_ = mapped(file, bytes);
   if (memory.mapped_.empty()) return failed(ErrorCode::kPeer, "mmap");
   memory.withdraw();

@@ -217,7 +217,7 @@ void UcxPeers::close_endpoint(ucp_ep_h endpoint) {
 }
 
 void UcxPeers::close(const Deadline& deadline) {
-  for (Peer& peer : peers_) lose(peer, "this rank left");
+  for (Peer& peer : peers_) lose(peer, "this rank disconnected");
   for (void* request : closing_) {
     while (ucp_request_check_status(request) == UCS_INPROGRESS && !deadline.passed()) {
       ucp_worker_progress(worker_);

@@ -76,7 +76,7 @@ class UcxTransport : public WatchableTransport {
     post([this, addresses, outcome] { outcome->set_value(peers_.create_endpoints(addresses)); });
     if (created.wait_until(deadline.time()) != std::future_status::ready) {
       return Error{ErrorCode::kPeer, "cannot connect", "UCX did not answer in time",
-                   "give it longer, or choose transport gloo"};
+                   "raise the timeout, or choose transport gloo"};
     }
     MOTLEY_TRY(created.get());
     return exchange_hellos(deadline);

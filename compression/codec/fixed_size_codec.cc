@@ -24,7 +24,7 @@ class FixedSizeCodec : public Codec {
 
   std::size_t encode(std::span<const float> values_N, std::span<std::byte> wire_B) const override {
     const std::size_t bytes = bytes_max(values_N.size());
-    MOTLEY_CHECK(wire_B.size() >= bytes, "{} bytes of room for {}", wire_B.size(), bytes);
+    MOTLEY_CHECK(wire_B.size() >= bytes, "buffer of {} bytes for {}", wire_B.size(), bytes);
     if (writes_non_temporal(bytes, values_N.size())) {
       encode_non_temporal(values_N, wire_B.data());
     } else {
@@ -95,10 +95,10 @@ Result<void> check_message_bytes(const char* codec,
                                  std::size_t expected_bytes,
                                  std::size_t count) {
   if (bytes == expected_bytes) return {};
-  return Error{ErrorCode::kCorrupt,
-               fmt::format("{} message of {} bytes where {} values take {}", codec, bytes, count,
-                           expected_bytes),
-               "the two ends do not use the same codec or shape", "start both from one plan"};
+  return Error{
+      ErrorCode::kCorrupt,
+      fmt::format("{} message of {} bytes; {} values need {}", codec, bytes, count, expected_bytes),
+      "the two ends use different codecs or shapes", "start both from one plan"};
 }
 
 std::unique_ptr<const Codec> make_fixed_size_codec(const FixedSizeFormat& format) {

@@ -17,8 +17,8 @@ Result<CodecChain> parse_options(const CompressorOptions& options) {
   MOTLEY_ASSIGN(CodecChain chain, parse_codec_chain(options.chain));
   const auto refused = [&](const char* cause, const char* remedy) {
     return Error{ErrorCode::kConfig,
-                 fmt::format("gradients cannot be compressed by '{}' this way", options.chain),
-                 cause, remedy};
+                 fmt::format("invalid compression of gradients by '{}'", options.chain), cause,
+                 remedy};
   };
   if (!(options.momentum >= 0 && options.momentum < 1)) {
     return refused("the momentum is not from 0 to below 1", "use 0.9, or 0 for none");

@@ -49,7 +49,7 @@ class WorkspacePool {
 
 Error damaged(const std::string& codec, const std::string& cause) {
   return {ErrorCode::kCorrupt, fmt::format("unreadable {} message", codec), cause,
-          "start both ends from one plan; if it comes back, check the network and the memory"};
+          "start both ends from one plan; if it happens again, check the network and the memory"};
 }
 
 class ZstdCodec : public Codec {
@@ -107,7 +107,7 @@ class ZstdCodec : public Codec {
                                          room_bytes));
     }
     if (ZSTD_findFrameCompressedSize(wire_B.data(), wire_B.size()) != wire_B.size()) {
-      return damaged(name(), "it is not one whole zstd frame");
+      return damaged(name(), "it is not one complete zstd frame");
     }
     auto work = pool_.take(level_);
     work->inner_B.resize(declared_bytes);

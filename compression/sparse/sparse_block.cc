@@ -20,7 +20,7 @@ std::size_t mask_bytes(std::size_t block_values) {
 
 Error damaged(const char* cause) {
   return {ErrorCode::kCorrupt, "unreadable topk message", cause,
-          "start both ends from one plan; if it comes back, check the network and the memory"};
+          "start both ends from one plan; if it happens again, check the network and the memory"};
 }
 
 std::byte* write_gaps(std::span<const std::uint16_t> places, std::byte* to) {
@@ -112,14 +112,14 @@ Result<std::size_t> read_sparse_block(std::span<const std::byte> wire_B,
   kept.finite = head != kNotFinite;
   kept.count = 0;
   if (!kept.finite) return sizeof head;
-  if (head > block_values) return damaged("a block keeps more values than it has");
+  if (head > block_values) return damaged("a block has more retained values than values");
   if (head == 0) return sizeof head;
   std::size_t at = sizeof head;
   const auto places_B = wire_B.subspan(at);
   const std::size_t place_bytes = head < mask_bytes(block_values)
                                       ? read_gaps(places_B, block_values, head, kept)
                                       : read_mask(places_B, block_values, head, kept);
-  if (place_bytes == 0) return damaged("the places of a block are not as many as it says");
+  if (place_bytes == 0) return damaged("a block has another number of indices than it declares");
   at += place_bytes;
   if (wire_B.size() - at < format.bytes(head)) return damaged("it ends within a block");
   kept.count = head;

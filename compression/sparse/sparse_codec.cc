@@ -16,7 +16,7 @@ namespace {
 
 Error damaged(const std::string& cause) {
   return {ErrorCode::kCorrupt, "unreadable topk message", cause,
-          "start both ends from one plan; if it comes back, check the network and the memory"};
+          "start both ends from one plan; if it happens again, check the network and the memory"};
 }
 
 void write_values(const KeptValues& kept, std::span<float> block_N) {
@@ -66,14 +66,14 @@ class SparseCodec : public Codec {
                            std::span<float> values_N,
                            const Use& use) const {
     if (wire_B.size() > bytes_max(values_N.size())) {
-      return damaged(fmt::format("{} bytes where {} values take {} at most", wire_B.size(),
+      return damaged(fmt::format("{} bytes; {} values need at most {}", wire_B.size(),
                                  values_N.size(), bytes_max(values_N.size())));
     }
     std::uint64_t count = 0;
     if (wire_B.size() < kSparseHeaderBytes) return damaged("it ends within its header");
     std::memcpy(&count, wire_B.data(), kSparseHeaderBytes);
     if (count != values_N.size()) {
-      return damaged(fmt::format("it is of {} values, not of {}", count, values_N.size()));
+      return damaged(fmt::format("it has {} values instead of {}", count, values_N.size()));
     }
     wire_B = wire_B.subspan(kSparseHeaderBytes);
     KeptValues kept;

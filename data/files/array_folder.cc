@@ -39,7 +39,7 @@ class ArrayFolder {
                             const std::string& other,
                             const std::string& cause) const {
     return {ErrorCode::kData,
-            fmt::format("{} and {} do not go together, {}", one, other, folder_.string()), cause,
+            fmt::format("{} and {} do not match, {}", one, other, folder_.string()), cause,
             "save both again; their first dimension is the number of samples"};
   }
 

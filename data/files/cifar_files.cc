@@ -55,8 +55,9 @@ Result<Examples> open_cifar(const fs::path& folder,
     if (file.empty() || file.size() % image_bytes != 0) {
       return Error{
           ErrorCode::kData, fmt::format("unusable CIFAR file {}", path.string()),
-          fmt::format("{} bytes are no whole number of images of {}", file.size(), image_bytes),
-          "take the data set's binary version, and check that it was copied whole"};
+          fmt::format("{} bytes are not a multiple of the {} bytes of an image", file.size(),
+                      image_bytes),
+          "use the binary version of the data set, and check that it was copied completely"};
     }
     storage.add_content(file);
     const std::uint64_t images = file.size() / image_bytes;

@@ -19,7 +19,7 @@ constexpr unsigned kIdxOfBytes = 8;
 
 Error damaged_idx(const std::string& path, const std::string& cause) {
   return {ErrorCode::kData, fmt::format("unusable IDX file {}", path), cause,
-          "check that it was copied whole, and is not compressed (gunzip it)"};
+          "check that it was copied completely, and is not compressed (gunzip it)"};
 }
 
 // The names in use: as on MNIST's page, as some programs unpack them, and without the suffix.
@@ -62,11 +62,10 @@ Result<Examples> open_idx_part(const fs::path& folder,
   MOTLEY_ASSIGN(Column images, open_idx(folder, part, "images", 3, storage));
   MOTLEY_ASSIGN(Column labels, open_idx(folder, part, "labels", 1, storage));
   if (images.size() != labels.size()) {
-    return Error{
-        ErrorCode::kData,
-        fmt::format("images and labels of {} do not go together, {}", part, folder.string()),
-        fmt::format("{} images and {} labels", images.size(), labels.size()),
-        "take both files from the same data set"};
+    return Error{ErrorCode::kData,
+                 fmt::format("images and labels of {} do not match, {}", part, folder.string()),
+                 fmt::format("{} images and {} labels", images.size(), labels.size()),
+                 "use both files of the same data set"};
   }
   return Examples{std::move(images), std::move(labels)};
 }
@@ -84,8 +83,8 @@ Result<IdxHeader> parse_idx(std::span<const std::byte> file,
   }
   if (byte(0) != 0 || byte(1) != 0 || byte(2) != kIdxOfBytes || byte(3) != dimensions) {
     return damaged_idx(path,
-                       fmt::format("it begins with the bytes {} {} {} {}; of bytes in {} "
-                                   "dimensions it would be 0 0 8 {}",
+                       fmt::format("it starts with the bytes {} {} {} {}; an array of bytes in {} "
+                                   "dimensions starts with 0 0 8 {}",
                                    byte(0), byte(1), byte(2), byte(3), dimensions, dimensions));
   }
   std::uint64_t bytes = 1;
@@ -98,7 +97,7 @@ Result<IdxHeader> parse_idx(std::span<const std::byte> file,
   }
   const std::uint64_t held = file.size() - header.data_begin;
   if (!fits || bytes != held) {
-    return damaged_idx(path, fmt::format("its header says {}, and {} bytes follow",
+    return damaged_idx(path, fmt::format("its header declares {}, but {} bytes follow",
                                          shape_text(header.shape), held));
   }
   return header;
@@ -116,10 +115,10 @@ Result<ExampleFiles> open_idx_folder(const fs::path& folder) {
     MOTLEY_ASSIGN(held_out, open_idx_part(folder, "t10k", storage));
     if (!std::ranges::equal(train.inputs.shape(), held_out->inputs.shape())) {
       return Error{ErrorCode::kData,
-                   fmt::format("train and t10k do not go together, {}", folder.string()),
+                   fmt::format("train and t10k do not match, {}", folder.string()),
                    fmt::format("their images are {} and {}", shape_text(train.inputs.shape()),
                                shape_text(held_out->inputs.shape())),
-                   "take both from the same data set"};
+                   "use both of the same data set"};
     }
   }
   return ExampleFiles{std::move(storage), std::move(train), std::move(held_out)};

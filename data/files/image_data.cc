@@ -24,17 +24,17 @@ struct UnusableForm {
 constexpr UnusableForm kUnusableForms[] = {
     {"train-images-idx3-ubyte.gz", "its files are compressed", "gunzip them"},
     {"train-images.idx3-ubyte.gz", "its files are compressed", "gunzip them"},
-    {"cifar-10-binary.tar.gz", "it holds an archive", "unpack it: tar xzf"},
-    {"cifar-100-binary.tar.gz", "it holds an archive", "unpack it: tar xzf"},
-    {"data_batch_1", "it holds the version of CIFAR for Python", "take the binary version"},
-    {"inputs.npy", "it holds arrays", "set data.kind = \"arrays\""},
+    {"cifar-10-binary.tar.gz", "it contains an archive", "unpack it: tar xzf"},
+    {"cifar-100-binary.tar.gz", "it contains an archive", "unpack it: tar xzf"},
+    {"data_batch_1", "it contains the Python version of CIFAR", "use the binary version"},
+    {"inputs.npy", "it contains arrays", "set data.kind = \"arrays\""},
 };
 
 Error no_images(const fs::path& folder) {
   const std::string what = fmt::format("no images in {}", folder.string());
   std::error_code code;
   if (!fs::is_directory(folder, code)) {
-    return {ErrorCode::kData, what, "it is not a folder that can be read",
+    return {ErrorCode::kData, what, "it is not a readable folder",
             "set data.path to a folder of images"};
   }
   for (const UnusableForm& form : kUnusableForms) {
@@ -43,7 +43,7 @@ Error no_images(const fs::path& folder) {
     }
   }
   return {ErrorCode::kData, what,
-          "looked for: train-images-idx3-ubyte (MNIST), data_batch_1.bin (CIFAR-10), train.bin "
+          "expected: train-images-idx3-ubyte (MNIST), data_batch_1.bin (CIFAR-10), train.bin "
           "(CIFAR-100), sub-folders of PNG or JPEG files",
           "correct data.path"};
 }

@@ -19,7 +19,7 @@ constexpr std::int64_t kDimensionMax = std::int64_t{1} << 40;
 
 Error damaged_npy(const std::string& path, const std::string& cause) {
   return {ErrorCode::kData, fmt::format("unusable array {}", path), cause,
-          "write it again with numpy.save, or check that it was copied whole"};
+          "write it again with numpy.save, or check that it was copied completely"};
 }
 
 Error other_npy(const std::string& path, const std::string& cause, const std::string& remedy) {
@@ -149,14 +149,14 @@ struct TextPlace {
 // The position of the dictionary, checked to be within the file and not too long.
 Result<TextPlace> find_dictionary(std::span<const std::byte> file, const std::string& path) {
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-  if (!text.starts_with(kMagic)) return damaged_npy(path, "it does not begin as a .npy file does");
+  if (!text.starts_with(kMagic)) return damaged_npy(path, "it does not start like a .npy file");
   constexpr std::size_t kVersionBytes = 2;
   if (file.size() < kMagic.size() + kVersionBytes)
     return damaged_npy(path, "it ends in its header");
   const auto byte = [&](std::size_t at) { return std::to_integer<std::size_t>(file[at]); };
   const std::size_t version = byte(kMagic.size());
   if (version < 1 || version > 3 || byte(kMagic.size() + 1) != 0) {
-    return damaged_npy(path, fmt::format("its version is {}.{}; known are 1.0, 2.0 and 3.0",
+    return damaged_npy(path, fmt::format("its version is {}.{}; supported are 1.0, 2.0 and 3.0",
                                          version, byte(kMagic.size() + 1)));
   }
   const std::size_t length_bytes = version == 1 ? 2 : 4;
@@ -205,7 +205,7 @@ Result<void> check_npy_length(const NpyOutline& outline,
   }
   const std::uint64_t held = file_bytes - outline.data_begin;
   if (fits && bytes == held) return {};
-  return damaged_npy(path, fmt::format("its header says {} of {}, and {} bytes follow",
+  return damaged_npy(path, fmt::format("its header declares {} of {}, but {} bytes follow",
                                        shape_text(outline.shape), element, held));
 }
 
@@ -213,13 +213,12 @@ Result<NpyHeader> parse_npy(std::span<const std::byte> file, const std::string& 
   MOTLEY_ASSIGN(NpyOutline outline, outline_npy(file, path));
   const auto type = element_of(outline.type);
   if (!type) {
-    return other_npy(path,
-                     fmt::format("its numbers are of NumPy's type '{}'", excerpt(outline.type)),
+    return other_npy(path, fmt::format("its NumPy dtype is '{}'", excerpt(outline.type)),
                      conversion(outline.type));
   }
   if (outline.columns_first) {
-    return other_npy(path, "it is stored column after column",
-                     "save it row after row: numpy.save(name, numpy.ascontiguousarray(a))");
+    return other_npy(path, "it is in column-major (Fortran) order",
+                     "save it in row-major order: numpy.save(name, numpy.ascontiguousarray(a))");
   }
   MOTLEY_TRY(
       check_npy_length(outline, element_name(*type), element_bytes(*type), file.size(), path));

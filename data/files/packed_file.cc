@@ -45,8 +45,8 @@ std::string tar_remedy(const std::string& file, const std::string& tar_name) {
 
 std::string remedy(const PackedFormat& format, const fs::path& path) {
   if (format.unpacker.empty()) {
-    return "write its column of texts into a file first (pandas.read_parquet does), and set "
-           "data.path to that";
+    return "write its text column to a file first (for example with pandas.read_parquet), and set "
+           "data.path to that file";
   }
   const std::string file = quote_for_shell(path.string());
   const std::string unpacked = unpacked_name(path, format.suffix);
@@ -54,21 +54,24 @@ std::string remedy(const PackedFormat& format, const fs::path& path) {
       unpacked.ends_with(".tar")
           ? tar_remedy(file, unpacked)
           : fmt::format(fmt::runtime(format.unpacker), file, quote_for_shell(unpacked));
-  return fmt::format("unpack it first, and set data.path to what comes out:\n{}", command);
+  return fmt::format(
+      "unpack it first, and set data.path to the result:\n"
+      "{}",
+      command);
 }
 
 }  // namespace
 
 std::optional<Error> packed_tokens(std::string_view bytes, const fs::path& path) {
   const auto no_tokens = [&](std::string_view is, const std::string& remedy) {
-    return Error{ErrorCode::kData, fmt::format("{} is no file of tokens", path.string()),
+    return Error{ErrorCode::kData, fmt::format("{} is not a token file", path.string()),
                  fmt::format("it is {}", is), remedy};
   };
   const auto saving = [](std::string_view load) {
     return fmt::format("save the tokens alone: numpy.save(\"train.npy\", {})", load);
   };
   if (bytes.starts_with("PK\x03\x04"sv)) {
-    return no_tokens("a ZIP archive, as numpy.savez and torch.save write",
+    return no_tokens("a ZIP archive, as written by numpy.savez and torch.save",
                      saving("numpy.load(file)[name]"));
   }
   if (bytes.starts_with("\x89HDF\r\n\x1a\n"sv))
@@ -76,8 +79,7 @@ std::optional<Error> packed_tokens(std::string_view bytes, const fs::path& path)
   if (bytes.starts_with("ARROW1"sv)) return no_tokens("an Arrow file", saving("column.to_numpy()"));
   if (bytes.starts_with("MMIDIDX"sv)) {
     return no_tokens("an index of Megatron's",
-                     "set data.path to the .bin file beside it, and "
-                     "data.dtype to its type");
+                     "set data.path to the .bin file beside it, and data.dtype to its dtype");
   }
   constexpr std::string_view kPickleMagics[] = {"\x80\x02"sv, "\x80\x03"sv, "\x80\x04\x95"sv,
                                                 "\x80\x05\x95"sv};
@@ -91,7 +93,7 @@ std::optional<Error> packed_tokens(std::string_view bytes, const fs::path& path)
     return no_tokens("a safetensors file", saving("tensors[name].numpy()"));
   }
   auto packed = packed_text(bytes, path);
-  if (packed) packed->what = fmt::format("{} is no file of tokens", path.string());
+  if (packed) packed->what = fmt::format("{} is not a token file", path.string());
   return packed;
 }
 

@@ -38,7 +38,7 @@ bool is_picture(const fs::path& path) {
 
 Error unreadable_folder(const fs::path& folder, const std::error_code& code) {
   return {ErrorCode::kData, fmt::format("cannot read {}", folder.string()), code.message(),
-          "set data.path to a folder that can be read"};
+          "set data.path to a readable folder"};
 }
 
 // In the byte order of their paths.
@@ -87,9 +87,9 @@ Result<std::vector<Picture>> list_examples(const fs::path& folder,
     const auto label = std::ranges::find(classes, of_class.filename().string());
     if (label == classes.end()) {
       return Error{ErrorCode::kData,
-                   fmt::format("nothing is trained on of the class {}", of_class.string()),
-                   "the part to train on has no sub-folder of this name",
-                   "move it, or add pictures of the class to train on"};
+                   fmt::format("no training pictures of the class {}", of_class.string()),
+                   "the training part has no sub-folder of this name",
+                   "move it, or add training pictures of the class"};
     }
     MOTLEY_ASSIGN(auto pictures, list_pictures(of_class));
     if (pictures.empty()) {
@@ -226,11 +226,11 @@ Result<ExampleFiles> open_picture_folder(const fs::path& folder,
   const PictureReader reader(shape, work);
   const std::uint64_t bytes = reader.bytes_of(train) + reader.bytes_of(eval);
   if (bytes > kPictureBytesMax) {
-    return Error{ErrorCode::kData, fmt::format("too many pictures below {}", folder.string()),
-                 fmt::format("{} bytes at the model's size; they are held in memory and may have "
-                             "{}",
-                             bytes, kPictureBytesMax),
-                 "save them as uint8 arrays, which are not loaded: data.kind = \"arrays\""};
+    return Error{
+        ErrorCode::kData, fmt::format("too many pictures below {}", folder.string()),
+        fmt::format("{} bytes at the model's size; they are stored in memory, and the limit is {}",
+                    bytes, kPictureBytesMax),
+        "save them as uint8 arrays, which are mapped instead of loaded: data.kind = \"arrays\""};
   }
   std::optional<WorkCounter::Task> reading;
   if (work != nullptr) reading.emplace(*work, "reading the data", bytes);

@@ -15,7 +15,7 @@ bool begins(std::span<const std::byte> file, std::string_view with) {
 #if !defined(MOTLEY_WITH_PNG) || !defined(MOTLEY_WITH_JPEG)
 Error no_library(const std::string& path, const char* format, const char* package) {
   return {ErrorCode::kData, fmt::format("cannot read {}", path),
-          fmt::format("this motley was built without a library for {} files", format),
+          fmt::format("this build of motley has no library for {} files", format),
           fmt::format("apt-get install {}, then build again; or convert the pictures", package)};
 }
 #endif
@@ -29,8 +29,8 @@ Error damaged_picture(const std::string& path, const std::string& cause) {
 
 Result<void> check_picture_size(std::int64_t width, std::int64_t height, const std::string& path) {
   if (width >= 1 && height >= 1 && width <= kPixelsMax / height) return {};
-  return damaged_picture(path, fmt::format("it has {} x {} pixels; at most {} in all are taken",
-                                           width, height, kPixelsMax));
+  return damaged_picture(path, fmt::format("it has {} x {} pixels; the limit is {} pixels", width,
+                                           height, kPixelsMax));
 }
 
 Result<Raster> decode_picture(std::span<const std::byte> file,
@@ -50,7 +50,7 @@ Result<Raster> decode_picture(std::span<const std::byte> file,
     return no_library(path, "JPEG", "libturbojpeg0-dev");
 #endif
   }
-  return damaged_picture(path, "it begins neither as a PNG nor as a JPEG file does");
+  return damaged_picture(path, "it starts neither like a PNG nor like a JPEG file");
 }
 
 }  // namespace motley

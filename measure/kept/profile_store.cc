@@ -82,11 +82,12 @@ Result<KeptProfile> parse_kept_profile(std::string_view text,
   }
   MOTLEY_TRY(fields.member("profile"));
   MOTLEY_ASSIGN(Profile profile, profile_from_json(json["profile"], JsonSource(source)));
-  if (profile.devices.size() != 1) return fields.bad("profile", "it is not of one device");
+  if (profile.devices.size() != 1)
+    return fields.bad("profile", "it is not a profile of one device");
   kept.device = std::move(profile.devices.front());
   if (kept.device.device != key.device || kept.device.threads != key.threads ||
       kept.device.precision != key.numbers) {
-    return fields.bad("profile", "it is of another device, threads or numbers than its key");
+    return fields.bad("profile", "it has another device, number of threads or dtype than its key");
   }
   return kept;
 }
@@ -104,7 +105,7 @@ ProfileStore::Found ProfileStore::find(const ProfileKey& key) const {
   if (!std::filesystem::exists(path, code)) return {};
   // Opening a pipe would block until another process writes to it.
   if (!std::filesystem::is_regular_file(path, code)) {
-    return {std::nullopt, fmt::format("{} is no file", path.string())};
+    return {std::nullopt, fmt::format("{} is not a file", path.string())};
   }
   const auto text = read_file(path, kKeptBytesMax);
   if (!text.ok()) return {std::nullopt, text.error().what + ": " + text.error().cause};

@@ -34,19 +34,19 @@ Result<ComputeDevice> ComputeDevice::open(const std::string& name, double patien
   if (name == "cpu") return ComputeDevice();
   const DeviceKind* kind = device_kind_of(name);
   if (kind == nullptr) {
-    return Error{ErrorCode::kInternal, fmt::format("'{}' computes nothing", name), "", ""};
+    return Error{ErrorCode::kInternal, fmt::format("'{}' is not a computing device", name), "", ""};
   }
   compute_reproducibly();
   const DeviceCount found = count_devices(*kind);
   if (found.count == 0) {
-    return Error{ErrorCode::kConfig, fmt::format("there is no device '{}' here", name),
+    return Error{ErrorCode::kConfig, fmt::format("no device '{}' on this machine", name),
                  found.why_none.cause, found.why_none.remedy};
   }
   const int index = index_of(name);
   if (index >= found.count) {
-    return Error{ErrorCode::kConfig, fmt::format("there is no device '{}' here", name),
+    return Error{ErrorCode::kConfig, fmt::format("no device '{}' on this machine", name),
                  fmt::format("this machine has {}", fmt::join(devices_here(), ", ")),
-                 "name one of these, in the cluster file or by --device"};
+                 "use one of these, in the cluster file or with --device"};
   }
   ComputeDevice device(c10::Device(kind->type, static_cast<c10::DeviceIndex>(index)), patience_s);
   device.use_here();
@@ -65,16 +65,15 @@ Result<void> ComputeDevice::try_out(const std::string& name) const {
   } catch (const std::exception& thrown) {
     const std::string said = first_line_of(thrown);
     if (lacks_memory(thrown)) {
-      return Error{ErrorCode::kInfeasible, fmt::format("{} has no memory left", name), said,
-                   "end what else uses it, or name another device"};
+      return Error{ErrorCode::kInfeasible, fmt::format("{} is out of memory", name), said,
+                   "end other programs on it, or use another device"};
     }
     const DeviceKind* const kind = device_kind_of(device_.type());
     const auto known = kind->trouble == nullptr ? std::nullopt : kind->trouble(device_.index());
-    return Error{ErrorCode::kConfig, fmt::format("{} computes nothing", name),
+    return Error{ErrorCode::kConfig, fmt::format("{} cannot compute", name),
                  known ? fmt::format("{} ({})", known->cause, said) : said,
                  known ? known->remedy
-                       : "see that other programs compute on it; 'motley devices' tells what is "
-                         "known of it"};
+                       : "check that other programs can use it; 'motley devices' shows its state"};
   }
 }
 

@@ -72,7 +72,7 @@ class TensorAllocator final : public c10::Allocator {
     if (origin.memory == nullptr) {
       c10::profiledCPUMemoryReporter().OutOfMemory(bytes);
       C10_THROW_ERROR(OutOfMemoryError,
-                      "cannot allocate memory: " + std::to_string(bytes) + " bytes were asked for");
+                      "cannot allocate memory: " + std::to_string(bytes) + " bytes requested");
     }
     void* const memory = aligned_within(origin.memory);
     origin_of(memory) = origin;

@@ -52,10 +52,10 @@ std::string results_fault(const Node& node, const c10::FunctionSchema& schema) {
   if (schema.is_mutable()) return "it writes to its arguments in this LibTorch";
   if (returns.size() == 1 && is_tensor_list(returns.front())) return "";
   for (const c10::Argument& result : returns) {
-    if (result.type()->kind() != c10::TypeKind::TensorType) return "its results are no tensors";
+    if (result.type()->kind() != c10::TypeKind::TensorType) return "its results are not tensors";
   }
   if (static_cast<std::size_t>(node.results) == returns.size()) return "";
-  return fmt::format("it makes {} values, not {}", returns.size(), node.results);
+  return fmt::format("it returns {} values, not {}", returns.size(), node.results);
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ struct GraphRunner::Impl {
             fmt::format("{}: cannot run node {}, {}", where, &step - steps.data(),
                         step.node->operation),
             std::move(cause),
-            "export the model again; its parts must fit each other and this version of LibTorch"};
+            "export the model again; its parts must match each other and this version of LibTorch"};
   }
 
   // The error of a kernel that refused its arguments.
@@ -95,8 +95,8 @@ struct GraphRunner::Impl {
     Error made = error(step, std::move(said));
     if (has_no_order) {
       made.remedy =
-          "this device gives it other bits each time: leave the device out of the cluster file, or "
-          "give a plan with the layer elsewhere (--plan)";
+          "it is nondeterministic on this device: leave the device out of the cluster file, or use "
+          "a plan with the layer on another one (--plan)";
     }
     return made;
   }
@@ -160,7 +160,7 @@ struct GraphRunner::Impl {
                                        const GraphDraws* draws) const {
     const at::Tensor& like = values[at(std::get<ValueId>(step.node->args[0]))];
     if (!like.defined() || like.scalar_type() != at::kFloat) {
-      return error(step, "its argument is no float32 tensor");
+      return error(step, "its argument is not a float32 tensor");
     }
     const auto [p, index] = mask_of(*step.node);
     at::Tensor& mask = values[at(step.node->first_result)];
@@ -240,7 +240,7 @@ Result<GraphRunner> GraphRunner::make(const Graph& graph,
     if (step.drawn || node.operation == kDropoutMask) continue;
     step.operation = find_in_libtorch(node.operation);
     if (!step.operation) {
-      Error error = impl->error(step, "this machine's LibTorch does not know the operation");
+      Error error = impl->error(step, "this machine's LibTorch lacks the operation");
       error.remedy = "export with its version of PyTorch, or install a newer LibTorch here";
       return error;
     }
@@ -282,7 +282,7 @@ Result<std::vector<at::Tensor>> GraphRunner::run(std::vector<at::Tensor> takes,
       return Error{
           ErrorCode::kConfig,
           fmt::format("{}: {}:{} has no tensor", impl_->where, role_name(role.role), role.index),
-          "the operation that should make it was told not to", "export the model again"};
+          "the operation that should return it did not", "export the model again"};
     }
     given.push_back(values[at(value)]);
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <span>
 #include <utility>
 
@@ -10,6 +11,7 @@
 
 #include "base/check.h"
 #include "checkpoint/safetensors.h"
+#include "models/graph/scalar_type.h"
 
 namespace motley {
 namespace {
@@ -23,28 +25,14 @@ Result<GraphRunner> make_runner(const Graph& graph,
                            products);
 }
 
-template <class T>
-std::span<T> span_of(const at::Tensor& tensor) {
-  return {tensor.data_ptr<T>(), static_cast<std::size_t>(tensor.numel())};
-}
-
+// As its own type: what is computed of a narrow one is float32 or int64 only while it is used.
 Result<at::Tensor> read_constant(const SafetensorsFile& file, const PackageConstant& constant) {
   const auto& [type, shape] = constant.tensor;
-  if (type == NumberType::kFloat32) {
-    at::Tensor tensor = at::empty(shape, at::kFloat);
-    MOTLEY_TRY(file.read(constant.name, shape, span_of<float>(tensor)));
-    return tensor;
-  }
-  if (type == NumberType::kInt64) {
-    at::Tensor tensor = at::empty(shape, at::kLong);
-    MOTLEY_TRY(file.read_bytes(constant.name, "I64", shape,
-                               std::as_writable_bytes(span_of<std::int64_t>(tensor))));
-    return tensor;
-  }
-  at::Tensor bytes = at::empty(shape, at::kByte);
-  MOTLEY_TRY(file.read_bytes(constant.name, "BOOL", shape,
-                             std::as_writable_bytes(span_of<std::uint8_t>(bytes))));
-  return bytes.ne(0);  // only the bytes 0 and 1 are valid bools
+  const bool is_bool = type == NumberType::kBool;
+  at::Tensor tensor = at::empty(shape, is_bool ? at::kByte : scalar_type(type));
+  const std::span bytes(static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes());
+  MOTLEY_TRY(file.read_bytes(constant.name, stored_dtype(type), shape, bytes));
+  return is_bool ? tensor.ne(0) : tensor;  // only the bytes 0 and 1 are valid bools
 }
 
 }  // namespace

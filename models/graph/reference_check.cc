@@ -121,26 +121,25 @@ class Diagnosis {
         compared);
     if (const auto node = first_wrong_node(first.in_training)) {
       error.cause = fmt::format(
-          "{} computes otherwise on {} in LibTorch {} than with contiguous arguments in double "
+          "{} on {} in LibTorch {} differs from its result with contiguous arguments in double "
           "precision, by {}",
           node_words(*node), device_.str(), TORCH_VERSION, size_words(node->deviation));
       error.remedy = fmt::format(
-          "use there the LibTorch that it was exported with ({}), export it with the PyTorch of "
-          "the "
-          "LibTorch there, or leave this device out of the cluster file",
+          "use the LibTorch of the export there ({}), export with the PyTorch of the LibTorch "
+          "there, or leave this device out of the cluster file",
           excerpt(package_.made_by));
       return error;
     }
     // The weights' hash is checked only now, since it takes long and is rarely needed.
     if (const auto verified = verify_package(package_); !verified.ok()) return verified.error();
     error.cause = fmt::format(
-        "each operation by itself computes here what it should, {} included, which made this "
-        "result: the package's graphs and its reference.jsonl are not of one export, or PyTorch "
-        "computed otherwise where it was made ({})",
+        "each single operation computes the right result here, including {}, which returned this "
+        "one: the package's graphs and its reference.jsonl are from different exports, or PyTorch "
+        "computed differently at the export ({})",
         node_words(maker(first)), excerpt(package_.made_by));
     error.remedy =
-        "export the model again and copy the whole folder to every machine; where the same layer "
-        "is refused again, see docs/failures.md, \"A layer is refused\"";
+        "export the model again and copy the whole folder to every machine; if the same layer is "
+        "refused again, see docs/failures.md, \"A layer is refused\"";
     return error;
   }
 
@@ -159,7 +158,7 @@ class Diagnosis {
       case Role::kCount:
         return "the number of terms of the loss";
       case Role::kObserved:
-        return fmt::format("what is observed of '{}'", excerpt(layer_.statistics[index].name));
+        return fmt::format("the observed value of '{}'", excerpt(layer_.statistics[index].name));
       case Role::kInputGrad:
         return fmt::format("the gradient of input {}", role.index);
       case Role::kParameterGrad:
@@ -241,15 +240,15 @@ std::int64_t reference_check_bytes(const Package& package, const LayerReference&
   const auto index = static_cast<std::size_t>(reference.layer);
   const LayerGraph::Memory& memory =
       package.graphs[static_cast<std::size_t>(package.layers[index].graph)].memory;
-  std::int64_t floats = 0;
+  std::int64_t bytes = 0;
   for (const PackageParameter& parameter : package.layers[index].parameters) {
-    floats += TensorSpec{NumberType::kFloat32, parameter.shape}.count();
+    bytes += TensorSpec{NumberType::kFloat32, parameter.shape}.bytes();
   }
   for (const PackageConstant& constant : package.layers[index].constants) {
-    floats += constant.tensor.count();
+    bytes += constant.tensor.bytes();
   }
   constexpr std::int64_t kCopies = 3;  // values, gradients, and what is read or compared
-  return kCopies * floats * static_cast<std::int64_t>(sizeof(float)) +
+  return kCopies * bytes + memory.converted_bytes +
          reference.samples * (memory.saved_bytes + memory.queued_bytes + memory.workspace_bytes);
 }
 

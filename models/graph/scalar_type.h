@@ -15,6 +15,14 @@ namespace motley {
       return c10::ScalarType::Long;
     case NumberType::kBool:
       return c10::ScalarType::Bool;
+    case NumberType::kBFloat16:
+      return c10::ScalarType::BFloat16;
+    case NumberType::kFloat16:
+      return c10::ScalarType::Half;
+    case NumberType::kInt8:
+      return c10::ScalarType::Char;
+    case NumberType::kUInt8:
+      return c10::ScalarType::Byte;
   }
   return c10::ScalarType::Float;
 }

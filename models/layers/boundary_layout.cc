@@ -80,7 +80,7 @@ Tensors unpack_boundary(const at::Tensor& x,
                         const std::vector<BoundarySpec>& specs,
                         std::int64_t samples) {
   if (!has_exact(specs)) return unpack_gradients(x, specs, samples);
-  MOTLEY_CHECK(x.scalar_type() == at::kByte, "exact values cross a boundary as bytes");
+  MOTLEY_CHECK(x.scalar_type() == at::kByte, "exact values between layers must be bytes");
   const at::Tensor flat = x.view({-1});
   Tensors tensors(specs.size());
   std::int64_t place = 0;

@@ -16,9 +16,9 @@ Error failure_of(const std::exception& thrown, const std::string& during) {
   const std::string said = first_line_of(thrown);
   if (!lacks_memory(thrown)) {
     return {ErrorCode::kInternal, "the stage failed during " + during, said,
-            "see its log; if its machine has room, this is a mistake in Motley: please report it"};
+            "see its log; if its machine has free memory, this is a bug: please report it"};
   }
-  return {ErrorCode::kInfeasible, "there was not enough memory for " + during, said,
+  return {ErrorCode::kInfeasible, "too little memory for " + during, said,
           "make the model or train.micro_batch smaller, or spread it over more machines"};
 }
 

@@ -97,7 +97,7 @@ std::int64_t GraphCore::samples_of(const at::Tensor& x) const {
   const std::int64_t per_sample =
       index_ == 0 ? inputs_.front().count() : elements_per_sample(inputs_);
   MOTLEY_CHECK(x.is_contiguous() && x.numel() % per_sample == 0,
-               "{} elements for layer '{}', which takes {} a sample", x.numel(), layer_.name,
+               "{} elements for layer '{}', which needs {} a sample", x.numel(), layer_.name,
                per_sample);
   return x.numel() / per_sample;
 }
@@ -189,10 +189,10 @@ at::Tensor GraphCore::zero_gradient(std::int64_t samples) const {
 }
 
 void GraphCore::fail(std::string cause) const {
-  throw GraphFailure(
-      {ErrorCode::kConfig,
-       fmt::format("layer '{}' does not make what its package says", excerpt(layer_.name)),
-       std::move(cause), "export the model again"});
+  throw GraphFailure({ErrorCode::kConfig,
+                      fmt::format("layer '{}' returns other results than its package declares",
+                                  excerpt(layer_.name)),
+                      std::move(cause), "export the model again"});
 }
 
 GraphRoles GraphCore::lasting() const {

@@ -78,7 +78,7 @@ class GraphLossLayer final : public LossLayer {
     Outcome outcome = outcome_of(host_numbers);
     if (!outcome.correct) return outcome;
     if (*outcome.correct > outcome.count * (1 + kRoundingOfWeights)) {
-      core_.fail(fmt::format("it counts {} right of {}", *outcome.correct, outcome.count));
+      core_.fail(fmt::format("it counts {} correct of {}", *outcome.correct, outcome.count));
     }
     outcome.correct = std::min(*outcome.correct, outcome.count);
     return outcome;

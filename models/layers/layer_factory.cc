@@ -71,7 +71,7 @@ auto make_by(const auto& makers,
     if (maker.kind != spec.kind) continue;
     return (on_cpu ? maker.on_cpu : maker.on_device)(context, std::move(parameters));
   }
-  MOTLEY_CHECK(false, "a layer of kind '{}' does not stand here", spec.kind);
+  MOTLEY_CHECK(false, "a layer of kind '{}' is not allowed here", spec.kind);
 }
 
 }  // namespace

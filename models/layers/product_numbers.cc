@@ -16,7 +16,7 @@ ProductNumbers::ProductNumbers(at::ScalarType type)
 
 void ProductNumbers::set_gradient_scale(double scale) {
   int exponent = 0;
-  MOTLEY_CHECK(scale > 0 && std::frexp(scale, &exponent) == 0.5, "{} is no power of two", scale);
+  MOTLEY_CHECK(scale > 0 && std::frexp(scale, &exponent) == 0.5, "{} is not a power of two", scale);
   *scale_ = type_ == at::kHalf ? scale : 1.0;
 }
 

@@ -51,7 +51,7 @@ ReadArgument read_as(const std::optional<T>& value, const char* fault) {
 }
 
 ReadArgument read_values(const Json& json, int values) {
-  constexpr const char* kFault = "'values' is not a list of numbers of values made before, or null";
+  constexpr const char* kFault = "'values' is not a list of indices of earlier values, or null";
   if (!json.is_array()) return {{}, kFault};
   std::vector<std::optional<ValueId>> ids;
   for (const Json& item : json) {
@@ -79,10 +79,10 @@ ReadArgument read_object(const Json& json, int values) {
   const std::string& key = json.begin().key();
   const Json& value = json.begin().value();
   if (key == "value") {
-    return read_as(value_id(value, values), "'value' is not the number of a value made before");
+    return read_as(value_id(value, values), "'value' is not the index of an earlier value");
   }
   if (key == "values") return read_values(value, values);
-  if (key == "batch") return read_as(batch_integer(value), "'batch' is not two whole numbers");
+  if (key == "batch") return read_as(batch_integer(value), "'batch' is not two integers");
   if (key == "float") return read_as(named_float(value), "'float' is not inf, -inf or nan");
   if (key == "type") {
     return read_as(
@@ -91,13 +91,13 @@ ReadArgument read_object(const Json& json, int values) {
   }
   if (key == "text") return read_text(value);
   if (key == "memory_format") return read_memory_format(value);
-  return {{}, fmt::format("the key '{}' means nothing here", excerpt(key))};
+  return {{}, fmt::format("unknown key '{}'", excerpt(key))};
 }
 
 ReadArgument read_scalar(const Json& json) {
   if (json.is_boolean()) return {json.get<bool>(), ""};
   if (json.is_number_float()) return {json.get<double>(), ""};
-  return read_as(whole_number(json), "it is no number that fits 64 bits");
+  return read_as(whole_number(json), "it is not a 64-bit number");
 }
 
 ReadArgument read_list(const Json& json) {
@@ -114,7 +114,7 @@ ReadArgument read_list(const Json& json) {
     } else if (const auto* const batch = std::get_if<BatchInteger>(&read.argument)) {
       items.emplace_back(*batch);
     } else {
-      return {{}, "a list holds only numbers, true and false"};
+      return {{}, "a list may contain only numbers, true and false"};
     }
   }
   return {std::move(items), ""};
@@ -123,7 +123,13 @@ ReadArgument read_list(const Json& json) {
 }  // namespace
 
 std::optional<NumberType> number_type_of(std::string_view text) {
-  for (const NumberType type : {NumberType::kFloat32, NumberType::kInt64, NumberType::kBool}) {
+  const auto type = constant_type_of(text);
+  return type && is_narrow(*type) ? std::nullopt : type;
+}
+
+std::optional<NumberType> constant_type_of(std::string_view text) {
+  using enum NumberType;
+  for (const NumberType type : {kFloat32, kInt64, kBool, kBFloat16, kFloat16, kInt8, kUInt8}) {
     if (text == number_type_name(type)) return type;
   }
   return std::nullopt;
@@ -137,6 +143,14 @@ std::string_view number_type_name(NumberType type) {
       return "int64";
     case NumberType::kBool:
       return "bool";
+    case NumberType::kBFloat16:
+      return "bfloat16";
+    case NumberType::kFloat16:
+      return "float16";
+    case NumberType::kInt8:
+      return "int8";
+    case NumberType::kUInt8:
+      return "uint8";
   }
   return "";
 }

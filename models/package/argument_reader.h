@@ -8,8 +8,10 @@
 
 namespace motley {
 
-// The names of dtypes in packages: "float32", "int64", "bool".
+// The names of dtypes in packages: "float32", "int64", "bool"; nullopt for narrow ones.
 [[nodiscard]] std::optional<NumberType> number_type_of(std::string_view text);
+// The same with narrow ones: "bfloat16", "float16", "int8", "uint8".
+[[nodiscard]] std::optional<NumberType> constant_type_of(std::string_view text);
 [[nodiscard]] std::string_view number_type_name(NumberType type);
 
 struct ReadArgument {

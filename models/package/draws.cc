@@ -67,9 +67,9 @@ std::string draw_fault(const Node& node) {
   const bool is_integers = draw_kind(node.operation) == DrawKind::kIntegers;
   const std::string fault =
       is_integers
-          ? "it takes sizes, two integers that are at most 2^32 apart, the second the larger, "
-            "and a place from 0 to 255, and makes one value"
-          : "it takes sizes and a place from 0 to 255, and makes one value";
+          ? "it has sizes, two integers in ascending order at most 2^32 apart, and a place from 0 "
+            "to 255, and returns one value"
+          : "it has sizes and a place from 0 to 255, and returns one value";
   if (node.args.size() != (is_integers ? 4U : 2U) || !node.kwargs.empty() || node.results != 1) {
     return fault;
   }

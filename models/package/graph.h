@@ -106,11 +106,13 @@ struct Graph {
 };
 
 struct LayerGraph {
-  // Bytes of one sample, for plans with devices that cannot be measured.
+  // Bytes of one sample, except the last, for plans with devices that cannot be measured.
   struct Memory {
     std::int64_t saved_bytes = 0;
     std::int64_t queued_bytes = 0;
     std::int64_t workspace_bytes = 0;
+    // Whatever the number of samples: temporary values of narrow constants.
+    std::int64_t converted_bytes = 0;
   };
 
   Graph forward;

@@ -77,7 +77,7 @@ class GraphReader {
     MOTLEY_ASSIGN(const std::string name, fields.text("op"));
     if (const auto found = find_operation(name)) return *found;
     Error error = fields.bad(
-        "op", fmt::format("layer '{}' needs the operation {}, which packages may not use",
+        "op", fmt::format("layer '{}' needs the operation {}, which is not allowed in packages",
                           excerpt(layer_), excerpt(name)));
     error.code = ErrorCode::kConfig;
     error.remedy = "export the model with the Python package of this version of Motley";
@@ -158,12 +158,12 @@ class GraphReader {
   }
 
   [[nodiscard]] std::string misplaced(RoleIndex role) const {
-    return fmt::format("{}:{} does not belong here, {} of {}", role_name(role.role), role.index,
+    return fmt::format("{}:{} is not allowed here, {} of {}", role_name(role.role), role.index,
                        part_name(part_), is_last_ ? "the last layer" : "a layer before the last");
   }
 
   static std::string twice(RoleIndex role) {
-    return fmt::format("{}:{} stands here twice", role_name(role.role), role.index);
+    return fmt::format("duplicate {}:{}", role_name(role.role), role.index);
   }
 
   // Finds the last use of each value, after which its memory can be released.
@@ -288,7 +288,7 @@ Result<void> check_keys(const JsonFields& fields,
   };
   for (const auto& [key, value] : json.items()) {
     if (!among(keys, key) && !among(optional, key)) {
-      return fields.bad(fmt::format("the key '{}' is unknown", excerpt(key)));
+      return fields.bad(fmt::format("unknown key '{}'", excerpt(key)));
     }
   }
   for (const std::string_view key : keys) {

@@ -42,7 +42,7 @@ int taken_below(const Parts& parts, Role role) {
 }
 
 std::string unknown(Role role, int taken, int known) {
-  return fmt::format("{}:{} is taken; there are {}", role_name(role), taken - 1, known);
+  return fmt::format("{}:{} does not exist; there are {}", role_name(role), taken - 1, known);
 }
 
 // Checks that each parameter's gradient is made once, by one of the two parts.
@@ -72,7 +72,7 @@ std::string loss_fault(const LayerGraph& graph) {
   if (taken_below(std::vector{&graph.forward, &graph.evaluate}, Role::kTarget) > 1) {
     return "there is only target:0";
   }
-  return graph.score->count_given(Role::kOutput) == 1 ? "" : "score does not give one output";
+  return graph.score->count_given(Role::kOutput) == 1 ? "" : "score does not return one output";
 }
 
 std::string handed_over_fault(const LayerGraph& graph) {
@@ -100,14 +100,14 @@ std::string input_gradient_fault(const std::vector<int>& given,
     return fmt::format("input_grad:{} is missing", *missing);
   }
   if (extra == given.end()) return "";
-  return fmt::format("input_grad:{} is given; there is no such input with a gradient", *extra);
+  return fmt::format("input_grad:{} is returned; no such input has a gradient", *extra);
 }
 
 std::string output_gradient_fault(const std::vector<int>& taken,
                                   const std::vector<BoundarySpec>& outputs) {
   for (const int index : taken) {
     if (outputs[static_cast<std::size_t>(index)].gradient) continue;
-    return fmt::format("grad:{} is taken; that output has no gradient", index);
+    return fmt::format("grad:{} does not exist; that output has no gradient", index);
   }
   return "";
 }
@@ -144,7 +144,7 @@ RoleCountsOr roles_of(const LayerGraph& graph, bool is_last) {
   }
   if (is_last) return with(loss_fault(graph));
   if (graph.evaluate.count_given(Role::kOutput) != roles.outputs) {
-    return with("forward and evaluate give different outputs");
+    return with("forward and evaluate return different outputs");
   }
   return with("");
 }

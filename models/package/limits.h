@@ -7,8 +7,9 @@
 
 namespace motley {
 
-inline constexpr std::int64_t kPackageVersionMax = 2;   // of package.json
-inline constexpr std::int64_t kExactValuesVersion = 2;  // the first with exact boundary values
+inline constexpr std::int64_t kPackageVersionMax = 2;       // of package.json
+inline constexpr std::int64_t kExactValuesVersion = 2;      // the first with exact boundary values
+inline constexpr std::int64_t kNarrowConstantsVersion = 2;  // the first with narrow constants
 inline constexpr std::uint64_t kPackageBytesMax = 64ULL << 20;
 inline constexpr std::size_t kPackageLayersMax = 10'000;
 inline constexpr std::size_t kPackageNodesMax = 1'000'000;  // of all graphs
@@ -23,6 +24,7 @@ inline constexpr std::int64_t kPackageTensorBytesMax = 1LL
                                                        << 50;  // of the weights; a layer's memory
 inline constexpr std::int64_t kPackageUnitsMax = 1LL << 40;    // of a sample; values of integers
 inline constexpr std::size_t kLayerTensorsMax = 10'000;  // parameters, statistics or constants
+inline constexpr std::size_t kPackageQuantisedMax = 100'000;
 inline constexpr std::size_t kModelFilesMax = 64;
 inline constexpr std::int64_t kModelFileBytesMax = 64LL << 20;
 

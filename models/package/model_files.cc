@@ -61,9 +61,10 @@ Result<std::vector<ModelFile>> read_model_files(const JsonFields& fields) {
     ModelFile file;
     MOTLEY_ASSIGN(file.name, item.text("name"));
     if (!is_model_file_name(file.name)) {
-      return item.bad("name", fmt::format("'{}' is no name of a model's file", excerpt(file.name)));
+      return item.bad("name",
+                      fmt::format("'{}' is not the name of a model file", excerpt(file.name)));
     }
-    if (!names.insert(file.name).second) return item.bad("name", "it stands twice");
+    if (!names.insert(file.name).second) return item.bad("name", "it is a duplicate");
     MOTLEY_ASSIGN(const std::int64_t bytes, item.integer("bytes", 0, kModelFileBytesMax));
     file.bytes = static_cast<std::uint64_t>(bytes);
     MOTLEY_ASSIGN(file.sha256, read_sha256(item, "sha256"));
@@ -81,7 +82,7 @@ Result<std::map<std::string, std::string>> read_adapter_names(const JsonFields& 
     if (!other.value().is_string()) return other.bad("a name was expected");
     std::string text = other.value().get<std::string>();
     if (text.empty() || text.size() > kPackageNameMax) return other.bad("a name was expected");
-    if (!theirs.insert(text).second) return other.bad("it stands twice");
+    if (!theirs.insert(text).second) return other.bad("it is a duplicate");
     names.emplace(name, std::move(text));
   }
   return names;
@@ -93,7 +94,7 @@ Result<std::string> read_model_file(const std::filesystem::path& folder,
   MOTLEY_ASSIGN(const InputFile input,
                 InputFile::open(folder / kModelFilesFolder / file.name, work));
   if (input.bytes() != file.bytes) {
-    return damaged_package(input.path(), fmt::format("it has {} bytes; package.json says {}",
+    return damaged_package(input.path(), fmt::format("it has {} bytes; package.json declares {}",
                                                      input.bytes(), file.bytes));
   }
   MOTLEY_ASSIGN(std::string text, input.read_all(kModelFileBytesMax));
@@ -101,8 +102,8 @@ Result<std::string> read_model_file(const std::filesystem::path& folder,
   hash.add(std::as_bytes(std::span(text)));
   const std::string hex = hash.hex();
   if (hex == file.sha256) return text;
-  return damaged_package(input.path(),
-                         fmt::format("its SHA-256 is {}; package.json says {}", hex, file.sha256));
+  return damaged_package(
+      input.path(), fmt::format("its SHA-256 is {}; package.json declares {}", hex, file.sha256));
 }
 
 }  // namespace motley

@@ -33,7 +33,7 @@ bool is_false(const Argument* argument) {
 
 std::string dropout_fault(const Node& node) {
   constexpr const char* kFault =
-      "it takes a tensor, a probability and a place from 0 to 255, and makes one value";
+      "it has a tensor, a probability and a place from 0 to 255, and returns one value";
   if (node.args.size() != 3 || !node.kwargs.empty() || node.results != 1) return kFault;
   if (!std::holds_alternative<ValueId>(node.args[0])) return kFault;
   const auto* const whole_p = std::get_if<std::int64_t>(&node.args[1]);
@@ -68,7 +68,8 @@ std::string batch_norm_fault(const Node& node) {
   }
   const bool has_none = is_none(find_argument(node, kMean, "running_mean")) &&
                         is_none(find_argument(node, kVariance, "running_var"));
-  return has_none ? "" : "it would write to its running statistics; training takes none";
+  return has_none ? ""
+                  : "it would write to its running statistics, which is not allowed in training";
 }
 
 std::string batch_norm_backward_fault(const Node& node) {
@@ -76,7 +77,7 @@ std::string batch_norm_backward_fault(const Node& node) {
   const bool in_training = !is_false(find_argument(node, kTraining, "train"));
   const bool whole = in_training ? has_both(node, {5, "save_mean"}, {6, "save_invstd"})
                                  : has_both(node, {3, "running_mean"}, {4, "running_var"});
-  return whole ? "" : "the statistics that it needs are left out";
+  return whole ? "" : "its statistics are missing";
 }
 
 }  // namespace
@@ -84,7 +85,7 @@ std::string batch_norm_backward_fault(const Node& node) {
 std::string broken_rule(const Node& node) {
   for (const auto& [name, argument] : node.kwargs) {
     if (std::ranges::find(kNeverWritten, name) != kNeverWritten.end()) {
-      return "'" + name + "' is for the worker to decide";
+      return "'" + name + "' is set by the worker";
     }
   }
   if (node.operation == kDropoutMask) return dropout_fault(node);
@@ -93,7 +94,7 @@ std::string broken_rule(const Node& node) {
   if (node.operation == "aten::native_batch_norm_backward") return batch_norm_backward_fault(node);
   if (node.operation == "aten::embedding_dense_backward" &&
       !is_false(find_argument(node, 4, "scale_grad_by_freq"))) {
-    return "scale_grad_by_freq must be false: its kernel then counts at places it has not checked";
+    return "scale_grad_by_freq must be false: its kernel does not check its indices";
   }
   return "";
 }

@@ -17,6 +17,7 @@
 #include "base/work_counter.h"
 #include "models/package/graph.h"
 #include "models/package/model_files.h"
+#include "models/package/quantised_weight.h"
 #include "models/package/tensor_spec.h"
 
 namespace motley {
@@ -85,6 +86,8 @@ struct Package {
   std::vector<ModelFile> files;  // further files for an export of the trained model
   // [parameter] its name in an adapter of peft; either all trained parameters or none.
   std::map<std::string, std::string> adapter_names;
+  // [tensor of the state_dict] that layers have in 8 or 4 bits; the weights contain only this form.
+  std::map<std::string, QuantisedWeight> quantised;
   // Only if read from a folder: the contents of files/config.json, a JSON object; "" = none.
   std::string model_config;
   // Only if read from a folder: names of the state_dict's tensors that are not trained, in file
@@ -100,6 +103,9 @@ struct Package {
   // Fingerprint that identifies copies on other machines. REQUIRES: it was read from a folder.
   [[nodiscard]] FolderMark mark() const;
 };
+
+// How safetensors name it: "F32", "BF16", …
+[[nodiscard]] const char* stored_dtype(NumberType type);
 
 inline constexpr const char* kPackageFileName = "package.json";
 

@@ -17,26 +17,6 @@ namespace {
 
 constexpr double kFlopsMax = 1e30;
 
-Result<std::vector<std::int64_t>> read_shape(const JsonFields& fields) {
-  MOTLEY_ASSIGN(const JsonFields list, fields.member("shape"));
-  const Json& json = list.value();
-  if (!json.is_array() || json.size() > kTensorDimsMax) {
-    return list.bad(fmt::format("a list of at most {} sizes was expected", kTensorDimsMax));
-  }
-  std::vector<std::int64_t> shape;
-  std::int64_t count = 1;
-  for (const Json& item : json) {
-    const bool fits = item.is_number_integer() && item >= 1 && item <= kTensorCountMax / count;
-    if (!fits) {
-      return list.bad(fmt::format("sizes of at least 1 and {} elements at most were expected",
-                                  kTensorCountMax));
-    }
-    shape.push_back(item.get<std::int64_t>());
-    count *= shape.back();
-  }
-  return shape;
-}
-
 Result<NumberType> read_type(const JsonFields& fields) {
   MOTLEY_ASSIGN(const std::string text, fields.text("type"));
   if (const auto type = number_type_of(text)) return *type;
@@ -62,7 +42,7 @@ Result<BoundarySpec> read_output(const JsonFields& fields, std::int64_t version)
   MOTLEY_ASSIGN(output.shape, read_shape(fields));
   output.gradient = output.type == NumberType::kFloat32;
   if (version < kExactValuesVersion && !output.gradient) {
-    return fields.bad("type", "what crosses a boundary is float32 in packages of version 1");
+    return fields.bad("type", "values between layers must be float32 in packages of version 1");
   }
   if (!says_gradient) return output;
   MOTLEY_ASSIGN(const bool gradient, fields.boolean("gradient"));
@@ -90,11 +70,21 @@ Result<PackageStatistic> read_statistic(const JsonFields& fields) {
   return statistic;
 }
 
-Result<PackageConstant> read_constant(const JsonFields& fields) {
+// From version 2 on it may be of a narrow type.
+Result<NumberType> read_constant_type(const JsonFields& fields, std::int64_t version) {
+  if (version < kNarrowConstantsVersion) return read_type(fields);
+  MOTLEY_ASSIGN(const std::string text, fields.text("type"));
+  if (const auto type = constant_type_of(text)) return *type;
+  return fields.bad("type", fmt::format("it is '{}'; float32, int64, bool, bfloat16, float16, int8 "
+                                        "or uint8 was expected",
+                                        excerpt(text)));
+}
+
+Result<PackageConstant> read_constant(const JsonFields& fields, std::int64_t version) {
   MOTLEY_TRY(check_keys(fields, {"name", "type", "shape"}));
   PackageConstant constant;
   MOTLEY_ASSIGN(constant.name, read_name(fields, "name"));
-  MOTLEY_ASSIGN(constant.tensor.type, read_type(fields));
+  MOTLEY_ASSIGN(constant.tensor.type, read_constant_type(fields, version));
   MOTLEY_ASSIGN(constant.tensor.shape, read_shape(fields));
   return constant;
 }
@@ -118,17 +108,21 @@ std::string boundary_fault(const std::vector<BoundarySpec>& outputs, bool is_las
   for (const BoundarySpec& output : outputs) {
     count += output.gradient ? output.count() : output.bytes();
   }
-  return count <= kTensorCountMax ? "" : "more crosses the boundary than a tensor may have";
+  return count <= kTensorCountMax ? "" : "more values between layers than the limit of a tensor";
 }
 
 Result<LayerGraph::Memory> read_memory(const JsonFields& graph) {
   MOTLEY_ASSIGN(const JsonFields fields, graph.member("memory"));
-  MOTLEY_TRY(check_keys(fields, {"saved_bytes", "queued_bytes", "workspace_bytes"}));
+  MOTLEY_TRY(
+      check_keys(fields, {"saved_bytes", "queued_bytes", "workspace_bytes"}, {"converted_bytes"}));
   LayerGraph::Memory memory;
   MOTLEY_ASSIGN(memory.saved_bytes, fields.integer("saved_bytes", 0, kPackageTensorBytesMax));
   MOTLEY_ASSIGN(memory.queued_bytes, fields.integer("queued_bytes", 0, kPackageTensorBytesMax));
   MOTLEY_ASSIGN(memory.workspace_bytes,
                 fields.integer("workspace_bytes", 0, kPackageTensorBytesMax));
+  if (!fields.has("converted_bytes")) return memory;
+  MOTLEY_ASSIGN(memory.converted_bytes,
+                fields.integer("converted_bytes", 0, kPackageTensorBytesMax));
   return memory;
 }
 
@@ -151,6 +145,26 @@ Result<std::string> read_name(const JsonFields& fields, const char* key) {
                                   kPackageNameMax));
   }
   return name;
+}
+
+Result<std::vector<std::int64_t>> read_shape(const JsonFields& fields) {
+  MOTLEY_ASSIGN(const JsonFields list, fields.member("shape"));
+  const Json& json = list.value();
+  if (!json.is_array() || json.size() > kTensorDimsMax) {
+    return list.bad(fmt::format("a list of at most {} sizes was expected", kTensorDimsMax));
+  }
+  std::vector<std::int64_t> shape;
+  std::int64_t count = 1;
+  for (const Json& item : json) {
+    const bool fits = item.is_number_integer() && item >= 1 && item <= kTensorCountMax / count;
+    if (!fits) {
+      return list.bad(fmt::format("sizes of at least 1 and {} elements at most were expected",
+                                  kTensorCountMax));
+    }
+    shape.push_back(item.get<std::int64_t>());
+    count *= shape.back();
+  }
+  return shape;
 }
 
 // The data's input or target, and its limit.
@@ -190,7 +204,8 @@ Result<PackageLayer> read_layer(const JsonFields& fields,
                 read_list(fields, "parameters", kLayerTensorsMax, read_parameter));
   MOTLEY_ASSIGN(layer.statistics,
                 read_list(fields, "statistics", kLayerTensorsMax, read_statistic));
-  MOTLEY_ASSIGN(layer.constants, read_list(fields, "constants", kLayerTensorsMax, read_constant));
+  const auto read_frozen = [&](const JsonFields& each) { return read_constant(each, version); };
+  MOTLEY_ASSIGN(layer.constants, read_list(fields, "constants", kLayerTensorsMax, read_frozen));
   MOTLEY_ASSIGN(layer.flops_per_sample, fields.quantity("flops_per_sample", kFlopsMax));
   MOTLEY_ASSIGN(layer.input_part_flops_per_sample,
                 read_flops(fields, "input_part_flops_per_sample"));

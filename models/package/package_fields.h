@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "models/package/package.h"
@@ -13,6 +14,9 @@
 namespace motley {
 
 [[nodiscard]] Result<std::string> read_name(const JsonFields& fields, const char* key);
+
+// The member "shape".
+[[nodiscard]] Result<std::vector<std::int64_t>> read_shape(const JsonFields& fields);
 
 // The data's input or target, and the limit of its integers.
 [[nodiscard]] Result<TensorSpec> read_sample(const JsonFields& fields, const char* key);

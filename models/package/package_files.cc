@@ -27,22 +27,10 @@ namespace fs = std::filesystem;
 // Prefix of constants that are in no state_dict and that the exporter names.
 constexpr const char* kOwnConstantPrefix = "motley.";
 
-const char* dtype_of(NumberType type) {
-  switch (type) {
-    case NumberType::kFloat32:
-      return "F32";
-    case NumberType::kInt64:
-      return "I64";
-    case NumberType::kBool:
-      return "BOOL";
-  }
-  return "";
-}
-
 Result<void> check_size(const Package& package) {
   MOTLEY_ASSIGN(const InputFile file, InputFile::open(package.weights_path()));
   if (file.bytes() == package.weights.bytes) return {};
-  return damaged_package(file.path(), fmt::format("it has {} bytes; {} says {}", file.bytes(),
+  return damaged_package(file.path(), fmt::format("it has {} bytes; {} declares {}", file.bytes(),
                                                   kPackageFileName, package.weights.bytes));
 }
 
@@ -57,11 +45,11 @@ Result<void> read_tensors(Package& package) {
                              fmt::format("it lacks tensor '{}'", excerpt(name)));
     }
     const SafetensorsFile::Entry& entry = found->second;
-    if (entry.dtype != dtype_of(tensor.type) || entry.shape != tensor.shape) {
+    if (entry.dtype != stored_dtype(tensor.type) || entry.shape != tensor.shape) {
       return damaged_package(
           package.weights_path(),
-          fmt::format("tensor '{}' is {} [{}]; {} says {} [{}]", excerpt(name), entry.dtype,
-                      fmt::join(entry.shape, ", "), kPackageFileName, dtype_of(tensor.type),
+          fmt::format("tensor '{}' is {} [{}]; {} declares {} [{}]", excerpt(name), entry.dtype,
+                      fmt::join(entry.shape, ", "), kPackageFileName, stored_dtype(tensor.type),
                       fmt::join(tensor.shape, ", ")));
     }
   }
@@ -74,6 +62,13 @@ Result<void> read_tensors(Package& package) {
   for (const auto& [name, entry] : file.entries()) {
     if (name.starts_with(kOwnConstantPrefix) || moved.contains(name)) continue;
     others.emplace_back(entry.begin, name);
+  }
+  for (const auto& [name, weight] : package.quantised) {
+    if (file.entries().contains(name)) {
+      return damaged_package(package.weights_path(),
+                             fmt::format("it has tensor '{}', which is quantised", excerpt(name)));
+    }
+    others.emplace_back(file.entries().at(weight.codes).begin, name);
   }
   std::sort(others.begin(), others.end());
   for (auto& [begin, name] : others) package.untrained.push_back(std::move(name));
@@ -93,6 +88,26 @@ Result<void> read_model_config(Package& package) {
 
 }  // namespace
 
+const char* stored_dtype(NumberType type) {
+  switch (type) {
+    case NumberType::kFloat32:
+      return "F32";
+    case NumberType::kInt64:
+      return "I64";
+    case NumberType::kBool:
+      return "BOOL";
+    case NumberType::kBFloat16:
+      return "BF16";
+    case NumberType::kFloat16:
+      return "F16";
+    case NumberType::kInt8:
+      return "I8";
+    case NumberType::kUInt8:
+      return "U8";
+  }
+  return "";
+}
+
 FolderMark Package::mark() const {
   return {fs::absolute(folder).lexically_normal(), kPackageFileName, sha256, weights.file,
           weights.bytes};
@@ -103,9 +118,9 @@ Result<std::shared_ptr<const Package>> read_package(const fs::path& folder) {
   MOTLEY_ASSIGN(const bool exists, path_exists(path));
   if (!exists) {
     return Error{
-        ErrorCode::kConfig, fmt::format("no package of a model, {}", folder.string()),
-        fmt::format("there is no {} in it", kPackageFileName),
-        "name the folder that motley.export wrote; every machine needs it under this path"};
+        ErrorCode::kConfig, fmt::format("not a package of a model, {}", folder.string()),
+        fmt::format("it has no {}", kPackageFileName),
+        "give the folder written by motley.export; every machine needs it under this path"};
   }
   MOTLEY_ASSIGN(const std::string text, read_file(path, kPackageBytesMax));
   MOTLEY_ASSIGN(Package package, parse_package(text, path.string()));
@@ -133,7 +148,7 @@ Result<void> verify_package(const Package& package, WorkCounter* work) {
     MOTLEY_ASSIGN(const std::string text, read_model_file(package.folder, each, work));
   }
   if (hex == package.weights.sha256) return {};
-  return damaged_package(file.path(), fmt::format("its SHA-256 is {}; {} says {}", hex,
+  return damaged_package(file.path(), fmt::format("its SHA-256 is {}; {} declares {}", hex,
                                                   kPackageFileName, package.weights.sha256));
 }
 

@@ -5,10 +5,10 @@
 namespace motley {
 
 std::string PackageNames::add(const PackageLayer& layer) {
-  if (!layers_.insert(layer.name).second) return "its name stands twice";
+  if (!layers_.insert(layer.name).second) return "duplicate name";
   std::set<std::string> here;
   const auto twice = [](const std::string& name) {
-    return fmt::format("the name '{}' stands twice", excerpt(name));
+    return fmt::format("duplicate name '{}'", excerpt(name));
   };
   for (const PackageParameter& parameter : layer.parameters) {
     if (!here.insert(parameter.name).second) return twice(parameter.name);
@@ -16,8 +16,7 @@ std::string PackageNames::add(const PackageLayer& layer) {
     if (parameter.tied) {
       if (owner == owned_.end() || owner->second.shape != parameter.shape ||
           owner->second.decayed != parameter.decayed) {
-        return fmt::format("no layer before it has the parameter '{}' to which it is tied",
-                           excerpt(parameter.name));
+        return fmt::format("no earlier layer has its tied parameter '{}'", excerpt(parameter.name));
       }
       continue;
     }

@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "base/hash.h"
 #include "base/json.h"
@@ -12,9 +14,11 @@
 #include "models/package/graph_reader.h"
 #include "models/package/layer_fit.h"
 #include "models/package/limits.h"
+#include "models/package/narrow_values.h"
 #include "models/package/package.h"
 #include "models/package/package_fields.h"
 #include "models/package/package_names.h"
+#include "models/package/quantised_weight.h"
 #include "models/package/sha256.h"
 #include "plan/json_fields.h"
 
@@ -78,12 +82,13 @@ class PackageReader {
         fields,
         {"format", "version", "made_by", "name", "input", "input_limit", "target", "target_limit",
          "ignored", "units_per_sample", "unit", "aliases", "layers", "graphs", "weights"},
-        {"files", "adapter"}));
+        {"files", "adapter", "quantised"}));
     MOTLEY_TRY(read_head(fields));
     MOTLEY_TRY(check_aliases(fields));
     MOTLEY_TRY(read_weights(fields));
     MOTLEY_TRY(read_layers(fields));
     MOTLEY_TRY(read_graphs(fields));
+    MOTLEY_TRY(read_quantised_weights(fields));
     MOTLEY_ASSIGN(package_.files, read_model_files(fields));
     MOTLEY_TRY(read_adapter(fields));
     return std::move(package_);
@@ -102,7 +107,7 @@ class PackageReader {
       MOTLEY_ASSIGN(package_.ignored,
                     fields.integer("ignored", -kPackageUnitsMax, kPackageUnitsMax));
       if (package_.target.type != NumberType::kInt64) {
-        return ignored.bad("only an integer of the target can be left out");
+        return ignored.bad("only an integer target can be ignored");
       }
     }
     MOTLEY_ASSIGN(package_.units_per_sample,
@@ -160,8 +165,10 @@ class PackageReader {
       if (!fault.empty()) return item.bad(fault);
       Hasher128 hasher;
       hasher.add(item.value().dump());
+      std::set<std::vector<bool>> narrow;  // constants of layers before
       for (const int user : users) {
         MOTLEY_TRY(fit_layer(item, roles, user));
+        MOTLEY_TRY(check_narrow(item, graph, narrow, user));
         layer_at(user).signature = signature_of(package_, user, hasher.hex());
       }
       package_.graphs.push_back(std::move(graph));
@@ -183,14 +190,38 @@ class PackageReader {
                    package_.adapter_names.end(), same_name)) {
       return {};
     }
-    return fields.bad("adapter", "it does not name exactly what the layers train");
+    return fields.bad("adapter", "it does not list exactly the trained parameters of the layers");
   }
 
   Result<void> fit_layer(const JsonFields& graph, const RoleCounts& roles, int index) {
     const PackageLayer& layer = layer_at(index);
     const std::string fault = misfit(roles, layer, package_.inputs_of(index));
     if (fault.empty()) return {};
-    return graph.bad(fmt::format("it does not fit layer '{}': {}", excerpt(layer.name), fault));
+    return graph.bad(fmt::format("it does not match layer '{}': {}", excerpt(layer.name), fault));
+  }
+
+  Result<void> check_narrow(const JsonFields& item,
+                            const LayerGraph& graph,
+                            std::set<std::vector<bool>>& before,
+                            int index) {
+    const PackageLayer& layer = layer_at(index);
+    std::vector<bool> narrow;
+    for (const PackageConstant& each : layer.constants) {
+      narrow.push_back(is_narrow(each.tensor.type));
+    }
+    if (std::ranges::find(narrow, true) == narrow.end()) return {};
+    if (!before.insert(narrow).second) return {};
+    const std::string fault = narrow_fault(graph, narrow);
+    if (fault.empty()) return {};
+    return item.bad(fmt::format("layer '{}': {}", excerpt(layer.name), fault));
+  }
+
+  Result<void> read_quantised_weights(const JsonFields& fields) {
+    if (version_ < kNarrowConstantsVersion && fields.has("quantised")) {
+      return fields.bad("quantised", "packages of version 1 have no quantised weights");
+    }
+    MOTLEY_ASSIGN(package_.quantised, read_quantised(fields, tensors_of(package_)));
+    return {};
   }
 
   std::vector<int> users_of(int graph) {

@@ -10,7 +10,12 @@
 
 namespace motley {
 
-enum class NumberType { kFloat32, kInt64, kBool };
+// The last four, the narrow ones, are of constants alone: graphs convert them before they compute.
+enum class NumberType { kFloat32, kInt64, kBool, kBFloat16, kFloat16, kInt8, kUInt8 };
+
+[[nodiscard]] constexpr bool is_narrow(NumberType type) {
+  return type > NumberType::kBool;
+}
 
 struct TensorSpec {
   NumberType type = NumberType::kFloat32;
@@ -21,7 +26,7 @@ struct TensorSpec {
   }
 
   [[nodiscard]] std::int64_t bytes() const {
-    constexpr std::int64_t kBytes[] = {4, 8, 1};
+    constexpr std::int64_t kBytes[] = {4, 8, 1, 2, 2, 1, 1};
     return count() * kBytes[static_cast<std::size_t>(type)];
   }
 

@@ -113,12 +113,12 @@ class HuggingFaceReader {
   // Keys of which Motley supports one value, which is also transformers' default.
   Result<void> require(const char* name, bool supported) {
     MOTLEY_ASSIGN(const bool value, boolean(name, supported));
-    if (value != supported) refuse(name, fmt::format("Motley computes with {}", supported));
+    if (value != supported) refuse(name, fmt::format("Motley supports {}", supported));
     return {};
   }
 
   void refuse_if_set(const char* name) {
-    if (!is_absent(name) && !config_[name].empty()) refuse(name, "Motley knows none of it");
+    if (!is_absent(name) && !config_[name].empty()) refuse(name, "Motley supports none");
   }
 
   void refuse(const char* name, const std::string& why) {
@@ -129,9 +129,9 @@ class HuggingFaceReader {
 
   [[nodiscard]] Result<void> finish() const {
     if (refused_.empty()) return {};
-    return Error{ErrorCode::kConfig, fmt::format("not a model that Motley computes, {}", source_),
+    return Error{ErrorCode::kConfig, fmt::format("unsupported model, {}", source_),
                  fmt::format("{}", fmt::join(refused_, "; ")),
-                 "take a model that has what Motley computes, or leave model.init_from out"};
+                 "use a supported model, or leave model.init_from out"};
   }
 
  private:
@@ -159,11 +159,11 @@ Result<void> check_gpt2_kind(HuggingFaceReader& reader, int width) {
   // Both are GELU in its tanh form.
   MOTLEY_ASSIGN(const std::string activation, reader.text("activation_function", "gelu_new"));
   if (activation != "gelu_new" && activation != "gelu_pytorch_tanh") {
-    reader.refuse("activation_function", "Motley computes gelu_new");
+    reader.refuse("activation_function", "Motley supports gelu_new");
   }
   MOTLEY_ASSIGN(const double epsilon, reader.number("layer_norm_epsilon", kLayerNormEpsilon));
   if (static_cast<float>(epsilon) != static_cast<float>(kLayerNormEpsilon)) {
-    reader.refuse("layer_norm_epsilon", fmt::format("Motley computes with {}", kLayerNormEpsilon));
+    reader.refuse("layer_norm_epsilon", fmt::format("Motley supports {}", kLayerNormEpsilon));
   }
   MOTLEY_ASSIGN(const int inner, reader.size({"n_inner"}, 4 * width));
   if (inner != 4 * width) {
@@ -206,7 +206,7 @@ Result<ModelConfig> model_of_huggingface(const Json& config, const std::string& 
   } else if (family.starts_with(kOwn)) {
     MOTLEY_ASSIGN(model, read_own_family(reader, family.substr(kOwn.size())));
   } else {
-    reader.refuse("model_type", "Motley computes gpt2");
+    reader.refuse("model_type", "Motley supports gpt2");
   }
   MOTLEY_TRY(reader.finish());
   if (const auto described = describe_model(model); !described.ok()) {

@@ -39,12 +39,12 @@ Error other_model(std::vector<std::string> differences,
                   const WeightMatch& match,
                   const std::string& source) {
   name_some(differences, match.missing, "are missing");
-  name_some(differences, match.reshaped, "are of another shape");
-  name_some(differences, match.strange, "are nothing of this model");
+  name_some(differences, match.reshaped, "have another shape");
+  name_some(differences, match.strange, "are not in this model");
   return {ErrorCode::kConfig, fmt::format("the initial weights are of another model, {}", source),
           fmt::format("{}", fmt::join(differences, "; ")),
-          "`motley config --from` and their folder prints the [model] section that fits them; or "
-          "leave model.init_from out"};
+          "`motley config --from FOLDER` prints the matching [model] section; or leave "
+          "model.init_from out"};
 }
 
 std::vector<std::string> differing(const std::vector<ComparedKey>& keys,

@@ -17,6 +17,8 @@ struct LayerMemory {
   // Independent of the number of samples: graphs of packages produce gradients of parameters before
   // they are accumulated.
   std::int64_t workspace_least_bytes = 0;
+  // The same, beside both: constants of narrow types, each converted while it is used.
+  std::int64_t converted_bytes = 0;
 };
 
 // The memory that a process holds for layers throughout their training, in fp32.

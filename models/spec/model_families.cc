@@ -41,8 +41,8 @@ Result<ModelSpec> describe_model(const ModelConfig& config) {
   if (const ModelFamily* family = find_family(config.kind)) return family->describe(config);
   std::vector<std::string_view> kinds;
   for (const ModelFamily& family : kFamilies) kinds.push_back(family.kind);
-  return with_key({ErrorCode::kConfig, fmt::format("model.kind = \"{}\" is unknown", config.kind),
-                   "", fmt::format("use {}", fmt::join(kinds, ", "))},
+  return with_key({ErrorCode::kConfig, fmt::format("unknown model.kind = \"{}\"", config.kind), "",
+                   fmt::format("use {}", fmt::join(kinds, ", "))},
                   "model.kind");
 }
 

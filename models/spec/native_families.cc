@@ -178,7 +178,7 @@ class Describer {
 };
 
 Error bad_size(const char* key, auto value, std::string remedy) {
-  return {ErrorCode::kConfig, fmt::format("model.{} = {} does not make a model", key, value), "",
+  return {ErrorCode::kConfig, fmt::format("invalid model.{} = {}", key, value), "",
           std::move(remedy)};
 }
 
@@ -215,8 +215,9 @@ Result<void> check_gpt2(const ModelConfig& config) {
 
 Result<void> check_mlp(const ModelConfig& config) {
   if (config.width % kMlpWindow != 0) {
-    return bad_size("width", config.width,
-                    fmt::format("choose a multiple of {}, the tokens an mlp looks at", kMlpWindow));
+    return bad_size(
+        "width", config.width,
+        fmt::format("choose a multiple of {}, the tokens in the input of an mlp", kMlpWindow));
   }
   return {};
 }

@@ -126,12 +126,11 @@ Result<void> check_ties(const ModelSpec& model, const std::string& path) {
   if (uses == 0) return {};
   const auto pair = model.tied_pair();
   if (uses == 1 && elsewhere.empty() && pair->owner_layer == 0) return {};
-  return Error{ErrorCode::kConfig,
-               fmt::format("layers share parameters in a way that is not supported, {}", path),
-               fmt::format("only one parameter of the first layer may be used again, in the last; "
-                           "'{}' is shared otherwise",
+  return Error{ErrorCode::kConfig, fmt::format("unsupported sharing of parameters, {}", path),
+               fmt::format("only one parameter of the first layer may be shared, with the last; "
+                           "'{}' is shared differently",
                            elsewhere.empty() ? pair->parameter : elsewhere),
-               "put the layers that share into one, or export without sharing"};
+               "merge the layers that share, or export without sharing"};
 }
 
 }  // namespace
@@ -165,7 +164,8 @@ LayerMemory package_layer_memory(const ModelSpec& model, int layer) {
   for (const PackageParameter& parameter : described.parameters) {
     parameters += TensorSpec{NumberType::kFloat32, parameter.shape}.bytes();
   }
-  return {memory.saved_bytes, memory.queued_bytes, memory.workspace_bytes, parameters};
+  return {memory.saved_bytes, memory.queued_bytes, memory.workspace_bytes, parameters,
+          memory.converted_bytes};
 }
 
 }  // namespace motley

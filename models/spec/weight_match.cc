@@ -109,7 +109,7 @@ class Matcher {
       return;
     }
     match_.strange.push_back(
-        fmt::format("'{}' {} is nothing of this model", excerpt(name), shape_text(shape)));
+        fmt::format("'{}' {} is not in this model", excerpt(name), shape_text(shape)));
   }
 
   const TensorShapes& tensors_;

@@ -58,8 +58,8 @@ std::vector<Advice> changes_of(const PlanningInput& input,
   const Machine* const it = input.cluster.find(machine);
   if (it != nullptr && !it->medium.empty()) {
     changes.push_back({fmt::format("machine.{}.medium=cable", machine),
-                       fmt::format("{}{} on a cable as fast as what it has now", machine,
-                                   it->medium_is_supposed ? ", if it has none," : ""),
+                       fmt::format("{}{} on a cable as fast as its present link", machine,
+                                   it->medium_is_supposed ? ", if not yet," : ""),
                        0});
   }
   changes.push_back(
@@ -142,7 +142,7 @@ Result<AdvisorReport> advise(const PlanningInput& input,
 std::string advice_text(const AdvisorReport& report) {
   std::string text = fmt::format("a step takes {} now\n\n", seconds_text(report.step_s));
   if (report.helpful.empty()) {
-    text += "No single change that was tried saves 1 % of it.\n";
+    text += "No tested change saves 1 % of it.\n";
   } else {
     std::vector<TextRow> rows = {{"change", "step", "saved", "see it with --what-if"}};
     for (std::size_t i = 0; i < std::min(kShownMax, report.helpful.size()); ++i) {
@@ -153,7 +153,7 @@ std::string advice_text(const AdvisorReport& report) {
     text += aligned_table(rows);
   }
   if (report.helpful.size() > kShownMax) {
-    text += fmt::format("… and {} that save less\n", report.helpful.size() - kShownMax);
+    text += fmt::format("… and {} with smaller savings\n", report.helpful.size() - kShownMax);
   }
   std::vector<std::string> useless;
   for (const Advice& advice : report.without_gain) useless.push_back(advice.words);
@@ -161,7 +161,7 @@ std::string advice_text(const AdvisorReport& report) {
     text += fmt::format("\nless than 1 %: {}\n", fmt::join(useless, "; "));
   }
   if (!report.not_tried.empty()) {
-    text += fmt::format("not tried: changes of {} more machines\n", report.not_tried.size());
+    text += fmt::format("not tested: changes of {} more machines\n", report.not_tried.size());
   }
   return text;
 }

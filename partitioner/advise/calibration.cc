@@ -47,21 +47,19 @@ Result<void> check_computing(const Plan& plan,
   for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
     const DeviceSlot& slot = cost.slots()[static_cast<std::size_t>(slots[r])];
     if (const std::string& numbers = plan.ranks[r].numbers; numbers != slot.numbers) {
-      return Error{
-          ErrorCode::kConfig, "cannot learn from a run in another precision",
-          fmt::format("{}/{} computed in {} there and would now in {}", slot.machine, slot.device,
-                      numbers, slot.numbers),
-          "--set train.precision to that run's, with profiles that were measured so, plans as the "
-          "run did; or name another run"};
+      return Error{ErrorCode::kConfig, "cannot calibrate with a run in another precision",
+                   fmt::format("{}/{} computed in {} there, and would compute in {} now",
+                               slot.machine, slot.device, numbers, slot.numbers),
+                   "use --set train.precision with that run's value and profiles of it; or give "
+                   "another run"};
     }
     const int threads = plan.ranks[r].threads;
     if (threads == slot.threads) continue;
-    return Error{ErrorCode::kConfig, "cannot learn from a run with other numbers of threads",
-                 fmt::format("{}/{} computed with {} there and would now with {}", slot.machine,
-                             slot.device, threads, slot.threads),
-                 fmt::format("--set run.threads={}, with profiles that were measured so, plans as "
-                             "the run did; or name another run",
-                             threads)};
+    return Error{
+        ErrorCode::kConfig, "cannot calibrate with a run with other numbers of threads",
+        fmt::format("{}/{} computed with {} there, and would compute with {} now", slot.machine,
+                    slot.device, threads, slot.threads),
+        fmt::format("use --set run.threads={} with profiles of it; or give another run", threads)};
   }
   return {};
 }
@@ -91,9 +89,9 @@ Result<void> check_run(const PlanningInput& input, const RunMeasurement& run) {
                "{} and {} measurements of {} ranks", run.busy_s.size(), run.peak_bytes.size(),
                plan.ranks.size());
   if (plan.model_hash == input.model.hash()) return {};
-  return Error{ErrorCode::kConfig, "cannot learn from a run of another model",
+  return Error{ErrorCode::kConfig, "cannot calibrate with a run of another model",
                "its layers or sizes differ from those of [model] in the configuration",
-               "name a run of this model"};
+               "give a run of this model"};
 }
 
 bool has_limited_time(const Cluster& cluster, const RankPlan& rank) {
@@ -117,8 +115,8 @@ std::string other_base_text(const DeviceCalibration& device) {
   constexpr double kSameProfile = 0.15;
   if (device.planned_with <= 0 || std::abs(device.planned_with - 1) < kSameProfile) return "";
   return fmt::format(
-      "note      the run on {}/{} was planned with another profile, whose times were x {:.2f} of "
-      "this one's\n",
+      "note      the run on {}/{} was planned with another profile, with times x {:.2f} of this "
+      "one's\n",
       device.machine, device.device, device.planned_with);
 }
 
@@ -173,8 +171,7 @@ std::string calibration_text(const Calibration& calibration) {
   for (const DeviceCalibration& device : calibration) {
     const auto more = static_cast<double>(device.memory_offset_bytes);
     text += fmt::format("learned   {}/{}: times x {:.2f}{}{} (from {} rank{})\n", device.machine,
-                        device.device, device.time_factor,
-                        device.clamped ? " (the most that is believed)" : "",
+                        device.device, device.time_factor, device.clamped ? " (the limit)" : "",
                         more > 0 ? fmt::format(", {} more memory", bytes_text(more)) : "",
                         device.rank_count, device.rank_count == 1 ? "" : "s");
     text += other_base_text(device);

@@ -147,7 +147,7 @@ std::string model_line(const Plan& plan, const ModelSpec& model, const CostModel
                        bytes_text(static_cast<double>(model.constant_bytes())));
   }
   if (copied > 0) {
-    text += fmt::format(", {} of them tied: the first and the last stage both hold them",
+    text += fmt::format(", {} of them tied: stored on the first and the last stage",
                         count_text(copied));
   }
   return text + "\n";
@@ -169,7 +169,10 @@ std::string stage_notes(const Plan& plan) {
                           fmt::join(shares, ", "), plan.micro_batches);
     }
     if (chunk.recompute) {
-      text += fmt::format("memory    stage {} keeps only its input and runs forward twice\n", c);
+      text += fmt::format(
+          "memory    stage {} uses activation checkpointing: it stores only its input and runs "
+          "forward twice\n",
+          c);
     }
   }
   return text;
@@ -179,7 +182,7 @@ std::string stage_notes(const Plan& plan) {
 std::string queued_text(const Plan& plan) {
   const auto most = std::ranges::max_element(plan.chunks, {}, &ChunkPlan::queued_weights);
   return most->queued_weights > 0
-             ? fmt::format(", weight parts of up to {} put off", most->queued_weights)
+             ? fmt::format(", weight parts of up to {} delayed", most->queued_weights)
              : "";
 }
 
@@ -192,7 +195,7 @@ std::string numbers_line(const Plan& plan) {
   std::vector<std::string> numbers;
   for (const RankPlan& rank : plan.ranks) numbers.push_back(rank.numbers);
   const std::string text = numbers_text(plan, numbers);
-  return text.empty() ? "" : fmt::format("numbers   {}\n", text);
+  return text.empty() ? "" : fmt::format("dtype     {}\n", text);
 }
 
 bool has_apple(const Cluster& cluster) {
@@ -274,12 +277,12 @@ Result<std::string> explain_plan(const Plan& plan,
   }
   if (is_virtual(cluster)) {
     text +=
-        fmt::format("imagined  {}: computed, not measured, and alike in every train.precision\n",
+        fmt::format("virtual   {}: computed, not measured, and equal for every train.precision\n",
                     imagined_text(cluster));
     if (has_apple(cluster)) {
       text +=
           "note      Motley does not run on macOS yet (docs/portability.md): a plan with a Mac "
-          "only tells what one would add\n";
+          "only shows its possible gain\n";
     }
   }
   for (const std::string& note : plan.notes) text += fmt::format("note      {}\n", note);

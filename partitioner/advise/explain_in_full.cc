@@ -70,8 +70,9 @@ std::string time_section(const Plan& plan, const PlanAnalysis& analysis) {
                     share(time.wait_link_s)});
   }
   return fmt::format(
-      "Where each machine's time goes, of a step\n{}"
-      "  fills: nothing has reached it yet; drains: its work is done and others still work;\n"
+      "Use of each machine's time, of a step\n"
+      "{}  fills: no micro-batch has reached it yet; drains: its work is done and others still "
+      "work;\n"
       "  waits for a stage: its share of the layers is smaller than a neighbour's\n",
       aligned_table(rows, 2));
 }
@@ -142,7 +143,9 @@ std::string binding_section(const Plan& plan, const PlanAnalysis& analysis) {
     change = fmt::format("link.{}.{}.bandwidth_mbps=x10", link.from, link.to);
   }
   const double share = most_s / analysis.step_s;
-  std::string text = "\nWhat binds\n";
+  std::string text =
+      "\n"
+      "Bottleneck\n";
   if (share >= kBinding) {
     text +=
         fmt::format("  {}, {} of the step; see --what-if {}\n", what, percent_text(share), change);
@@ -162,9 +165,8 @@ std::string binding_section(const Plan& plan, const PlanAnalysis& analysis) {
                   sums ? ", and\n  --set compression.gradients=auto for sums" : "")
             : "waiting\n  in turn; more and smaller micro-batches or shorter latencies would "
               "help.\n";
-    text +=
-        fmt::format("  Nothing is busy for long: the busiest is {}, {} of the step. The rest is {}",
-                    what, percent_text(share), rest);
+    text += fmt::format("  No bottleneck: the busiest is {}, {} of the step. The rest is {}", what,
+                        percent_text(share), rest);
   }
   return text + "  " + bubble_text(analysis);
 }
@@ -173,9 +175,13 @@ std::string binding_section(const Plan& plan, const PlanAnalysis& analysis) {
 std::string worth_section(const PlanAnalysis& analysis, double step_s) {
   const std::vector<TextRow> rows = worth_rows(analysis, step_s);
   if (rows.empty()) return "";
-  std::string text = fmt::format("\nWhat each machine adds\n{}", aligned_table(rows, 2));
+  std::string text = fmt::format(
+      "\n"
+      "Gain of each machine\n"
+      "{}",
+      aligned_table(rows, 2));
   if (!analysis.not_tried.empty()) {
-    text += fmt::format("  not tried: {} more machines\n", analysis.not_tried.size());
+    text += fmt::format("  not tested: {} more machines\n", analysis.not_tried.size());
   }
   return text;
 }
@@ -207,9 +213,9 @@ std::string estimate_proof(const PlanBounds& bounds, double predicted_step_s) {
 std::string bounds_section(const PlanBounds& bounds, double predicted_step_s) {
   std::string text;
   if (bounds.period_bound_s > 0) {
-    text +=
-        fmt::format("  no pipeline of single devices ends a micro-batch more often than every {}\n",
-                    seconds_text(bounds.period_bound_s));
+    text += fmt::format(
+        "  no pipeline of single devices completes a micro-batch more often than every {}\n",
+        seconds_text(bounds.period_bound_s));
   }
   if (bounds.fluid_period_s > 0) {
     const double longer = std::max(0.0, bounds.period_s / bounds.fluid_period_s - 1);
@@ -220,13 +226,16 @@ std::string bounds_section(const PlanBounds& bounds, double predicted_step_s) {
   if (bounds.method == "exact" && bounds.proven) {
     text += fmt::format("  {}\n", estimate_proof(bounds, predicted_step_s));
   } else if (bounds.proven) {
-    text += fmt::format("  the least such time was found and proven: {}\n",
+    text += fmt::format("  this minimum was found and proven: {}\n",
                         seconds_text(bounds.least_period_s));
   } else if (bounds.least_period_s > 0) {
-    text += fmt::format("  the least such time found is {}, not proven to be the least\n",
+    text += fmt::format("  the smallest time found is {}, not proven to be minimal\n",
                         seconds_text(bounds.least_period_s));
   }
-  return text.empty() ? "" : "\nHow good it is\n" + text;
+  return text.empty() ? ""
+                      : "\n"
+                        "Quality of the plan\n" +
+                            text;
 }
 
 }  // namespace
@@ -259,7 +268,7 @@ std::string search_line(const Planning& planning) {
                        estimate_proof(bounds, planning.plan.predicted_step_s));
   }
   return fmt::format(
-      "search    complete; proven: no pipeline ends a micro-batch more often than every {}\n",
+      "search    complete; proven: no pipeline completes a micro-batch more often than every {}\n",
       seconds_text(bounds.period_bound_s));
 }
 

@@ -69,7 +69,7 @@ std::string media_text(const MachinePairs& pairs, const Cluster& cluster) {
   }
   std::string text;
   for (const auto& [medium, machines] : members) {
-    text += fmt::format("medium    {}: what {} takes turns, as over Wi-Fi{}\n",
+    text += fmt::format("medium    {}: half duplex, {} at different times, as over Wi-Fi{}\n",
                         fmt::join(machines, ", "),
                         machines.size() == 1 ? "it sends and receives" : "they send and receive",
                         supposed.contains(medium) ? ", though one of them may be on a cable" : "");
@@ -115,8 +115,8 @@ std::string links_text(const Plan& plan, const ModelSpec& model, const Cluster& 
   std::string text;
   if (!unknown.empty()) {
     text = fmt::format(
-        "links     {}taken as {}, as the cluster file has it; `motley probe --output links.json` "
-        "measures them, --links plans with that\n",
+        "links     {}assumed as {}, from the cluster file; `motley probe --output links.json` "
+        "measures them, --links plans with them\n",
         is_any_known ? fmt::format("{} ", fmt::join(unknown, ", ")) : "",
         link_rate_text(cluster.network.bandwidth_bytes_per_s));
   }

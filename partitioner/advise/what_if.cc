@@ -19,11 +19,9 @@ namespace motley {
 namespace {
 
 constexpr const char* kPossible =
-    "possible are link.MACHINE.bandwidth_mbps=N, link.A.B.latency_us=N, network.bandwidth_mbps=N, "
+    "use link.MACHINE.bandwidth_mbps=N, link.A.B.latency_us=N, network.bandwidth_mbps=N, "
     "machine.NAME.memory_gib=N, machine.NAME.speed=FACTOR, machine.NAME.medium=cable, codec=CHAIN, "
-    "gradients=CHAIN, micro_batch=N, drop=NAME and add=NAME; N may be x2.5 for two and a half "
-    "times "
-    "as much";
+    "gradients=CHAIN, micro_batch=N, drop=NAME and add=NAME; N may be x2.5 for 2.5 times the value";
 
 // Wide enough for any machine and link, and narrow enough to avoid overflow of times and sizes.
 constexpr double kLeast = 1e-3;
@@ -86,8 +84,8 @@ class Change {
   Result<void> set_codec() {
     MOTLEY_TRY(check_codec());
     if (const auto chain = parse_codec_chain(value_); chain.ok() && chain->for_gradients_only()) {
-      return bad("stages need every value of what crosses between them",
-                 fmt::format("sums of gradients may leave some out: gradients={}", value_));
+      return bad("activations between stages cannot be sparse",
+                 fmt::format("use it for gradients: gradients={}", value_));
     }
     input_.options.codecs = {value_};
     for (CoarserCodecs& coarser : input_.options.coarser) coarser.codecs.clear();
@@ -107,8 +105,9 @@ class Change {
     const auto size =
         std::ranges::find_if(possible, [&](int each) { return fmt::to_string(each) == value_; });
     if (size == possible.end()) {
-      return bad(fmt::format("a step's {} samples cannot be cut so", input_.options.global_batch),
-                 fmt::format("possible are {}", fmt::join(possible, ", ")));
+      return bad(fmt::format("a step's {} samples cannot be divided into such micro-batches",
+                             input_.options.global_batch),
+                 fmt::format("use one of {}", fmt::join(possible, ", ")));
     }
     input_.options.micro_batch = *size;
     return {};
@@ -122,7 +121,7 @@ class Change {
       for (const auto& [name, sample] : device.codecs) names.push_back(name);
       return bad(parse_codec_chain(value_).ok()
                      ? fmt::format("{}/{} was not measured with it", device.machine, device.device)
-                     : "there is no such codec",
+                     : "unknown codec",
                  fmt::format("measured there: {}", fmt::join(names, ", ")));
     }
     return {};
@@ -136,7 +135,8 @@ class Change {
     if (field == "memory_gib") {
       const double gib = value.of(machine_memory_gib(input_, name), 1);
       if (gib > kMost) {
-        return bad("no machine has so much", fmt::format("write {}=x2 for twice what it is", key_));
+        return bad("beyond the limit of a machine",
+                   fmt::format("write {}=x2 for twice the present value", key_));
       }
       input_ = with_machine_memory(std::move(input_), name, gib);
       return {};
@@ -183,7 +183,7 @@ class Change {
     }
     const std::size_t machines = cluster.machines.size();
     if (machines > 1 && own == machines * (machines - 1)) {
-      return bad("every link has a speed of its own, measured or of the cluster file",
+      return bad("every link has its own speed, measured or from the cluster file",
                  fmt::format("change them by machine: link.{}.{}={}", cluster.machines.front().name,
                              field, value_));
     }
@@ -262,9 +262,9 @@ class Change {
     const bool whole = code == std::errc{} && end == digits.data() + digits.size();
     const bool no_latency = key_.ends_with(".latency_us") && value.number == 0;
     if (!whole || !((value.number >= kLeast && value.number <= kMost) || no_latency)) {
-      return bad(fmt::format("'{}' is not a number from {} to {:.0f}, or x and such a factor",
+      return bad(fmt::format("'{}' is not a number from {} to {:.0f}, or x with such a factor",
                              value_, kLeast, kMost),
-                 fmt::format("write {}=2, or {}=x2 for twice what it is", key_, key_));
+                 fmt::format("write {}=2, or {}=x2 for twice the present value", key_, key_));
     }
     return value;
   }
@@ -279,9 +279,7 @@ class Change {
                              : fmt::format("did you mean '{}'?", close));
   }
 
-  [[nodiscard]] Error not_understood() const {
-    return bad("there is nothing of this name to change", kPossible);
-  }
+  [[nodiscard]] Error not_understood() const { return bad("unknown name of a change", kPossible); }
 
   [[nodiscard]] Error bad(const std::string& cause, const std::string& remedy) const {
     return {ErrorCode::kUsage, fmt::format("cannot change '{}'", text_), cause, remedy};

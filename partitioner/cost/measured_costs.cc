@@ -185,7 +185,7 @@ Result<void> CostModel::check_split() const {
     return Error{ErrorCode::kConfig,
                  fmt::format("the profile of {}/{} lacks the two parts of backward",
                              slots_[s].machine, slots_[s].device),
-                 "it was measured by a version that did not tell them apart",
+                 "it was measured by a version without them",
                  "run `motley profile` there again, or use another schedule than split"};
   }
   return {};

@@ -48,7 +48,8 @@ LayerSample sample_of(const ModelSpec& model, int layer, int micro_batch, double
   sample.backward_s = input_s + weight_s;
   sample.saved_bytes = memory.saved_bytes * micro_batch;
   sample.workspace_bytes =
-      std::max(memory.workspace_bytes * micro_batch, memory.workspace_least_bytes);
+      std::max(memory.workspace_bytes * micro_batch, memory.workspace_least_bytes) +
+      memory.converted_bytes;
   sample.split = {input_s, weight_s, memory.queued_bytes * micro_batch};
   return sample;
 }

@@ -21,16 +21,16 @@ constexpr std::size_t kPinsShown = 8;
 Error unwanted(const PlanOptions& options) {
   if (options.pins == Pins{}) {
     return {ErrorCode::kConfig, fmt::format("no plan with {} stages was found", options.stages),
-            "the model would fit, but no cut into so many stages was found that fits everywhere",
-            "ask for another number of stages, or say where they begin (parallel.cuts)"};
+            "the model fits, but no cut into this number of stages fits on all devices",
+            "use another number of stages, or set their first layers (parallel.cuts)"};
   }
   std::vector<std::string> pins = pin_texts(options.pins);
   const bool is_long = pins.size() > kPinsShown;
   pins.resize(std::min(pins.size(), kPinsShown));
-  return {ErrorCode::kConfig, "no plan obeys the pins",
-          "the model would fit without them, but not so",
-          pins.size() == 1 ? fmt::format("take the pin '{}' away", pins.front())
-                           : fmt::format("take one of these pins away: '{}'{}",
+  return {ErrorCode::kConfig, "no plan satisfies the pins",
+          "the model fits without them, but not with them",
+          pins.size() == 1 ? fmt::format("remove the pin '{}'", pins.front())
+                           : fmt::format("remove one of these pins: '{}'{}",
                                          fmt::join(pins, "', '"), is_long ? ", …" : "")};
 }
 
@@ -57,8 +57,8 @@ Error no_plan(const ModelSpec& model,
   const auto layer_name = [&](int l) { return model.layers[static_cast<std::size_t>(l)].name; };
   const auto text = [](std::int64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
   return {ErrorCode::kInfeasible,
-          fmt::format("the model does not fit: {}/{} is short of {} of memory", slot.machine,
-                      slot.device, text(least->missing_bytes)),
+          fmt::format("the model does not fit: {}/{} lacks {} of memory", slot.machine, slot.device,
+                      text(least->missing_bytes)),
           fmt::format("even in the best cut, layers {} … {} with micro-batches of {} need {} of "
                       "its {}",
                       layer_name(least->first_layer), layer_name(least->last_layer - 1),

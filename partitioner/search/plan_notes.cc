@@ -37,7 +37,7 @@ void add_gradient_note(const CostModel& cost, Plan& plan) {
   constexpr double kBytes = 4 * kFloats;
   const int slot = 0;
   plan.notes.push_back(fmt::format(
-      "gradients cross between machines as {}: {:.1f} times fewer bytes, encoded at {:.1f} and "
+      "gradients are sent between machines as {}: {:.1f} times fewer bytes, encoded at {:.1f} and "
       "decoded at {:.1f} GB/s of fp32 on {}",
       plan.gradient_codec, kBytes / cost.payload_bytes(slot, kFloats, plan.gradient_codec),
       kBytes / cost.encode_s(slot, kFloats, plan.gradient_codec) / 1e9,
@@ -87,10 +87,10 @@ void add_notes(const CostModel& cost,
         speed >= 1 ? fmt::format("{:.2f} times as fast as", speed) : "slower than",
         device_name(trials.single->plan.ranks.front()), step_text(plan.predicted_step_s),
         step_text(trials.single->plan.predicted_step_s),
-        names_machines(options.pins) ? "; the pins rule out any other alone" : ""));
+        names_machines(options.pins) ? "; the pins exclude any other single one" : ""));
   } else if (plan.rank_count() > 1 && !asks_for_several(options)) {
-    plan.notes.push_back(fmt::format("no single device can hold the whole model{}",
-                                     options.pins == Pins{} ? "" : " as the pins have it"));
+    plan.notes.push_back(fmt::format("no single device has enough memory for the whole model{}",
+                                     options.pins == Pins{} ? "" : " with the pins"));
   } else if (plan.rank_count() == 1 && cost.slots().size() > 1) {
     plan.notes.push_back(
         fmt::format("{} alone is faster than any group", device_name(plan.ranks.front())));
@@ -114,8 +114,8 @@ void note_coarser(const CoarserCodecs& coarser, double step_s, Plan& plan) {
     taken.push_back("gradients as " + plan.gradient_codec);
   }
   plan.notes.push_back(
-      fmt::format("crossing with more rounding: {}; with finer codecs a step takes {} "
-                  "(docs/compression.md tells what it does to learning; [compression] forbids it)",
+      fmt::format("lossier codecs: {}; with finer codecs a step takes {} (docs/compression.md has "
+                  "their effect on training; [compression] can exclude them)",
                   fmt::join(taken, ", "), step_text(step_s)));
 }
 

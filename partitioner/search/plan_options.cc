@@ -23,14 +23,14 @@ Result<void> check_batch(const PlanOptions& options) {
   if (options.micro_batch > 0 && options.global_batch % options.micro_batch != 0) {
     return contradiction(fmt::format("a global batch of {} cannot be cut into micro-batches of {}",
                                      options.global_batch, options.micro_batch),
-                         "the one does not divide the other",
+                         "it is not a multiple",
                          "choose train.micro_batch among the divisors of train.global_batch, or 0");
   }
   if (options.micro_batch > 0 &&
       options.global_batch / options.micro_batch > kPlannedMicroBatchesMax) {
     return contradiction(
         fmt::format("a step of {} micro-batches", options.global_batch / options.micro_batch),
-        fmt::format("at most {} are planned", kPlannedMicroBatchesMax),
+        fmt::format("the limit is {}", kPlannedMicroBatchesMax),
         "raise train.micro_batch, or set it to 0 to let the plan choose");
   }
   return {};
@@ -55,25 +55,25 @@ Result<void> check_stages(const PlanOptions& options, int layers, int slots) {
   if (options.stages < 0 || (cuts > 0 && options.stages != 0 && options.stages != cuts + 1)) {
     return with_key(
         contradiction(fmt::format("parallel.cuts: {} stages and {} cuts", options.stages, cuts),
-                      "n cuts make n + 1 stages", "leave one of the two out"),
+                      "n cuts give n + 1 stages", "leave one of the two out"),
         "parallel.cuts");
   }
-  const std::string fewer = fmt::format("ask for at most {}", std::min(layers, slots));
+  const std::string fewer = fmt::format("use at most {}", std::min(layers, slots));
   if (stages > layers) {
     return contradiction(fmt::format("{} stages for {} layers", stages, layers),
                          "each stage needs a layer", fewer);
   }
   if (stages > slots) {
-    return contradiction(fmt::format("{} stages for {} devices", stages, slots),
-                         "each stage needs a device of its own, though a plan may cut layers into "
-                         "more parts than that by itself",
-                         "add devices, or " + fewer);
+    return contradiction(
+        fmt::format("{} stages for {} devices", stages, slots),
+        "each stage needs its own device, although a plan may choose more parts than that",
+        "add devices, or " + fewer);
   }
   std::int64_t previous = 0;
   for (const std::int64_t cut : options.cuts) {
     if (cut <= previous || cut >= layers) {
       return with_key(contradiction(fmt::format("parallel.cuts: impossible cut at layer {}", cut),
-                                    "cuts ascend and leave each stage a layer",
+                                    "cuts must ascend and leave each stage a layer",
                                     fmt::format("choose them between 1 and {}", layers - 1)),
                       "parallel.cuts");
     }
@@ -117,21 +117,21 @@ Result<void> check_left_by_pins(const PlanOptions& options, const Cluster& clust
   const int stages = std::max(1, options.stages);
   if (left >= stages) return {};
   return contradiction(fmt::format("{} stages for {} devices", stages, left),
-                       "the pins exclude the others", "take a 'never' pin away");
+                       "the pins exclude the others", "remove a 'never' pin");
 }
 
 Result<void> check_planning_size(const ModelSpec& model, const Cluster& cluster) {
   if (model.layers.empty()) return contradiction("the model has no layers", "", "");
   if (model.layers.size() > kPlannedLayersMax) {
     return contradiction(fmt::format("a model of {} layers", model.layers.size()),
-                         fmt::format("at most {} are planned", kPlannedLayersMax),
+                         fmt::format("the limit is {}", kPlannedLayersMax),
                          "lower model.layers; a block of gpt2 has two layers");
   }
   std::size_t devices = 0;
   for (const Machine& machine : cluster.machines) devices += machine.devices.size();
   if (devices > kPlannedDevicesMax) {
     return contradiction(fmt::format("a cluster of {} devices", devices),
-                         fmt::format("at most {} are planned", kPlannedDevicesMax),
+                         fmt::format("the limit is {}", kPlannedDevicesMax),
                          "list fewer devices in the cluster file");
   }
   return {};

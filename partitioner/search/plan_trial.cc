@@ -177,12 +177,12 @@ class Description {
   Error no_memory(const DeviceSlot& slot) const {
     const std::string name = fmt::format("{}/{}", slot.machine, slot.device);
     if (!shape_.split) {
-      return {ErrorCode::kInfeasible, fmt::format("{} has no memory for its chunks", name),
-              "with as few micro-batches in flight as can be they still take more than it has",
+      return {ErrorCode::kInfeasible, fmt::format("{} has too little memory for its chunks", name),
+              "even with the fewest micro-batches in flight they need more than it has",
               "add memory"};
     }
-    return {ErrorCode::kInfeasible, fmt::format("{} has no memory to split backward", name),
-            "beside the micro-batches in flight it has to hold one whose weight part is put off",
+    return {ErrorCode::kInfeasible, fmt::format("{} has too little memory to split backward", name),
+            "besides the micro-batches in flight it must store one with a delayed weight part",
             "use schedule auto or 1f1b, or add memory"};
   }
 

@@ -190,11 +190,11 @@ class ChoiceSearch {
     const int usual = options_.usual_micro_batch;
     if (options_.micro_batch > 0 || usual == 0 || plan.micro_batch == usual) return;
     plan.notes.push_back(
-        fmt::format("micro-batches of {} {} instead of the usual {}: {}", plan.micro_batch,
+        fmt::format("micro-batches of {} {} instead of the default {}: {}", plan.micro_batch,
                     plan.micro_batch == 1 ? "sample" : "samples", usual,
                     usual_s_ < kAny ? fmt::format("a step takes {:.4g} s instead of {:.4g} s",
                                                   plan.predicted_step_s, usual_s_)
-                                    : "a plan with those does not fit"));
+                                    : "a plan with the default does not fit"));
   }
 
   const ModelSpec& model_;

@@ -229,15 +229,15 @@ Result<std::vector<int>> slots_of_ranks(const Plan& plan, const CostModel& cost)
         return Error{ErrorCode::kConfig,
                      fmt::format("the plan needs {}/{} {} times, which the cluster has {} time{}",
                                  rank.machine, rank.device, needed, there, there == 1 ? "" : "s"),
-                     "each of its stages there is a process of its own",
+                     "each of its stages there is a separate process",
                      fmt::format("list the device {} times in the cluster file; without one, "
-                                 "--stages {} makes this machine stand for as many",
+                                 "--stages {} uses this machine as often",
                                  needed, needed)};
       }
-      return Error{ErrorCode::kConfig,
-                   fmt::format("the plan needs {}/{}, which the cluster does not have",
-                               rank.machine, rank.device),
-                   "the plan was made for other machines", "plan again for this cluster"};
+      return Error{
+          ErrorCode::kConfig,
+          fmt::format("the plan needs {}/{}, which the cluster lacks", rank.machine, rank.device),
+          "the plan was made for other machines", "plan again for this cluster"};
     }
     used[s] = true;
     slots.push_back(static_cast<int>(s));

@@ -74,13 +74,13 @@ class PlanDrawing {
                              per_second_text(sketch_.units_per_s), sketch_.unit, sketch_.shape,
                              count_text(sketch_.parameters), frozen_text(), sketch_.layer_count));
     pen_.text({kNameX, kHeadHeight - 14}, "stage (machine)", "faint");
-    pen_.text({kLayersX, kHeadHeight - 14}, "which layers it holds", "faint");
+    pen_.text({kLayersX, kHeadHeight - 14}, "its layers", "faint");
     draw_key(kTimeX, "forward", "computes");
     draw_key(kTimeX + 85, "codec", "codec");
     draw_key(kTimeX + 150, "wait", "waits, of a step");
     draw_key(kMemoryX, "used", "memory");
     pen_.line({kMemoryX + 85, kHeadHeight - 26}, {kMemoryX + 85, kHeadHeight - 10}, "limit");
-    pen_.text({kMemoryX + 91, kHeadHeight - 14}, "what it has", "faint");
+    pen_.text({kMemoryX + 91, kHeadHeight - 14}, "its memory", "faint");
   }
 
   void draw_key(double x, std::string_view look, std::string_view words) {
@@ -153,7 +153,7 @@ class PlanDrawing {
                      ? fmt::format("{} of {}, {}", bytes_text(rank.memory_bytes),
                                    bytes_text(rank.memory_limit_bytes),
                                    percent_text(rank.memory_bytes / rank.memory_limit_bytes))
-                     : fmt::format("{}; what it has is not known", bytes_text(rank.memory_bytes)),
+                     : fmt::format("{}; its memory is not known", bytes_text(rank.memory_bytes)),
                  "faint");
   }
 
@@ -206,8 +206,7 @@ class PlanDrawing {
     }
     if (shown == sketch_.links.size()) return y;
     y += kLineHeight;
-    pen_.text({kX[0], y},
-              fmt::format("and {} links that are used less", sketch_.links.size() - shown),
+    pen_.text({kX[0], y}, fmt::format("and {} less used links", sketch_.links.size() - shown),
               "faint");
     return y;
   }
@@ -234,7 +233,7 @@ Figure worth_figure(const std::vector<TextRow>& rows) {
   FigurePen pen;
   if (rows.empty()) return std::move(pen).finish(0);
   double y = 22;
-  pen.text({kNameX, y}, "What each machine adds", "bold");
+  pen.text({kNameX, y}, "Gain of each machine", "bold");
   for (const TextRow& row : rows) {
     y += kLineHeight;
     pen.text_in(kNameWidth, {kNameX, y}, row.front());

@@ -53,15 +53,15 @@ Result<std::string> plan_page(const PlanToShow& shown,
     if (plan == nullptr) continue;
     page.section(plan == &shown ? "The plan" : other->name);
     MOTLEY_ASSIGN(const Figure figure, drawn(*plan));
-    page.figure("who holds which layers, and how busy and full each device is", figure);
+    page.figure("layers, load and memory of each device", figure);
     page.figure("a step as it is simulated", simulated_step(*plan, whole_s));
   }
   const auto worth = worth_rows(shown.analysis, shown.plan.predicted_step_s);
   if (!worth.empty()) {
-    page.section("What each machine adds");
+    page.section("Gain of each machine");
     page.table(with_head({"", "the best plan then"}, worth));
   }
-  page.section("In words");
+  page.section("Description");
   page.lines(explanation);
   return page.text();
 }

@@ -57,7 +57,7 @@ Figure losses_figure(const std::vector<TimeShare>& losses) {
 }
 
 void add_bubble(HtmlPage& page, const RunToShow& run) {
-  page.section("Where the devices' time went that was not spent in layers");
+  page.section("Time of the devices outside of layers");
   if (!run.losses.empty()) {
     page.figure("shares of the devices' time by cause", losses_figure(run.losses));
   }
@@ -70,7 +70,7 @@ void add_bubble(HtmlPage& page, const RunToShow& run) {
 }
 
 void add_report(HtmlPage& page, const RunReport& report) {
-  page.section("Predicted beside measured");
+  page.section("Predicted and measured");
   page.paragraph(fmt::format("Steps {} to {}, medians of {} steps.", report.first_step,
                              report.last_step, report.measured_steps));
   page.table(report_rows(report));
@@ -96,14 +96,13 @@ void add_steps(HtmlPage& page, const RunToShow& run) {
 }
 
 void add_advice(HtmlPage& page, const RunToShow& run) {
-  page.section("What would help most");
+  page.section("Most useful upgrades");
   if (!run.advised) return page.paragraph(run.not_advised);
-  page.paragraph(
-      run.step_s > 0
-          ? fmt::format("By the planner, for which a step takes {} as things are; the run measured "
-                        "{}. Where these differ much, so may what is saved.",
-                        seconds_text(run.advised->step_s), seconds_text(run.step_s))
-          : "By the planner; the run has measured no step.");
+  page.paragraph(run.step_s > 0
+                     ? fmt::format("By the planner, which predicts a step of {} now; the run "
+                                   "measured {}. If these differ much, the savings may too.",
+                                   seconds_text(run.advised->step_s), seconds_text(run.step_s))
+                     : "By the planner; the run has measured no step.");
   page.lines(advice_text(*run.advised));
 }
 
@@ -112,20 +111,20 @@ void add_advice(HtmlPage& page, const RunToShow& run) {
 std::string run_page(const RunToShow& run) {
   HtmlPage page(run.name);
   page.headline(run.level, run.verdict);
-  if (!run.advice.empty()) page.paragraph("What can be done: " + run.advice);
+  if (!run.advice.empty()) page.paragraph("Remedy: " + run.advice);
   page.table(run.facts);
   add_curves(page, run.curves);
   if (run.report) add_report(page, *run.report);
   add_bubble(page, run);
   if (run.plan) {
     page.section("The plan");
-    page.figure("who holds which layers, and how busy and full each device is",
+    page.figure("layers, load and memory of each device",
                 plan_figure(*run.plan, run.rank_names, run.name));
   }
   add_steps(page, run);
   add_advice(page, run);
   if (run.events.size() > 1) {
-    page.section("What happened");
+    page.section("Events");
     page.table(run.events);
   }
   return page.text();

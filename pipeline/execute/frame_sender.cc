@@ -72,7 +72,7 @@ Result<void> FrameSender::carry_out(const Frame& frame) {
   buffer.set_payload_bytes(bytes);
   MOTLEY_TRY(reclaim(/*wait_for_all=*/false));
   sent_.push_back({link_.send(frame.to, frame.id, std::move(buffer)),
-                   fmt::format("rank {} to take the {}", frame.to.value, to_words(frame.id))});
+                   fmt::format("rank {} to receive the {}", frame.to.value, to_words(frame.id))});
   return {};
 }
 

@@ -21,9 +21,9 @@ struct MessageParts {
 Result<MessageParts> parts_of(std::span<const std::byte> payload, const BoundaryMessage& message) {
   if (payload.size() < message.exact_bytes) {
     return Error{ErrorCode::kCorrupt,
-                 fmt::format("{} message of {} bytes, of which {} would be exact values",
+                 fmt::format("{} message of {} bytes, fewer than its {} of exact values",
                              message.codec, payload.size(), message.exact_bytes),
-                 "the two ends do not use the same codec or shape", "start both from one plan"};
+                 "the two ends use different codecs or shapes", "start both from one plan"};
   }
   const std::size_t coded_bytes = payload.size() - message.exact_bytes;
   return MessageParts{payload.first(coded_bytes), payload.subspan(coded_bytes)};
@@ -72,7 +72,7 @@ void ValueExchange::post_targets(const Value& value) {
              return Error{ErrorCode::kCorrupt,
                           fmt::format("targets of micro-batch {} have {} bytes instead of {}",
                                       micro.value, payload.size(), targets.size_bytes()),
-                          "the peer runs another configuration",
+                          "the peer has another configuration",
                           "start all stages from one launcher"};
            }
            std::memcpy(targets.data(), payload.data(), payload.size());
@@ -162,7 +162,7 @@ Result<void> ValueExchange::send(const Action& action) {
 
 FrameSender::Frame ValueExchange::targets_frame(const Value& value) {
   auto kept = unsent_targets_.extract(value);
-  MOTLEY_CHECK(!kept.empty(), "targets of micro-batch {} are not there", value.micro.value);
+  MOTLEY_CHECK(!kept.empty(), "targets of micro-batch {} are missing", value.micro.value);
   const std::size_t bytes = std::span(kept.mapped()).size_bytes();
   return {rules_->user(value), frame_of(value), bytes,
           [targets = std::move(kept.mapped())](std::span<std::byte> room) {
@@ -174,7 +174,7 @@ FrameSender::Frame ValueExchange::targets_frame(const Value& value) {
 FrameSender::Frame ValueExchange::boundary_frame(const Value& value) {
   auto kept = unsent_.extract(value);
   const FrameId frame = frame_of(value);
-  MOTLEY_CHECK(!kept.empty(), "{} is not there", to_words(frame));
+  MOTLEY_CHECK(!kept.empty(), "{} is missing", to_words(frame));
   if (auto* const message = std::get_if<OwnedBytes>(&kept.mapped())) {
     const std::size_t bytes = message->values.size();
     return {

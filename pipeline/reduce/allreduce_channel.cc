@@ -52,7 +52,8 @@ Result<void> AllreduceChannel::share_memory(FrameLink& link,
                                             const AllreduceId& id,
                                             std::int64_t step,
                                             Patience patience) {
-  MOTLEY_CHECK(!buffers_, "memory to sum {} was agreed on before", to_words(id));
+  MOTLEY_CHECK(!buffers_, "shared memory for the all-reduce of {} was agreed on before",
+               to_words(id));
   // An empty all-reduce has no messages, so it may end before the neighbours have begun it; an
   // agreement would wait for them.
   if (roles_.empty()) {
@@ -65,7 +66,7 @@ Result<void> AllreduceChannel::share_memory(FrameLink& link,
       link, neighbours_, id, step, {.slots = 2 * window_, .slot_values = longest}, patience);
   if (!agreed.ok()) {
     return with_context(std::move(agreed).error(),
-                        fmt::format("sharing memory to sum {}", to_words(id)));
+                        fmt::format("sharing memory for the all-reduce of {}", to_words(id)));
   }
   buffers_.emplace(std::move(agreed).value());
   return {};

@@ -53,7 +53,8 @@ Result<void> GradientReducer::begin(std::int64_t step, const std::vector<Task>& 
   }
   {
     const std::scoped_lock lock(mutex_);
-    MOTLEY_CHECK(next_ == running_.size(), "step {} begins while sums of step {} run", step, step_);
+    MOTLEY_CHECK(next_ == running_.size(), "step {} begins during all-reduces of step {}", step,
+                 step_);
     step_ = step;
     next_ = 0;
     running_ = std::move(running);
@@ -113,7 +114,7 @@ Result<void> GradientReducer::set_kept(Kept what, KeptBy whose, const Task& task
 // The vector does not change while an all-reduce in it is running.
 GradientReducer::Running& GradientReducer::running(const AllreduceId& id) {
   const auto found = std::ranges::find(running_, id, &Running::id);
-  MOTLEY_CHECK(found != running_.end(), "{} is not summed in step {}", to_words(id), step_);
+  MOTLEY_CHECK(found != running_.end(), "{} has no all-reduce in step {}", to_words(id), step_);
   return *found;
 }
 

@@ -20,13 +20,13 @@ namespace {
 const char* phase_text(ReducePhase phase) {
   switch (phase) {
     case ReducePhase::kLocalReduceScatter:
-      return "reducing inside a machine";
+      return "reduce-scatter inside a machine";
     case ReducePhase::kCrossReduceScatter:
-      return "reducing over the machines";
+      return "reduce-scatter between machines";
     case ReducePhase::kCrossAllGather:
-      return "gathering the sums of the machines";
+      return "all-gather between machines";
     case ReducePhase::kLocalAllGather:
-      return "gathering the sums inside a machine";
+      return "all-gather inside a machine";
   }
   return "ending";
 }
@@ -51,10 +51,10 @@ Result<std::unique_ptr<HierarchicalAllreduce>> HierarchicalAllreduce::make(
     const HierarchicalAllreduceOptions& options) {
   MOTLEY_CHECK(options.window > 0, "a window of {} buckets", options.window);
   if (plan.buckets().size() > kBucketsMax) {
-    return Error{ErrorCode::kConfig,
-                 fmt::format("the sum of {} has {} buckets", to_words(id), plan.buckets().size()),
-                 fmt::format("frames number at most {}", kBucketsMax),
-                 "cut the model into more stages"};
+    return Error{
+        ErrorCode::kConfig,
+        fmt::format("the all-reduce of {} has {} buckets", to_words(id), plan.buckets().size()),
+        fmt::format("frames number at most {}", kBucketsMax), "cut the model into more stages"};
   }
   const std::size_t window =
       std::min(plan.buckets().size(), static_cast<std::size_t>(options.window));
@@ -155,7 +155,7 @@ bool HierarchicalAllreduce::may_begin(std::size_t bucket, const ReadyWatermark& 
 }
 
 Error HierarchicalAllreduce::abandoned() const {
-  return {ErrorCode::kInternal, fmt::format("summing {} was abandoned", to_words(id_)),
+  return {ErrorCode::kInternal, fmt::format("the all-reduce of {} was cancelled", to_words(id_)),
           "the step ended early", "see the error that ended it"};
 }
 
@@ -238,7 +238,7 @@ Result<void> HierarchicalAllreduce::finish_receive(const Active& active, Incomin
 
 Result<void> HierarchicalAllreduce::finish_send(const Active& active, Outgoing& outgoing) {
   auto buffer = outgoing.pending.wait(
-      patience_.deadline(), fmt::format("rank {} to take what was sent", outgoing.to.value));
+      patience_.deadline(), fmt::format("rank {} to receive a message", outgoing.to.value));
   if (!buffer.ok()) return with_context(std::move(buffer).error(), context_of(active));
   buffers_.give(std::move(buffer).value());
   return {};
@@ -333,7 +333,7 @@ std::span<float> HierarchicalAllreduce::at(ValueRange range) const {
 }
 
 std::string HierarchicalAllreduce::context_of(const Active& active) const {
-  return fmt::format("summing {}, bucket {} of {}, {}", to_words(id_), active.bucket + 1,
+  return fmt::format("all-reduce of {}, bucket {} of {}, {}", to_words(id_), active.bucket + 1,
                      roles_.size(), phase_text(static_cast<ReducePhase>(active.phase)));
 }
 

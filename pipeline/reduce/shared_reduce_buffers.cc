@@ -25,7 +25,7 @@ enum class OfferAnswer : std::uint8_t { kNotOpened = 0, kOpened = 1 };
 
 Error malformed_offer(Rank from, std::string cause) {
   return {ErrorCode::kCorrupt,
-          fmt::format("what rank {} says about the memory that it shares", from.value),
+          fmt::format("malformed offer of shared memory from rank {}", from.value),
           std::move(cause), "start all ranks from the same version"};
 }
 
@@ -52,8 +52,8 @@ Result<std::vector<T>> exchange(FrameLink& link,
                                                         buffer.payload_bytes(), sizeof(T)));
     }
     std::memcpy(&received[i], buffer.payload().data(), sizeof(T));
-    MOTLEY_TRY(sends[i].wait(
-        deadline, fmt::format("rank {} to take an offer of memory", neighbours[i].value)));
+    MOTLEY_TRY(sends[i].wait(deadline, fmt::format("rank {} to receive an offer of shared memory",
+                                                   neighbours[i].value)));
   }
   return received;
 }

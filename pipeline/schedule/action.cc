@@ -31,8 +31,8 @@ constexpr std::array<KindText, 15> kKinds = {{
     {ActionKind::kBackwardInput, "BI", "backward to the input", true, true},
     {ActionKind::kBackwardWeight, "BW", "backward to the parameters", true, true},
     {ActionKind::kSendGradient, "SG", "sending the gradient", true, true},
-    {ActionKind::kReduce, "R", "summing the gradients of the replicas", true, false},
-    {ActionKind::kReduceTied, "T", "summing the tied gradients", false, false},
+    {ActionKind::kReduce, "R", "the all-reduce of the gradients", true, false},
+    {ActionKind::kReduceTied, "T", "the all-reduce of the tied gradients", false, false},
     {ActionKind::kVote, "V", "the vote", false, false},
     {ActionKind::kStep, "S", "the update", false, false},
 }};

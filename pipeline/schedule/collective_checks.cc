@@ -34,7 +34,7 @@ Verdict CollectiveChecks::arrive(Positions& positions,
                                  std::size_t at) {
   std::optional<std::size_t>& own = positions[here.index()];
   if (!own) own = at;
-  if (*own != at) return breaks("summed twice");
+  if (*own != at) return breaks("all-reduced twice");
   for (const Rank rank : members) {
     if (!positions[rank.index()]) return must_wait_for(fmt::format("rank {}", rank.value));
   }
@@ -58,11 +58,11 @@ Verdict CollectiveChecks::reduce_tied(Rank here, std::size_t at) {
   if (tied_ranks_.size() < 2) return breaks("tied parameters are on one rank");
   if (!tied_) return breaks("no tied parameter is on several ranks");
   if (!std::ranges::binary_search(tied_ranks_, here)) {
-    return breaks("this rank holds no tied parameter");
+    return breaks("this rank has no tied parameter");
   }
   const std::size_t last = last_changes_[here.index()].tied;
   if (last == LastChanges::kNever || at < last) {
-    return breaks("its rank has not computed all that adds to the tied gradient");
+    return breaks("its rank has not computed all contributions to the tied gradient");
   }
   return arrive(tied_at_, tied_ranks_, here, at);
 }
@@ -70,11 +70,11 @@ Verdict CollectiveChecks::reduce_tied(Rank here, std::size_t at) {
 std::optional<std::string> CollectiveChecks::missing_allreduce(Rank here) const {
   for (const ChunkId chunk : reduced_chunks_[here.index()]) {
     if (!reduced_at_.at(chunk)[here.index()]) {
-      return fmt::format("the sum of chunk {} over its replicas", chunk.value);
+      return fmt::format("the all-reduce of chunk {} over its replicas", chunk.value);
     }
   }
   if (tied_ && std::ranges::binary_search(tied_ranks_, here) && !tied_at_[here.index()]) {
-    return "the sum of the tied gradients";
+    return "the all-reduce of the tied gradients";
   }
   return std::nullopt;
 }

@@ -20,7 +20,7 @@ namespace motley {
 namespace {
 
 Error bad(const Schedule& schedule, const std::string& why) {
-  return {ErrorCode::kInternal, fmt::format("schedule '{}' is wrong: {}", schedule.name, why),
+  return {ErrorCode::kInternal, fmt::format("schedule '{}' is invalid: {}", schedule.name, why),
           to_text(schedule), ""};
 }
 
@@ -50,10 +50,10 @@ Result<void> check_numbers(const Schedule& schedule) {
     for (std::size_t at = 0; at < actions.size(); ++at) {
       const auto& [kind, chunk, micro] = actions[at];
       if (has_chunk(kind) && (chunk.value < 0 || chunk.value >= schedule.chunk_count())) {
-        return bad_at(schedule, r, at, "there is no such chunk");
+        return bad_at(schedule, r, at, "the chunk does not exist");
       }
       if (has_micro(kind) && (micro.value < 0 || micro.value >= schedule.micro_batches)) {
-        return bad_at(schedule, r, at, "there is no such micro-batch");
+        return bad_at(schedule, r, at, "the micro-batch does not exist");
       }
     }
   }
@@ -112,7 +112,7 @@ class Interpreter {
     const std::size_t at = next_[rank_];
     if (const auto owner = rules_.rank_of(action); owner && *owner != here) {
       return breaks(
-          fmt::format("on its chunk the micro-batch is another rank's, {}", owner->value));
+          fmt::format("the micro-batch of its chunk belongs to another rank, {}", owner->value));
     }
     if (Verdict verdict = collectives_.check_not_ended(here, at, action.kind); !verdict.ran()) {
       return verdict;

@@ -51,8 +51,7 @@ Result<void> read_shell(TomlTable& table, const ThisMachine& here, Machine& mach
   MOTLEY_TRY(table.read("ssh", ssh));
   MOTLEY_TRY(table.read("shell", machine.shell));
   if (table.has("ssh") && table.has("shell")) {
-    return table.bad("ssh", "'ssh' and 'shell' both say how to start commands there",
-                     "keep one of them");
+    return table.bad("ssh", "'ssh' and 'shell' exclude each other", "keep one of them");
   }
   // ssh would parse a destination that begins with '-' as an option.
   if (table.has("ssh") && (ssh.empty() || ssh.front() == '-')) {
@@ -126,13 +125,13 @@ Result<Machine> read_machine(TomlTable& table, const ThisMachine& here) {
   MOTLEY_TRY(check_address(table, here, machine.address));
   MOTLEY_TRY(check_devices(table, machine));
   if (!machine.runs_dir.empty() && machine.runs_dir.front() != '/') {
-    return table.bad("runs_dir", "it is no absolute path", "begin it with '/'");
+    return table.bad("runs_dir", "it is not an absolute path", "begin it with '/'");
   }
   if (machine.devices.empty()) {
     return table.bad("devices", "it has no device", "list one, or remove the machine");
   }
   if (has_automatic_devices(machine) && machine.devices.size() > 1) {
-    return table.bad("devices", "\"auto\" stands for all that are to be used, and more are listed",
+    return table.bad("devices", "\"auto\" selects all devices, but more are listed",
                      "write devices = [\"auto\"], or name each device");
   }
   return machine;
@@ -167,7 +166,7 @@ Result<std::vector<Machine>> read_machines(TomlTable& root,
     }
     devices += machine.devices.size();
     if (devices > kDevicesMax) {
-      return table.bad("devices", fmt::format("up to here the cluster has {} devices", devices),
+      return table.bad("devices", fmt::format("the cluster has {} devices up to this one", devices),
                        fmt::format("list at most {}", kDevicesMax));
     }
     machines.push_back(std::move(machine));
@@ -196,12 +195,12 @@ Result<LinkOverride> read_link(TomlTable& table, const Cluster& cluster) {
     if (cluster.find(name) != nullptr) continue;
     const std::vector<std::string> names = names_of(cluster.machines);
     const std::string close = closest_word(name, names);
-    return table.bad(
-        key, fmt::format("no machine is named '{}'", excerpt(name)),
-        close.empty() ? "name a machine of this file" : fmt::format("did you mean '{}'?", close));
+    return table.bad(key, fmt::format("no machine is named '{}'", excerpt(name)),
+                     close.empty() ? "use the name of a machine of this file"
+                                   : fmt::format("did you mean '{}'?", close));
   }
   if (link.from == link.to) {
-    return table.bad("to", "both ends are the same machine", "name two machines");
+    return table.bad("to", "both ends are the same machine", "use the names of two machines");
   }
   return link;
 }
@@ -217,7 +216,7 @@ Result<std::vector<LinkOverride>> read_links(TomlTable& root, const Cluster& clu
   for (TomlTable& table : tables) {
     MOTLEY_ASSIGN(LinkOverride link, read_link(table, cluster));
     if (!seen.insert({link.from, link.to}).second) {
-      return table.bad("", "this link stands in the file twice", "remove one of them");
+      return table.bad("", "duplicate link", "remove one of them");
     }
     links.push_back(std::move(link));
   }
@@ -245,7 +244,7 @@ Result<void> check_addresses(const std::vector<Machine>& machines,
     if (machines[m].shell.empty() || !machines[m].address.empty()) continue;
     return tables[m].bad(
         "", fmt::format("'{}' is started by a remote shell and has no address", machines[m].name),
-        "add address = \"…\", so that the others reach it");
+        "add address = \"…\", so that the others can reach it");
   }
   return {};
 }

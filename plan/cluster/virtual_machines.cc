@@ -23,21 +23,21 @@ Result<const DeviceModel*> read_device_model(TomlTable& table, Machine& machine)
   const DeviceModel* model = find_device_model(machine.device_model);
   if (model == nullptr) {
     const std::string close = closest_device_model(machine.device_model);
-    return table.bad(
-        "device_model",
-        fmt::format("no device of the table is named '{}'", excerpt(machine.device_model)),
-        (close.empty() ? "" : fmt::format("did you mean '{}'? ", close)) +
-            "docs/devices.md lists them; for another, write [machine.virtual]");
+    return table.bad("device_model",
+                     fmt::format("unknown device model '{}'", excerpt(machine.device_model)),
+                     (close.empty() ? "" : fmt::format("did you mean '{}'? ", close)) +
+                         "docs/devices.md lists them; for another, write [machine.virtual]");
   }
   if (!table.has("devices")) machine.devices = {"virtual"};
   if (!std::ranges::all_of(machine.devices, is_virtual_device)) {
-    return table.bad("device_model", "it tells how fast virtual devices are, and others stand here",
+    return table.bad("device_model",
+                     "it is the speed of virtual devices, but others are listed here",
                      "write devices = [\"virtual\"], or leave device_model out");
   }
   if (!table.has("memory_gib")) {
     if (model->memory_gib == 0) {
       return table.bad("device_model",
-                       fmt::format("'{}' is sold with various sizes of memory", model->name),
+                       fmt::format("'{}' exists with several sizes of memory", model->name),
                        "add memory_gib to the machine, for all its devices together");
     }
     machine.memory_gib = model->memory_gib * static_cast<double>(machine.devices.size());
@@ -55,9 +55,9 @@ Result<std::optional<VirtualSpeed>> read_own_speed(TomlTable& own, const DeviceM
   if (says_neither && model != nullptr) return std::optional<VirtualSpeed>();
   if (own.has("tokens_per_s") == own.has("gflops")) {
     return own.bad("",
-                   own.has("gflops") ? "'tokens_per_s' and 'gflops' both say how fast it is"
-                                     : "it does not say how fast a device is",
-                   "give one of tokens_per_s and gflops");
+                   own.has("gflops") ? "'tokens_per_s' and 'gflops' exclude each other"
+                                     : "it has no speed of a device",
+                   "set one of tokens_per_s and gflops");
   }
   return std::optional(speed);
 }
@@ -71,7 +71,7 @@ Result<std::optional<VirtualSpeed>> read_virtual_speed(TomlTable& table, Machine
   if (!own) {
     if (count == 0) return std::optional<VirtualSpeed>();
     if (model != nullptr) return std::optional(VirtualSpeed{.gflops = model->gflops});
-    return table.bad("devices", "nothing says how fast its virtual devices are",
+    return table.bad("devices", "its virtual devices have no speed",
                      "add device_model = \"…\" (docs/devices.md), or [machine.virtual] with "
                      "tokens_per_s or gflops below it");
   }
@@ -79,11 +79,11 @@ Result<std::optional<VirtualSpeed>> read_virtual_speed(TomlTable& table, Machine
   if (!speed) speed = VirtualSpeed{.gflops = model->gflops};
   if (count != std::ssize(machine.devices)) {
     return own->bad(
-        "", count == 0 ? "the machine has no virtual device" : "the machine has other devices too",
+        "", count == 0 ? "the machine has no virtual device" : "the machine also has other devices",
         "write devices = [\"virtual\"], or leave [machine.virtual] out");
   }
   if (machine.memory_gib == 0) {
-    return own->bad("", "nothing says how much memory the virtual devices have",
+    return own->bad("", "its virtual devices have no memory size",
                     "add memory_gib to the machine, for all its devices together");
   }
   return speed;

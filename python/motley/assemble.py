@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
 
 import torch
 
-from . import measure, operations, remedies, weights
+from . import measure, narrow, operations, remedies, weights
 from .cut import Parts, cut, whole
 from .errors import ExportError
+from .frozen import OWN, Frozen
 from .graph import Graph, Shape, Take, use_instead, uses
-from .graph_json import TYPES, WIDENED, graph_json
+from .graph_json import NARROW, TYPES, WIDENED, graph_json
 from .layers import Names
 from .losses import Loss, class_count
 from .trace import Trace
 from .walk import Traced
 
-CONSTANT = "motley.constant."
+CONSTANT = OWN + "constant."
 """Name prefix of constants that are not in the model's state_dict."""
 
 
@@ -46,23 +47,27 @@ class _Constants:
     def name(self, tensor: torch.Tensor, given: Optional[str]) -> str:
         if given is not None and given in self._state:
             return given
+        if given is not None and given.startswith(OWN):
+            self.tensors[given] = tensor
+            return given
         key = hashlib.sha256(weights.content(tensor)).hexdigest()
         name = self._by_content.setdefault(key, f"{CONSTANT}{len(self._by_content)}")
         self.tensors[name] = tensor
         return name
 
 
-def assemble(traced: List[Traced], names: Names, loss: Loss, decayed: Callable[[str, torch.Tensor], bool],
+def assemble(traced: List[Traced], names: Names, frozen: Mapping[int, Frozen], loss: Loss, decayed: Callable[[str, torch.Tensor], bool],
              input_limit: Optional[int], target_limit: Optional[int], unit: Optional[str],
              units_per_sample: Optional[int]) -> Assembled:
-    constants = _Constants(names.state)
+    state = {name: frozen[id(tensor)].original if id(tensor) in frozen else tensor for name, tensor in names.state.items()}
+    constants = _Constants(state)
     order = {name: k for k, name in enumerate(names.state)}
     seen: Dict[str, int] = {}  # [parameter] its first layer
     layers: List[Dict[str, Any]] = []
     distinct: Dict[str, int] = {}  # [text of the graphs] index
     texts: List[Dict[str, Any]] = []
     for k, layer in enumerate(traced):
-        numbered = _Numbered(layer, names, constants, order)
+        numbered = _Numbered(layer, names, state, constants, order)
         built = LayerGraphs(cut(layer.train, numbered.takes(layer.train)),
                             whole(layer.evaluate, numbered.takes(layer.evaluate)),
                             whole(layer.score, numbered.takes(layer.score)) if layer.score else None)
@@ -73,13 +78,23 @@ def assemble(traced: List[Traced], names: Names, loss: Loss, decayed: Callable[[
             texts.append(described)
         layers.append(_layer_json(layer, numbered, names, decayed, seen, k, [t.name for t in traced], distinct[text], built))
     _check_constants(layers)
-    tensors = {name: tensor for name, tensor in names.state.items()}
+    quantised = {held.name: held.described() for held in frozen.values()
+                 if held.is_quantised and held.parts.keys() <= constants.tensors.keys()}
+    tensors = {name: tensor for name, tensor in state.items() if name not in quantised}
     tensors.update(constants.tensors)
-    exact = any("gradient" in output or output["type"] != "float32" for layer in layers for output in layer["outputs"])
-    package = {"format": "motley-package", "version": 2 if exact else 1, "made_by": "", "name": ""}
+    package = {"format": "motley-package", "version": _version(layers, quantised), "made_by": "", "name": ""}
+    if quantised:
+        package["quantised"] = quantised
     package.update(_ends(traced, loss, input_limit, target_limit, unit, units_per_sample))
     package.update({"layers": layers, "graphs": texts, "aliases": dict(names.aliases), "weights": {}})
     return Assembled(package, tensors)
+
+
+def _version(layers: List[Dict[str, Any]], quantised: Dict[str, Any]) -> int:
+    """The first whose readers know all that a package has."""
+    exact = any("gradient" in output or output["type"] != "float32" for layer in layers for output in layer["outputs"])
+    narrow_types = any(entry["type"] not in TYPES.values() for layer in layers for entry in layer["constants"])
+    return 2 if exact or narrow_types or quantised else 1
 
 
 def _check_constants(layers: List[Dict[str, Any]]) -> None:
@@ -97,9 +112,10 @@ def _check_constants(layers: List[Dict[str, Any]]) -> None:
 class _Numbered:
     """The numbers of a layer's parameters, statistics and constants."""
 
-    def __init__(self, layer: Traced, names: Names, constants: _Constants, order: Dict[str, int]):
+    def __init__(self, layer: Traced, names: Names, state: Dict[str, torch.Tensor], constants: _Constants, order: Dict[str, int]):
+        """`state`: what the state_dict holds, as it is written."""
         self._layer = layer
-        self._names = names
+        self._state = state
         self._constants = constants
         recorder = layer.train.recorder
         trained = {recorder.names[take.index] for take in layer.train.gives if take.role == "parameter_grad"}
@@ -108,7 +124,7 @@ class _Numbered:
         self.momenta = [momentum for _, momentum in layer.train.statistics]
         self.constants: List[str] = []
         for tensor, name in zip([t for t, _ in layer.train.statistics], self.statistics):
-            if name not in names.state:
+            if name not in state:
                 raise ExportError(f"the running statistic {name} is not in the state_dict", "Register it as a buffer", layer.name)
         for trace in (layer.train, layer.evaluate, layer.score):
             if trace is not None:
@@ -140,7 +156,7 @@ class _Numbered:
     def _constant(self, tensor: torch.Tensor, given: Optional[str]) -> Take:
         if tensor.dtype in WIDENED:  # under a new name, because the state_dict's tensor keeps its type
             tensor, given = tensor.to(WIDENED[tensor.dtype]), None
-        if tensor.dtype not in TYPES:
+        if tensor.dtype not in TYPES and tensor.dtype not in NARROW:
             raise ExportError(f"{given or 'a constant'} is {str(tensor.dtype)[6:]}; packages compute with float32, int64 and bool",
                               remedies.of_type(tensor.dtype), self._layer.name)
         if tensor.numel() == 0:
@@ -152,7 +168,7 @@ class _Numbered:
         return Take("constant", self.constants.index(name))
 
     def tensor(self, name: str) -> torch.Tensor:
-        return self._constants.tensors.get(name, self._names.state.get(name))  # type: ignore[return-value]
+        return self._constants.tensors.get(name, self._state.get(name))  # type: ignore[return-value]
 
 
 def _one_value_each(trace: Trace, takes: Dict[int, Take]) -> Dict[int, Take]:
@@ -165,6 +181,8 @@ def _one_value_each(trace: Trace, takes: Dict[int, Take]) -> Dict[int, Take]:
 
 
 def _graphs_json(built: LayerGraphs, layer: str) -> Dict[str, Any]:
+    for graph in (*built.parts, built.evaluate, *((built.score,) if built.score else ())):
+        narrow.check_uses(graph, layer)
     described: Dict[str, Any] = {
         "forward": graph_json(built.parts.forward, layer), "input_part": graph_json(built.parts.input_part, layer),
         "weight_part": graph_json(built.parts.weight_part, layer), "evaluate": graph_json(built.evaluate, layer),
@@ -189,7 +207,7 @@ def _layer_json(layer: Traced, numbered: _Numbered, names: Names, decayed: Calla
         seen.setdefault(name, k)
     statistics = [{"name": name, "shape": list(names.state[name].shape), "momentum": momentum}
                   for name, momentum in zip(numbered.statistics, numbered.momenta)]
-    constants = [{"name": name, "type": TYPES[numbered.tensor(name).dtype], "shape": list(numbered.tensor(name).shape)}
+    constants = [{"name": name, "type": {**TYPES, **NARROW}[numbered.tensor(name).dtype], "shape": list(numbered.tensor(name).shape)}
                  for name in numbered.constants]
     outputs = [] if k + 1 == count else [
         _boundary_json(layer.train.recorder.shapes[value], layer.train.gradients[take.index], layer.name)

@@ -35,8 +35,8 @@ _LARGEST_RESIDUE = 1e-3
 
 
 def against_eager(package: Package, described: Layers, loss: Loss, traced: List[Traced], modules: ModuleStack) -> float:
-    """The largest relative difference between `package` and the modules, over what each distinct layer gives forward, backward
-    and in evaluation. Refuses a package that is wrong."""
+    """The largest relative difference between `package` and the modules, over the results of each distinct layer in forward,
+    backward and evaluation. Raises ExportError if one exceeds its tolerance."""
     generator = torch.Generator().manual_seed(1)
     limit = package.description["input_limit"]
     worst = 0.0
@@ -66,30 +66,32 @@ def against_eager(package: Package, described: Layers, loss: Loss, traced: List[
 
 
 class _Kind(NamedTuple):
-    """Of what a layer takes."""
+    """How the inputs of a layer are generated."""
 
     is_data: bool
+    """The layer is the first one, whose inputs are samples."""
     limit: int
+    """Integers are below it."""
     is_packed: bool
-    """Whether it takes some integers, such as a mask beside ids, as the example has them alone."""
+    """Some integer inputs, such as a mask beside ids, keep the values of the example."""
 
 
 def _takes_packed(layer: Traced, call: Any, limit: int) -> bool:
-    """Whether the first layer raises where it gets any integers below the limit, and the example is no placeholder, such as zeros."""
+    """Whether the first layer raises for arbitrary integers below the limit. False if the example is constant, such as zeros."""
     if any(x.is_floating_point() or bool((x == x.flatten()[:1]).all()) for x in layer.inputs):
         return False
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad(), Intercept():
         try:
             call(tree_unflatten(_like(layer, _Kind(True, limit, False), generator, SAMPLES), layer.structure))
-        except Exception:  # whatever a stranger's layer raises
+        except Exception:  # any that the model's code raises
             return True
     return False
 
 
 def _like(layer: Traced, kind: _Kind, generator: torch.Generator, count: int) -> List[torch.Tensor]:
-    """`count` samples of what a layer takes. What crosses a boundary without a gradient, such as a mask, positions or a table, may
-    have no other values than those that it had."""
+    """Inputs of `count` samples for a layer. Boundary tensors without a gradient, such as a mask, positions or a table, are
+    repeated from the example: other values may be invalid."""
     made = [samples.like(x, kind.limit, generator, count, layer.takes_whole_numbers) if kind.is_data or gradient
             else samples.of_these(x, generator, count) for x, gradient in zip(layer.inputs, layer.gradients)]
     if kind.is_data:
@@ -136,7 +138,7 @@ class _Layer:
         role = "loss" if self._loss else "output"
         worst = max(self._compare(f"{role} {k}", found[Take(role, k)], right) for k, right in enumerate(outputs))
         for k, seen in enumerate(observed):
-            worst = max(worst, self._compare(f"what is observed of statistic {k}", found[Take("observed", k)], seen.value))
+            worst = max(worst, self._compare(f"update of statistic {k}", found[Take("observed", k)], seen.value))
 
         grads = [] if self._loss else [torch.randn(output.shape, generator=generator) if gradient else None
                                        for output, gradient in zip(outputs, self._traced.train.gradients)]

@@ -3,14 +3,15 @@
 Nodes of the forward pass stay there. The nodes of the backward pass on which the gradients of the inputs depend are the
 input part; the rest, on which only gradients of parameters depend, is the weight part. The arithmetic and its order are
 autograd's. Saved and queued tensors are whole: a view would keep the whole tensor in memory, so it is recomputed where it
-is used. So are views of parameters and nodes without tensor arguments, such as random numbers.
+is used. So are views of parameters, nodes without tensor arguments, such as random numbers, and conversions of narrow
+constants.
 """
 
 from __future__ import annotations
 
 from typing import Callable, Dict, List, NamedTuple, Set
 
-from . import operations, random_numbers
+from . import narrow, operations, random_numbers
 from .graph import Graph, Node, Ref, Shape, Take, needed, uses
 from .trace import Trace
 
@@ -27,6 +28,7 @@ def cut(trace: Trace, takes: Dict[int, Take]) -> Parts:
     gives = trace.gives
     nodes, shapes = _divided(recorder.nodes, recorder.shapes, takes)
     nodes = _masks_again(nodes, shapes)
+    converted = _converted(trace, nodes, takes)
     maker = {result: node for node in nodes for result in node.results}
     order = {id(node): k for k, node in enumerate(nodes)}
     backward = [node for node in nodes if node.backward]
@@ -45,7 +47,7 @@ def cut(trace: Trace, takes: Dict[int, Take]) -> Parts:
         return value in takes and takes[value].role in ("parameter", "constant")
 
     def again(value: int) -> bool:
-        return value in maker and (_repeatable(maker[value]) or _is_drawn(maker[value], maker))
+        return value in maker and (value in converted or _repeatable(maker[value]) or _is_drawn(maker[value], maker))
 
     weight_nodes, weight_needs = _with_repeats(in_weight, list(late.values()), maker, order, again)
     queued = [v for v in weight_needs if not free(v) and not forward_value(v)]
@@ -65,6 +67,8 @@ def cut(trace: Trace, takes: Dict[int, Take]) -> Parts:
     later = {**boundary, **{value: Take("queued", k) for k, value in enumerate(queued)}}
     parts = Parts(forward, Graph(nodes=input_nodes, gives=first, shapes=shapes),
                   Graph(nodes=weight_nodes, gives=second, shapes=shapes))
+    for graph in parts:
+        narrow.where_used(graph, converted)
     forward.takes = _taken(forward, takes)
     parts.input_part.takes = _taken(parts.input_part, {**takes, **boundary})
     parts.weight_part.takes = _taken(parts.weight_part, {**takes, **later})
@@ -74,8 +78,15 @@ def cut(trace: Trace, takes: Dict[int, Take]) -> Parts:
 def whole(trace: Trace, takes: Dict[int, Take]) -> Graph:
     """A recording without backward, as one graph."""
     graph = Graph(nodes=trace.recorder.nodes, gives=list(trace.gives.items()), shapes=trace.recorder.shapes)
+    narrow.where_used(graph, _converted(trace, graph.nodes, takes))
     graph.takes = _taken(graph, takes)
     return graph
+
+
+def _converted(trace: Trace, nodes: List[Node], takes: Dict[int, Take]) -> Set[int]:
+    constants = trace.recorder.constants
+    taken = {value: constants[value] for value, take in takes.items() if take.role == "constant" and value in constants}
+    return narrow.conversions(nodes, taken, trace.recorder.shapes)
 
 
 def _taken(graph: Graph, takes: Dict[int, Take]) -> Dict[int, Take]:

@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tu
 
 import torch
 
-from . import check, losses, reference, weights
+from . import check, frozen, losses, reference, weights
 from .assemble import Assembled, assemble
 from .errors import ExportError
 from .interpret import Package
@@ -21,7 +21,6 @@ from .layers import Call, Layers, Names, as_layers
 from .lines import guarded
 from .model_files import FOLDER, ModelFiles, collect
 from .modules import ModuleStack, left_alone
-from .number_types import as_float32
 from .split import split
 from .trace import Tracer
 from .walk import trace_all
@@ -37,7 +36,7 @@ class Exported(NamedTuple):
     largest_difference: float
     """Largest relative difference from eager PyTorch, over loss and gradients; 0 means equal to the last bit."""
     notices: Tuple[str, ...] = ()
-    """Notices about parts that were not compared with the model or are not trained; also issued as warnings."""
+    """Notices about parts that were not compared with the model, are not trained or were rounded; also issued as warnings."""
 
 
 class ExportWarning(UserWarning):
@@ -48,7 +47,7 @@ def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]]], l
            path: Union[str, "os.PathLike[str]"], name: Optional[str] = None, *, model: Optional[torch.nn.Module] = None,
            decayed: Optional[Callable[[str, torch.Tensor], bool]] = None, input_limit: Optional[int] = None,
            target_limit: Optional[int] = None, unit: Optional[str] = None,
-           units_per_sample: Optional[int] = None, forward: Optional[Call] = None, files: Any = None) -> Exported:
+           units_per_sample: Optional[int] = None, forward: Optional[Call] = None, files: Any = None, base: Optional[str] = None) -> Exported:
     """Writes the package `path` (docs/formats/package.md): what each layer computes forward and backward, and its weights.
 
     layers    the model, which is split by its trace; what `motley.split` gives; or a list of (name, module or function), each called with
@@ -62,6 +61,8 @@ def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]]], l
               integers lie from 0 to below these; found where an embedding or the cross entropy tells
     files     what else belongs to the trained model: a folder with its tokenizer's files, or transformers' tokenizer or processor.
               The configuration of a transformers model is kept by itself, and so are the tokenizer's files where the model came from a folder
+    base      "int8", "int4" or "nf4": in what the package holds the frozen weights of linear layers, from 4,096 elements on, and what is
+              computed with is their values in it. Without it they keep their type
 
     Everything is traced in `train()` mode, evaluation in `eval()` mode; the model's modes and buffers are as before
     afterwards. Raises `ExportError`, with the module and the line, for what a package cannot hold.
@@ -77,25 +78,27 @@ def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]]], l
         kept = collect(described.model, names, files)
     with contextlib.ExitStack() as held:
         with guarded("the model cannot be read", _OWN_FAULT):
-            held.enter_context(as_float32(names.state.values()))
             names.check()
+            base_as_held = frozen.frozen_of(names, [root for _, root in described.roots], base)
+            errors = held.enter_context(frozen.computed(names, base_as_held))
         held.enter_context(left_alone([root for _, root in described.roots]))
         stack = held.enter_context(ModuleStack(names.modules))
         with guarded("the layers cannot be compared with the model", _OWN_FAULT, stack.path):
             comparison = Comparison(described, names, stack, losses.counted(terms, example[1]))
             comparison.run(example[0], input_limit)
         with guarded("the layers cannot be traced", _OWN_FAULT, stack.path):
-            traced = trace_all(described, terms, example, Tracer(names.of, stack, names.memory()))
-            built = assemble(traced, names, terms, decayed or (lambda _, tensor: tensor.dim() >= 2),
+            traced = trace_all(described, terms, example, Tracer(names.of, stack, names.memory(), base_as_held))
+            built = assemble(traced, names, base_as_held, terms, decayed or (lambda _, tensor: tensor.dim() >= 2),
                              input_limit, target_limit, unit, units_per_sample)
             package = Package(json.loads(json.dumps(built.package)), built.tensors)
         with guarded("the layer raises on other samples than the example's", "Make it take any values of the example's kind; integers that "
                      "come as floats may be clamped to their range", stack.path):
             difference = check.against_eager(package, described, terms, traced, stack)
             references = reference.references(package, described, terms, traced, stack)
-        # Writes the traced values: as_float32 restores the model's own types.
+        # Writes the traced values: after this block the model has its own values again.
         built = built._replace(tensors={key: tensor.detach() for key, tensor in built.tensors.items()})
-    for notice in comparison.notices:
+    notices = [*comparison.notices, *frozen.notices(base, errors)]
+    for notice in notices:
         warnings.warn(notice, ExportWarning, stacklevel=2)
     with guarded("the package cannot be written", "Give a path for a folder, and a text as its name"):
         folder = os.fspath(path)
@@ -103,7 +106,7 @@ def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]]], l
         built.package["made_by"] = f"motley for Python, torch {torch.__version__}, Python {sys.version.split()[0]}"
         moved = {entry["name"] for layer in built.package["layers"] for kind in ("parameters", "statistics") for entry in layer[kind]}
         _write(folder, built, kept.for_what_trains(moved), references)
-    return Exported(folder, len(built.package["layers"]), _operations(built.package), difference, tuple(comparison.notices))
+    return Exported(folder, len(built.package["layers"]), _operations(built.package), difference, tuple(notices))
 
 
 _OWN_FAULT = "This is a fault of Motley's, which should say more; joining the layers around this one may avoid it"

@@ -12,6 +12,8 @@ from .errors import ExportError
 from .graph import Batch, Graph, Node, Ref, map_args
 
 TYPES = {torch.float32: "float32", torch.int64: "int64", torch.bool: "bool"}
+NARROW = {torch.bfloat16: "bfloat16", torch.float16: "float16", torch.int8: "int8", torch.uint8: "uint8"}
+"""Types of constants besides, which graphs convert before they compute (narrow.py)."""
 WIDENED = {torch.int32: torch.int64}
 """Types that are others in a package: positions and masks that are counted in int32 are so in int64."""
 MOST_NODES = 10_000

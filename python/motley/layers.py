@@ -8,6 +8,7 @@ import torch
 
 from . import weights
 from .errors import ExportError
+from .number_types import SMALLER
 
 Call = Callable[[Any], Any]
 
@@ -128,7 +129,9 @@ class Names:
             if not weights.holds(tensor.dtype) and not isinstance(tensor, torch.nn.Parameter):
                 raise ExportError(f"the buffer {name} is {str(tensor.dtype)[6:]}, which packages do not hold", "Register it with "
                                   "persistent=False, or keep real and imaginary parts", name.rpartition(".")[0] or None)
-            if (tensor.is_floating_point() or tensor.is_complex()) and isinstance(tensor, torch.nn.Parameter) and tensor.dtype != torch.float32:
+            if tensor.dtype == torch.float32 or tensor.dtype in SMALLER and not tensor.requires_grad:
+                continue
+            if (tensor.is_floating_point() or tensor.is_complex()) and isinstance(tensor, torch.nn.Parameter):
                 what = "packages train float32" if tensor.requires_grad else "packages compute in float32, with frozen parameters too"
                 raise ExportError(f"the parameter {name} is {str(tensor.dtype)[6:]}; {what}", "Compute with real and imaginary parts"
                                   if tensor.is_complex() else "Convert the model with .float() before the export", name.rpartition(".")[0] or None)

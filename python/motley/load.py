@@ -7,8 +7,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Union
 
 import torch
 
-from . import weights
-from .assemble import CONSTANT
+from . import frozen, weights
 from .errors import MotleyError, step
 from .manifest import newest_checkpoint, read_json, read_manifest
 
@@ -22,7 +21,8 @@ def load(run: Path, package: Optional[Path] = None) -> Dict[str, torch.Tensor]:
     package   the package that was trained; without it, the one that the checkpoint's configuration names
 
     Parameters and running statistics come from the checkpoint, what never changes from the package, under all names that
-    the model has for them. `num_batches_tracked` is the number of steps.
+    the model has for them, in the type that it had in the model. Weights that were quantised (`base=`) have the values that were computed
+    with. `num_batches_tracked` is the number of steps.
     """
     with step("reading what the run has learned"):
         return _state_dict(os.fspath(run), None if package is None else os.fspath(package))
@@ -65,7 +65,9 @@ def _read_package(source: str) -> _Exported:
         if weights.sha256(file) != description["weights"]["sha256"]:
             raise MotleyError(f"{file} is not what package.json says it is. {remedy}")
         moved = dict.fromkeys(entry["name"] for layer in description["layers"] for kind in ("parameters", "statistics") for entry in layer[kind])
-        tensors = {name: tensor for name, tensor in weights.read(file).items() if not name.startswith(CONSTANT)}
+        held = weights.read(file)
+        tensors = {name: tensor for name, tensor in held.items() if not name.startswith(frozen.OWN)}
+        tensors.update({name: frozen.dequantised(entry, held) for name, entry in description.get("quantised", {}).items()})
         missing = sorted({*moved, *description["aliases"].values()} - set(tensors))
         if missing:
             raise MotleyError(f"{file} lacks {missing[0]}. {remedy}")

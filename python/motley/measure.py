@@ -6,10 +6,15 @@ from typing import Dict, List, Optional, Sequence
 
 import torch
 
+from . import narrow
 from .cut import Parts
 from .graph import Batch, Graph, Node, Shape, uses
+from .graph_json import NARROW
 
 _BIG = 3  # bytes are those of a third sample: what does not grow with the batch is not a sample's
+
+
+_SIZES = {torch.bool: 1, torch.float32: 4, **{dtype: torch.empty(0, dtype=dtype).element_size() for dtype in NARROW}}
 
 
 def _count(shape: Optional[Shape], samples: int) -> int:
@@ -20,8 +25,7 @@ def _count(shape: Optional[Shape], samples: int) -> int:
 
 
 def _bytes(shape: Optional[Shape], samples: int) -> int:
-    return 0 if shape is None else _count(shape, samples) * (1 if "bool" in str(shape.dtype) else
-                                                             4 if shape.dtype == torch.float32 else 8)
+    return 0 if shape is None else _count(shape, samples) * _SIZES.get(shape.dtype, 8)
 
 
 def _per_sample(at_three: int, at_two: int) -> int:
@@ -29,13 +33,16 @@ def _per_sample(at_three: int, at_two: int) -> int:
 
 
 def memory(parts: Parts) -> Dict[str, int]:
-    """Bytes of one sample that a layer keeps, queues, and needs besides while one of its graphs runs."""
+    """Bytes of one sample that a layer keeps, queues, and needs besides while one of its graphs runs; and those, whatever the number of
+    samples, of what is converted from narrow constants."""
     def kept(role: str, graph: Graph) -> int:
         values = {value for take, value in graph.gives if take.role == role}
         return _per_sample(*(sum(_bytes(graph.shapes.get(v), s) for v in values) for s in (_BIG, _BIG - 1)))
 
-    return {"saved_bytes": kept("saved", parts.forward), "queued_bytes": kept("queued", parts.input_part),
-            "workspace_bytes": max(_per_sample(_peak(graph, _BIG), _peak(graph, _BIG - 1)) for graph in parts)}
+    found = {"saved_bytes": kept("saved", parts.forward), "queued_bytes": kept("queued", parts.input_part),
+             "workspace_bytes": max(_per_sample(_peak(graph, _BIG), _peak(graph, _BIG - 1)) for graph in parts)}
+    converted = max(narrow.temporary_bytes(graph) for graph in parts)
+    return {**found, "converted_bytes": converted} if converted else found
 
 
 def _peak(graph: Graph, samples: int) -> int:

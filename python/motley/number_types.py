@@ -1,4 +1,4 @@
-"""A model whose frozen parts have smaller floats, as float32: that is what packages compute in."""
+"""A model whose frozen parts have smaller floats, as float32 while it runs: that is what packages compute in."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Iterable, Iterator, List, Tuple
 
 import torch
 
-_SMALLER = (torch.float16, torch.bfloat16)
+SMALLER = (torch.float16, torch.bfloat16)
 
 
 @contextlib.contextmanager
@@ -17,7 +17,7 @@ def as_float32(tensors: Iterable[torch.Tensor]) -> Iterator[None]:
     before: List[Tuple[torch.Tensor, torch.Tensor]] = []
     try:
         for tensor in tensors:
-            if tensor.dtype in _SMALLER and not tensor.requires_grad:
+            if tensor.dtype in SMALLER and not tensor.requires_grad:
                 before.append((tensor, tensor.data))
                 tensor.data = tensor.data.float()
         yield

@@ -1,7 +1,7 @@
 """Which operations a package may use, and what is known of them and of the others.
 
-`operations.txt` is the list, and `contiguous_arguments.txt` says which arguments of them must be contiguous. Motley's
-workers have the same ones.
+`operations.txt` is the list, `contiguous_arguments.txt` says which arguments of them must be contiguous, and
+`narrow_operations.txt` which of them take constants of narrow types. Motley's workers have the same ones.
 """
 
 from __future__ import annotations
@@ -38,6 +38,12 @@ def _lines(name: str) -> List[str]:
 @functools.lru_cache(maxsize=None)
 def allowed() -> FrozenSet[str]:
     return frozenset(_lines("operations.txt"))
+
+
+@functools.lru_cache(maxsize=None)
+def of_narrow() -> FrozenSet[str]:
+    """Those that take a constant of a narrow type as it is: they show or select parts of it, or of its bits."""
+    return frozenset(_lines("narrow_operations.txt"))
 
 
 @functools.lru_cache(maxsize=None)

@@ -8,7 +8,7 @@ copied. In-place operations become functions (`aliases.py`); operations outside 
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Set, Tuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -20,6 +20,10 @@ from .graph import Node, Ref, Shape, Take, is_ref, leaves, map_args
 from .lines import user_line
 from .modules import ModuleStack
 
+if TYPE_CHECKING:
+    from .frozen import Frozen
+
+
 def is_statistic(name: str) -> bool:
     """Whether training changes a tensor of this name without a gradient."""
     return name.rpartition(".")[2] in ("running_mean", "running_var")
@@ -28,8 +32,10 @@ def is_statistic(name: str) -> bool:
 class Recorder(TorchDispatchMode):
     """Records the operations that run under it in `nodes`."""
 
-    def __init__(self, known: Dict[int, str], modules: ModuleStack, memory: Dict[int, str]):
+    def __init__(self, known: Dict[int, str], modules: ModuleStack, memory: Dict[int, str], frozen: "Mapping[int, Frozen]" = {}):
+        """`frozen`: [id of a tensor] those that are recorded as what a package has in their place, and how it is converted."""
         super().__init__()
+        self._frozen = frozen
         self._memory = memory  # [address of a parameter] its name
         self.nodes: List[Node] = []
         self.roles: Dict[int, Take] = {}  # [value] inputs: values that no node makes
@@ -227,6 +233,8 @@ class Recorder(TorchDispatchMode):
         if tensor.requires_grad and (name is None or not tensor.is_leaf):
             raise self.fail("the layer uses a tensor that requires a gradient and is no parameter of its modules",
                             "Make it an nn.Parameter of a module in the layer, pass it in as an input, or detach it")
+        if id(tensor) in self._frozen:
+            return self._enter(tensor, Entry(tensor, self._converted(self._frozen[id(tensor)])))
         value = self._new_value(tensor)
         if tensor.requires_grad:
             self.roles[value] = Take("parameter", len(self.tensors))
@@ -239,8 +247,27 @@ class Recorder(TorchDispatchMode):
         self._fixed[value] = not tensor.requires_grad and not is_statistic(name or "")
         return self._enter(tensor, Entry(tensor, value))
 
+    def _converted(self, frozen: "Frozen") -> int:
+        """The value of a frozen tensor: operations on the constants that a package has in its place."""
+        values = []
+        for name, part in frozen.parts.items():
+            values.append(self._new_value(part))
+            self.roles[values[-1]] = Take("constant", len(self.constants))
+            self.constants[values[-1]] = part
+            self.names[values[-1]] = name
+            self._fixed[values[-1]] = True
+        for step in frozen.steps:
+            value = self._new_value(None)
+            self.shapes[value] = Shape(step.shape, step.dtype)
+            args = tuple(Ref(values[arg.value]) if is_ref(arg) else arg for arg in step.args)
+            self._append(step.op, args, dict(step.kwargs), [value], fixed=True)
+            values.append(value)
+        return values[-1]
+
     def _content(self, tensor: torch.Tensor) -> torch.Tensor:
-        """The stored copy of a constant."""
+        """The stored copy of a constant. A parameter is not copied: it does not change while a layer runs, which may not write to it."""
+        if isinstance(tensor, torch.nn.Parameter):
+            return tensor.detach()
         return tensor.detach().clone(memory_format=torch.contiguous_format)
 
     def _of_parameter(self, tensor: torch.Tensor) -> Optional[str]:

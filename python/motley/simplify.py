@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Tuple
+from typing import Dict, Iterator, List, Mapping, Tuple
 
 import torch
 
-from . import interpret, operations
+from . import interpret, narrow, operations
 from .graph import Batch, Node, leaves, needed, use_instead, uses
 from .record import is_statistic
 from .trace import Trace
@@ -62,16 +62,20 @@ def _once(trace: Trace) -> None:
 
 def _fold(trace: Trace) -> None:
     recorder = trace.recorder
-    known = {value: tensor for value, tensor in recorder.constants.items() if not is_statistic(recorder.names.get(value, ""))}
+    constants = {value: tensor for value, tensor in recorder.constants.items() if not is_statistic(recorder.names.get(value, ""))}
+    converted = narrow.conversions(recorder.nodes, constants, recorder.shapes)
+    known = _Known(constants)
     maker: Dict[int, Node] = {}
     fixed: List[Node] = []
     for node in recorder.nodes:
-        if _runs_once(node, known):
-            for value, tensor in zip(node.results, interpret.run_node(node, known, samples=1)):
-                assert tensor is not None
-                known[value] = tensor
-                maker[value] = node
-            fixed.append(node)
+        if not _runs_once(node, known):
+            continue
+        if node.results[0] in converted:
+            known.later.update({value: node for value in node.results})
+        else:
+            known.run(node)
+        maker.update({value: node for value in node.results})
+        fixed.append(node)
     folded = {id(node) for node in fixed}
     rest = [node for node in recorder.nodes if id(node) not in folded]
     asked = [value for node in rest for value in uses(node)] + list(trace.gives.values())
@@ -81,7 +85,7 @@ def _fold(trace: Trace) -> None:
         made_by = maker.get(value)
         if made_by is None or value in recorder.constants or id(made_by) in kept:
             continue
-        if _storable(made_by, known[value]):
+        if value not in converted and _storable(made_by, known[value]):
             recorder.constants[value] = known[value].contiguous()
             recorder.roles.pop(value, None)
         else:
@@ -90,7 +94,37 @@ def _fold(trace: Trace) -> None:
     recorder.nodes = [node for node in recorder.nodes if id(node) not in folded or id(node) in kept]
 
 
-def _runs_once(node: Node, known: Dict[int, torch.Tensor]) -> bool:
+class _Known(Mapping[int, torch.Tensor]):
+    """Values that follow from constants alone. Those that nodes in `later` make are made each time that they are asked for."""
+
+    def __init__(self, constants: Dict[int, torch.Tensor]):
+        self._tensors = dict(constants)
+        self.later: Dict[int, Node] = {}
+
+    def run(self, node: Node) -> None:
+        self._tensors.update(zip(node.results, self._results(node)))
+
+    def _results(self, node: Node) -> List[torch.Tensor]:
+        taken = {value: self[value] for value in uses(node)}
+        results = interpret.run_node(node, taken, samples=1)
+        assert all(result is not None for result in results)
+        return results  # type: ignore[return-value]
+
+    def __getitem__(self, value: int) -> torch.Tensor:
+        node = self.later.get(value)
+        return self._tensors[value] if node is None else self._results(node)[node.results.index(value)]
+
+    def __contains__(self, value: object) -> bool:
+        return value in self._tensors or value in self.later
+
+    def __iter__(self) -> Iterator[int]:
+        yield from (*self._tensors, *self.later)
+
+    def __len__(self) -> int:
+        return len(self._tensors) + len(self.later)
+
+
+def _runs_once(node: Node, known: Mapping[int, torch.Tensor]) -> bool:
     if node.op.startswith("motley::") or any(value not in known for value in uses(node)):
         return False
     return not any(isinstance(leaf, Batch) for leaf in leaves([node.args, list(node.kwargs.values())]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import random
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 import numpy
 import torch
@@ -14,6 +14,7 @@ from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 from . import remedies
 from .draws import Draw
 from .errors import DependsOnValues, ExportError
+from .frozen import Frozen
 from .graph import Take
 from .intercept import Intercept
 from .lines import guarded
@@ -59,8 +60,8 @@ class Run(NamedTuple):
 _REMEDY = "Run the layers by hand on a few samples, forward and backward, to see it"
 
 
-def import_before() -> None:
-    """Imports torch._dynamo before recording: its first use, e.g. by a checkpoint, would import it and compute with tensors."""
+def import_dynamo() -> None:
+    """Imports torch._dynamo, which computes with tensors on import, before a recording in which e.g. a checkpoint imports it."""
     with contextlib.suppress(ImportError):
         importlib.import_module("torch._dynamo")
 
@@ -90,8 +91,10 @@ def _raises(run: Run) -> str:
 class Tracer:
     """Runs layers of one model."""
 
-    def __init__(self, known: Dict[int, str], modules: ModuleStack, memory: Dict[int, str]):
-        import_before()
+    def __init__(self, known: Dict[int, str], modules: ModuleStack, memory: Dict[int, str], frozen: Mapping[int, Frozen] = {}):
+        """`frozen`: as of Recorder."""
+        import_dynamo()
+        self._frozen = frozen
         self._known = known
         self._memory = memory
         self._modules = modules
@@ -139,7 +142,7 @@ class Tracer:
 
     def _start(self, run: Run) -> Tuple[Recorder, Intercept]:
         self._modules.start(run.name)
-        recorder = Recorder(self._known, self._modules, self._memory)
+        recorder = Recorder(self._known, self._modules, self._memory, self._frozen)
         return recorder, Intercept(recorder, says_traced=run.name in self._told)
 
     def _forward(self, run: Run, recorder: Recorder, inputs: List[torch.Tensor], drawn: List[Draw]

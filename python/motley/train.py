@@ -47,7 +47,7 @@ class Run(NamedTuple):
 def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] = None, *, eval_data: Any = None,
           layers: Optional[Union[Layers, Iterable[Tuple[str, Call]]]] = None, context: Optional[int] = None,
           run: Optional[Path] = None, resume: bool = False, allow_changes: bool = False, links: Optional[Path] = None,
-          adapt: bool = False, motley: Optional[Path] = None, export_options: Optional[Dict[str, Any]] = None,
+          adapt: bool = False, motley: Optional[Path] = None, base: Optional[str] = None, export_options: Optional[Dict[str, Any]] = None,
           follow: Callable[[str], None] = print, **settings: Any) -> Run:
     """Trains `model` with Motley, on this machine or on the machines of a cluster file, and returns when it has ended.
 
@@ -61,6 +61,7 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
                   with `allow_changes`. A run that has ended is left as it is
     adapt         move the layers to where the run's own steps show that they run faster
     motley        the program; without it the one on PATH
+    base          of `motley.export`: "int8", "int4" or "nf4" for the frozen weights of linear layers
     follow        is called with each line that Motley prints
     links         what `motley probe --output` wrote: how fast the links of the cluster are
     export_options
@@ -78,6 +79,7 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
         program = _program(motley)
         folder = os.path.abspath(os.fspath(run) if run is not None else time.strftime(f"runs/{type(model).__name__}-%Y%m%d-%H%M%S"))
         options = {**(export_options or {}), **{key: settings.pop(key) for key in OF_EXPORT if key in settings}}
+        options.update({"base": base} if base is not None else {})
         sections = sections_of(settings, folder)
         words = ["--cluster", os.fspath(cluster)] if cluster is not None else []
         words += ["--links", os.fspath(links)] if links is not None else []

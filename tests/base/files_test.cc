@@ -37,7 +37,7 @@ TEST_F(FilesTest, AFileInPlaceOfAFolderIsToBePutAway) {
   for (const char* path : {"checkpoints", "checkpoints/step-000010"}) {
     const Result<void> made = make_folders(folder_ / path);
     ASSERT_FALSE(made.ok()) << path;
-    EXPECT_THAT(made.error().remedy, HasSubstr("put it away")) << path;
+    EXPECT_THAT(made.error().remedy, HasSubstr("move it away")) << path;
   }
 }
 
@@ -45,11 +45,11 @@ TEST_F(FilesTest, AFolderInPlaceOfAFileIsToBePutAway) {
   fs::create_directory(folder_ / "model");
   const Result<void> written = write_file_atomic(folder_ / "model", "text");
   ASSERT_FALSE(written.ok());
-  EXPECT_THAT(written.error().remedy, HasSubstr("put it away"));
+  EXPECT_THAT(written.error().remedy, HasSubstr("move it away"));
   EXPECT_FALSE(fs::exists(folder_ / "model.tmp"));
   const Result<std::string> read = read_file(folder_ / "model");
   ASSERT_FALSE(read.ok());
-  EXPECT_THAT(read.error().remedy, HasSubstr("put it away"));
+  EXPECT_THAT(read.error().remedy, HasSubstr("move it away"));
 }
 
 TEST_F(FilesTest, APipeIsNotWaitedFor) {

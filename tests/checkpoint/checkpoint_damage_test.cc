@@ -178,8 +178,8 @@ TEST(Manifest, WithAFileThatLeavesItsFolderOrStandsTwiceIsRefused) {
     return parse_manifest(format_manifest(manifest), "manifest.json");
   };
   EXPECT_OK(with_files({"a", "b"}));
-  EXPECT_CORRUPT(with_files({"a", "a"}), "'a' stands twice");
-  EXPECT_CORRUPT(with_files({"manifest.json"}), "stands twice");
+  EXPECT_CORRUPT(with_files({"a", "a"}), "duplicate file 'a'");
+  EXPECT_CORRUPT(with_files({"manifest.json"}), "duplicate file");
   for (const char* name : {"", "..", "../a", "/etc/passwd", "a/b", ".a", "a\nb"}) {
     EXPECT_CORRUPT(with_files({name}), "leaves its folder");
   }

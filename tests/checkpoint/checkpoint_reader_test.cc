@@ -74,7 +74,7 @@ TEST(CheckpointReader, SaysWhatIsNoSafetensorsFile) {
   for (const char* text : {"# Words, and no weights\n", "{\"model_type\": \"gpt2\"}\n",
                            "PK\x03\x04\x50\x4b\x08\x08\x50\x4b\x03\x04"}) {
     write_bytes(path, text);
-    EXPECT_CORRUPT(CheckpointReader::open(path), "any.safetensors is no safetensors file");
+    EXPECT_CORRUPT(CheckpointReader::open(path), "any.safetensors is not a safetensors file");
   }
   write_foreign(path, {{"a", 3}});
   const std::string right = testing::read_bytes(path);
@@ -133,12 +133,12 @@ TEST(CheckpointReader, RefusesATensorInTwoFiles) {
   write_foreign(folder.path() / "m2.safetensors", {{"a", 2}});
   write_bytes(folder.path() / kIndex,
               R"({"weight_map":{"a":"m1.safetensors","b":"m2.safetensors"}})");
-  EXPECT_CORRUPT(CheckpointReader::open(folder.path()), "'a' lies in another file too");
+  EXPECT_CORRUPT(CheckpointReader::open(folder.path()), "'a' is also in another file");
 }
 
 TEST(CheckpointReader, SaysWhatAnEmptyOrAbsentFolderNeeds) {
   const TempFolder folder;
-  EXPECT_CORRUPT(CheckpointReader::open(folder.path()), "name a folder checkpoints/step-");
+  EXPECT_CORRUPT(CheckpointReader::open(folder.path()), "give a folder checkpoints/step-");
   EXPECT_CORRUPT(CheckpointReader::open(folder.path() / "absent"), "No such file");
 }
 

@@ -78,13 +78,14 @@ TEST(CheckpointSpace, CountsWhatAllRanksNeedTogether) {
     return require_space(folder.path(), reports, std::vector<std::string>{"desk", "box", "lap"});
   };
   EXPECT_OK(space({{40, 100}, {60, 100}}));
-  EXPECT_CORRUPT(space({{40, 100}, {61, 100}}), "2 ranks need 101 bytes and 100 bytes are free");
+  EXPECT_CORRUPT(space({{40, 100}, {61, 100}}), "2 ranks need 101 bytes, 100 bytes are free");
   EXPECT_CORRUPT(space({{40, 100}, {61, 100}}), ": 1 bytes are missing");
   // Machine-local folders are on separate disks.
   EXPECT_OK(space({{100, 100, 1}, {100, 100, 2}}));
   EXPECT_CORRUPT(space({{40, 100, 1}, {70, 100, 2}, {31, 100, 2}}), "its 2 ranks need 101 bytes");
-  EXPECT_CORRUPT(space({{40, 100, 1}, {70, 100, 2}, {31, 100, 2}}), "the disk of box has no room");
-  EXPECT_CORRUPT(space({{40, 100, 1}, {61, 100, 1}}), "the disk of desk has no room");
+  EXPECT_CORRUPT(space({{40, 100, 1}, {70, 100, 2}, {31, 100, 2}}),
+                 "the disk of box has too little space");
+  EXPECT_CORRUPT(space({{40, 100, 1}, {61, 100, 1}}), "the disk of desk has too little space");
   // Ranks report different free space for one disk, or none.
   EXPECT_CORRUPT(space({{40, 200}, {61, 70}}), "31 bytes are missing");
   EXPECT_OK(space({{40, kUnknownSpace}, {60, 100}}));

@@ -145,7 +145,7 @@ TEST(CheckpointCommit, RefusesAParameterInTwoShards) {
     ASSERT_OK(shard);
     shards.push_back(*shard);
   }
-  EXPECT_CORRUPT(run.commit(5, shards), "parameter 'h.0.ln_1.bias' lies in model-00001-of-00002");
+  EXPECT_CORRUPT(run.commit(5, shards), "parameter 'h.0.ln_1.bias' is in model-00001-of-00002");
 }
 
 // Two ranks that hold one parameter have different holder numbers.
@@ -162,7 +162,7 @@ TEST(CheckpointCommit, RefusesAResidualInTwoShards) {
     shards.push_back(*shard);
   }
   EXPECT_CORRUPT(run.commit(5, shards),
-                 "moment 'residual.0/ln_f.weight' lies in optimizer-00001-of-00002");
+                 "moment 'residual.0/ln_f.weight' is in optimizer-00001-of-00002");
   residuals[0].name = "residual.1/ln_f.weight";
   const auto other = write_shard({run.dir(), kLaunch, 5}, 1, 2, {}, views(residuals));
   ASSERT_OK(other);
@@ -189,7 +189,7 @@ TEST(CheckpointCommit, RefusesFilesThatAreNotAsReported) {
   auto renamed = *shards;
   auto& hashes = renamed[1].model.tensor_hashes;
   hashes["other"] = hashes.extract("ln_f.weight").mapped();
-  EXPECT_CORRUPT(run.commit(5, renamed), "does not hold the tensors");
+  EXPECT_CORRUPT(run.commit(5, renamed), "does not contain the written tensors");
   std::filesystem::remove(path);
   EXPECT_CORRUPT(run.commit(5, *shards), "No such file");
 }

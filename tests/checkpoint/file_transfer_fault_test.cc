@@ -75,7 +75,7 @@ TEST_P(FileTransferFault, NamesAFileWithAFlippedBit) {
     std::string bytes = bytes_of_size(20'000);
     bytes[at] ^= 4;
     write_bytes(file_.path, bytes);
-    expect_fault(ranks_.give(file_, target()), "rank 1 did not take it: damaged checkpoint",
+    expect_fault(ranks_.give(file_, target()), "rank 1 refused it: damaged checkpoint",
                  "the hash of all of it is");
   }
 }
@@ -93,7 +93,7 @@ TEST_P(FileTransferFault, NamesAFileThatIsNoSafetensors) {
   GivenFile file(folder_.path(), some_tensors(), {{"m"}});
   const std::size_t size = read_bytes(file.path).size();
   write_bytes(file.path, std::string(size, '\xff'));
-  expect_fault(ranks_.give(file, target()), "no safetensors file", "no safetensors file");
+  expect_fault(ranks_.give(file, target()), "not a safetensors file", "not a safetensors file");
   write_bytes(file.path, std::string(8, '\0') + std::string(size - 8, '{'));
   expect_fault(ranks_.give(file, target()), "does not start", "does not start");
 }
@@ -103,12 +103,12 @@ TEST_P(FileTransferFault, TellsTheSenderWhatTheReceiverRefuses) {
   FileOrder smaller = file_.order;
   smaller.file.bytes = 10'000;
   expect_fault(ranks_.give(file_.order, file_.path, smaller, target()),
-               "rank 1 did not take it: damaged checkpoint",
+               "rank 1 refused it: damaged checkpoint",
                "it has 20000 bytes; the manifest says 10000");
   FileOrder tensors = file_.order;
   tensors.tensors.emplace();
   expect_fault(ranks_.give(file_.order, file_.path, tensors, target()),
-               "rank 1 did not take it: damaged safetensors file", "does not fit");
+               "rank 1 refused it: damaged safetensors file", "does not fit");
 }
 
 // Without this report the sender would announce a copy that does not exist.

@@ -184,7 +184,7 @@ TEST_F(PlayedTransfer, OfASenderEndsWithTheReceiversWordsOnceAllIsAnswered) {
     answer(part, {.kind = AnswerKind::kNotWritten, .why = full});
   }
   EXPECT_EQ(hear(4), PartKind::kGivenUp);
-  EXPECT_CORRUPT(ended(), "rank 1 did not take it: cannot write x");
+  EXPECT_CORRUPT(ended(), "rank 1 refused it: cannot write x");
   EXPECT_CORRUPT(outcome_, "the disk is full");
   EXPECT_CORRUPT(outcome_, "free space");
 }
@@ -196,7 +196,7 @@ TEST_F(PlayedTransfer, OfASenderEndsAtOnceWhenTheReceiverIsGone) {
   const auto outcome = ended();
   ASSERT_FALSE(outcome.ok());
   EXPECT_EQ(outcome.error().code, ErrorCode::kPeer);
-  EXPECT_THAT(outcome.error().what, HasSubstr("rank 1 has gone: the end came"));
+  EXPECT_THAT(outcome.error().what, HasSubstr("rank 1 has disconnected: the end came"));
 }
 
 TEST_F(PlayedTransfer, OfASenderEndsWithAMalformedAnswer) {
@@ -215,8 +215,8 @@ TEST_F(PlayedTransfer, OfASenderWaitsForAnAnswerAsLongAsItsPatience) {
   ASSERT_FALSE(outcome.ok());
   EXPECT_EQ(outcome.error().code, ErrorCode::kPeer);
   EXPECT_EQ(outcome.error().what,
-            "sending file of step 100 to rank 1: waiting for rank 1 to take part 0: nothing came "
-            "within 0.05 s");
+            "sending file of step 100 to rank 1: waiting for rank 1 to receive part 0: timed out "
+            "after 0.05 s");
 }
 
 TEST_F(PlayedTransfer, OfASenderEndsAtOnceWhenStopped) {
@@ -287,7 +287,7 @@ TEST_F(PlayedTransfer, OfAReceiverRefusesAnEndThatComesEarly) {
   EXPECT_EQ(hear_answer(0), AnswerKind::kWritten);
   say(1, PartKind::kLast, bytes_of_size(10));
   EXPECT_EQ(hear_answer(1), AnswerKind::kNotWritten);
-  EXPECT_CORRUPT(ended(), "19990 bytes of it did not come");
+  EXPECT_CORRUPT(ended(), "19990 of its bytes are missing");
   EXPECT_FALSE(std::filesystem::exists(target()));
 }
 
@@ -300,7 +300,7 @@ TEST_F(PlayedTransfer, OfAReceiverListensToNoMoreThanWasUnderWayWhenItRefused) {
     EXPECT_EQ(hear_answer(part), AnswerKind::kNotWritten);
   }
   say(kSmallParts.window + 1, PartKind::kMoreFollow, "x");
-  expect_gone(kSmallParts.window + 1, "goes on with what was refused");
+  expect_gone(kSmallParts.window + 1, "continues a refused transfer");
 }
 
 TEST_F(PlayedTransfer, OfAReceiverWaitsForAPartAsLongAsItsPatience) {
@@ -311,8 +311,8 @@ TEST_F(PlayedTransfer, OfAReceiverWaitsForAPartAsLongAsItsPatience) {
   ASSERT_FALSE(outcome.ok());
   EXPECT_EQ(outcome.error().code, ErrorCode::kPeer);
   EXPECT_EQ(outcome.error().what,
-            "receiving file of step 100 from rank 0: waiting for part 1 from rank 0: nothing came "
-            "within 0.05 s");
+            "receiving file of step 100 from rank 0: waiting for part 1 from rank 0: timed out "
+            "after 0.05 s");
   EXPECT_FALSE(std::filesystem::exists(target()));
 }
 

@@ -91,10 +91,10 @@ TEST_F(ReceivedFileTest, RefusesAHeaderOfOtherTensors) {
   EXPECT_CORRUPT(
       receive_with_header(header_of(R"(,"p":{"dtype":"F32","shape":[2],"data_offsets":[0,8]})"
                                     R"(,"r":{"dtype":"F32","shape":[1],"data_offsets":[8,12]})")),
-      "the manifest does not know its tensor 'r'");
+      "the manifest lacks its tensor 'r'");
   EXPECT_CORRUPT(
       receive_with_header(header_of(R"(,"p":{"dtype":"F32","shape":[3],"data_offsets":[0,12]})")),
-      "tensor 'q' of the manifest is not in it");
+      "it lacks tensor 'q' of the manifest");
   expect_nothing_left();
 }
 
@@ -106,11 +106,11 @@ TEST_F(ReceivedFileTest, RefusesAHeaderThatLiesAboutPlaces) {
   EXPECT_CORRUPT(
       receive_with_header(header_of(R"(,"p":{"dtype":"F32","shape":[2],"data_offsets":[0,8]})"
                                     R"(,"q":{"dtype":"F32","shape":[2],"data_offsets":[8,16]})")),
-      "the tensors need 16 bytes and the file holds 12");
+      "the tensors need 16 bytes, but the file has 12");
   EXPECT_CORRUPT(receive_with_header(header_of(
                      R"(,"p":{"dtype":"F32","shape":[2],"data_offsets":[0,8000000000000]})"
                      R"(,"q":{"dtype":"F32","shape":[1],"data_offsets":[8,12]})")),
-                 "does not fit its place");
+                 "does not match its offsets");
   EXPECT_CORRUPT(receive_with_header("no JSON"), "does not start with '{'");
   expect_nothing_left();
 }
@@ -130,12 +130,12 @@ TEST_F(ReceivedFileTest, RefusesValuesThatAreNotTheTensors) {
 TEST_F(ReceivedFileTest, RefusesMoreAndLessThanWasOrdered) {
   const std::string bytes = read_bytes(given_.path);
   EXPECT_CORRUPT(receive(given_.order, bytes.size() + 1, bytes), "the manifest says");
-  EXPECT_CORRUPT(receive(given_.order, bytes.size(), bytes + "x"), "more bytes came");
+  EXPECT_CORRUPT(receive(given_.order, bytes.size(), bytes + "x"), "more bytes were received");
   EXPECT_CORRUPT(receive(given_.order, bytes.size(), bytes.substr(0, bytes.size() - 1)),
-                 "1 bytes of it did not come");
+                 "1 of its bytes are missing");
   EXPECT_CORRUPT(receive(given_.order, bytes.size(), bytes.substr(0, 30)),
-                 "its header did not come whole");
-  EXPECT_CORRUPT(receive(given_.order, bytes.size(), ""), "its header did not come whole");
+                 "its header is incomplete");
+  EXPECT_CORRUPT(receive(given_.order, bytes.size(), ""), "its header is incomplete");
   FileOrder tiny = given_.order;
   tiny.file.bytes = 7;
   EXPECT_CORRUPT(receive(tiny, 7, "1234567"), "it has 7 bytes");
@@ -145,8 +145,7 @@ TEST_F(ReceivedFileTest, RefusesMoreAndLessThanWasOrdered) {
 TEST_F(ReceivedFileTest, RefusesATensorThatTheFileDoesNotHave) {
   FileOrder order = given_.order;
   order.tensors->insert("r");
-  EXPECT_CORRUPT(receive(order, order.file.bytes, read_bytes(given_.path)),
-                 "tensor 'r' is not in it");
+  EXPECT_CORRUPT(receive(order, order.file.bytes, read_bytes(given_.path)), "it lacks tensor 'r'");
   expect_nothing_left();
 }
 

@@ -205,7 +205,7 @@ TEST(Reshard, WritesOverNothing) {
     const auto outcome = reshard_into(*folder, run.dir() / name, 1);
     ASSERT_FALSE(outcome.ok());
     EXPECT_EQ(outcome.error().code, ErrorCode::kConfig);
-    EXPECT_THAT(outcome.error().what, HasSubstr("is there already"));
+    EXPECT_THAT(outcome.error().what, HasSubstr("already exists"));
   }
   EXPECT_EQ(testing::read_bytes(run.dir() / "file"), "mine");
 }

@@ -148,7 +148,7 @@ TEST_F(RunLockTest, ThatAnotherTookOverIsLost) {
   const Result<void> confirmed = confirm_until_lost(*lock);
   ASSERT_FALSE(confirmed.ok());
   EXPECT_EQ(confirmed.error().code, ErrorCode::kPeer);
-  EXPECT_THAT(confirmed.error().what, HasSubstr("another launcher has taken"));
+  EXPECT_THAT(confirmed.error().what, HasSubstr("another launcher has acquired the lock of"));
   EXPECT_THAT(confirmed.error().cause, HasSubstr("process 77 on box"));
   EXPECT_EQ(last_launch(dir_), 2);
 }
@@ -159,7 +159,7 @@ TEST_F(RunLockTest, IsLostWithItsFolder) {
   std::filesystem::remove_all(dir_);
   const Result<void> confirmed = confirm_until_lost(*lock);
   ASSERT_FALSE(confirmed.ok());
-  EXPECT_THAT(confirmed.error().what, HasSubstr("has been taken away"));
+  EXPECT_THAT(confirmed.error().what, HasSubstr("was removed"));
 }
 
 // A lock that blocked on the pipe would keep this test from ending.
@@ -188,7 +188,7 @@ TEST_F(RunLockTest, IsLostWhereALinkLiesInThePlaceOfItsRecord) {
   const std::filesystem::path target = link_record_elsewhere();
   const Result<void> confirmed = confirm_until_lost(*lock);
   ASSERT_FALSE(confirmed.ok());
-  EXPECT_THAT(confirmed.error().what, HasSubstr("something else lies in the place of"));
+  EXPECT_THAT(confirmed.error().what, HasSubstr("is not a launch record"));
   expect_untouched(target);
 }
 
@@ -271,7 +271,7 @@ TEST_F(RunLockTest, IsNotJoinedWhereALaterLaunchHasBeen) {
     const auto joined = RunLock::join(dir_, launch, log_, kQuick);
     ASSERT_FALSE(joined.ok()) << launch;
     EXPECT_EQ(joined.error().code, ErrorCode::kPeer);
-    EXPECT_THAT(joined.error().what, HasSubstr("a later launch has been in"));
+    EXPECT_THAT(joined.error().what, HasSubstr("a later launch was started in"));
   }
 }
 

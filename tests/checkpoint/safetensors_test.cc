@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <array>
 #include <bit>
 #include <cmath>
 
@@ -205,6 +206,9 @@ TEST(Safetensors, ReadsBytesOfExactlyTheDtype) {
     EXPECT_EQ(read.error().code, ErrorCode::kCorrupt);
     EXPECT_EQ(read.error().cause, std::string("its dtype is I16; ") + dtype + " is needed");
   }
+  std::array<std::byte, 2> middle{};
+  ASSERT_OK(file->read_bytes_part("x", 3, middle));
+  EXPECT_EQ(middle, (std::array{room[3], room[4]}));
   EXPECT_FALSE(file->read_bytes("x", "I16", {2}, room.first(4)).ok());
   EXPECT_FALSE(file->read_bytes("y", "I16", {3}, room).ok());
 }
@@ -217,7 +221,7 @@ TEST(Safetensors, NamesWhatItCannotRead) {
   std::vector<float> values(2);
   EXPECT_CORRUPT(file->read("x", {2}, values), "its dtype is I16");
   EXPECT_CORRUPT(file->read("x", {2, 1}, values), "its shape is [2]; [2, 1] is needed");
-  EXPECT_CORRUPT(file->read("y", {2}, values), "does not hold it");
+  EXPECT_CORRUPT(file->read("y", {2}, values), "does not contain it");
 }
 
 TEST(Safetensors, RefusesFilesShorterThanTheirHeader) {

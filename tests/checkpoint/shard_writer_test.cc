@@ -159,7 +159,7 @@ TEST(ShardWriter, MakesNoRunThatIsGone) {
   writer.begin(place, 0, 1, {}, [&told](const Result<Shard>& shard) { told = shard; });
   writer.finish();
   ASSERT_TRUE(told && !told->ok());
-  EXPECT_THAT(told->error().cause, HasSubstr("not there any more"));
+  EXPECT_THAT(told->error().cause, HasSubstr("no longer exists"));
   EXPECT_FALSE(std::filesystem::exists(place.run_dir));
 }
 

@@ -147,7 +147,7 @@ TEST(NewOutput, IsMadeByOneAtATimeAndTakesNoName) {
     ASSERT_OK(first);
     const auto second = NewOutput::begin(folder.path() / "f", NewOutput::Kind::kFile, 1);
     ASSERT_FALSE(second.ok());
-    EXPECT_THAT(describe(second.error()), HasSubstr("another process makes the same output"));
+    EXPECT_THAT(describe(second.error()), HasSubstr("another process writes the same output"));
     testing::write_bytes(first->place(), "ours");
     testing::write_bytes(folder.path() / "f", "theirs");
     EXPECT_FALSE(first->commit().ok());

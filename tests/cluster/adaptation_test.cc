@@ -95,9 +95,8 @@ TEST_F(AdaptationOfTwo, TellsOnceOfABetterPlan) {
   const auto adapts = adaptation({.last_step = kLong});
   train(*adapts, 5'000);
   ASSERT_EQ(told_.size(), 1U);
-  EXPECT_THAT(told_.front(),
-              AllOf(HasSubstr("s a step where this plan, " + cut_text(plan_) + ", takes"),
-                    HasSubstr("--resume --adapt")));
+  EXPECT_THAT(told_.front(), AllOf(HasSubstr("s a step; this plan, " + cut_text(plan_) + ", takes"),
+                                   HasSubstr("--resume --adapt")));
   EXPECT_FALSE(adapts->move());
 }
 

@@ -107,7 +107,7 @@ TEST_F(DeviceDiagnosis, NotesOnceAKindThatMotleyHasNotRunOn) {
 TEST_F(DeviceDiagnosis, NotesACardThatTheFileLeavesOut) {
   add_card();
   EXPECT_EQ(only().level, FindingLevel::kNote);
-  EXPECT_THAT(only().what, HasSubstr("not used: cuda:0"));
+  EXPECT_THAT(only().what, HasSubstr("unused: cuda:0"));
   EXPECT_THAT(only().remedy, HasSubstr("auto"));
 }
 

@@ -111,8 +111,7 @@ TEST_F(Diagnosing, SaysWhichMachinesAreOneComputer) {
   }
   EXPECT_EQ(worst("computer").level, FindingLevel::kNote);
   EXPECT_EQ(worst("computer").what,
-            "desk, box are one computer, and share its 8.00 GiB of free memory; 2 workers share "
-            "its 4 cores");
+            "desk, box are one computer with 8.00 GiB of free memory; 2 workers share its 4 cores");
   for (Machine& machine : cluster.machines) machine.memory_gib = 5;
   EXPECT_EQ(worst("memory").level, FindingLevel::kOk);
   EXPECT_EQ(worst("computer").level, FindingLevel::kWarning);
@@ -149,8 +148,9 @@ TEST_F(Diagnosing, SaysHowManyCoresAreUsedAndLeft) {
   cluster.machines[0].threads = 4;
   EXPECT_EQ(said("cores"), "4 usable, 2 physical: 1 process of 4 threads");
   cluster.machines[0].threads = 1;
-  EXPECT_EQ(said("cores"),
-            "4 usable, 2 physical: 1 process of 1 thread; 1 unused, as each process gets as many");
+  EXPECT_EQ(
+      said("cores"),
+      "4 usable, 2 physical: 1 process of 1 thread; 1 unused, as all processes get equally many");
   // Another machine of the file is this computer too.
   cluster.machines[1].shell.clear();
   EXPECT_EQ(said("cores"), "4 usable, 2 physical: 1 process of 1 thread");
@@ -184,7 +184,7 @@ TEST_F(Diagnosing, CountsNoMoreCoresThanAShareGrants) {
   EXPECT_EQ(worst("cores").level, FindingLevel::kWarning);
   machine.devices = {"cpu"};
   machine.threads = 4;
-  EXPECT_THAT(worst("cores").what, HasSubstr("4 threads wait for each other"));
+  EXPECT_THAT(worst("cores").what, HasSubstr("4 threads compete"));
   EXPECT_THAT(worst("cores").remedy, HasSubstr("threads = 1"));
 }
 
@@ -204,7 +204,7 @@ TEST_F(Diagnosing, AsksNoCoresOrMemoryForVirtualDevices) {
 TEST_F(Diagnosing, SaysWhatMemoryAndWhichNumbersThereAre) {
   cluster.machines[0].memory_gib = 0.5;
   desk().found.devices.front().types = {"fp32", "bf16"};
-  EXPECT_EQ(said("memory"), "8.00 GiB available, memory_gib lets Motley use 512.0 MiB");
+  EXPECT_EQ(said("memory"), "8.00 GiB available, limited to 512.0 MiB by memory_gib");
   EXPECT_THAT(said("matrices"), HasSubstr("the processor computes in fp32, bf16"));
 }
 
@@ -226,8 +226,7 @@ TEST_F(Diagnosing, SaysThatAMachineHasARunFolderOfItsOwn) {
   EXPECT_EQ(worst("run folder").level, FindingLevel::kOk);
   const auto all = diagnosed().findings;
   EXPECT_TRUE(std::ranges::any_of(all, [](const Finding& finding) {
-    return finding.subject == "desk" &&
-           finding.what.find("a folder of its own") != std::string::npos;
+    return finding.subject == "desk" && finding.what.find("its own folder") != std::string::npos;
   }));
 }
 
@@ -242,7 +241,7 @@ TEST_F(Diagnosing, LooksWhereAMachineWasToldToKeepItsRuns) {
     });
   };
   EXPECT_EQ(folder().level, FindingLevel::kOk);
-  EXPECT_THAT(folder().what, HasSubstr("lies in /big/runs, "));
+  EXPECT_THAT(folder().what, HasSubstr("stored in /big/runs, "));
   box.disk_bytes = kGib / 2;
   EXPECT_EQ(folder().level, FindingLevel::kWarning);
   EXPECT_THAT(folder().what, HasSubstr("free in /big/runs"));
@@ -263,7 +262,8 @@ TEST_F(Diagnosing, TellsOfARunFolderThatIsNotThereYet) {
   examination.asked.run_folder = "/shared";
   examination.asked.missing_folder = "/shared/rnus";
   EXPECT_EQ(worst("run folder").level, FindingLevel::kNote);
-  EXPECT_THAT(worst("run folder").what, HasSubstr("/shared/rnus is not there yet; /shared, which"));
+  EXPECT_THAT(worst("run folder").what,
+              HasSubstr("/shared/rnus does not exist yet; its parent /shared is"));
 }
 
 TEST_F(Diagnosing, GivesSpeedsInUnitsForPeople) {
@@ -290,13 +290,13 @@ TEST_F(Diagnosing, NotesAClockThatIsApart) {
 
 TEST_F(Diagnosing, JudgesEveryAddress) {
   EXPECT_TRUE(judged("10.0.0.1").is_taken);
-  EXPECT_THAT(judged("10.0.0.1").why, HasSubstr("reaches box from it"));
-  EXPECT_THAT(judged("127.0.0.1").why, HasSubstr("only the machine itself"));
+  EXPECT_THAT(judged("10.0.0.1").why, HasSubstr("routes to box from it"));
+  EXPECT_THAT(judged("127.0.0.1").why, HasSubstr("only from the machine itself"));
   EXPECT_THAT(judged("172.17.0.1").why, HasSubstr("containers"));
   desk().candidates.push_back({"eth1", "192.168.7.1", "wired", false, 0});
   EXPECT_THAT(judged("192.168.7.1").why, HasSubstr("down"));
   desk().candidates.back().is_up = true;
-  EXPECT_THAT(judged("192.168.7.1").why, HasSubstr("no machine of the cluster"));
+  EXPECT_THAT(judged("192.168.7.1").why, HasSubstr("no route to a machine of the cluster"));
 }
 
 TEST_F(Diagnosing, ProposesTheAddressThatReachesThePeersInPlaceOfOneThatIsNotThere) {
@@ -363,7 +363,7 @@ TEST_F(Diagnosing, ComparesLinksWithTheClusterFile) {
   speed.bandwidth_bytes_per_s = 0.4 * cluster.network.bandwidth_bytes_per_s;
   EXPECT_EQ(worst("speed").level, FindingLevel::kWarning);
   EXPECT_EQ(worst("speed").subject, "box -> desk");
-  EXPECT_THAT(worst("speed").what, HasSubstr("40 % of what is planned with"));
+  EXPECT_THAT(worst("speed").what, HasSubstr("40 % of the planned bandwidth"));
   speed.bandwidth_bytes_per_s = 3 * cluster.network.bandwidth_bytes_per_s;
   EXPECT_EQ(worst("speed").level, FindingLevel::kNote);
   speed.bandwidth_bytes_per_s = cluster.network.bandwidth_bytes_per_s;
@@ -381,7 +381,7 @@ TEST_F(Diagnosing, DoesNotAdviseToPlanWithTheLinksOfARehearsal) {
     link.speed.bandwidth_bytes_per_s = 87 * cluster.network.bandwidth_bytes_per_s;
   }
   EXPECT_EQ(worst("speed").level, FindingLevel::kNote);
-  EXPECT_THAT(worst("speed").what, HasSubstr("rehearsed with, where 1.00 Gbit/s are planned with"));
+  EXPECT_THAT(worst("speed").what, HasSubstr("plan assumes 1.00 Gbit/s"));
   EXPECT_EQ(worst("speed").remedy, "");
 }
 

@@ -27,7 +27,8 @@ TEST(DivergenceWatch, EndsARunThatSkipsTooManyStepsInARow) {
   ASSERT_FALSE(ended.ok());
   EXPECT_EQ(ended.error().code, ErrorCode::kDiverged);
   EXPECT_EQ(static_cast<int>(ended.error().code), 9);
-  EXPECT_THAT(ended.error().what, HasSubstr("3 steps in a row were skipped, the last one step 6"));
+  EXPECT_THAT(ended.error().what,
+              HasSubstr("3 consecutive steps were skipped, the last one step 6"));
   EXPECT_THAT(ended.error().remedy, HasSubstr("train.lr"));
 }
 
@@ -36,7 +37,7 @@ TEST(DivergenceWatch, SaysOnceForEachRowThatStepsAreSkipped) {
   EXPECT_FALSE(watch.add(step(1, false))->has_value());
   const auto first = watch.add(step(2, true));
   ASSERT_TRUE(first.ok() && first->has_value());
-  EXPECT_THAT(**first, HasSubstr("step 2 was skipped and changed nothing"));
+  EXPECT_THAT(**first, HasSubstr("step 2 was skipped: its gradient was not finite"));
   EXPECT_THAT(**first, HasSubstr("norm inf, loss 7.5"));
   EXPECT_THAT(**first, HasSubstr("train.max_skipped"));
   EXPECT_FALSE(watch.add(step(3, true))->has_value());

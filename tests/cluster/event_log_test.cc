@@ -93,7 +93,8 @@ TEST_F(EventLogTest, WarnsOnceIfItCannotWrite) {
   const EventLog event_log(file_ / "not a folder", log_);
   event_log.emit(RunEventKind::kEnded, 1, "one");
   event_log.emit(RunEventKind::kEnded, 2, "two");
-  EXPECT_THAT(logged_, ElementsAre(AllOf(HasSubstr("cannot write"), HasSubstr("the run goes on"))));
+  EXPECT_THAT(logged_,
+              ElementsAre(AllOf(HasSubstr("cannot write"), HasSubstr("the run continues"))));
 }
 
 }  // namespace

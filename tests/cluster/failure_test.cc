@@ -48,10 +48,9 @@ TEST(DescribeActivity, SaysWhatTheWorkerSaidLast) {
   EXPECT_EQ(describe_activity({}), "before it was ready");
   EXPECT_EQ(describe_activity({.ready = true}), "before its first step");
   EXPECT_EQ(describe_activity({.ready = true, .step = 12}), "after step 12");
-  EXPECT_EQ(describe_activity({.ready = true, .doing = "an evaluation"}),
-            "while it did an evaluation");
+  EXPECT_EQ(describe_activity({.ready = true, .doing = "an evaluation"}), "during an evaluation");
   EXPECT_EQ(describe_activity({.ready = true, .step = 12, .doing = "forward of micro-batch 3"}),
-            "while it did forward of micro-batch 3 of step 12");
+            "during forward of micro-batch 3 in step 12");
 }
 
 TEST(DescribeDeath, NamesTheSignalTheStageAndItsWork) {
@@ -59,12 +58,12 @@ TEST(DescribeDeath, NamesTheSignalTheStageAndItsWork) {
       describe_death(kBox, {.signal = SIGKILL},
                      {.ready = true, .step = 12, .doing = "forward of micro-batch 3"}, {});
   EXPECT_EQ(error.code, ErrorCode::kPeer);
-  EXPECT_EQ(error.what,
-            "stage 1 (box) was killed by signal 9 (Killed), while it did forward of micro-batch 3 "
-            "of step 12");
+  EXPECT_EQ(
+      error.what,
+      "stage 1 (box) was killed by signal 9 (Killed), during forward of micro-batch 3 in step 12");
   EXPECT_THAT(error.cause, HasSubstr("ran out of memory"));
   EXPECT_THAT(error.remedy, HasSubstr("sudo dmesg"));
-  EXPECT_THAT(error.remedy, Not(HasSubstr("run the command again"))) << "a run says how it goes on";
+  EXPECT_THAT(error.remedy, Not(HasSubstr("run the command again"))) << "a run has its own hint";
 }
 
 TEST(DescribeDeath, TellsOfNoStepsWhereNothingIsTrained) {
@@ -102,10 +101,10 @@ TEST(DescribeDeath, TellsTheCausesOfStatus255OfSshByWhatWasSeen) {
     return describe_death(behind, {.status = 255}, working, lines);
   };
   const Error killed = death({});
-  EXPECT_THAT(killed.what, HasSubstr("stage 1 (box) was killed on machine box, while it did"));
+  EXPECT_THAT(killed.what, HasSubstr("stage 1 (box) was killed on machine box, during"));
   EXPECT_THAT(killed.remedy, AllOf(HasSubstr("sudo dmesg"), Not(HasSubstr("password"))));
   const Error cut = death({"Connection to box closed by remote host."});
-  EXPECT_EQ(cut.what, "machine box was lost, while it did forward of micro-batch 3 of step 12");
+  EXPECT_EQ(cut.what, "machine box was lost, during forward of micro-batch 3 in step 12");
   EXPECT_THAT(cut.cause, HasSubstr("closed by remote host"));
   EXPECT_THAT(cut.remedy, Not(HasSubstr("password")));
   behind.greeted = false;
@@ -135,22 +134,21 @@ struct ThreeWorkers {
 TEST(DescribeLoss, NamesTheMachineAndNotTheSurvivorsThatNoticed) {
   const ThreeWorkers three;
   const std::string box =
-      "machine box was lost, while it did forward of micro-batch 1 of step 3 on stage 1 (box)";
+      "machine box was lost, during forward of micro-batch 1 in step 3 on stage 1 (box)";
   EXPECT_EQ(three.what({lost(0, 1)}), box);
   // That attic lost desk adds nothing: desk ended because it lost box.
   EXPECT_EQ(three.what({lost(2, 0), lost(0, 1)}), box);
   const std::vector<Failure> failures = {lost(0, 1)};
   EXPECT_EQ(describe_loss(failures, three.workers, three.activities)->error.cause,
-            "stage 0 (desk) noticed: connection reset by stage 1 (box)");
+            "reported by stage 0 (desk): connection reset by stage 1 (box)");
 }
 
 TEST(DescribeLoss, NamesBothWhereTwoLostEachOtherAndAStageWhereTheMachineIsThere) {
   ThreeWorkers three;
   EXPECT_EQ(three.what({lost(0, 1), lost(1, 0)}),
-            "stage 0 (desk) and stage 1 (box) lost each other");
+            "stage 0 (desk) and stage 1 (box) lost their connection");
   three.workers[1].machine = "desk";
-  EXPECT_THAT(three.what({lost(0, 1)}),
-              testing::StartsWith("stage 1 (box) was lost, while it did"));
+  EXPECT_THAT(three.what({lost(0, 1)}), testing::StartsWith("stage 1 (box) was lost, during"));
   EXPECT_EQ(three.what({{FailureKind::kPeerLost, {ErrorCode::kPeer, "cannot connect", "", ""}}}),
             "");
   // Nothing is concluded from an error text alone, or from a rank outside the group.

@@ -82,7 +82,7 @@ TEST_F(LeaseTest, EndsAWorkerThatComputes) {
   EXPECT_LT(ends_in_s(worker, 20), 10);
   ASSERT_TRUE(has_ended(worker));
   EXPECT_EQ(worker.reap().status, kLeaseExpiredStatus);
-  EXPECT_THAT(text_of(worker.errors()), HasSubstr("nothing was heard of the launcher for 0.5 s"));
+  EXPECT_THAT(text_of(worker.errors()), HasSubstr("no message from the launcher for 0.5 s"));
   std::ifstream words(folder_ / "words");
   EXPECT_THAT(std::string(std::istreambuf_iterator<char>(words), {}), HasSubstr("0.5 s"));
 }

@@ -62,7 +62,8 @@ TEST_F(ThreeRanks, NameTheMachineThatIsPartOfAllDeadLinks) {
   silent(2, 3);
   const PeerFailure failure = verdict();
   EXPECT_EQ(failure.error.code, ErrorCode::kPeer);
-  EXPECT_EQ(failure.error.what, "m2 takes no connections from m1, m3, and cannot connect to them");
+  EXPECT_EQ(failure.error.what,
+            "m2 accepts no connections from m1, m3, and cannot connect to them");
   EXPECT_THAT(failure.error.cause, AllOf(HasSubstr("m1 to m2 at 10.0.0.2:40002: no answer for 5 s"),
                                          HasSubstr("m2 to m3 at 10.0.0.3:40003: no answer"),
                                          HasSubstr("a firewall there")));

@@ -28,8 +28,8 @@ TEST(MemoryTrouble, SaysWhatEachHasAndByHowMuchItIsShort) {
 TEST(MemoryTrouble, NamesTheLimitThatAPersonHasSet) {
   const auto error = memory_trouble({{"vm", kMib, 22 * kGib, true}}, 49.7 * kMib);
   ASSERT_TRUE(error);
-  EXPECT_THAT(error->cause, HasSubstr("vm has 1.0 MiB by memory_gib in the cluster file, where "
-                                      "22.00 GiB are free"));
+  EXPECT_THAT(error->cause,
+              HasSubstr("vm has 1.0 MiB by memory_gib in the cluster file, with 22.00 GiB free"));
   EXPECT_THAT(error->remedy, HasSubstr("set memory_gib of vm to at least 0.0486, or leave it out"));
 }
 

@@ -85,12 +85,12 @@ TEST_F(PlanPrecision, IsRefusedWhereNoStageHasIt) {
   const auto refused = check_plan_precision("fp16", plan_, profile_);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::kConfig);
-  EXPECT_THAT(refused.error().what, HasSubstr("no stage of the plan computes in it"));
+  EXPECT_THAT(refused.error().what, HasSubstr("no stage of the plan supports it"));
   EXPECT_THAT(refused.error().cause, HasSubstr("desk (cuda:0)"));
   EXPECT_THAT(refused.error().remedy, HasSubstr("leave desk (cpu) out of the cluster file"));
   profile_.devices.pop_back();
   EXPECT_THAT(check_plan_precision("fp16", plan_, profile_).error().what,
-              HasSubstr("no device here computes in it"));
+              HasSubstr("no device supports it"));
 }
 
 TEST_F(PlanPrecision, IsThatOfThePlansFigures) {

@@ -86,7 +86,7 @@ TEST(Progress, TellsTheHeldOutLossWhenItIsMeasured) {
   EXPECT_THAT(plain.text(), HasSubstr("step 51/1000  loss 2.314  1,234 tok/s"));
   measured.eval_accuracy = 0.98765;
   lines.show(measured, 7);
-  EXPECT_THAT(plain.text(), HasSubstr("held-out 2.401, 98.77 % right  1,234 tok/s"));
+  EXPECT_THAT(plain.text(), HasSubstr("held-out 2.401, 98.77 % correct  1,234 tok/s"));
   Screen live;
   Progress line(live.file(), kLive, 0, 1000);
   line.show(measured, 0);

@@ -118,7 +118,7 @@ TEST(Reachability, AProgramThatIsNotThereIsToldFromAMachineThatIsNot) {
   Machine without = machine("without", {"env"});
   without.motley_dir = "/no/motley";
   EXPECT_THAT(trouble_of({without}).cause,
-              HasSubstr("without: no program /no/motley/sh there that may be run"));
+              HasSubstr("without: no executable program /no/motley/sh there"));
 }
 
 // As with `exec fish` in .bashrc: the shell reads the end of its input and exits with status 0.

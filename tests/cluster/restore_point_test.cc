@@ -172,7 +172,7 @@ TEST_F(RestorePointTest, AManifestOfAnotherStepTellsNothing) {
   const auto found = find();
   ASSERT_TRUE(found.ok() && *found);
   EXPECT_EQ((*found)->texts.step(), 10);
-  EXPECT_THAT(warnings_, HasSubstr("(it is the one of step 20)"));
+  EXPECT_THAT(warnings_, HasSubstr("(it is of step 20)"));
 }
 
 TEST_F(RestorePointTest, NothingIsFoundWhereNobodyHasSaved) {
@@ -187,7 +187,7 @@ TEST_F(RestorePointTest, SaysWhatIsMissingWhereNoneCanBeUsed) {
   const auto found = find();
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().code, ErrorCode::kCorrupt);
-  EXPECT_THAT(found.error().cause, HasSubstr("model-00001-of-00002.safetensors is on none"));
+  EXPECT_THAT(found.error().cause, HasSubstr("model-00001-of-00002.safetensors is on no machine"));
 }
 
 }  // namespace

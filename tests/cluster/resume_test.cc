@@ -187,7 +187,7 @@ TEST(PlanMarks, WithARemovedCodecLeaveItOpen) {
   EXPECT_THAT(kept.codecs, ElementsAre("fp16"));
   EXPECT_TRUE(kept.replicas);
   EXPECT_EQ(plan_change(mark, plan_mark(plan_of(2, {1, 3, 1}))),
-            "sums of gradients through int8 instead of lowrank(4)|fp16");
+            "gradient all-reduces through int8 instead of lowrank(4)|fp16");
 }
 
 TEST(PlanMarks, OfAPipelineWithoutReplicasWantNone) {
@@ -219,7 +219,7 @@ TEST(PlanMarks, TellWhatRoundsOtherwise) {
   other = plan_of(2, {2, 1});
   other.gradient_codec = "none";
   EXPECT_EQ(plan_change(plan_mark(plan_of(2, {2, 1})), plan_mark(other)),
-            "sums of gradients through none instead of int8");
+            "gradient all-reduces through none instead of int8");
 }
 
 // Four layers. Chunk i has layers[i] of them; shares[i] has a machine number and the micro-batches

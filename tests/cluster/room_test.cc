@@ -56,7 +56,7 @@ TEST(RequireRoom, NamesTheMachineAndTheBytesWhereWhatComesDoesNotFit) {
   EXPECT_EQ(refused.error().code, ErrorCode::kCorrupt);
   EXPECT_THAT(refused.error().what, HasSubstr("the disk of lap"));
   EXPECT_THAT(refused.error().cause,
-              AllOf(HasSubstr("250 bytes come"), HasSubstr("249 bytes are free"),
+              AllOf(HasSubstr("250 bytes are to be copied"), HasSubstr("249 bytes are free"),
                     HasSubstr("1 bytes are missing")));
   EXPECT_THAT(refused.error().remedy, HasSubstr("/runs/x on lap"));
 }
@@ -71,7 +71,7 @@ TEST(SavesWithoutRoom, AreToldBeforeTheyFail) {
   EXPECT_THAT(needed, ElementsAre(std::pair(StoreId("l"), std::uint64_t{120})));
   EXPECT_THAT(saves_without_room(needed, stores_with_free(120)), IsEmpty());
   EXPECT_THAT(saves_without_room(needed, stores_with_free(119)),
-              ElementsAre(AllOf(HasSubstr("the disk of lap has no room for a save"),
+              ElementsAre(AllOf(HasSubstr("the disk of lap has too little space for a save"),
                                 HasSubstr("/runs/x"))));
 }
 

@@ -82,26 +82,29 @@ TEST_F(RunFolderTest, DoesNotTakeWhatItCannotReadForNothing) {
 TEST_F(RunFolderTest, TellsHowARunThatEndedEarlyGoesOn) {
   const Error lost{ErrorCode::kPeer, "rank 1 was lost", "", "check the network"};
   EXPECT_EQ(with_resume_hint(lost, dir_, 1, {}).remedy,
-            "check the network; no checkpoint was saved yet: start again, without --resume");
+            "check the network; no checkpoint was saved yet: restart without --resume");
   const Commands commands{"motley train a", "motley train a --resume --allow-changes",
                           "motley train a --resume", ""};
   EXPECT_THAT(describe(with_resume_hint(lost, dir_, 1, commands)),
-              EndsWith("\n  try:   check the network\n         no checkpoint was saved yet: start "
-                       "again, without --resume\n         motley train a\n"));
+              EndsWith("\n"
+                       "  try:   check the network\n"
+                       "         no checkpoint was saved yet: restart without --resume\n"
+                       "         motley train a\n"));
   std::filesystem::create_directories(dir_ / "checkpoints" / "step-000040");
   write("checkpoints/step-000040/manifest.json", "{}");
   EXPECT_EQ(with_resume_hint(lost, dir_, 1, {}).remedy,
-            "check the network; --resume goes on from the checkpoint of step 40");
+            "check the network; --resume continues from the checkpoint of step 40");
   const Error stop{ErrorCode::kInterrupted, "interrupted", "", ""};
   EXPECT_EQ(with_resume_hint(stop, dir_, 31, commands).remedy,
-            "--resume goes on from the checkpoint of step 40\nmotley train a --resume");
+            "--resume continues from the checkpoint of step 40\n"
+            "motley train a --resume");
   // The allowed changes are not in a checkpoint yet.
   EXPECT_EQ(with_resume_hint(stop, dir_, 41, commands).remedy,
-            "--resume goes on from the checkpoint of step 40\nmotley train a --resume "
-            "--allow-changes");
+            "--resume continues from the checkpoint of step 40\n"
+            "motley train a --resume --allow-changes");
   EXPECT_THAT(
       with_resume_hint({ErrorCode::kDiverged, "the training diverged", "", ""}, dir_, 1, {}).remedy,
-      HasSubstr("where it diverges from there too, start again with another --run"));
+      HasSubstr("if it diverges again, restart with another --run"));
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ TEST(FairMemory, TakesFirstWhatTheClusterFileGrants) {
   EXPECT_THAT(fair_memory(overdrawn), ElementsAre(5, 5));
   EXPECT_TRUE(shared_computers(overdrawn).front().is_overdrawn());
   EXPECT_THAT(shared_memory_text(shared_computers(overdrawn).front(), overdrawn),
-              HasSubstr("a, b are one computer, whose free memory"));
+              HasSubstr("a, b are one computer with "));
 }
 
 // Two local machines each get the cores that both see.

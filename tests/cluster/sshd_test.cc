@@ -72,7 +72,7 @@ TEST_F(SshdTest, KnowsAKilledWorkerFromALoginThatFailed) {
   const Words through = {"ssh", "-F", (folder_ / "ssh_config").string(), "box"};
   add(R"([["beat", 12, "forward of micro-batch 3"], ["kill", 9]])").machine.shell = through;
   const Error killed = run_failing();
-  EXPECT_THAT(killed.what, testing::StartsWith("stage 0 (test) was killed on machine test, while"));
+  EXPECT_THAT(killed.what, testing::StartsWith("stage 0 (test) was killed on machine test, "));
   EXPECT_THAT(killed.remedy, testing::Not(testing::HasSubstr("password")));
   std::filesystem::remove(folder_ / "authorized_keys");
   const Error refused = run_failing();

@@ -104,7 +104,7 @@ TEST_F(TensorboardLogTest, LosesNothingToADiskThatIsFullForAWhile) {
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
   ASSERT_TRUE(first.has_value());
-  EXPECT_THAT(*first, HasSubstr("waits in memory"));
+  EXPECT_THAT(*first, HasSubstr("buffered in memory"));
   EXPECT_EQ(second, std::nullopt);  // reported only once
   EXPECT_EQ(log->finish(), std::nullopt);
   const auto scalars = [](std::int64_t number) { return scalars_of(step(number), {"a"}); };

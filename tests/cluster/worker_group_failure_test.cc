@@ -16,9 +16,9 @@ TEST_F(WorkerGroupFailureTest, NamesAKilledWorkerAndItsWork) {
   add(R"([["pid"], ["beat", 12, "forward of micro-batch 3"], ["kill", 9]])");
   const Error error = run_failing();
   EXPECT_EQ(error.code, ErrorCode::kPeer);
-  EXPECT_EQ(error.what,
-            "stage 1 (test) was killed by signal 9 (Killed), while it did forward of micro-batch 3 "
-            "of step 12");
+  EXPECT_EQ(
+      error.what,
+      "stage 1 (test) was killed by signal 9 (Killed), during forward of micro-batch 3 in step 12");
 }
 
 TEST_F(WorkerGroupFailureTest, BlamesTheDeadThoughItsPeerComplainedFirst) {
@@ -75,7 +75,7 @@ TEST_F(WorkerGroupFailureTest, RefusesALineThatIsNotJson) {
   add(R"([["print", "{broken"], ["wait"]])");
   const Error error = run_failing();
   EXPECT_EQ(error.code, ErrorCode::kPeer);
-  EXPECT_EQ(error.what, "stage 0 (test) does not keep to the protocol");
+  EXPECT_EQ(error.what, "stage 0 (test) violates the protocol");
 }
 
 TEST_F(WorkerGroupFailureTest, RefusesALineWithoutEnd) {
@@ -135,9 +135,9 @@ TEST_F(WorkerGroupFailureTest, NoticesAFrozenWorker) {
   add(R"([["pid"], ["beat", 2, "backward of micro-batch 0"], ["kill", 19]])");
   const Error error = run_failing();
   EXPECT_EQ(error.code, ErrorCode::kPeer);
-  EXPECT_EQ(error.what,
-            "stage 1 (test) gave no sign of life for 0.2 s, while it did backward of micro-batch 0 "
-            "of step 2");
+  EXPECT_EQ(
+      error.what,
+      "stage 1 (test) sent no heartbeat for 0.2 s, during backward of micro-batch 0 in step 2");
 }
 
 // As while the launcher commits a checkpoint on a slow disk.

@@ -77,7 +77,7 @@ TEST_F(WorkerGroupStartTest, TellsWorkersNothingOfTheKindWhereNobodyGetsOn) {
   options_.renewal_s = 0.05;
   options_.silence_timeout_s = 1;
   add(R"([["leases", 6], ["done"]])");  // getting ready causes some changes itself
-  EXPECT_THAT(run_failing().what, HasSubstr("no sign of life"));
+  EXPECT_THAT(run_failing().what, HasSubstr("no heartbeat"));
 }
 
 // Leases are renewed on a separate thread, not the one that follows the workers.
@@ -97,9 +97,8 @@ TEST_F(WorkerGroupStartTest, SaysThatWorkersDoNotGoOnWithoutIt) {
   add(R"([["exit", 75]])");
   const Error error = run_failing();
   EXPECT_EQ(error.code, ErrorCode::kPeer);
-  EXPECT_EQ(error.what,
-            "stage 0 (test) ended because it heard nothing of this program, before its first step");
-  EXPECT_THAT(error.cause, HasSubstr("workers do not go on alone"));
+  EXPECT_EQ(error.what, "stage 0 (test) ended because its lease expired, before its first step");
+  EXPECT_THAT(error.cause, HasSubstr("received nothing from this program"));
 }
 
 TEST_F(WorkerGroupStartTest, TriesAgainWhereSshdIsTooBusy) {

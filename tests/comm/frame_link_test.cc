@@ -138,21 +138,22 @@ TEST_F(FrameLinkTest, NamesEachKindByWhatItCarries) {
   EXPECT_EQ(to_words(FrameId(FrameKind::kTargets, ChunkId{0}, kMicro, 7)),
             "targets of micro-batch 3, step 7");
   EXPECT_EQ(to_words(FrameId::replica_sum(ChunkId{2}, kPart, 7)),
-            "sum of the gradients of chunk 2, bucket 5, phase 2, step 7");
+            "all-reduce of the gradients of chunk 2, bucket 5, phase 2, step 7");
   EXPECT_EQ(to_words(FrameId::tied_sum(kPart, 7)),
-            "sum of the tied gradient, bucket 5, phase 2, step 7");
+            "all-reduce of the tied gradient, bucket 5, phase 2, step 7");
   EXPECT_EQ(to_words(FrameId::vote(Rank{4}, 7)), "vote of rank 4, step 7");
   EXPECT_EQ(to_words(FrameId::all_votes(7)), "all votes, step 7");
   EXPECT_EQ(to_words(FrameId::file_part(3, 12, 7)), "part 12 of file 3, step 7");
   EXPECT_EQ(to_words(FrameId::file_answer(3, 12, 7)), "answer to part 12 of file 3, step 7");
   EXPECT_EQ(to_words(FrameId::memory(ChunkId{2}, /*is_tied=*/false, 7)),
-            "offer of memory to sum the gradients of chunk 2, step 7");
-  EXPECT_EQ(to_words(FrameId::memory_answer(ChunkId{2}, /*is_tied=*/false, 7)),
-            "answer to offer of memory to sum the gradients of chunk 2, step 7");
+            "offer of shared memory for the all-reduce of the gradients of chunk 2, step 7");
+  EXPECT_EQ(
+      to_words(FrameId::memory_answer(ChunkId{2}, /*is_tied=*/false, 7)),
+      "answer to offer of shared memory for the all-reduce of the gradients of chunk 2, step 7");
   EXPECT_EQ(to_words(FrameId::memory(ChunkId{0}, /*is_tied=*/true, 7)),
-            "offer of memory to sum the tied gradient, step 7");
+            "offer of shared memory for the all-reduce of the tied gradient, step 7");
   EXPECT_EQ(to_words(FrameId::memory_answer(ChunkId{0}, /*is_tied=*/true, 7)),
-            "answer to offer of memory to sum the tied gradient, step 7");
+            "answer to offer of shared memory for the all-reduce of the tied gradient, step 7");
 }
 
 // The fields of docs/formats/frame.md.
@@ -204,8 +205,8 @@ TEST_F(FrameLinkTest, SaysWhatDidNotComeAndFromWhom) {
   ASSERT_FALSE(outcome.ok());
   EXPECT_EQ(outcome.error().code, ErrorCode::kPeer);
   EXPECT_EQ(outcome.error().what,
-            "waiting for activation of chunk 0, micro-batch 3, step 7 from rank 0: nothing came "
-            "within 0.5 s");
+            "waiting for activation of chunk 0, micro-batch 3, step 7 from rank 0: timed out after "
+            "0.5 s");
   EXPECT_NE(outcome.error().remedy, "");
 }
 
@@ -258,7 +259,7 @@ TEST_F(FrameLinkTest, DetectsACutOrExtendedFrame) {
     std::memcpy(cut.message_room().data(), good->message().data(), good->message().size());
     cut.set_payload_bytes(bytes);
     auto pending = group_.at(kRank0).send(kRank1, kTag, std::move(cut));
-    expect_mismatch(receive(), "announces 5 bytes");
+    expect_mismatch(receive(), "declares 5 bytes");
   }
 }
 

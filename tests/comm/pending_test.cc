@@ -52,7 +52,7 @@ TEST(Pending, NamesWhatDidNotCome) {
   const auto outcome = pending.wait(Deadline::after_s(0.5), "the moon");
   ASSERT_FALSE(outcome.ok());
   EXPECT_EQ(outcome.error().code, ErrorCode::kPeer);
-  EXPECT_EQ(outcome.error().what, "waiting for the moon: nothing came within 0.5 s");
+  EXPECT_EQ(outcome.error().what, "waiting for the moon: timed out after 0.5 s");
   EXPECT_NE(outcome.error().remedy, "");
 }
 

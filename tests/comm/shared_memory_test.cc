@@ -75,7 +75,7 @@ TEST(SharedMemory, OutlivesTheOneWhoMadeIt) {
 TEST(SharedMemory, CannotBeOpenedOnceItIsWithdrawn) {
   SharedMemory memory = made();
   memory.withdraw();
-  EXPECT_THAT(refusal(memory.offer()), HasSubstr("cannot be seen from here"));
+  EXPECT_THAT(refusal(memory.offer()), HasSubstr("not accessible"));
 }
 
 TEST(SharedMemory, KeepsNoFilesOpen) {
@@ -105,10 +105,10 @@ TEST(SharedMemoryOffer, IsRefusedForOtherMemory) {
 }
 
 TEST(SharedMemoryOffer, IsRefusedForWhatIsNotThere) {
-  EXPECT_THAT(refusal({}), HasSubstr("cannot be seen"));
+  EXPECT_THAT(refusal({}), HasSubstr("not accessible"));
   EXPECT_THAT(refusal({static_cast<std::uint32_t>(::getpid()), 99'999, 1}),
-              HasSubstr("cannot be seen"));
-  EXPECT_THAT(refusal({0xFFFFFFFF, 0xFFFFFFFF, 1}), HasSubstr("cannot be seen"));
+              HasSubstr("not accessible"));
+  EXPECT_THAT(refusal({0xFFFFFFFF, 0xFFFFFFFF, 1}), HasSubstr("not accessible"));
 }
 
 // None of these is even opened, as opening a pipe or a device may have side effects.
@@ -120,7 +120,7 @@ TEST(SharedMemoryOffer, IsRefusedForOtherKindsOfFiles) {
   for (const int file : {ends[0], device, other}) {
     EXPECT_THAT(
         refusal({static_cast<std::uint32_t>(::getpid()), static_cast<std::uint32_t>(file), 1}),
-        HasSubstr("cannot be seen"));
+        HasSubstr("not accessible"));
   }
   for (const int file : {ends[0], ends[1], device, other}) ::close(file);
 }
@@ -132,7 +132,7 @@ TEST(SharedMemoryOffer, IsRefusedForMemoryThatCanShrink) {
   ASSERT_EQ(::ftruncate(file, kBytes + kHeadBytes), 0);
   const MemoryOffer offer{static_cast<std::uint32_t>(::getpid()), static_cast<std::uint32_t>(file),
                           0};
-  EXPECT_THAT(refusal(offer), HasSubstr("could change"));
+  EXPECT_THAT(refusal(offer), HasSubstr("or not fixed"));
   ASSERT_EQ(::fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL), 0);
   EXPECT_EQ(refusal(offer), "none");
   ::close(file);

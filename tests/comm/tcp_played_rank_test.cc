@@ -46,7 +46,7 @@ TEST_F(PlayedSecretRank, IsLostWhenItDoesNotGoOnPlainAsItSaid) {
   rank1_.say(encrypted(hello(true)));
   (void)hear_hello();
   rank1_.say(encrypted(said_message()));
-  expect_lost("damaged on the way");
+  expect_lost("damaged in transit");
 }
 
 TEST_F(PlayedSecretRank, IsLostWhenItGoesOnPlainUnasked) {
@@ -133,7 +133,7 @@ TEST_F(PlayedSharingRank, IsLostWhenItsRingMakesNoSense) {
 TEST_F(PlayedSharingRank, IsLostWhenWhatItWritesMakesNoSense) {
   write(std::vector<std::byte>(kStreamHeaderBytes, std::byte{0x5A}));
   ring();
-  expect_lost("damaged on the way");
+  expect_lost("damaged in transit");
 }
 
 TEST_F(PlayedSharingRank, IsLostWhenItTakesNothingThatItWasSentAndGoes) {

@@ -212,7 +212,7 @@ TEST_F(PlayedRank, IsLostWhenItAnnouncesTheImpossible) {
   const auto outcome = receive.wait(soon(), "a message");
   ASSERT_FALSE(outcome.ok());
   EXPECT_EQ(outcome.error().code, ErrorCode::kPeer);
-  EXPECT_THAT(outcome.error().cause, HasSubstr("makes no sense"));
+  EXPECT_THAT(outcome.error().cause, HasSubstr("malformed message"));
 }
 
 TEST_F(PlayedRank, IsLostWhenItsHeaderIsDamaged) {
@@ -223,7 +223,7 @@ TEST_F(PlayedRank, IsLostWhenItsHeaderIsDamaged) {
   const auto outcome = receive.wait(soon(), "a message");
   ASSERT_FALSE(outcome.ok());
   EXPECT_EQ(outcome.error().code, ErrorCode::kPeer);
-  EXPECT_THAT(outcome.error().cause, HasSubstr("damaged on the way"));
+  EXPECT_THAT(outcome.error().cause, HasSubstr("damaged in transit"));
 }
 
 TEST_F(PlayedRank, IsLostWhenItFallsSilentWithinAMessage) {
@@ -233,7 +233,7 @@ TEST_F(PlayedRank, IsLostWhenItFallsSilentWithinAMessage) {
   const auto outcome = receive.wait(soon(), "a message");
   ASSERT_FALSE(outcome.ok());
   EXPECT_THAT(outcome.error().what, HasSubstr("rank 1 was lost"));
-  EXPECT_THAT(outcome.error().cause, HasSubstr("nothing was heard"));
+  EXPECT_THAT(outcome.error().cause, HasSubstr("no heartbeat"));
 }
 
 TEST_F(PlayedRank, HearsThatTheOtherIsAlive) {

@@ -237,7 +237,7 @@ TEST_P(EveryTransport, AnswersItsOwnWaitersWhenItIsDestroyed) {
   group.destroy(kRank0);
   const auto outcome = receive.wait(soon(), "a message");
   ASSERT_FALSE(outcome.ok());
-  EXPECT_EQ(outcome.error().cause, "this rank left");
+  EXPECT_EQ(outcome.error().cause, "this rank disconnected");
 }
 
 TEST_P(EveryTransport, NamesWhatDidNotComeInTime) {
@@ -246,7 +246,7 @@ TEST_P(EveryTransport, NamesWhatDidNotComeInTime) {
   const auto outcome = receive.wait(Deadline::after_s(0.02), "the vote");
   ASSERT_FALSE(outcome.ok());
   EXPECT_EQ(outcome.error().code, ErrorCode::kPeer);
-  EXPECT_THAT(outcome.error().what, HasSubstr("waiting for the vote: nothing came"));
+  EXPECT_THAT(outcome.error().what, HasSubstr("waiting for the vote: timed out"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds,

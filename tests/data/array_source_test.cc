@@ -115,7 +115,7 @@ TEST_F(Arrays, WithWhatTheLossIgnoresAreTaken) {
 TEST_F(Arrays, OutsideOfTheModelsLimitsAreRefused) {
   const Error label = error_of(classifier({1, 2}, 4));
   EXPECT_THAT(label.what, HasSubstr("targets.npy"));
-  EXPECT_THAT(label.cause, HasSubstr("number 0 of sample 1 is 4; the model takes 0 to 3"));
+  EXPECT_THAT(label.cause, HasSubstr("number 0 of sample 1 is 4; the model allows 0 to 3"));
   EXPECT_THAT(label.remedy, HasSubstr("room for 4"));
   SampleFormat tokens = classifier({2});
   tokens.input.type = NumberType::kInt64;

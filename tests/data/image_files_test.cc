@@ -116,7 +116,7 @@ TEST_F(ImageFiles, OfMnistThatAreDamagedAreRefused) {
   EXPECT_THAT(cause(idx_of({0, 1, 3}, "")), HasSubstr("says [0, 1, 3]"));
   // 2^64 bytes overflow to 0 in 64 bits.
   EXPECT_THAT(cause(idx_of({std::int64_t{1} << 31, std::int64_t{1} << 31, 4}, "")),
-              HasSubstr("and 0 bytes follow"));
+              HasSubstr("but 0 bytes follow"));
 }
 
 TEST_F(ImageFiles, OfCifar10AreReadFromAllTheirBatches) {
@@ -148,7 +148,8 @@ TEST_F(ImageFiles, OfCifarWithABatchMissingAreRefused) {
 
 TEST_F(ImageFiles, OfCifarCutShortAreRefused) {
   write("data_batch_1.bin", cifar({"\x01"}).substr(0, 3000));
-  EXPECT_EQ(error_of(pictures_).cause, "3000 bytes are no whole number of images of 3073");
+  EXPECT_EQ(error_of(pictures_).cause,
+            "3000 bytes are not a multiple of the 3073 bytes of an image");
   write("data_batch_1.bin", "");
   EXPECT_THAT(error_of(pictures_).cause, HasSubstr("0 bytes"));
 }
@@ -170,12 +171,12 @@ TEST_F(ImageFiles, OfAnotherSizeThanTheModelsAreRefused) {
 TEST_F(ImageFiles, ThatAreNotThereAreSaidToBeLookedFor) {
   EXPECT_THAT(error_of(pictures_).cause, HasSubstr("data_batch_1.bin (CIFAR-10)"));
   EXPECT_THAT(open_error(data_config("images", "/none"), pictures_).cause,
-              HasSubstr("not a folder"));
+              HasSubstr("not a readable folder"));
 }
 
 TEST_F(ImageFiles, InAFormThatCannotBeReadAreKnown) {
   write("data_batch_1", "pickle");
-  EXPECT_EQ(error_of(pictures_).remedy, "take the binary version");
+  EXPECT_EQ(error_of(pictures_).remedy, "use the binary version");
   write("train-images-idx3-ubyte.gz", "gz");
   EXPECT_EQ(error_of(pictures_).remedy, "gunzip them");
 }

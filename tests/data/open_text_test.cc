@@ -66,7 +66,7 @@ TEST(TextErrors, NameTheSuffixesThatMatchNothing) {
   data.suffixes = {".cc", ".h"};
   const Error error = open_error(data, model_config(2));
   EXPECT_EQ(error.code, ErrorCode::kData);
-  EXPECT_EQ(error.cause, "no text file ends in .cc, .h");
+  EXPECT_EQ(error.cause, "no text file has the suffix .cc, .h");
 }
 
 TEST(TextErrors, RefuseAnEmptyFolder) {

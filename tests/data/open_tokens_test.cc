@@ -71,9 +71,9 @@ TEST_F(TokenFile, OfLlmcWithLongTokensIsRead) {
 }
 
 TEST_F(TokenFile, OfOddSizeIsRefused) {
-  EXPECT_EQ(error_of(kThreeShort + "x").cause, "7 bytes are no whole number of 16-bit tokens");
+  EXPECT_EQ(error_of(kThreeShort + "x").cause, "7 bytes are not a multiple of 16-bit tokens");
   EXPECT_EQ(error_of(kThreeShort, 200000, "int32").cause,
-            "6 bytes are no whole number of 32-bit tokens");
+            "6 bytes are not a multiple of 32-bit tokens");
 }
 
 TEST_F(TokenFile, OfWrongVersionIsRefused) {
@@ -181,7 +181,7 @@ TEST_F(TokenWidth, IsFoundOutAmongManyZeros) {
 TEST_F(TokenWidth, ThatCannotBeToldIsRefused) {
   const std::string few = bytes_of<std::uint32_t>({1, 500, 100, 7});
   const Error error = error_of(few, 128256);
-  EXPECT_THAT(error.cause, HasSubstr("the type of its tokens cannot be told"));
+  EXPECT_THAT(error.cause, HasSubstr("the dtype of its tokens cannot be detected"));
   EXPECT_THAT(error.remedy, HasSubstr("set data.dtype"));
   EXPECT_EQ(opened(data(few, "uint32"), model_config(3, 128256))->train_samples(), 1U);
   EXPECT_EQ(opened(data(few, "uint16"), model_config(7, 128256))->train_samples(), 1U);
@@ -206,7 +206,7 @@ TEST_F(TokenWidth, OfTokensOutsideTheVocabularyIsFoundOutToo) {
   EXPECT_THAT(found.what, HasSubstr("token 4294967196 at position 777"));
   EXPECT_EQ(found.cause, "its tokens are read as uint32; as int32 it is -100");
   EXPECT_EQ(found.remedy, negative.remedy);
-  EXPECT_THAT(found.remedy, HasSubstr("no positions that the loss ignores"));
+  EXPECT_THAT(found.remedy, HasSubstr("no ignored positions"));
   tokens[777] = 128000;
   EXPECT_THAT(error_of(bytes_of(tokens), 32000).what, HasSubstr("token 128000 at position 777"));
   const auto large = usual_tokens<std::int32_t>(128256);
@@ -226,12 +226,12 @@ TEST_F(TokenWidth, OfTheOtherByteOrderIsSaid) {
 TEST_F(TokenWidth, IsFoundOutOfAFileThatWasCut) {
   const std::string ints = bytes_of(usual_tokens<std::int32_t>(32000));
   EXPECT_THAT(error_of(ints.substr(0, ints.size() - 2), 32000).cause,
-              HasSubstr("no whole number of 32-bit tokens"));
+              HasSubstr("not a multiple of 32-bit tokens"));
   const std::string longs = bytes_of(usual_tokens<std::int64_t>(128256));
   EXPECT_THAT(error_of(longs.substr(0, longs.size() - 2), 128256).cause,
-              HasSubstr("no whole number of 64-bit tokens"));
+              HasSubstr("not a multiple of 64-bit tokens"));
   EXPECT_THAT(error_of(longs.substr(0, longs.size() - 4), 128256).cause,
-              HasSubstr("no whole number of 64-bit tokens"));
+              HasSubstr("not a multiple of 64-bit tokens"));
   const std::string shorts = bytes_of(usual_tokens<std::uint16_t>(32000));
   EXPECT_NE(opened(data(shorts.substr(0, shorts.size() - 2)), model_config(8, 32000)), nullptr);
 }
@@ -262,9 +262,9 @@ TEST_F(TokenFile, OfNumPyThatIsNoRowOfIntegersIsRefused) {
   EXPECT_THAT(error_of(npy_longs({2, 2}, {1, 2, 3, 4})).cause, HasSubstr("its shape is [2, 2]"));
   EXPECT_THAT(error_of(npy_longs({4}, {1, 2, 3})).cause, HasSubstr("24 bytes follow"));
   EXPECT_THAT(error_of(npy_longs({3}, {1, 2, 3}), 200000, "uint16").cause,
-              HasSubstr("its header says int64, data.dtype uint16"));
+              HasSubstr("its header declares int64, data.dtype is uint16"));
   EXPECT_THAT(error_of(header(20240520, 1, 3) + kThreeShort, 200000, "uint32").cause,
-              HasSubstr("its header says uint16"));
+              HasSubstr("its header declares uint16"));
   EXPECT_THAT(error_of(npy_longs({3}, {1, -100, 3})).what, HasSubstr("token -100 at position 1"));
 }
 

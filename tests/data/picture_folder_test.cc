@@ -38,7 +38,7 @@ TEST(Picture, ThatIsNeitherPngNorJpegIsRefused) {
     const auto raster = decoded(file, 3);
     ASSERT_FALSE(raster.ok());
     EXPECT_THAT(raster.error().what, HasSubstr("a.picture"));
-    EXPECT_THAT(raster.error().cause, HasSubstr("neither as a PNG nor as a JPEG"));
+    EXPECT_THAT(raster.error().cause, HasSubstr("neither like a PNG nor like a JPEG"));
   }
 }
 
@@ -221,7 +221,7 @@ TEST_F(PictureFolder, WithADamagedPictureIsRefusedByItsName) {
 TEST_F(PictureFolder, WithMoreClassesThanTheModelIsRefused) {
   for (const char* name : {"a/1.png", "b/1.png", "c/1.png", "d/1.png"}) write(name, dot(1));
   EXPECT_THAT(error_of().what, HasSubstr("sub-folders of"));
-  EXPECT_THAT(error_of().cause, HasSubstr("is 3; the model takes 0 to 2"));
+  EXPECT_THAT(error_of().cause, HasSubstr("is 3; the model allows 0 to 2"));
 }
 
 TEST_F(PictureFolder, DoesNotFitAModelOfOtherThings) {

@@ -267,7 +267,7 @@ TEST_F(OpenedTokens, OfBytesOrWordsAreWhatAPersonSays) {
   const auto tokens = bytes_from(uniform(random, 6, 60'000));
   const Error error = open_error(data(bytes_of(tokens), "auto"), model_config(8, 2048));
   EXPECT_EQ(error.code, ErrorCode::kData);
-  EXPECT_THAT(error.cause, HasSubstr("cannot be told, uint8 or uint16"));
+  EXPECT_THAT(error.cause, HasSubstr("ambiguous, uint8 or uint16"));
   EXPECT_THAT(error.remedy, HasSubstr("data.dtype = \"uint8\""));
   EXPECT_THAT(error.remedy, HasSubstr("data.dtype = \"uint16\""));
   const auto of_bytes = opened(data(bytes_of(tokens), "uint8"), model_config(8, 2048));
@@ -281,7 +281,7 @@ TEST_F(OpenedTokens, ThatLookSwappedAreTakenWhereAPersonSaysSo) {
   const std::string bytes = bytes_of(swapped(zipf(random, 50'257, 60'000)));
   const Error error = open_error(data(bytes, "auto"), model_config(8, 65'536));
   EXPECT_EQ(error.code, ErrorCode::kData);
-  EXPECT_THAT(error.cause, HasSubstr("look swapped"));
+  EXPECT_THAT(error.cause, HasSubstr("seem to be swapped"));
   EXPECT_THAT(error.remedy, HasSubstr("numpy.asarray(x, \"<u2\")"));
   EXPECT_NE(opened(data(bytes, "uint16"), model_config(8, 65'536)), nullptr);
 }

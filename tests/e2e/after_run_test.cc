@@ -46,13 +46,13 @@ std::vector<std::string> short_run(const std::string& steps) {
 TEST_F(AfterRun, AReportSaysWhatItIsOfWhileTheRunGoesOn) {
   ASSERT_EQ(job_.train("run", long_run({"--stop-after", "5"})).status, 0);
   EXPECT_THAT(motley({"report", run_}).out,
-              AllOf(HasSubstr("steps 1 to 5; medians"), Not(HasSubstr("under way"))));
+              AllOf(HasSubstr("steps 1 to 5; medians"), Not(HasSubstr("in progress"))));
   RunningMotley resumed(job_.train_words("run", long_run({"--resume"})));
   ASSERT_TRUE(reaches(8));
   const Outcome meanwhile = motley({"report", run_});
   EXPECT_THAT(meanwhile.out,
-              AllOf(HasSubstr(fmt::format("under way: process {} on ", resumed.pid())),
-                    HasSubstr(" of 1000000 is done"), HasSubstr("of the session before it"),
+              AllOf(HasSubstr(fmt::format("in progress: process {} on ", resumed.pid())),
+                    HasSubstr(" of 1000000 completed"), HasSubstr("of the session before:"),
                     HasSubstr("steps 1 to 5; medians")));
   const Json json = Json::parse(motley({"report", run_, "--json"}).out);
   EXPECT_EQ(json.at("last_step"), 5);
@@ -60,7 +60,7 @@ TEST_F(AfterRun, AReportSaysWhatItIsOfWhileTheRunGoesOn) {
   ::kill(resumed.pid(), SIGINT);
   EXPECT_EQ(resumed.wait().status, 130);
   EXPECT_THAT(motley({"report", run_}).out,
-              AllOf(HasSubstr("(resumed after step 5)"), Not(HasSubstr("under way"))));
+              AllOf(HasSubstr("(resumed after step 5)"), Not(HasSubstr("in progress"))));
 }
 
 TEST_F(AfterRun, AReportThatIsNotThereYetSaysHowFarTheRunIs) {
@@ -69,7 +69,7 @@ TEST_F(AfterRun, AReportThatIsNotThereYetSaysHowFarTheRunIs) {
   const Outcome outcome = motley({"report", run_});
   EXPECT_EQ(outcome.status, 3);
   EXPECT_THAT(outcome.err, AllOf(HasSubstr(fmt::format("process {} on ", run.pid())),
-                                 HasSubstr(" of 1000000 is done"), HasSubstr("metrics.jsonl")));
+                                 HasSubstr(" of 1000000 completed"), HasSubstr("metrics.jsonl")));
 }
 
 // The measured bytes are of the earlier session with another plan.
@@ -103,13 +103,13 @@ TEST_F(AfterRun, APageTellsAllOfTheRunAndTensorboardHasItsSteps) {
   const Outcome outcome = motley({"report", run_, "--html", page});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(read_text(page),
-              AllOf(HasSubstr("Predicted beside measured"), HasSubstr("Step 3, as measured"),
-                    HasSubstr("A step, as simulated"), HasSubstr("What would help most"),
-                    Not(HasSubstr("Not known: ")), Not(HasSubstr("<script"))));
+              AllOf(HasSubstr("Predicted and measured"), HasSubstr("Step 3, as measured"),
+                    HasSubstr("A step, as simulated"), HasSubstr("Most useful upgrades"),
+                    Not(HasSubstr("Unknown: ")), Not(HasSubstr("<script"))));
   // A run that was lost has no report.
   fs::remove(fs::path(run_) / "report.json");
   EXPECT_EQ(motley({"report", run_, "--html", page}).status, 0);
-  EXPECT_THAT(read_text(page), Not(HasSubstr("Predicted beside measured")));
+  EXPECT_THAT(read_text(page), Not(HasSubstr("Predicted and measured")));
   const auto files = fs::directory_iterator(fs::path(run_) / "tensorboard");
   ASSERT_NE(files, fs::directory_iterator());
   EXPECT_THAT(read_text(files->path()), AllOf(HasSubstr("brain.Event:2"), HasSubstr("train/loss")));

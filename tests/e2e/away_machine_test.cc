@@ -53,7 +53,7 @@ TEST_F(AwayMachine, IsWaitedForWhereItAloneHasTheNewestCheckpoint) {
   EXPECT_EQ(resumed.status, 4) << resumed.err;
   EXPECT_THAT(resumed.err,
               AllOf(HasSubstr("step 10 needs a machine that does not answer: box"),
-                    HasSubstr("without it in the cluster file the run goes on from step 5")));
+                    HasSubstr("without it in the cluster file the run continues from step 5")));
 }
 
 TEST_F(AwayMachine, IsAnErrorWhereARunWouldNotLeaveItOut) {

@@ -35,9 +35,9 @@ struct Promise {
 
 constexpr Promise kPromises[] = {
     {"killed", Happening::kKilled, 1,
-     "stages? [0-9a-z ]+ .m[12]. was killed by signal 9 .Killed., while it did "},
+     "stages? [0-9a-z ]+ .m[12]. was killed by signal 9 .Killed., during "},
     {"frozen", Happening::kFrozen, 10, "machine m[12] was lost, "},
-    {"cut", Happening::kCut, 6, "machine m[12] was lost, |lost each other"},
+    {"cut", Happening::kCut, 6, "machine m[12] was lost, |lost their connection"},
 };
 
 class DamageOnLan : public testing::TestWithParam<std::tuple<const char*, Promise>> {

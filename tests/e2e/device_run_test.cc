@@ -147,12 +147,12 @@ TEST_F(DeviceRun, GoesOnOnAnotherDevice) {
 TEST_F(DeviceRun, IsRefusedWhereTheDeviceIsNot) {
   Outcome outcome = job_.train("none", {"--cluster", cluster_of("\"privateuseone:7\"")});
   EXPECT_EQ(outcome.status, 3) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("there is no device 'privateuseone:7' here"));
+  EXPECT_THAT(outcome.err, HasSubstr("no device 'privateuseone:7' on this machine"));
   EXPECT_THAT(outcome.err, HasSubstr("cpu, privateuseone:0, privateuseone:1"));
 
   outcome = job_.train("none", {"--cluster", cluster_of("\"mps\"")});
   EXPECT_EQ(outcome.status, 3) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("only a Mac has it"));
+  EXPECT_THAT(outcome.err, HasSubstr("only Macs have it"));
 
   outcome = job_.train("none", {"--cluster", cluster_of("\"tpu:0\"")});
   EXPECT_EQ(outcome.status, 3) << outcome.err;
@@ -164,9 +164,10 @@ TEST_F(DeviceRun, SaysWhichLayerTheDeviceHasNoRoomForWhileItIsMeasured) {
   const Outcome outcome = job_.train("full", {"--cluster", cluster_of(kFar), "--set",
                                               "train.micro_batch=8", "--set", "model.context=256"});
   EXPECT_EQ(outcome.status, 6) << outcome.err;
-  EXPECT_THAT(outcome.err,
-              AllOf(HasSubstr("privateuseone:0 has not enough memory for h.0.attn at 8 samples"),
-                    HasSubstr("2.0 MiB were free there"), HasSubstr("train.micro_batch smaller")));
+  EXPECT_THAT(
+      outcome.err,
+      AllOf(HasSubstr("privateuseone:0 has too little memory for h.0.attn at 8 samples"),
+            HasSubstr("2.0 MiB were free at the start"), HasSubstr("train.micro_batch smaller")));
 }
 
 // The error names the operation of the device, not the place at which the host waits, since the
@@ -186,7 +187,7 @@ TEST_F(DeviceRun, ADeviceThatHangsEndsTheRun) {
     ::unsetenv("MOTLEY_FAR_HANGS_AFTER");
     EXPECT_EQ(outcome.status, 1) << run << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr("waiting for device privateuseone:0 to finish ")) << run;
-    EXPECT_THAT(outcome.err, HasSubstr("it did not within 2 s")) << run;
+    EXPECT_THAT(outcome.err, HasSubstr("timed out after 2 s")) << run;
     EXPECT_THAT(outcome.err, HasSubstr("nvidia-smi")) << run;
   }
 }
@@ -230,10 +231,10 @@ TEST_F(DeviceRun, SaysWhatADeviceHoldsThatHasNoRoomWhileItTrains) {
   const Outcome outcome = job_.train("full", planned);
   EXPECT_EQ(outcome.status, 6) << outcome.err;
   EXPECT_THAT(outcome.err,
-              AllOf(HasSubstr("privateuseone:0 has not enough memory for "),
-                    HasSubstr("the layers embed to head take"), HasSubstr("1.0 MiB were free when"),
-                    HasSubstr("Tried to allocate"), HasSubstr("parallel.recompute"),
-                    Not(HasSubstr("at most 70% memory"))));
+              AllOf(HasSubstr("privateuseone:0 has too little memory for "),
+                    HasSubstr("the layers embed to head take"),
+                    HasSubstr("1.0 MiB were free at its start"), HasSubstr("Tried to allocate"),
+                    HasSubstr("parallel.recompute"), Not(HasSubstr("at most 70% memory"))));
 }
 
 class StoppedDeviceRun : public DeviceRun, public testing::WithParamInterface<int> {};

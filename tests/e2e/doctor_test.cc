@@ -83,7 +83,7 @@ TEST(Doctor, SaysWhichMachinesItAsksBeforeTheyAnswer) {
   ASSERT_EQ(::kill(doctor.pid(), SIGINT), 0);
   const Outcome outcome = doctor.wait();
   EXPECT_EQ(outcome.status, 130);
-  EXPECT_NE(outcome.err.find("asking left, right"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("querying left, right"), std::string::npos) << outcome.err;
   EXPECT_NE(outcome.err.find("motley: stopped: interrupted"), std::string::npos) << outcome.err;
 }
 

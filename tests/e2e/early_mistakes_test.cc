@@ -161,7 +161,7 @@ TEST_F(EarlyMistakes, OfOptions) {
       {"nothing to generate from",
        {"generate", job_.folder().path().string()},
        3,
-       {"holds no checkpoint", "ckpt list"}},
+       {"has no checkpoint", "ckpt list"}},
       {"no run to list", {"ckpt", "list", job_.run_dir("none")}, 3, {"no such file or folder"}},
   });
 }

@@ -163,8 +163,8 @@ TEST_F(Endings, BySignalsToAllProcessesStartNothingAgain) {
   EXPECT_EQ(outcome.status, 143) << outcome.err;
   EXPECT_THAT(outcome.err,
               AllOf(HasSubstr("motley: stopped: ended by SIGTERM"),
-                    ContainsRegex("the step under way was not saved: .*was killed by signal 9"),
-                    Not(HasSubstr("the run goes on from"))));
+                    ContainsRegex("the current step was not saved: .*was killed by signal 9"),
+                    Not(HasSubstr("the run continues from"))));
   EXPECT_EQ(report("run").at("ended").at("status"), 143);
 }
 
@@ -182,7 +182,7 @@ TEST_F(Endings, OfALostMachineNameItAndTheSameCommandStartsAgain) {
   EXPECT_EQ(outcome.status, 4);
   const std::string error = outcome.err.substr(outcome.err.find("motley: error"));
   EXPECT_THAT(error, AllOf(HasSubstr(fmt::format("error: machine {} was lost", lost)),
-                           HasSubstr("noticed: "), Not(HasSubstr("rank "))));
+                           HasSubstr("reported by "), Not(HasSubstr("rank "))));
   const std::string first_line = error.substr(0, error.find('\n'));
   const std::string what = first_line.substr(std::string("motley: error: ").size());
   EXPECT_THAT(log_of("run"), AllOf(HasSubstr(" error: " + what),
@@ -205,7 +205,7 @@ TEST_F(Endings, AsAskedToPrintTheCommandThatGoesOn) {
   EXPECT_EQ(metric_column(job_.run_dir("run"), "step").size(), std::size_t{kSteps});
   const std::string refused = motley(job_.train_words("run", two_stages())).err;
   EXPECT_THAT(refused, HasSubstr("already holds a run"));
-  EXPECT_THAT(last_line(refused), Not(HasSubstr(" train "))) << "no step is left to go on with";
+  EXPECT_THAT(last_line(refused), Not(HasSubstr(" train "))) << "no step is left to continue with";
 }
 
 // As with a pager or a stopped terminal.

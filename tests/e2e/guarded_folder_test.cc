@@ -133,8 +133,8 @@ TEST_F(GuardedFolder, ThatMayNotBeWrittenIsNotGoneOnIn) {
 TEST_F(GuardedFolder, ThatTakesNoCheckpointEndsTheRunWithTheLastOneUnsaved) {
   set_writable(false, run() / "checkpoints");
   expect_refused(as_person(words({"--resume", "--stop-after", "4"})), 7,
-                 AllOf(HasSubstr("could not be saved"), HasSubstr("Permission denied"),
-                       HasSubstr("The checkpoint of step 2 stands")));
+                 AllOf(HasSubstr("not saved"), HasSubstr("Permission denied"),
+                       HasSubstr("The checkpoint of step 2 remains")));
   set_writable(true, run() / "checkpoints");
   expect_untouched();
 }

@@ -102,10 +102,10 @@ TEST_F(OfARun, TheNewestCheckpointIsMeant) {
   EXPECT_THAT(motley({"ckpt", "show", run}).out, HasSubstr("step-000006"));
   const Outcome verified = motley({"ckpt", "verify", run});
   EXPECT_EQ(verified.status, 0) << verified.err;
-  EXPECT_THAT(verified.out, HasSubstr("step-000006: whole"));
+  EXPECT_THAT(verified.out, HasSubstr("step-000006: intact"));
   const Outcome empty = motley({"ckpt", "show", job_.folder().path().string()});
   EXPECT_EQ(empty.status, 3);
-  EXPECT_THAT(empty.err, AllOf(HasSubstr("holds no checkpoint"), Not(HasSubstr("--resume"))));
+  EXPECT_THAT(empty.err, AllOf(HasSubstr("has no checkpoint"), Not(HasSubstr("--resume"))));
 }
 
 // The plan and the checkpoint count the same parameters.
@@ -167,7 +167,8 @@ TEST(Doctor, TellsOfAFolderThatIsNotThereYet) {
   const std::string missing = (folder / "not" / "there").string();
   const Outcome outcome = motley({"doctor", "--run", missing});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr(missing + " is not there yet; " + folder.path().string()));
+  EXPECT_THAT(outcome.out,
+              HasSubstr(missing + " does not exist yet; its parent " + folder.path().string()));
 }
 
 }  // namespace

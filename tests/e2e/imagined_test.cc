@@ -37,21 +37,21 @@ TEST_F(Imagined, ArePlannedWithAndNamed) {
       {"plan", config_, "--profile", profile, "--stages", "2", "--output", plan_file}));
   ASSERT_EQ(plan.status, 0) << plan.err;
   EXPECT_THAT(plan.out, HasSubstr("predicted (virtual)"));
-  EXPECT_THAT(plan.out, HasSubstr("imagined  card (rtx-3060, 4200 Gflop/s)"));
-  EXPECT_THAT(plan.out, Not(HasSubstr("computing is waited for")));
+  EXPECT_THAT(plan.out, HasSubstr("virtual   card (rtx-3060, 4200 Gflop/s)"));
+  EXPECT_THAT(plan.out, Not(HasSubstr("computing is simulated by waiting")));
   const Outcome simulated =
       motley(with_cluster({"simulate", plan_file, "--config", config_, "--profile", profile}));
   EXPECT_EQ(simulated.status, 0) << simulated.err;
   const Outcome advice = motley(with_cluster({"plan", config_, "--profile", profile, "--advise"}));
   ASSERT_EQ(advice.status, 0) << advice.err;
-  EXPECT_THAT(advice.out, HasSubstr("imagined: card (rtx-3060, 4200 Gflop/s)"));
+  EXPECT_THAT(advice.out, HasSubstr("virtual: card (rtx-3060, 4200 Gflop/s)"));
 }
 
 TEST_F(Imagined, AreSaidToBeSoAmongDevices) {
   const Outcome listed = motley(with_cluster({"devices"}));
   EXPECT_EQ(listed.status, 0) << listed.err;
   EXPECT_THAT(listed.out, HasSubstr("LibTorch"));
-  EXPECT_THAT(listed.out, HasSubstr("virtual, nobody is asked: card (rtx-3060, 4200 Gflop/s)"));
+  EXPECT_THAT(listed.out, HasSubstr("virtual, not queried: card (rtx-3060, 4200 Gflop/s)"));
 }
 
 TEST_F(Imagined, AreNotRunBesideRealOnes) {

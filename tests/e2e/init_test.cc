@@ -77,7 +77,7 @@ TEST_F(Init, TakesAnswers) {
   if (written.status == 4) GTEST_SKIP() << "this machine has no network: " << written.err;
   ASSERT_EQ(written.status, 0) << written.err;
   EXPECT_THAT(written.out,
-              AllOf(HasSubstr(own_name() + "]: "), HasSubstr("There is no no/such.txt.")));
+              AllOf(HasSubstr(own_name() + "]: "), HasSubstr("no/such.txt does not exist.")));
   EXPECT_THAT(read_text(path("cluster.toml")),
               AllOf(HasSubstr("name = \"desk-top\""), HasSubstr("name = \"oldbox\""),
                     HasSubstr("ssh = \"anna@192.0.2.11\"")));
@@ -96,7 +96,7 @@ TEST_F(Init, AsksAgainForAMachineThatIsNone) {
   ASSERT_EQ(written.status, 0) << written.err;
   EXPECT_THAT(written.out,
               AllOf(HasSubstr("'old box' at '192.0.2.12' is no machine"),
-                    HasSubstr("There is a machine named oldbox already"),
+                    HasSubstr("A machine named oldbox exists already"),
                     HasSubstr("no-such-host.invalid"), HasSubstr("oldbox is at 192.0.2.11 already"),
                     HasSubstr("'attic' at 'no host' is no machine")));
   EXPECT_THAT(read_text(path("cluster.toml")),
@@ -108,7 +108,8 @@ TEST_F(Init, AsksAgainForAMachineThatIsNone) {
 TEST_F(Init, WritesNothingWhereTheAnswersEnd) {
   const Outcome ended = init({"--ask"}, "desk\n");
   EXPECT_EQ(ended.status, 2);
-  EXPECT_THAT(ended.err, AllOf(HasSubstr("the answers end"), HasSubstr("nothing was written")));
+  EXPECT_THAT(ended.err,
+              AllOf(HasSubstr("ended before all questions"), HasSubstr("nothing was written")));
   EXPECT_FALSE(std::filesystem::exists(path("cluster.toml")));
   EXPECT_FALSE(std::filesystem::exists(path("train.toml")));
 }
@@ -117,7 +118,7 @@ TEST_F(Init, WritesOverNothing) {
   folder_.write("train.toml", "mine");
   const Outcome refused = init({});
   EXPECT_EQ(refused.status, 3);
-  EXPECT_THAT(refused.err, HasSubstr("train.toml is there already"));
+  EXPECT_THAT(refused.err, HasSubstr("train.toml already exists"));
   EXPECT_EQ(read_text(path("train.toml")), "mine");
   EXPECT_FALSE(std::filesystem::exists(path("cluster.toml"))) << "half of the work";
 }

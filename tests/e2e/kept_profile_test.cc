@@ -17,7 +17,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 constexpr const char* kMeasured = "measured 1 device";
-constexpr const char* kTaken = "took 1 kept profile that still holds";
+constexpr const char* kTaken = "reused 1 cached profile that still holds";
 
 class KeptProfile : public testing::Test {
  protected:
@@ -125,7 +125,7 @@ TEST_F(KeptProfile, ThatIsDamagedIsMeasuredAnew) {
   begin_measured();
   std::ofstream(kept(), std::ios::trunc) << "{\"format\": ";
   const std::string said = measure();
-  EXPECT_THAT(said, HasSubstr("a kept profile is of no use: "));
+  EXPECT_THAT(said, HasSubstr("cached profile not used: "));
   EXPECT_THAT(said, HasSubstr(kMeasured));
   allow_for_noise();
   EXPECT_THAT(measure(), HasSubstr(kTaken));
@@ -139,7 +139,7 @@ TEST_F(KeptProfile, ThatASampleContradictsIsMeasuredAnew) {
     }
   });
   const std::string said = measure();
-  EXPECT_THAT(said, HasSubstr("times as long as in the kept profile: measuring anew"));
+  EXPECT_THAT(said, HasSubstr("times as long as in the cached profile: measuring again"));
   EXPECT_THAT(said, HasSubstr(kMeasured));
   allow_for_noise();
   EXPECT_THAT(measure(), HasSubstr(kTaken));
@@ -152,7 +152,7 @@ TEST_F(KeptProfile, ThatTakesImpossibleMemoryIsMeasuredAnew) {
   allow_for_noise();
   change_samples([](Json& sample) { sample["saved_bytes"] = std::int64_t{1} << 47; });
   const std::string said = measure();
-  EXPECT_THAT(said, HasSubstr("a kept profile is of no use: " + kept().string()));
+  EXPECT_THAT(said, HasSubstr("cached profile not used: " + kept().string()));
   EXPECT_THAT(said, HasSubstr(kMeasured));
 }
 
@@ -187,7 +187,7 @@ TEST_F(KeptProfile, AFolderThatCannotBeWrittenIsNoError) {
   const std::string file = cache_.write("file", "");
   const Outcome outcome = RunningMotley({"profile", config()}, {}, file).wait();
   EXPECT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("the profile is not kept: "));
+  EXPECT_THAT(outcome.err, HasSubstr("the profile is not cached: "));
   EXPECT_THAT(outcome.err, Not(HasSubstr("motley: error")));
   EXPECT_THAT(outcome.err, HasSubstr(kMeasured));
 }
@@ -198,7 +198,7 @@ TEST_F(KeptProfile, IsOfAnEqualPartOfTheMemoryOfMachinesThatAreOneComputer) {
       job_.folder().write("two.toml", "[[machine]]\nname = \"a\"\n[[machine]]\nname = \"b\"\n");
   const std::string file = (job_.folder() / "two.json").string();
   const std::string both = measure({"--cluster", cluster, "--output", file});
-  EXPECT_THAT(both, HasSubstr("a, b are one computer, and share its "));
+  EXPECT_THAT(both, HasSubstr("a, b are one computer with "));
   const Json devices = Json::parse(read_text(file)).at("devices");
   ASSERT_EQ(devices.size(), 2U);
   EXPECT_EQ(devices[0].at("computer"), devices[1].at("computer"));

@@ -28,12 +28,12 @@ TEST(StoppedLauncher, IsLeftByItsWorkersAndSaysSoWhenItWakes) {
   EXPECT_LT(now_s() - stopped_at_s, 10 + 2) << "with slack for a busy machine";
   // The first reports the expired lease; the other may lose its peer before its own lease expires.
   EXPECT_THAT(read_text(folder / "log" / "0.log") + read_text(folder / "log" / "1.log"),
-              HasSubstr("nothing was heard of the launcher"));
+              HasSubstr("no message from the launcher"));
   ASSERT_EQ(::kill(run.pid(), SIGCONT), 0);
   const Outcome outcome = run.wait();
   EXPECT_EQ(outcome.status, 4);
-  EXPECT_THAT(outcome.err, HasSubstr("because it heard nothing of this program, "));
-  EXPECT_THAT(outcome.err, HasSubstr("no checkpoint was saved yet: start again"));
+  EXPECT_THAT(outcome.err, HasSubstr("because its lease expired, "));
+  EXPECT_THAT(outcome.err, HasSubstr("no checkpoint was saved yet: restart"));
   EXPECT_TRUE(eventually([&] {
     return std::ranges::none_of(workers, [](pid_t pid) { return process_exists(pid); });
   }));

@@ -116,7 +116,7 @@ TEST_F(Orphans, EndWhenTheMachineOfTheLauncherIsCutOff) {
   std::printf("%s\n", outcome.err.substr(outcome.err.find("motley: error")).c_str());
   // The first reports the expired lease; the other may lose its peer before its own lease expires.
   EXPECT_THAT(read_text(run_folder() / "log" / "0.log") + read_text(run_folder() / "log" / "1.log"),
-              HasSubstr("nothing was heard of the launcher"));
+              HasSubstr("no message from the launcher"));
   // No process remains that could write.
   const auto listing = [&] {
     return output_of("ls -R " + (run_folder() / "checkpoints").string());

@@ -89,13 +89,13 @@ TEST_F(OwnDisks, OfWhichOneCannotSaveAreNamedAndAllSaveOnceItCan) {
   const Outcome outcome = run.wait();
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(outcome.err,
-              AllOf(HasSubstr(fmt::format("step {} was not saved: the disk of lap has no room for "
-                                          "a checkpoint: the parts of its 1 rank need",
+              AllOf(HasSubstr(fmt::format("step {} was not saved: the disk of lap has too little "
+                                          "space for a checkpoint: the parts of its 1 rank need",
                                           kEvery)),
-                    HasSubstr("bytes are missing. The checkpoint of step 5 stands, and the run "
-                              "goes on; for the next save, free space on that disk"),
-                    HasSubstr("(desk): cannot make folder"),
-                    HasSubstr("for the next save, check the permissions")));
+                    HasSubstr("bytes are missing. The checkpoint of step 5 remains, and the run "
+                              "continues; before the next save, free space on that disk"),
+                    HasSubstr("(desk): cannot create folder"),
+                    HasSubstr("before the next save, check the permissions")));
   for (const std::string& machine : all_) {
     EXPECT_EQ(files_of(machine, kEvery), 0) << machine;
     EXPECT_EQ(files_of(machine, kSteps), 6) << machine;
@@ -121,9 +121,10 @@ TEST_F(OwnDisks, OfWhichOneIsFullToTheLastByteAreGoneOnFrom) {
   fs::remove(filler);
   const Outcome outcome = run.wait();
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("the disk of lap has no room for a save: about"),
-                                 HasSubstr("lap reads its part of the checkpoint as it lies"),
-                                 HasSubstr(fmt::format("step {} was not saved", kEvery))));
+  EXPECT_THAT(outcome.err,
+              AllOf(HasSubstr("the disk of lap has too little space for a save: about"),
+                    HasSubstr("lap reads its part of the checkpoint from the files in place"),
+                    HasSubstr(fmt::format("step {} was not saved", kEvery))));
   EXPECT_EQ(files_of("lap", kSteps), 6);
   EXPECT_EQ(job_.parameter_hash("run", kSteps), hash);
 }

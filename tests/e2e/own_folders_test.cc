@@ -60,7 +60,7 @@ TEST_F(OwnFolders, OfAnotherRunOfTheSameNameAreLeftAlone) {
   const Outcome met = job_.train("other/run", words(all_, {"--resume"}));
   EXPECT_EQ(met.status, 3) << met.err;
   EXPECT_THAT(met.err, AllOf(HasSubstr((job_.folder() / "box/run").string() + " on box"),
-                             HasSubstr("holds another run of the same name"),
+                             HasSubstr("has another run of the same name"),
                              HasSubstr("its part of step 10 is of run "), HasSubstr("by --run")));
   EXPECT_FALSE(fs::exists(job_.folder() / "other/run/checkpoints/step-000010"));
   const Outcome gathered = motley(
@@ -92,7 +92,7 @@ TEST_F(OwnFolders, OfWhichOneIsGoneAreNamed) {
   const Outcome resumed = train(all_, {"--resume", "--set", "checkpoint.copies=0"});
   EXPECT_EQ(resumed.status, 7) << resumed.err;
   EXPECT_THAT(resumed.err,
-              AllOf(HasSubstr("of step 10"), HasSubstr("is on none of the machines that answer")));
+              AllOf(HasSubstr("of step 10"), HasSubstr("is on no machine that answers")));
 }
 
 TEST_F(OwnFolders, OutlastAKilledStage) {
@@ -125,29 +125,30 @@ TEST_F(OwnFolders, OfWhichOneIsGoneAreRestoredFromTheCopies) {
   fs::remove_all(folder_of("lap"));
   const Outcome two = train(all_, {"--resume", "--set", "train.steps=40"});
   EXPECT_EQ(two.status, 7) << two.err;
-  EXPECT_THAT(two.err, HasSubstr("is on none of the machines that answer"));
+  EXPECT_THAT(two.err, HasSubstr("is on no machine that answers"));
 }
 
 TEST_F(OwnFolders, AreGatheredIntoOne) {
   ASSERT_EQ(train(all_, {"--stop-after", "10", "--set", "checkpoint.copies=0"}).status, 0);
   const Outcome in_parts = motley({"ckpt", "verify", job_.run_dir("run")});
   EXPECT_EQ(in_parts.status, 7);
-  EXPECT_THAT(in_parts.err, AllOf(HasSubstr("it lies on the machine"), HasSubstr("ckpt gather")));
+  EXPECT_THAT(in_parts.err,
+              AllOf(HasSubstr("it is stored on the machine"), HasSubstr("ckpt gather")));
   const Outcome gathered =
       motley({"ckpt", "gather", job_.run_dir("run"), "--cluster", cluster_of(all_)});
   ASSERT_EQ(gathered.status, 0) << gathered.err;
-  EXPECT_THAT(gathered.out, HasSubstr("step 10, 4 files brought"));
+  EXPECT_THAT(gathered.out, HasSubstr("step 10, 4 files copied"));
   const Outcome whole = motley({"ckpt", "verify", job_.run_dir("run")});
   EXPECT_EQ(whole.status, 0) << whole.err;
   const std::string older = job_.run_dir("run") + "/checkpoints/step-000005";
   const Outcome earlier = motley({"ckpt", "gather", older, "--cluster", cluster_of(all_)});
-  EXPECT_THAT(earlier.out, HasSubstr("step 5, 4 files brought")) << earlier.err;
+  EXPECT_THAT(earlier.out, HasSubstr("step 5, 4 files copied")) << earlier.err;
   EXPECT_EQ(motley({"ckpt", "verify", older}).status, 0);
   // A folder that is not a run's is not turned into one.
   const std::string other = job_.run_dir("run") + "/checkpoints";
   const Outcome none = motley({"ckpt", "gather", other, "--cluster", cluster_of(all_)});
   EXPECT_EQ(none.status, 3);
-  EXPECT_THAT(none.err, HasSubstr("no run's folder"));
+  EXPECT_THAT(none.err, HasSubstr("not a run folder"));
   EXPECT_FALSE(fs::exists(other + "/launches"));
 }
 
@@ -170,7 +171,7 @@ TEST_F(OwnFolders, TellWhatBelongsToACheckpoint) {
   }
   const Outcome resumed = train(all_, {"--resume"});
   ASSERT_EQ(resumed.status, 0) << resumed.err;
-  EXPECT_THAT(resumed.err, HasSubstr("cannot tell what belongs to step 10"));
+  EXPECT_THAT(resumed.err, HasSubstr("has a damaged manifest of step 10"));
   EXPECT_EQ(job_.parameter_hash("run", 30), hash);
 }
 
@@ -189,7 +190,8 @@ TEST_F(OwnFolders, OfWhichNoneCanTellTheNewestCheckpointAreNamed) {
                                            "is damaged"),
                                  HasSubstr(folder_of("box").string() + " on box ("),
                                  HasSubstr(folder_of("lap").string() + " on lap (")));
-  EXPECT_THAT(earlier.err, HasSubstr("of step 10 stays until the run has saved that step"));
+  EXPECT_THAT(earlier.err,
+              HasSubstr("of step 10 are not removed until the run has saved that step"));
   for (const char* machine : {"box", "lap"}) EXPECT_EQ(files_of(machine, 10), 4) << machine;
   const Outcome resumed = train(all_, {"--resume"});
   ASSERT_EQ(resumed.status, 0) << resumed.err;
@@ -215,8 +217,8 @@ TEST_F(OwnFolders, AreNotOneBecauseOneWasCopied) {
   fs::copy(folder_of("box"), folder_of("lap"), fs::copy_options::recursive);
   const Outcome refused = train(all_, {"--resume"});
   EXPECT_EQ(refused.status, 3);
-  EXPECT_THAT(refused.err, AllOf(HasSubstr("have one id and are two folders"),
-                                 HasSubstr(folder_of("lap").string())));
+  EXPECT_THAT(refused.err,
+              AllOf(HasSubstr("have the same id"), HasSubstr(folder_of("lap").string())));
   fs::remove(folder_of("lap") / "store.json");
   const Outcome resumed = train(all_, {"--resume"});
   ASSERT_EQ(resumed.status, 0) << resumed.err;
@@ -253,17 +255,17 @@ TEST_F(OwnFolders, AreRepaired) {
   const Outcome damaged = motley(verify);
   EXPECT_EQ(damaged.status, 7) << damaged.err;
   EXPECT_THAT(damaged.out, HasSubstr("  box\n")) << "where it is damaged, at the end of a line";
-  EXPECT_THAT(damaged.err, AllOf(HasSubstr("of which there are copies"), HasSubstr("ckpt repair")));
+  EXPECT_THAT(damaged.err, AllOf(HasSubstr("with intact copies"), HasSubstr("ckpt repair")));
   const Outcome repaired = motley({"ckpt", "repair", job_.run_dir("run"), "--cluster", cluster});
   ASSERT_EQ(repaired.status, 0) << repaired.err;
-  EXPECT_THAT(repaired.out, HasSubstr("step 10, 4 files brought"));
+  EXPECT_THAT(repaired.out, HasSubstr("step 10, 4 files copied"));
   EXPECT_GT(fs::file_size(lap / "manifest.json"), 10);
   EXPECT_GT(fs::file_size(part / "config.json"), 10);
   const Outcome again = motley({"ckpt", "repair", job_.run_dir("run"), "--cluster", cluster});
-  EXPECT_THAT(again.out, HasSubstr("step 10, 0 files brought")) << again.err;
+  EXPECT_THAT(again.out, HasSubstr("step 10, 0 files copied")) << again.err;
   const Outcome whole = motley(verify);
   EXPECT_EQ(whole.status, 0) << whole.err;
-  EXPECT_THAT(whole.out, HasSubstr("step 10: all 6 files are whole\n"));
+  EXPECT_THAT(whole.out, HasSubstr("step 10: all 6 files are intact\n"));
   fs::remove_all(folder_of("lap"));
   const Outcome resumed = train(all_, {"--resume"});
   ASSERT_EQ(resumed.status, 0) << resumed.err;

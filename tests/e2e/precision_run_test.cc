@@ -130,8 +130,8 @@ TEST_F(PrecisionRun, SaysWhoComputesInFp32) {
   EXPECT_THAT(outcome.err, HasSubstr("desk (cpu): no fp16 there, so it computes in fp32"));
   EXPECT_THAT(outcome.err, ContainsRegex("warning: stage . \\(desk\\): no fp16 there"));
   const char* const told = "fp16 on desk/privateuseone:0; fp32 on desk/cpu";
-  EXPECT_THAT(outcome.out, HasSubstr(std::string("numbers   ") + told));
-  EXPECT_THAT(outcome.out, HasSubstr(std::string("numbers     ") + told));
+  EXPECT_THAT(outcome.out, HasSubstr(std::string("dtype     ") + told));
+  EXPECT_THAT(outcome.out, HasSubstr(std::string("dtype       ") + told));
   expect_near_fp32("mixed");
   EXPECT_THAT(motley({"report", job_.run_dir("mixed")}).out,
               AllOf(ContainsRegex("products in +fp16"), ContainsRegex("products in +fp32")));
@@ -160,7 +160,7 @@ TEST_F(PrecisionRun, TakesNoProfileOfAnotherPrecision) {
 TEST_F(PrecisionRun, IsRefusedWhereNoDeviceHasTheNumbers) {
   const Outcome outcome = train("none", "fp16", kCpu);
   EXPECT_EQ(outcome.status, 3) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("no device here computes in it"));
+  EXPECT_THAT(outcome.err, HasSubstr("no device supports it"));
   EXPECT_THAT(outcome.err, HasSubstr("leave train.precision at \"fp32\""));
   EXPECT_THAT(outcome.err,
               HasSubstr(processor_has_bf16() ? "desk (cpu), which computes in fp32 and bf16"
@@ -179,7 +179,7 @@ TEST_F(PrecisionRun, IsRefusedWhereNoStageOfThePlanHasTheNumbers) {
       "--stages",  "1",     "--pin", "layer 0 on desk"};
   const Outcome outcome = job_.train("none", words);
   EXPECT_EQ(outcome.status, 3) << outcome.err;
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("no stage of the plan computes in it, given by --set"),
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("no stage of the plan supports it, given by --set"),
                                  HasSubstr("box (privateuseone:0)"),
                                  HasSubstr("leave desk (cpu) out of the cluster file")));
   EXPECT_FALSE(std::filesystem::exists(job_.run_dir("none") + "/plan.json"));
@@ -188,7 +188,7 @@ TEST_F(PrecisionRun, IsRefusedWhereNoStageOfThePlanHasTheNumbers) {
   const Outcome planned =
       train("planned", "fp16", kCpu, {"--plan", job_.run_dir("fp32") + "/plan.json"});
   EXPECT_EQ(planned.status, 3) << planned.err;
-  EXPECT_THAT(planned.err, HasSubstr("no device here computes in it"));
+  EXPECT_THAT(planned.err, HasSubstr("no device supports it"));
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ TEST_P(Probe, WritesSpeedsThatAPlanTakes) {
   const Outcome probed = motley(
       {"probe", "--cluster", cluster, "-o", links, "--transport", GetParam(), "--seconds", "1"});
   ASSERT_EQ(probed.status, 0) << probed.err;
-  EXPECT_NE(probed.out.find("it holds 127.0.0.1 and routes to 127.0.0.1"), std::string::npos);
+  EXPECT_NE(probed.out.find("it has 127.0.0.1 and routes to 127.0.0.1"), std::string::npos);
   const Json json = Json::parse(read_text(links));
   ASSERT_EQ(json.at("links").size(), 2U);
   for (const Json& link : json.at("links")) {

@@ -76,7 +76,7 @@ TEST_F(Recovery, FromEachKilledStage) {
   EXPECT_THAT(outcome.err, HasSubstr("was killed by signal 9"));
   // On a busy computer the next checkpoint may be saved between this process's check and its
   // signal.
-  EXPECT_THAT(outcome.err, ::testing::ContainsRegex("the run goes on from step [12]0[^0-9]"));
+  EXPECT_THAT(outcome.err, ::testing::ContainsRegex("the run continues from step [12]0[^0-9]"));
   EXPECT_THAT(outcome.err, HasSubstr("(restart 1 of 3)"));
   EXPECT_THAT(outcome.err, HasSubstr("s after the failure"));
   const std::string kept = read_text(std::filesystem::path(job_.run_dir("run")) / "log/motley.log");
@@ -221,9 +221,10 @@ TEST_F(RecoveryOfTwo, TakesAMachineBackForItsReplicasAndSaysThatSumsAreRoundedOt
   RunningMotley run(job_.train_words("run", with({"--set", "train.steps=60"}, more)));
   ASSERT_TRUE(eventually([&] { return steps_done(job_) >= 2 && run.workers().size() == 2; }));
   const Outcome outcome = without_box_for_a_while(run);
-  EXPECT_THAT(outcome.err,
-              HasSubstr("warning: the plan has 2 replicas instead of no replicas: from "
-                        "here on sums are rounded otherwise"));
+  EXPECT_THAT(
+      outcome.err,
+      HasSubstr(
+          "warning: the plan has 2 replicas instead of no replicas: sums are rounded differently"));
   EXPECT_EQ(steps_done(job_), 60U);
 }
 

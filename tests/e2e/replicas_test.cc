@@ -191,7 +191,7 @@ TEST_F(Replicas, KeepTheirPlanOnResume) {
   ASSERT_EQ(job_.train("run", {"--plan", data_parallel(), "--stop-after", "20"}).status, 0);
   const Outcome outcome = job_.train("run", {"--stages", "2", "--resume"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_EQ(outcome.err.find("the run goes on with"), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find("the run continues with"), std::string::npos) << outcome.err;
   EXPECT_EQ(job_.parameter_hash("run", 50), job_.parameter_hash("whole", 50));
 }
 

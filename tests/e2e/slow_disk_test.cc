@@ -72,7 +72,7 @@ TEST(FailedFirstSave, LeavesARunThatCanBeStartedAgain) {
   const Outcome failed = job.train("run", on_two_machines(broken, "tcp"));
   ASSERT_NE(failed.status, 0);
   EXPECT_THAT(failed.err, HasSubstr("Input/output error"));
-  EXPECT_THAT(failed.err, HasSubstr("no checkpoint was saved yet: start again, without --resume"));
+  EXPECT_THAT(failed.err, HasSubstr("no checkpoint was saved yet: restart without --resume"));
   auto words = on_two_machines(broken, "tcp");
   words.emplace_back("--resume");
   const Outcome resumed = job.train("run", words);

@@ -245,7 +245,7 @@ TEST_F(PackageRun, ItsPackageIsShownAndVerified) {
   EXPECT_EQ(json["layers"].size(), 5U);
   EXPECT_EQ(json["layers"][0]["outputs"][0].size(), 3U);
   EXPECT_TRUE(std::ranges::count(json["operations"], "aten::convolution") == 1) << shown.out;
-  EXPECT_THAT(motley({"package", "verify", package("cnn")}).out, HasSubstr("sound: 5 layers"));
+  EXPECT_THAT(motley({"package", "verify", package("cnn")}).out, HasSubstr("intact: 5 layers"));
 
   const auto changed = copy_of_cnn("changed");
   std::string weights = read_text(changed / "weights.safetensors");

@@ -59,7 +59,7 @@ TEST_F(Virtual, ClaimNoOtherNumbers) {
   const Outcome run = rehearse("rounded", {"--stages", "2", "--set", "train.precision=bf16"});
   ASSERT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(run.out,
-              AllOf(HasSubstr("alike in every train.precision"), Not(HasSubstr("numbers "))));
+              AllOf(HasSubstr("equal for every train.precision"), Not(HasSubstr("numbers "))));
   EXPECT_FALSE(file_of("rounded", "plan.json")["ranks"][0].contains("numbers"));
 }
 
@@ -68,7 +68,7 @@ TEST_F(Virtual, PipelinesStepAndSaySo) {
   ASSERT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("predicted (virtual)"));
   EXPECT_THAT(run.out, HasSubstr("step 5/5  virtual"));
-  EXPECT_THAT(run.out, HasSubstr("virtual devices: computing is waited for"));
+  EXPECT_THAT(run.out, HasSubstr("virtual devices: computing is simulated by waiting"));
   EXPECT_THAT(run.err, HasSubstr("no checkpoint saved"));
   EXPECT_THAT(run.err, HasSubstr("not at the speeds that the cluster file gives"));
   EXPECT_THAT(metric_column(job_.run_dir("run"), "tokens"), Each("128"));
@@ -124,7 +124,7 @@ TEST_F(Virtual, RunsLeaveNothingToGoOnFrom) {
   EXPECT_THAT(resumed.err, HasSubstr("virtual devices cannot be resumed"));
   const Outcome generated = motley({"generate", job_.run_dir("run")});
   EXPECT_EQ(generated.status, 3);
-  EXPECT_THAT(generated.err, HasSubstr("was a virtual one"));
+  EXPECT_THAT(generated.err, HasSubstr("was on virtual devices"));
 }
 
 TEST_F(Virtual, PlansDoNotRunOnRealDevices) {

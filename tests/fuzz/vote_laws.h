@@ -128,7 +128,7 @@ inline std::string wrong_with_votes(std::string_view bytes) {
   if (!tally.ok()) {
     const bool differ = tally.error().code == ErrorCode::kInternal;
     return wrong_error(tally.error(), {ErrorCode::kCorrupt, ErrorCode::kInternal},
-                       differ ? "the ranks that hold chunk 0" : "vote");
+                       differ ? "the ranks that have chunk 0" : "vote");
   }
   std::vector<Vote> votes;
   for (const auto& vote : input.votes) {

@@ -29,9 +29,9 @@ TEST(ConfigErrors, NameAMisspeltKeyAndTheRightOne) {
 
 TEST(ConfigErrors, NameForgottenQuotes) {
   EXPECT_EQ(error_of("[train]\noptimizer = sgd  # plain\nlr = 1").remedy,
-            "text stands in quotes: optimizer = \"sgd\"");
+            "quote text: optimizer = \"sgd\"");
   EXPECT_EQ(error_of("[data]\npath = /data/text.txt").remedy,
-            "text stands in quotes: path = \"/data/text.txt\"");
+            "quote text: path = \"/data/text.txt\"");
   EXPECT_EQ(error_of("[model]\ntied = True").remedy, "write tied = true");
   EXPECT_EQ(error_of("[train]\nlr = 1e\n").remedy, "correct this line");
   EXPECT_EQ(error_of("[train]\nlr = ").remedy, "correct this line");
@@ -42,7 +42,7 @@ TEST(ConfigErrors, NameForgottenQuotes) {
 // The TOML parser only asserts these conditions.
 TEST(ConfigErrors, NameSectionsAndValuesThatAreMissing) {
   for (const char* text : {"[[=]]", "a = [}", "a = [1,}", "[train]\na = [1, # one\n }"}) {
-    EXPECT_EQ(error_of(text).cause, "a name or a value is missing here") << text;
+    EXPECT_EQ(error_of(text).cause, "a name or a value is missing") << text;
   }
   EXPECT_EQ(error_of("[train]\na = [1, # one\n }\n[data]").what, "bad TOML, gpt.toml:3:2");
   const auto nested =
@@ -195,7 +195,8 @@ TEST(ConfigConflicts, AreFoundBetweenOtherKeys) {
   EXPECT_THAT(error_of("[train]\nlr = 1e-3\nmin_lr = 1e-2").what, HasSubstr("train.min_lr"));
   EXPECT_THAT(error_of("[data]\nholdout = 0\n[train]\neval_every = 5").what,
               HasSubstr("train.eval_every needs held-out data"));
-  EXPECT_THAT(error_of("[parallel]\ncuts = [3, 3]").what, HasSubstr("parallel.cuts must rise"));
+  EXPECT_THAT(error_of("[parallel]\ncuts = [3, 3]").what,
+              HasSubstr("parallel.cuts must be ascending"));
   EXPECT_THAT(error_of("[data]\nkind = 'images'\nmean = [0.5]\nstd = [1, 2]").what,
               HasSubstr("data.mean and data.std must be equally long, gpt.toml:4:"));
   EXPECT_THAT(error_of("[data]\nmean = [0.5]\nstd = [1]").what,

@@ -133,12 +133,12 @@ TEST_F(Store, WhatIsNoFileCountsAsNoneAndIsNotWaitedFor) {
   const std::filesystem::path path = store().path_of(key());
   std::filesystem::remove(path);
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-  EXPECT_THAT(store().find(key()).trouble, HasSubstr("is no file"));
+  EXPECT_THAT(store().find(key()).trouble, HasSubstr("is not a file"));
   ASSERT_TRUE(store().keep(key(), profile()).ok());
   EXPECT_TRUE(store().find(key()).profile.has_value());
   std::filesystem::remove(path);
   std::filesystem::create_directory(path);
-  EXPECT_THAT(store().find(key()).trouble, HasSubstr("is no file"));
+  EXPECT_THAT(store().find(key()).trouble, HasSubstr("is not a file"));
 }
 
 TEST_F(Store, AFolderThatCannotBeMadeKeepsNothing) {

@@ -25,7 +25,7 @@ DeviceProfile with_layer(std::vector<LayerSample> samples) {
 TEST(NoiseWarnings, NameTheWorstSizeOfAKind) {
   const auto device = with_layer({sample(1, 0.010, 0.0026), sample(4, 0.040, 0.0128)});
   EXPECT_THAT(noise_warnings(device),
-              ElementsAre("noisy: forward of attn at 4 samples spread 32 %"));
+              ElementsAre("noisy: the spread of forward of attn at 4 samples is 32 %"));
 }
 
 TEST(NoiseWarnings, AreSilentUpToAQuarter) {
@@ -40,9 +40,9 @@ TEST(NoiseWarnings, LeaveOutAKindTooQuickToMatter) {
 
 TEST(DriftWarning, SaysBothTimesWhenTheyDiffer) {
   EXPECT_THAT(drift_warning(sample(1, 0.001, 0), sample(1, 0.0013, 0)),
-              HasSubstr("3.000 ms then 3.900 ms"));
+              HasSubstr("3.000 ms, then 3.900 ms"));
   EXPECT_THAT(drift_warning(sample(1, 0.0013, 0), sample(1, 0.001, 0)),
-              HasSubstr("3.900 ms then 3.000 ms"));
+              HasSubstr("3.900 ms, then 3.000 ms"));
   EXPECT_EQ(drift_warning(sample(1, 0.001, 0), sample(1, 0.00115, 0)), "");
 }
 

@@ -87,8 +87,8 @@ TEST_F(FarDevice, IsNotOpenedWhileItsMemoryIsFull) {
   const Error error = trouble_with("privateuseone:0");
   motley_far_limit_memory(std::uint64_t{1} << 40);
   EXPECT_EQ(error.code, ErrorCode::kInfeasible);
-  EXPECT_THAT(error.what, HasSubstr("privateuseone:0 has no memory left"));
-  EXPECT_THAT(error.remedy, HasSubstr("end what else uses it"));
+  EXPECT_THAT(error.what, HasSubstr("privateuseone:0 is out of memory"));
+  EXPECT_THAT(error.remedy, HasSubstr("end other programs on it"));
 }
 
 TEST_F(FarDevice, IsNotOpenedWhereItDoesNotComputeInTime) {
@@ -98,7 +98,7 @@ TEST_F(FarDevice, IsNotOpenedWhereItDoesNotComputeInTime) {
   ASSERT_FALSE(device.ok());
   EXPECT_EQ(device.error().code, ErrorCode::kInternal);
   EXPECT_THAT(device.error().what, HasSubstr("waiting for device privateuseone:0 to finish its "
-                                             "first operation: it did not within 0.05 s"));
+                                             "first operation: timed out after 0.05 s"));
   EXPECT_THAT(device.error().cause, HasSubstr("does not answer"));
 }
 

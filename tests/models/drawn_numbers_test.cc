@@ -69,7 +69,7 @@ TEST(DrawnNumbers, AreTheQuantilesRoundedOnce) {
     const double tail = to_open_unit(std::min(word, ~word));
     const double density = std::exp(-0.5 * size * size) / std::sqrt(2 * M_PI);
     const double error = (0.5 * std::erfc(size / std::sqrt(2.0)) - tail) / density;
-    // Near 0 the probability's own rounding is more than a unit of the number.
+    // Near 0 the rounding of the probability exceeds an ulp of the number.
     if (size > 1e-3F) {
       EXPECT_LE(std::abs(error), kMost * unit_in_last_place(size) + 1e-15) << word;
     }

@@ -256,7 +256,7 @@ TEST_F(HandGraph, RefusesArgumentsThatAreNotTheSchemas) {
   EXPECT_THAT(error_with("\"kwargs\": {}, \"results\": 2},\n       {\"op\": \"aten::ne",
                          "\"kwargs\": {}, \"results\": 3},\n       {\"op\": \"aten::ne")
                   .cause,
-              HasSubstr("it makes 2 values, not 3"));
+              HasSubstr("it returns 2 values, not 3"));
 }
 
 TEST_F(HandGraph, FindsAnotherNumberOfListElementsWhenItRuns) {
@@ -280,7 +280,7 @@ TEST_F(HandGraph, RefusesSizesThatNoPackageHas) {
 TEST_F(HandGraph, RefusesOutputsOfAnotherShape) {
   const Error error = error_with("[\"output:0\", 8], [\"output:1\", 0], [\"saved:0\"",
                                  "[\"output:0\", 9], [\"output:1\", 0], [\"saved:0\"");
-  EXPECT_THAT(error.what, HasSubstr("layer 'body' does not make"));
+  EXPECT_THAT(error.what, HasSubstr("layer 'body' returns other results"));
   EXPECT_THAT(error.cause, HasSubstr("its outputs are Float [3]; Float [5, 3] was expected"));
   EXPECT_THAT(error_with("[\"parameter_grad:1\", 5]", "[\"parameter_grad:1\", 4]").cause,
               HasSubstr("gradients of its parameters"));

@@ -95,7 +95,8 @@ LastingMemory held_by(const ModelSpec& model, int first, int last) {
   return held;
 }
 
-constexpr const char* kPackages[] = {"mlp", "cnn", "gpt2-tiny", "llama-tiny", "vit-tiny"};
+constexpr const char* kPackages[] = {"mlp",      "cnn",           "gpt2-tiny",     "llama-tiny",
+                                     "vit-tiny", "adapters-bf16", "adapters-int8", "adapters-nf4"};
 
 ModelSpec model_of_package(const std::string& name) {
   ModelConfig config;

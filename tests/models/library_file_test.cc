@@ -70,7 +70,7 @@ TEST_F(LibraryFile, NobodyWaitsForAWriterOfANamedPipe) {
   ASSERT_EQ(::mkfifo(copy_.c_str(), 0600), 0);
   const auto device = open_by_copy();
   ASSERT_FALSE(device.ok());
-  EXPECT_THAT(device.error().cause, testing::HasSubstr(copy_.string() + " is no file"));
+  EXPECT_THAT(device.error().cause, testing::HasSubstr(copy_.string() + " is not a file"));
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ namespace motley::testing {
 
 // The packages in tests/models/packages.
 inline auto all_packages() {
-  return ::testing::Values("mlp", "cnn", "gpt2-tiny", "llama-tiny", "vit-tiny");
+  return ::testing::Values("mlp", "cnn", "gpt2-tiny", "llama-tiny", "vit-tiny", "adapters-bf16",
+                           "adapters-int8", "adapters-nf4");
 }
 
 inline std::string package_test_name(const ::testing::TestParamInfo<std::string>& package) {

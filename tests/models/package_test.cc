@@ -126,7 +126,7 @@ TEST(ParsePackage, RefusesKernelsThatBreakTheirPromise) {
               "args": [{"value": 5}, {"value": 3}, 7, -1, true])"),
               HasSubstr("scale_grad_by_freq"));
   EXPECT_THAT(cause_with(R"("kwargs": {"beta": 1})", R"("kwargs": {"device": {"text": "cuda"}})"),
-              HasSubstr("for the worker to decide"));
+              HasSubstr("set by the worker"));
 }
 
 TEST(ParsePackage, RefusesADropoutThatIsNone) {
@@ -155,16 +155,16 @@ TEST(ParsePackage, TakesDrawsAndRefusesThoseThatAreNone) {
 }
 
 TEST(ParsePackage, RefusesValuesThatAreNotThere) {
-  EXPECT_THAT(cause_with("[{\"value\": 1}]", "[{\"value\": 4}]"), HasSubstr("made before"));
-  EXPECT_THAT(cause_with("[\"output:0\", 8]", "[\"output:0\", 10]"), HasSubstr("made before"));
+  EXPECT_THAT(cause_with("[{\"value\": 1}]", "[{\"value\": 4}]"), HasSubstr("earlier value"));
+  EXPECT_THAT(cause_with("[\"output:0\", 8]", "[\"output:0\", 10]"), HasSubstr("earlier value"));
   EXPECT_THAT(cause_with("{\"values\": [0, 1]}", "{\"values\": [0, 9]}"), HasSubstr("values"));
 }
 
 TEST(ParsePackage, RefusesRolesThatDoNotFit) {
   EXPECT_THAT(cause_with("\"parameter:1\", \"constant:0\"", "\"parameter:0\", \"constant:0\""),
-              HasSubstr("stands here twice"));
+              HasSubstr("duplicate "));
   EXPECT_THAT(cause_with("\"parameter:1\", \"constant:0\"", "\"statistic:0\", \"constant:0\""),
-              HasSubstr("does not belong here"));
+              HasSubstr("is not allowed here"));
   EXPECT_THAT(cause_with("\"parameter:1\", \"constant:0\"", "\"parameter:1\", \"constant:1\""),
               HasSubstr("it has 1 constants"));
   EXPECT_THAT(cause_with("[\"parameter_grad:0\", 3]", "[\"parameter_grad:1\", 3]"),
@@ -183,15 +183,15 @@ TEST(ParsePackage, RefusesRolesThatDoNotFit) {
 
 TEST(ParsePackage, RefusesLayersThatDoNotFit) {
   EXPECT_THAT(cause_with(", {\"type\": \"float32\", \"shape\": [4]}]", "]"),
-              HasSubstr("does not fit layer 'body'"));
+              HasSubstr("does not match layer 'body'"));
   EXPECT_THAT(
       cause_with("\"outputs\": []", "\"outputs\": [{\"type\": \"float32\", \"shape\": []}]"),
       HasSubstr("and the last none"));
   EXPECT_THAT(cause_with("\"name\": \"head\"", "\"name\": \"body\""), HasSubstr("twice"));
-  EXPECT_THAT(cause_with("head.weight", "body.weight"), HasSubstr("'body.weight' stands twice"));
+  EXPECT_THAT(cause_with("head.weight", "body.weight"), HasSubstr("duplicate name 'body.weight'"));
   EXPECT_THAT(cause_with("\"shape\": [2, 7], \"decayed\": true, \"tied\": false",
                          "\"shape\": [2, 7], \"decayed\": true, \"tied\": true"),
-              HasSubstr("to which it is tied"));
+              HasSubstr("its tied parameter"));
   EXPECT_THAT(cause_with("\"graph\": 1", "\"graph\": 0"), HasSubstr("shares its graph"));
 }
 
@@ -209,7 +209,7 @@ TEST(ParsePackage, RefusesNumbersBeyondTheLimits) {
 
 TEST(ParsePackage, RefusesKeysThatItDoesNotKnow) {
   EXPECT_THAT(cause_with("\"unit\":", "\"pickle\": 1, \"unit\":"),
-              HasSubstr("'pickle' is unknown"));
+              HasSubstr("unknown key 'pickle'"));
   EXPECT_THAT(cause_with("\"tied\": false}", "\"tied\": false, \"x\": 1}"), HasSubstr("'x'"));
   EXPECT_THAT(cause_with("\"results\": 1}", "\"results\": 1, \"x\": 1}"), HasSubstr("'x'"));
 }
@@ -271,7 +271,7 @@ TEST_F(PackageFolder, IsReadAndVerified) {
 TEST_F(PackageFolder, WithoutADescriptionIsNone) {
   std::filesystem::remove(folder_ / kPackageFileName);
   EXPECT_EQ(error().code, ErrorCode::kConfig);
-  EXPECT_THAT(error().what, HasSubstr("no package"));
+  EXPECT_THAT(error().what, HasSubstr("not a package"));
 }
 
 TEST_F(PackageFolder, WithAChangedByteIsFoundByItsHash) {
@@ -350,11 +350,12 @@ TEST(Package, KeepsNoFilesThatWouldLeaveTheirFolderOrRun) {
   for (const char* name :
        {"", "../config.json", "/etc/x.json", "a/b.json", "a\\\\b.json", ".hidden.json", "model.py",
         "weights.bin", "model.safetensors.index.json", "manifest.json", "-o.json", "é.json"}) {
-    EXPECT_THAT(cause_with("{", with_name(name)), HasSubstr("no name of a model's file")) << name;
+    EXPECT_THAT(cause_with("{", with_name(name)), HasSubstr("not the name of a model file"))
+        << name;
   }
   EXPECT_TRUE(parse_package(replaced(right_package(), "{", with_name("vocab.txt")), "p").ok());
   EXPECT_THAT(cause_with("{", "{\"adapter\": {\"nothing\": \"x\"},"),
-              HasSubstr("exactly what the layers train"));
+              HasSubstr("exactly the trained parameters"));
 }
 
 }  // namespace

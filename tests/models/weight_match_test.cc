@@ -66,7 +66,7 @@ TEST(WeightMatch, TakesACopyOfATiedHeadOnlyInItsShape) {
   EXPECT_EQ(match.tied_copy->stored, "lm_head.weight");
   shapes["lm_head.weight"] = {51, 16};
   EXPECT_THAT(match_weights(llama(), shapes, Layouts::kSame).strange,
-              ElementsAre("'lm_head.weight' [51, 16] is nothing of this model"));
+              ElementsAre("'lm_head.weight' [51, 16] is not in this model"));
 }
 
 // The layout of a square weight is ambiguous; a non-square weight of the same kind decides it.
@@ -131,9 +131,9 @@ TEST(PlaceWeights, NamesEachKeyAndSomeTensorsOfEachKind) {
   EXPECT_THAT(placed.error().cause,
               AllOf(HasSubstr("model.heads is 4"), HasSubstr("'wte.weight' [64, 32] is missing"),
                     HasSubstr("; and 23 more are missing; 'ln_f.weight' is [32] for"),
-                    HasSubstr("'strange.0' [7] is nothing of this model"),
-                    HasSubstr("; and 297 more are nothing of this model"),
-                    Not(HasSubstr("more are of another shape"))));
+                    HasSubstr("'strange.0' [7] is not in this model"),
+                    HasSubstr("; and 297 more are not in this model"),
+                    Not(HasSubstr("more have another shape"))));
   EXPECT_LT(placed.error().cause.size(), 800U);
 }
 

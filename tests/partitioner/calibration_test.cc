@@ -112,7 +112,7 @@ TEST(Calibration, DoesNotBelieveFactorsBeyondFive) {
   const auto calibration = calibrate(input, {run_of(input, 50, 0)});
   ASSERT_TRUE(calibration.ok());
   EXPECT_EQ(calibration->front().time_factor, 5);
-  EXPECT_THAT(calibration_text(*calibration), HasSubstr("x 5.00 (the most that is believed)"));
+  EXPECT_THAT(calibration_text(*calibration), HasSubstr("x 5.00 (the limit)"));
   EXPECT_EQ(calibrate(input, {run_of(input, 0.01, 0)})->front().time_factor, 0.2);
 }
 
@@ -148,9 +148,8 @@ TEST(Calibration, SaysWhereTheRunWasPlannedWithAnotherProfile) {
   ASSERT_TRUE(other.ok());
   EXPECT_NEAR(other->front().time_factor, 0.6, 1e-9);
   EXPECT_NEAR(other->front().planned_with, 0.5, 1e-9);
-  EXPECT_THAT(
-      calibration_text(*other),
-      AllOf(HasSubstr("times x 0.60"), HasSubstr("another profile, whose times were x 0.50 of")));
+  EXPECT_THAT(calibration_text(*other),
+              AllOf(HasSubstr("times x 0.60"), HasSubstr("another profile, with times x 0.50 of")));
   EXPECT_THAT(calibration_text(*calibrate(input, {run})), Not(HasSubstr("another profile")));
 }
 

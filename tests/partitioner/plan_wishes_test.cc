@@ -81,7 +81,7 @@ TEST(Planner, NamesThePinsThatNoPlanObeys) {
   problem.options.pins.memory_share = {{"m1", 1e-12}};
   const auto plan = problem.plan();
   ASSERT_FALSE(plan.ok());
-  EXPECT_EQ(plan.error().what, "no plan obeys the pins");
+  EXPECT_EQ(plan.error().what, "no plan satisfies the pins");
   EXPECT_THAT(plan.error().remedy, testing::HasSubstr("'always m1', 'm1 at most "));
 }
 

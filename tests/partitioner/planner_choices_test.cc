@@ -49,7 +49,7 @@ TEST(PlannerChoices, TakesTheUsualMicroBatchUnlessItCostsMuch) {
   const auto refused = problem.plan();
   ASSERT_TRUE(refused.ok()) << describe(refused.error());
   EXPECT_EQ(refused->micro_batch, 1);
-  EXPECT_THAT(refused->notes, Contains(HasSubstr("instead of the usual 16: a step takes")));
+  EXPECT_THAT(refused->notes, Contains(HasSubstr("instead of the default 16: a step takes")));
 }
 
 // Also not together with a coarser codec, whose own gain is below the threshold.
@@ -87,7 +87,7 @@ TEST(PlannerChoices, TakesASmallerMicroBatchWhereTheUsualOneDoesNotFit) {
   const auto plan = problem.plan();
   ASSERT_TRUE(plan.ok()) << describe(plan.error());
   EXPECT_LT(plan->micro_batch, 4);
-  EXPECT_THAT(plan->notes, Contains(HasSubstr("a plan with those does not fit")));
+  EXPECT_THAT(plan->notes, Contains(HasSubstr("a plan with the default does not fit")));
 }
 
 // With more devices than the replica search covers, the whole model on all devices is one

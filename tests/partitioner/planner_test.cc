@@ -284,7 +284,7 @@ TEST(MakePlan, QueuesAsManyWeightPartsAsMemoryHasRoomFor) {
   const auto short_of = problem.plan();
   ASSERT_FALSE(short_of.ok());
   EXPECT_EQ(short_of.error().code, ErrorCode::kInfeasible);
-  EXPECT_EQ(short_of.error().what, "m1/cpu has no memory to split backward");
+  EXPECT_EQ(short_of.error().what, "m1/cpu has too little memory to split backward");
   problem.options.schedule = "auto";
   EXPECT_NE(problem.plan()->schedule, "split");
 }
@@ -296,7 +296,7 @@ TEST(MakePlan, NamesTheDeviceThatIsShortOfMemory) {
   const auto plan = problem.plan();
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.error().code, ErrorCode::kInfeasible);
-  EXPECT_THAT(plan.error().what, HasSubstr("/cpu is short of 3.16 GiB of memory"));
+  EXPECT_THAT(plan.error().what, HasSubstr("/cpu lacks 3.16 GiB of memory"));
   EXPECT_THAT(plan.error().cause, AllOf(HasSubstr("l5"), HasSubstr(" of its 1.00 GiB")));
 }
 

@@ -49,7 +49,7 @@ TEST(Remedy, StandsInTheErrorOfThePlan) {
   const auto plan = plan_or_remedy(four_gib_on(kGib, kGib).input());
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.error().code, ErrorCode::kInfeasible);
-  EXPECT_THAT(plan.error().what, HasSubstr("is short of"));
+  EXPECT_THAT(plan.error().what, HasSubstr("lacks"));
   EXPECT_THAT(plan.error().remedy, HasSubstr("GiB in all)"));
 }
 

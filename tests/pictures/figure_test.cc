@@ -72,7 +72,7 @@ TEST(Curves, WritesTheNumbersOfItsAxesInFull) {
 }
 
 TEST(Curves, SaysThatNothingWasRecorded) {
-  EXPECT_THAT(curves({{"loss", {}, false}}, {}).body, HasSubstr("nothing was recorded"));
+  EXPECT_THAT(curves({{"loss", {}, false}}, {}).body, HasSubstr("no data"));
 }
 
 TEST(HtmlPage, FetchesNothingAndRunsNothing) {

@@ -51,10 +51,9 @@ TEST(RunPage, TellsAllOfARun) {
   EXPECT_TRUE(is_well_formed(page)) << page;
   for (const char* words :
        {"Run runs/&lt;gpt&gt;", "headline watch", "box is the bottleneck: +9 % over plan",
-        "What can be done: plan again",
-        "a step takes 450.00 ms as things are; the run measured 400.00 ms", "held-out loss",
-        "predicted", "unequal work", "stage 0 (box) computes", "Step 7, as measured",
-        "A step, as simulated", "box twice as fast", "saved &amp; sound"}) {
+        "Remedy: plan again", "a step of 450.00 ms now; the run measured 400.00 ms",
+        "held-out loss", "predicted", "unequal work", "stage 0 (box) computes",
+        "Step 7, as measured", "A step, as simulated", "box twice as fast", "saved &amp; sound"}) {
     EXPECT_THAT(page, HasSubstr(words));
   }
   for (const char* no : {"<script", "src=", "href=", "nan"}) EXPECT_THAT(page, Not(HasSubstr(no)));
@@ -72,7 +71,7 @@ TEST(RunPage, SaysWhatIsNotThere) {
   run.not_advised = "there is no plan";
   const std::string page = run_page(run);
   EXPECT_TRUE(is_well_formed(page)) << page;
-  for (const char* words : {"no step was recorded", "there is no plan", "nothing was recorded"}) {
+  for (const char* words : {"no step was recorded", "there is no plan", "no data"}) {
     EXPECT_THAT(page, HasSubstr(words));
   }
 }

@@ -166,7 +166,7 @@ TEST(GradientReducer, GivesEveryWaiterTheErrorOfTheFirstSumThatFailed) {
     const auto span = (*reducer)->wait(id);
     ASSERT_FALSE(span.ok());
     EXPECT_EQ(span.error().code, ErrorCode::kPeer) << describe(span.error());
-    EXPECT_THAT(span.error().what, HasSubstr("summing chunk 0, bucket 1 of 1"));
+    EXPECT_THAT(span.error().what, HasSubstr("all-reduce of chunk 0, bucket 1 of 1"));
   }
 }
 

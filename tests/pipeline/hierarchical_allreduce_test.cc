@@ -181,7 +181,7 @@ TEST_P(HierarchicalAllreduceOver, EndsWhenARankIsLost) {
     const Summed summed = sum_on(group.at(self), self, c, values_of(self, c.count));
     ASSERT_TRUE(summed.error);
     EXPECT_EQ(summed.error->code, ErrorCode::kPeer) << describe(*summed.error);
-    EXPECT_THAT(summed.error->what, HasSubstr("summing chunk 3, bucket "));
+    EXPECT_THAT(summed.error->what, HasSubstr("all-reduce of chunk 3, bucket "));
   });
 }
 
@@ -196,8 +196,8 @@ TEST(HierarchicalAllreduce, NamesTheRankThatIsSilent) {
   const Summed summed = sum_on(group.at(Rank{0}), Rank{0}, c, values_of(Rank{0}, c.count));
   ASSERT_TRUE(summed.error);
   EXPECT_EQ(summed.error->code, ErrorCode::kPeer);
-  EXPECT_THAT(summed.error->what, HasSubstr("bucket 1 of 12, reducing over the machines: waiting "
-                                            "for rank 1: nothing came within 1 s"));
+  EXPECT_THAT(summed.error->what, HasSubstr("bucket 1 of 12, reduce-scatter between machines: "
+                                            "waiting for rank 1: timed out after 1 s"));
 }
 
 TEST(HierarchicalAllreduce, LeavesOtherRanksAlone) {

@@ -271,7 +271,7 @@ RC_GTEST_PROP(ExecutorOrders, WhateverIsAcceptedComputesTheSame, ()) {
   RC_CLASSIFY(stats.ok(), "accepted");
   if (!stats.ok()) {
     // The error names the rank and the action, or what is missing at the end.
-    RC_ASSERT(stats.error().what.starts_with("schedule '" + schedule.name + "' is wrong: "));
+    RC_ASSERT(stats.error().what.starts_with("schedule '" + schedule.name + "' is invalid: "));
     return;
   }
   const std::string wrong = run_and_compare(setting, schedule);

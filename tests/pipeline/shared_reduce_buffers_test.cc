@@ -175,7 +175,7 @@ TEST(SharedReduceBuffers, RejectAMalformedOffer) {
   const auto buffers = agree_with_peer({std::vector<std::byte>(15), 0});
   ASSERT_FALSE(buffers.ok());
   EXPECT_EQ(buffers.error().code, ErrorCode::kCorrupt);
-  EXPECT_THAT(buffers.error().what, HasSubstr("what rank 1 says about the memory that it shares"));
+  EXPECT_THAT(buffers.error().what, HasSubstr("malformed offer of shared memory from rank 1"));
 }
 
 TEST(SharedReduceBuffers, RejectAMalformedAnswer) {

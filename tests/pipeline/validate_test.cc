@@ -41,7 +41,7 @@ TEST(ValidateSchedule, AcceptsTheSmallest) {
 
 TEST(ValidateSchedule, NamesTheOffendingAction) {
   EXPECT_EQ(one_rank("F0.0 L0 B0.0 V S"),
-            "schedule '1f1b' is wrong: rank 0, action 0 (F0.0): the micro-batch is not loaded");
+            "schedule '1f1b' is invalid: rank 0, action 0 (F0.0): the micro-batch is not loaded");
 }
 
 TEST(ValidateSchedule, WantsVoteAndUpdateLastAndOnce) {
@@ -101,10 +101,10 @@ TEST(ValidateSchedule, WantsAllHoldersToSumATiedGradientOnce) {
   };
   EXPECT_EQ(tied(first + " T V S", second + " T V S"), "valid");
   EXPECT_THAT(tied(first + " T V S", second + " V S"),
-              HasSubstr("the sum of the tied gradients is missing"));
+              HasSubstr("the all-reduce of the tied gradients is missing"));
   EXPECT_THAT(tied(first + " V S", second + " V S"),
-              HasSubstr("the sum of the tied gradients is missing"));
-  EXPECT_THAT(tied(first + " T T V S", second + " T V S"), HasSubstr("summed twice"));
+              HasSubstr("the all-reduce of the tied gradients is missing"));
+  EXPECT_THAT(tied(first + " T T V S", second + " T V S"), HasSubstr("all-reduced twice"));
   EXPECT_THAT(two_ranks(first + " T V S", second + " T V S"),
               HasSubstr("no tied parameter is on several ranks"));
   EXPECT_THAT(one_rank("L0 F0.0 B0.0 T V S"), HasSubstr("tied parameters are on one rank"));
@@ -119,9 +119,9 @@ TEST(ValidateSchedule, WantsATiedGradientSummedWhenItIsFinal) {
   };
   EXPECT_EQ(tied("BI0.0 T BW0.0", "BI1.0 SG1.0 BW1.0 T"), "valid");
   EXPECT_THAT(tied("T BI0.0 BW0.0", "BI1.0 SG1.0 BW1.0 T"),
-              HasSubstr("not computed all that adds to the tied gradient"));
+              HasSubstr("not computed all contributions to the tied gradient"));
   EXPECT_THAT(tied("BI0.0 T BW0.0", "BI1.0 SG1.0 T BW1.0"),
-              HasSubstr("not computed all that adds to the tied gradient"));
+              HasSubstr("not computed all contributions to the tied gradient"));
 }
 
 // These all-reduces would never become ready, and ranks would wait for them forever.
@@ -166,13 +166,13 @@ TEST(ValidateSchedule, WantsEachReplicaToSumOnceAfterItsLastBackward) {
   const std::string good = "L1 F0.1 B0.1 R0 V S";
   EXPECT_EQ(two_replicas("L0 F0.0 B0.0 R0 V S", good), "valid");
   EXPECT_THAT(two_replicas("L0 F0.0 B0.0 V S", good),
-              HasSubstr("the sum of chunk 0 over its replicas is missing"));
+              HasSubstr("the all-reduce of chunk 0 over its replicas is missing"));
   EXPECT_THAT(two_replicas("L0 F0.0 R0 B0.0 V S", good),
               HasSubstr("not computed all of the chunk"));
   EXPECT_THAT(two_replicas("L0 F0.0 BI0.0 R0 BW0.0 V S", good),
               HasSubstr("not computed all of the chunk"));
-  EXPECT_THAT(two_replicas("L0 F0.0 B0.0 R0 R0 V S", good), HasSubstr("summed twice"));
-  EXPECT_THAT(two_replicas("L0 F0.1 B0.0 R0 V S", good), HasSubstr("is another rank's"));
+  EXPECT_THAT(two_replicas("L0 F0.0 B0.0 R0 R0 V S", good), HasSubstr("all-reduced twice"));
+  EXPECT_THAT(two_replicas("L0 F0.1 B0.0 R0 V S", good), HasSubstr("belongs to another rank"));
   EXPECT_THAT(one_rank("L0 F0.0 B0.0 R0 V S"), HasSubstr("the chunk is on one rank"));
   EXPECT_THAT(verdict("schedule forward micro_batches=2 owners=0:1\nrank 0: L0 F0.0 R0 V\n"
                       "rank 1: L1 F0.1 R0 V"),
@@ -184,8 +184,8 @@ TEST(ValidateSchedule, RefusesImpossibleHeadersWithoutSizingMemoryByThem) {
               HasSubstr("bad schedule word 'micro_batches=2000000000'"));
   EXPECT_THAT(verdict("schedule 1f1b micro_batches=1 owners=3\nrank 0: L0"),
               HasSubstr("rank 3, which does not exist"));
-  EXPECT_THAT(one_rank("L7 F0.0 B0.0 V S"), HasSubstr("no such micro-batch"));
-  EXPECT_THAT(one_rank("L0 F5.0 B0.0 V S"), HasSubstr("no such chunk"));
+  EXPECT_THAT(one_rank("L7 F0.0 B0.0 V S"), HasSubstr("the micro-batch does not exist"));
+  EXPECT_THAT(one_rank("L0 F5.0 B0.0 V S"), HasSubstr("the chunk does not exist"));
 }
 
 // Selects a random position in a schedule that has one.

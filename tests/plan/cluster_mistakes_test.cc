@@ -90,10 +90,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Mistake{"[[machine]]\nname = 'a b'", "2:8", "letters, digits"},
                     Mistake{"[[machine]]\nname = ''", "2:8", "letters, digits"},
                     Mistake{"[[machine]]\nname = 7", "2:8", "a string was expected"},
-                    Mistake{machine("adress = ''"), "3:10", "no such key"},
+                    Mistake{machine("adress = ''"), "3:10", "unknown key"},
                     Mistake{machine("address = 'host'"), "3:11", "numeric IP"},
                     Mistake{machine("devices = ['cpu', 'a b']"), "3:19",
-                            "machine a: there is no kind of device 'a b'"},
+                            "machine a: unknown kind of device 'a b'"},
                     Mistake{machine("devices = ['cpu', 'gpu']"), "3:19", "kind of device 'gpu'"},
                     Mistake{machine("devices = ['virtual:x']\nmemory_gib = 1\n"
                                     "[machine.virtual]\ngflops = 1"),
@@ -102,14 +102,14 @@ INSTANTIATE_TEST_SUITE_P(
                     Mistake{machine("devices = []"), "3:11", "no device"},
                     Mistake{machine("devices = 'cpu'"), "3:11", "a list of strings"},
                     Mistake{machine("ssh = ''"), "3:7", "not an ssh destination"},
-                    Mistake{machine("ssh = 'b'\nshell = []"), "3:7", "both say how"},
+                    Mistake{machine("ssh = 'b'\nshell = []"), "3:7", "exclude each other"},
                     Mistake{machine("motley_dir = \"a\\nb\""), "3:14", "one line"},
-                    Mistake{machine("runs_dir = 'runs'"), "3:12", "no absolute path"},
+                    Mistake{machine("runs_dir = 'runs'"), "3:12", "not an absolute path"},
                     Mistake{"machine = 3", "1:11", "an array of tables"},
                     Mistake{"machine = [1]", "1:11", "an array of tables"},
                     Mistake{"network = 3", "1:11", "a table was expected"},
                     Mistake{"[[network]]\n[[machine]]\nname = 'a'", "1:1", "a table was expected"},
-                    Mistake{two("[netwrok]"), "7:1", "no such key"},
+                    Mistake{two("[netwrok]"), "7:1", "unknown key"},
                     Mistake{"", "1:1", "no machine"}));
 
 INSTANTIATE_TEST_SUITE_P(
@@ -122,25 +122,25 @@ INSTANTIATE_TEST_SUITE_P(
                     Mistake{link("from = 'a'\nto = 2"), "9:6", "a string was expected"},
                     Mistake{link("from = 'a'\nto = 'b'\nbandwidth_mbps = 0"), "10:18", "it is 0;"},
                     Mistake{link("from = 'a'\nto = 'b'\n[[link]]\nfrom = 'a'\nto = 'b'"), "10:1",
-                            "twice"},
+                            "duplicate link"},
                     Mistake{two("[[machine]]\nname = 'c'"), "7:1", "no address that"}));
 
 INSTANTIATE_TEST_SUITE_P(
     VirtualDevices,
     ClusterMistake,
     testing::Values(
-        Mistake{machine("devices = ['virtual']"), "3:11", "nothing says how fast"},
-        Mistake{virtual_machine(""), "5:1", "does not say how fast"},
-        Mistake{virtual_machine("tokens_per_s = 1\ngflops = 1"), "5:1", "both say how fast"},
+        Mistake{machine("devices = ['virtual']"), "3:11", "have no speed"},
+        Mistake{virtual_machine(""), "5:1", "no speed of a device"},
+        Mistake{virtual_machine("tokens_per_s = 1\ngflops = 1"), "5:1", "exclude each other"},
         Mistake{virtual_machine("tokens_per_s = 0"), "6:16", "it is 0;"},
         Mistake{virtual_machine("gflops = nan"), "6:10", "it is nan;"},
         Mistake{virtual_machine("tokens_per_s = 'fast'"), "6:16", "a number from"},
-        Mistake{virtual_machine("token_per_s = 1"), "6:15", "no such key"},
+        Mistake{virtual_machine("token_per_s = 1"), "6:15", "unknown key"},
         Mistake{machine("[machine.virtual]\ngflops = 1"), "3:1", "has no virtual device"},
         Mistake{machine("devices = ['cpu', 'virtual']\n[machine.virtual]\ngflops = 1"), "4:1",
-                "other devices too"},
+                "also has other devices"},
         Mistake{machine("devices = ['virtual:0']\n[machine.virtual]\ngflops = 1"), "4:1",
-                "how much memory"},
+                "no memory size"},
         Mistake{machine("virtual = 3"), "3:11", "a table was expected"},
         Mistake{virtual_machine("gflops = 1\n[[machine]]\nname = 'b'"), "7:1", "real devices"}));
 
@@ -150,8 +150,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Mistake{machine("address = "), "3:11", "value"},
                     Mistake{machine("name = 'b'"), "3:8", "name"},
                     Mistake{"[[machine]", "1:11", "table"},
-                    Mistake{machine("\u0299 = 1"), "3:1", "not ASCII"},
-                    Mistake{machine("address = '''a'''"), "3:11", "several lines"},
+                    Mistake{machine("\u0299 = 1"), "3:1", "outside ASCII"},
+                    Mistake{machine("address = '''a'''"), "3:11", "multi-line strings"},
                     Mistake{machine("address = 1979-05-27"), "3:11", "dates and times"},
                     Mistake{machine("address = '\xff'"), "3:11", "utf-8"}));
 

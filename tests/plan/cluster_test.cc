@@ -152,7 +152,7 @@ TEST(ParseCluster, RefusesContradictions) {
   EXPECT_THAT(error_of(std::string(kTwo) + "[[link]]\nfrom = \"slow\"\nto = \"fats\""),
               HasSubstr("did you mean 'fast'?"));
   EXPECT_THAT(error_of(std::string(kTwo) + "[[link]]\nfrom = \"slow\"\nto = \"fast\""),
-              HasSubstr("stands in the file twice"));
+              HasSubstr("duplicate link"));
   EXPECT_THAT(error_of(std::string(kTwo) + machine("")), HasSubstr("no address that"));
 }
 

@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(
         plan("\"memory_bytes\": 1000", "\"memory_bytes\": @-1", "it is -1"),
         plan("\"first_layer\": 3", "\"first_layer\": @2", "must begin at 3"),
         plan("\"layer_count\": 3", "\"layer_count\": @0", "it is 0"),
-        plan("\"layer_count\": 2", "\"layer_count\": @65536", "a model has at most"),
+        plan("\"layer_count\": 2", "\"layer_count\": @65536", "the limit is"),
         plan("\"rank\": 1", "\"rank\": @2", "it is 2; from 0 to 1"),
         plan("\"codec\": \"fp16\"", "\"codec\": @\"fp 16\"", "it is 'fp 16'"),
         plan("\"schedule\": \"1f1b\"", "\"schedule\": @\"zigzag\"", "unknown schedule 'zigzag'"),
@@ -98,7 +98,7 @@ INSTANTIATE_TEST_SUITE_P(
         plan("\"notes\": [", "\"notes\": [@1, ", "a string was expected"),
         plan("\"version\": ", "\"version\": @9", "this program reads"),
         plan("\"format\": \"motley.plan\"", "\"format\": @\"motley.profile\"", "not 'motley.plan'"),
-        plan("\"hash\": \"", "\"hash\": @\"0", "the contents hash to"),
+        plan("\"hash\": \"", "\"hash\": @\"0", "the hash of the content is"),
         plan("\"ranks\": [", "\"ranks\": [@[], ", "an object was expected")));
 
 INSTANTIATE_TEST_SUITE_P(
@@ -124,7 +124,7 @@ INSTANTIATE_TEST_SUITE_P(
     Syntax,
     PlanMistake,
     testing::Values(damaged("\"threads\": 2", "\"threads\": 2 @3", "unexpected number"),
-                    damaged("\"threads\": 2", "\"threads\": 2, @\"threads\": 3", "stands twice"),
+                    damaged("\"threads\": 2", "\"threads\": 2, @\"threads\": 3", "duplicate key"),
                     damaged("\"threads\": 2", "\"threads\": 2, @\"\\u0074hreads\": 3", "twice"),
                     damaged("\"threads\": 2", "\"threads\": @1e999", "number overflow"),
                     damaged("\"threads\": 2",

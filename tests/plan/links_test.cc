@@ -188,9 +188,8 @@ TEST(Links, TellWhoIsOnAMediumByAThirdMachineWithACable) {
   ASSERT_TRUE(apply_links(told, links_of(with)).ok());
   EXPECT_EQ(told.machines[0].medium, told.machines[1].medium);
   EXPECT_FALSE(told.machines[0].medium_is_supposed);
-  EXPECT_EQ(
-      media_lines(cluster, links_of(with)),
-      std::vector<std::string>{"fast, slow: what they send and receive takes turns on one medium"});
+  EXPECT_EQ(media_lines(cluster, links_of(with)),
+            std::vector<std::string>{"fast, slow: half duplex on one shared medium"});
   // An entry of the file for one machine does not exclude that another was also found on the
   // medium.
   told = cluster;
@@ -219,11 +218,10 @@ TEST(MediaLines, SayWhatLinksCannotTell) {
   Cluster cluster = two_machines();
   EXPECT_EQ(media_lines(cluster, links),
             std::vector<std::string>{
-                "fast, slow: what they send and receive takes turns: one of them, or both, is on "
-                "Wi-Fi; medium = \"wifi\" in the cluster file, on the one or both, decides"});
+                "fast, slow: half duplex: one of them, or both, is on Wi-Fi; medium = \"wifi\" in "
+                "the cluster file, on the one or both, decides"});
   cluster.machines[1].medium = "wifi";
-  EXPECT_EQ(media_lines(cluster, links),
-            std::vector<std::string>{"slow: what it sends and receives takes turns"});
+  EXPECT_EQ(media_lines(cluster, links), std::vector<std::string>{"slow: half duplex"});
 }
 
 }  // namespace

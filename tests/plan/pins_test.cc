@@ -79,9 +79,9 @@ INSTANTIATE_TEST_SUITE_P(
     Contradictions,
     PinMistake,
     testing::Values(
-        Mistake{{"never laptop", "always laptop"}, "must never be"},
-        Mistake{{"never laptop", "layer 0 on laptop"}, "must never be used"},
-        Mistake{{"layer head on laptop", "layer 4 on desktop"}, "'head' is pinned twice"},
+        Mistake{{"never laptop", "always laptop"}, "another pin excludes it"},
+        Mistake{{"never laptop", "layer 0 on laptop"}, "another pin excludes this machine"},
+        Mistake{{"layer head on laptop", "layer 4 on desktop"}, "'head' has two pins"},
         Mistake{{"never laptop", "never desktop"}, "exclude every machine"},
         Mistake{{"laptop at most 5% memory", "laptop at most 6% memory"}, "another pin limits"}));
 

@@ -43,7 +43,7 @@ TEST(PlanJson, TellsTheNumbersOfARankWhereTheyAreNotFp32) {
   EXPECT_EQ(plan_hash(*read), plan_hash(two_stages()));
   EXPECT_NE(verdict([](Json& json) {
               json["ranks"][1]["numbers"] = "int3";
-            }).find("it is 'int3'; fp32, bf16, fp16 may stand here"),
+            }).find("it is 'int3'; allowed are fp32, bf16, fp16"),
             std::string::npos);
 }
 
@@ -82,7 +82,7 @@ TEST(PlanJson, RefusesReplicasThatCannotShareTheStep) {
   EXPECT_EQ(replicas(R"([{"rank": 0, "micro_batches": 8}])"), "rank 1 has no chunk");
   EXPECT_EQ(replicas("[]"), "it has 0 items; 1 to 4096 were expected");
   EXPECT_EQ(replicas(R"([{"rank": 0, "micro_batches": 4}, {"rank": 1, "micro_batches": 3}])"),
-            "they take 7 micro-batches; a step has 8");
+            "they have 7 micro-batches; a step has 8");
   for (const char* ranks :
        {R"([{"rank": 1, "micro_batches": 3}, {"rank": 0, "micro_batches": 5}])",
         R"([{"rank": 1, "micro_batches": 3}, {"rank": 1, "micro_batches": 5}])"}) {
@@ -104,7 +104,7 @@ TEST(PlanJson, RefusesWindowsThatWouldBlock) {
   };
   EXPECT_EQ(in_flight(3, 1), "accepted");
   EXPECT_EQ(in_flight(8, 8), "accepted");
-  const std::string rule = "; it must not grow, and be 0 in all chunks or in none";
+  const std::string rule = "; it must not increase, and be 0 in all chunks or in none";
   EXPECT_EQ(in_flight(2, 3), "it is 3 after 2" + rule);
   EXPECT_EQ(in_flight(0, 1), "it is 1 after 0" + rule);
   EXPECT_EQ(in_flight(1, 0), "it is 0 after 1" + rule);

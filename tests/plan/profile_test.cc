@@ -104,7 +104,7 @@ TEST(ProfileJson, RefusesImpossiblePartsOfBackward) {
     });
   };
   EXPECT_EQ(parts(0.2, 0.3, 0), "accepted");
-  EXPECT_EQ(parts(0.21, 0, 0), "it is more than backward_s, of which it is a part");
+  EXPECT_EQ(parts(0.21, 0, 0), "it is larger than backward_s, of which it is a part");
   EXPECT_NE(parts(0.1, -1, 0), "accepted");
   EXPECT_NE(parts(0.1, 0, -1), "accepted");
   EXPECT_NE(

@@ -54,7 +54,7 @@ TEST(ShardEvent, IsRefusedWithCountsThatOnlyFitUnsigned) {
 TEST(ShardEvent, IsRefusedWithoutAShard) {
   Json event = shard();
   event.erase("shard");
-  expect_refused(read_shard_event(event), "it holds no shard");
+  expect_refused(read_shard_event(event), "it has no shard");
 }
 
 TEST(TraceEvent, IsRefusedWhenAStepIsNoInt) {
@@ -68,7 +68,7 @@ TEST(TraceEvent, IsRefusedWhenAStepIsNoInt) {
 }
 
 TEST(TraceEvent, IsRefusedWithoutAList) {
-  expect_refused(trace_piece_from_json(Json::object(), Rank{0}), "there is no list of them");
+  expect_refused(trace_piece_from_json(Json::object(), Rank{0}), "the list is missing");
 }
 
 TEST(MalformedJob, QuotesALongVerbInPart) {

@@ -5,11 +5,13 @@
 
 writes NAME.motley and NAME.reference.safetensors: `input` and `target` of a batch size that was not traced, `loss` (the sum)
 and `count` in training mode, `grad/PARAMETER`, `observed/STATISTIC`, and with the statistics of the package `evaluated_loss`
-and `score`, the model's results in evaluation mode. There is no dropout.
+and `score`, the model's results in evaluation mode. There is no dropout. Of a model whose frozen weights are in narrow types,
+eager PyTorch has their values in float32.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from typing import Callable, Dict, Tuple
@@ -20,7 +22,7 @@ import torch.nn as nn
 import language_models
 import vision_models
 import motley
-from motley import losses, weights
+from motley import frozen, losses, weights
 
 Make = Callable[[], Tuple[nn.Module, nn.Module, Callable[[int], Tuple[torch.Tensor, torch.Tensor]]]]
 
@@ -46,6 +48,34 @@ def _some_ignored(n: int) -> Tuple[torch.Tensor, torch.Tensor]:
     return torch.randn(n, 3, 4), targets
 
 
+class _Adapter(nn.Module):
+    def __init__(self, base: nn.Linear):
+        super().__init__()
+        self.base = base
+        self.a, self.b = nn.Parameter(torch.randn(2, base.in_features) * 0.1), nn.Parameter(torch.randn(base.out_features, 2) * 0.1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.base(x) + (x @ self.a.t()) @ self.b.t()
+
+
+def _adapters(dtype: torch.dtype) -> nn.Module:
+    model = nn.Sequential(nn.Embedding(30, 64), nn.LayerNorm(64), _Adapter(nn.Linear(64, 66)), nn.GELU(), _Adapter(nn.Linear(66, 64, bias=False)), nn.Linear(64, 30))
+    for name, parameter in model.named_parameters():
+        if not name.endswith((".a", ".b")):
+            parameter.requires_grad_(False).data = parameter.data.to(dtype)
+    return model
+
+
+FROZEN: Dict[str, Make] = {
+    "adapters-bf16": lambda: (_adapters(torch.bfloat16), nn.CrossEntropyLoss(), _tokens(30, 5)),
+    "adapters-int8": lambda: (_adapters(torch.float16), nn.CrossEntropyLoss(), _tokens(30, 5)),
+    "adapters-nf4": lambda: (_adapters(torch.float32), nn.CrossEntropyLoss(), _tokens(30, 5)),
+}
+"""Those with frozen weights in narrow types."""
+
+BASES = {"adapters-int8": "int8", "adapters-nf4": "nf4"}
+"""In what their linear layers have them, where that is not the model's own type."""
+
 MODELS: Dict[str, Make] = {
     "mlp": lambda: (vision_models.mlp(), nn.MSELoss(), lambda n: (torch.randn(n, 12), torch.randn(n, 3))),
     "flat-mlp": lambda: (nn.Sequential(nn.Flatten(), nn.Linear(12, 16), nn.Tanh(), nn.Linear(16, 5)), nn.CrossEntropyLoss(), _some_ignored),
@@ -70,7 +100,7 @@ def reference(model: nn.Module, loss: nn.Module, input: torch.Tensor, target: to
     model.zero_grad()
     total.backward()
     found = {"input": input, "target": target, "loss": total.detach(), "count": count}
-    found.update({f"grad/{name}": parameter.grad for name, parameter in model.named_parameters()})
+    found.update({f"grad/{name}": parameter.grad for name, parameter in model.named_parameters() if parameter.requires_grad})
     for name, module in normalizations.items():
         module.momentum = momenta[name]
         for statistic in ("running_mean", "running_var"):
@@ -83,12 +113,23 @@ def reference(model: nn.Module, loss: nn.Module, input: torch.Tensor, target: to
     return found
 
 
+def _take_values(model: nn.Module, path: str) -> None:
+    """Gives the model the values that its package computes with, in float32."""
+    held = weights.read(os.path.join(path, "weights.safetensors"))
+    with open(os.path.join(path, "package.json"), encoding="utf-8") as file:
+        quantised = json.load(file).get("quantised", {})
+    for name, parameter in model.named_parameters():
+        parameter.data = (frozen.dequantised({**quantised[name], "type": "float32"}, held) if name in quantised else held[name]).float()
+
+
 def main(folder: str, *names: str) -> None:
     os.makedirs(folder, exist_ok=True)
-    for name in names or MODELS:
+    for name in names or (*MODELS, *FROZEN):
         torch.manual_seed(7)
-        model, loss, batch = MODELS[name]()
-        motley.export(motley.split(model), loss, batch(2), os.path.join(folder, f"{name}.motley"))
+        model, loss, batch = {**MODELS, **FROZEN}[name]()
+        path = os.path.join(folder, f"{name}.motley")
+        motley.export(motley.split(model), loss, batch(2), path, base=BASES.get(name))
+        _take_values(model, path)
         found = reference(model, loss, *batch(4))
         weights.write(os.path.join(folder, f"{name}.reference.safetensors"), found)
 

@@ -108,7 +108,7 @@ TEST_F(Ckpt, ReshardExportAndDiffAgree) {
   ASSERT_EQ(ckpt({"reshard", at("run"), "--files", "2", "-o", at("two")}).status, 0);
   EXPECT_EQ(ckpt({"verify", at("two")}).status, 0);
   const Said same = ckpt({"diff", at("run"), at("two"), "--optimizer"});
-  EXPECT_THAT(same.out, HasSubstr("equal to the bit: 84 tensors"));
+  EXPECT_THAT(same.out, HasSubstr("bitwise equal: 84 tensors"));
   ASSERT_EQ(ckpt({"reshard", at("run"), "--files", "28", "-o", at("each")}).status, 0);
   EXPECT_EQ(ckpt({"verify", at("each")}).status, 0) << "a file a tensor";
   for (const std::string& from : {at("run"), at("two")}) {
@@ -135,7 +135,7 @@ TEST_F(Ckpt, ExportNamesWhatDoesNotGoIntoFp16) {
       "export", at("large.safetensors"), "-o", at("half"), "--one-file", "--dtype", "fp16"};
   const Said refused = ckpt(words);
   EXPECT_EQ(refused.status, 3);
-  EXPECT_THAT(refused.err, AllOf(HasSubstr("'wte.weight'"), HasSubstr("value number 1 is 70000"),
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("'wte.weight'"), HasSubstr("value 1 is 70000"),
                                  HasSubstr("65504"), HasSubstr("--saturate")));
   EXPECT_FALSE(std::filesystem::exists(at("half")));
   std::vector<std::string> saturating = words;
@@ -230,7 +230,7 @@ TEST_F(Ckpt, AMeanOfCheckpointsIsReadAsOneWithoutMoments) {
                              watch));
   EXPECT_EQ(ckpt({"verify", at("mean")}).status, 0);
   EXPECT_THAT(ckpt({"show", at("mean")}).out,
-              HasSubstr("none: a mean of checkpoints, which no training goes on from"));
+              HasSubstr("none: a mean of checkpoints, which cannot be resumed"));
   EXPECT_EQ(Json::parse(ckpt({"show", at("mean"), "--json"}).out)["optimizer"], kNoOptimizer);
   // Only one of the two has moments.
   const Said moments = ckpt({"diff", at("b"), at("mean"), "--optimizer", "--top", "1"});
@@ -253,7 +253,7 @@ TEST_F(Ckpt, PruneKeepsTheLastGoodOne) {
   spoil(40);
   spoil(30);
   const Said dry = ckpt({"prune", run, "--keep", "1", "--dry-run"});
-  EXPECT_THAT(dry.out, AllOf(HasSubstr("steps 40, 30 are damaged, so step 20 stays\n"),
+  EXPECT_THAT(dry.out, AllOf(HasSubstr("steps 40, 30 are damaged, so step 20 is retained\n"),
                              HasSubstr("step-000010"),
                              HasSubstr("would remove 2 of 4 checkpoints, "), HasSubstr("KiB\n")));
   EXPECT_THAT(names_in(run), ElementsAre("checkpoints")) << "no lock was taken";
@@ -262,7 +262,7 @@ TEST_F(Ckpt, PruneKeepsTheLastGoodOne) {
   const Said again = ckpt({"prune", run, "--keep", "1"});
   EXPECT_EQ(again.status, 0) << again.err;
   EXPECT_EQ(again.out,
-            "step 40 is damaged, so step 20 stays\nremoved 0 of 2 checkpoints, 0.0 KiB\n");
+            "step 40 is damaged, so step 20 is retained\nremoved 0 of 2 checkpoints, 0.0 KiB\n");
   EXPECT_EQ(Json::parse(ckpt({"prune", run, "--keep", "1", "--json"}).out)["damaged"],
             Json::array({40}));
   spoil(20);
@@ -319,22 +319,23 @@ TEST_F(Ckpt, MistakesHaveTheirStatus) {
   };
   expect(2, {"export", at("run")}, "needs --output");
   expect(2, {"export", at("run"), "-o", at("x"), "--dtype", "fp8"}, "fp32, fp16 or bf16");
-  expect(2, {"export", at("run"), "-o", at("x"), "--one-file", "--max-file", "1GB"}, "go together");
+  expect(2, {"export", at("run"), "-o", at("x"), "--one-file", "--max-file", "1GB"},
+         "exclude each other");
   expect(2, {"export", at("run"), "-o", at("x"), "--max-file", "many"}, "must be a size");
   expect(2, {"reshard", at("run"), "-o", at("x")}, "needs --files");
   expect(2, {"reshard", at("run"), "-o", at("x"), "--files", "0"}, "whole number");
   expect(2, {"diff", at("run")}, "needs B");
   expect(3, {"export", at("none"), "-o", at("x")}, "no such file");
-  expect(3, {"export", at("empty"), "-o", at("x")}, "holds no checkpoint");
-  expect(3, {"export", at("run"), "-o", at("empty")}, "is there already");
+  expect(3, {"export", at("empty"), "-o", at("x")}, "has no checkpoint");
+  expect(3, {"export", at("run"), "-o", at("empty")}, "already exists");
   expect(3, {"export", at("run"), "-o", at("x"), "--tokenizer", at("empty")}, "no tokenizer");
-  expect(2, {"reshard", at("run"), "-o", at("x"), "--files", "29"}, "take --files 28 at most");
+  expect(2, {"reshard", at("run"), "-o", at("x"), "--files", "29"}, "use --files 28 at most");
   expect(2, {"export", at("run"), "-o", at("x.safetensors")}, "add --one-file");
   for (const std::string& place : {at("empty"), at("words"), folder_.path().string()}) {
-    expect(3, {"prune", place}, "no run's folder");
-    expect(3, {"list", place}, "no run's folder");
+    expect(3, {"prune", place}, "not a run folder");
+    expect(3, {"list", place}, "not a run folder");
   }
-  expect(7, {"show", at("words")}, "words is no safetensors file");
+  expect(7, {"show", at("words")}, "words is not a safetensors file");
   EXPECT_THAT(names_in(folder_.path()), ElementsAre("empty", "run", "words"));
 }
 

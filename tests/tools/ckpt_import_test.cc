@@ -211,7 +211,7 @@ TEST_F(CkptImport, SaysInOneErrorWhatDoesNotFit) {
       said.err,
       AllOf(HasSubstr("'wte.weight' is [64, 32] for this configuration, and there [1, 2]"),
             HasSubstr("'wpe.weight' [16, 32] is missing"), HasSubstr("and 24 more are missing"),
-            HasSubstr("'odd' [1] is nothing of this model")));
+            HasSubstr("'odd' [1] is not in this model")));
   EXPECT_THAT(testing::names_in(folder_.path()), Not(Contains("ours")));
 }
 

@@ -101,17 +101,74 @@ TEST_F(CkptPackage, HasWhatTrainingDoesNotMove) {
   EXPECT_EQ(back.status, 0) << back.err;
 }
 
+TEST_F(CkptPackage, HasFrozenWeightsInTheirType) {
+  train("adapters-bf16", false);
+  ASSERT_EQ(ckpt({"export", at("run"), "-o", at("out")}).status, 0);
+  const auto stored = testing::tensor_bytes_in(at("package"));
+  const auto tensors = testing::tensor_bytes_in(at("out"));
+  for (const char* name : {"0.weight", "1.bias", "2.base.weight", "5.weight"}) {
+    EXPECT_EQ(stored.at(name).substr(0, 5), "BF16 ") << name;
+    EXPECT_EQ(tensors.at(name), stored.at(name)) << name;
+  }
+  EXPECT_EQ(tensors.at("2.a").substr(0, 4), "F32 ");
+  ASSERT_EQ(ckpt({"export", at("run"), "-o", at("half"), "--dtype", "fp16"}).status, 0);
+  EXPECT_EQ(testing::tensor_bytes_in(at("half")).at("2.base.weight").substr(0, 4), "F16 ");
+}
+
+std::vector<float> floats_in(const std::string& tensor) {
+  std::vector<float> values((tensor.size() - 4) / sizeof(float));  // behind "F32 "
+  std::memcpy(values.data(), tensor.data() + 4, tensor.size() - 4);
+  return values;
+}
+
+TEST_F(CkptPackage, HasQuantisedWeightsAsTheLayersComputeThem) {
+  train("adapters-nf4", false);
+  ASSERT_EQ(ckpt({"export", at("run"), "-o", at("out")}).status, 0);
+  const auto stored = testing::tensor_bytes_in(at("package"));
+  const auto tensors = testing::tensor_bytes_in(at("out"));
+  EXPECT_FALSE(tensors.contains("motley.base.nf4"));
+  const std::vector<float> table = floats_in(stored.at("motley.base.nf4"));
+  for (const std::string name : {"2.base.weight", "4.base.weight"}) {
+    const std::string codes = stored.at("motley.base." + name + ".codes").substr(3);  // "U8 "
+    const std::vector<float> scales = floats_in(stored.at("motley.base." + name + ".scales"));
+    const std::vector<float> values = floats_in(tensors.at(name));
+    ASSERT_EQ(values.size(), 64U * 66U);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const auto byte = static_cast<unsigned char>(codes[i / 2]);
+      const unsigned code = i % 2 == 0 ? byte >> 4U : byte & 15U;
+      const float number = table[2 * (code * 17U)];  // of the byte with this code twice
+      ASSERT_EQ(values[i], number * scales[i / 64]) << name << " " << i;
+    }
+  }
+}
+
+TEST_F(CkptPackage, HasQuantisedWeightsInTheTypeOfTheModel) {
+  train("adapters-int8", false);
+  ASSERT_EQ(ckpt({"export", at("run"), "-o", at("out")}).status, 0);
+  const auto stored = testing::tensor_bytes_in(at("package"));
+  const auto tensors = testing::tensor_bytes_in(at("out"));
+  EXPECT_EQ(tensors.at("2.base.weight").substr(0, 4), "F16 ");
+  ASSERT_EQ(ckpt({"export", at("run"), "-o", at("wide"), "--dtype", "fp32"}).status, 0);
+  const auto values = floats_in(testing::tensor_bytes_in(at("wide")).at("2.base.weight"));
+  const std::string codes = stored.at("motley.base.2.base.weight.codes").substr(3);  // "I8 "
+  const std::vector<float> scales = floats_in(stored.at("motley.base.2.base.weight.scales"));
+  ASSERT_EQ(values.size(), 66U * 64U);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    ASSERT_EQ(values[i], static_cast<float>(static_cast<signed char>(codes[i])) * scales[i / 64]);
+  }
+}
+
 TEST_F(CkptPackage, WithoutItsPackageIsRefused) {
   train("cnn", false);
   std::filesystem::rename(at("package"), at("elsewhere"));
   const Said said = ckpt({"export", at("run"), "-o", at("out")});
   EXPECT_EQ(said.status, 3);
-  EXPECT_THAT(said.err, AllOf(HasSubstr("no package"), HasSubstr("--package")));
+  EXPECT_THAT(said.err, AllOf(HasSubstr("not a package"), HasSubstr("--package")));
   ASSERT_EQ(ckpt({"export", at("run"), "-o", at("out"), "--package", at("elsewhere")}).status, 0);
   const Said other = ckpt({"export", at("run"), "-o", at("other"), "--package",
                            std::string(MOTLEY_PACKAGES_DIR) + "/mlp.motley"});
   EXPECT_EQ(other.status, 3);
-  EXPECT_THAT(other.err, HasSubstr("not the one that was trained"));
+  EXPECT_THAT(other.err, HasSubstr("not the trained one"));
 }
 
 TEST_F(CkptPackage, AChangedFileIsFound) {

@@ -42,10 +42,10 @@ class Shortage : public testing::Test {
 TEST_F(Shortage, NamesDeviceLayersAndSizes) {
   const Error error = error_with(2 << 20);
   EXPECT_EQ(error.code, ErrorCode::kInfeasible);
-  EXPECT_EQ(error.what, "cuda:0 has not enough memory for forward of micro-batch 3");
+  EXPECT_EQ(error.what, "cuda:0 has too little memory for forward of micro-batch 3");
   EXPECT_THAT(error.cause,
               AllOf(HasSubstr(model_.layers[2].name + " to " + model_.layers.back().name),
-                    HasSubstr("2.0 MiB were free"), HasSubstr("reckons with 3.0 MiB"),
+                    HasSubstr("2.0 MiB were free"), HasSubstr("the plan assumes 3.0 MiB"),
                     HasSubstr("tried to allocate 1 MiB")));
   EXPECT_THAT(error.remedy, HasSubstr("\"box at most 70% memory\""));
 }

@@ -25,7 +25,7 @@ TEST(RateChange, SaysBothRatesOfAJump) {
             "the learning rate 9.87e-07 (step 60) -> 0.000571 (step 61)");
   EXPECT_FALSE(way_without_jump(before, cosine_of(120))) << "0 would train nothing";
   EXPECT_EQ(*way_without_jump({cosine_of(60), false, 30}, cosine_of(120)),
-            "--set train.schedule_steps=60 keeps the schedule that the run had");
+            "--set train.schedule_steps=60 keeps the run's schedule");
 }
 
 TEST(RateChange, KnowsWhatIsNoJump) {
@@ -47,7 +47,7 @@ TEST(RateChange, SaysWhatTheConventionChanges) {
   const RateHistory early{cosine_of(60), true, 30};
   const auto line = convention_change(early, cosine_of(60));
   ASSERT_TRUE(line);
-  EXPECT_THAT(*line, HasSubstr(fmt::format("step 31 now has {:.4g}, and would have had {:.4g}",
+  EXPECT_THAT(*line, HasSubstr(fmt::format("step 31 now has {:.4g} instead of {:.4g}",
                                            learning_rate(cosine_of(60), 31),
                                            early_learning_rate(cosine_of(60), 31))));
   EXPECT_FALSE(convention_change({cosine_of(60), false, 30}, cosine_of(60)));
@@ -61,7 +61,7 @@ TEST(RateChange, FindsStepsThatTrainNothing) {
   TrainConfig train = cosine_of(120);
   EXPECT_FALSE(idle_steps(train, 1));
   train.schedule_steps = 100;
-  EXPECT_THAT(*idle_steps(train, 1), HasSubstr("steps 101 to 120 have the learning rate 0"));
+  EXPECT_THAT(*idle_steps(train, 1), HasSubstr("steps 101 to 120 have learning rate 0"));
   EXPECT_THAT(*idle_steps(train, 111), HasSubstr("steps 111 to 120"));
   train.min_lr = 1e-5;
   EXPECT_FALSE(idle_steps(train, 1));

@@ -360,7 +360,7 @@ TEST(StageTrainer, RefusesValuesOfAnotherSize) {
   std::vector<float> few(3);
   EXPECT_DEATH(two.rank(0).trainer->hand({ValueKind::kActivation, ChunkId{1}, MicroId{0}},
                                          {{few, nullptr, {}}, {}}),
-               "3 floats cross a boundary");
+               "3 floats for a boundary");
 }
 
 // Otherwise the device is idle while the host prepares the next operations.

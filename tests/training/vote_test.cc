@@ -151,7 +151,7 @@ TEST(Vote, EndsTheSessionForAllOnceOneRankSaysSo) {
   votes.first = {0, 0, {}, {}, {}};
   votes.second.layers = {};
   expect_corrupt(votes.tally(VoteKind::kEvaluation), "the vote of rank 1 is malformed",
-                 "an evaluation ends no session");
+                 "an evaluation cannot end a session");
 }
 
 TEST(Vote, CarriesThatACheckpointIsDueByTheClockOfRank0) {
@@ -166,14 +166,14 @@ TEST(Vote, CarriesThatACheckpointIsDueByTheClockOfRank0) {
   evaluation.saves = true;
   votes.first = evaluation;
   expect_corrupt(votes.tally(VoteKind::kEvaluation), "the vote of rank 0 is malformed",
-                 "a checkpoint is asked for by rank 0 alone, with a step");
+                 "only rank 0 may request a checkpoint, with a step");
 }
 
 TEST(Vote, LetsNoOtherRankAskForACheckpoint) {
   TwoVotes votes;
   votes.second.saves = true;
   expect_corrupt(votes.tally(), "the vote of rank 1 is malformed",
-                 "a checkpoint is asked for by rank 0 alone, with a step");
+                 "only rank 0 may request a checkpoint, with a step");
 }
 
 TEST(Vote, SaysNothingElseOfTheSession) {
@@ -250,7 +250,7 @@ TEST(Vote, IsMalformedWithMoreRightThanThereIs) {
     TwoVotes votes;
     votes.second.correct = right;
     expect_corrupt(votes.tally(), "the vote of rank 1 is malformed",
-                   "it has more predictions right than there are");
+                   "it has more correct predictions than predictions");
   }
 }
 
@@ -334,9 +334,8 @@ TEST(Vote, NamesTheCopiesThatDiffer) {
     const auto tally = three.tally();
     ASSERT_FALSE(tally.ok()) << what;
     EXPECT_EQ(tally.error().code, ErrorCode::kInternal);
-    EXPECT_EQ(tally.error().what,
-              "the ranks that hold " + what + " do not hold the same parameters any more");
-    EXPECT_EQ(tally.error().cause, "their hashes are " + cause);
+    EXPECT_EQ(tally.error().what, "the ranks that have " + what + " have different parameters");
+    EXPECT_EQ(tally.error().cause, "their hashes: " + cause);
   }
 }
 

@@ -126,10 +126,10 @@ TEST_F(LiveFeedTest, ARunThatCannotBeReadAnyMoreSaysSo) {
   const auto stream = enters();
   stream->heard();
   run_.ends("silent", "");
-  run_.breaks({ErrorCode::kConfig, "there is no run in runs/a", "there is no such folder", ""});
+  run_.breaks({ErrorCode::kConfig, "no run in runs/a", "no such folder", ""});
   feed_.tick();
-  EXPECT_THAT(stream->heard(),
-              HasSubstr("event: unreadable\ndata: {\"error\":\"there is no run in runs/a\""));
+  EXPECT_THAT(stream->heard(), HasSubstr("event: unreadable\n"
+                                         "data: {\"error\":\"no run in runs/a\""));
 }
 
 TEST_F(LiveFeedTest, WhatIsReadBetweenTwoTicksIsToldAtTheNext) {

@@ -22,7 +22,7 @@ TEST(RunState, IsTrainingWhileALauncherTells) {
   planning.last_step = 0;
   planning.quiet_s = 600;
   EXPECT_EQ(run_state_of(planning).phase, RunPhase::kPreparing);
-  EXPECT_THAT(run_state_of(planning).text, HasSubstr("machines are asked and measured"));
+  EXPECT_THAT(run_state_of(planning).text, HasSubstr("querying and measuring the machines"));
   planning.is_planned = true;
   EXPECT_EQ(run_state_of(planning).phase, RunPhase::kPreparing);
   EXPECT_THAT(run_state_of(planning).text, HasSubstr("planned"));
@@ -54,7 +54,7 @@ TEST(RunState, WhoeverIsToldToEndHasNotFailed) {
   signs.launcher.clear();
   signs.report = ReportedEnd{40, EarlyEnd{130, "interrupted"}};
   EXPECT_EQ(run_state_of(signs),
-            (RunState{RunPhase::kStopped, 130, "stopped by Ctrl-C: step 40 of 100 is done"}));
+            (RunState{RunPhase::kStopped, 130, "stopped by Ctrl-C: step 40 of 100 completed"}));
   signs.report = ReportedEnd{40, EarlyEnd{143, "terminated"}};
   EXPECT_EQ(run_state_of(signs).phase, RunPhase::kStopped);
 }
@@ -76,9 +76,9 @@ TEST(RunState, StepsThatAreNotKnownAreNoSignThatNoneIsDone) {
 TEST(RunState, IsRestartingFromTheLossToTheNextLaunch) {
   RunSigns signs = at_work();
   signs.report = ReportedEnd{40, EarlyEnd{4, "machine box was lost"}};
-  signs.goes_on = PendingRestart{"machine box was lost; the run goes on from step 30", 500};
+  signs.goes_on = PendingRestart{"machine box was lost; the run continues from step 30", 500};
   EXPECT_EQ(run_state_of(signs).phase, RunPhase::kRestarting);
-  EXPECT_THAT(run_state_of(signs).text, HasSubstr("goes on from step 30"));
+  EXPECT_THAT(run_state_of(signs).text, HasSubstr("continues from step 30"));
   // Between two launches there is briefly no launcher.
   signs.launcher.clear();
   signs.goes_on->ago_s = 1;

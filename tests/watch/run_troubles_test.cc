@@ -58,7 +58,7 @@ TEST_F(RunTroublesTest, StepsThatAreNotWrittenAreOneUntilTheyAre) {
   const auto troubles = troubles_of(events_, 7, {});
   ASSERT_EQ(troubles.size(), 1U);
   EXPECT_EQ(troubles[0].text, "no step after 7 is in metrics.jsonl, since 12:00:07 UTC");
-  EXPECT_THAT(troubles[0].advice, HasSubstr("no space; make room there"));
+  EXPECT_THAT(troubles[0].advice, HasSubstr("no space; free space there"));
   EXPECT_THAT(troubles_of(events_, 8, {}), IsEmpty());
   EXPECT_THAT(troubles_of(events_, {}, {}), IsEmpty());  // as of a run that has ended
 }
@@ -68,14 +68,14 @@ TEST_F(RunTroublesTest, TheSameRemedyIsNotSaidTwice) {
   const auto troubles = troubles_of(events_, 7, {.disk_full_since_s = kNoon_s});
   ASSERT_EQ(troubles.size(), 2U);
   EXPECT_EQ(troubles[0].advice, "cannot write metrics.jsonl: no space");
-  EXPECT_THAT(troubles[1].advice, HasSubstr("make room there"));
+  EXPECT_THAT(troubles[1].advice, HasSubstr("free space there"));
 }
 
 TEST_F(RunTroublesTest, WhatIsSeenOfTheFolderIsSaidSinceWhen) {
   const auto troubles =
       troubles_of(events_, 0, {.metrics_gone_since_s = kNoon_s, .disk_full_since_s = kNoon_s + 61});
   ASSERT_EQ(troubles.size(), 2U);
-  EXPECT_EQ(troubles[0].text, "metrics.jsonl is gone, since 12:00:00 UTC at the latest");
+  EXPECT_EQ(troubles[0].text, "metrics.jsonl was removed, since 12:00:00 UTC at the latest");
   EXPECT_THAT(troubles[0].advice, HasSubstr("--resume"));
   EXPECT_THAT(troubles[1].text, HasSubstr("since 12:01:01 UTC"));
 }

@@ -105,7 +105,8 @@ TEST(RunVerdict, BlamesNoLinkThatHasLittleToCarry) {
     hold_up(step, 0.08);
   }
   EXPECT_EQ(judge(run).text, "steps take +20 % over plan, and no machine computes longer");
-  EXPECT_THAT(judge(run).advice, HasSubstr("most crosses box → mini: motley probe"));
+  EXPECT_THAT(judge(run).advice,
+              HasSubstr("most bytes use box → mini: measure it with motley probe"));
 }
 
 TEST(RunVerdict, BlamesNoLinkInsideAMachine) {
@@ -113,14 +114,14 @@ TEST(RunVerdict, BlamesNoLinkInsideAMachine) {
   for (JudgedRank& rank : run.ranks) rank.machine = "desk";
   for (StepMetrics& step : run.steps) hold_up(step, 0.08);
   EXPECT_EQ(judge(run).text, "steps take +20 % over plan, and no machine computes longer");
-  EXPECT_THAT(judge(run).advice, Not(HasSubstr("crosses")));
+  EXPECT_THAT(judge(run).advice, Not(HasSubstr("most bytes use")));
 }
 
 TEST(RunVerdict, SaysWhenMemoryRunsOut) {
   JudgedRun run = as_planned();
   for (StepMetrics& step : run.steps) step.ranks[1].memory_bytes = 7'500'000'000;
   EXPECT_EQ(judge(run).level, VerdictLevel::kWatch);
-  EXPECT_EQ(judge(run).text, "box is near the end of its memory: 6.98 GiB of 7.45 GiB");
+  EXPECT_EQ(judge(run).text, "box is near its memory limit: 6.98 GiB of 7.45 GiB");
   // Current time losses come first, unless memory is nearly exhausted.
   for (StepMetrics& step : run.steps) slow_down(step, 0, 0.3);
   EXPECT_THAT(judge(run).text, HasSubstr("desk is the bottleneck"));
@@ -155,7 +156,7 @@ TEST(RunVerdict, WaitsForSomeSteps) {
   JudgedRun run = as_planned();
   run.steps.resize(kLastingSteps - 1);
   for (StepMetrics& step : run.steps) slow_down(step, 1, 1);
-  EXPECT_EQ(judge(run).text, "too few steps yet to judge");
+  EXPECT_EQ(judge(run).text, "too few steps for a summary");
   run.steps.clear();
   EXPECT_EQ(judge(run).level, VerdictLevel::kGood);
 }

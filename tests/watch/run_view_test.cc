@@ -104,11 +104,11 @@ TEST_F(RunViewTest, NamesTheRunsInside) {
   write("second/metrics.jsonl", "");
   const auto inside = RunView::open(dir_, kNow_s);
   ASSERT_FALSE(inside.ok());
-  EXPECT_EQ(inside.error().remedy, "name one of the runs in it: " + (dir_ / "first").string() +
+  EXPECT_EQ(inside.error().remedy, "give one of the runs in it: " + (dir_ / "first").string() +
                                        ", " + (dir_ / "second").string());
   const auto file = RunView::open(dir_ / "first/config.toml", kNow_s);
   ASSERT_FALSE(file.ok());
-  EXPECT_EQ(file.error().cause, "it is a file and no folder");
+  EXPECT_EQ(file.error().cause, "it is a file, not a folder");
 }
 
 TEST_F(RunViewTest, SaysThatItsFolderIsGone) {
@@ -118,7 +118,7 @@ TEST_F(RunViewTest, SaysThatItsFolderIsGone) {
   std::filesystem::remove_all(away);
   std::filesystem::rename(dir_, away);
   EXPECT_TRUE(view.poll(kNow_s + 1).description);
-  EXPECT_EQ(view.readable().error().cause, "there is no such folder");
+  EXPECT_EQ(view.readable().error().cause, "no such folder");
   EXPECT_EQ(view.description()["run"]["state"], "silent");
   EXPECT_THAT(view.state()["verdict"]["text"].get<std::string>(), HasSubstr("no such folder"));
   std::filesystem::rename(away, dir_);
@@ -177,7 +177,7 @@ TEST_F(RunViewTest, TellsHowTheRunEnded) {
   EXPECT_EQ(view.description()["run"]["state"], "ended");
   EXPECT_EQ(view.description()["run"]["status"], 0);
   EXPECT_EQ(view.state()["verdict"]["level"], "good");
-  EXPECT_EQ(view.state()["verdict"]["text"], "ended: step 10 of 100 is done");
+  EXPECT_EQ(view.state()["verdict"]["text"], "ended: step 10 of 100 completed");
   EXPECT_TRUE(view.state()["verdict"]["advice"].is_null());
   report.ended = EarlyEnd{4, "machine slow was lost"};
   write("report.json", report_to_json(report).dump());

@@ -27,9 +27,9 @@ TEST_F(RunViewTroublesTest, ASaveThatFailedIsSaidBesideTheVerdict) {
   EXPECT_EQ(view.verdict().level, VerdictLevel::kWatch);
   EXPECT_EQ(view.state()["verdict"]["advice"], "step 8 was not saved: the disk is full");
   // A worse problem has priority.
-  happens(RunEventKind::kLost, 10, "machine slow was lost; the run goes on");
+  happens(RunEventKind::kLost, 10, "machine slow was lost; the run continues");
   view.poll(kNow_s + 2);
-  EXPECT_EQ(verdict_text(view), "restarting: machine slow was lost; the run goes on");
+  EXPECT_EQ(verdict_text(view), "restarting: machine slow was lost; the run continues");
 }
 
 TEST_F(RunViewTroublesTest, StepsWhoseFileWasRemovedUnderTheRunAreMissed) {
@@ -40,11 +40,11 @@ TEST_F(RunViewTroublesTest, StepsWhoseFileWasRemovedUnderTheRunAreMissed) {
   std::filesystem::remove(dir_ / "metrics.jsonl");
   view.poll(kNow_s + 1);
   EXPECT_EQ(view.phase(), RunPhase::kTraining);
-  EXPECT_THAT(verdict_text(view), HasSubstr("; metrics.jsonl is gone, since "));
+  EXPECT_THAT(verdict_text(view), HasSubstr("; metrics.jsonl was removed, since "));
   EXPECT_THAT(view.verdict().advice, HasSubstr("--resume"));
   // A later viewer gets it from the events.
   happens(RunEventKind::kCheckpoint, 10);
-  EXPECT_THAT(verdict_text(open()), HasSubstr("; metrics.jsonl is gone, since "));
+  EXPECT_THAT(verdict_text(open()), HasSubstr("; metrics.jsonl was removed, since "));
   add_steps(1, 11);
   view.poll(kNow_s + 2);
   EXPECT_THAT(verdict_text(view), Not(HasSubstr("metrics.jsonl")));

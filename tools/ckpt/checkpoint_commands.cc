@@ -87,22 +87,22 @@ Result<void> run_show(const Arguments& arguments) {
 std::vector<Command> checkpoint_commands() {
   return {
       {{"ckpt list",
-        "the checkpoints of a run",
+        "list the checkpoints of a run",
         {"RUN"},
         {json_option()},
         "Lists the committed checkpoints in a run's folder, oldest first.\n"},
        run_list},
       {{"ckpt show",
-        "what a checkpoint holds",
+        "show the content of a checkpoint",
         {"RUN"},
-        {{"tensors", "", "list the layers and their tensors too, and how the plan wrote them"},
+        {{"tensors", "", "also list the layers and their tensors, and the plan that wrote them"},
          json_option()},
-        "RUN is a run's folder, whose newest checkpoint is shown, a checkpoint, or a folder or\n"
-        "file of weights, of which the tensors are listed.\n"
+        "RUN is a run's folder (its newest checkpoint is shown), a checkpoint, or a folder or\n"
+        "file of weights (its tensors are listed).\n"
         "Prints step, model, sizes and the parameter hash, which is the same for the same\n"
-        "parameters however they were split over machines. --json has all of it.\n"
-        "Where machines have folders of their own, it says which of them wrote what and\n"
-        "which files lie here, without asking them; --tensors then needs `ckpt gather`.\n"},
+        "parameters however they were split over machines. --json has all details.\n"
+        "If machines have their own folders, it shows which machine wrote each file and which\n"
+        "files are here, without querying the machines; --tensors then needs `ckpt gather`.\n"},
        run_show},
       ckpt_verify_command(),
       ckpt_diff_command(),

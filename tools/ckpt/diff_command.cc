@@ -63,7 +63,7 @@ std::string types_text(const TensorDifference& each) {
 
 std::string summary_of(const Difference& difference) {
   if (is_equal_to_the_bit(difference)) {
-    return fmt::format("equal to the bit: {} tensors\n", difference.tensors.size());
+    return fmt::format("bitwise equal: {} tensors\n", difference.tensors.size());
   }
   std::size_t differing = 0;
   double largest = 0;
@@ -71,7 +71,7 @@ std::string summary_of(const Difference& difference) {
     differing += each.differing > 0 ? 1 : 0;
     largest = std::max(largest, each.largest);
   }
-  std::string text = differing == 0 ? fmt::format("equal values in all {} tensors that both have",
+  std::string text = differing == 0 ? fmt::format("equal values in all {} common tensors",
                                                   difference.tensors.size())
                                     : fmt::format("{} of {} tensors differ, by at most {:.3g}",
                                                   differing, difference.tensors.size(), largest);
@@ -128,20 +128,22 @@ Result<void> run_diff(const Arguments& arguments) {
 Command ckpt_diff_command() {
   CommandSpec spec{
       "ckpt diff",
-      "how far the tensors of two checkpoints or models lie apart",
+      "compare the tensors of two checkpoints or models",
       {"A", "B"},
-      {{"optimizer", "", "compare the optimizer's state too"},
+      {{"optimizer", "", "also compare the optimizer state"},
        {"top", "N", "list the N tensors that differ most, and N not compared (default 20)"},
        json_option()},
-      "A and B are runs' folders, whose newest checkpoints are read, checkpoints, or folders or\n"
-      "files of Hugging Face; \"transformer.\" or \"model.\" before a name does not count.\n"
-      "Values are compared as fp32 and counted with in double. For each tensor\n"
+      "A and B are run folders (their newest checkpoints are read), checkpoints, or folders or\n"
+      "files of Hugging Face; the prefixes \"transformer.\" and \"model.\" are ignored. Values "
+      "are\n"
+      "compared as fp32, norms computed in double. For each tensor\n"
       "  relative   the L2 norm of A - B over the L2 norm of A\n"
       "  largest    the largest |a - b|\n"
-      "  differing  how many values are not the same to the bit\n"
-      "sorted by the first. What only one has, or has in another shape, is listed, not compared.\n"
-      "The exit status is 0 whether or not they differ: a script reads \"equal\" of --json,\n"
-      "which is true where all tensors have the same types and bits (null is an infinity).\n\n"
+      "  differing  number of values with different bits\n"
+      "sorted by the first. Tensors of only one, or of different shapes, are listed, not "
+      "compared.\n"
+      "The exit status is 0 whether or not they differ; scripts can read \"equal\" of --json,\n"
+      "which is true if all tensors have the same types and bits (null is an infinity).\n\n"
       "Examples\n"
       "  motley ckpt diff runs/gpt/checkpoints/step-000100 runs/gpt\n"
       "  motley ckpt diff runs/gpt gpt2-export --json | jq .equal\n"};

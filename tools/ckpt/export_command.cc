@@ -46,15 +46,14 @@ std::vector<std::string> lacks(const std::vector<WrittenFile>& files, bool is_pa
   std::vector<std::string> lines;
   if (!is_among(files, kModelConfigName)) {
     lines.push_back(fmt::format(
-        "no config.json: {}, and transformers opens no folder without it. --config FOLDER takes "
-        "one from there",
-        is_package ? "the package keeps none, as motley.export does of a transformers model"
+        "no config.json: {}. transformers needs one; --config FOLDER copies one from there",
+        is_package ? "the package has none; motley.export stores it for a transformers model"
                    : "these weights have none"));
   } else if (is_package && !is_among(files, "token") && !is_among(files, "vocab") &&
              !is_among(files, "processor")) {
     lines.emplace_back(
-        "no tokenizer or processor: the package keeps none. --tokenizer FOLDER takes its files "
-        "from there");
+        "no tokenizer or processor: the package has none. --tokenizer FOLDER copies its files from "
+        "there");
   }
   return lines;
 }
@@ -92,15 +91,16 @@ Result<void> run_export(const Arguments& arguments) {
   const bool one_file = arguments.has("one-file");
   for (const char* other : {"tokenizer", "max-file", "config"}) {
     if (one_file && arguments.has(other)) {
-      return Error{ErrorCode::kUsage, fmt::format("--one-file and --{} do not go together", other),
-                   "a file holds tensors alone, all of them", "leave one of the two out"};
+      return Error{ErrorCode::kUsage, fmt::format("--one-file and --{} exclude each other", other),
+                   "a single file contains only the tensors, all of them",
+                   "leave one of the two out"};
     }
   }
   if (!one_file && destination.extension() == kFileEnding) {
     return Error{
         ErrorCode::kUsage,
-        fmt::format("{} has the name of a file, and is to be a folder", destination.string()),
-        "a file is written only with --one-file", "add --one-file, or name a folder"};
+        fmt::format("{} has the name of a file, but a folder is written", destination.string()),
+        "a file is written only with --one-file", "add --one-file, or give the path of a folder"};
   }
   MOTLEY_TRY(max_file_bytes(arguments));
   TerminalWatch watch;
@@ -120,7 +120,9 @@ Result<void> run_export(const Arguments& arguments) {
   std::vector<WrittenFile> files;
   if (one_file) {
     MOTLEY_ASSIGN(WrittenFile file,
-                  write_weights_file(destination, exported_values(weights, stored, from, false),
+                  write_weights_file(destination,
+                                     exported_values(weights, stored, from, /*as_adapter=*/false,
+                                                     /*as_stored=*/!arguments.has("dtype")),
                                      rule, watch));
     files.push_back(std::move(file));
   } else {
@@ -139,26 +141,28 @@ Result<void> run_export(const Arguments& arguments) {
 Command ckpt_export_command() {
   CommandSpec spec{
       "ckpt export",
-      "the parameters as Hugging Face opens them",
+      "export the parameters in the format of Hugging Face",
       {"RUN"},
       {output_option("PATH", "the new folder, or with --one-file the file"),
-       {"dtype", "TYPE", "fp32, fp16 or bf16, rounded to nearest (default fp32)"},
-       {"saturate", "", "what is beyond fp16 or bf16 becomes their largest number, not an error"},
-       {"one-file", "", "one safetensors file in the place of a folder"},
+       {"dtype", "TYPE",
+        "fp32, fp16 or bf16, rounded to nearest (default: fp32, and frozen weights of a package in "
+        "their type there)"},
+       {"saturate", "", "clamp values outside the range of fp16 or bf16 instead of failing"},
+       {"one-file", "", "one safetensors file instead of a folder"},
        max_file_option(),
        {"tokenizer", "FOLDER",
-        "copy the tokenizer's files from here (default: those that the package keeps, or of the "
-        "folder of model.init_from, where there are any)"},
-       {"config", "FOLDER", "take config.json from here"},
-       {"package", "FOLDER", "the package that was trained, where it is not at model.path"},
+        "copy the tokenizer's files from this folder (default: those in the package, or in the "
+        "folder of model.init_from)"},
+       {"config", "FOLDER", "copy config.json from this folder"},
+       {"package", "FOLDER", "the trained package, if it is not at model.path"},
        json_option()},
-      "RUN is a run's folder, whose newest checkpoint is read, a checkpoint, or a folder of\n"
-      "weights. Writes model.safetensors, or several files and their index where one would grow\n"
-      "beyond --max-file, with config.json where there is one (gpt2; a package of a transformers\n"
-      "model keeps it, and its tokenizer's files), and says what is lacking. Names are those that\n"
-      "transformers saves, of a package its own. A package's export has frozen weights and\n"
-      "buffers too; of an adapter of peft it is adapter_model.safetensors, as peft loads it.\n"
-      "Memory does not grow with the model. An interrupted command leaves nothing that counts.\n\n"
+      "RUN is a run's folder (its newest checkpoint is read), a checkpoint, or a folder of\n"
+      "weights. Writes model.safetensors, or several files and their index if one would exceed\n"
+      "--max-file, with config.json if there is one (gpt2; a package of a transformers model\n"
+      "contains it, and its tokenizer's files), and reports missing files. Tensors have the names\n"
+      "of transformers, or those of the package. The export of a package includes frozen weights\n"
+      "and buffers; a peft adapter becomes adapter_model.safetensors, as peft loads it.\n"
+      "Memory does not grow with the model. An interrupted command leaves no output.\n\n"
       "Examples\n"
       "  motley ckpt export runs/gpt -o gpt-half --dtype bf16\n"
       "  motley ckpt export runs/gpt -o gpt.safetensors --one-file\n"};

@@ -53,9 +53,9 @@ Result<std::vector<fs::path>> companions_of(const Arguments& arguments,
   MOTLEY_TRY(check_exists(folder));
   std::vector<fs::path> found = companions_in(folder);
   if (!found.empty()) return found;
-  return Error{ErrorCode::kConfig, fmt::format("no tokenizer lies in {}", folder.string()),
+  return Error{ErrorCode::kConfig, fmt::format("no tokenizer in {}", folder.string()),
                fmt::format("it has none of {}", fmt::join(huggingface_companions(), ", ")),
-               "name the folder of the model whose tokenizer it is"};
+               "give the folder of the model that the tokenizer belongs to"};
 }
 
 // The config.json in the folder that --config names.
@@ -65,8 +65,9 @@ Result<Json> given_config(const fs::path& folder) {
   MOTLEY_ASSIGN(const std::string text, read_file(path, std::uint64_t{1} << 20));
   MOTLEY_ASSIGN(Json config, parse_json(text, path.string()));
   if (config.is_object()) return config;
-  return Error{ErrorCode::kCorrupt, fmt::format("no configuration of a model, {}", path.string()),
-               "it is not a JSON object", "name the folder of a model of Hugging Face"};
+  return Error{ErrorCode::kCorrupt,
+               fmt::format("not the configuration of a model, {}", path.string()),
+               "it is not a JSON object", "give the folder of a Hugging Face model"};
 }
 
 // config.json with the dtype of the written values. Null if there is none: for a package without
@@ -129,14 +130,15 @@ Result<std::vector<StoredTensor>> exported_tensors(const OpenedWeights& weights)
 std::vector<NewTensor> exported_values(const OpenedWeights& weights,
                                        const std::vector<StoredTensor>& stored,
                                        const PackageExport* package,
-                                       bool as_adapter) {
+                                       bool as_adapter,
+                                       bool as_stored) {
   std::vector<NewTensor> tensors = new_tensors(weights, stored);
   if (package == nullptr) return tensors;
   if (as_adapter) {
     for (NewTensor& tensor : tensors) tensor.name = package->adapter_name(tensor.name);
     return tensors;
   }
-  std::vector<NewTensor> others = package->untrained();
+  std::vector<NewTensor> others = package->untrained(as_stored);
   std::ranges::move(others, std::back_inserter(tensors));
   return tensors;
 }
@@ -147,7 +149,8 @@ Result<WeightsFolder> exported_folder(const Arguments& arguments,
                                       const PackageExport* package,
                                       const NumberRule& rule) {
   const bool is_adapter = package != nullptr && package->is_adapter();
-  WeightsFolder folder{.tensors = exported_values(weights, stored, package, is_adapter),
+  WeightsFolder folder{.tensors = exported_values(weights, stored, package, is_adapter,
+                                                  /*as_stored=*/!arguments.has("dtype")),
                        .rule = rule};
   if (is_adapter) {
     folder.name = "adapter_model";

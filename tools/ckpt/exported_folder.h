@@ -16,12 +16,14 @@ namespace motley {
 // buffers; for other weights all tensors.
 [[nodiscard]] Result<std::vector<StoredTensor>> exported_tensors(const OpenedWeights& weights);
 
-// The tensors of `stored` and those that `package` adds (nullptr: not a package). `as_adapter`:
-// with peft's names, and nothing added. REQUIRES: all arguments outlive the result.
+// The tensors of `stored` and those that `package` adds (nullptr: not a package), in their own
+// types with `as_stored` (PackageExport). `as_adapter`: with peft's names, and nothing added.
+// REQUIRES: all arguments outlive the result.
 [[nodiscard]] std::vector<NewTensor> exported_values(const OpenedWeights& weights,
                                                      const std::vector<StoredTensor>& stored,
                                                      const PackageExport* package,
-                                                     bool as_adapter);
+                                                     bool as_adapter,
+                                                     bool as_stored);
 
 // The same as a folder, in adapter format if the package is an adapter, according to --config,
 // --tokenizer and --max-file.

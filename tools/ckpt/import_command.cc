@@ -46,8 +46,8 @@ Result<WeightMatch> placed(const OpenedWeights& weights,
   if (match.ok()) return match;
   Error error = std::move(match).error();
   error.remedy =
-      "take the configuration of that model: `motley config --from` and their folder prints the "
-      "[model] section of a gpt2, `motley package show` what a package holds";
+      "use the configuration of that model: `motley config --from FOLDER` prints the [model] "
+      "section of a gpt2, `motley package show` the layers of a package";
   return error;
 }
 
@@ -72,7 +72,7 @@ Result<void> check_tied_copy(const OpenedWeights& weights,
       fmt::format("the configuration ties the head to '{}', and {} of the {} values of '{}' are "
                   "others",
                   parameter, difference.differing, difference.values, copy.outline.name),
-      "take a configuration whose head is not tied"};
+      "use a configuration with an untied head"};
 }
 
 std::vector<NewTensor> imported_tensors(const OpenedWeights& weights,
@@ -145,18 +145,18 @@ Result<void> run_import(const Arguments& arguments) {
 Command ckpt_import_command() {
   CommandSpec spec{
       "ckpt import",
-      "weights of Hugging Face as the model of a configuration takes them",
+      "convert Hugging Face weights for the model of a configuration",
       {"FOLDER", "CONFIG"},
       {output_option("OUT", "the new folder of weights, for model.init_from"), set_option(),
        max_file_option(), json_option()},
       "FOLDER is a folder or file of safetensors in fp32, fp16 or bf16, in one file or several,\n"
       "with or without \"transformer.\" or \"model.\" before its names, of a GPT-2 or a Llama, "
       "say.\n"
-      "Writes the parameters of CONFIG's model (gpt2, or a package) in fp32 under their names\n"
-      "there, with the tokenizer's files. Masks and other buffers are left out; a head that is\n"
-      "tied may be absent or be there once more. The linear weights of a GPT-2 are transposed\n"
-      "where the model stores them the other way, which those that are not square show. What\n"
-      "does not fit is named in one error, exit status 3.\n\n"
+      "Writes the parameters of CONFIG's model (gpt2, or a package) in fp32 under its names,\n"
+      "with the tokenizer's files. Masks and other buffers are left out; a tied head may be\n"
+      "absent or present. The linear weights of a GPT-2 are transposed if the model stores them\n"
+      "in the other order, which is detected from those that are not square. One error lists\n"
+      "all tensors that do not fit, exit status 3.\n\n"
       "Examples\n"
       "  motley ckpt import gpt2 gpt2.toml -o gpt2-weights\n"
       "  motley train gpt2.toml --set model.init_from=gpt2-weights\n"};

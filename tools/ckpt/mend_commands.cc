@@ -65,8 +65,9 @@ Result<void> find_parts(
   MOTLEY_ASSIGN(auto point, find_restore_point(run, lock.launch(), ask, log, named.step));
   if (!point) {
     const std::string which = named.step ? fmt::format(" of step {}", *named.step) : "";
-    return Error{ErrorCode::kConfig, fmt::format("{} holds no checkpoint{}", run.string(), which),
-                 "nor does a machine of the cluster file", "check the path and the cluster file"};
+    return Error{ErrorCode::kConfig, fmt::format("{} has no checkpoint{}", run.string(), which),
+                 "and neither has a machine of the cluster file",
+                 "check the path and the cluster file"};
   }
   found.point = *std::move(point);
   MOTLEY_ASSIGN(found.config,
@@ -104,7 +105,7 @@ void tell(const Deliveries& deliveries, const FoundParts& found, const Log& log)
 }
 
 Result<void> mend(const Arguments& arguments, Choose choose) {
-  WorkLine line("asking which machines answer");
+  WorkLine line("querying the machines");
   const Log log("", arguments.has("json") ? LogLevel::kWarn : LogLevel::kInfo, line.log_output());
   MOTLEY_ASSIGN(const NamedRun named, named_run(arguments.operand(0)));
   FoundParts found;
@@ -112,7 +113,7 @@ Result<void> mend(const Arguments& arguments, Choose choose) {
   MOTLEY_ASSIGN(found.program, stage_program());
   MOTLEY_ASSIGN(RunLock lock, RunLock::take(named.run, log));
   MOTLEY_ASSIGN(found.machines, answering_machines(found.cluster, found.program, log));
-  line.say("looking for the checkpoint's parts on all machines");
+  line.say("searching all machines for parts of the checkpoint");
   MOTLEY_TRY(find_parts(found, named, lock, line, log));
   const std::int64_t step = found.point.texts.step();
   const StoresRequest request = request_of(found, named.run, lock, line);
@@ -132,7 +133,7 @@ Result<void> mend(const Arguments& arguments, Choose choose) {
         Json{{"folder", folder.string()}, {"step", step}, {"files", count}, {"bytes", bytes}}.dump(
             2));
   } else {
-    fmt::print("{}: step {}, {} file{} brought, {}\n", folder.string(), step, count,
+    fmt::print("{}: step {}, {} file{} copied, {}\n", folder.string(), step, count,
                count == 1 ? "" : "s", bytes_text(static_cast<double>(bytes)));
   }
   return {};
@@ -144,7 +145,7 @@ Result<Deliveries> choose_to_gather(const FoundParts& found,
   auto files = missing_here(found.point);
   if (!files.empty() && found.stores.by_id.at(StoreId()).machines.empty()) {
     return Error{ErrorCode::kConfig, "this machine is not in the cluster file",
-                 "the others cannot send it what it lacks",
+                 "the others cannot send it the missing files",
                  "add an entry with this machine's address"};
   }
   return files;
@@ -169,15 +170,15 @@ std::vector<OptionSpec> mend_options() {
 Command ckpt_gather_command() {
   CommandSpec spec{
       "ckpt gather",
-      "bring a checkpoint from its machines into one folder",
+      "collect a checkpoint from its machines in one folder",
       {"RUN"},
       mend_options(),
-      "RUN is a run's folder here, of a run whose machines have folders of their own. The\n"
-      "files of its newest checkpoint that lie elsewhere are brought into RUN, every byte\n"
-      "compared; then it is a whole checkpoint, which all other commands take and Hugging\n"
-      "Face opens. RUN/checkpoints/step-N stands for an older one. Where the folder was\n"
-      "lost, an empty one in its place is filled. The cluster file names this machine too,\n"
-      "by its address.\n\n"
+      "RUN is a run's folder here, of a run whose machines have their own folders. The\n"
+      "files of its newest checkpoint that are on other machines are copied to RUN and every\n"
+      "byte is verified; the result is a complete checkpoint, which all other commands accept\n"
+      "and Hugging Face opens. RUN/checkpoints/step-N selects an older one. If the folder was\n"
+      "lost, an empty one in its place is filled. The cluster file must contain this machine,\n"
+      "with its address.\n\n"
       "Example\n"
       "  motley ckpt gather runs/gpt --cluster home.toml\n"};
   spec.needs = "--cluster FILE";
@@ -190,16 +191,16 @@ Command ckpt_gather_command() {
 Command ckpt_repair_command() {
   CommandSpec spec{
       "ckpt repair",
-      "replace what is damaged or gone of a checkpoint by its copies",
+      "replace damaged or missing files of a checkpoint by their copies",
       {"RUN"},
       mend_options(),
-      "RUN is a run's folder here, of a run whose machines have folders of their own. Every\n"
-      "byte of the newest checkpoint's files on all machines is compared; what is damaged\n"
-      "or missing where it was written comes from its copy, the manifest and what else\n"
-      "describes it from any machine, and what has fewer copies than checkpoint.copies\n"
-      "gets them again. RUN/checkpoints/step-N stands for an older one. Where nothing whole is "
-      "left of a file the next\n"
-      "older checkpoint is taken, and said; exit status 7 where there is none.\n\n"
+      "RUN is a run's folder here, of a run whose machines have their own folders. Every\n"
+      "byte of the newest checkpoint's files on all machines is verified. Files that are\n"
+      "damaged or missing where they were written are restored from their copies, the manifest\n"
+      "and other metadata from any machine, and missing copies are made up to\n"
+      "checkpoint.copies. RUN/checkpoints/step-N selects an older one. If a file has no intact\n"
+      "copy, the next older checkpoint is used, and this is reported; exit status 7 if there is\n"
+      "none.\n\n"
       "Example\n"
       "  motley ckpt repair runs/gpt --cluster home.toml\n"};
   spec.needs = "--cluster FILE";

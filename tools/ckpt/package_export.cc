@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <map>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "checkpoint/convert/value_stream.h"
 #include "checkpoint/folders.h"
 #include "models/spec/model_spec.h"
+#include "tools/ckpt/quantised_values.h"
 
 namespace motley {
 namespace {
@@ -19,6 +22,12 @@ bool is_float(const std::string& dtype) {
   return dtype == "F32" || dtype == "F16" || dtype == "BF16";
 }
 
+// REQUIRES: is_float.
+NumberFormat format_of(std::string_view dtype) {
+  if (dtype == "F16") return NumberFormat::kFp16;
+  return dtype == "BF16" ? NumberFormat::kBf16 : NumberFormat::kFp32;
+}
+
 // A BatchNorm's step counter becomes the number of steps of the run.
 bool counts_steps(const StoredTensor& tensor) {
   return tensor.outline.dtype == "I64" && tensor.outline.shape.empty() &&
@@ -27,8 +36,8 @@ bool counts_steps(const StoredTensor& tensor) {
 
 Error with_package_remedy(Error error) {
   error.remedy =
-      "copy the package here, or name its folder by --package: what training does not change, and "
-      "the model's files, are in it alone";
+      "copy the package here, or give its folder with --package: only it contains the untrained "
+      "tensors and the model's files";
   return error;
 }
 
@@ -44,9 +53,9 @@ Result<PackageExport> PackageExport::open(const OpenedWeights& weights, const st
   }
   if (spec->hash() != weights.reader.manifest()->state.model_hash) {
     return Error{ErrorCode::kConfig,
-                 fmt::format("this package is not the one that was trained, {}", model.path),
+                 fmt::format("this package is not the trained one, {}", model.path),
                  fmt::format("{} is of another model", weights.path.string()),
-                 "name the folder of the package that was trained by --package"};
+                 "give the folder of the trained package with --package"};
   }
   MOTLEY_TRY(verify_package(*spec->package));
   const fs::path file = spec->package->weights_path();
@@ -56,29 +65,41 @@ Result<PackageExport> PackageExport::open(const OpenedWeights& weights, const st
                        weights.reader.manifest()->state.step);
 }
 
-std::vector<NewTensor> PackageExport::untrained() const {
-  std::map<std::string, StoredTensor> stored;
-  for (StoredTensor& tensor : weights_.tensors()) stored.emplace(tensor.outline.name, tensor);
+NewTensor PackageExport::stored(const StoredTensor& tensor, bool as_stored) const {
+  NewTensor added{tensor.outline.name, tensor.outline.shape, {}};
+  if (is_float(tensor.outline.dtype)) {
+    added.open = [this, tensor] { return std::make_unique<StoredValues>(weights_, tensor); };
+    if (as_stored) added.format = format_of(tensor.outline.dtype);
+    return added;
+  }
+  added.dtype = tensor.outline.dtype;
+  added.bytes = [this, tensor]() -> Result<std::vector<std::byte>> {
+    const SafetensorsFile::Entry& entry = raw_.entries().at(tensor.outline.name);
+    std::vector<std::byte> bytes(entry.end - entry.begin);
+    if (counts_steps(tensor)) {
+      std::memcpy(bytes.data(), &steps_, bytes.size());
+      return bytes;
+    }
+    MOTLEY_TRY(raw_.read_bytes(tensor.outline.name, entry.dtype, entry.shape, bytes));
+    return bytes;
+  };
+  return added;
+}
+
+std::vector<NewTensor> PackageExport::untrained(bool as_stored) const {
+  std::map<std::string, StoredTensor> found;
+  for (StoredTensor& tensor : weights_.tensors()) found.emplace(tensor.outline.name, tensor);
   std::vector<NewTensor> tensors;
   for (const std::string& name : package_->untrained) {
-    const StoredTensor& tensor = stored.at(name);
-    NewTensor added{name, tensor.outline.shape, {}};
-    if (is_float(tensor.outline.dtype)) {
-      added.open = [this, tensor] { return std::make_unique<StoredValues>(weights_, tensor); };
-    } else {
-      added.dtype = tensor.outline.dtype;
-      added.bytes = [this, tensor]() -> Result<std::vector<std::byte>> {
-        const SafetensorsFile::Entry& entry = raw_.entries().at(tensor.outline.name);
-        std::vector<std::byte> bytes(entry.end - entry.begin);
-        if (counts_steps(tensor)) {
-          std::memcpy(bytes.data(), &steps_, bytes.size());
-          return bytes;
-        }
-        MOTLEY_TRY(raw_.read_bytes(tensor.outline.name, entry.dtype, entry.shape, bytes));
-        return bytes;
-      };
+    const auto quantised = package_->quantised.find(name);
+    if (quantised == package_->quantised.end()) {
+      tensors.push_back(stored(found.at(name), as_stored));
+      continue;
     }
-    tensors.push_back(std::move(added));
+    const QuantisedWeight& weight = quantised->second;
+    NewTensor& added = tensors.emplace_back(NewTensor{name, weight.tensor.shape, {}});
+    added.open = [this, weight] { return std::make_unique<QuantisedValues>(raw_, weight); };
+    if (as_stored) added.format = format_of(stored_dtype(weight.tensor.type));
   }
   return tensors;
 }

@@ -23,9 +23,10 @@ class PackageExport {
   [[nodiscard]] static Result<PackageExport> open(const OpenedWeights& weights,
                                                   const std::string& folder);
 
-  // All tensors of the state_dict that are not in the checkpoint. REQUIRES: this outlives the
-  // result.
-  [[nodiscard]] std::vector<NewTensor> untrained() const;
+  // All tensors of the state_dict that are not in the checkpoint. `as_stored`: floats keep their
+  // type in the package, and quantised weights have their type in the model. REQUIRES: this
+  // outlives the result.
+  [[nodiscard]] std::vector<NewTensor> untrained(bool as_stored) const;
 
   [[nodiscard]] bool is_adapter() const { return !package_->adapter_names.empty(); }
 
@@ -49,6 +50,8 @@ class PackageExport {
         weights_(std::move(weights)),
         raw_(std::move(raw)),
         steps_(steps) {}
+
+  [[nodiscard]] NewTensor stored(const StoredTensor& tensor, bool as_stored) const;
 
   std::shared_ptr<const Package> package_;
   CheckpointReader weights_;

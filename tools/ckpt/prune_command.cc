@@ -68,13 +68,13 @@ Result<Soundness> soundness_of(const std::vector<CheckpointInfo>& checkpoints, W
     if (!first_fault) first_fault = verified.error();
     found.damaged.push_back(info->step);
   }
-  first_fault->remedy = "none of this run's checkpoints is whole, so none was removed";
+  first_fault->remedy = "no checkpoint of this run is intact, so none was removed";
   return *first_fault;
 }
 
 // "step 40 is damaged, so step 30 stays".
 std::string damage_text(const Soundness& found) {
-  return fmt::format("{} {} {} damaged, so step {} stays\n",
+  return fmt::format("{} {} {} damaged, so step {} is retained\n",
                      found.damaged.size() == 1 ? "step" : "steps", fmt::join(found.damaged, ", "),
                      found.damaged.size() == 1 ? "is" : "are", found.last_good);
 }
@@ -156,24 +156,25 @@ Result<void> run_prune(const Arguments& arguments) {
 }  // namespace
 
 Command ckpt_prune_command() {
-  return {{"ckpt prune",
-           "remove older checkpoints of a run",
-           {"RUN"},
-           {{"keep", "N", "the newest ones that stay (default: the run's checkpoint.keep)"},
-            {"keep-every", "K",
-             "checkpoints of steps that are multiples of K stay too (default: the run's "
-             "checkpoint.keep_every)"},
-            {"dry-run", "", "say what would go, and remove nothing"},
-            json_option()},
-           "RUN is a run's folder. The newest checkpoint that `ckpt verify` finds whole stays in\n"
-           "any case, and later ones that are damaged are named; if none is whole, none is "
-           "removed, and the exit status is 7. What\n"
-           "interrupted saves have left goes too. A folder in which a training runs is refused,\n"
-           "exit status 4. Machines with folders of their own prune theirs while a run trains.\n\n"
-           "Examples\n"
-           "  motley ckpt prune runs/gpt --keep 1 --dry-run\n"
-           "  motley ckpt prune runs/gpt --keep 3 --keep-every 1000\n"},
-          run_prune};
+  return {
+      {"ckpt prune",
+       "remove older checkpoints of a run",
+       {"RUN"},
+       {{"keep", "N", "number of newest ones to retain (default: the run's checkpoint.keep)"},
+        {"keep-every", "K",
+         "also retain checkpoints of steps that are multiples of K (default: the run's "
+         "checkpoint.keep_every)"},
+        {"dry-run", "", "list what would be removed, and remove nothing"},
+        json_option()},
+       "RUN is a run's folder. The newest checkpoint that `ckpt verify` finds intact is always\n"
+       "retained, and later damaged ones are listed; if none is intact, none is removed, and the\n"
+       "exit status is 7. Remains of interrupted saves are removed too. A folder in which a\n"
+       "training runs is refused, exit status 4. Machines with their own folders prune them\n"
+       "during training.\n\n"
+       "Examples\n"
+       "  motley ckpt prune runs/gpt --keep 1 --dry-run\n"
+       "  motley ckpt prune runs/gpt --keep 3 --keep-every 1000\n"},
+      run_prune};
 }
 
 }  // namespace motley

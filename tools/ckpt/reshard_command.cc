@@ -32,8 +32,8 @@ Result<void> check_files(std::int64_t files, const Manifest& manifest) {
   if (files <= static_cast<std::int64_t>(tensors)) return {};
   return Error{ErrorCode::kUsage,
                fmt::format("--files {} is more than the checkpoint has tensors", files),
-               fmt::format("it has {} tensors of parameters, and a file holds whole ones", tensors),
-               fmt::format("take --files {} at most", tensors)};
+               fmt::format("it has {} tensors of parameters, and tensors are not divided", tensors),
+               fmt::format("use --files {} at most", tensors)};
 }
 
 Result<void> run_reshard(const Arguments& arguments) {
@@ -73,18 +73,18 @@ Result<void> run_reshard(const Arguments& arguments) {
 Command ckpt_reshard_command() {
   CommandSpec spec{
       "ckpt reshard",
-      "the same checkpoint in another number of files",
+      "write a checkpoint with another number of files",
       {"RUN"},
-      {output_option("FOLDER", "the new checkpoint; nothing may be there yet"),
+      {output_option("FOLDER", "the new checkpoint; the path must not exist"),
        {"files", "N",
-        "how many files of parameters, at most one a tensor, and as many of the optimizer's "
+        "number of files of parameters, at most one per tensor, and as many of the optimizer's "
         "state"},
        json_option()},
-      "RUN is a run's folder, whose newest checkpoint is read, or a checkpoint. Whole tensors\n"
-      "are divided in the model's order so that the largest file is as small as can be; the\n"
-      "parameter hash stays, `ckpt verify` passes, and a training goes on from it as from the\n"
-      "old one: put it into a run's folder as checkpoints/step-N, with its step in that name.\n"
-      "Memory does not grow with the model. An interrupted command leaves nothing that counts.\n\n"
+      "RUN is a run's folder (its newest checkpoint is read), or a checkpoint. Tensors are\n"
+      "distributed in the model's order so that the largest file is as small as possible; the\n"
+      "parameter hash does not change, `ckpt verify` passes, and training can be resumed from it\n"
+      "as from the old one: move it into a run's folder as checkpoints/step-N, with its step in\n"
+      "that name. Memory does not grow with the model. An interrupted command leaves no output.\n\n"
       "Example\n"
       "  motley ckpt reshard runs/gpt --files 1 -o gpt-whole\n"};
   spec.needs = "-o FOLDER --files N";

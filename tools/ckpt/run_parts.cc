@@ -27,8 +27,8 @@ Result<NamedRun> named_run(const std::string& text) {
   // An empty folder may be the place to restore a lost run into.
   if (fs::exists(checkpoints_root(path), code) || fs::is_empty(path, code))
     return NamedRun{path, {}};
-  return Error{ErrorCode::kConfig, fmt::format("{} is no run's folder", path.string()),
-               "it has no checkpoints", "name the run's folder, or RUN/checkpoints/step-N"};
+  return Error{ErrorCode::kConfig, fmt::format("{} is not a run folder", path.string()),
+               "it has no checkpoints", "give the run's folder, or RUN/checkpoints/step-N"};
 }
 
 Result<std::set<std::string>> answering_machines(const Cluster& cluster,

@@ -105,10 +105,9 @@ std::string plan_text(const Manifest& manifest) {
       manifest.files, [](const WrittenFile& file) { return is_parameter_file(file.name); });
   std::string text = fmt::format("{} file{} of parameters", files, files == 1 ? "" : "s");
   if (const auto& plan = manifest.state.plan) {
-    text +=
-        fmt::format("; micro-batches of {}, chunks held by [{}] ranks, codecs [{}], gradients {}",
-                    plan->micro_batch, fmt::join(plan->replicas, ", "),
-                    fmt::join(plan->codecs, ", "), plan->gradient_codec);
+    text += fmt::format("; micro-batches of {}, chunks on [{}] ranks, codecs [{}], gradients {}",
+                        plan->micro_batch, fmt::join(plan->replicas, ", "),
+                        fmt::join(plan->codecs, ", "), plan->gradient_codec);
   }
   return text;
 }

@@ -56,10 +56,10 @@ Result<CheckpointMetadata> texts_to_verify(const NamedRun& named) {
     if (!named.step || *named.step == it->step) return read_texts(it->folder);
   }
   return Error{ErrorCode::kConfig,
-               fmt::format("{} knows of no checkpoint{}", named.run.string(),
+               fmt::format("{} has no checkpoint{}", named.run.string(),
                            named.step ? fmt::format(" of step {}", *named.step) : ""),
-               "its manifest is not here",
-               "check the path; `motley ckpt gather` brings back what this folder has lost"};
+               "its manifest is missing here",
+               "check the path; `motley ckpt gather` restores missing files of this folder"};
 }
 
 // A checkpoint on all responding machines.
@@ -110,7 +110,7 @@ Result<FoundFiles> look_everywhere(const Arguments& arguments) {
 }
 
 std::string files_table(const FoundFiles& found) {
-  std::vector<TextRow> rows = {{"file", "whole on", "damaged on"}};
+  std::vector<TextRow> rows = {{"file", "intact on", "damaged on"}};
   for (const FileLocations& each : found.files) {
     rows.push_back({each.file, fmt::format("{}", fmt::join(found.names_of(each.whole), ", ")),
                     fmt::format("{}", fmt::join(found.names_of(each.damaged), ", "))});
@@ -147,13 +147,13 @@ Result<void> judge_files(const FoundFiles& found) {
   }
   const std::string which = fmt::format("the checkpoint of step {}", found.step);
   if (!lost.empty()) {
-    return Error{ErrorCode::kCorrupt, which + " is not whole on the machines that answer",
-                 fmt::format("nowhere whole: {}", fmt::join(lost, ", ")),
-                 "switch on or put back the machines that have these files, or name an earlier "
-                 "checkpoint"};
+    return Error{
+        ErrorCode::kCorrupt, which + " is incomplete on the machines that answer",
+        fmt::format("intact on no machine: {}", fmt::join(lost, ", ")),
+        "switch on or reconnect the machines that have these files, or give an earlier checkpoint"};
   }
   if (damaged.empty()) return {};
-  return Error{ErrorCode::kCorrupt, which + " has damaged files, of which there are copies",
+  return Error{ErrorCode::kCorrupt, which + " has damaged files with intact copies",
                fmt::format("{}", fmt::join(damaged, ", ")),
                fmt::format("replace them: motley ckpt repair {} --cluster FILE",
                            checkpoint_folder(found.run, found.step).string())};
@@ -171,10 +171,10 @@ Result<void> verify_everywhere(const Arguments& arguments) {
   const auto few = std::ranges::count_if(found.files, [&](const FileLocations& each) {
     return each.whole.size() < wanted_places(found);
   });
-  fmt::print("step {}: all {} files are whole", found.step, found.files.size());
+  fmt::print("step {}: all {} files are intact", found.step, found.files.size());
   if (few > 0) {
     fmt::print(
-        "; {} with fewer copies than checkpoint.copies = {}, which `motley ckpt repair` makes", few,
+        "; {} with fewer copies than checkpoint.copies = {}; `motley ckpt repair` makes them", few,
         found.copies);
   }
   fmt::print("\n");
@@ -185,14 +185,14 @@ Result<void> verify_everywhere(const Arguments& arguments) {
 
 Command ckpt_verify_command() {
   return {{"ckpt verify",
-           "read every byte of a checkpoint and compare its hashes",
+           "verify every byte of a checkpoint by its hashes",
            {"RUN"},
            {cluster_option(), json_option()},
-           "RUN is a run's folder, whose newest checkpoint is read, or a checkpoint.\n"
-           "Exit status 7 when a file is missing, cut short or changed.\n\n"
-           "With --cluster, of a run whose machines have folders of their own: each machine\n"
-           "reads what it has, and a line for each file says where it is whole and where it is\n"
-           "damaged. Nothing is changed; `ckpt repair` mends it.\n\n"
+           "RUN is a run's folder (its newest checkpoint is read), or a checkpoint.\n"
+           "Exit status 7 if a file is missing, truncated or changed.\n\n"
+           "With --cluster, for a run whose machines have their own folders: each machine reads\n"
+           "its files, and a line for each file shows where it is intact and where it is damaged.\n"
+           "Nothing is changed; `ckpt repair` restores damaged files.\n\n"
            "Example\n"
            "  motley ckpt verify runs/gpt --cluster home.toml\n"},
           [](const Arguments& arguments) {

@@ -55,7 +55,7 @@ Result<fs::path> output_place(const Arguments& arguments) {
 }
 
 OptionSpec max_file_option() {
-  return {"max-file", "SIZE", "start another file before one grows beyond this (default 5GB)"};
+  return {"max-file", "SIZE", "largest size of a file (default 5GB)"};
 }
 
 Result<std::uint64_t> max_file_bytes(const Arguments& arguments) {

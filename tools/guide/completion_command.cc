@@ -16,8 +16,8 @@ Result<void> completion(const Arguments& arguments) {
   const std::string& shell = arguments.operand(0);
   const std::vector<std::string>& shells = completed_shells();
   if (std::ranges::find(shells, shell) == shells.end()) {
-    return Error{ErrorCode::kUsage, fmt::format("there is no completion for '{}'", excerpt(shell)),
-                 "", fmt::format("one of {}", fmt::join(shells, ", "))};
+    return Error{ErrorCode::kUsage, fmt::format("no completion for '{}'", excerpt(shell)), "",
+                 fmt::format("one of {}", fmt::join(shells, ", "))};
   }
   std::fputs(completion_script(shell, completion_table()).c_str(), stdout);
   return {};
@@ -28,12 +28,12 @@ Result<void> completion(const Arguments& arguments) {
 Command completion_command() {
   CommandSpec spec{
       "completion",
-      "print what a shell needs to complete command lines",
+      "print a completion script for a shell",
       {"SHELL"},
       {},
-      "SHELL is bash, zsh or fish. The script that is printed completes commands, options,\n"
-      "keys of --set and files. Motley's packages install it for all three; without them a\n"
-      "line in ~/.bashrc or ~/.zshrc (there after compinit), or a file of fish, does it.\n\n"
+      "SHELL is bash, zsh or fish. The printed script completes commands, options, keys of\n"
+      "--set and files. Motley's packages install it for all three; otherwise add a line to\n"
+      "~/.bashrc or ~/.zshrc (there after compinit), or a file for fish.\n\n"
       "Examples\n"
       "  source <(motley completion bash)\n"
       "  motley completion fish > ~/.config/fish/completions/motley.fish\n"};

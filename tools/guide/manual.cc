@@ -84,17 +84,28 @@ std::string command_page(const CommandSpec& spec, const std::string& version) {
 std::string overview_page(const std::vector<CommandSpec>& commands, const std::string& version) {
   std::string text = head("motley", version, kPurpose);
   text +=
-      ".SH SYNOPSIS\n.B motley COMMAND [options]\n.br\n.B motley help COMMAND\n.br\n"
-      ".B motley \\-\\-version\n.SH COMMANDS\nEach has a page of its own.\n";
+      ".SH SYNOPSIS\n"
+      ".B motley COMMAND [options]\n"
+      ".br\n"
+      ".B motley help COMMAND\n"
+      ".br\n"
+      ".B motley \\-\\-version\n"
+      ".SH COMMANDS\n"
+      "Each has its own page.\n";
   for (const CommandSpec& spec : commands) {
     text += fmt::format(".TP\n\\fB{}\\fR(1)\n{}", troff_text(page_name(spec)),
                         flowing_line(spec.summary));
   }
   text += ".SH EXIT STATUS\n" + body(std::string(kExitStatuses));
   text +=
-      ".SH FILES\n.TP\n.I /usr/share/doc/motley\nthe folders configs and docs that these pages "
-      "name, where Motley is installed from its package\n"
-      ".TP\n.I ~/.cache/motley\nwhat was measured on this machine\n";
+      ".SH FILES\n"
+      ".TP\n"
+      ".I /usr/share/doc/motley\n"
+      "the folders configs and docs that these pages refer to, if Motley is installed from its "
+      "package\n"
+      ".TP\n"
+      ".I ~/.cache/motley\n"
+      "cached profiles of this machine\n";
   return text + ".SH SEE ALSO\n\\fBmotley\\-stage\\fR(1), \\fBssh\\fR(1)\n";
 }
 
@@ -106,12 +117,10 @@ std::string worker_page(const std::string& program,
   return head(program, version, summary) + ".SH SYNOPSIS\n.B " + troff_text(program) +
          "\n.SH DESCRIPTION\n" +
          body(starts +
-              " and tells it\n"
-              "over standard input what to do. It takes no arguments, and ends when that input "
-              "does.\n"
-              "\n"
-              "`motley` looks for it in the folder that it lies in itself, and on other machines "
-              "in\n"
+              " and sends it\n"
+              "commands over standard input. It has no arguments, and exits when that input "
+              "does.\n\n"
+              "`motley` expects it in its own folder, and on other machines in\n"
               "the folder of the same name, or in motley_dir of the cluster file.\n") +
          ".SH SEE ALSO\n\\fBmotley\\fR(1), \\fBmotley\\-launch\\fR(1)\n";
 }
@@ -146,9 +155,9 @@ std::vector<ManualPage> manual_pages(const std::vector<CommandSpec>& commands,
            "`motley` starts one for each rank of a plan, here or by ssh on other machines,")},
       {"motley-store.1",
        worker_page(
-           "motley-store", version, "looks after a machine's part of a run for motley",
-           "`motley` starts one on each machine that keeps its part of a run in a folder of "
-           "its own,\nbefore a training goes on and for `motley ckpt`,")}};
+           "motley-store", version, "manages a machine's part of a run for motley",
+           "`motley` starts one on each machine that stores its part of a run in its own folder,\n"
+           "before a training resumes and for `motley ckpt`,")}};
   for (const CommandSpec& spec : commands) {
     pages.push_back({page_name(spec) + ".1", command_page(spec, version)});
   }

@@ -34,7 +34,7 @@ void print_planned(const Arguments& arguments, const Json& json, const std::stri
 Result<void> show_what_if(const Arguments& arguments, const PlanningInput& input) {
   const std::vector<std::string> changes = arguments.values("what-if");
   MOTLEY_ASSIGN(const PlanningInput changed, apply_changes(input, changes));
-  WorkLine line("planning as things are");
+  WorkLine line("planning without the change");
   const Result<Plan> now = make_plan(input);
   line.say("planning with the change");
   MOTLEY_ASSIGN(const Planning planning, plan_or_remedy(changed));
@@ -44,8 +44,7 @@ Result<void> show_what_if(const Arguments& arguments, const PlanningInput& input
   Json json{{"changes", changes}, {"given_up_pins", given_up}, {"then", plan_to_json(then)}};
   std::string text = fmt::format("what if {}\n\n", fmt::join(changes, " and "));
   if (!given_up.empty()) {
-    text += fmt::format("without the machine, these pins are given up: {}\n\n",
-                        fmt::join(given_up, "; "));
+    text += fmt::format("pins dropped with the machine: {}\n\n", fmt::join(given_up, "; "));
   }
   if (now.ok()) {
     json["now"] = plan_to_json(*now);
@@ -60,7 +59,7 @@ Result<void> show_what_if(const Arguments& arguments, const PlanningInput& input
 }
 
 Result<void> show_advice(const Arguments& arguments, const PlanningInput& input) {
-  WorkLine line("planning as things are, before upgrades are tried");
+  WorkLine line("planning without upgrades");
   const auto tells = [&line](std::size_t tried, std::size_t of) {
     line.say(fmt::format("planning with each upgrade: tried {} of {}", tried, of));
   };
@@ -72,7 +71,7 @@ Result<void> show_advice(const Arguments& arguments, const PlanningInput& input)
   const std::string imagined = imagined_text(input.cluster);
   print_planned(
       arguments, json,
-      (imagined.empty() ? "" : fmt::format("imagined: {}\n", imagined)) + advice_text(report));
+      (imagined.empty() ? "" : fmt::format("virtual: {}\n", imagined)) + advice_text(report));
   return {};
 }
 

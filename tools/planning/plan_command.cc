@@ -70,7 +70,7 @@ Result<Request> read_request(const Arguments& arguments) {
   if (arguments.has("what-if")) MOTLEY_TRY(apply_changes(input, arguments.values("what-if")));
   if (input.profile.devices.empty()) {
     MOTLEY_ASSIGN(const auto program, stage_program());
-    WorkLine line("asking the machines");
+    WorkLine line("querying the machines");
     MOTLEY_TRY(check_usable(input.cluster, machine_names(input.cluster), input.model, program));
     MOTLEY_TRY(settle_devices(input, program, resolved.config.comm.start_timeout_s,
                               Log("", LogLevel::kInfo, line.log_output())));
@@ -122,7 +122,7 @@ Result<void> plan(const Arguments& arguments) {
   std::string text;
   std::optional<PlanAnalysis> analysis;
   if (draws(arguments) || arguments.has("explain")) {
-    line.say("planning without each machine, and with each other choice");
+    line.say("planning without each machine, and with each alternative");
     MOTLEY_ASSIGN(analysis, analyse_plan(input, made));
   }
   line.clear();
@@ -154,12 +154,11 @@ Result<void> check_together(const Arguments& arguments) {
                                    {"what-if", "html"},
                                    {"advise", "html"}}) {
     if (!arguments.has(one) || !arguments.has(other)) continue;
-    return Error{ErrorCode::kUsage, fmt::format("--{} and --{} do not go together", one, other), "",
+    return Error{ErrorCode::kUsage, fmt::format("--{} and --{} exclude each other", one, other), "",
                  "leave one of them out"};
   }
   if (arguments.has("compare") && !arguments.has("html")) {
-    return Error{ErrorCode::kUsage, "--compare PLAN is for the page of --html FILE", "",
-                 "give --html too"};
+    return Error{ErrorCode::kUsage, "--compare PLAN needs --html FILE", "", "also give --html"};
   }
   return {};
 }
@@ -169,50 +168,52 @@ Result<void> check_together(const Arguments& arguments) {
 Command plan_command() {
   CommandSpec spec{
       "plan",
-      "decide who computes which layers, and say why",
+      "assign layers to devices, and explain the plan",
       {"CONFIG"},
       {cluster_option(),
        links_option(),
        profile_option(),
        measure_option(),
-       {"stages", "N", "N stages, each on devices of its own (default: what is fastest)"},
+       {"stages", "N", "N stages, each on its own devices (default: the fastest number)"},
        pin_option(),
-       {"learn", "RUN", "correct the profile by what that run measured (motley report)", true},
-       {"explain", "", "also where the time goes, what binds, what each machine adds, and more"},
-       {"what-if", "CHANGE", "plan with a change of the machines beside the plan without", true},
-       {"advise", "", "try a list of upgrades and name those that shorten the step most"},
-       {"seconds", "N", "end the search by the clock, with the best so far (default: by its work)"},
-       {"svg", "FILE", "draw the plan: who holds what, its links and its simulated step"},
-       {"html", "FILE", "write the same as a page that is one file, with the plan in words"},
-       {"compare", "PLAN", "with --html: beside that plan of the same model"},
+       {"learn", "RUN", "correct the profile by the measurements of that run (motley report)",
+        true},
+       {"explain", "",
+        "also show the use of time, the bottleneck, the gain of each machine, and more"},
+       {"what-if", "CHANGE", "compare with a plan for changed machines", true},
+       {"advise", "", "try a list of upgrades and list those that shorten the step most"},
+       {"seconds", "N",
+        "time limit of the search, which ends with the best plan so far (default: a work limit)"},
+       {"svg", "FILE", "draw the plan: layers, links and the simulated step"},
+       {"html", "FILE", "write the same as a single-file page, with a description of the plan"},
+       {"compare", "PLAN", "with --html: compare with that plan of the same model"},
        {"output", "FILE", "write the plan for `motley train --plan`", false, 'o'},
        set_option(),
        json_option()},
       "Splits the model's layers over the cluster's devices by measured speed and\n"
       "memory, and predicts the time of a step. Without --profile every machine of\n"
-      "the cluster is measured first (its motley-stage is started there), or takes the\n"
-      "profile that it has kept; with profiles no LibTorch and no machine is needed.\n\n"
-      "The last line says whether the plan is proven to be the best, and whether the\n"
-      "search was ended; on a terminal, what takes a while says how far it is.\n"
-      "Without --seconds it ends by what it has done, about ten seconds\n"
-      "of work, so the same input gives the same plan however busy the computer is;\n"
-      "--seconds are those of the clock. --what-if and --advise plan many times, each\n"
-      "to the end. Kept profiles are checked by a new sample each time, so figures differ\n"
-      "a little from call to call: to compare plans give --profile FILE of motley profile.\n"
-      "A profile is of one train.precision; where a device of the plan computes in bf16 or\n"
-      "fp16, the line \"numbers\" says which.\n\n"
-      "Machines that one does not have can stand in the cluster file beside real ones:\n"
-      "device_model = \"rtx-3060\" (docs/devices.md). The plan says which are imagined.\n\n"
-      "Changes for --what-if; several apply together, and x2.5 stands for 2.5 times\n"
-      "what it is now:\n"
+      "the cluster is measured first (its motley-stage is started there), or reuses its\n"
+      "cached profile; with profiles neither LibTorch nor a machine is needed.\n\n"
+      "The last line reports whether the plan is proven optimal, and whether the search was\n"
+      "ended early; on a terminal, long searches show their progress. Without --seconds the\n"
+      "search ends after a fixed amount of work, about ten seconds, so the same input gives\n"
+      "the same plan on a busy computer too; --seconds is wall time. --what-if and --advise\n"
+      "plan many times, each to the end. Cached profiles are checked by a new sample each\n"
+      "time, so figures differ slightly between calls: to compare plans give --profile FILE\n"
+      "of motley profile. A profile is of one train.precision; if a device of the plan\n"
+      "computes in bf16 or fp16, the line \"dtype\" shows it.\n\n"
+      "The cluster file may contain hypothetical machines beside real ones:\n"
+      "device_model = \"rtx-3060\" (docs/devices.md). The plan marks them as virtual.\n\n"
+      "Changes for --what-if; several apply together, and x2.5 means 2.5 times the present\n"
+      "value:\n"
       "  link.laptop.bandwidth_mbps=2500   all links of a machine, both ways\n"
       "  link.desktop.laptop.latency_us=80 the links between two machines\n"
-      "  network.bandwidth_mbps=x10        links without an entry of their own\n"
+      "  network.bandwidth_mbps=x10        links without their own entry\n"
       "  machine.box.memory_gib=32         machine.box.speed=2 (twice as fast)\n"
-      "  machine.laptop.medium=cable       instead of the Wi-Fi that the cluster file has\n"
-      "  drop=laptop (gives up pins on it) add=box (another one like it)\n"
-      "  codec=fp16                        for what crosses between stages\n"
-      "  gradients=int8                    for sums of gradients between machines\n"
+      "  machine.laptop.medium=cable       instead of the Wi-Fi of the cluster file\n"
+      "  drop=laptop (drops pins on it)    add=box (another one like it)\n"
+      "  codec=fp16                        of activations and their gradients between stages\n"
+      "  gradients=int8                    of gradient all-reduces between machines\n"
       "  micro_batch=4                     as train.micro_batch: another order of sums, so\n"
       "                                    that results differ in their last digits\n\n"
       "Examples\n"

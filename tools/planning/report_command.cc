@@ -84,7 +84,8 @@ Result<void> report(const Arguments& arguments) {
   }
   if (under_way) {
     fmt::print(
-        "under way: {}\nits report comes when it ends; this is of the session before it:\n\n",
+        "in progress: {}\n"
+        "its report is written at its end; this is the report of the session before:\n\n",
         under_way->text());
   }
   fmt::print("{}", report_text(report));
@@ -92,13 +93,16 @@ Result<void> report(const Arguments& arguments) {
   if (is_virtual(report)) return {};
   if (waits_beyond_plan(report)) {
     fmt::print(
-        "\nsteps take longer than planned in waiting, not in computing: `motley probe --cluster "
+        "\n"
+        "steps take longer than planned because of waiting, not computing: `motley probe --cluster "
         "FILE --output links.json` measures the links, `motley plan CONFIG --links links.json` "
-        "plans by that\n");
+        "plans with them\n");
     return {};
   }
-  fmt::print("\nmotley plan CONFIG --learn {} makes a plan from what was measured\n",
-             arguments.operand(0));
+  fmt::print(
+      "\n"
+      "motley plan CONFIG --learn {} plans with these measurements\n",
+      arguments.operand(0));
   return {};
 }
 
@@ -107,24 +111,23 @@ Result<void> report(const Arguments& arguments) {
 Command report_command() {
   CommandSpec spec{
       "report",
-      "compare a run with what its plan predicted",
+      "compare a run with the prediction of its plan",
       {"RUN"},
-      {{"svg", "FILE", "draw the last traced step as a picture that any browser shows"},
-       {"html", "FILE", "write all of the run as a page that is one file, to keep or to send"},
+      {{"svg", "FILE", "draw the last traced step as an SVG picture"},
+       {"html", "FILE", "write the whole run as a single-file page"},
        cluster_option(),
        links_option(),
        json_option()},
-      "RUN is a run's folder. At its end, however it ends, a run whose ranks were started\n"
-      "writes report.json, of the session since it was started or last resumed; while one\n"
-      "is under way it says so, and how far that is, before the report of the session\n"
-      "before. It holds the predicted and the measured time of a step, and for each\n"
-      "stage its computing, waiting, peak memory and bytes sent. `motley plan --learn\n"
-      "RUN` corrects the next plan by it.\n\n"
-      "The page of --html has no scripts and fetches nothing. It shows the loss and the\n"
-      "speed, predicted beside measured, a step as measured and as simulated, where time\n"
-      "went, the plan, and what would help most. It is made of any run, also of one that is\n"
-      "under way or was lost. With --cluster its links are those of that file, or of\n"
-      "--links, else as the plan counts on them.\n\n"
+      "RUN is a run's folder. At its end, however it ends, a run with started ranks writes\n"
+      "report.json, of the session since its start or last resume. For a run in progress the\n"
+      "command shows its progress and the report of the session before. A report has the\n"
+      "predicted and the measured time of a step, and for each stage its computing, waiting,\n"
+      "peak memory and bytes sent. `motley plan --learn RUN` corrects the next plan by it.\n\n"
+      "The page of --html has no scripts and loads nothing. It shows the loss and the speed,\n"
+      "predictions and measurements, a measured and a simulated step, the use of time, the\n"
+      "plan, and the most useful upgrades. It can be written for any run, including one in\n"
+      "progress or lost. With --cluster its links are those of that file, or of --links, else\n"
+      "those that the plan assumes.\n\n"
       "Examples\n"
       "  motley report runs/gpt\n"
       "  motley report runs/gpt --html gpt.html\n"};

@@ -168,16 +168,17 @@ Result<void> add_plan(const std::filesystem::path& run,
   shown.simulated = std::move(analysis.spans);
   if (input.cluster.machines.size() > kMachinesAdvised) {
     shown.not_advised = fmt::format(
-        "With more than {} machines this takes a while: motley plan CONFIG --learn {} --advise",
+        "Not computed for more than {} machines, which takes a while: motley plan CONFIG --learn "
+        "{} --advise",
         kMachinesAdvised, run.string());
     return {};
   }
-  line.say("trying what would help");
+  line.say("trying upgrades");
   auto advised = advice_for(run, input);
   if (advised.ok()) {
     shown.advised = *std::move(advised);
   } else {
-    shown.not_advised = "Not known: " + advised.error().what;
+    shown.not_advised = "Unknown: " + advised.error().what;
   }
   return {};
 }
@@ -190,8 +191,8 @@ Result<TracedStep> read_traced_step(const std::filesystem::path& run) {
   if (!exists) {
     return Error{ErrorCode::kConfig,
                  fmt::format("the run in {} recorded no step to draw", run.string()),
-                 "its first two steps, which warm up, are not recorded, nor is any with "
-                 "run.trace_steps = 0; a run that was lost leaves no record",
+                 "the first two steps (warm-up) are not recorded, nor any step with "
+                 "run.trace_steps = 0; a lost run has no record",
                  "train 3 steps or more"};
   }
   return traced_step_in(path);
@@ -224,13 +225,13 @@ Result<RunToShow> run_to_show(const std::filesystem::path& run,
     shown.not_traced = traced.error().what + ": " + traced.error().cause;
   }
   if (const auto added = add_plan(run, arguments, line, shown); !added.ok()) {
-    shown.not_advised = "Not known: " + added.error().what;
+    shown.not_advised = "Unknown: " + added.error().what;
     line.clear();
-    fmt::print(stderr, "the page has no plan and no advice: {}\n", added.error().what);
+    fmt::print(stderr, "the page has no plan and no upgrades: {}\n", added.error().what);
   }
   if (shown.traced && !shown.rank_names.empty() && shown.traced->rank_names != shown.rank_names) {
     shown.traced.reset();
-    shown.not_traced = "the trace is of a launch before, which had another plan";
+    shown.not_traced = "the trace is of an earlier launch with another plan";
   }
   // Prefers the prediction from planning time, if the folder contains it.
   auto predicted = traced_step_in(RunFolder(run).predicted_trace_path());

@@ -36,7 +36,7 @@ bool SearchBudget::is_spent(double taken_s) const {
 std::string SearchBudget::words() const {
   const std::string most =
       seconds_ ? fmt::format("at most {:g} s (--seconds)", *seconds_)
-               : fmt::format("at most {:.0f} % of the work done",
+               : fmt::format("at most {:.0f} % of the work limit",
                              100.0 * static_cast<double>(work_) / static_cast<double>(kWorkMax));
   return "planning: " + most +
          (std::isinf(step_s_) ? "" : fmt::format(", a step of {:.4g} s so far", step_s_));

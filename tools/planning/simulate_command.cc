@@ -109,7 +109,7 @@ Result<void> simulate(const Arguments& arguments) {
   print_step(plan, simulated);
   if (repeat > 0) {
     const MedianAndSpread drawn = median_and_spread(steps_s);
-    fmt::print("{} steps with drawn times: median {:.4f} s, spread {:.4f} s\n", repeat,
+    fmt::print("{} steps with sampled times: median {:.4f} s, spread {:.4f} s\n", repeat,
                drawn.median, drawn.spread);
   }
   return {};
@@ -120,25 +120,23 @@ Result<void> simulate(const Arguments& arguments) {
 Command simulate_command() {
   CommandSpec spec{
       "simulate",
-      "run a plan's schedule on the cost model",
+      "simulate a plan's schedule with the cost model",
       {"PLAN"},
-      {{"config", "FILE", "the configuration that the plan is for"},
+      {{"config", "FILE", "the configuration of the plan"},
        cluster_option(),
        links_option(),
        profile_option(),
-       {"schedule", "", "print the schedule: every rank's actions in order"},
-       {"trace", "FILE", "write a trace that ui.perfetto.dev opens"},
-       {"svg", "FILE", "draw the step as a picture that any browser shows"},
-       {"repeat", "N", "simulate N more steps, times drawn from their measured spread"},
-       {"seed", "S", "of the drawn times (default 1)"},
+       {"schedule", "", "print the schedule: the actions of every rank in order"},
+       {"trace", "FILE", "write a trace for ui.perfetto.dev"},
+       {"svg", "FILE", "draw the step as an SVG picture"},
+       {"repeat", "N", "simulate N more steps with times sampled from their measured spread"},
+       {"seed", "S", "seed of the sampled times (default 1)"},
        set_option(),
        json_option()},
       "Needs no hardware: link speeds come from the cluster file, layer times from\n"
-      "profiles. What a rank needs is the peak of its process's memory in a step, by\n"
-      "the order of its actions. The trace has the format of a real run's trace.json, so "
-      "predicted\n"
-      "and measured can be laid over each other. The spread of drawn steps is their\n"
-      "median absolute deviation.\n\n"
+      "profiles. The memory of a rank is the peak of its process in a step, by the order of\n"
+      "its actions. The trace has the format of a real run's trace.json, so that both can be\n"
+      "compared. The spread of sampled steps is their median absolute deviation.\n\n"
       "Example\n"
       "  motley simulate plan.json --config gpt.toml --profile here.json --svg step.svg\n"};
   spec.needs = "--config FILE --profile FILE";

@@ -33,8 +33,8 @@ Result<void> watch(const Arguments& arguments) {
   if (!arguments.has("tui")) return serve(arguments);
   for (const char* served : {"port", "metrics", "token-file", "until-eof"}) {
     if (!arguments.has(served)) continue;
-    return Error{ErrorCode::kUsage, fmt::format("--{} and --tui do not go together", served),
-                 "a terminal is served nothing", "leave one of them out"};
+    return Error{ErrorCode::kUsage, fmt::format("--{} and --tui exclude each other", served),
+                 "--tui starts no server", "leave one of them out"};
   }
   const char* const no_color = std::getenv("NO_COLOR");
   if (const auto elsewhere = run_elsewhere(arguments.operand(0))) {
@@ -49,29 +49,28 @@ Result<void> watch(const Arguments& arguments) {
 Command watch_command() {
   CommandSpec spec{
       "watch",
-      "see how a run goes: who is slow, now, and why",
+      "monitor a run: progress, bottlenecks and their causes",
       {"RUN"},
-      {{"port", "N", "of the page on this machine; without it, one that is free"},
-       {"metrics", "", "print the address of its metrics, and how Prometheus scrapes them"},
-       {"token-file", "FILE", "keep the token there, so that it stays the same; made if absent"},
-       {"until-eof", "", "end with standard input too: for who starts it by ssh"},
-       {"tui", "", "on this terminal, redrawn as the run goes on; q or Ctrl-C leaves"}},
-      "RUN is a run's folder, of a training that is under way or of one that has ended, or\n"
-      "HOST:FOLDER, one on another machine that ssh reaches and that has Motley.\n"
-      "It is only read: a training is never held up by who looks, and nothing ends with\n"
-      "the watching. The first line says whether the run goes as planned, or which\n"
-      "machine or link holds it up, since at least some steps, and what can be done.\n\n"
-      "Without --tui it serves a page to a browser on this machine, to nobody else, and\n"
-      "prints its address, which has a token in it: whoever has that may look. The page\n"
-      "shows curves, machines and links, a step beside its plan, time, memory and events,\n"
-      "live. Ctrl-C ends it. docs/watching.md has ways to look from other machines,\n"
-      "docs/formats/watch.md what it answers.\n\n"
-      "Under /metrics the same server has the run's numbers as OpenMetrics, or as the text of\n"
-      "Prometheus. --metrics prints that address, and on standard error what to add to\n"
-      "prometheus.yml. With --port and --token-file the address stays the same from start to\n"
-      "start.\n\n"
-      "With --tui, where standard output is no terminal, a line is printed every few seconds, and\n"
-      "each event, until the run ends. NO_COLOR is obeyed.\n\n"
+      {{"port", "N", "port of the page on this machine (default: a free one)"},
+       {"metrics", "", "print the address of its metrics, and the configuration for Prometheus"},
+       {"token-file", "FILE",
+        "store the token there, so that it does not change; created if absent"},
+       {"until-eof", "", "also end at the end of standard input, for a start by ssh"},
+       {"tui", "", "show the run on this terminal, updated live; q or Ctrl-C quits"}},
+      "RUN is a run's folder, of a training in progress or of one that has ended, or\n"
+      "HOST:FOLDER on another machine with ssh and Motley.\n"
+      "The run is only read: monitoring never delays a training, and ending it does not affect\n"
+      "the run. The first line shows whether the run performs as planned, or which machine or\n"
+      "link slows it down, since which step, and what can be done.\n\n"
+      "Without --tui it serves a page to browsers on this machine only, and prints its address\n"
+      "with a token, which grants access. The page shows curves, machines and links, a step and\n"
+      "its plan, time, memory and events, live. Ctrl-C ends it. docs/watching.md describes\n"
+      "access from other machines, docs/formats/watch.md the answers of the server.\n\n"
+      "Under /metrics the same server has the run's metrics as OpenMetrics, or in the text\n"
+      "format of Prometheus. --metrics prints that address, and on standard error what to add to\n"
+      "prometheus.yml. With --port and --token-file the address does not change.\n\n"
+      "With --tui, if standard output is not a terminal, a line is printed every few seconds, and\n"
+      "each event, until the run ends. NO_COLOR is respected.\n\n"
       "Examples\n"
       "  motley watch runs/gpt\n"
       "  motley watch runs/gpt --tui\n"

@@ -41,7 +41,7 @@ std::optional<std::string> way_without_jump(const RateHistory& before, const Tra
   if (before.train.schedule == "constant" || schedule_length(now) == length) return std::nullopt;
   const bool is_over = before.steps_done >= length && before.train.min_lr <= 0;
   if (is_over) return std::nullopt;
-  return fmt::format("--set train.schedule_steps={} keeps the schedule that the run had", length);
+  return fmt::format("--set train.schedule_steps={} keeps the run's schedule", length);
 }
 
 std::optional<std::string> convention_change(const RateHistory& before, const TrainConfig& now) {
@@ -50,11 +50,9 @@ std::optional<std::string> convention_change(const RateHistory& before, const Tr
   const double rate = learning_rate(now, next);
   if (!before.is_early || is_same(then, rate, now)) return std::nullopt;
   return fmt::format(
-      "the version of Motley that began this run gave each step the learning rate of the step "
-      "after "
-      "it: step {} now has {:.4g}, and would have had {:.4g}; PyTorch's and transformers' "
-      "convention "
-      "holds from here on",
+      "the version of Motley that started this run gave each step the learning rate of the next "
+      "one: step {} now has {:.4g} instead of {:.4g}, by the convention of PyTorch and "
+      "transformers",
       next, rate, then);
 }
 
@@ -62,7 +60,7 @@ std::optional<std::string> idle_steps(const TrainConfig& train, std::int64_t fir
   const std::int64_t first = std::max(first_step, schedule_length(train) + 1);
   if (first > train.steps || learning_rate(train, first) > 0) return std::nullopt;
   return fmt::format(
-      "steps {} to {} have the learning rate 0 and train nothing: the schedule ends with step {} "
+      "steps {} to {} have learning rate 0 and train nothing: the schedule ends with step {} "
       "(train.schedule_steps) at train.min_lr = 0",
       first, train.steps, schedule_length(train));
 }

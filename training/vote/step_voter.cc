@@ -119,7 +119,7 @@ Result<void> StepVoter::check_factors(const StepFactors& factors) const {
     if (std::abs(theirs[i] - mine[i]) <= kTolerance * scale) continue;
     return Error{
         ErrorCode::kInternal,
-        fmt::format("rank 0 takes step {} in another way than rank {}", position_.step,
+        fmt::format("the update of step {} differs between rank 0 and rank {}", position_.step,
                     self_.value),
         fmt::format("{} {} there and {} here",
                     i == 0 ? "the learning rate is" : "a bias correction is", theirs[i], mine[i]),

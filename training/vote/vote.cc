@@ -70,10 +70,10 @@ Result<Vote> decode_vote(std::span<const std::byte> bytes, Rank rank) {
     return malformed(rank, "its loss has an impossible number of terms");
   }
   if (correct != kNotCounted && !(correct >= 0 && correct <= vote.count)) {
-    return malformed(rank, "it has more predictions right than there are");
+    return malformed(rank, "it has more correct predictions than predictions");
   }
   if (correct != kNotCounted) vote.correct = correct;
-  if (follows > (kEnds | kSaves)) return malformed(rank, "what it says of the session is unknown");
+  if (follows > (kEnds | kSaves)) return malformed(rank, "its session field is unknown");
   vote.ends = (follows & kEnds) != 0;
   vote.saves = (follows & kSaves) != 0;
   for (std::size_t i = 0; i < layers; ++i) {
@@ -92,9 +92,9 @@ Result<void> check_extent(const Vote& vote, Rank rank, const VoteRules& rules, V
   const auto copies = static_cast<std::size_t>(std::ranges::count_if(
       rules.copies, [&](const CopyGroup& group) { return holds_copy(group, rank); }));
   const std::size_t hashes = is_step ? copies : 0;
-  if (vote.ends && !is_step) return malformed(rank, "an evaluation ends no session");
+  if (vote.ends && !is_step) return malformed(rank, "an evaluation cannot end a session");
   if (vote.saves && (!is_step || rank.value != 0)) {
-    return malformed(rank, "a checkpoint is asked for by rank 0 alone, with a step");
+    return malformed(rank, "only rank 0 may request a checkpoint, with a step");
   }
   if (vote.factors.size() != factors) {
     return malformed(rank,
@@ -137,13 +137,12 @@ Result<void> compare_copies(const std::vector<Vote>& votes, const std::vector<Co
       if (parts.size() == kNamed) break;
       parts.push_back(fmt::format("{:016x} on rank {}", hash, fmt::join(ranks, ", ")));
     }
-    if (holders.size() > kNamed) parts.push_back("others elsewhere");
-    return Error{ErrorCode::kInternal,
-                 fmt::format("the ranks that hold {} do not hold the same parameters any more",
-                             copies_text(group)),
-                 fmt::format("their hashes are {}", fmt::join(parts, "; ")),
-                 "when it happens again, check the memory of the machines whose rank differs from "
-                 "the others"};
+    if (holders.size() > kNamed) parts.push_back("different ones on others");
+    return Error{
+        ErrorCode::kInternal,
+        fmt::format("the ranks that have {} have different parameters", copies_text(group)),
+        fmt::format("their hashes: {}", fmt::join(parts, "; ")),
+        "if it happens again, check the memory of the machines whose ranks differ from the others"};
   }
   return {};
 }

@@ -19,7 +19,7 @@ namespace {
 
 void advise_on_page(const HttpServer& server) {
   fmt::print(stderr,
-             "open this address in a browser on this machine; its token lets in whoever has it\n"
+             "open this address in a browser on this machine; its token grants access\n"
              "from another machine: ssh -L {0}:127.0.0.1:{0} THIS_MACHINE, then the same address\n",
              server.port());
 }
@@ -29,8 +29,7 @@ void advise_on_metrics(const HttpServer& server, const BrowserWatchOptions& opti
              scrape_config(server.port(), server.token(), options.token_file));
   if (options.port == 0 || options.token_file.empty()) {
     fmt::print(stderr,
-               "port and token are others at the next start; --port N --token-file FILE "
-               "keep them\n");
+               "port and token change at the next start; --port N --token-file FILE keep them\n");
   }
 }
 
@@ -40,7 +39,7 @@ void advise(const HttpServer& server, const BrowserWatchOptions& options) {
   } else {
     advise_on_page(server);
   }
-  fmt::print(stderr, "Ctrl-C ends the page, and nothing else\n");
+  fmt::print(stderr, "Ctrl-C ends the page, not the run\n");
 }
 
 }  // namespace

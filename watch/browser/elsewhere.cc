@@ -37,7 +37,7 @@ Result<std::uint16_t> free_port() {
   if (!fd.open() ||
       ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    return Error{ErrorCode::kPeer, "there is no port for the page",
+    return Error{ErrorCode::kPeer, "no free port for the page",
                  std::generic_category().message(errno), ""};
   }
   return ntohs(address.sin_port);
@@ -105,18 +105,20 @@ class Relay {
 Error end_error(const RunElsewhere& run, const ProcessExit& exit) {
   const std::string what = fmt::format("cannot watch {}:{}", run.host, run.folder);
   if (exit.signal != 0 || exit.status == kNoConnection) {
-    return {ErrorCode::kPeer, what, "there is no connection by ssh, or no more",
-            fmt::format("try `ssh {} true`; the port may be taken here: --port N names another",
-                        run.host)};
+    return {
+        ErrorCode::kPeer, what, "the ssh connection failed or ended",
+        fmt::format("check `ssh {} true`; if the port is in use here, choose another with --port N",
+                    run.host)};
   }
   if (exit.status == kNotRun) {
     return {ErrorCode::kPeer, what, fmt::format("{} has no motley", run.host),
-            "install Motley there, at the same place or on the PATH of a command by ssh"};
+            "install Motley there, at the same path or on the PATH of ssh commands"};
   }
   const bool is_ours = exit.status >= static_cast<int>(ErrorCode::kUsage) &&
                        exit.status <= static_cast<int>(ErrorCode::kDiverged);
   return {is_ours ? static_cast<ErrorCode>(exit.status) : ErrorCode::kPeer, what,
-          fmt::format("motley watch ended there with status {}", exit.status), "it says why above"};
+          fmt::format("motley watch ended there with status {}", exit.status),
+          "see its message above"};
 }
 
 void tell(const std::string& address, const BrowserWatchOptions& options) {
@@ -125,7 +127,7 @@ void tell(const std::string& address, const BrowserWatchOptions& options) {
   if (options.for_metrics && at != std::string::npos) {
     fmt::print(stderr, "{}", scrape_config(options.port, address.substr(at + kToken.size()), {}));
   }
-  fmt::print(stderr, "Ctrl-C ends the page, and nothing else\n");
+  fmt::print(stderr, "Ctrl-C ends the page, not the run\n");
 }
 
 }  // namespace
@@ -167,7 +169,7 @@ Result<void> watch_elsewhere(const RunElsewhere& run,
                              BrowserWatchOptions options,
                              const std::filesystem::path& program) {
   if (!options.token_file.empty()) {
-    return Error{ErrorCode::kUsage, "--token-file is of the machine that the run lies on", "",
+    return Error{ErrorCode::kUsage, "--token-file must be on the machine of the run", "",
                  "leave it out, or start motley watch there"};
   }
   if (options.port == 0) {

@@ -42,19 +42,20 @@ Result<std::string> kept_token(const std::filesystem::path& file) {
 
   if (::stat(file.c_str(), &info) != 0) return file_error("read", file, errno);
   if ((info.st_mode & S_IRWXO) != 0) {
-    return Error{ErrorCode::kConfig, fmt::format("everybody may read {}", file.string()),
-                 "who has the token in it sees the run",
-                 fmt::format("chmod o= {}, and let only who scrapes read it", file.string())};
+    return Error{
+        ErrorCode::kConfig, fmt::format("{} is readable by all users", file.string()),
+        "its token grants access to the run",
+        fmt::format("chmod o= {}, and give read permission only to the scraper", file.string())};
   }
   MOTLEY_ASSIGN(std::string token, read_file(file, kTokenCharactersMax + 2));
   token.erase(token.find_last_not_of("\r\n") + 1);
   if (token.size() < kTokenCharactersMin || token.size() > kTokenCharactersMax ||
       !std::ranges::all_of(token, is_of_token)) {
     return Error{
-        ErrorCode::kConfig, fmt::format("{} holds no token", file.string()),
+        ErrorCode::kConfig, fmt::format("{} contains no token", file.string()),
         fmt::format("a token is one line of {} to {} letters, digits, '-', '_', '.' and '~'",
                     kTokenCharactersMin, kTokenCharactersMax),
-        "name a file that does not exist: it is made, with a token"};
+        "give a file that does not exist: it is created with a token"};
   }
   return token;
 }

@@ -67,18 +67,18 @@ bool has_cookie(std::string_view cookies, const Door& door) {
 
 // The checks before the token's: malformed or misdirected requests.
 std::optional<Refused> malformed(const RequestHead& request, const Door& door) {
-  if (request.repeats_a_field) return Refused{400, "a field of the request came twice"};
+  if (request.repeats_a_field) return Refused{400, "duplicate field in the request"};
   if (!is_own_name(request.host, door.port)) {
-    return Refused{403, "this server answers to 127.0.0.1 and localhost with its port only"};
+    return Refused{403, "this server answers only to 127.0.0.1 and localhost with its port"};
   }
   if (request.method != "GET" && request.method != "HEAD") {
-    return Refused{405, "this server only shows: GET and HEAD"};
+    return Refused{405, "this server accepts only GET and HEAD"};
   }
   if (request.has_body) return refused_body();
   if (request.target.size() > kTargetBytesMax) return Refused{414, "the address is too long"};
-  if (!is_plain(request.target)) return Refused{400, "the address is not one of a path"};
+  if (!is_plain(request.target)) return Refused{400, "the address is not a path"};
   if (!request.origin.empty() && !is_own_origin(request.origin, door.port)) {
-    return Refused{403, "other pages may not ask this server"};
+    return Refused{403, "other pages have no access to this server"};
   }
   return std::nullopt;
 }
@@ -90,7 +90,7 @@ std::string cookie_name(const Door& door) {
 }
 
 Refused refused_body() {
-  return {413, "a request has no body here"};
+  return {413, "requests with a body are not accepted"};
 }
 
 std::variant<Admitted, Refused> admit(const RequestHead& request, const Door& door) {
@@ -113,10 +113,10 @@ std::variant<Admitted, Refused> admit(const RequestHead& request, const Door& do
   // Sec-Fetch-Site distinguishes its requests.
   if (!request.fetch_site.empty() && request.fetch_site != "same-origin" &&
       request.fetch_site != "none") {
-    return Refused{403, "other pages may not ask this server"};
+    return Refused{403, "other pages have no access to this server"};
   }
   if (!has_cookie(request.cookie, door)) {
-    return Refused{401, "open the address that motley watch printed: its token lets you in"};
+    return Refused{401, "open the address printed by motley watch: its token grants access"};
   }
   return admitted;
 }

@@ -59,7 +59,7 @@ Answer answer(const Admitted& request, std::string_view accept, RunSource& sourc
   if (const PagePart* part = find_page_part(path)) {
     return {200, part->type, std::string(part->text)};
   }
-  return refusal({404, "there is nothing of that name"});
+  return refusal({404, "not found"});
 }
 
 }  // namespace motley

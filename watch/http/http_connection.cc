@@ -90,7 +90,7 @@ void HttpConnection::take(boost::system::error_code failure) {
   if (failure == http::error::body_limit) return say_and_close(refused_body());
   if (failure && failure.category() == make_error_code(http::error::bad_method).category() &&
       failure != http::error::end_of_stream && failure != http::error::partial_message) {
-    return say_and_close({400, "this is no request of HTTP/1.1"});
+    return say_and_close({400, "not an HTTP/1.1 request"});
   }
   if (failure) return close();
   const Head& head = parser_->get();
@@ -98,7 +98,7 @@ void HttpConnection::take(boost::system::error_code failure) {
   const auto decided = admit(decisive(head, has_body), shared_.door);
   if (const auto* refused = std::get_if<Refused>(&decided)) return say_and_close(*refused);
   if (!shared_.places->admit(shared_from_this())) {
-    return say_and_close({503, "too many pages of this run are open: close some of them"});
+    return say_and_close({503, "too many open pages of this run: close some of them"});
   }
   respond(head, std::get<Admitted>(decided));
 }

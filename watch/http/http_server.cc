@@ -51,7 +51,7 @@ class BeastServer : public HttpServer {
     if (!failure) return {};
     return Error{ErrorCode::kPeer,
                  fmt::format("cannot listen on port {} of this machine", options_.port),
-                 failure.message(), "leave --port out: a free one is taken"};
+                 failure.message(), "leave --port out to use a free one"};
   }
 
   [[nodiscard]] std::uint16_t port() const override { return shared_.door.port; }

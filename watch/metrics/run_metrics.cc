@@ -66,9 +66,9 @@ Labels of_link(Rank from, Rank to) {
 }
 
 void tell_run(const RunView& view, Gathering& all) {
-  all.family(MetricType::kInfo, "motley_build", "", "The program that tells this.")
+  all.family(MetricType::kInfo, "motley_build", "", "The program that exports these metrics.")
       .sample(1, {{"version", motley_version()}});
-  all.family(MetricType::kInfo, "motley_run", "", "The run that this is of.")
+  all.family(MetricType::kInfo, "motley_run", "", "The run of these metrics.")
       .sample(1, {{"run", view.name()},
                   {"model", view.config() ? model_text(view.config()->model) : ""}});
   constexpr std::array kPhases = {RunPhase::kPreparing, RunPhase::kTraining, RunPhase::kRestarting,
@@ -76,15 +76,15 @@ void tell_run(const RunView& view, Gathering& all) {
                                   RunPhase::kSilent};
   std::array<const char*, kPhases.size()> phases{};
   for (std::size_t p = 0; p < phases.size(); ++p) phases[p] = run_phase_word(kPhases[p]);
-  all.states("motley_run_state", "Whether the run is under way, or how it ended.", phases,
+  all.states("motley_run_state", "Whether the run is in progress, or how it ended.", phases,
              run_phase_word(view.phase()));
   constexpr std::array kLevels = {VerdictLevel::kGood, VerdictLevel::kWatch, VerdictLevel::kBad};
   std::array<const char*, kLevels.size()> levels{};
   for (std::size_t l = 0; l < levels.size(); ++l) levels[l] = verdict_word(kLevels[l]);
-  all.states("motley_verdict", "The verdict on how the run goes, as its page says it.", levels,
+  all.states("motley_verdict", "The health summary of the run, as on its page.", levels,
              verdict_word(view.verdict().level));
   if (view.config()) {
-    all.family(MetricType::kGauge, "motley_run_planned_steps", "", "Steps that the run is to do.")
+    all.family(MetricType::kGauge, "motley_run_planned_steps", "", "Steps of the run.")
         .count(view.config()->train.steps);
   }
 }
@@ -96,25 +96,25 @@ void tell_reading(const RunView& view, Gathering& all) {
                                                           static_cast<double>(reading->bytes)
                                                     : 1;
   all.family(MetricType::kGauge, "motley_run_read_ratio", "ratio",
-             "Share of the run's files that was read; what they tell comes when it is 1.")
+             "Share of the run's files that was read; their metrics are exported when it is 1.")
       .sample(read);
 }
 
 void tell_last_step(const RunView& view, Gathering& all) {
-  all.family(MetricType::kGauge, "motley_run_last_step", "", "Number of the last step done.")
+  all.family(MetricType::kGauge, "motley_run_last_step", "", "Number of the last completed step.")
       .count(view.last_step());
   const StepMetrics* const last = view.recent().last();
   if (last == nullptr) return;
   const auto gauge = [&all](const char* name, const char* unit, const char* help, double value) {
     all.family(MetricType::kGauge, name, unit, help).sample(value);
   };
-  gauge("motley_last_step_timestamp_seconds", "seconds", "When the last step was done.",
-        known(last->time_s));
+  gauge("motley_last_step_timestamp_seconds", "seconds",
+        "Time at which the last step was completed.", known(last->time_s));
   gauge("motley_loss", "", "Training loss of the last step, in nats.", last->loss);
   gauge("motley_learning_rate", "", "Learning rate of the last step.", last->lr);
   gauge("motley_gradient_norm", "", "Norm of the last step's gradient before clipping.",
         last->grad_norm);
-  gauge("motley_step_predicted_seconds", "seconds", "What the plan predicts for a step.",
+  gauge("motley_step_predicted_seconds", "seconds", "Predicted time of a step.",
         known(last->predicted_step_s));
   gauge("motley_bubble_ratio", "ratio", "Share of the ranks' time without computing, last step.",
         last->bubble);
@@ -129,20 +129,20 @@ void tell_last_step(const RunView& view, Gathering& all) {
 void tell_sums(const RunView& view, Gathering& all) {
   const RunTotals::Sums& sums = view.totals().sums();
   all.family(MetricType::kSummary, "motley_step_seconds", "seconds",
-             "Time of a step: the median of the newest, and the sum over all steps done.")
+             "Time of a step: the median of the newest, and the sum over all completed steps.")
       .sample(view.recent().step_s(), {{"quantile", "0.5"}})
       .sample(sums.step_s, {}, "_sum")
       .count(sums.steps, {}, "_count");
   const auto counter = [&all](const char* name, const char* unit, const char* help, double value) {
     all.family(MetricType::kCounter, name, unit, help).sample(value);
   };
-  counter("motley_tokens", "", "Tokens that were trained on.", sums.tokens);
+  counter("motley_tokens", "", "Trained tokens.", sums.tokens);
   counter("motley_steps_skipped", "", "Steps whose gradient was not finite.",
           static_cast<double>(sums.skipped));
   counter("motley_steps_without_targets", "", "Steps whose global batch had no target.",
           static_cast<double>(sums.without_targets));
-  counter("motley_sent_bytes", "bytes", "What the ranks sent each other.", sums.sent_bytes);
-  all.family(MetricType::kCounter, "motley_events", "", "What happened beside the steps, by kind.");
+  counter("motley_sent_bytes", "bytes", "Bytes sent between ranks.", sums.sent_bytes);
+  all.family(MetricType::kCounter, "motley_events", "", "Events, by kind.");
   for (const auto& [kind, count] : sums.events) {
     all.count(count, {{"kind", run_event_word(kind)}});
   }
@@ -152,7 +152,7 @@ void tell_sums(const RunView& view, Gathering& all) {
   all.family(MetricType::kGauge, "motley_checkpoint_last_step", "", "Step of the last checkpoint.")
       .count(sums.saved->first);
   all.family(MetricType::kGauge, "motley_checkpoint_timestamp_seconds", "seconds",
-             "When the last checkpoint was committed.")
+             "Time at which the last checkpoint was committed.")
       .sample(sums.saved->second);
 }
 
@@ -166,12 +166,12 @@ void tell_rank_sums(const RunTotals::Sums& sums, Gathering& all) {
   counter("motley_rank_compute_seconds", "Time in which the rank did not wait.",
           &RunTotals::RankSums::compute_s);
   counter("motley_rank_codec_seconds",
-          "Of its computing: encoding, decoding and handing over messages.",
+          "Part of its computing: encoding, decoding and passing messages.",
           &RunTotals::RankSums::codec_s);
-  counter("motley_rank_optimizer_seconds", "Of its computing: the update.",
+  counter("motley_rank_optimizer_seconds", "Part of its computing: the update.",
           &RunTotals::RankSums::optimizer_s);
   all.family(MetricType::kCounter, "motley_rank_wait_seconds", "seconds",
-             "Time in which the rank waited, by what for.");
+             "Time in which the rank waited, by cause.");
   for (std::size_t r = 0; r < sums.ranks.size(); ++r) {
     for (std::size_t cause = 0; cause < kWaitCauseNames.size(); ++cause) {
       Labels labels = of_rank(r);
@@ -180,7 +180,7 @@ void tell_rank_sums(const RunTotals::Sums& sums, Gathering& all) {
     }
   }
   all.family(MetricType::kCounter, "motley_link_sent_bytes", "bytes",
-             "What one rank sent another.");
+             "Bytes sent from one rank to another.");
   for (const auto& [link, bytes] : sums.link_bytes) {
     all.sample(bytes, of_link(link.first, link.second));
   }
@@ -190,17 +190,17 @@ void tell_memory(const RunView& view, Gathering& all) {
   const StepMetrics* const last = view.recent().last();
   if (last == nullptr) return;
   all.family(MetricType::kGauge, "motley_rank_memory_bytes", "bytes",
-             "What the rank's process holds in memory.");
+             "Memory of the rank's process.");
   for (std::size_t r = 0; r < last->ranks.size(); ++r) {
     all.sample(known(static_cast<double>(last->ranks[r].memory_bytes)), of_rank(r));
   }
 }
 
 void tell_plan(const Plan& plan, const RunLayout& layout, Gathering& all) {
-  all.family(MetricType::kInfo, "motley_plan", "", "The plan that is carried out.")
+  all.family(MetricType::kInfo, "motley_plan", "", "The plan in use.")
       .sample(1, {{"hash", plan_hash_text(plan)}, {"schedule", plan.schedule}});
   const std::vector<std::string> names = rank_names(plan);
-  all.family(MetricType::kInfo, "motley_rank", "", "Where a rank is, and what it holds.");
+  all.family(MetricType::kInfo, "motley_rank", "", "Machine, device and layers of a rank.");
   for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
     Labels labels = of_rank(r);
     labels.emplace_back("stage", names[r]);
@@ -209,12 +209,12 @@ void tell_plan(const Plan& plan, const RunLayout& layout, Gathering& all) {
     all.sample(1, std::move(labels));
   }
   all.family(MetricType::kGauge, "motley_rank_predicted_compute_seconds", "seconds",
-             "What the plan predicts that the rank computes in a step.");
+             "Predicted computing time of the rank in a step.");
   for (std::size_t r = 0; r < layout.ranks.size(); ++r) {
     all.sample(known(layout.ranks[r].predicted_compute_s), of_rank(r));
   }
   all.family(MetricType::kGauge, "motley_rank_memory_limit_bytes", "bytes",
-             "What the rank's process may take, as the planner counts on it.");
+             "Memory limit of the rank's process in the plan.");
   for (std::size_t r = 0; r < layout.ranks.size(); ++r) {
     all.sample(known(static_cast<double>(layout.ranks[r].memory_limit_bytes)), of_rank(r));
   }
@@ -227,7 +227,7 @@ void tell_plan(const Plan& plan, const RunLayout& layout, Gathering& all) {
     all.sample(1, std::move(labels));
   }
   all.family(MetricType::kGauge, "motley_link_bandwidth_bytes_per_second", "bytes_per_second",
-             "What the plan counts on.");
+             "Values assumed by the plan.");
   for (const LayoutLink& link : layout.links) {
     all.sample(known(link.bandwidth_bytes_per_s), of_link(link.from, link.to));
   }

@@ -16,13 +16,13 @@ const run = {description: null, state: null, timeline: null, heard: Date.now()};
 const SIGNS = {good: '✓', watch: '!', bad: '✕', none: ''};
 const UNDER_WAY = ['preparing', 'training', 'restarting'];
 const STATES = {
-  preparing: ['good', 'not begun yet'],
+  preparing: ['good', 'not started yet'],
   training: ['good', 'training'],
   restarting: ['watch', 'restarting'],
   ended: ['good', 'ended'],
   stopped: ['good', 'stopped'],
   failed: ['bad', 'ended with an error'],
-  silent: ['watch', 'says nothing any more'],
+  silent: ['watch', 'no reports'],
 };
 
 function say(place, level, text) {
@@ -93,9 +93,9 @@ function showConnection(connection) {
     return say(at('connection'), 'good', goesOn ? 'live' : 'connected');
   }
   if (connection === 'lost') {
-    return say(at('connection'), 'watch', `connection lost, trying again; this is of ${since}`);
+    return say(at('connection'), 'watch', `connection lost, reconnecting; data from ${since}`);
   }
-  say(at('connection'), 'bad', `motley watch has ended or was started anew: open the address that it prints; this is of ${since}`);
+  say(at('connection'), 'bad', `motley watch has ended or was restarted: open the address that it prints; data from ${since}`);
 }
 
 const curves = new Curves({
@@ -109,7 +109,7 @@ async function askTimeline() {
 
 // The run's folder is gone or unreadable: the page shows the last data.
 function showUnreadable({error, cause}) {
-  say(at('connection'), 'bad', `${[error, cause].filter(Boolean).join(': ')}; this is of ${format.clock(run.heard / 1000)}`);
+  say(at('connection'), 'bad', `${[error, cause].filter(Boolean).join(': ')}; data from ${format.clock(run.heard / 1000)}`);
 }
 
 function heard(show) {

@@ -32,7 +32,7 @@ export function showTime(place, legend, description, state) {
   const rows = (state.ranks ?? []).map(shares);
   const longest = Math.max(...rows.map((row) => row.reduce((sum, [, s]) => sum + s, 0)), 0);
   if (!(longest > 0)) {
-    place.replaceChildren(html('p', {class: 'quiet'}, 'not told by this run'));
+    place.replaceChildren(html('p', {class: 'quiet'}, 'not reported by this run'));
     return legend.replaceChildren();
   }
   const width = Math.max(place.clientWidth, 260);

@@ -37,7 +37,7 @@ export const KINDS = {
   link: 'link, sum',
   activation: 'waits for activations',
   gradient: 'waits for gradients',
-  sum: 'waits for sums',
+  sum: 'waits for all-reduces',
   vote: 'waits for the vote',
   wait: 'waits',
 };

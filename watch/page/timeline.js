@@ -74,8 +74,8 @@ function drawn(step, ranks, whole, width, title) {
 
 // The reason why no measured step is drawn.
 function untraced(state) {
-  if (['preparing', 'training', 'restarting'].includes(state)) return 'The last step that was traced is drawn here when the run ends; none is traced with run.trace_steps = 0.';
-  return 'No step of this plan was traced: the first two warm up, none is with run.trace_steps = 0, and a run that is lost leaves none.';
+  if (['preparing', 'training', 'restarting'].includes(state)) return 'The last traced step is drawn here when the run ends; none is traced with run.trace_steps = 0.';
+  return 'No step of this plan was traced: the first two are for warming up, run.trace_steps = 0 traces none, and a lost run has none.';
 }
 
 export function showTimeline(place, note, legend, timeline, description) {
@@ -91,7 +91,7 @@ export function showTimeline(place, note, legend, timeline, description) {
   place.hidden = false;
   const ratio = length(measured) / length(simulated);
   note.textContent = !measured ? `${why} This is the plan.`
-    : Number.isFinite(ratio) ? `Both have one scale: step ${format.count(measured.step)} took ${format.percent(ratio)} of its planned time.` : '';
+    : Number.isFinite(ratio) ? `Both have the same scale: step ${format.count(measured.step)} took ${format.percent(ratio)} of its planned time.` : '';
   const width = Math.max(place.clientWidth, 300);
   const pictures = [];
   if (measured) pictures.push(drawn(measured, description.ranks ?? [], whole, width, `step ${format.count(measured.step)}, as measured`));

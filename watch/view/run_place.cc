@@ -38,12 +38,12 @@ std::string remedy_for(const std::filesystem::path& folder) {
     const auto holds = holds_run(RunFolder(entry->path()));
     if (holds.ok() && *holds) runs.push_back(readable_text(entry->path().string()));
   }
-  if (runs.empty()) return "name the folder of a run, as --run or run.dir had it";
+  if (runs.empty()) return "give the folder of a run, as in --run or run.dir";
   std::ranges::sort(runs);
   const std::string more =
       runs.size() > kNamedMax ? fmt::format(", … ({} in all)", runs.size()) : "";
   runs.resize(std::min(runs.size(), kNamedMax));
-  return fmt::format("name one of the runs in it: {}{}", fmt::join(runs, ", "), more);
+  return fmt::format("give one of the runs in it: {}{}", fmt::join(runs, ", "), more);
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ std::string remedy_for(const std::filesystem::path& folder) {
 Result<void> check_holds_run(const RunFolder& folder) {
   const std::filesystem::path& dir = folder.dir();
   MOTLEY_ASSIGN(const bool exists, path_exists(dir));
-  std::string cause = "there is no such folder";
+  std::string cause = "no such folder";
   if (exists) {
     std::error_code code;
     const bool is_folder = std::filesystem::is_directory(dir, code);
@@ -59,9 +59,9 @@ Result<void> check_holds_run(const RunFolder& folder) {
       MOTLEY_ASSIGN(const bool holds, holds_run(folder));
       if (holds) return {};
     }
-    cause = is_folder ? "the folder holds none of a run's files" : "it is a file and no folder";
+    cause = is_folder ? "the folder has no files of a run" : "it is a file, not a folder";
   }
-  return Error{ErrorCode::kConfig, fmt::format("there is no run in {}", dir.string()), cause,
+  return Error{ErrorCode::kConfig, fmt::format("no run in {}", dir.string()), cause,
                remedy_for(dir)};
 }
 

@@ -11,9 +11,9 @@ namespace motley {
 namespace {
 
 std::string step_text(const RunSigns& signs) {
-  if (signs.last_step == 0) return "no step is done yet";
-  return signs.steps > 0 ? fmt::format("step {} of {} is done", signs.last_step, signs.steps)
-                         : fmt::format("step {} is done", signs.last_step);
+  if (signs.last_step == 0) return "no step completed yet";
+  return signs.steps > 0 ? fmt::format("step {} of {} completed", signs.last_step, signs.steps)
+                         : fmt::format("step {} completed", signs.last_step);
 }
 
 // The signal behind an exit status; nullptr if the run was not stopped by one.
@@ -87,22 +87,22 @@ RunState run_state_of(const RunSigns& signs) {
     if (signs.last_step > 0 && signs.quiet_s > patience_s) {
       return {RunPhase::kSilent,
               {},
-              fmt::format("{}, told nothing for {:.0f} s: {}", signs.launcher, signs.quiet_s,
+              fmt::format("{}, no report for {:.0f} s: {}", signs.launcher, signs.quiet_s,
                           step_text(signs))};
     }
     if (signs.last_step == 0 && !signs.lacks_metrics) {
       return {RunPhase::kPreparing,
               {},
-              fmt::format("not begun yet: {}", signs.is_planned
-                                                   ? "planned, and the first step is not done"
-                                                   : "machines are asked and measured")};
+              fmt::format("not started yet: {}", signs.is_planned
+                                                     ? "planned, before the first step"
+                                                     : "querying and measuring the machines")};
     }
     return {RunPhase::kTraining, {}, signs.launcher};
   }
   if (signs.report && signs.report->last_step >= signs.last_step) {
     return state_of_report(*signs.report, signs);
   }
-  return {RunPhase::kSilent, {}, "its launcher is gone and left no report: " + step_text(signs)};
+  return {RunPhase::kSilent, {}, "its launcher ended without a report: " + step_text(signs)};
 }
 
 }  // namespace motley

@@ -68,18 +68,18 @@ std::vector<RunTrouble> troubles_of(const std::deque<RunEvent>& events,
   if (auto saves = failing_saves(events)) troubles.push_back(*std::move(saves));
   if (folder.metrics_gone_since_s) {
     troubles.push_back(
-        {"metrics.jsonl is gone, " + since(*folder.metrics_gone_since_s) + " at the latest",
-         "the training goes on, and its steps are not shown: stop it, and motley train … "
-         "--resume writes them again from its newest checkpoint on"});
+        {"metrics.jsonl was removed, " + since(*folder.metrics_gone_since_s) + " at the latest",
+         "the training continues, but its steps are not shown: stop it, and motley train … "
+         "--resume writes them again from its newest checkpoint"});
   } else if (auto steps = last_step ? unwritten_steps(events, *last_step) : std::nullopt) {
-    if (!folder.disk_full_since_s) steps->advice += "; make room there";
+    if (!folder.disk_full_since_s) steps->advice += "; free space there";
     troubles.push_back(*std::move(steps));
   }
   if (folder.disk_full_since_s) {
     troubles.push_back(
         {"the disk of the run's folder is full, " + since(*folder.disk_full_since_s) +
              " at the latest",
-         "make room there: steps wait in memory, and events and saves are lost meanwhile"});
+         "free space there: steps are buffered in memory, events and saves are lost meanwhile"});
   }
   return troubles;
 }

@@ -24,7 +24,7 @@ std::optional<RunFinding> judge_skipped(const JudgedRun& run) {
   const std::string text = fmt::format(
       "{} of the last {} steps were skipped: the gradient is not finite", skipped, steps.size());
   return RunFinding{{VerdictLevel::kBad, text,
-                     "stop it and go on from an earlier checkpoint with a smaller train.lr"},
+                     "stop it and continue from an earlier checkpoint with a smaller train.lr"},
                     text};
 }
 
@@ -47,10 +47,10 @@ std::optional<RunFinding> judge_memory(const JudgedRun& run) {
       fmt::format("{} of {}", bytes_text(static_cast<double>(last.ranks[at].memory_bytes)),
                   bytes_text(static_cast<double>(run.ranks[at].memory_limit_bytes)));
   return RunFinding{{nearest >= kMemoryBad ? VerdictLevel::kBad : VerdictLevel::kWatch,
-                     fmt::format("{} is near the end of its memory: {}", machine, used),
+                     fmt::format("{} is near its memory limit: {}", machine, used),
                      "end other programs there, or plan with a smaller train.micro_batch or "
                      "parallel.recompute = \"all\""},
-                    fmt::format("{} was near the end of its memory: {}", machine, used)};
+                    fmt::format("{} was near its memory limit: {}", machine, used)};
 }
 
 // The cost of saving: how much longer the steps during saves take than others.
@@ -84,8 +84,7 @@ std::optional<Complaint> judge_saves(const JudgedRun& run) {
 RunVerdict in_order(const JudgedRun& run) {
   const Steps steps = lasting_steps(run);
   const double measured_s = median_step_s(run.steps);  // as in the displayed figures
-  if (!std::isfinite(measured_s))
-    return {VerdictLevel::kGood, "the run does not tell its times", ""};
+  if (!std::isfinite(measured_s)) return {VerdictLevel::kGood, "the run reports no times", ""};
   const std::string text = seconds_text(measured_s) + " a step";
   if (run.predicted_step_s <= 0) return {VerdictLevel::kGood, text + "; no prediction", ""};
   const bool is_faster = lasts(steps, [&](const StepMetrics& step) {
@@ -131,7 +130,7 @@ double computed_s(const StepMetrics& step, std::size_t rank) {
 
 RunVerdict judge(const JudgedRun& run) {
   if (run.steps.size() < kLastingSteps) {
-    return {VerdictLevel::kGood, "too few steps yet to judge", ""};
+    return {VerdictLevel::kGood, "too few steps for a summary", ""};
   }
   if (auto found = worst_of(run)) return std::move(found->verdict);
   return in_order(run);

@@ -212,13 +212,14 @@ RunVerdict RunView::verdict() const {
     case RunPhase::kEnded:
       return with_troubles({VerdictLevel::kGood, text_and(lesson_of(judged())), ""});
     case RunPhase::kStopped:
-      return with_troubles(
-          {VerdictLevel::kGood, text_and(lesson_of(judged())), "motley train … --resume goes on"});
+      return with_troubles({VerdictLevel::kGood, text_and(lesson_of(judged())),
+                            "motley train … --resume continues the run"});
     case RunPhase::kFailed:
-      return {VerdictLevel::kBad, state_.text, "motley train … --resume goes on"};
+      return {VerdictLevel::kBad, state_.text, "motley train … --resume continues the run"};
     case RunPhase::kSilent: {
-      const RunVerdict silent{VerdictLevel::kBad, state_.text,
-                              readable().ok() ? "look into log/motley.log; --resume goes on" : ""};
+      const RunVerdict silent{
+          VerdictLevel::kBad, state_.text,
+          readable().ok() ? "see log/motley.log; --resume continues the run" : ""};
       // With an active launcher, file errors may explain the silence.
       return launcher_.empty() ? silent : with_troubles(silent);
     }

@@ -53,8 +53,8 @@ Complaint complain_of(const JudgedRun& run, const SlowRank& slow, double over_pl
                                : fmt::format("{} computes {}", rank.machine, longer);
   return {slow.over_s,
           {{level_of(over_plan), text,
-            "end other programs there and look at its cooling and mains, or stop and resume the "
-            "run: it is planned anew"},
+            "end other programs there and check its cooling and power, or stop and resume the run "
+            "for a new plan"},
            fmt::format("{} computed {}", rank.machine, longer)}};
 }
 
@@ -97,16 +97,15 @@ Complaint complain_of_waiting(const JudgedRun& run,
                               double waited_s,
                               double over_plan) {
   const double measured_s = median_step_s(lasting_steps(run));
-  const std::string probe =
-      busiest.link == nullptr
-          ? ""
-          : fmt::format("; most crosses {}: motley probe measures how fast it is",
-                        link_name(run, *busiest.link));
+  const std::string probe = busiest.link == nullptr
+                                ? ""
+                                : fmt::format("; most bytes use {}: measure it with motley probe",
+                                              link_name(run, *busiest.link));
   return {waited_s,
           {{level_of(over_plan),
             fmt::format("steps take {} over plan, and no machine computes longer",
                         percent_over(run.predicted_step_s, measured_s)),
-            "motley report shows where the time went, and motley doctor looks for what slows "
+            "motley report shows the use of time, and motley doctor checks for causes that slow "
             "messages" +
                 probe},
            fmt::format("steps took {}, and no machine computed longer",
@@ -125,7 +124,7 @@ Complaint complain_of_links(const JudgedRun& run, double waited_s, double over_p
           {{level_of(over_plan),
             fmt::format("the link {} is below its rate: steps take {} over plan in waiting, for {}",
                         name, percent_over(run.predicted_step_s, measured_s), load),
-            "end other transfers on it, or measure it by motley probe and plan with --links"},
+            "end other transfers on it, or measure it with motley probe and plan with --links"},
            fmt::format("the link {} was below its rate: steps took {}, waiting for {}", name,
                        percent_longer(run.predicted_step_s, measured_s), load)}};
 }

@@ -59,7 +59,8 @@ class LayerComparer {
   // True if the layer was compared and is right; false if it could not be compared.
   Result<bool> compare(const LayerReference& reference) {
     const PackageLayer& layer = package_->layers[static_cast<std::size_t>(reference.layer)];
-    const std::string what = fmt::format("layer {} beside its reference", excerpt(layer.name));
+    const std::string what =
+        fmt::format("comparison of layer {} with its reference", excerpt(layer.name));
     progress_(what);
     const std::int64_t room = free_bytes(device_);
     if (room > 0 && reference_check_bytes(*package_, reference) > room) return left_out(what);
@@ -75,8 +76,8 @@ class LayerComparer {
 
  private:
   Result<bool> left_out(const std::string& what) {
-    say_of_check(
-        fmt::format("{} is not compared: {} has no memory for it", what, device_.torch().str()));
+    say_of_check(fmt::format("{} is not compared: {} has too little memory for it", what,
+                             device_.torch().str()));
     return false;
   }
 
@@ -103,7 +104,7 @@ Result<void> check_layers(const Job& job,
   const Package& package = *model.package;
   MOTLEY_ASSIGN(const auto references, read_references(package));
   if (!references) {
-    say_of_check(fmt::format("{} has no {}: its layers are not compared here",
+    say_of_check(fmt::format("{} has no {}: its layers are not compared on this machine",
                              package.folder.string(), kReferenceFileName));
     return {};
   }
@@ -122,8 +123,8 @@ Result<void> check_layers(const Job& job,
   right.merge(store.find(key));  // recorded meanwhile by other ranks of this machine
   const Result<void> kept = store.keep(key, right);
   if (!kept.ok()) {
-    say_of_check(fmt::format("that the layers are right is not kept: {}: {}", kept.error().what,
-                             kept.error().cause));
+    say_of_check(fmt::format("the result of the comparison was not stored: {}: {}",
+                             kept.error().what, kept.error().cause));
   }
   return {};
 }

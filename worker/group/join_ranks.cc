@@ -44,7 +44,7 @@ Result<std::vector<std::string>> receive_addresses(LauncherChannel& launcher,
     }
   }
   if (static_cast<int>(addresses.size()) != rank_count) {
-    return Error{ErrorCode::kInternal, "the launcher sent a malformed list of addresses", "", ""};
+    return Error{ErrorCode::kInternal, "malformed list of addresses from the launcher", "", ""};
   }
   return addresses;
 }
@@ -87,7 +87,8 @@ void disconnect_ranks(
   constexpr double kPart_s = 5;
   const Deadline deadline = Deadline::after_s(kPart_s, group);
   if (self.value != 0) {
-    (void)link.send(Rank{0}, FrameId::vote(self, step), Buffer(0)).wait(deadline, "rank 0 to part");
+    (void)link.send(Rank{0}, FrameId::vote(self, step), Buffer(0))
+        .wait(deadline, "rank 0 to disconnect");
     return;
   }
   std::vector<PendingFrame> words;

@@ -30,7 +30,7 @@ struct FolderKeeper::Impl {
     constexpr double kListen_s = 0.1;
     while (!stop.stop_requested()) {
       const Result<Json> message =
-          launcher.receive(Deadline::after_s(kListen_s), "what becomes of a save");
+          launcher.receive(Deadline::after_s(kListen_s), "outcome of a save");
       if (message.ok()) hear(*message, stop);
     }
   }
@@ -45,7 +45,7 @@ struct FolderKeeper::Impl {
     const Result<std::optional<std::string>> text = pieces.add(message[kKeepKey]);
     if (!text.ok()) return end_with(text.error());
     if (!*text) return;
-    const Result<KeepOrder> order = keep_from_text(**text, "what the launcher says of a save");
+    const Result<KeepOrder> order = keep_from_text(**text, "the launcher's message about a save");
     if (!order.ok()) return end_with(order.error());
     const Result<void> kept = is_own() ? keep(*order, stop) : Result<void>();
     // An interrupted adoption leaves the files in place, where the next launch finds them.
@@ -136,9 +136,9 @@ Result<void> FolderKeeper::finish(std::int64_t last_saved_step) {
     while (!impl_->changed.wait_until(lock, deadline.time(), is_done)) {
       if (!deadline.passed()) continue;
       return Error{ErrorCode::kPeer,
-                   fmt::format("the launcher did not say what became of the save of step {}",
+                   fmt::format("the launcher did not report the outcome of the save of step {}",
                                last_saved_step),
-                   "", "resume: what was written is found"};
+                   "", "resume the run; the written files are found"};
     }
   }
   const WorkCounter::Task copying(impl_->work, "copying the checkpoint between machines", 0);

@@ -56,7 +56,7 @@ class Mover {
         run_id_(job.run_id),
         order_(order),
         work_(work),
-        task_(work, "getting its part of the checkpoint ready", own_bytes()) {}
+        task_(work, "preparing its part of the checkpoint", own_bytes()) {}
 
   // Handles the files that are already on this machine.
   Result<void> begin() {
@@ -160,9 +160,9 @@ class Mover {
     }
     if (found.whole) return *found.whole;
     return Error{ErrorCode::kCorrupt,
-                 fmt::format("{} of step {} is not whole in {} any more", name, place_.step,
+                 fmt::format("{} of step {} is no longer intact in {}", name, place_.step,
                              place_.run_dir.string()),
-                 "it was when the machines were asked", "resume again"};
+                 "it was intact when the machines reported it", "resume again"};
   }
 
   [[nodiscard]] FileOrder order_of(const FileMove& move) const {

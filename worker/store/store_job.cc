@@ -62,9 +62,9 @@ Result<void> move_parts(const Job& job, LauncherChannel& launcher, WorkCounter& 
   const bool has_come =
       after && after->launch != job.launch && (!before || before->launch != after->launch);
   if (moved.ok() || !has_come) return moved;
-  return Error{ErrorCode::kPeer, fmt::format("another launcher has come to {}", job.run_dir),
+  return Error{ErrorCode::kPeer, fmt::format("another launcher runs in {}", job.run_dir),
                fmt::format("{}; a run folder has one launcher at a time", describe_launch(*after)),
-               "wait until it has ended or end it, or choose another folder by --run"};
+               "wait for its end or end it, or choose another folder with --run"};
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ Result<void> run_store_job(const Job& job, LauncherChannel& launcher, WorkCounte
   if (job.options.contains("look")) return look(job, launcher, work);
   if (job.options.contains("prune")) return prune(job, launcher);
   if (!job.options.contains("move")) {
-    return Error{ErrorCode::kCorrupt, "an order to a store is none", "",
+    return Error{ErrorCode::kCorrupt, "malformed order to a store", "",
                  "use the same version of Motley on every machine"};
   }
   return move_parts(job, launcher, work);

@@ -27,7 +27,7 @@ Result<void> agree_on_space(const SavingRank& self,
   std::vector<SpaceReport> reports;
   for (const auto& payload : *payloads) {
     if (payload.size() != sizeof mine) {
-      return Error{ErrorCode::kPeer, "a rank tells its need of space in another form", "",
+      return Error{ErrorCode::kPeer, "malformed report of needed disk space from a rank", "",
                    "use the same version of Motley on every machine"};
     }
     std::memcpy(&reports.emplace_back(), payload.data(), sizeof mine);

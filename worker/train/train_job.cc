@@ -137,7 +137,7 @@ std::function<void(const std::string&)> leave_with_error(LauncherChannel& launch
                                                          const ComputeDevice& device) {
   return [&](const std::string& words) {
     const Error error = failure_of(DeviceStandstill(device.torch().str(), device.patience_s()),
-                                   fmt::format("{} of step {}", words, activity.step()));
+                                   fmt::format("{} in step {}", words, activity.step()));
     Json event = error_to_json(error);
     event["event"] = "error";
     launcher.send(event);
@@ -155,7 +155,7 @@ Result<void> train(const Job& job,
                    RankRun& run) {
   {
     // With a given profile, the layers have not been compared here before.
-    const WorkCounter::Task task(run.work(), "comparing layers with their reference", 0);
+    const WorkCounter::Task task(run.work(), "comparing layers with their references", 0);
     MOTLEY_TRY(check(job, model, layers_held(job), device,
                      [&](const std::string&) { run.work().add_one(); }));
   }
@@ -222,7 +222,7 @@ Result<void> train(const Job& job,
   } catch (const DeviceStandstill& stood) {
     // The host's position says little: it runs ahead of the device.
     const auto under_way = run.executor().under_way();
-    return failure_of(stood, under_way ? fmt::format("{} of step {}", to_words(under_way->action),
+    return failure_of(stood, under_way ? fmt::format("{} in step {}", to_words(under_way->action),
                                                      under_way->step)
                                        : activity.words());
   }
@@ -244,9 +244,8 @@ Result<void> train_on_device(const Job& job,
     return train(job, model, schedules, device, launcher, activity, check, run);
   } catch (const std::exception& thrown) {
     if (!lacks_memory(thrown)) throw;
-    const MemoryShortage shortage{
-        activity.step() == 0 ? "what it holds of the model" : activity.words(),
-        first_line_of(thrown), had_bytes};
+    const MemoryShortage shortage{activity.step() == 0 ? "its part of the model" : activity.words(),
+                                  first_line_of(thrown), had_bytes};
     return error_of(shortage, job.config.train, model, job.plan, job.rank);
   }
 }
@@ -259,9 +258,10 @@ Result<void> run_train_job(const Job& job,
                            const CheckLayers& check) {
   MOTLEY_ASSIGN(const ModelSpec model, describe_model(job.config.model));
   if (model.hash() != job.plan.model_hash) {
-    return Error{ErrorCode::kConfig, "the launcher plans for another model than this machine has",
-                 fmt::format("the package {} is another one here", job.config.model.path),
-                 "copy the package to every machine, or keep it where all see it"};
+    return Error{ErrorCode::kConfig,
+                 "the launcher's plan is for a different model from this machine's",
+                 fmt::format("the package {} differs here", job.config.model.path),
+                 "copy the package to every machine, or store it in a shared folder"};
   }
   // Without a machine-local folder, shards are written to the launcher's, where it commits them.
   if (job.store.empty()) MOTLEY_TRY(require_launch(job.run_dir, job.launch));

@@ -10,8 +10,7 @@ namespace {
 
 constexpr const char* kOtherLibTorch =
     "build with a LibTorch for CUDA: that of PyTorch's wheel (docs/portability.md; "
-    "scripts/gpu-check "
-    "does it), or Debian's libtorch-cuda-dev (contrib), which nobody has tried";
+    "scripts/gpu-check does it), or Debian's libtorch-cuda-dev (contrib, untested)";
 
 constexpr int major_of(int version) {
   return version / 1000;
@@ -25,7 +24,7 @@ bool is_too_old(int driver, int runtime) {
 }
 
 std::string cards_text(int count) {
-  return count == 1 ? "a card of NVIDIA's" : fmt::format("{} cards of NVIDIA's", count);
+  return count == 1 ? "an NVIDIA GPU" : fmt::format("{} NVIDIA GPUs", count);
 }
 
 // If another library is missing, dlopen's message begins with that library's name.
@@ -40,10 +39,10 @@ DeviceTrouble why_library_is_closed(const CudaFacts& facts) {
             "install the CUDA libraries that this LibTorch was built for", facts.visible_gpus > 0};
   }
   if (facts.visible_gpus == 0) {
-    return {"the system shows no card of NVIDIA's",
-            "name \"cpu\"; where there is a card, see first that `nvidia-smi` lists it"};
+    return {"the system has no NVIDIA GPU",
+            "use \"cpu\"; if there is a GPU, check that `nvidia-smi` lists it"};
   }
-  return {fmt::format("the system shows {}, and this LibTorch is for processors ({})",
+  return {fmt::format("the system has {}, but this LibTorch is for processors ({})",
                       cards_text(facts.visible_gpus), facts.library_trouble),
           kOtherLibTorch, true};
 }
@@ -71,28 +70,26 @@ DeviceTrouble why_no_card(const CudaFacts& facts) {
                                         facts.runtime == 0 ? "" : cuda_version_text(facts.runtime));
   const bool is_shown = facts.visible_gpus > 0;
   if (facts.driver == 0) {
-    return {
-        fmt::format("{}, and no driver of NVIDIA's runs{}", built,
-                    is_shown ? fmt::format(" for {}", cards_text(facts.visible_gpus))
-                             : ", and the system shows no card"),
-        "install it (Debian: `apt-get install nvidia-driver`, non-free), start the machine anew, "
-        "and see that `nvidia-smi` lists the card",
-        is_shown};
+    return {fmt::format("{}, but no NVIDIA driver is running{}", built,
+                        is_shown ? fmt::format(" for {}", cards_text(facts.visible_gpus))
+                                 : ", and the system has no GPU"),
+            "install it (Debian: `apt-get install nvidia-driver`, non-free), reboot the machine, "
+            "and check that `nvidia-smi` lists the GPU",
+            is_shown};
   }
   if (is_too_old(facts.driver, facts.runtime)) {
-    return {fmt::format("{}, and the driver serves CUDA {} at most", built,
+    return {fmt::format("{}, but the driver supports at most CUDA {}", built,
                         cuda_version_text(facts.driver)),
             fmt::format("install a driver for CUDA {} or later, or use a LibTorch for CUDA {}",
                         major_of(facts.runtime), major_of(facts.driver)),
             is_shown};
   }
   if (facts.are_hidden) {
-    return {"CUDA_VISIBLE_DEVICES hides every card",
-            "leave the variable out, or name the cards that are to count"};
+    return {"CUDA_VISIBLE_DEVICES hides every GPU",
+            "unset the variable, or set it to the GPUs to use"};
   }
-  return {fmt::format("{}, and its driver shows no card", built),
-          "see that `nvidia-smi` lists the card; in a container, that it was given to it",
-          is_shown};
+  return {fmt::format("{}, but its driver shows no GPU", built),
+          "check that `nvidia-smi` lists the GPU, and that a container has access to it", is_shown};
 }
 
 CudaKernels cuda_kernels(std::string_view flags) {
@@ -129,11 +126,11 @@ std::optional<DeviceTrouble> trouble_with_card(const ComputeCapability& capabili
   all.insert(all.end(), kernels.translated.begin(), kernels.translated.end());
   const bool is_older = capability < std::ranges::min(all);
   return DeviceTrouble{
-      fmt::format("its compute capability is {}, and this LibTorch has kernels for {} to {}",
+      fmt::format("its compute capability is {}, but this LibTorch has kernels for {} to {}",
                   to_text(capability), to_text(std::ranges::min(all)),
                   to_text(std::ranges::max(all))),
-      is_older ? "use an older LibTorch, whose kernels are for this card, or name \"cpu\""
-               : "use a newer LibTorch, whose kernels are for this card",
+      is_older ? "use an older LibTorch with kernels for this GPU, or use \"cpu\""
+               : "use a newer LibTorch with kernels for this GPU",
       true};
 }
 

@@ -18,7 +18,7 @@ namespace {
 constexpr DeviceKind kKinds[] = {
     {.name = "cuda",
      .type = c10::DeviceType::CUDA,
-     .remedy = "see that `nvidia-smi` lists the card",
+     .remedy = "check that `nvidia-smi` lists the GPU",
      .open_library = open_cuda_library,
      .why_none = cuda_why_none,
      .trouble = cuda_trouble,
@@ -31,11 +31,11 @@ constexpr DeviceKind kKinds[] = {
     {.name = "mps",
      .type = c10::DeviceType::MPS,
      .is_numbered = false,
-     .remedy = "only a Mac has it, and Motley does not run there yet: leave it out",
+     .remedy = "only Macs have it, which Motley does not support yet: leave it out",
      .computes_products_in = [](int /*index*/, at::ScalarType type) { return type == at::kHalf; }},
     {.name = "privateuseone",
      .type = c10::DeviceType::PrivateUse1,
-     .remedy = "see that the library has a device here",
+     .remedy = "check that the library has a device on this machine",
      .open_library = open_device_library,
      .why_none = device_library_why_none,
      .memory = device_library_room,
@@ -69,14 +69,14 @@ DeviceCount count_devices(const DeviceKind& kind) {
     std::string trouble;
     if (kind.open_library != nullptr) trouble = kind.open_library().value_or("");
     if (trouble.empty() && !c10::impl::hasDeviceGuardImpl(kind.type)) {
-      return {.why_none = {"this LibTorch has no such kind of device", kind.remedy}};
+      return {.why_none = {"this LibTorch does not support this kind of device", kind.remedy}};
     }
     if (trouble.empty()) {
       const int count = c10::impl::VirtualGuardImpl(kind.type).deviceCount();
       if (count > 0) return {.count = count};
     }
     if (kind.why_none != nullptr) return {.why_none = kind.why_none(trouble)};
-    return {.why_none = {trouble.empty() ? "the system shows none" : trouble, kind.remedy}};
+    return {.why_none = {trouble.empty() ? "the system has none" : trouble, kind.remedy}};
   } catch (const std::exception& thrown) {
     return {.why_none = {first_line_of(thrown), kind.remedy}};
   }

@@ -35,10 +35,10 @@ std::optional<std::string> open_device_library() {
   const auto status = std::filesystem::status(file, unknown);
   // For a named pipe the loader would wait for a writer.
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    return fmt::format("{} is no file", file);
+    return fmt::format("{} is not a file", file);
   }
   if (is_cut_short(file)) {
-    return fmt::format("{}: file too short: it ends before what its own headers announce", file);
+    return fmt::format("{}: file too short: it ends before the end declared in its headers", file);
   }
   if (::dlopen(file, RTLD_NOW | RTLD_GLOBAL) == nullptr) return std::string(::dlerror());
   if (c10::impl::hasDeviceGuardImpl(c10::DeviceType::PrivateUse1)) return std::nullopt;
@@ -48,9 +48,8 @@ std::optional<std::string> open_device_library() {
 DeviceTrouble device_library_why_none(const std::string& trouble) {
   // If the user names a library, its device is wanted.
   const bool is_named = std::getenv(kDeviceLibraryVariable) != nullptr;
-  return {trouble.empty() ? "the library shows none" : trouble,
-          fmt::format("set {} to the file of the device's library for LibTorch",
-                      kDeviceLibraryVariable),
+  return {trouble.empty() ? "the library has none" : trouble,
+          fmt::format("set {} to the LibTorch library of the device", kDeviceLibraryVariable),
           is_named};
 }
 

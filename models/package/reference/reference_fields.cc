@@ -51,7 +51,7 @@ Result<ListedValues> read_listed(const JsonFields& fields,
                           : std::trunc(value) == value &&
                                 value >= static_cast<double>(integers.low) &&
                                 value < static_cast<double>(integers.limit);
-    if (!fits) return fields.bad("values", fmt::format("{} cannot stand there", value));
+    if (!fits) return fields.bad("values", fmt::format("{} is not allowed there", value));
   }
   return ListedValues{std::move(values)};
 }
@@ -102,7 +102,7 @@ Result<ReferenceTensor> read_tensor_of_reference(const JsonFields& fields,
                 read_numbers(fields, "samples", 0, std::min(kSamplesMax, digest.count)));
   MOTLEY_ASSIGN(const auto moved, read_numbers(fields, "rounding", 2, 2));
   for (const double share : moved) {
-    if (share < 0 || share > kMovedMax) return fields.bad("rounding", "it is no share");
+    if (share < 0 || share > kMovedMax) return fields.bad("rounding", "it is not from 0 to 1");
   }
   tensor.moved_fp32 = moved[0];
   tensor.moved_bf16 = moved[1];

@@ -157,9 +157,9 @@ Result<void> check_head(std::string_view head,
   MOTLEY_ASSIGN(Sha256 hash, Sha256::make());
   hash.add(std::as_bytes(std::span(body)));
   if (const std::string found = hash.hex(); found != right) {
-    return damaged_reference(source, fmt::format("the SHA-256 of its second line is {}; the first "
-                                                 "says {}",
-                                                 found, excerpt(right)));
+    return damaged_reference(
+        source, fmt::format("the SHA-256 of its second line is {}; the first declares {}", found,
+                            excerpt(right)));
   }
   return {};
 }
@@ -209,8 +209,8 @@ Result<std::optional<PackageReferences>> read_references(const Package& package)
 Result<std::string> missing_references(const Package& package) {
   MOTLEY_ASSIGN(const auto references, read_references(package));
   constexpr const char* kRemedy =
-      "nothing tells whether they compute on these machines what they compute in PyTorch; export "
-      "the model again with this version's Python package";
+      "their results on these machines are not compared with PyTorch; export the model again with "
+      "this version's Python package";
   if (!references) {
     return fmt::format("the package {} has no {} of its layers, so {}", package.folder.string(),
                        kReferenceFileName, kRemedy);

@@ -12,7 +12,7 @@ from typing import Dict, List, Optional, Sequence, Set
 
 from ..graph import Node, uses
 from .boundary import Crossing, crossing
-from .frontier import Frontiers
+from .frontier import PARAMETER_WEIGHT, Frontiers
 from .program import Program
 from .segment import Part
 
@@ -24,9 +24,6 @@ class CannotCut(Exception):
         self.boundaries = sorted(set(boundaries))
         super().__init__(self.boundaries)
 
-
-_OF_A_PARAMETER = 4
-"""A parameter is sent to other layers that use it only if it is smaller than the crossing values by this factor."""
 
 
 class Division:
@@ -71,7 +68,8 @@ class Division:
                 continue
             between = range(layers[0], layers[-1])
             most = max(limits[boundary] for boundary in between)
-            if value in self._program.statistics or _OF_A_PARAMETER * self._program.bytes(value) > most:
+            # A parameter is sent to other layers that use it only if it is small against the values that cross there.
+            if value in self._program.statistics or PARAMETER_WEIGHT * self._program.bytes(value) > most:
                 wrong.update(between)
         if wrong:
             raise CannotCut(list(wrong))

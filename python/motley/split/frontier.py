@@ -25,8 +25,8 @@ _CHEAP = frozenset("""
 _CHEAP_WITHOUT_GRADIENT = frozenset(("bmm", "mm", "matmul", "sort", "topk"))
 """Cheap without a gradient, for positions and masks, which are small: rotary tables are an outer product."""
 
-_OF_A_PARAMETER = 4.0
-"""The weight of a parameter's bytes, because it crosses once per sample."""
+PARAMETER_WEIGHT = 4.0
+"""The weight of a parameter's bytes against those of values: as part of a boundary it is sent for each sample."""
 
 _LARGE_CONSTANT = 1 << 16
 """The bytes beyond which a constant is not copied to several layers."""
@@ -77,7 +77,7 @@ class Frontiers:
     def _is_less(self, needs: FrozenSet[int], value: int) -> bool:
         program = self._program
         own = program.bytes(value)
-        weighed = sum(program.bytes(n) * (_OF_A_PARAMETER if n in program.trained else 1) for n in needs)
+        weighed = sum(program.bytes(n) * (PARAMETER_WEIGHT if n in program.trained else 1) for n in needs)
         if program.gradient.get(value, False):
             return weighed < own
         return weighed <= own

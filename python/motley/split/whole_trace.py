@@ -24,7 +24,7 @@ from ..lines import guarded, user_line
 from ..merge import merge
 from ..modules import ModuleStack
 from ..record import Recorder, is_statistic
-from ..trace import Trace, draws_nothing, import_before
+from ..trace import Trace, draws_nothing, import_dynamo
 from ..walk import BATCHES, samples
 from .program import Call, Key, Program
 
@@ -161,7 +161,7 @@ class WholeTracer:
     """Records the only layer of `described`, which is the whole model."""
 
     def __init__(self, described: Layers, names: Names, modules: ModuleStack):
-        import_before()
+        import_dynamo()
         (_, self._call), = described.layers
         self._names = names
         self._modules = modules
