@@ -237,7 +237,7 @@ def _ends(traced: List[Traced], loss: Loss, input_limit: Optional[int], target_l
     target = last.target
     assert target is not None
     if example.dtype == torch.int64 and input_limit is None:
-        input_limit = _rows(first.train)
+        input_limit = _rows([layer.train for layer in traced])
         if input_limit is None:
             raise ExportError("the input is of integers and no embedding says how many there are", "Pass input_limit=", first.name)
     integers = target.dtype == torch.int64
@@ -260,18 +260,24 @@ def _ends(traced: List[Traced], loss: Loss, input_limit: Optional[int], target_l
             "unit": unit or ("token" if tokens else "sample")}
 
 
-def _rows(trace: Trace) -> Optional[int]:
-    """The number of rows of the smallest embedding that is indexed by the input or a view of it."""
-    recorder = trace.recorder
-    inputs = {value for value, take in recorder.roles.items() if take.role == "input"}
-    found = []
-    for node in recorder.nodes:
-        operands = uses(node)
-        if operations.is_view(operations.find(node.op)) and operands[0] in inputs:
-            inputs.update(node.results)
-        if node.op == "aten::embedding" and operands[1] in inputs:
-            found.append(recorder.shapes[operands[0]].sizes[0])
-    return min(found, default=None)
+def _rows(traces: List[Trace]) -> Optional[int]:
+    """The number of rows of the smallest embedding that is indexed by the input or a view of it, in the first layer that has one. Layers
+    before it hand the input on."""
+    places = {0}
+    for trace in traces:
+        recorder = trace.recorder
+        inputs = {value for value, take in recorder.roles.items() if take.role == "input" and take.index in places}
+        found = []
+        for node in recorder.nodes:
+            operands = uses(node)
+            if operations.is_view(operations.find(node.op)) and operands[0] in inputs:
+                inputs.update(node.results)
+            if node.op == "aten::embedding" and operands[1] in inputs:
+                found.append(recorder.shapes[operands[0]].sizes[0])
+        if found:
+            return min(found)
+        places = {take.index for take, value in trace.gives.items() if take.role == "output" and value in inputs}
+    return None
 
 
 def _classes(last: Traced) -> Optional[int]:
