@@ -12,6 +12,9 @@ from .number_types import SMALLER
 
 Call = Callable[[Any], Any]
 
+_TO_FLOAT32 = ("Convert what trains, for p in model.parameters(): p.data = p.data.float() if p.requires_grad else p.data, or the whole "
+               "model with .float()")
+
 
 class Layers(NamedTuple):
     """Named layers, each called with the result of the previous one."""
@@ -134,7 +137,8 @@ class Names:
             if (tensor.is_floating_point() or tensor.is_complex()) and isinstance(tensor, torch.nn.Parameter):
                 what = "packages train float32" if tensor.requires_grad else "packages compute in float32, with frozen parameters too"
                 raise ExportError(f"the parameter {name} is {str(tensor.dtype)[6:]}; {what}", "Compute with real and imaginary parts"
-                                  if tensor.is_complex() else "Convert the model with .float() before the export", name.rpartition(".")[0] or None)
+                                  if tensor.is_complex() else _TO_FLOAT32 if tensor.requires_grad and tensor.dtype in SMALLER
+                                  else "Convert the model with .float() before the export", name.rpartition(".")[0] or None)
 
     def memory(self) -> Dict[int, str]:
         """The parameters that are trained, by the address of their first value."""
