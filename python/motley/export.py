@@ -97,15 +97,16 @@ def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]]], l
             references = reference.references(package, described, terms, traced, stack)
         # Writes the traced values: after this block the model has its own values again.
         built = built._replace(tensors={key: tensor.detach() for key, tensor in built.tensors.items()})
-    notices = [*comparison.notices, *frozen.notices(base, errors)]
+    moved = {entry["name"] for layer in built.package["layers"] for kind in ("parameters", "statistics") for entry in layer[kind]}
+    kept = kept.for_what_trains(moved)
+    notices = [*comparison.notices, *frozen.notices(base, errors), *kept.notices]
     for notice in notices:
         warnings.warn(notice, ExportWarning, stacklevel=2)
     with guarded("the package cannot be written", "Give a path for a folder, and a text as its name"):
         folder = os.fspath(path)
         built.package["name"] = name or os.path.splitext(os.path.basename(os.path.normpath(folder)))[0]
         built.package["made_by"] = f"motley for Python, torch {torch.__version__}, Python {sys.version.split()[0]}"
-        moved = {entry["name"] for layer in built.package["layers"] for kind in ("parameters", "statistics") for entry in layer[kind]}
-        _write(folder, built, kept.for_what_trains(moved), references)
+        _write(folder, built, kept, references)
     return Exported(folder, len(built.package["layers"]), _operations(built.package), difference, tuple(notices))
 
 

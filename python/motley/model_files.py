@@ -7,12 +7,12 @@ import functools
 import hashlib
 import json
 import os
-import sys
 import tempfile
 from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import torch
 
+from . import adapters
 from .errors import ExportError
 from .layers import Names
 
@@ -20,21 +20,26 @@ FOLDER = "files"
 """In a package."""
 
 _CONFIG = "config.json"
-_ADAPTER_CONFIG = "adapter_config.json"
 _LARGEST = {_CONFIG: 1 << 20}
 _LARGEST_OF_OTHERS = 64 << 20
 
 
 class ModelFiles(NamedTuple):
     files: Dict[str, bytes]
-    adapter: Dict[str, str]
-    """[trained tensor] what it is called in an adapter's file; empty where the model is none."""
+    adapter: adapters.Found = adapters.Found(None)
+    stored: adapters.Stored = adapters.Stored({})
+
+    @property
+    def notices(self) -> Tuple[str, ...]:
+        return self.adapter.notices + self.stored.notices
 
     def for_what_trains(self, trained: Set[str]) -> "ModelFiles":
-        """Without the adapter where something else trains too: its file would lack that."""
-        if set(self.adapter) == trained or _ADAPTER_CONFIG not in self.files:
+        """With the adapter's files where its file can have all that trains."""
+        if self.adapter.adapter is None:
             return self
-        return ModelFiles({name: content for name, content in self.files.items() if name != _ADAPTER_CONFIG}, {})
+        stored = adapters.stored_in_checkpoints(self.adapter.adapter, trained)
+        files = {**self.files, adapters.CONFIG: self.adapter.adapter.config} if stored.names else self.files
+        return ModelFiles(files, self.adapter, stored)
 
     def write(self, package: str) -> Dict[str, Any]:
         """Writes the files, and gives what package.json says of them."""
@@ -48,8 +53,8 @@ class ModelFiles(NamedTuple):
                 file.flush()
                 os.fsync(file.fileno())
             described["files"].append({"name": name, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()})
-        if self.adapter:
-            described["adapter"] = self.adapter
+        if self.stored.names:
+            described["adapter"] = self.stored.names
         return described
 
 
@@ -63,10 +68,10 @@ def companions() -> Tuple[str, ...]:
 def collect(model: Optional[torch.nn.Module], names: Names, given: Any) -> ModelFiles:
     """Of the model that is exported, and of `given`: a folder, or a tokenizer or processor of transformers'."""
     files: Dict[str, bytes] = {}
-    adapter: Dict[str, str] = {}
+    adapter = adapters.Found(None)
     config = None
-    if isinstance(getattr(model, "peft_config", None), dict):  # with adapters in it, it is not what its own configuration says
-        files, adapter = _adapter(model, names)
+    if adapters.is_adapted(model):  # with adapters in it, it is not what its own configuration says
+        adapter = adapters.find_adapter(model, names)
     else:
         config = _config_of(model)
     if config is not None:
@@ -153,18 +158,3 @@ def _is_tied(model: Any) -> Optional[bool]:
         except (AttributeError, NotImplementedError):
             return None
     return None if any(end is None for end in ends) else ends[0] is ends[1]
-
-
-def _adapter(model: Any, names: Names) -> Tuple[Dict[str, bytes], Dict[str, str]]:
-    """The configuration of a model's one adapter, and the names of its tensors in an adapter's file; nothing where it has several."""
-    peft = sys.modules.get("peft")
-    if peft is None or len(model.peft_config) != 1:
-        return {}, {}
-    (which, config), = model.peft_config.items()
-    described = {key: sorted(value) if isinstance(value, set) else value for key, value in config.to_dict().items()}
-    described["inference_mode"] = True
-    prefix = "" if isinstance(model, peft.PeftModel) else "base_model.model."
-    saved = peft.get_peft_model_state_dict(model, adapter_name=which, save_embedding_layers=False)
-    places = {tensor.data_ptr(): name if name.startswith(prefix) else prefix + name for name, tensor in saved.items() if tensor.numel()}
-    adapter = {name: places[tensor.data_ptr()] for name, tensor in names.state.items() if tensor.requires_grad and tensor.data_ptr() in places}
-    return {_ADAPTER_CONFIG: (json.dumps(described, indent=2, default=str) + "\n").encode("utf-8")}, adapter

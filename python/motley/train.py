@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tu
 import torch
 
 from . import data as samples
-from . import losses, probe
+from . import losses, probe, save
 from .errors import MotleyError, step
 from .export import export
 from .layers import Call, Layers, as_layers
@@ -38,10 +38,16 @@ class Run(NamedTuple):
     """Its folder: metrics, report, checkpoints."""
     package: str
     config: str
+    program: str = "motley"
 
     def state_dict(self) -> Dict[str, torch.Tensor]:
         """What the model has learned; see `motley.load`."""
         return load(self.run, self.package)
+
+    def save_pretrained(self, folder: Path) -> None:
+        """Writes `folder` as `motley ckpt export` does: for transformers the whole model, or for peft its adapter where that is all
+        that trains. The folder must not exist."""
+        save.save_pretrained(self.program, self.run, self.package, folder)
 
 
 def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] = None, *, eval_data: Any = None,
@@ -91,7 +97,7 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
                 check(program, sections)
             if _has_ended(folder, sections):
                 follow(_how_it_goes_on(folder))
-                return Run(folder, setup.package, setup.config)
+                return Run(folder, setup.package, setup.config, program)
         else:
             with step("looking at the data"):
                 understood = losses.understand(loss)
@@ -122,7 +128,7 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
         except Refused:
             setup.take_back()
             raise
-    return Run(folder, setup.package, setup.config)
+    return Run(folder, setup.package, setup.config, program)
 
 
 def _check_values(data: Union[samples.Arrays, samples.Tokens], described: Layers, loss: losses.Loss, options: Dict[str, Any],

@@ -76,7 +76,8 @@ def _by_trace(model: torch.nn.Module, example: Any, forward: Optional[Call]) -> 
             return whole._replace(layers=list(modules))
     if len(segments) == 1:
         if forward is None:
-            whole = whole._replace(layers=[(whole.layers[0][0], lambda given: outputs.main(model(given)))])
+            (name, call), = whole.layers
+            whole = whole._replace(layers=[(name, lambda given: outputs.main(call(given)))])
         return whole._replace(notices=(f"{type(model).__name__} is one layer, for its trace has no place to cut it: one machine at a time trains it, or "
                                        "replicas do. A list of layers by hand may divide it",))
     return whole._replace(layers=[(segment.name, segment) for segment in segments], traced=True)

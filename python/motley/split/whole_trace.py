@@ -13,7 +13,7 @@ import torch
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.utils._pytree import TreeSpec, tree_flatten
 
-from .. import functions, operations, outputs, rewrite
+from .. import adapters, functions, operations, outputs, rewrite
 from ..aliases import Entry, View
 from ..errors import DependsOnValues, ExportError
 from ..graph import Node, Take, leaves, map_args, needed
@@ -172,14 +172,16 @@ class WholeTracer:
         """Records the model in its current mode. With `exact` it returns the call's whole result, else its main tensor."""
         try:
             return self._program(input, exact)
-        except DependsOnValues:  # libraries omit such branches under tracing if they only save time
+        except DependsOnValues as first:  # libraries omit such branches under tracing if they only save time
             if self._says_traced:
                 raise
             self._says_traced = True
             try:
                 return self._program(input, exact)
-            except ExportError:
+            except ExportError as again:
                 self._says_traced = False
+                if isinstance(again, DependsOnValues) and (again.module, again.line) != (first.module, first.line):
+                    raise  # the first branch can be omitted, this one cannot
             raise
 
     def _program(self, input: torch.Tensor, exact: bool) -> Program:
@@ -233,4 +235,5 @@ class WholeTracer:
 
 def whole_model(model: torch.nn.Module, forward: Optional[Function]) -> Layers:
     """The model as one layer."""
-    return Layers([(type(model).__name__, forward or model)], [("", model)], forward or model, model, "forward" if forward else "split")
+    call = forward or adapters.call_of(model)
+    return Layers([(type(model).__name__, call)], [("", model)], call, model, "forward" if forward else "split")
