@@ -29,8 +29,8 @@ import torch.nn.functional as F
 import motley
 from motley.interpret import Package
 from motley.layers import Layers, Names
-from motley.modules import ModuleStack, left_alone
-from motley.whole import Comparison
+from motley.modules import ModuleStack, preserved_state
+from motley.comparison import Comparison
 
 LARGEST_DIFFERENCE = 1e-5
 _FLOOR = 1e-2  # of the largest gradient: smaller ones, such as that of a bias before BatchNorm, may be rounding alone
@@ -318,7 +318,7 @@ def target_of(kind: str, count: int) -> torch.Tensor:
 def compare(layers: Layers, input: torch.Tensor) -> None:
     """Raises where the layers are not the model, with dropout; `export` does the same first."""
     names = Names(layers)
-    with left_alone([root for _, root in layers.roots]), ModuleStack(names.modules) as modules:
+    with preserved_state([root for _, root in layers.roots]), ModuleStack(names.modules) as modules:
         Comparison(layers, names, modules).run(input, VOCABULARY)
 
 

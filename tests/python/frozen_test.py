@@ -89,7 +89,7 @@ def exported(folder: Folder, model: Model, kind: Optional[str], name: str = "x",
 def widened(model: Model, package: Package) -> Model:
     """The model with the values that the package computes with, in float32, as one that has no frozen types at all."""
     plain = copy.deepcopy(model).float()
-    held = {name: tensor for name, tensor in package.tensors.items() if not name.startswith(frozen.OWN)}
+    held = {name: tensor for name, tensor in package.tensors.items() if not name.startswith(frozen.PREFIX)}
     held.update({name: frozen.dequantised(entry, dict(package.tensors)) for name, entry in package.description.get("quantised", {}).items()})
     with torch.no_grad():
         for name, parameter in plain.named_parameters():
@@ -202,12 +202,12 @@ class Packages(unittest.TestCase):
                 self.assertEqual(len(narrow_ones), 2)
                 for part in ("forward", "input_part", "evaluate"):
                     graph = read_graph(graphs[part])
-                    takes = [value for value, take in graph.takes.items() if f"{take.role}:{take.index}" in narrow_ones]
+                    takes = [value for value, role in graph.inputs.items() if f"{role.kind}:{role.index}" in narrow_ones]
                     self.assertEqual(len(takes), 2)
                     for value in takes:
                         self._check_chain(graph, value, kind)
-                self.assertFalse([take for take in graphs["weight_part"]["takes"] if take in narrow_ones])
-                self.assertEqual([take for take, _ in graphs["forward"]["gives"] if take.startswith("saved")],
+                self.assertFalse([role for role in graphs["weight_part"]["takes"] if role in narrow_ones])
+                self.assertEqual([role for role, _ in graphs["forward"]["gives"] if role.startswith("saved")],
                                  [f"saved:{k}" for k in range(len([t for t, _ in graphs["forward"]["gives"] if t.startswith("saved")]))])
 
     def _check_chain(self, graph: Any, value: int, kind: str) -> None:
@@ -294,12 +294,12 @@ class Base(unittest.TestCase):
         trained = nn.Sequential(nn.Linear(64, 64), nn.Linear(64, 3))
         example = (torch.randn(2, 64), torch.tensor([0, 1]))
         with Folder() as folder:
-            with self.assertRaisesRegex(motley.ExportError, "base='fp4' is no type of frozen weights.*'int8', 'int4', 'nf4'"):
+            with self.assertRaisesRegex(motley.ExportError, "base='fp4' is not a type of frozen weights.*'int8', 'int4', 'nf4'"):
                 motley.export(motley.split(trained), nn.CrossEntropyLoss(), example, folder.path("x"), base="fp4")
-            with self.assertRaisesRegex(motley.ExportError, "finds no frozen weight of a linear layer"):
+            with self.assertRaisesRegex(motley.ExportError, "no linear layer has a frozen weight"):
                 motley.export(motley.split(trained), nn.CrossEntropyLoss(), example, folder.path("x"), base="nf4")
             trained[0].weight.requires_grad_(False)[3, 3] = float("inf")
-            with self.assertRaisesRegex(motley.ExportError, "0.weight has values that are not finite"):
+            with self.assertRaisesRegex(motley.ExportError, "0.weight has NaN or infinite values"):
                 motley.export(motley.split(trained), nn.CrossEntropyLoss(), example, folder.path("x"), base="nf4")
 
     def test_leaves_embeddings_and_small_weights(self) -> None:
@@ -314,8 +314,8 @@ class Base(unittest.TestCase):
         with Folder() as folder:
             for kind, most in (("int8", 0.01), ("int4", 0.15), ("nf4", 0.15)):
                 (notice,) = exported(folder, model_of(kind), kind).notices
-                self.assertRegex(notice, rf"4 frozen weights are held in {kind}: .* by [0-9.]+% of a weight's norm at most")
-                self.assertLess(float(notice.split(" by ")[1].split("%")[0]) / 100, most)
+                self.assertRegex(notice, rf"4 frozen weights are quantised to {kind}: the relative error is at most [0-9.]+% of a weight's norm")
+                self.assertLess(float(notice.split("at most ")[1].split("%")[0]) / 100, most)
 
 
 class Loading(unittest.TestCase):

@@ -89,7 +89,7 @@ MODELS: Dict[str, Make] = {
 
 def reference(model: nn.Module, loss: nn.Module, input: torch.Tensor, target: torch.Tensor) -> Dict[str, torch.Tensor]:
     """Eager PyTorch's results for a batch. The buffers of `model` do not change."""
-    terms = losses.understand(loss).terms
+    terms = losses.parse(loss).terms
     kept = {name: value.clone() for name, value in model.state_dict().items()}
     normalizations = {name: module for name, module in model.named_modules() if hasattr(module, "running_mean")}
     momenta = {name: module.momentum for name, module in normalizations.items()}
