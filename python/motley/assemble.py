@@ -225,7 +225,7 @@ def _boundary_json(shape: Shape, gradient: bool, layer: str) -> Dict[str, Any]:
 
 def tensor_json(sizes: Any, dtype: torch.dtype, layer: str) -> Dict[str, Any]:
     if any(type(size) is not int for size in sizes):
-        raise ExportError("an output has another dimension besides the first that depends on the batch size", "Return one row for each sample", layer)
+        raise ExportError("an output has a dimension after the first that depends on the batch size", "Return one row for each sample", layer)
     return {"type": TYPES[dtype], "shape": list(sizes)}
 
 

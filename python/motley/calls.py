@@ -60,7 +60,7 @@ class ModelRunner:
         self._names = {id(tensor): name for name, tensor in names.state.items()}
 
     def run(self, calls: List[Tuple[str, Call]], input: torch.Tensor, order: Optional[List[int]]) -> RunResult:
-        """`order` gives the numbers of the random draws; by default they are consecutive. Restores buffers."""
+        """`order`: the indices of the random draws, consecutive by default. Restores buffers."""
         before = {name: buffer.detach().clone() for name, buffer in self._buffers.items()}
         states, attributes = random_states(), self._attributes()
         draws = Draws(None, self._modules.path, order)

@@ -73,7 +73,7 @@ class _InputSpec(NamedTuple):
     limit: int
     """Integers are below it."""
     is_packed: bool
-    """Some integer inputs, such as a mask beside ids, keep the values of the example."""
+    """Some integer inputs, such as a mask packed with ids, keep values of the example."""
 
 
 def _needs_packed(layer: TracedLayer, call: Any, limit: int) -> bool:

@@ -25,7 +25,7 @@ from .matched import matched
 from .modules import ModuleStack
 
 LARGEST_DIFFERENCE = 1e-4
-"""Tolerance relative to the largest element or a gradient's norm. Layers may compute masks and sums in another way."""
+"""Tolerance relative to the largest element or a gradient's norm. Layers may compute masks and sums differently."""
 
 _FLOOR = 1e-2
 """Share of the largest gradient's norm that smaller gradients are compared with, since they may be only rounding."""

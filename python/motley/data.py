@@ -31,13 +31,13 @@ class Arrays:
         for part, what in zip(pair_of(data), ("inputs", "targets")):
             parts.append(as_array(part, what))
             if parts[-1].ndim == 0:
-                raise MotleyError(f"the {what} are a single number. Give an array whose first dimension is that of the samples")
+                raise MotleyError(f"the {what} are a single number. Pass an array whose first dimension is that of the samples")
         inputs, targets = parts
         if len(inputs) != len(targets) or len(inputs) == 0:
-            raise MotleyError(f"there are {len(inputs)} inputs and {len(targets)} targets. Give one target for each input, and at least one sample")
+            raise MotleyError(f"there are {len(inputs)} inputs and {len(targets)} targets. Pass one target for each input, and at least one sample")
         for array, what in ((inputs, "inputs"), (targets, "targets")):
             if array.size == 0:
-                raise MotleyError(f"the {what} have the shape {list(array.shape)} and no elements. Give samples that are not empty")
+                raise MotleyError(f"the {what} have the shape {list(array.shape)} and no elements. Pass samples that are not empty")
         numbers, classes = (self._loss.numbers, self._loss.classes) if self._loss is not None else (False, False)
         return as_input(inputs), as_target(targets, numbers, classes)
 
@@ -45,7 +45,7 @@ class Arrays:
         for what, own, other in zip(("inputs", "targets"), (self.inputs, self.targets), held_out):
             if own.shape[1:] != other.shape[1:] or own.dtype != other.dtype:
                 raise MotleyError(f"its {what} have shape {list(other.shape[1:])} and type {other.dtype} per sample, but the training data has "
-                                  f"{list(own.shape[1:])} and {own.dtype}. Give both the same shape and type")
+                                  f"{list(own.shape[1:])} and {own.dtype}. Use the same shape and type")
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -84,13 +84,13 @@ class Tokens:
         self.tokens = as_array(data, "tokens")
         if self.tokens.dtype.kind not in "iu" or self.tokens.ndim != 1:
             raise MotleyError(f"the data is an array of {self.tokens.dtype} with {self.tokens.ndim} dimensions. "
-                              "Give a one-dimensional array of tokens, or a pair (inputs, targets)")
+                              "Pass a one-dimensional array of tokens, or a pair (inputs, targets)")
         if context is None:
             raise MotleyError("a row of tokens needs context=, the number of tokens per sample. Pass it")
         if not isinstance(context, int) or context < 1:
-            raise MotleyError(f"context is {context}. Give the number of tokens per sample, 1 or more")
+            raise MotleyError(f"context is {context}. Pass the number of tokens per sample, 1 or more")
         if len(self.tokens) <= context:
-            raise MotleyError(f"{len(self.tokens)} tokens are too few for one sample of {context} + 1. Give more tokens, or a smaller context=")
+            raise MotleyError(f"{len(self.tokens)} tokens are too few for one sample of {context} + 1. Pass more tokens, or a smaller context=")
         self.context = context
 
     def __len__(self) -> int:

@@ -58,7 +58,7 @@ class Draws(TorchDispatchMode):
     def mask(self, like: torch.Tensor, p: float) -> torch.Tensor:
         """A mask in the shape of `like`: 0 with probability p, else 1 / (1 - p)."""
         if not 0 <= p <= 1:
-            raise self.fail(f"the dropout probability is {p}", "Give a probability from 0 to 1")
+            raise self.fail(f"the dropout probability is {p}", "Pass a probability from 0 to 1")
         return dropout.mask(like, p, self._place("dropout", p, (like.numel(),)))
 
     def numbers(self, kind: str, size: Sequence[int], *limits: int) -> torch.Tensor:
@@ -214,7 +214,7 @@ _REPLACED: Dict[str, Callable[[Draws, Dict[str, Any]], Optional[torch.Tensor]]] 
     "log_normal_": Draws._log_normal_numbers,
 }
 
-# The result if all numbers in [0, 1) compare alike with this one, e.g. with a probability of 0; else None.
+# The result if all numbers in [0, 1) have the same order relative to this one, e.g. with a probability of 0; else None.
 _COMPARISONS: Dict[str, Callable[[float], Optional[bool]]] = {
     "lt": lambda x: False if x <= 0 else True if x >= 1 else None,
     "le": lambda x: False if x < 0 else True if x >= 1 else None,

@@ -100,7 +100,7 @@ def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]]], l
     notices = [*comparison.notices, *frozen.notices(base, errors)]
     for notice in notices:
         warnings.warn(notice, ExportWarning, stacklevel=2)
-    with guarded("the package cannot be written", "Give the path of a folder, and a string as name="):
+    with guarded("the package cannot be written", "Pass the path of a folder, and a string as name="):
         folder = os.fspath(path)
         built.package["name"] = name or os.path.splitext(os.path.basename(os.path.normpath(folder)))[0]
         built.package["made_by"] = f"motley for Python, torch {torch.__version__}, Python {sys.version.split()[0]}"
@@ -118,16 +118,16 @@ def _operations(package: Dict[str, Any]) -> int:
 
 def _check_example(example: Tuple[torch.Tensor, torch.Tensor]) -> None:
     if not (isinstance(example, (tuple, list)) and len(example) == 2 and all(isinstance(t, torch.Tensor) for t in example)):
-        raise ExportError("the example is not a pair of tensors", "Give (input, target), each with a first dimension of samples; pack several "
+        raise ExportError("the example is not a pair of tensors", "Pass (input, target), each with a first dimension of samples; pack several "
                           "inputs into one tensor and unpack it in the first layer")
     for what, tensor in zip(("input", "target"), example):
         if tensor.dtype not in (torch.float32, torch.int64):
-            raise ExportError(f"the example's {what} is {str(tensor.dtype)[6:]}", "Give float32 or int64")
+            raise ExportError(f"the example's {what} is {str(tensor.dtype)[6:]}", "Pass float32 or int64")
         if tensor.dim() < 1 or tensor.size(0) < 1:
-            raise ExportError(f"the example's {what} has no samples", "Give a tensor whose first dimension is that of the samples, with at least one")
+            raise ExportError(f"the example's {what} has no samples", "Pass a tensor whose first dimension is that of the samples, with at least one")
     if example[0].size(0) != example[1].size(0):
         raise ExportError(f"the example has {example[0].size(0)} inputs and {example[1].size(0)} targets",
-                          "Give one target for each input")
+                          "Pass one target for each input")
 
 
 def _replace(folder: str, new: str) -> None:

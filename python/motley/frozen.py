@@ -71,7 +71,7 @@ def find_frozen(names: Names, roots: Iterable[torch.nn.Module], base: Optional[s
     """[id of a tensor] the frozen tensors that a package does not store in float32. `base`: the quantised type of the weights of linear
     layers."""
     if base is not None and base not in quantise.KINDS:
-        raise ExportError(f"base={base!r} is not a type of frozen weights", f"Give one of {', '.join(map(repr, quantise.KINDS))}, or leave it out")
+        raise ExportError(f"base={base!r} is not a type of frozen weights", f"Pass one of {', '.join(map(repr, quantise.KINDS))}, or leave it out")
     found: Dict[int, Frozen] = {}
     linear = _linear_weights(roots) if base is not None else {}
     for name, tensor in names.state.items():

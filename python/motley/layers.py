@@ -34,28 +34,28 @@ def as_layers(layers: Union[Layers, Iterable[Tuple[str, Call]]], model: Optional
               forward: Optional[Call] = None) -> Layers:
     """Converts the `layers` argument of `export`. With `model`, tensors are named as in its state_dict."""
     if forward is not None and not callable(forward):
-        raise ExportError(f"forward= is a {type(forward).__name__}", "Give a function of the input that calls the model")
+        raise ExportError(f"forward= is a {type(forward).__name__}", "Pass a function of the input that calls the model")
     described = _described(layers, model)
     return described if forward is None else described._replace(whole=forward, by="forward")
 
 
 def _described(layers: Union[Layers, Iterable[Tuple[str, Call]]], model: Optional[torch.nn.Module]) -> Layers:
     if model is not None and not isinstance(model, torch.nn.Module):
-        raise ExportError(f"model= is a {type(model).__name__}", "Give the torch.nn.Module whose state_dict names the parameters")
+        raise ExportError(f"model= is a {type(model).__name__}", "Pass the torch.nn.Module whose state_dict names the parameters")
     if isinstance(layers, Layers):
         return layers if model is None or model is layers.model else _as_part_of(layers, model)
     if isinstance(layers, torch.nn.Module):
         raise ExportError("a module was given instead of a list of layers",
-                          "Give motley.split(model), or a list of (name, module)")
+                          "Pass motley.split(model), or a list of (name, module)")
     pairs: List[Tuple[str, Call]] = []
     if not isinstance(layers, Iterable):
-        raise ExportError(f"the layers are a {type(layers).__name__}", "Give motley.split(model), or a list of (name, module)")
+        raise ExportError(f"the layers are a {type(layers).__name__}", "Pass motley.split(model), or a list of (name, module)")
     for k, pair in enumerate(layers):
         if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) and callable(pair[1])):
-            raise ExportError(f"layer {k} is not a pair of a name and a module", "Give a list of (name, module)")
+            raise ExportError(f"layer {k} is not a pair of a name and a module", "Pass a list of (name, module)")
         pairs.append(pair)
     if not pairs:
-        raise ExportError("the list of layers is empty", "Give a list of (name, module)")
+        raise ExportError("the list of layers is empty", "Pass a list of (name, module)")
     if model is not None:
         return Layers(pairs, [("", model)], model, model)
     roots: List[Tuple[str, torch.nn.Module]] = []
@@ -158,10 +158,10 @@ class Names:
             for module in root.modules():
                 path = self.modules[id(module)]
                 if isinstance(module, torch.jit.ScriptModule):
-                    raise ExportError(f"{path} is TorchScript, whose operations vary between calls", "Give the Python module that it was "
+                    raise ExportError(f"{path} is TorchScript, whose operations vary between calls", "Pass the Python module that it was "
                                       "compiled from", path)
                 if type(module).__name__ in ("OptimizedModule", "DataParallel", "DistributedDataParallel"):
-                    raise ExportError(f"{path} is a {type(module).__name__}, which wraps the model", "Give the module inside it", path)
+                    raise ExportError(f"{path} is a {type(module).__name__}, which wraps the model", "Pass the module inside it", path)
                 if isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and module.max_norm is not None:
                     raise ExportError(f"an embedding with max_norm writes to {path}.weight in each forward", "Leave max_norm out", path)
                 for key, parameter in module._parameters.items():
@@ -175,7 +175,7 @@ class Names:
         first = self.of.get(id(tensor))
         if first is None:
             if name in self.state:
-                raise ExportError(f"two tensors have the name {name}", "Give the layers different names, or pass model=")
+                raise ExportError(f"two tensors have the name {name}", "Use different names for the layers, or pass model=")
             self.of[id(tensor)] = name
             self.state[name] = tensor
         elif first != name:

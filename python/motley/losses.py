@@ -14,7 +14,7 @@ from .errors import ExportError
 
 Terms = Callable[[torch.Tensor, torch.Tensor], Tuple[torch.Tensor, torch.Tensor]]
 
-_CUSTOM = "Give a function (output, target) -> (sum, count)"
+_CUSTOM = "Pass a function (output, target) -> (sum, count)"
 
 
 class Loss(NamedTuple):
@@ -88,7 +88,7 @@ def parse(loss: Any) -> Loss:
                           "Pass the model and the loss separately, as in motley.train(model.net, nn.CrossEntropyLoss(), data)")
     if callable(loss):
         return Loss(loss, None, None, False)
-    raise ExportError(f"{type(loss).__name__} is not a loss", "Give nn.CrossEntropyLoss(), nn.MSELoss() or a function (output, target) -> (sum, count)")
+    raise ExportError(f"{type(loss).__name__} is not a loss", "Pass nn.CrossEntropyLoss(), nn.MSELoss() or a function (output, target) -> (sum, count)")
 
 
 def _constant(value: Any) -> Any:
@@ -118,14 +118,14 @@ def _custom(loss: torch.nn.Module, module: type) -> Loss:
 def _check_reduction(loss: Any, reduction: str) -> None:
     if loss.reduction != reduction:
         raise ExportError(f"the loss has reduction='{loss.reduction}'", "Motley divides the sum by the count, like 'mean': "
-                          "use that, or give a function (output, target) -> (sum, count)")
+                          "use that, or pass a function (output, target) -> (sum, count)")
 
 
 def _tensor(output: Any) -> torch.Tensor:
     if not isinstance(output, torch.Tensor):
         has_logits = isinstance(getattr(output, "logits", None), torch.Tensor)
         raise ExportError(f"the last layer returns a {type(output).__name__}, but the loss takes a tensor", "Return the tensor"
-                          + (', e.g. ("all", lambda x: model(x).logits)' if has_logits else ", or give a custom loss for the returned value"))
+                          + (', e.g. ("all", lambda x: model(x).logits)' if has_logits else ", or pass a custom loss for the returned value"))
     return output
 
 
@@ -135,9 +135,9 @@ def _elementwise(function: Callable[..., torch.Tensor], given: Dict[str, Any], b
         if output.shape != target.shape:
             shaped = f", e.g. target.reshape{('-1',) + tuple(output.shape[1:])}".replace("'", "") if output.numel() == target.numel() else ""
             raise ExportError(f"the output has shape {tuple(output.shape)} and the target {tuple(target.shape)}",
-                              f"Give targets in the shape of the output{shaped}")
+                              f"Pass targets in the shape of the output{shaped}")
         if not target.is_floating_point():
-            raise ExportError(f"the loss compares numbers, but the target is {str(target.dtype)[6:]}", "Give target.float()")
+            raise ExportError(f"the loss compares numbers, but the target is {str(target.dtype)[6:]}", "Pass target.float()")
         count = output.size(0) if by_sample else output.numel()
         return function(output, target, reduction="sum", **given), torch.full((), count, dtype=torch.int64)
     return Loss(terms, None, None, False, numbers=True)
@@ -163,7 +163,7 @@ def _refuse_ambiguous(output: torch.Tensor, target: torch.Tensor) -> None:
     if target.is_floating_point() or output.dim() < 3 or not output.shape[:-1] == target.shape == output.shape[:1] + output.shape[2:]:
         return
     raise ExportError(f"the output has shape {tuple(output.shape)} and the target {tuple(target.shape)}: the classes may be the output's second "
-                      "dimension, as in PyTorch, or its last, as in language models", "Give a custom loss, (output, target) -> "
+                      "dimension, as in PyTorch, or its last, as in language models", "Pass a custom loss, (output, target) -> "
                       "(F.cross_entropy(output, target, reduction='sum'), (target != -100).sum()) if they are second, and the same with "
                       "output.flatten(0, -2) and target.flatten() if they are last, or use another context length")
 
@@ -192,7 +192,7 @@ def _classification(function: Callable[..., torch.Tensor], given: Dict[str, Any]
         output, target = flat(output, target)
         _check_classes(output, target)
         if weight is not None and weight.numel() != output.size(1):
-            raise ExportError(f"the loss has weights of {weight.numel()} classes, but the output has {output.size(1)}", "Give one weight per class")
+            raise ExportError(f"the loss has weights of {weight.numel()} classes, but the output has {output.size(1)}", "Pass one weight per class")
         options = given if weight is None else {**given, "weight": weight}
         if target.is_floating_point():
             return (function(output, target, reduction="sum", **options),
@@ -216,9 +216,9 @@ def _check_classes(output: torch.Tensor, target: torch.Tensor) -> None:
     shapes = f"the output has shape {tuple(output.shape)} and the target {tuple(target.shape)}"
     if target.is_floating_point():
         if target.shape != output.shape:
-            raise ExportError(f"{shapes}, of {str(target.dtype)[6:]}", "Give target.long(), class indices, or probabilities in the shape of the output")
+            raise ExportError(f"{shapes}, of {str(target.dtype)[6:]}", "Pass target.long(), class indices, or probabilities in the shape of the output")
     elif output.dim() < 2 or target.shape != output.shape[:1] + output.shape[2:]:
-        remedy = "Give one class per row of the output: its shape without the dimension of classes, the second or last"
+        remedy = "Pass one class per row of the output: its shape without the dimension of classes, the second or last"
         if target.shape == output.shape:
-            remedy = "Give target.argmax(1), class indices, or target.float(), probabilities"
+            remedy = "Pass target.argmax(1), class indices, or target.float(), probabilities"
         raise ExportError(shapes, remedy)

@@ -91,7 +91,7 @@ def _given(given: Any) -> Dict[str, bytes]:
             given.save_pretrained(folder)
             return _in_folder(folder, type(given).__name__)
     if not isinstance(given, (str, os.PathLike)) or not os.path.isdir(given):
-        raise ExportError(f"files= is {given!r}, not an existing folder", "Give a folder with a tokenizer's files, or the tokenizer of transformers")
+        raise ExportError(f"files= is {given!r}, not an existing folder", "Pass a folder with a tokenizer's files, or the tokenizer of transformers")
     folder = os.fspath(given)
     found = _in_folder(folder, folder, _CONFIG)
     if _CONFIG in found:
@@ -108,7 +108,7 @@ def _in_folder(folder: str, required_of: str, *more: str) -> Dict[str, bytes]:
             with open(path, "rb") as file:
                 found[name] = file.read(_LARGEST_OF_OTHERS + 1)
     if required_of and not found:
-        raise ExportError(f"files=: {required_of} has no file that belongs to a model", f"Give at least one of {', '.join(companions() + more)}")
+        raise ExportError(f"files=: {required_of} has no file that belongs to a model", f"Pass at least one of {', '.join(companions() + more)}")
     return found
 
 
@@ -140,7 +140,7 @@ def _check_json(text: bytes, what: str) -> Dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ExportError(f"{what} is not valid JSON: {error}", "Use values that JSON supports") from error
     if not isinstance(described, dict):
-        raise ExportError(f"{what} is not a JSON object", "Give the model's config.json")
+        raise ExportError(f"{what} is not a JSON object", "Pass the model's config.json")
     return described
 
 

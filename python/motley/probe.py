@@ -55,7 +55,7 @@ def limits(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.Ten
         if output is None and described.by != "forward":  # with forward=, the layers take other inputs than the model
             for other, words in _variants(ids):
                 if _run(described, other, None) is not None:
-                    raise MotleyError(f"the model raises for inputs that are {_described(input)}, but runs with {words}. Give these inputs")
+                    raise MotleyError(f"the model raises for inputs that are {_described(input)}, but runs with {words}. Pass these inputs")
         if output is None:
             return Limits(None, None)
     classes = None

@@ -13,7 +13,7 @@ import torch
 from .errors import MotleyError
 from .values import PAD, as_array
 
-_ACCEPTED = "Give (inputs, targets), a dataset of such pairs, or a row of tokens"
+_ACCEPTED = "Pass (inputs, targets), a dataset of such pairs, or a row of tokens"
 
 _PACK = ("A model takes one tensor: pack several into one, e.g. torch.stack([a, b], 1), and unpack it in the first layer "
          "(docs/python.md, \"What is refused\")")
@@ -46,21 +46,21 @@ def _refuse_others(data: Any) -> None:
     kind = type(data).__name__
     library = type(data).__module__.partition(".")[0]
     if isinstance(data, (str, bytes, os.PathLike)):
-        raise MotleyError(f"the data is a {kind}, probably a path. Give its content: numpy.load(path, mmap_mode='r') maps an array "
+        raise MotleyError(f"the data is a {kind}, probably a path. Pass its content: numpy.load(path, mmap_mode='r') maps an array "
                           "without reading it, and `motley train` reads files by data.path")
     if isinstance(data, torch.utils.data.DataLoader):
         batches = f", with global_batch={data.batch_size}" if data.batch_size else ""
-        raise MotleyError(f"the data is a {kind}, but Motley forms its own batches, in another order each epoch. Give loader.dataset{batches}; "
+        raise MotleyError(f"the data is a {kind}, but Motley forms its own batches, in another order each epoch. Pass loader.dataset{batches}; "
                           "the work of a collate_fn or a sampler belongs in the dataset")
     if library in ("pandas", "polars", "pyarrow") and hasattr(data, "columns"):
         names = [str(name) for name in getattr(data, "column_names", data.columns)]
         target, inputs = _target_and_inputs(names)
         example = f", e.g. (torch.tensor(df[{inputs}].to_numpy()), torch.tensor(df[{target!r}].to_numpy()))" if inputs else ", of inputs and targets"
-        raise MotleyError(f"the data is a {kind} with the columns {_listed(names)}. Give a pair of tensors{example}")
+        raise MotleyError(f"the data is a {kind} with the columns {_listed(names)}. Pass a pair of tensors{example}")
     if isinstance(data, Mapping):
         splits = [str(key) for key, value in data.items() if not is_array(value) and hasattr(value, "column_names")]
         if splits:
-            raise MotleyError(f"the data is a {kind} with the splits {_listed(splits)}. Give pairs from one split, and from another as eval_data=")
+            raise MotleyError(f"the data is a {kind} with the splits {_listed(splits)}. Pass pairs from one split, and from another as eval_data=")
         refuse_keys(f"the data is a {kind}", data, "data[{!r}]", "")
     if hasattr(data, "column_names") and library == "datasets" and hasattr(data, "__len__"):
         refuse_keys(f"the data is a {kind}", data.column_names, "d[{!r}]", ", where d = data.with_format('torch')[:]")
@@ -76,7 +76,7 @@ def refuse_keys(what: str, keys: Iterable[Any], access: str, where: str) -> NoRe
     found = f"{what} with the keys {_listed(names)}" if names else f"{what} without keys"
     example = f"({access.format(inputs[0])}, {access.format(target)}){where}" if inputs else "(inputs, targets)"
     more = f". {_PACK}" if len(inputs) > 1 else ""
-    raise MotleyError(f"{found}. Give a pair of input and target, e.g. {example}{more}")
+    raise MotleyError(f"{found}. Pass a pair of input and target, e.g. {example}{more}")
 
 
 def _target_and_inputs(names: List[str]) -> Tuple[str, List[str]]:
@@ -99,7 +99,7 @@ def _stacked(dataset: Any) -> Tuple[numpy.ndarray, numpy.ndarray]:
     except Exception as error:
         raise MotleyError(f"the number of samples of the {kind} is unknown: {type(error).__name__}: {error}. {_ACCEPTED}") from error
     if count == 0:
-        raise MotleyError(f"the {kind} has no samples. Give at least one")
+        raise MotleyError(f"the {kind} has no samples. Pass at least one")
     inputs: List[numpy.ndarray] = []
     targets: List[numpy.ndarray] = []
     for k in range(count):
@@ -119,11 +119,11 @@ def _check_sample(sample: Any, k: int) -> None:
                     " of each sample s: [(…, …) for s in data]")
     if is_array(sample):
         raise MotleyError(f"the dataset's sample {k} is one {type(sample).__name__}, not a pair of input and target. "
-                          "Give both; for an autoencoder the target is the input")
+                          "Pass pairs; for an autoencoder the target is the input")
     if not isinstance(sample, (tuple, list)):
-        raise MotleyError(f"the dataset's sample {k} is a {type(sample).__name__}, not a pair of input and target. Give pairs of tensors")
+        raise MotleyError(f"the dataset's sample {k} is a {type(sample).__name__}, not a pair of input and target. Pass pairs of tensors")
     if len(sample) != 2:
-        raise MotleyError(f"the dataset's sample {k} has {len(sample)} parts and is not a pair of input and target. Give pairs of tensors. {_PACK}")
+        raise MotleyError(f"the dataset's sample {k} has {len(sample)} parts and is not a pair of input and target. Pass pairs of tensors. {_PACK}")
 
 
 def _column(part: Any, what: str) -> Any:
@@ -163,7 +163,7 @@ def _from_image(image: Any, what: str, k: int) -> numpy.ndarray:
             return as_array(numpy.asarray(image).astype(numpy.int64), what)
         raise MotleyError(f"the target of sample {k} is an image of mode {image.mode}. Convert it to a tensor, or to a mask of mode L")
     if image.mode not in ("L", "LA", "RGB", "RGBA", "YCbCr", "HSV", "LAB"):
-        raise MotleyError(f"sample {k} is an image of mode {image.mode}, whose values are not colours. Give image.convert(\"RGB\"), or \"L\"")
+        raise MotleyError(f"sample {k} is an image of mode {image.mode}, whose values are not colours. Pass image.convert(\"RGB\"), or \"L\"")
     array = numpy.asarray(image)
     return array[None] if array.ndim == 2 else numpy.ascontiguousarray(array.transpose(2, 0, 1))
 

@@ -96,7 +96,7 @@ def toml(sections: Sections) -> str:
             if isinstance(value, numpy.generic):
                 value = value.item()
             if isinstance(value, float) and not math.isfinite(value):
-                raise MotleyError(f"{section}.{key} is {value}. Give a finite number")
+                raise MotleyError(f"{section}.{key} is {value}. Pass a finite number")
             if not isinstance(value, (bool, int, float, str, list, tuple)):
                 raise MotleyError(f"{section}.{key} is a {type(value).__name__}. Settings are numbers, strings, booleans or lists of these")
             try:

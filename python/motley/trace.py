@@ -162,7 +162,7 @@ class Tracer:
         outputs, structure = tree_flatten(result)
         for k, tensor in enumerate(outputs):
             if not isinstance(tensor, torch.Tensor):
-                raise recorder.fail(f"the layer returns a {type(tensor).__name__} besides tensors",
+                raise recorder.fail(f"the layer returns a {type(tensor).__name__} in addition to tensors",
                                     "Return a tensor, or a tuple, list or dictionary of tensors")
         return outputs, structure, {Role("output", k): recorder.value_of(t) for k, t in enumerate(outputs)}
 

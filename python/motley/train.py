@@ -73,7 +73,7 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
     process, Motley finishes its step and saves a checkpoint; then KeyboardInterrupt is raised.
     """
     if not isinstance(model, torch.nn.Module):
-        raise MotleyError(f"the model is a {type(model).__name__}. Give a torch.nn.Module, the loss and the data, in this order")
+        raise MotleyError(f"the model is a {type(model).__name__}. Pass a torch.nn.Module, the loss and the data, in this order")
     with step("reading the arguments"):
         program = _program(motley)
         folder = os.path.abspath(os.fspath(run) if run is not None else time.strftime(f"runs/{type(model).__name__}-%Y%m%d-%H%M%S"))

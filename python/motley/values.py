@@ -27,12 +27,12 @@ def as_array(part: Any, what: str) -> numpy.ndarray:
         with numpy.errstate(over="ignore"):
             return array if array.dtype == numpy.float32 else array.astype(numpy.float32)
     if kind == "u" and array.dtype.itemsize == 8 and array.size and int(array.max()) >= 1 << 63:
-        raise MotleyError(f"{what} have integers of 2^63 or more. Give int64")
+        raise MotleyError(f"{what} have integers of 2^63 or more. Pass int64")
     if kind in "iu" and array.dtype.name not in INTEGERS:
         return array.astype(numpy.int64)
     if kind in "iub":
         return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
-    raise MotleyError(f"the data has the type {array.dtype}: {what} are {_kind_of(array)}. Give floats, integers or booleans")
+    raise MotleyError(f"the data has the type {array.dtype}: {what} are {_kind_of(array)}. Pass floats, integers or booleans")
 
 
 def _from_tensor(tensor: torch.Tensor, what: str) -> numpy.ndarray:

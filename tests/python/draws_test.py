@@ -1,4 +1,4 @@
-"""Random draws besides F.dropout, recurrent networks, 32-bit integers and ids among floats are exported bit-exactly."""
+"""Random draws other than F.dropout, recurrent networks, 32-bit integers, and ids packed with floats are exported bit-exactly."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ class Draws(unittest.TestCase):
         types = {entry["type"] for layer in package.description["layers"] for entry in layer["constants"]}
         self.assertLessEqual(types, {"int64", "float32"})
 
-    def test_other_integers_are_refused_in_true_words(self) -> None:
+    def test_other_integers_are_refused_with_a_matching_hint(self) -> None:
         for dtype, message in ((torch.int8, "the type int8.*Use int64"), (torch.float64, "the type float64.*float"),
                                (torch.bfloat16, "the type bfloat16.*remove casts")):
             model = Drops(lambda x, t: x * (x * 3).to(dtype).to(torch.float32))

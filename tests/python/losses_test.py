@@ -174,9 +174,9 @@ class Losses(unittest.TestCase):
         layers, input = [("a", nn.Linear(4, 4))], torch.randn(2, 4)
         whole_numbers = torch.ones(2, 4, dtype=torch.int64)
         for given, loss, target, message in (
-                (layers, nn.MSELoss(), whole_numbers, r"compares numbers, but the target is int64. Give target.float\(\)"),
+                (layers, nn.MSELoss(), whole_numbers, r"compares numbers, but the target is int64. Pass target.float\(\)"),
                 (layers, nn.BCEWithLogitsLoss(), whole_numbers, "compares numbers, but the target is int64"),
-                (layers, nn.CrossEntropyLoss(), torch.ones(2), "the output has shape .2, 4. and the target .2,., of float32. Give target.long"),
+                (layers, nn.CrossEntropyLoss(), torch.ones(2), "the output has shape .2, 4. and the target .2,., of float32. Pass target.long"),
                 ([("a", lambda x: {"scores": layers[0][1](x)})], nn.CrossEntropyLoss(), whole_numbers[:, 0], "the last layer returns a dict, but the loss takes a tensor"),
                 ([("a", lambda x: (layers[0][1](x),))], nn.L1Loss(), input, "the last layer returns a tuple, but the loss takes a tensor")):
             with self.subTest(message), Folder() as folder, self.assertRaisesRegex(motley.ExportError, message):

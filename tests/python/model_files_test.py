@@ -1,4 +1,4 @@
-"""The content of a package besides its weights, and the handling of frozen 16-bit weights."""
+"""The model files of a package, and frozen 16-bit weights."""
 
 from __future__ import annotations
 

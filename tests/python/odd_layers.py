@@ -166,7 +166,7 @@ def recomputes(x: torch.Tensor) -> torch.Tensor:
 
 
 class Reads(nn.Module):
-    """A BatchNorm beside code that reads one of its buffers."""
+    """A BatchNorm, and code that reads one of its buffers."""
 
     def __init__(self, read: Callable[[torch.Tensor, nn.BatchNorm1d], torch.Tensor]):
         super().__init__()
@@ -271,7 +271,7 @@ REFUSED: List[Tuple[str, Callable[[], Any], str]] = [
     ("activations of bfloat16", lambda: nn.Sequential(_To(torch.bfloat16), nn.Tanh(), _To(torch.float32)), "bfloat16"),
     ("activations of float64", lambda: nn.Sequential(_To(torch.float64), nn.Tanh(), _To(torch.float32)), "float64"),
     ("returns halves", lambda: Function(lambda x: (x, x.half())), "outputs may be float32, int64 or bool"),
-    ("returns a number", lambda: Function(lambda x: (x, 3)), "returns a int besides tensors"),
+    ("returns a number", lambda: Function(lambda x: (x, 3)), "returns a int in addition to tensors"),
     ("no_grad", lambda: Function(with_no_grad), "depends on its inputs or parameters with a gradient"),
     ("a batch of a square", lambda: Function(lambda x: x / float(len(x) ** 2)), "not linear in the number of samples"),
     ("an operation outside the list", lambda: Function(lambda x: torch.linalg.svd(x[:, :, None] * x[:, None])[1]), "linalg_svd"),

@@ -49,7 +49,7 @@ class Split(unittest.TestCase):
         self.addCleanup(folder.__exit__)
 
     def equals_eager(self, model: nn.Module, batch: Callable[[int], torch.Tensor], **options: Any) -> Package:
-        """The package of a model without dropout gives the model's loss and gradients, at a batch that was not traced."""
+        """Asserts that the package of a model without dropout has the model's loss and gradients, at a batch size that was not traced."""
         done, package = export(model, batch(2), self.folder, **options)
         self.assertLessEqual(done.largest_difference, 1e-5)
         input = batch(5)

@@ -338,7 +338,7 @@ class Interruptions(unittest.TestCase):
     def test_an_interruption_is_handed_on(self) -> None:
         self.assertIn("interrupted: Motley was interrupted", self.ended_by(signal.SIGINT))
 
-    @unittest.skipUnless(sys.platform == "linux", "only Linux tells a child of its parent's end")
+    @unittest.skipUnless(sys.platform == "linux", "only Linux signals a child at its parent's end")
     def test_nothing_goes_on_after_a_kill(self) -> None:
         self.ended_by(signal.SIGKILL)
 

@@ -33,7 +33,7 @@ def split(model: torch.nn.Module, example: Any = None, *, forward: Optional[Call
     pairs, each called with the result of the previous one.
     """
     if not isinstance(model, torch.nn.Module):
-        raise ExportError(f"a {type(model).__name__} was given instead of a model", "Give a torch.nn.Module")
+        raise ExportError(f"a {type(model).__name__} was given instead of a model", "Pass a torch.nn.Module")
     if example is not None:
         return _by_trace(model, example, forward)
     inner = _inner(model)
@@ -52,7 +52,7 @@ def split(model: torch.nn.Module, example: Any = None, *, forward: Optional[Call
 def _by_trace(model: torch.nn.Module, example: Any, forward: Optional[Call]) -> Layers:
     input = example[0] if isinstance(example, (tuple, list)) and example else example
     if not isinstance(input, torch.Tensor) or input.dim() < 1 or input.size(0) < 1:
-        raise ExportError("the example is not a tensor of samples", "Give an input with a first dimension of samples, or (input, target); pack several "
+        raise ExportError("the example is not a tensor of samples", "Pass an input with a first dimension of samples, or (input, target); pack several "
                           "inputs into one tensor, and pass forward=, a function of it that calls the model")
     whole = whole_model(model, forward)
     with guarded("the model cannot be read", _INTERNAL_ERROR):
