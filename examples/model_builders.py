@@ -24,7 +24,8 @@ class Entry(NamedTuple):
     refused: str = ""
     """A part of the expected refusal; empty if none is expected."""
     draws: bool = False
-    """Whether it draws random numbers. Those of a package are Motley's own, so its layers are compared with eager PyTorch instead."""
+    """Whether it draws random numbers. Those of a package are Motley's own, so its layers are compared with eager PyTorch
+    instead."""
 
 
 def ids(length: int = LENGTH, low: int = 3) -> Batch:

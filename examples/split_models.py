@@ -6,9 +6,9 @@
 
 Prints for each model its layers, the number of its blocks, and the largest difference of the loss and of any gradient from
 eager PyTorch, for a package that is run at a batch size that was not traced; or the refusal. The layers are compared with the
-unmodified model, the package without dropout, since Motley has its own masks. Returns 1 if a difference is more than 1e-5, a model
-has fewer layers than blocks, or a refusal is missing or unexpected. With --quick no packages are made; --more adds models that were
-not used in development.
+unmodified model, the package without dropout, since Motley has its own masks. Returns 1 if a difference is more than 1e-5, a
+model has fewer layers than blocks, or a refusal is missing or unexpected. With --quick no packages are made; --more adds models
+that were not used in development.
 """
 
 from __future__ import annotations

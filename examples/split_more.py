@@ -38,7 +38,8 @@ class Block(nn.Module):
 
 
 class ClassConditional(nn.Module):
-    """DiT with label dropout for guidance, and with noise and time steps drawn in the model. Input: patches and label in one tensor."""
+    """DiT with label dropout for guidance, and with noise and time steps drawn in the model. Input: patches and label in one
+    tensor."""
 
     def __init__(self, noise: bool) -> None:
         super().__init__()

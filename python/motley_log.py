@@ -151,7 +151,8 @@ def is_under_way(run: str) -> bool:
 
 
 def send(run: str, package: Any, project: str, name: str, wait: Callable[[float], None] = time.sleep) -> MetricsFollower:
-    """Sends all steps of the run, until its end if it is live. `package`: wandb, trackio or another object with init, log and finish."""
+    """Sends all steps of the run, until its end if it is live. `package`: wandb, trackio or another object with init, log and
+    finish."""
     follower = MetricsFollower(os.path.join(run, "metrics.jsonl"))
     ranks = rank_names(run)
     package.init(project=project, name=name, config=configuration(run))
@@ -176,7 +177,8 @@ def main(words: Optional[List[str]] = None) -> int:
     asked = parser.parse_args(words)
     try:
         if not os.path.isfile(os.path.join(asked.run, "metrics.jsonl")):
-            raise Unusable(f"{asked.run} has no metrics.jsonl: it is not a run folder, or its first step has not ended. Give the folder of a run")
+            raise Unusable(f"{asked.run} has no metrics.jsonl: it is not a run folder, or its first step has not ended. Give "
+                           "the folder of a run")
         try:
             package = importlib.import_module(asked.to)
         except ImportError as error:

@@ -106,7 +106,8 @@ def _check_constants(layers: List[Dict[str, Any]]) -> None:
                 raise ExportError(f"{entry['name']} is trained by the layer {moved[entry['name']]} and used here without a gradient (detach, "
                                   "no_grad, a running statistic)", "Use it with its gradient, put both uses into one layer, or clone it", layer["name"])
             if entry["name"].rpartition(".")[2] == "num_batches_tracked":
-                raise ExportError(f"the layer uses {entry['name']}, which a package does not update", "Compute without it", layer["name"])
+                raise ExportError(f"the layer uses {entry['name']}, which a package does not update",
+                                  "Compute without it", layer["name"])
 
 
 class _Indices:
@@ -129,7 +130,7 @@ class _Indices:
         for trace in (layer.train, layer.evaluate, layer.score):
             if trace is not None:
                 trace.results.update({Role("parameter_grad", self.parameters.index(trace.recorder.names[role.index])):
-                                    trace.results.pop(role) for role in list(trace.results) if role.kind == "parameter_grad"})
+                                      trace.results.pop(role) for role in list(trace.results) if role.kind == "parameter_grad"})
 
     def roles(self, trace: Trace) -> Dict[int, Role]:
         recorder = trace.recorder
@@ -144,8 +145,9 @@ class _Indices:
                 found[value] = Role("parameter", self.parameters.index(name))
             elif name in self.statistics:
                 if trace is self._layer.train:
-                    raise ExportError(f"the layer uses the running statistic {name} while it trains", "Use it in evaluation only, like "
-                                      "BatchNorm, or clone it into another buffer", self._layer.name)
+                    raise ExportError(f"the layer uses the running statistic {name} while it trains",
+                                      "Use it in evaluation only, like BatchNorm, or clone it into another "
+                                      "buffer", self._layer.name)
                 found[value] = Role("statistic", self.statistics.index(name))
             elif value in recorder.tensors:
                 found[value] = self._constant(recorder.tensors[value], name)
@@ -160,8 +162,9 @@ class _Indices:
             raise ExportError(f"{given or 'a constant'} is {str(tensor.dtype)[6:]}; packages compute with float32, int64 and bool",
                               remedies.for_dtype(tensor.dtype), self._layer.name)
         if tensor.numel() == 0:
-            raise ExportError(f"{given or 'a constant'} has the shape {list(tensor.shape)} and no elements", "Compute without it; if it is the empty cache "
-                              "of a transformers model, call the model with use_cache=False", self._layer.name)
+            raise ExportError(f"{given or 'a constant'} has the shape {list(tensor.shape)} and no elements",
+                              "Compute without it; if it is the empty cache of a transformers model, call the model with "
+                              "use_cache=False", self._layer.name)
         name = self._constants.name(tensor, given)
         if name not in self.constants:
             self.constants.append(name)
@@ -225,7 +228,8 @@ def _boundary_json(shape: Shape, gradient: bool, layer: str) -> Dict[str, Any]:
 
 def tensor_json(sizes: Any, dtype: torch.dtype, layer: str) -> Dict[str, Any]:
     if any(type(size) is not int for size in sizes):
-        raise ExportError("an output has a dimension after the first that depends on the batch size", "Return one row for each sample", layer)
+        raise ExportError("an output has a dimension after the first that depends on the batch size",
+                          "Return one row for each sample", layer)
     return {"type": TYPES[dtype], "shape": list(sizes)}
 
 
@@ -239,12 +243,14 @@ def _ends(traced: List[TracedLayer], loss: Loss, input_limit: Optional[int], tar
     if example.dtype == torch.int64 and input_limit is None:
         input_limit = _rows(first.train)
         if input_limit is None:
-            raise ExportError("the input consists of integers, and no embedding determines their limit", "Pass input_limit=", first.name)
+            raise ExportError("the input consists of integers, and no embedding determines their limit",
+                              "Pass input_limit=", first.name)
     integers = target.dtype == torch.int64
     if integers and target_limit is None:
         target_limit = _classes(last) if loss.classes else None
         if target_limit is None:
-            raise ExportError("the target consists of integers, and the loss does not determine their limit", "Pass target_limit=", last.name)
+            raise ExportError("the target consists of integers, and the loss does not determine their limit",
+                              "Pass target_limit=", last.name)
     per_sample = 1
     for size in target.shape[1:]:
         per_sample *= size

@@ -127,9 +127,9 @@ class _Layer:
                      for part in (slice(0, 2), slice(2, None))]
         for what, whole, sum_of_parts in (("loss", total, sum(part[0] for part in parts)), ("count", count, sum(part[1] for part in parts))):
             if not abs(float(whole) - float(sum_of_parts)) <= _LARGEST_RESIDUE * max(abs(float(whole)), 1.0):
-                raise ExportError(f"the {what} of {SAMPLES} samples is {float(whole):.6g}, but {float(sum_of_parts):.6g} as the sum over two parts of "
-                                  "them", "Return the sum over the samples, not their mean, and the number of its terms; the term of a sample must "
-                                  "not depend on other samples", self._name)
+                raise ExportError(f"the {what} of {SAMPLES} samples is {float(whole):.6g}, but {float(sum_of_parts):.6g} as the "
+                                  "sum over two parts of them", "Return the sum over the samples, not their mean, and the number "
+                                  "of its terms; the term of a sample must not depend on other samples", self._name)
 
     def training(self, inputs: List[torch.Tensor], generator: torch.Generator) -> float:
         leaves = [x.detach().requires_grad_(gradient) for x, gradient in zip(inputs, self._traced.gradients)]
@@ -165,9 +165,10 @@ class _Layer:
             return 0.0
         difference = float((found - right).abs().max()) / (max(float(right.abs().max()), least) or 1.0)
         if not difference <= LARGEST_DIFFERENCE:
-            raise ExportError(f"{what} differs from PyTorch's by {difference:.2g} of its largest element, on data that was not traced", _REMEDY, self._name)
+            raise ExportError(f"{what} differs from PyTorch's by {difference:.2g} of its largest element, on data that was not "
+                              "traced", _REMEDY, self._name)
         return difference
 
 
-_REMEDY = ("Check for tensor values used in Python (tolist, numpy), for state that is kept between calls, and for computations that depend "
-           "on the batch size")
+_REMEDY = ("Check for tensor values used in Python (tolist, numpy), for state that is kept between calls, and for computations "
+           "that depend on the batch size")

@@ -73,12 +73,12 @@ class Comparison:
     def _compare(self, example: torch.Tensor, input: torch.Tensor, limit: Optional[int]) -> None:
         several = len(self._described.layers) > 1
         if self._described.whole is None:
-            raise NotCompared("the layers were not compared with a model: pass model=, or forward=, a function that returns the result of the "
-                              "layers in sequence" if several else "")
+            raise NotCompared("the layers were not compared with a model: pass model=, or forward=, a function that returns the "
+                              "result of the layers in sequence" if several else "")
         self._mode(training=False)
         with torch.no_grad():
             found = self._layers(example, None)
-        if self._described.by != "forward" and found.is_model_result and self._is_the_models_in_training(example):
+        if self._described.by != "forward" and found.is_model_result and self._is_model_result_in_training(example):
             raise NotCompared("")
         try:
             self._compare_with(found, example, input, limit)
@@ -87,7 +87,7 @@ class Comparison:
                 raise
             raise NotCompared(self._report.unknown_call(error.reason.partition(": ")[2])) from error
 
-    def _is_the_models_in_training(self, example: torch.Tensor) -> bool:
+    def _is_model_result_in_training(self, example: torch.Tensor) -> bool:
         self._mode(training=True)
         with torch.no_grad():
             found = self._layers(example, None)
@@ -95,15 +95,15 @@ class Comparison:
         return found.is_model_result
 
     def _compare_with(self, found: RunResult, example: torch.Tensor, input: torch.Tensor, limit: Optional[int]) -> None:
-        kinds = trial.InputUse(example)
+        use = trial.InputUse(example)
         try:
-            with torch.no_grad(), kinds:
+            with torch.no_grad(), use:
                 right = self._whole(example)
         except Exception as error:
             raise self._report.call_error(error, found) from error
         with torch.no_grad():
             found = self._same_in_evaluation(right, example, "in eval() mode", found)
-        made = self._generated(input, limit if limit is not None else kinds.rows, kinds.whole_numbers)
+        made = self._generated(input, limit if limit is not None else use.rows, use.whole_numbers)
         with torch.no_grad():
             self._same_in_evaluation(self._whole(made), made, "in eval() mode, on other samples than the example's")
         self._large_outputs(example, right, found)
@@ -159,8 +159,9 @@ class Comparison:
         except Exception as error:
             raise self._report.call_error(error, alone) from error
         if right.generators != alone.generators:
-            raise self._report.mismatch(f"in train() mode the model draws random numbers from {' and '.join(right.generators) or 'no generator'}, the "
-                                        f"layers from {' and '.join(alone.generators) or 'no generator'}", right, alone)
+            raise self._report.mismatch("in train() mode the model draws random numbers from "
+                                        f"{' and '.join(right.generators) or 'no generator'}, the layers from "
+                                        f"{' and '.join(alone.generators) or 'no generator'}", right, alone)
         found = self._drawing_alike(right, input, "in train() mode", alone)
         pairs = self._same_values(right, found, "in train() mode")
         trained = [output for output, _ in pairs]
@@ -171,8 +172,8 @@ class Comparison:
         self._report.add_untrained(right, trained, found)
         names = untrained.learning_by(others, {name: tensor for name, tensor in self._parameters.items() if name not in wanted})
         if names:
-            self._report.add(f"{self._report.model_name} returns further outputs in train() mode, which are not trained; only they give a gradient "
-                             f"to {outputs.listed(names)}, which therefore keep their values")
+            self._report.add(f"{self._report.model_name} returns further outputs in train() mode, which are not trained; only "
+                             f"they give a gradient to {outputs.listed(names)}, which therefore keep their values")
         self._same_gradients(wanted, gradients([output for _, output in pairs], grads, self._parameters), right, found)
 
     def _train_alone(self, input: torch.Tensor) -> None:
@@ -212,7 +213,8 @@ class Comparison:
         """The compared outputs of both."""
         pairs = outputs.pairs(right.value, found.value)
         if not pairs:
-            raise self._report.mismatch(f"{where} the layers return {outputs.shapes(found.value)}, but the model returns {outputs.shapes(right.value)}",
+            raise self._report.mismatch(f"{where} the layers return {outputs.shapes(found.value)}, but the model returns "
+                                        f"{outputs.shapes(right.value)}",
                                         right, found)
         for k, (whole, layers) in enumerate(pairs):
             difference = outputs.difference(layers.detach(), whole.detach())
@@ -220,7 +222,8 @@ class Comparison:
                 pairs[k] = self._where_counted(whole, layers)
                 difference = outputs.difference(pairs[k][1].detach(), pairs[k][0].detach())
             if not difference <= LARGEST_DIFFERENCE:
-                raise self._report.mismatch(f"outputs of the layers differ from the model's {where}: {difference:.2g} of the largest output", right, found)
+                raise self._report.mismatch(f"outputs of the layers differ from the model's {where}: {difference:.2g} of the "
+                                            "largest output", right, found)
         for what, a, b in (("the observation of the running statistic", {k: v for k, (_, v) in right.seen.items()},
                             {k: v for k, (_, v) in found.seen.items()}), ("the new value of the buffer", right.buffers, found.buffers)):
             for name in sorted({*a, *b}):
@@ -236,8 +239,8 @@ class Comparison:
         some = outputs.select(self._counted, whole), outputs.select(self._counted, layers)
         if some[0] is None or some[1] is None:
             return whole, layers
-        self._report.add("the layers' outputs were compared only at positions whose targets are not ignored; at the other positions they differ from the "
-                         "model's")
+        self._report.add("the layers' outputs were compared only at positions whose targets are not ignored; at the other "
+                         "positions they differ from the model's")
         return some[0], some[1]
 
     def _same_gradients(self, right: Dict[str, Digest], found: Dict[str, Digest], whole: RunResult, layers: RunResult) -> None:
@@ -248,7 +251,8 @@ class Comparison:
         floor = _FLOOR * max((d.norm for d in right.values()), default=0.0)
         worst = max(((differs(found[name], right[name], floor), name) for name in right), default=(0.0, ""))
         if not worst[0] <= LARGEST_DIFFERENCE:
-            raise self._report.mismatch(f"the gradient of {worst[1]} differs by {worst[0]:.2g} of its norm between the model and the layers", whole, layers)
+            raise self._report.mismatch(f"the gradient of {worst[1]} differs by {worst[0]:.2g} of its norm between the model "
+                                        "and the layers", whole, layers)
 
 
 def _count(draws: List[Draw]) -> str:

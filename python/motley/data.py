@@ -34,24 +34,27 @@ class Arrays:
                 raise MotleyError(f"the {what} are a single number. Pass an array whose first dimension is that of the samples")
         inputs, targets = parts
         if len(inputs) != len(targets) or len(inputs) == 0:
-            raise MotleyError(f"there are {len(inputs)} inputs and {len(targets)} targets. Pass one target for each input, and at least one sample")
+            raise MotleyError(f"there are {len(inputs)} inputs and {len(targets)} targets. Pass one target for each input, and "
+                              "at least one sample")
         for array, what in ((inputs, "inputs"), (targets, "targets")):
             if array.size == 0:
-                raise MotleyError(f"the {what} have the shape {list(array.shape)} and no elements. Pass samples that are not empty")
+                raise MotleyError(f"the {what} have the shape {list(array.shape)} and no elements. Pass samples that are not "
+                                  "empty")
         numbers, classes = (self._loss.numbers, self._loss.classes) if self._loss is not None else (False, False)
         return as_input(inputs), as_target(targets, numbers, classes)
 
     def _check_alike(self, held_out: Tuple[numpy.ndarray, numpy.ndarray]) -> None:
         for what, own, other in zip(("inputs", "targets"), (self.inputs, self.targets), held_out):
             if own.shape[1:] != other.shape[1:] or own.dtype != other.dtype:
-                raise MotleyError(f"its {what} have shape {list(other.shape[1:])} and type {other.dtype} per sample, but the training data has "
-                                  f"{list(own.shape[1:])} and {own.dtype}. Use the same shape and type")
+                raise MotleyError(f"its {what} have shape {list(other.shape[1:])} and type {other.dtype} per sample, but the "
+                                  f"training data has {list(own.shape[1:])} and {own.dtype}. Use the same shape and type")
 
     def __len__(self) -> int:
         return len(self.inputs)
 
     def example(self) -> Tuple[torch.Tensor, torch.Tensor]:
-        """The first four samples as the model receives them: bytes of inputs are divided by 255, those of targets become integers."""
+        """The first four samples as the model receives them: bytes of inputs are divided by 255, those of targets become
+        integers."""
         return _as_model(self.inputs[:4], True), _as_model(self.targets[:4], False)
 
     def check(self, input_limit: Optional[int], target_limit: Optional[int], ignored: Optional[int], finite: bool) -> None:
@@ -90,7 +93,8 @@ class Tokens:
         if not isinstance(context, int) or context < 1:
             raise MotleyError(f"context is {context}. Pass the number of tokens per sample, 1 or more")
         if len(self.tokens) <= context:
-            raise MotleyError(f"{len(self.tokens)} tokens are too few for one sample of {context} + 1. Pass more tokens, or a smaller context=")
+            raise MotleyError(f"{len(self.tokens)} tokens are too few for one sample of {context} + 1. Pass more tokens, or a "
+                              "smaller context=")
         self.context = context
 
     def __len__(self) -> int:
@@ -124,7 +128,8 @@ def parse(data: Any, held_out: Any, context: Optional[int], loss: Optional[Loss]
     """The data that was passed to `train`."""
     if is_array(data):
         if held_out is not None:
-            raise MotleyError("eval_data= was given for a row of tokens, which are held out at their end. Pass data__holdout=, the held-out share, instead")
+            raise MotleyError("eval_data= was given for a row of tokens, which are held out at their end. Pass data__holdout=, "
+                              "the held-out share, instead")
         return Tokens(data, context)
     if context is not None:
         raise MotleyError("context= applies only to a row of tokens, but the data are pairs. Leave it out")

@@ -15,7 +15,8 @@ PROJECTIONS = 4
 
 
 class Digest(NamedTuple):
-    """The norm of a tensor and its products with random vectors. Those of two tensors differ by about the norm of their difference."""
+    """The norm of a tensor and its products with random vectors. Those of two tensors differ by about the norm of their
+    difference."""
 
     norm: float
     projections: torch.Tensor
@@ -58,7 +59,8 @@ def gradients(outputs: List[torch.Tensor], grads: List[torch.Tensor], parameters
             if reached:
                 torch.autograd.backward([outputs[k] for k in reached], [grads[k] * scale for k in reached], retain_graph=retain_graph)
         if any(draw.placed for draw in intercept.draws.drawn) or intercept.observed:
-            raise ExportError("dropout, a random draw or batch normalization is recomputed in the backward pass, as by activation checkpointing",
+            raise ExportError("dropout, a random draw or batch normalization is recomputed in the backward pass, as by "
+                              "activation checkpointing",
                               "Disable activation checkpointing: Motley recomputes activations itself if memory is short")
     finally:
         for handle in handles:

@@ -103,11 +103,13 @@ class Draws(TorchDispatchMode):
     def _place(self, what: str, p: Optional[float], shape: Tuple[int, ...]) -> int:
         """Records a draw and returns its index."""
         if self._recorder is not None and self._recorder.backward:
-            raise self._recorder.fail(f"{'dropout' if p is not None else 'a random draw'} is recomputed in the backward pass, as by activation checkpointing",
+            raise self._recorder.fail(f"{'dropout' if p is not None else 'a random draw'} is recomputed in the backward pass, "
+                                      "as by activation checkpointing",
                                       "Disable activation checkpointing: Motley recomputes activations itself if memory is short")
         index = len(self.drawn)
         if self._recorder is not None and self.most is not None and self._placed >= self.most:
-            raise self.fail(f"the layer has more than {self.most} dropout masks and random draws", "Divide it into several layers")
+            raise self.fail(f"the layer has more than {self.most} dropout masks and random draws",
+                            "Divide it into several layers")
         self._placed += 1
         self.drawn.append(Draw(what, p, shape, self._module()))
         return self._order[index] if self._order is not None and index < len(self._order) else index
@@ -155,7 +157,8 @@ class Draws(TorchDispatchMode):
         if not isinstance(low, int) or not isinstance(high, int) or high <= low:
             return None
         if high - low > random_numbers.MAX_INTEGERS:
-            raise self.fail(f"the range of random integers, from {low} to below {high}, is too large", "Draw from at most 2^32 integers")
+            raise self.fail(f"random integers from {low} to below {high}: the range is too large",
+                            "Draw from at most 2^32 integers")
         return _as_type(self.numbers("integers", size, low, high), dtype)
 
     def _bernoulli(self, given: Dict[str, Any]) -> Optional[torch.Tensor]:

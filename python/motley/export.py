@@ -59,10 +59,11 @@ def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]]], l
     decayed   (name, parameter) -> whether weight decay applies; by default to parameters of two or more dimensions
     input_limit, target_limit
               integers are from 0 to below these; by default an embedding or the cross entropy determines them
-    files     further files of the trained model: a folder with its tokenizer's files, or the tokenizer or processor of transformers. The
-              configuration of a transformers model is always included, and the tokenizer's files if the model was loaded from a folder
-    base      "int8", "int4" or "nf4": the type of frozen weights of linear layers with 4,096 elements or more; the package computes with
-              the quantised values. By default they keep their type
+    files     further files of the trained model: a folder with its tokenizer's files, or the tokenizer or processor of
+              transformers. The configuration of a transformers model is always included, and the tokenizer's files if the model
+              was loaded from a folder
+    base      "int8", "int4" or "nf4": the type of frozen weights of linear layers with 4,096 elements or more; the package
+              computes with the quantised values. By default they keep their type
 
     Training is traced in `train()` mode and evaluation in `eval()` mode; the model's modes and buffers are restored. Raises
     `ExportError`, with the module and the line, for operations and types that packages do not support.
@@ -91,8 +92,9 @@ def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]]], l
             built = assemble(traced, names, frozen_tensors, terms, decayed or (lambda _, tensor: tensor.dim() >= 2),
                              input_limit, target_limit, unit, units_per_sample)
             package = Package(json.loads(json.dumps(built.package)), built.tensors)
-        with guarded("the layer raises on other samples than the example's", "Make it accept all values of the example's kind; integers "
-                     "that are stored as floats may be clamped to their range", stack.path):
+        with guarded("the layer raises on other samples than the example's",
+                     "Make it accept all values of the example's kind; integers that are stored as floats may be clamped to "
+                     "their range", stack.path):
             difference = check.against_eager(package, described, terms, traced, stack)
             references = reference.references(package, described, terms, traced, stack)
         # The traced values are written; after this block the model has its own values again.
@@ -118,13 +120,15 @@ def _operations(package: Dict[str, Any]) -> int:
 
 def _check_example(example: Tuple[torch.Tensor, torch.Tensor]) -> None:
     if not (isinstance(example, (tuple, list)) and len(example) == 2 and all(isinstance(t, torch.Tensor) for t in example)):
-        raise ExportError("the example is not a pair of tensors", "Pass (input, target), each with a first dimension of samples; pack several "
-                          "inputs into one tensor and unpack it in the first layer")
+        raise ExportError("the example is not a pair of tensors",
+                          "Pass (input, target), each with a first dimension of samples; pack several inputs into one tensor and "
+                          "unpack it in the first layer")
     for what, tensor in zip(("input", "target"), example):
         if tensor.dtype not in (torch.float32, torch.int64):
             raise ExportError(f"the example's {what} is {str(tensor.dtype)[6:]}", "Pass float32 or int64")
         if tensor.dim() < 1 or tensor.size(0) < 1:
-            raise ExportError(f"the example's {what} has no samples", "Pass a tensor whose first dimension is that of the samples, with at least one")
+            raise ExportError(f"the example's {what} has no samples",
+                              "Pass a tensor whose first dimension is that of the samples, with at least one")
     if example[0].size(0) != example[1].size(0):
         raise ExportError(f"the example has {example[0].size(0)} inputs and {example[1].size(0)} targets",
                           "Pass one target for each input")
@@ -185,6 +189,6 @@ def _write(folder: str, built: Assembled, model_files: ModelFiles, references: L
         if partial:
             shutil.rmtree(partial, ignore_errors=True)
         if isinstance(error, OSError):
-            raise ExportError(f"{folder} cannot be written: {error.strerror or error}", "Free space, or choose another path; a previous package is "
-                              "unchanged") from error
+            raise ExportError(f"{folder} cannot be written: {error.strerror or error}",
+                              "Free space, or choose another path; a previous package is unchanged") from error
         raise

@@ -68,10 +68,12 @@ def dequantised(described: Dict[str, Any], tensors: Dict[str, torch.Tensor]) -> 
 
 
 def find_frozen(names: Names, roots: Iterable[torch.nn.Module], base: Optional[str]) -> Dict[int, Frozen]:
-    """[id of a tensor] the frozen tensors that a package does not store in float32. `base`: the quantised type of the weights of linear
+    """[id of a tensor] the frozen tensors that a package does not store in float32. `base`: the quantised type of the weights of
+    linear
     layers."""
     if base is not None and base not in quantise.KINDS:
-        raise ExportError(f"base={base!r} is not a type of frozen weights", f"Pass one of {', '.join(map(repr, quantise.KINDS))}, or leave it out")
+        raise ExportError(f"base={base!r} is not a type of frozen weights",
+                          f"Pass one of {', '.join(map(repr, quantise.KINDS))}, or leave it out")
     found: Dict[int, Frozen] = {}
     linear = _linear_weights(roots) if base is not None else {}
     for name, tensor in names.state.items():
@@ -83,13 +85,14 @@ def find_frozen(names: Names, roots: Iterable[torch.nn.Module], base: Optional[s
             step = Step("aten::_to_copy", (Ref(0),), {"dtype": torch.float32}, tuple(tensor.shape))
             found[id(tensor)] = Frozen(name, tensor.data, {name: tensor.data.contiguous()}, [step])
     if base is not None and not any(frozen.is_quantised for frozen in found.values()):
-        raise ExportError(f"base={base!r}, but no linear layer has a frozen weight with {MIN_ELEMENTS:,} elements or more", "Leave base= out, or freeze "
-                          "weights: weight.requires_grad_(False)")
+        raise ExportError(f"base={base!r}, but no linear layer has a frozen weight with {MIN_ELEMENTS:,} elements or more",
+                          "Leave base= out, or freeze weights: weight.requires_grad_(False)")
     return found
 
 
 def _linear_weights(roots: Iterable[torch.nn.Module]) -> Dict[int, int]:
-    """[id of a frozen weight] its dimension of outputs. Only weights of linear layers alone: those tied to an embedding are excluded."""
+    """[id of a frozen weight] its dimension of outputs. Only weights of linear layers alone: those tied to an embedding are
+    excluded."""
     found: Dict[int, int] = {}
     others = set()
     for root in roots:
@@ -108,7 +111,8 @@ def _linear_weights(roots: Iterable[torch.nn.Module]) -> Dict[int, int]:
 def _quantised(name: str, tensor: torch.Tensor, kind: str, outputs: int) -> Frozen:
     data = tensor.data
     if not bool(torch.isfinite(data).all()):
-        raise ExportError(f"{name} has NaN or infinite values and cannot be quantised to {kind}", "Load it again, or leave base= out", name.rpartition(".")[0] or None)
+        raise ExportError(f"{name} has NaN or infinite values and cannot be quantised to {kind}",
+                          "Load it again, or leave base= out", name.rpartition(".")[0] or None)
     made = quantise.quantise(data, kind, outputs)
     names = {"codes": f"{_BASE}{name}.codes", "scales": f"{_BASE}{name}.scales", "table": f"{_BASE}{kind}"}
     return Frozen(name, data, {names[part]: held for part, held in made.parts.items()}, made.steps)
@@ -151,5 +155,5 @@ def notices(base: Optional[str], errors: List[float]) -> List[str]:
     if not errors:
         return []
     weights = "1 frozen weight is" if len(errors) == 1 else f"{len(errors)} frozen weights are"
-    return [f"{weights} quantised to {base}: the relative error is at most {max(errors):.2%} of a weight's norm, {sum(errors) / len(errors):.2%} in the "
-            "mean"]
+    return [f"{weights} quantised to {base}: the relative error is at most {max(errors):.2%} of a weight's norm, "
+            f"{sum(errors) / len(errors):.2%} in the mean"]

@@ -26,7 +26,8 @@ _FORMATS = {torch.contiguous_format: "contiguous", torch.preserve_format: "prese
 def graph_json(graph: Graph, layer: str) -> Dict[str, Any]:
     """`graph` with values numbered as in a package: inputs first, then results in order."""
     if len(graph.nodes) > MAX_NODES:
-        raise ExportError(f"the layer has {len(graph.nodes)} operations, more than {MAX_NODES:,}", "Divide it into several layers", layer)
+        raise ExportError(f"the layer has {len(graph.nodes)} operations, more than {MAX_NODES:,}",
+                          "Divide it into several layers", layer)
     numbers: Dict[int, int] = {}
     for value in graph.inputs:
         numbers[value] = len(numbers)

@@ -1,4 +1,5 @@
-"""Counter-based random numbers: functions of their position, with the same bits in Python and in a worker (docs/formats/package.md).
+"""Counter-based random numbers: functions of their position, with the same bits in Python and in a worker
+(docs/formats/package.md).
 
 A stream is a 64-bit state derived from a seed, a purpose and an index; its element i is `mix(stream, i)`.
 """
@@ -62,7 +63,8 @@ def words(state: int, begin: int, end: int) -> Any:
 
 
 def uniform(state: int, begin: int, end: int, low: float, width: float) -> Any:
-    """From `low` to `low + width`. Both are float32 values, so the product is exact, and the sum is rounded the same everywhere."""
+    """From `low` to `low + width`. Both are float32 values, so the product is exact, and the sum is rounded the same
+    everywhere."""
     return (low + width * fractions(state, begin, end)).astype(numpy.float32)
 
 

@@ -1,8 +1,8 @@
 """Replaces the functions of PyTorch that draw random numbers, update running statistics or choose kernels by device.
 
 While an `Intercept` is entered, dropout multiplies by `motley::dropout_mask`, batch normalization leaves the running
-statistics unchanged and records its observations, and attention consists of products and a softmax. With a recorder, conversions of
-tensor values to Python or NumPy are refused, since no operation would record them.
+statistics unchanged and records its observations, and attention consists of products and a softmax. With a recorder, conversions
+of tensor values to Python or NumPy are refused, since no operation would record them.
 """
 
 from __future__ import annotations

@@ -68,10 +68,12 @@ def _described(layers: Union[Layers, Iterable[Tuple[str, Call]]], model: Optiona
 
 
 def _as_part_of(layers: Layers, model: torch.nn.Module) -> Layers:
-    """Layers of a submodule of `model`, such as the model in an adapter's wrapper, with tensors named as in the state_dict of `model`."""
+    """Layers of a submodule of `model`, such as the model in an adapter's wrapper, with tensors named as in the state_dict of
+    `model`."""
     parts = {id(module) for module in model.modules()}
     if any(id(root) not in parts for _, root in layers.roots):
-        raise ExportError(f"the layers belong to another {type(layers.model).__name__} than model=", "Split the model that you pass")
+        raise ExportError(f"the layers belong to another {type(layers.model).__name__} than model=",
+                          "Split the model that you pass")
     return layers._replace(roots=[("", model)], model=model)
 
 
@@ -125,15 +127,17 @@ class Names:
         self.memory()
         if not any(tensor.requires_grad for tensor in self.state.values()):
             raise ExportError("the model has no parameter that requires a gradient", "Call requires_grad_() on the part to train"
-                              if self.state else "If the layers are functions that use modules, pass model=, the module that owns their parameters")
+                              if self.state else "If the layers are functions that use modules, pass model=, the module that "
+                              "owns their parameters")
         for name, tensor in self._elsewhere:
             raise ExportError(f"{name} is on {tensor.device}", "Export from the CPU: model.cpu()")
         for name, tensor in self.state.items():
             if tensor.device.type != "cpu":
                 raise ExportError(f"{name} is on {tensor.device}", "Export from the CPU: model.cpu()")
             if not weights.holds(tensor.dtype) and not isinstance(tensor, torch.nn.Parameter):
-                raise ExportError(f"the buffer {name} is {str(tensor.dtype)[6:]}, which packages do not support", "Register it with "
-                                  "persistent=False, or store real and imaginary parts", name.rpartition(".")[0] or None)
+                raise ExportError(f"the buffer {name} is {str(tensor.dtype)[6:]}, which packages do not support",
+                                  "Register it with persistent=False, or store real and imaginary "
+                                  "parts", name.rpartition(".")[0] or None)
             if tensor.dtype == torch.float32 or tensor.dtype in HALF_TYPES and not tensor.requires_grad:
                 continue
             if (tensor.is_floating_point() or tensor.is_complex()) and isinstance(tensor, torch.nn.Parameter):
@@ -158,15 +162,18 @@ class Names:
             for module in root.modules():
                 path = self.modules[id(module)]
                 if isinstance(module, torch.jit.ScriptModule):
-                    raise ExportError(f"{path} is TorchScript, whose operations vary between calls", "Pass the Python module that it was "
-                                      "compiled from", path)
+                    raise ExportError(f"{path} is TorchScript, whose operations vary between calls",
+                                      "Pass the Python module that it was compiled from", path)
                 if type(module).__name__ in ("OptimizedModule", "DataParallel", "DistributedDataParallel"):
-                    raise ExportError(f"{path} is a {type(module).__name__}, which wraps the model", "Pass the module inside it", path)
+                    raise ExportError(f"{path} is a {type(module).__name__}, which wraps the model",
+                                      "Pass the module inside it", path)
                 if isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and module.max_norm is not None:
-                    raise ExportError(f"an embedding with max_norm writes to {path}.weight in each forward", "Leave max_norm out", path)
+                    raise ExportError(f"an embedding with max_norm writes to {path}.weight in each forward",
+                                      "Leave max_norm out", path)
                 for key, parameter in module._parameters.items():
                     if isinstance(parameter, torch.nn.parameter.UninitializedParameter):
-                        raise ExportError(f"the parameter {key} has no shape yet", "Call the model once to initialize its lazy modules", path)
+                        raise ExportError(f"the parameter {key} has no shape yet",
+                                          "Call the model once to initialize its lazy modules", path)
                     if parameter is not None and (parameter._backward_hooks or getattr(parameter, "_post_accumulate_grad_hooks", None)):
                         raise ExportError(f"the parameter {key} has a hook, which would not run in the training of the package",
                                           "Remove it; modify the gradient in the layer's forward instead", path)

@@ -50,8 +50,10 @@ def error_line(error: BaseException) -> Optional[str]:
 
 
 _REMEDIES = (
-    ("Checkpointing is not compatible", "Disable activation checkpointing: Motley recomputes activations itself if memory is short"),
-    ("modified by an inplace operation", "Use the operation without the underscore: PyTorch's backward does not support this either"))
+    ("Checkpointing is not compatible", "Disable activation checkpointing: Motley recomputes activations itself if memory is "
+     "short"),
+    ("modified by an inplace operation", "Use the operation without the underscore: PyTorch's backward does not support this "
+     "either"))
 """Hints for errors of PyTorch, by a part of their text."""
 
 

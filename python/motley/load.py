@@ -21,7 +21,8 @@ def load(run: Path, package: Optional[Path] = None) -> Dict[str, torch.Tensor]:
     package   the trained package; by default the one in the checkpoint's configuration
 
     Parameters and running statistics are those of the checkpoint, other tensors those of the package. They have the types of the
-    model, and tied tensors are present under all their names. Quantised weights (`base=`) have the values that were used in training.
+    model, and tied tensors are present under all their names. Quantised weights (`base=`) have the values that were used in
+    training.
     `num_batches_tracked` is the number of steps.
     """
     with step("reading the trained state"):
@@ -37,10 +38,11 @@ def _state_dict(run: str, package: Optional[str]) -> Dict[str, torch.Tensor]:
     trained = _trained(folder, manifest)
     for name in exported.moved:
         if name not in trained:
-            raise MotleyError(f"{folder} has no {name}, which is trained in the package {source}. Pass the package of this run as package=")
+            raise MotleyError(f"{folder} has no {name}, which is trained in the package {source}. Pass the package of this run "
+                              "as package=")
         if trained[name].shape != state[name].shape:
-            raise MotleyError(f"{name} has shape {list(trained[name].shape)} in {folder}, but {list(state[name].shape)} in the package "
-                              f"{source}. Pass the package of this run as package=")
+            raise MotleyError(f"{name} has shape {list(trained[name].shape)} in {folder}, but {list(state[name].shape)} in the "
+                              f"package {source}. Pass the package of this run as package=")
         state[name] = trained[name]
     for name, tensor in state.items():
         if name.rpartition(".")[2] == "num_batches_tracked":

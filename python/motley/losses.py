@@ -65,7 +65,7 @@ def parse(loss: Any) -> Loss:
             _check_reduction(loss, "mean")
             smoothing = getattr(loss, "label_smoothing", 0.0)
             return _classification(function, {"label_smoothing": smoothing} if smoothing else {}, loss.ignore_index,
-                               _constant(loss.weight))
+                                   _constant(loss.weight))
     for module, known in _ELEMENTWISE.items():
         if loss is known.function:
             return _elementwise(known.function, {})
@@ -88,7 +88,8 @@ def parse(loss: Any) -> Loss:
                           "Pass the model and the loss separately, as in motley.train(model.net, nn.CrossEntropyLoss(), data)")
     if callable(loss):
         return Loss(loss, None, None, False)
-    raise ExportError(f"{type(loss).__name__} is not a loss", "Pass nn.CrossEntropyLoss(), nn.MSELoss() or a function (output, target) -> (sum, count)")
+    raise ExportError(f"{type(loss).__name__} is not a loss",
+                      "Pass nn.CrossEntropyLoss(), nn.MSELoss() or a function (output, target) -> (sum, count)")
 
 
 def _constant(value: Any) -> Any:
@@ -125,7 +126,8 @@ def _tensor(output: Any) -> torch.Tensor:
     if not isinstance(output, torch.Tensor):
         has_logits = isinstance(getattr(output, "logits", None), torch.Tensor)
         raise ExportError(f"the last layer returns a {type(output).__name__}, but the loss takes a tensor", "Return the tensor"
-                          + (', e.g. ("all", lambda x: model(x).logits)' if has_logits else ", or pass a custom loss for the returned value"))
+                          + (', e.g. ("all", lambda x: model(x).logits)' if has_logits else ", or pass a custom loss for the "
+                             "returned value"))
     return output
 
 
@@ -162,10 +164,11 @@ def _refuse_ambiguous(output: torch.Tensor, target: torch.Tensor) -> None:
     """Refuses integer targets whose shape fits both with classes in the second dimension and with classes in the last."""
     if target.is_floating_point() or output.dim() < 3 or not output.shape[:-1] == target.shape == output.shape[:1] + output.shape[2:]:
         return
-    raise ExportError(f"the output has shape {tuple(output.shape)} and the target {tuple(target.shape)}: the classes may be the output's second "
-                      "dimension, as in PyTorch, or its last, as in language models", "Pass a custom loss, (output, target) -> "
-                      "(F.cross_entropy(output, target, reduction='sum'), (target != -100).sum()) if they are second, and the same with "
-                      "output.flatten(0, -2) and target.flatten() if they are last, or use another context length")
+    raise ExportError(f"the output has shape {tuple(output.shape)} and the target {tuple(target.shape)}: the classes may be the "
+                      "output's second dimension, as in PyTorch, or its last, as in language models", "Pass a custom loss, "
+                      "(output, target) -> (F.cross_entropy(output, target, reduction='sum'), (target != -100).sum()) if they "
+                      "are second, and the same with output.flatten(0, -2) and target.flatten() if they are last, or use another "
+                      "context length")
 
 
 def class_count(output: torch.Tensor, target: torch.Tensor) -> Optional[int]:
@@ -192,7 +195,8 @@ def _classification(function: Callable[..., torch.Tensor], given: Dict[str, Any]
         output, target = flat(output, target)
         _check_classes(output, target)
         if weight is not None and weight.numel() != output.size(1):
-            raise ExportError(f"the loss has weights of {weight.numel()} classes, but the output has {output.size(1)}", "Pass one weight per class")
+            raise ExportError(f"the loss has weights of {weight.numel()} classes, but the output has {output.size(1)}",
+                              "Pass one weight per class")
         options = given if weight is None else {**given, "weight": weight}
         if target.is_floating_point():
             return (function(output, target, reduction="sum", **options),
@@ -216,7 +220,8 @@ def _check_classes(output: torch.Tensor, target: torch.Tensor) -> None:
     shapes = f"the output has shape {tuple(output.shape)} and the target {tuple(target.shape)}"
     if target.is_floating_point():
         if target.shape != output.shape:
-            raise ExportError(f"{shapes}, of {str(target.dtype)[6:]}", "Pass target.long(), class indices, or probabilities in the shape of the output")
+            raise ExportError(f"{shapes}, of {str(target.dtype)[6:]}",
+                              "Pass target.long(), class indices, or probabilities in the shape of the output")
     elif output.dim() < 2 or target.shape != output.shape[:1] + output.shape[2:]:
         remedy = "Pass one class per row of the output: its shape without the dimension of classes, the second or last"
         if target.shape == output.shape:

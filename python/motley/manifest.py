@@ -14,7 +14,8 @@ def newest_checkpoint(path: str) -> str:
     """The folder of the newest checkpoint of a run; `path` itself if it is a checkpoint."""
     found = _newest(path)
     if found is None:
-        raise MotleyError(f"{path} is not a checkpoint and contains none. Pass a run folder with a committed checkpoint, or a step-N folder")
+        raise MotleyError(f"{path} is not a checkpoint and contains none. Pass a run folder with a committed checkpoint, or a "
+                          "step-N folder")
     return found
 
 

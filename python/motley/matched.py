@@ -20,7 +20,7 @@ def matched(right: List[Draw], found: List[Draw], recorded: Optional[Sequence[in
     """Matches draws of equal kind and shape: in order within a module first, then with the next unmatched draw. `recorded`: the
     indices that the layers' draws had in the recording of the model; results do not depend on the other draws."""
     if recorded is not None and len(recorded) == len(found) and all(k < len(right) and right[k]._replace(module=draw.module) == draw
-                                                              for k, draw in zip(recorded, found)):
+                                                                    for k, draw in zip(recorded, found)):
         return Matched(list(recorded), [], [])
     free = dict(enumerate(right))
     order: List[Optional[int]] = [None] * len(found)

@@ -1,5 +1,5 @@
-"""Files in a package with which other programs open the trained model: the configuration of a transformers model, the files of its
-tokenizer, and the configuration of a peft adapter (docs/formats/package.md, "Model files")."""
+"""Files in a package with which other programs open the trained model: the configuration of a transformers model, the files of
+its tokenizer, and the configuration of a peft adapter (docs/formats/package.md, "Model files")."""
 
 from __future__ import annotations
 
@@ -81,7 +81,8 @@ def collect(model: Optional[torch.nn.Module], names: Names, given: Any) -> Model
         files.update(_given(given))
     for name, content in files.items():
         if len(content) > _LARGEST.get(name, _LARGEST_OF_OTHERS):
-            raise ExportError(f"{name} has {len(content)} bytes, more than a package may contain", "Pass a folder with other files as files=")
+            raise ExportError(f"{name} has {len(content)} bytes, more than a package may contain",
+                              "Pass a folder with other files as files=")
     return ModelFiles(files, adapter)
 
 
@@ -91,7 +92,8 @@ def _given(given: Any) -> Dict[str, bytes]:
             given.save_pretrained(folder)
             return _in_folder(folder, type(given).__name__)
     if not isinstance(given, (str, os.PathLike)) or not os.path.isdir(given):
-        raise ExportError(f"files= is {given!r}, not an existing folder", "Pass a folder with a tokenizer's files, or the tokenizer of transformers")
+        raise ExportError(f"files= is {given!r}, not an existing folder",
+                          "Pass a folder with a tokenizer's files, or the tokenizer of transformers")
     folder = os.fspath(given)
     found = _in_folder(folder, folder, _CONFIG)
     if _CONFIG in found:
@@ -108,7 +110,8 @@ def _in_folder(folder: str, required_of: str, *more: str) -> Dict[str, bytes]:
             with open(path, "rb") as file:
                 found[name] = file.read(_LARGEST_OF_OTHERS + 1)
     if required_of and not found:
-        raise ExportError(f"files=: {required_of} has no file that belongs to a model", f"Pass at least one of {', '.join(companions() + more)}")
+        raise ExportError(f"files=: {required_of} has no file that belongs to a model",
+                          f"Pass at least one of {', '.join(companions() + more)}")
     return found
 
 

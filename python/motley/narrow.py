@@ -71,7 +71,8 @@ def _bytes(shape: Optional[Shape]) -> int:
 
 
 def convert_at_use(graph: Graph, converted: Set[int]) -> None:
-    """Copies the nodes that compute the values `converted` in front of each node that uses one, so that their results live only for
+    """Copies the nodes that compute the values `converted` in front of each node that uses one, so that their results live only
+    for
     that node. Rows are looked up in the narrow table, and only these rows are converted."""
     maker = {value: node for node in graph.nodes if node.results[0] in converted for value in node.results}
     if not maker:
@@ -186,7 +187,8 @@ def check_uses(graph: Graph, layer: str) -> None:
         found.update(node.results)
     for _, value in graph.outputs:
         if value in found:
-            raise ExportError("the layer returns a constant of a narrow type, with which no layer computes", "Convert it with .float()", layer)
+            raise ExportError("the layer returns a constant of a narrow type, with which no layer computes",
+                              "Convert it with .float()", layer)
 
 
 def _computes(dtype: str, node: Node, layer: str) -> ExportError:

@@ -73,7 +73,8 @@ def is_view(func: Any) -> bool:
 
 
 def run(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """The result of the operation `name` for any layout of its arguments, as in Motley's workers (models/graph/kernel_layouts.h)."""
+    """The result of the operation `name` for any layout of its arguments, as in Motley's workers
+    (models/graph/kernel_layouts.h)."""
     if name in RESHAPING_VIEWS and not args[0].is_contiguous():
         return args[0].reshape(*args[1:])
     return run_kernel(find(name), name, args, kwargs)

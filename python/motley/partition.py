@@ -51,7 +51,7 @@ def partition(trace: Trace, roles: Dict[int, Role]) -> Parts:
     weight_nodes, weight_needs = _with_recomputed(in_weight, list(late.values()), maker, order, is_recomputed)
     queued = [v for v in weight_needs if not is_stored(v) and not forward_value(v)]
     input_nodes, input_needs = _with_recomputed(in_input, to_inputs + queued + [v for v in to_weights.values()
-                                             if v in made_by_input], maker, order, is_recomputed)
+                                                if v in made_by_input], maker, order, is_recomputed)
     saved = sorted({v for v in input_needs + weight_needs if forward_value(v)})
 
     out = [(role, value) for role, value in results.items() if role.kind not in ("input_grad", "parameter_grad")]
@@ -108,7 +108,7 @@ def _is_drawn(node: Node, maker: Dict[int, Node]) -> bool:
 
 
 def _with_recomputed(nodes: List[Node], wanted: List[int], maker: Dict[int, Node], order: Dict[int, int],
-                  is_recomputed: Callable[[int], bool]) -> "tuple[List[Node], List[int]]":
+                     is_recomputed: Callable[[int], bool]) -> "tuple[List[Node], List[int]]":
     """`nodes` and the recomputed nodes that they depend on, in order, and the external values that they need."""
     chosen = {id(node): node for node in nodes}
     outside: Set[int] = set()
@@ -127,8 +127,9 @@ def _with_recomputed(nodes: List[Node], wanted: List[int], maker: Dict[int, Node
 
 
 def _split_convolutions(nodes: List[Node], shapes: Dict[int, Shape], roles: Dict[int, Role]
-             ) -> "tuple[List[Node], Dict[int, Shape]]":
-    """Splits convolution_backward, one operation with a mask in PyTorch, into one for the input gradient and one for the others."""
+                        ) -> "tuple[List[Node], Dict[int, Shape]]":
+    """Splits convolution_backward, one operation with a mask in PyTorch, into one for the input gradient and one for the
+    others."""
     result = []
     next_value = 1 + max([max(node.results) for node in nodes if node.results] + list(roles) + list(shapes))
     shapes = dict(shapes)

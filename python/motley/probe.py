@@ -38,7 +38,8 @@ class _Lookups(TorchDispatchMode):
 
 
 def limits(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.Tensor]) -> Limits:
-    """The limits of the model. If it raises, they are unknown, and `export` reports the error. Refuses inputs if the model raises for
+    """The limits of the model. If it raises, they are unknown, and `export` reports the error. Refuses inputs if the model raises
+    for
     them but runs with the other type or another common shape."""
     input, target = (part[:2] for part in example)
     integers = not input.is_floating_point()
@@ -55,7 +56,8 @@ def limits(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.Ten
         if output is None and described.by != "forward":  # with forward=, the layers take other inputs than the model
             for other, words in _variants(ids):
                 if _run(described, other, None) is not None:
-                    raise MotleyError(f"the model raises for inputs that are {_described(input)}, but runs with {words}. Pass these inputs")
+                    raise MotleyError(f"the model raises for inputs that are {_described(input)}, but runs with {words}. Pass "
+                                      "these inputs")
         if output is None:
             return Limits(None, None)
     classes = None

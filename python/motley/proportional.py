@@ -30,7 +30,8 @@ def random_gradients(of: List[torch.Tensor]) -> List[torch.Tensor]:
 
 def check(outputs: List[torch.Tensor], grads: List[torch.Tensor], parameters: Mapping[str, torch.Tensor], found: Mapping[str, Digest],
           retain_graph: bool = False) -> Optional[str]:
-    """Refuses a backward pass whose gradients are `found` for `grads` but are not proportional for scaled `grads`. Returns a notice if
+    """Refuses a backward pass whose gradients are `found` for `grads` but are not proportional for scaled `grads`. Returns a
+    notice if
     the backward pass cannot run twice."""
     try:
         small = gradients(outputs, grads, parameters, retain_graph, _SCALE)
@@ -46,8 +47,9 @@ def check(outputs: List[torch.Tensor], grads: List[torch.Tensor], parameters: Ma
         differences[name] = differs(Digest(seen.norm / _SCALE, seen.projections / _SCALE), found.get(name, none), floor)
     worst = max(differences, key=lambda name: differences[name], default="")
     if worst and not differences[worst] <= _LARGEST_DIFFERENCE:
-        raise ExportError(f"the backward pass is not proportional to its incoming gradient: the gradient of {worst} does not scale with the output's, "
-                          "as if a hook or an autograd function clips or normalizes it", "Remove it: Motley adds up the gradients of micro-batches "
-                          "and divides by the count at the end, so gradients inside a backward pass are not those of the mean. clip= (train.clip) "
-                          "clips the norm of the whole gradient")
+        raise ExportError(f"the backward pass is not proportional to its incoming gradient: the gradient of {worst} does not "
+                          "scale with the output's, as if a hook or an autograd function clips or normalizes it",
+                          "Remove it: Motley adds up the gradients of micro-batches and divides by the count at the end, so "
+                          "gradients inside a backward pass are not those of the mean. clip= (train.clip) clips the norm of the "
+                          "whole gradient")
     return None

@@ -46,12 +46,12 @@ def _refuse_others(data: Any) -> None:
     kind = type(data).__name__
     library = type(data).__module__.partition(".")[0]
     if isinstance(data, (str, bytes, os.PathLike)):
-        raise MotleyError(f"the data is a {kind}, probably a path. Pass its content: numpy.load(path, mmap_mode='r') maps an array "
-                          "without reading it, and `motley train` reads files by data.path")
+        raise MotleyError(f"the data is a {kind}, probably a path. Pass its content: numpy.load(path, mmap_mode='r') maps an "
+                          "array without reading it, and `motley train` reads files by data.path")
     if isinstance(data, torch.utils.data.DataLoader):
         batches = f", with global_batch={data.batch_size}" if data.batch_size else ""
-        raise MotleyError(f"the data is a {kind}, but Motley forms its own batches, in another order each epoch. Pass loader.dataset{batches}; "
-                          "the work of a collate_fn or a sampler belongs in the dataset")
+        raise MotleyError(f"the data is a {kind}, but Motley forms its own batches, in another order each epoch. Pass "
+                          f"loader.dataset{batches}; the work of a collate_fn or a sampler belongs in the dataset")
     if library in ("pandas", "polars", "pyarrow") and hasattr(data, "columns"):
         names = [str(name) for name in getattr(data, "column_names", data.columns)]
         target, inputs = _target_and_inputs(names)
@@ -60,7 +60,8 @@ def _refuse_others(data: Any) -> None:
     if isinstance(data, Mapping):
         splits = [str(key) for key, value in data.items() if not is_array(value) and hasattr(value, "column_names")]
         if splits:
-            raise MotleyError(f"the data is a {kind} with the splits {_listed(splits)}. Pass pairs from one split, and from another as eval_data=")
+            raise MotleyError(f"the data is a {kind} with the splits {_listed(splits)}. Pass pairs from one split, and from "
+                              "another as eval_data=")
         refuse_keys(f"the data is a {kind}", data, "data[{!r}]", "")
     if hasattr(data, "column_names") and library == "datasets" and hasattr(data, "__len__"):
         refuse_keys(f"the data is a {kind}", data.column_names, "d[{!r}]", ", where d = data.with_format('torch')[:]")
@@ -121,9 +122,11 @@ def _check_sample(sample: Any, k: int) -> None:
         raise MotleyError(f"the dataset's sample {k} is one {type(sample).__name__}, not a pair of input and target. "
                           "Pass pairs; for an autoencoder the target is the input")
     if not isinstance(sample, (tuple, list)):
-        raise MotleyError(f"the dataset's sample {k} is a {type(sample).__name__}, not a pair of input and target. Pass pairs of tensors")
+        raise MotleyError(f"the dataset's sample {k} is a {type(sample).__name__}, not a pair of input and target. Pass pairs "
+                          "of tensors")
     if len(sample) != 2:
-        raise MotleyError(f"the dataset's sample {k} has {len(sample)} parts and is not a pair of input and target. Pass pairs of tensors. {_PACK}")
+        raise MotleyError(f"the dataset's sample {k} has {len(sample)} parts and is not a pair of input and target. Pass pairs "
+                          f"of tensors. {_PACK}")
 
 
 def _column(part: Any, what: str) -> Any:
@@ -161,9 +164,11 @@ def _from_image(image: Any, what: str, k: int) -> numpy.ndarray:
     if what == "targets":
         if image.mode in ("L", "P", "1", "I", "I;16"):
             return as_array(numpy.asarray(image).astype(numpy.int64), what)
-        raise MotleyError(f"the target of sample {k} is an image of mode {image.mode}. Convert it to a tensor, or to a mask of mode L")
+        raise MotleyError(f"the target of sample {k} is an image of mode {image.mode}. Convert it to a tensor, or to a mask of "
+                          "mode L")
     if image.mode not in ("L", "LA", "RGB", "RGBA", "YCbCr", "HSV", "LAB"):
-        raise MotleyError(f"sample {k} is an image of mode {image.mode}, whose values are not colours. Pass image.convert(\"RGB\"), or \"L\"")
+        raise MotleyError(f"sample {k} is an image of mode {image.mode}, whose values are not colours. Pass "
+                          "image.convert(\"RGB\"), or \"L\"")
     array = numpy.asarray(image)
     return array[None] if array.ndim == 2 else numpy.ascontiguousarray(array.transpose(2, 0, 1))
 

@@ -23,7 +23,8 @@ class Recording:
     """Nodes and values. `Recorder` adds the operations."""
 
     def __init__(self, known: Dict[int, str], modules: ModuleStack, memory: Dict[int, str], frozen: Mapping[int, Frozen] = {}):
-        """`known`: [id of a tensor] its name in the model. `memory`: [address of a parameter] its name. `frozen`: [id of a tensor]
+        """`known`: [id of a tensor] its name in the model. `memory`: [address of a parameter] its name. `frozen`: [id of a
+        tensor]
         frozen tensors, which are recorded as the constants that a package stores for them, and their conversion."""
         self.nodes: List[Node] = []
         self.roles: Dict[int, Role] = {}  # [value] values that no node makes

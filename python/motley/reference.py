@@ -1,7 +1,8 @@
 """References: the results of each distinct layer in eager PyTorch, with which machines compare their own results.
 
 A reference contains no tensors. It has the descriptions from which inputs and gradients are generated (`synthetic.py`), and a
-digest of each result (`result_digest.py`) with its sensitivity to rounding (`rounding.py`). docs/formats/package.md describes the file.
+digest of each result (`result_digest.py`) with its sensitivity to rounding (`rounding.py`). docs/formats/package.md describes the
+file.
 """
 
 from __future__ import annotations
@@ -74,8 +75,8 @@ def references(package: Package, described: Layers, loss: Loss, traced: List[Tra
         except ExportError:
             raise
         except Exception as error:  # any exception of the layer
-            warnings.warn(f"{name} has no reference for the comparison on machines: for generated inputs like the example's it raises "
-                          f"{type(error).__name__}: {error}", stacklevel=2)
+            warnings.warn(f"{name} has no reference for the comparison on machines: for generated inputs like the example's it "
+                          f"raises {type(error).__name__}: {error}", stacklevel=2)
     return found
 
 
@@ -251,8 +252,10 @@ class _Run:
         for compared, wrong, off, rounded in zip(right, exact, moved, short):
             what = f"{compared.role.kind}:{compared.role.index}"
             if not wrong <= _WRONG + 4 * off:
-                raise ExportError(f"{what} differs from PyTorch's by {wrong:.2g} of its norm, on generated data like the example's",
-                                  "Check for state that is kept between calls, and for tensor values used in Python (tolist, numpy)", self._name)
+                raise ExportError(f"{what} differs from PyTorch's by {wrong:.2g} of its norm, on generated data like the "
+                                  "example's",
+                                  "Check for state that is kept between calls, and for tensor values used in Python (tolist, "
+                                  "numpy)", self._name)
             entries.append({"tensor": what, **compared.digest.json(),
                             "rounding": [float(f"{min(x, 1e9):.3g}") for x in (max(off, wrong), max(off, rounded))]})
         return max(max(a, b) for a, b in zip(exact, moved)) if right else 0.0, entries

@@ -17,8 +17,9 @@ def for_operation(operation: str, line: Optional[str]) -> Optional[str]:
     file = os.path.basename((line or "").rpartition(":")[0])
     base = operation.split("::")[1].split(".")[0]
     if "moe" in file or "moe" in (line or "") and base in ("histc", "_local_scalar_dense", "nonzero", "index", "bincount", "_grouped_mm"):
-        return ('Use an implementation of the experts that does not depend on values: model.set_experts_implementation("batched_mm"), or '
-                'experts_implementation="batched_mm" in the model\'s configuration')
+        return ('Use an implementation of the experts that does not depend on values: '
+                'model.set_experts_implementation("batched_mm"), or experts_implementation="batched_mm" in the model\'s '
+                'configuration')
     if base == "_local_scalar_dense" and "layerdrop" in _around(line):
         return "Layers are skipped at random: set layerdrop=0.0 (encoder_layerdrop, decoder_layerdrop) in the model's configuration"
     if base == "_local_scalar_dense" and file == "masking_utils.py":
@@ -42,8 +43,8 @@ def for_draw(base: str, own_generator: bool) -> str:
     if own_generator:
         return "Leave out generator=: the seed of the run determines all random numbers. Store numbers that are equal in all steps in a buffer"
     if base == "randperm":
-        return ("Sort random numbers, e.g. torch.rand(samples, patches).argsort(1) for the patches of each sample; the order of samples, as for "
-                "mixup, belongs in the data")
+        return ("Sort random numbers, e.g. torch.rand(samples, patches).argsort(1) for the patches of each sample; the order of "
+                "samples, as for mixup, belongs in the data")
     if base == "multinomial":
         return "Use the Gumbel-max trick: (probabilities.log() - torch.empty_like(probabilities).exponential_().log()).argmax(-1)"
     return f"Use {DRAWS}; or generate the numbers as part of the data"

@@ -9,7 +9,8 @@ import torch
 
 def like(example: torch.Tensor, limit: int, generator: torch.Generator, count: int, whole_numbers: bool = False) -> torch.Tensor:
     """`count` samples: integers from 0 to below `limit`, or floats with the example's mean and standard deviation. With
-    `whole_numbers`, positions where all values of the example are whole, such as ids packed with floats, are resampled from it."""
+    `whole_numbers`, positions where all values of the example are whole, such as ids packed with floats, are resampled from
+    it."""
     shape = (count,) + tuple(example.shape[1:])
     if example.dtype == torch.int64:
         return torch.randint(limit, shape, generator=generator)

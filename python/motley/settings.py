@@ -64,11 +64,13 @@ def _check_objects(train: Dict[str, Any]) -> None:
         optimizers = value if isinstance(value, (list, tuple)) else [value]
         if any(isinstance(each, torch.optim.Optimizer) or isinstance(each, type) and issubclass(each, torch.optim.Optimizer) for each in optimizers):
             if len(optimizers) > 1:
-                raise MotleyError(f"{key} has {len(optimizers)} optimizers, but Motley trains one loss with one optimizer. Train the models in "
-                                  "sequence, or the sum of their losses as one model")
-            raise MotleyError(f"{key} is an optimizer of PyTorch, but Motley has its own. Pass {_equivalent_settings(optimizers[0])}")
+                raise MotleyError(f"{key} has {len(optimizers)} optimizers, but Motley trains one loss with one optimizer. Train "
+                                  "the models in sequence, or the sum of their losses as one model")
+            raise MotleyError(f"{key} is an optimizer of PyTorch, but Motley has its own. Pass "
+                              f"{_equivalent_settings(optimizers[0])}")
         if type(value).__module__ == torch.optim.lr_scheduler.__name__:
-            raise MotleyError(f"{key} is a {type(value).__name__} of PyTorch. Pass schedule=\"cosine\", \"linear\" or \"constant\", with warmup_steps=")
+            raise MotleyError(f"{key} is a {type(value).__name__} of PyTorch. Pass schedule=\"cosine\", \"linear\" or "
+                              f"\"constant\", with warmup_steps=")
 
 
 def _equivalent_settings(optimizer: Any) -> str:
@@ -98,10 +100,12 @@ def toml(sections: Sections) -> str:
             if isinstance(value, float) and not math.isfinite(value):
                 raise MotleyError(f"{section}.{key} is {value}. Pass a finite number")
             if not isinstance(value, (bool, int, float, str, list, tuple)):
-                raise MotleyError(f"{section}.{key} is a {type(value).__name__}. Settings are numbers, strings, booleans or lists of these")
+                raise MotleyError(f"{section}.{key} is a {type(value).__name__}. Settings are numbers, strings, booleans or "
+                                  "lists of these")
             try:
                 text = json.dumps(value, ensure_ascii=False, allow_nan=False)
             except (TypeError, ValueError) as error:
-                raise MotleyError(f"{section}.{key} is a list with an unsupported element: {error}. Settings are numbers, strings, booleans or lists of these") from error
+                raise MotleyError(f"{section}.{key} is a list with an unsupported element: {error}. Settings are numbers, "
+                                  "strings, booleans or lists of these") from error
             lines.append(f"{key} = {text}")
     return "\n".join(lines) + "\n"

@@ -69,8 +69,8 @@ class Setup:
             with open(self._data, encoding="utf-8") as file:
                 data = json.load(file)
         except (OSError, ValueError) as error:
-            raise MotleyError(f"{self._data} cannot be read: {error}. Changes of settings need it; edit {self.config} instead, and resume "
-                              "without settings") from error
+            raise MotleyError(f"{self._data} cannot be read: {error}. Changes of settings need it; edit {self.config} instead, "
+                              "and resume without settings") from error
         written = {"model": {"kind": "package", "path": self.package}, "data": data}
         return {name: {**written.get(name, {}), **sections.get(name, {})} for name in {**written, **sections}}
 

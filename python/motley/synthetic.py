@@ -52,7 +52,8 @@ def _exactly(x: torch.Tensor) -> Dict[str, Any]:
 
 
 def _cuts(example: torch.Tensor, rows: torch.Tensor) -> List[Tuple[int, int]]:
-    """Ranges of a sample that may have different kinds of values: its rows if they are few, or ranges of integers and of others."""
+    """Ranges of a sample that may have different kinds of values: its rows if they are few, or ranges of integers and of
+    others."""
     count = rows.size(1)
     if example.dim() > 2 and 2 <= example.size(1) <= _MAX_PIECES:
         length = count // example.size(1)

@@ -157,7 +157,8 @@ class Tracer:
             before = len(drawn)
             of_loss = self._loss(run.loss, run.target, recorder, result)
             if len(drawn) > before:
-                raise recorder.fail(f"the loss draws random numbers: {drawn[before]}", "Draw in the last layer, and return the numbers that the loss needs")
+                raise recorder.fail(f"the loss draws random numbers: {drawn[before]}",
+                                    "Draw in the last layer, and return the numbers that the loss needs")
             return of_loss
         outputs, structure = tree_flatten(result)
         for k, tensor in enumerate(outputs):

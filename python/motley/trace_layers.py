@@ -75,8 +75,9 @@ def trace_all(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.
         evaluate, evaluated = merged.trace("evaluate", tracer.evaluate, run)
         evaluate_outputs = [tuple(output.shape) for output in evaluated]
         if not last and (evaluate.structure != train.structure or evaluate_outputs != [tuple(o.shape) for o in outputs]):
-            raise ExportError("the layer returns other outputs in evaluation than in training", "Return the same outputs in both modes; move auxiliary "
-                              "outputs of training to a separate model", name)
+            raise ExportError("the layer returns other outputs in evaluation than in training",
+                              "Return the same outputs in both modes; move auxiliary outputs of training to a separate "
+                              "model", name)
         score = merged.trace("score", tracer.evaluate, run._replace(target=None, loss=None))[0] if last else None
         traced.append(TracedLayer(name, train, evaluate, score, inputs, structure, gradients, run.target))
         if not last:
@@ -128,7 +129,8 @@ def _key(trace: Trace) -> str:
 def _next_inputs(name: str, outputs: List[torch.Tensor]) -> List[torch.Tensor]:
     for k, tensor in enumerate(outputs):
         if WIDENED.get(tensor.dtype, tensor.dtype) not in TYPES:
-            raise ExportError(f"output {k} of the layer is {str(tensor.dtype)[6:]}; outputs may be float32, int64 or bool", "Compute it in the layer that uses it, or join the two layers", name)
+            raise ExportError(f"output {k} of the layer is {str(tensor.dtype)[6:]}; outputs may be float32, int64 or bool",
+                              "Compute it in the layer that uses it, or join the two layers", name)
         if tensor.dim() == 0 or tensor.size(0) != BATCHES[0]:
             raise ExportError(f"output {k} of the layer has shape {tuple(tensor.shape)} for {BATCHES[0]} samples",
                               "Return tensors whose first dimension is that of the samples", name)

@@ -56,16 +56,16 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
     cluster       docs/formats/cluster.md; RUN.setup must have the same path on its machines, shared or copied: the package on all
                   machines, the data on the machine with the first layers
     run           the run folder; package, data and configuration are written to RUN.setup
-    resume        continue the run from its newest checkpoint, with the package and the data in RUN.setup; given settings replace all
-                  earlier ones. Settings that change results are refused without `allow_changes`. A completed run is not changed
+    resume        continue the run from its newest checkpoint, with the package and the data in RUN.setup; given settings replace
+                  all earlier ones. Settings that change results are refused without `allow_changes`. A completed run is not changed
     adapt         move layers to machines that run them faster by the measured steps of the run
     motley        the program; by default the one on PATH
     base          as for `motley.export`: "int8", "int4" or "nf4" for the frozen weights of linear layers
     follow        is called with each line that Motley prints
     links         the file of `motley probe --output`, with the measured links of the cluster
     export_options
-                  options of `motley.export`: forward, input_limit, target_limit, decayed, files, unit, units_per_sample; they may also be
-                  passed like settings
+                  options of `motley.export`: forward, input_limit, target_limit, decayed, files, unit, units_per_sample; they may
+                  also be passed like settings
     settings      keys of `[train]`, such as steps=1000, lr=1e-3, global_batch=64; keys of other sections with two underscores,
                   such as data__holdout=0.2 or run__threads=4 (docs/formats/config.md)
 
@@ -188,7 +188,8 @@ def _follow(command: List[str], follow: Callable[[str], None]) -> None:
                 process.terminate()
                 raise
     if interrupted and process.returncode != 0:
-        raise KeyboardInterrupt("Motley was interrupted; if it has saved a checkpoint, the same call with resume=True continues the run")
+        raise KeyboardInterrupt("Motley was interrupted; if it has saved a checkpoint, the same call with resume=True continues "
+                                "the run")
     if process.returncode != 0:
         end = (f"ended with status {process.returncode} (docs/exit-status.md)" if process.returncode > 0
                else f"was killed by signal {-process.returncode} ({signal.strsignal(-process.returncode)})")

@@ -20,7 +20,8 @@ _BLOCK = 1 << 22
 
 
 def as_array(part: Any, what: str) -> numpy.ndarray:
-    """`part` as float32, bool or one of INTEGERS. float16, bfloat16 and smaller floats become float32 exactly, other integers int64."""
+    """`part` as float32, bool or one of INTEGERS. float16, bfloat16 and smaller floats become float32 exactly, other integers
+    int64."""
     array = _from_tensor(part, what) if isinstance(part, torch.Tensor) else _from_object(part, what)
     kind = array.dtype.kind
     if kind == "f":
@@ -37,8 +38,8 @@ def as_array(part: Any, what: str) -> numpy.ndarray:
 
 def _from_tensor(tensor: torch.Tensor, what: str) -> numpy.ndarray:
     if tensor.layout != torch.strided or tensor.is_quantized:
-        raise MotleyError(f"{what} are a {'quantized' if tensor.is_quantized else 'sparse'} tensor. "
-                          f"Convert it by {'dequantize()' if tensor.is_quantized else 'to_dense()'}")
+        raise MotleyError(f"{what} are a {'quantized' if tensor.is_quantized else 'sparse'} tensor. Convert it by "
+                          f"{'dequantize()' if tensor.is_quantized else 'to_dense()'}")
     tensor = tensor.detach().cpu()
     if tensor.is_floating_point() and tensor.dtype != torch.float64:
         tensor = tensor.float()
@@ -47,7 +48,8 @@ def _from_tensor(tensor: torch.Tensor, what: str) -> numpy.ndarray:
 
 def _from_object(part: Any, what: str) -> numpy.ndarray:
     if isinstance(part, numpy.ma.MaskedArray) and numpy.ma.is_masked(part):
-        raise MotleyError(f"{what} are a masked array, whose masked values would be used. Convert it by filled(), or leave these samples out")
+        raise MotleyError(f"{what} are a masked array, whose masked values would be used. Convert it by filled(), or leave "
+                          "these samples out")
     try:
         return numpy.asarray(part)
     except ValueError as error:  # newer versions of NumPy, for lists of different lengths
@@ -78,7 +80,8 @@ def as_target(array: numpy.ndarray, numbers: bool, classes: bool) -> numpy.ndarr
     if not numbers or array.dtype.kind == "f":
         return array
     if array.size and max(abs(int(array.min())), abs(int(array.max()))) > _EXACT:
-        raise MotleyError(f"the targets are integers beyond {_EXACT}, which float32 does not represent exactly, but the loss compares numbers. Scale them")
+        raise MotleyError(f"the targets are integers beyond {_EXACT}, which float32 does not represent exactly, but the loss "
+                          "compares numbers. Scale them")
     return array.astype(numpy.float32)
 
 
@@ -97,9 +100,9 @@ def check_finite(array: numpy.ndarray, what: str) -> None:
             place = numpy.unravel_index(int(numpy.argmin(finite)), block.shape)
             first = (begin + int(place[0]),) + tuple(int(k) for k in place[1:])
     if first is not None:
-        raise MotleyError(f"{_at(what, first)} is {array[first]}: {samples} of {len(array)} samples {'has' if samples == 1 else 'have'} NaN or infinity, "
-                          "and steps with such samples are skipped. Leave these samples out or replace the values; data__allow_nonfinite=True accepts "
-                          "them")
+        raise MotleyError(f"{_at(what, first)} is {array[first]}: {samples} of {len(array)} samples "
+                          f"{'has' if samples == 1 else 'have'} NaN or infinity, and steps with such samples are skipped. Leave "
+                          "these samples out or replace the values; data__allow_nonfinite=True accepts them")
 
 
 def check_integers(array: numpy.ndarray, what: str, limit: int, ignored: Optional[int] = None) -> None:

@@ -27,8 +27,10 @@ def split(model: torch.nn.Module, example: Any = None, *, forward: Optional[Call
     example   an input of the model, or (input, target), with which the whole forward is traced and cut between the model's blocks
     forward   the model's call, input -> output, if it is not model(input)
 
-    Without an example the layers of known models are found by their structure: `nn.Sequential`, `transformers`' GPT2LMHeadModel and
-    LlamaForCausalLM, `torchvision`'s ResNet and VisionTransformer, and models with the same attribute names. `export` compares the
+    Without an example the layers of known models are found by their structure: `nn.Sequential`, `transformers`' GPT2LMHeadModel
+    and
+    LlamaForCausalLM, `torchvision`'s ResNet and VisionTransformer, and models with the same attribute names. `export` compares
+    the
     layers with the model, in `train()` and `eval()` mode. Other models need a list of layers by hand: (name, module or function)
     pairs, each called with the result of the previous one.
     """
@@ -45,15 +47,17 @@ def split(model: torch.nn.Module, example: Any = None, *, forward: Optional[Call
             continue
     raise ExportError(
         f"motley.split does not know the structure of {type(model).__name__}",
-        'Pass an input for a trace: motley.split(model, input). Or list the layers by hand: [("all", model)] is one layer, and several are '
+        'Pass an input for a trace: motley.split(model, input). Or list the layers by hand: [("all", model)] is one layer, and '
+                      'several are '
         f"(name, function) pairs, each called with the result of the previous one. {_blocks(model)}")
 
 
 def _by_trace(model: torch.nn.Module, example: Any, forward: Optional[Call]) -> Layers:
     input = example[0] if isinstance(example, (tuple, list)) and example else example
     if not isinstance(input, torch.Tensor) or input.dim() < 1 or input.size(0) < 1:
-        raise ExportError("the example is not a tensor of samples", "Pass an input with a first dimension of samples, or (input, target); pack several "
-                          "inputs into one tensor, and pass forward=, a function of it that calls the model")
+        raise ExportError("the example is not a tensor of samples",
+                          "Pass an input with a first dimension of samples, or (input, target); pack several inputs into one "
+                          "tensor, and pass forward=, a function of it that calls the model")
     whole = whole_model(model, forward)
     with guarded("the model cannot be read", _INTERNAL_ERROR):
         names = Names(whole)
@@ -77,8 +81,8 @@ def _by_trace(model: torch.nn.Module, example: Any, forward: Optional[Call]) -> 
     if len(segments) == 1:
         if forward is None:
             whole = whole._replace(layers=[(whole.layers[0][0], lambda given: outputs.main(model(given)))])
-        return whole._replace(notices=(f"{type(model).__name__} is a single layer, since its trace cannot be cut: it is trained on one machine, or by "
-                                       "replicas. A list of layers by hand may divide it",))
+        return whole._replace(notices=(f"{type(model).__name__} is a single layer, since its trace cannot be cut: it is trained "
+                                       "on one machine, or by replicas. A list of layers by hand may divide it",))
     return whole._replace(layers=[(segment.name, segment) for segment in segments], traced=True)
 
 
@@ -100,5 +104,5 @@ def _blocks(model: torch.nn.Module) -> str:
         return "Divide its forward, from input to output, into functions."
     named = ", ".join(f"model.{path} ({len(module)} × {type(next(iter(module))).__name__})" if path else f"its {len(module)} parts"
                       for path, module in found[:4])
-    return (f"Its repeated parts are {named}: use a layer for each, and functions before, between and after them for the other operations of its "
-            "forward, such as embeddings, positions, masks, further arguments of parts, norms and the head")
+    return (f"Its repeated parts are {named}: use a layer for each, and functions before, between and after them for the other "
+            "operations of its forward, such as embeddings, positions, masks, further arguments of parts, norms and the head")

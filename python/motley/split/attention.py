@@ -20,7 +20,8 @@ def has(module: Any, *paths: str) -> bool:
 
 
 def causal_mask(x: torch.Tensor, window: Optional[int] = None) -> torch.Tensor:
-    """The additive mask [batch, 1, query, key] for the scores of `x`: a position attends neither to later positions nor to those that
+    """The additive mask [batch, 1, query, key] for the scores of `x`: a position attends neither to later positions nor to those
+    that
     are `window` or more before it."""
     length = x.size(1)
     seen = torch.ones(length, length, dtype=torch.bool).tril()
@@ -30,7 +31,8 @@ def causal_mask(x: torch.Tensor, window: Optional[int] = None) -> torch.Tensor:
 
 
 def call(attention: torch.nn.Module, x: torch.Tensor, **offered: Any) -> torch.Tensor:
-    """The attention of `x`, with the arguments of `offered` that this release accepts. Only the first of several results is returned."""
+    """The attention of `x`, with the arguments of `offered` that this release accepts. Only the first of several results is
+    returned."""
     accepted = inspect.signature(attention.forward).parameters
     accepts_all = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in accepted.values())
     out = attention(x, **{name: value for name, value in offered.items() if accepts_all or name in accepted})

@@ -1,9 +1,9 @@
 """Possible cuts of a model: between its blocks and the parts around them, and inside blocks where few bytes cross.
 
 A block is a call of a module whose type occurs several times in the model: the outermost such call that contains no list of
-further blocks. Every other call that contains blocks is traversed; the nodes between two blocks are one part. A block is cut inside
-where about as few bytes cross as at its ends, e.g. between the attention and the MLP of a transformer's block. Blocks of one type
-are all cut in the same places.
+further blocks. Every other call that contains blocks is traversed; the nodes between two blocks are one part. A block is cut
+inside where about as few bytes cross as at its ends, e.g. between the attention and the MLP of a transformer's block. Blocks of
+one type are all cut in the same places.
 """
 
 from __future__ import annotations

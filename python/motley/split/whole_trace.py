@@ -226,8 +226,8 @@ class WholeTracer:
             return tensors, structure
         main = outputs.main(returned)
         if main is None:
-            raise ExportError(f"{self._kind} returns no tensor of floats", "Pass forward=, a function of the input that returns the tensor for the "
-                              "loss")
+            raise ExportError(f"{self._kind} returns no tensor of floats",
+                              "Pass forward=, a function of the input that returns the tensor for the loss")
         return tree_flatten(main)
 
 
