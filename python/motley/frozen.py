@@ -17,7 +17,7 @@ from .errors import ExportError
 from .graph import Node, Ref, uses
 from .graph_json import NARROW
 from .layers import Names, is_statistic
-from .number_types import HALF_TYPES
+from .half_precision import HALF_TYPES
 from .quantise import Step
 
 PREFIX = "motley."

@@ -8,7 +8,7 @@ import torch
 
 from . import weights
 from .errors import ExportError
-from .number_types import HALF_TYPES
+from .half_precision import HALF_TYPES
 
 Call = Callable[[Any], Any]
 

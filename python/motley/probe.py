@@ -12,7 +12,7 @@ from .errors import MotleyError
 from .layers import Layers
 from .losses import Loss, class_count
 from .modules import preserved_state
-from .number_types import as_float32
+from .half_precision import as_float32
 from .trace_layers import memory_of
 
 

@@ -12,7 +12,7 @@ from ..errors import ExportError
 from ..layers import Call, Layers, Names
 from ..lines import guarded
 from ..modules import ModuleStack, preserved_state
-from ..number_types import as_float32
+from ..half_precision import as_float32
 from ..trial import preserved_generators
 from . import gpt2, llama, resnet, sequential, vit
 from .divide import divide
