@@ -1,8 +1,8 @@
 """The values of tensors that share memory while a model runs, also after in-place operations.
 
-A view is stored as the operation that made it, applied to its parent tensor. An in-place operation assigns a
-new value to its tensor. The parent's new value is the old one with the changed part scattered back, up to the tensor that owns
-the memory. Other views of the memory are recomputed at their next use.
+A view is stored as the operation that made it, applied to its parent tensor. An in-place operation assigns a new value to its
+tensor. The parent's new value is the old one with the changed part scattered back, up to the tensor that owns the memory. Other
+views of the memory are recomputed at their next use.
 """
 
 from __future__ import annotations

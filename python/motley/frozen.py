@@ -68,9 +68,8 @@ def dequantised(described: Dict[str, Any], tensors: Dict[str, torch.Tensor]) -> 
 
 
 def find_frozen(names: Names, roots: Iterable[torch.nn.Module], base: Optional[str]) -> Dict[int, Frozen]:
-    """[id of a tensor] the frozen tensors that a package does not store in float32. `base`: the quantised type of the weights of
-    linear
-    layers."""
+    """[id of a tensor] the frozen tensors that a package does not store in float32. `base`: the quantised type of the weights
+    of linear layers."""
     if base is not None and base not in quantise.KINDS:
         raise ExportError(f"base={base!r} is not a type of frozen weights",
                           f"Pass one of {', '.join(map(repr, quantise.KINDS))}, or leave it out")

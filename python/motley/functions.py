@@ -24,9 +24,8 @@ class _Apply:
 
 @contextlib.contextmanager
 def intercepted(as_call: Optional[AsCall] = None) -> Iterator[None]:
-    """While entered, activation checkpointing runs its function once, without recomputation, which is configured for the training
-    of
-    the package. Other functions are passed to `as_call`."""
+    """While entered, activation checkpointing runs its function once, without recomputation, which is configured for the
+    training of the package. Other functions are passed to `as_call`."""
     owner: Any = torch.autograd.Function
     original = owner.__dict__.get("apply")
 

@@ -13,8 +13,7 @@ HALF_TYPES = (torch.float16, torch.bfloat16)
 @contextlib.contextmanager
 def as_float32(tensors: Iterable[torch.Tensor]) -> Iterator[None]:
     """While entered, frozen 16-bit parameters and buffers have the same values in float32. Trained parameters keep their type,
-    which is
-    the user's choice."""
+    which is the user's choice."""
     before: List[Tuple[torch.Tensor, torch.Tensor]] = []
     try:
         for tensor in tensors:

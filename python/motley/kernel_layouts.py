@@ -11,8 +11,7 @@ from . import operations
 
 class ContiguousWhereNeeded(TorchDispatchMode):
     """Makes arguments contiguous for kernels that assume it. The backward of GELU in 1.13 reads uninitialized memory if its
-    incoming
-    gradient is not contiguous."""
+    incoming gradient is not contiguous."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Tuple[Any, ...] = (), kwargs: Optional[Dict[str, Any]] = None) -> Any:
         return operations.run_kernel(func, operations.name_of(func), args, kwargs or {})

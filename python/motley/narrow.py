@@ -72,8 +72,7 @@ def _bytes(shape: Optional[Shape]) -> int:
 
 def convert_at_use(graph: Graph, converted: Set[int]) -> None:
     """Copies the nodes that compute the values `converted` in front of each node that uses one, so that their results live only
-    for
-    that node. Rows are looked up in the narrow table, and only these rows are converted."""
+    for that node. Rows are looked up in the narrow table, and only these rows are converted."""
     maker = {value: node for node in graph.nodes if node.results[0] in converted for value in node.results}
     if not maker:
         return

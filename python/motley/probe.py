@@ -38,9 +38,8 @@ class _Lookups(TorchDispatchMode):
 
 
 def limits(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.Tensor]) -> Limits:
-    """The limits of the model. If it raises, they are unknown, and `export` reports the error. Refuses inputs if the model raises
-    for
-    them but runs with the other type or another common shape."""
+    """The limits of the model. If it raises, they are unknown, and `export` reports the error. Refuses inputs if the model
+    raises for them but runs with the other type or another common shape."""
     input, target = (part[:2] for part in example)
     integers = not input.is_floating_point()
     ids = torch.zeros_like(input) if integers else input.clone()

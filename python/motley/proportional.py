@@ -31,8 +31,7 @@ def random_gradients(of: List[torch.Tensor]) -> List[torch.Tensor]:
 def check(outputs: List[torch.Tensor], grads: List[torch.Tensor], parameters: Mapping[str, torch.Tensor], found: Mapping[str, Digest],
           retain_graph: bool = False) -> Optional[str]:
     """Refuses a backward pass whose gradients are `found` for `grads` but are not proportional for scaled `grads`. Returns a
-    notice if
-    the backward pass cannot run twice."""
+    notice if the backward pass cannot run twice."""
     try:
         small = gradients(outputs, grads, parameters, retain_graph, _SCALE)
     except (RuntimeError, ExportError, AttributeError, LookupError, TypeError) as error:

@@ -24,8 +24,7 @@ class Recording:
 
     def __init__(self, known: Dict[int, str], modules: ModuleStack, memory: Dict[int, str], frozen: Mapping[int, Frozen] = {}):
         """`known`: [id of a tensor] its name in the model. `memory`: [address of a parameter] its name. `frozen`: [id of a
-        tensor]
-        frozen tensors, which are recorded as the constants that a package stores for them, and their conversion."""
+        tensor] frozen tensors, which are recorded as the constants that a package stores for them, and their conversion."""
         self.nodes: List[Node] = []
         self.roles: Dict[int, Role] = {}  # [value] values that no node makes
         self.names: Dict[int, str] = {}  # [value] of named parameters and constants

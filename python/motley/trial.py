@@ -50,9 +50,8 @@ def uncalled(paths: Mapping[str, torch.nn.Module], called: Set[str]) -> List[str
 
 @contextlib.contextmanager
 def perturbed(roots: List[torch.nn.Module]) -> Iterator[None]:
-    """While entered, parameters and running statistics whose elements are all equal have other values. Otherwise they would hide
-    missing
-    operations: an adapter of zeros hides its factor, and a new normalization hides a second one."""
+    """While entered, parameters and running statistics whose elements are all equal have other values. Otherwise they would
+    hide missing operations: an adapter of zeros hides its factor, and a new normalization hides a second one."""
     generator = torch.Generator().manual_seed(4)
     before: List[Tuple[torch.Tensor, torch.Tensor]] = []
     known = {id(tensor): tensor for root in roots for tensor in root.parameters()}

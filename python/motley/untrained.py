@@ -12,8 +12,7 @@ from .calls import RunResult
 
 def auxiliary_losses(model: RunResult, trained: List[torch.Tensor], layers: RunResult) -> Tuple[List[str], List[str]]:
     """The names of scalars with a gradient that the model returned, and of those that it stored in attributes, if neither
-    `trained`
-    nor the result of the layers' own run is computed from them."""
+    `trained` nor the result of the layers' own run is computed from them."""
     used, layer_results = _edges_behind(trained), _edges_behind(outputs.floats(layers.value))
     stored_by_layers = {name for name, tensor in layers.stored if _edge(tensor) in layer_results}
 

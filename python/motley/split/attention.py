@@ -20,9 +20,8 @@ def has(module: Any, *paths: str) -> bool:
 
 
 def causal_mask(x: torch.Tensor, window: Optional[int] = None) -> torch.Tensor:
-    """The additive mask [batch, 1, query, key] for the scores of `x`: a position attends neither to later positions nor to those
-    that
-    are `window` or more before it."""
+    """The additive mask [batch, 1, query, key] for the scores of `x`: a position attends neither to later positions nor to
+    those that are `window` or more before it."""
     length = x.size(1)
     seen = torch.ones(length, length, dtype=torch.bool).tril()
     if window is not None:

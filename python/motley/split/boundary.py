@@ -13,8 +13,7 @@ from .program import Program
 
 class BoundaryValue(NamedTuple):
     """A value at a boundary between layers. `dim`: its dimension of samples, with `factor` elements per sample. If it is None,
-    the
-    value is transferred once per sample, and the receiver uses the first copy."""
+    the value is transferred once per sample, and the receiver uses the first copy."""
 
     value: int
     dim: Optional[int]

@@ -75,8 +75,7 @@ class Division:
 
     def _move_lookups(self, value: int, nodes: List[int]) -> None:
         """Moves a lookup of ids to the layer of the parameter, e.g. from a decoder to the encoder, or to the first layer if the
-        last one
-        has the parameter too."""
+        last one has the parameter too."""
         layers = {self._layer[k] for k in nodes}
         home = 0 if len(layers) > 1 and self._count - 1 in layers else min(layers)
         for k in nodes:

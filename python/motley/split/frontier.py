@@ -83,9 +83,8 @@ class Frontiers:
         return weighed <= own
 
     def nodes_for(self, value: int, known: Set[int], chosen: Dict[int, Node], needs: Set[int]) -> None:
-        """Adds to `chosen` the nodes that recompute `value` from transferred values, and to `needs` these values. `known`: values
-        that are
-        already available."""
+        """Adds to `chosen` the nodes that recompute `value` from transferred values, and to `needs` these values. `known`:
+        values that are already available."""
         open_: List[int] = [value]
         while open_:
             value = open_.pop()
