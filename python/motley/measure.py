@@ -35,8 +35,8 @@ def _per_sample(at_three: int, at_two: int) -> int:
 def memory(parts: Parts) -> Dict[str, int]:
     """Bytes per sample that a layer saves, queues, and needs temporarily in one of its graphs; and bytes of converted narrow
     constants, for any number of samples."""
-    def kept(role: str, graph: Graph) -> int:
-        values = {value for role, value in graph.outputs if role.kind == role}
+    def kept(kind: str, graph: Graph) -> int:
+        values = {value for role, value in graph.outputs if role.kind == kind}
         return _per_sample(*(sum(_bytes(graph.shapes.get(v), s) for v in values) for s in (_BATCH, _BATCH - 1)))
 
     found = {"saved_bytes": kept("saved", parts.forward), "queued_bytes": kept("queued", parts.input_part),
