@@ -9,7 +9,7 @@
 
 For each it prints
 - `loop`: the largest relative difference of a step's loss from a loop in float32 whose base has the values that Motley computes
-  with, and from one whose base is neither rounded nor quantised;
+  with, and from one whose base is neither rounded nor quantised, with the bound that follows from the errors of its matrices;
 - whether all frozen tensors have the same bits after the training;
 - `checkpoint`: the bytes of its tensors per byte of trained parameters, 3 with the two moments of AdamW;
 - `peft`: whether the adapter's folder, opened by peft, gives the logits of the trained model, bit by bit;
@@ -24,6 +24,7 @@ from __future__ import annotations
 import copy
 import glob
 import json
+import math
 import os
 import struct
 import sys
@@ -133,6 +134,14 @@ def with_values(base: torch.nn.Module, values: Dict[str, torch.Tensor]) -> torch
     return base.eval()
 
 
+def error_of_base(exact: Dict[str, torch.Tensor], values: Dict[str, torch.Tensor]) -> float:
+    """The relative error of the logits, to first order: that of each matrix, taken as independent, adds to the others. A cross
+    entropy differs by at most twice the error of a logit."""
+    matrices = {name: right for name, right in exact.items() if name.endswith("base_layer.weight")}
+    errors = [float((values[name].float() - right).norm() / right.norm()) for name, right in matrices.items()]
+    return math.sqrt(sum(error * error for error in errors))
+
+
 def tensor_bytes(folder: str) -> int:
     """The bytes of all tensors in a checkpoint, without the headers of its files."""
     total = 0
@@ -194,16 +203,20 @@ def compare(spec: str) -> bool:
         merged = merge(trial, result, logits, os.path.join(folder, "merged")) if method != "prompt" else None
     difference = largest_difference(losses, trial.plain_losses(in_float32(model, state)))
     words = [f"{spec:22} loss {losses[0]:.4f} to {losses[-1]:.4f}", f"loop {difference:.1e}"]
+    within = difference <= MOST
     if base != "fp32":
         exact = adapted(case(name), method)
         exact.load_state_dict({key: before[key] for key in trained}, strict=False)
-        words[-1] += f" and {largest_difference(losses, trial.plain_losses(exact)):.1e}"
+        most = error_of_base(exact.state_dict(), state) * 2 * float(logits.abs().max()) / min(losses)
+        rounded = largest_difference(losses, trial.plain_losses(exact))
+        words[-1] += f" and {rounded:.1e} of {most:.1e}"
+        within &= rounded <= most
     words += ["frozen unchanged" if unchanged else "frozen CHANGED", f"checkpoint {ratio:g}"]
     words.append("peft equal" if is_reopened else "peft DIFFERENT")
     if merged is not None:
         equal = {True: "equal", False: "DIFFERENT", None: "not of transformers"}[merged.is_equal]
         words.append(f"merged {equal}, distance {merged.distance:.1e}")
-    right = difference <= MOST and unchanged and ratio == 3 and is_reopened and (merged is None or merged.is_equal is not False)
+    right = within and unchanged and ratio == 3 and is_reopened and (merged is None or merged.is_equal is not False)
     print(", ".join(words) + ("" if right else "  WRONG"), flush=True)
     return right
 
