@@ -61,12 +61,12 @@ def find_adapter(model: Any, names: Names) -> Found:
         saved = peft.get_peft_model_state_dict(model, adapter_name=which, save_embedding_layers=False)
         tensors, computed = _match(saved, names, trained)
         if computed:
-            return Found(None, (_no_folder(f"{outputs.some(computed)} in the adapter's file is computed from parameters"),))
+            return Found(None, (_no_folder(f"{outputs.listed(computed)} in the adapter's file is computed from parameters"),))
         if not trained.isdisjoint(tensors):
             prefixed = {name: theirs if theirs.startswith(prefix) else prefix + theirs for name, theirs in tensors.items()}
             found[which] = Adapter(_config_json(config, model), prefixed, prefix)
     if len(found) > 1:
-        return Found(None, (_no_folder(f"the adapters {outputs.some(list(found))} are trained together"),))
+        return Found(None, (_no_folder(f"the adapters {outputs.listed(list(found))} are trained together"),))
     return Found(next(iter(found.values()), None))
 
 
@@ -75,10 +75,10 @@ def stored_in_checkpoints(adapter: Adapter, trained: Set[str]) -> Stored:
     as well, under their own names, by which peft loads them into the base."""
     lacking = [name for name in adapter.tensors if name not in trained]
     if lacking:
-        cause = f"checkpoints lack {outputs.some(lacking)}, which the adapter has and the run does not train"
+        cause = f"checkpoints lack {outputs.listed(lacking)}, which the adapter has and the run does not train"
         return Stored({}, (_no_folder(cause),))
     others = sorted(trained - set(adapter.tensors))
-    notice = (f"{outputs.some(others)} {'is' if len(others) == 1 else 'are'} trained in addition to the adapter: the file that "
+    notice = (f"{outputs.listed(others)} {'is' if len(others) == 1 else 'are'} trained in addition to the adapter: the file that "
               "run.save_pretrained writes has them, and peft loads them into the base; peft's own save_pretrained omits them")
     names = {**adapter.tensors, **{name: adapter.prefix + name for name in others}}
     return Stored(names, (notice,) if others else ())
