@@ -18,7 +18,8 @@ bool has_exact(const std::vector<BoundarySpec>& specs) {
 }
 
 at::Tensor flat_bytes(const at::Tensor& tensor) {
-  return tensor.contiguous().view({-1}).view(at::kByte);
+  // A dimension of one element may have any stride, and then its bytes cannot be viewed.
+  return tensor.contiguous().as_strided({tensor.numel()}, {1}).view(at::kByte);
 }
 
 // A block of bytes as a tensor of the type in `spec`, still flat.

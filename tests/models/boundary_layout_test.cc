@@ -55,7 +55,10 @@ RC_GTEST_PROP(BoundaryLayout, KeepsEveryTensorToTheBit, ()) {
   std::vector<at::Tensor> tensors;
   for (BoundarySpec& spec : specs) {
     spec = random_spec();
-    tensors.push_back(some_values(spec, samples, static_cast<std::int64_t>(tensors.size()) + 1));
+    at::Tensor tensor = some_values(spec, samples, static_cast<std::int64_t>(tensors.size()) + 1);
+    // Also with the strides of a part of a larger tensor.
+    if (*rc::gen::arbitrary<bool>()) tensor = at::stack({tensor, tensor}, -1).select(-1, 0);
+    tensors.push_back(tensor);
   }
   const at::Tensor packed = pack_boundary(tensors, specs);
   RC_ASSERT(has_layout(packed, activation_layout(layer_with(specs), samples)));

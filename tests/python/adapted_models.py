@@ -6,16 +6,15 @@ Debian has no peft. examples/adapters/compare.py runs the real one.
 from __future__ import annotations
 
 import contextlib
-import sys
 import types
 from typing import Any, Dict, Iterator, Sequence
-from unittest import mock
 
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
 import language_models
+from support import imported
 
 
 class Lora(nn.Module):
@@ -126,7 +125,7 @@ def peft() -> Iterator[None]:
     module = types.ModuleType("peft")
     module.PeftModel = (PeftModel, PromptModel)  # type: ignore[attr-defined]
     module.get_peft_model_state_dict = get_peft_model_state_dict  # type: ignore[attr-defined]
-    with mock.patch.dict(sys.modules, {"peft": module}):
+    with imported("peft", module):
         yield
 
 

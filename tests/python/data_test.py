@@ -14,7 +14,7 @@ import numpy
 import torch
 import torch.nn as nn
 
-from support import Folder, motley
+from support import Folder, imported, motley
 from motley import data, layers, losses, probe
 import language_models
 
@@ -144,7 +144,7 @@ class Recognized(unittest.TestCase):
                 return self._values
 
         rgb, grey = numpy.random.randint(256, size=(4, 5, 3)).astype(numpy.uint8), numpy.random.randint(3, size=(4, 5)).astype(numpy.uint8)
-        with mock.patch.dict(sys.modules, {"PIL.Image": types.SimpleNamespace(Image=Image)}):
+        with imported("PIL.Image", types.SimpleNamespace(Image=Image)):
             found = data.parse([(Image("RGB", rgb), Image("P", grey))] * 2, None, None, CLASSES)
             self.assertEqual((found.inputs.dtype, found.inputs.shape), (numpy.uint8, (2, 3, 4, 5)))
             self.assertTrue(torch.equal(found.example()[0][0], torch.from_numpy(rgb).permute(2, 0, 1).float() / 255))

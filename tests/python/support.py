@@ -3,11 +3,12 @@ PyTorch."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import tempfile
 import warnings
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Callable, Iterator, Optional, Tuple
 
 import torch
 import torch.nn as nn
@@ -19,6 +20,21 @@ import motley  # noqa: E402
 from motley.interpret import Package  # noqa: E402
 
 torch.set_num_threads(1)
+
+
+@contextlib.contextmanager
+def imported(name: str, module: Any) -> Iterator[None]:
+    """Inside, `module` is the imported module `name`. Other imports inside persist, unlike with mock.patch.dict(sys.modules): PyTorch
+    registers operators when it is imported, and fails if it is imported again."""
+    before = sys.modules.get(name)
+    sys.modules[name] = module
+    try:
+        yield
+    finally:
+        if before is None:
+            del sys.modules[name]
+        else:
+            sys.modules[name] = before
 
 
 class Function(nn.Module):
