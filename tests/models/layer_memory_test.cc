@@ -114,11 +114,14 @@ at::Tensor sample_of(const TensorSpec& spec, std::int64_t samples) {
 std::int64_t kept_by(const ModelSpec& model, int first, int last, std::int64_t samples) {
   const MicroContext micro{1, 1, 0, true};
   LayerChain chain({.kind = "package"}, model, first, last, {.device = c10::kCPU});
-  at::Tensor x =
-      first == 0
-          ? sample_of(model.sample.input, samples)
-          : at::ones(activation_layout(model.layers[static_cast<std::size_t>(first) - 1], samples)
-                         .sizes);
+  at::Tensor x;
+  if (first == 0) {
+    x = sample_of(model.sample.input, samples);
+  } else {
+    const LayerSpec& before = model.layers[static_cast<std::size_t>(first) - 1];
+    const BoundaryLayout layout = activation_layout(before, samples);
+    x = at::zeros(layout.sizes, layout.type);
+  }
   if (chain.ends_in_loss()) {
     static_cast<void>(
         chain.forward_loss(std::move(x), sample_of(model.sample.target, samples), micro));

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple, Optional, Tuple
 
 import torch
@@ -31,9 +30,6 @@ class BoundaryValue(NamedTuple):
             tensor = tensor.to(WIDENED[tensor.dtype])
         if self.dim is None:
             return tensor.unsqueeze(0).expand(samples, *tensor.shape)
-        if not self.gradient and math.prod(self.sizes) == 1:
-            # A column of the input. Its stride remains that of a row for a single sample, whose bytes workers cannot view then.
-            tensor = tensor.clone(memory_format=torch.contiguous_format)
         if self.factor != 1:
             shape = list(tensor.shape)
             tensor = tensor.reshape(shape[:self.dim] + [samples, self.factor] + shape[self.dim + 1:])
