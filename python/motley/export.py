@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 import warnings
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 import torch
 
@@ -21,6 +21,7 @@ from .layers import Call, Layers, Names, as_layers
 from .lines import guarded
 from .model_files import FOLDER, ModelFiles, collect
 from .modules import ModuleStack, left_alone
+from .named import Input, Limit, by_name, check_names
 from .split import split
 from .trace import Tracer
 from .walk import trace_all
@@ -43,9 +44,9 @@ class ExportWarning(UserWarning):
     """A notice about a package, e.g. that there was no model to compare it with."""
 
 
-def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]]], loss: Any, example: Tuple[torch.Tensor, torch.Tensor],
+def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]]], loss: Any, example: Tuple[Input, torch.Tensor],
            path: Union[str, "os.PathLike[str]"], name: Optional[str] = None, *, model: Optional[torch.nn.Module] = None,
-           decayed: Optional[Callable[[str, torch.Tensor], bool]] = None, input_limit: Optional[int] = None,
+           decayed: Optional[Callable[[str, torch.Tensor], bool]] = None, input_limit: Limit = None,
            target_limit: Optional[int] = None, unit: Optional[str] = None,
            units_per_sample: Optional[int] = None, forward: Optional[Call] = None, files: Any = None, base: Optional[str] = None) -> Exported:
     """Writes the package `path` (docs/formats/package.md): what each layer computes forward and backward, and its weights.
@@ -53,12 +54,13 @@ def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]]], l
     layers    the model, which is split by its trace; what `motley.split` gives; or a list of (name, module or function), each called with
               what the one before returned
     loss      `nn.CrossEntropyLoss()`, `nn.MSELoss()`, their functions, or a function (output, target) -> (sum, count)
-    example   (input, target), both with a first dimension of samples; their values do not matter
+    example   (input, target), both with a first dimension of samples; their values do not matter. Several inputs are a dictionary of
+              their names, by which the model is called
     model     the module that names parameters; without it they are called by their layer's name and their own
     forward   the model as its author calls it, input -> output, where that is not model(input): the layers are compared with it
     decayed   (name, parameter) -> whether weight decay applies; by default to parameters of two dimensions and more
     input_limit, target_limit
-              integers lie from 0 to below these; found where an embedding or the cross entropy tells
+              integers lie from 0 to below these; found where an embedding or the cross entropy tells. Of named inputs a dictionary
     files     what else belongs to the trained model: a folder with its tokenizer's files, or transformers' tokenizer or processor.
               The configuration of a transformers model is kept by itself, and so are the tokenizer's files where the model came from a folder
     base      "int8", "int4" or "nf4": in what the package holds the frozen weights of linear layers, from 4,096 elements on, and what is
@@ -71,10 +73,10 @@ def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]]], l
         _check_example(example)
         layers = split(layers, example, forward=forward)
     with guarded("the model cannot be read", _OWN_FAULT):
-        described = as_layers(layers, model, forward)
+        _check_example(example)
+        described = as_layers(layers, model, forward).taking(example[0])
         names = Names(described)
         terms = losses.understand(loss)
-        _check_example(example)
         kept = collect(described.model, names, files)
     with contextlib.ExitStack() as held:
         with guarded("the model cannot be read", _OWN_FAULT):
@@ -89,7 +91,7 @@ def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]]], l
         with guarded("the layers cannot be traced", _OWN_FAULT, stack.path):
             traced = trace_all(described, terms, example, Tracer(names.of, stack, names.memory(), base_as_held))
             built = assemble(traced, names, base_as_held, terms, decayed or (lambda _, tensor: tensor.dim() >= 2),
-                             input_limit, target_limit, unit, units_per_sample)
+                             input_limit, target_limit, unit, units_per_sample, list(by_name(example[0])))
             package = Package(json.loads(json.dumps(built.package)), built.tensors)
         with guarded("the layer raises on other samples than the example's", "Make it take any values of the example's kind; integers that "
                      "come as floats may be clamped to their range", stack.path):
@@ -116,18 +118,22 @@ def _operations(package: Dict[str, Any]) -> int:
     return sum(len(graph["nodes"]) for graphs in package["graphs"] for key, graph in graphs.items() if key != "memory")
 
 
-def _check_example(example: Tuple[torch.Tensor, torch.Tensor]) -> None:
-    if not (isinstance(example, (tuple, list)) and len(example) == 2 and all(isinstance(t, torch.Tensor) for t in example)):
-        raise ExportError("the example is no pair of two tensors", "Give (input, target), each with a first dimension of "
-                          "samples; pack several inputs into one tensor and take it apart in the first layer")
-    for what, tensor in zip(("input", "target"), example):
-        if tensor.dtype not in (torch.float32, torch.int64):
-            raise ExportError(f"the example's {what} is {str(tensor.dtype)[6:]}", "Give float32 or int64")
+def _check_example(example: Tuple[Input, torch.Tensor]) -> None:
+    if not (isinstance(example, (tuple, list)) and len(example) == 2 and all(isinstance(t, torch.Tensor) for t in (*by_name(example[0]).values(), example[1]))):
+        raise ExportError("the example is no pair of two tensors", "Give (input, target), each with a first dimension of samples; several inputs are "
+                          "a dictionary of tensors by name")
+    named = isinstance(example[0], Mapping)
+    if named:
+        check_names(list(example[0]))
+    inputs = {f"input{f' {name!r}' if named else ''}": tensor for name, tensor in by_name(example[0]).items()}
+    for what, tensor in {**inputs, "target": example[1]}.items():
+        if tensor.dtype not in (torch.float32, torch.int64) and not (named and what != "target" and tensor.dtype == torch.bool):
+            raise ExportError(f"the example's {what} is {str(tensor.dtype)[6:]}", "Give float32 or int64" + (", or bool" if named and what != "target" else ""))
         if tensor.dim() < 1 or tensor.size(0) < 1:
             raise ExportError(f"the example's {what} has no samples", "Its first dimension is that of the samples")
-    if example[0].size(0) != example[1].size(0):
-        raise ExportError(f"the example has {example[0].size(0)} inputs and {example[1].size(0)} targets",
-                          "Give one target for each input")
+    for tensor in inputs.values():
+        if tensor.size(0) != example[1].size(0):
+            raise ExportError(f"the example has {tensor.size(0)} inputs and {example[1].size(0)} targets", "Give one target for each input")
 
 
 def _replace(folder: str, new: str) -> None:

@@ -8,6 +8,7 @@ import torch
 
 from . import weights
 from .errors import ExportError
+from .named import Input, called_with
 from .number_types import SMALLER
 
 Call = Callable[[Any], Any]
@@ -28,6 +29,11 @@ class Layers(NamedTuple):
     """Whether the layers were found by a trace of the whole model."""
     notices: Tuple[str, ...] = ()
     """Notices for the user about the layers."""
+
+    def taking(self, input: Input) -> "Layers":
+        """The same, called with such inputs: a module gets named ones as its keyword arguments, a function their dictionary."""
+        (name, first), *others = self.layers
+        return self._replace(layers=[(name, called_with(first, input)), *others], whole=called_with(self.whole, input))
 
 
 def as_layers(layers: Union[Layers, Iterable[Tuple[str, Call]]], model: Optional[torch.nn.Module] = None,

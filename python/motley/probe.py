@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -12,37 +12,44 @@ from .errors import MotleyError
 from .layers import Layers
 from .losses import Loss, class_count
 from .modules import left_alone
+from .named import Input, Limit, by_name, count, each, take
 from .number_types import as_float32
 from .walk import memory_of
 
 
 class Limits(NamedTuple):
-    """Integers lie from 0 to below these; None if unknown."""
+    """Integers lie from 0 to below these; None if unknown. Of named inputs a dictionary."""
 
-    inputs: Optional[int]
+    inputs: Limit
     targets: Optional[int]
 
 
 class _Lookups(TorchDispatchMode):
-    """The embeddings that a tensor, or a view of it, indexes."""
+    """The embeddings that each input, or a view of it, indexes."""
 
-    def __init__(self, ids: torch.Tensor):
+    def __init__(self, input: Input):
         super().__init__()
-        self._memory = memory_of(ids)
-        self.rows: List[int] = []
+        self._memory = {memory_of(tensor): name for name, tensor in by_name(input).items()}
+        self._rows: Dict[str, List[int]] = {name: [] for name in self._memory.values()}
+        self._named = isinstance(input, Mapping)
+
+    def limits(self) -> Limit:
+        found = {name: min(rows, default=None) for name, rows in self._rows.items()}
+        return found if self._named else found[""]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Tuple[Any, ...] = (), kwargs: Any = None) -> Any:
-        if func is torch.ops.aten.embedding.default and memory_of(args[1]) == self._memory:
-            self.rows.append(args[0].size(0))
+        if func is torch.ops.aten.embedding.default and memory_of(args[1]) in self._memory:
+            self._rows[self._memory[memory_of(args[1])]].append(args[0].size(0))
         return func(*args, **(kwargs or {}))
 
 
-def limits(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.Tensor]) -> Limits:
+def limits(described: Layers, loss: Loss, example: Tuple[Input, torch.Tensor]) -> Limits:
     """Probes the model of the layers. If it cannot run, nothing is known, and `export` reports why. Refuses inputs of a type or
     shape with which it does not run, if it runs with the other type or a usual other shape."""
-    input, target = (part[:2] for part in example)
-    integers = not input.is_floating_point()
-    ids = torch.zeros_like(input) if integers else input.clone()
+    few = list(range(min(2, count(example[0]))))
+    input, target = take(example[0], few), example[1][few]
+    described = described.taking(input)
+    ids = each(lambda tensor: tensor.clone() if tensor.is_floating_point() else torch.zeros_like(tensor), input)
     lookups = _Lookups(ids)
     roots = [root for _, root in described.roots]
     tensors = [tensor for root in roots for tensor in (*root.parameters(), *root.buffers())]
@@ -52,7 +59,10 @@ def limits(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.Ten
         for root in roots:
             root.eval()
         output = _run(described, ids, lookups)
-        if output is None and described.by != "forward":  # else the layers take other inputs than the model, which runs
+        if output is None and isinstance(input, Mapping):  # zeros may not be values of a mask, or lengths
+            lookups = _Lookups(input)
+            output = _run(described, input, lookups)
+        if output is None and described.by != "forward" and isinstance(ids, torch.Tensor):  # else the layers take other inputs than the model, which runs
             for other, words in _others(ids):
                 if _run(described, other, None) is not None:
                     raise MotleyError(f"the model does not run with inputs that are {_words(input)}, and does with those of {words}. Give these")
@@ -62,7 +72,7 @@ def limits(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.Ten
     scores = outputs.main(output)
     if loss.classes and not target.is_floating_point() and scores is not None:
         classes = class_count(scores, target)
-    return Limits(min(lookups.rows, default=None), classes)
+    return Limits(lookups.limits(), classes)
 
 
 def _words(input: torch.Tensor) -> str:
@@ -79,7 +89,7 @@ def _others(input: torch.Tensor) -> Iterator[Tuple[torch.Tensor, str]]:
         yield input.flatten(1), "inputs.flatten(1)"
 
 
-def _run(described: Layers, value: torch.Tensor, lookups: Optional[_Lookups]) -> Any:
+def _run(described: Layers, value: Input, lookups: Optional[_Lookups]) -> Any:
     try:
         with torch.no_grad():
             x: Any = value

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 import torch
 
@@ -20,6 +20,7 @@ from .export import export
 from .layers import Call, Layers, as_layers
 from .load import load
 from .manifest import has_checkpoint, newest_checkpoint, read_manifest
+from .named import Limit
 from .settings import OF_EXPORT, Sections, check, sections_of, take_epochs, toml
 from .setup import Setup
 from .split import split
@@ -52,7 +53,8 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
     """Trains `model` with Motley, on this machine or on the machines of a cluster file, and returns when it has ended.
 
     loss, layers  as for `motley.export`; without `layers` they are those of `motley.split` with a sample of the data
-    data          (inputs, targets) as tensors or arrays, a dataset of such pairs, or a row of tokens, which needs `context`
+    data          (inputs, targets) as tensors or arrays, a dataset of such pairs, or a row of tokens, which needs `context`. Several inputs
+                  are a dictionary of their names; without targets beside it, those are its "labels"
     cluster       docs/formats/cluster.md; RUN.setup must be under the same path on its machines, shared or copied: the package on all
                   of them, the data on the one that gets the first layers
     run           the run folder; what is written for it (package, data, configuration) goes to RUN.setup
@@ -132,7 +134,14 @@ def _check_values(data: Union[samples.Arrays, samples.Tokens], described: Layers
         found = probe.limits(described, loss, data.example())
     finite = sections.get("data", {}).get("allow_nonfinite") is not True
     with step("looking at the data"):
-        data.check(options.get("input_limit", found.inputs), options.get("target_limit", found.targets), loss.ignored, finite)
+        data.check(_limits(options.get("input_limit"), found.inputs), options.get("target_limit", found.targets), loss.ignored, finite)
+
+
+def _limits(given: Limit, found: Limit) -> Limit:
+    """Limits of the caller in place of those that the model shows."""
+    if isinstance(given, Mapping) and isinstance(found, Mapping):
+        return {**found, **given}
+    return found if given is None else given
 
 
 def _program(given: Optional[Path]) -> str:

@@ -120,6 +120,18 @@ def check_integers(array: numpy.ndarray, what: str, limit: int, ignored: Optiona
                           "or give the model room for more")
 
 
+def check_width(array: numpy.ndarray, what: str) -> None:
+    """Refuses integers of more than 32 bits, which samples do not hold."""
+    if array.dtype.kind not in "iu" or array.dtype.itemsize < 8:
+        return
+    for begin, block in _blocks(array):
+        wrong = (block < -(1 << 31)) | (block >= 1 << 31)
+        if wrong.any():
+            place = numpy.unravel_index(int(numpy.argmax(wrong)), block.shape)
+            first = (begin + int(place[0]),) + tuple(int(k) for k in place[1:])
+            raise MotleyError(f"{_at(what, first)} is {array[first]}; integers of samples have 32 bits. Number them from 0")
+
+
 def _at(what: str, place: Tuple[int, ...]) -> str:
     return f"{what}[{', '.join(map(str, place))}]"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Mapping, Optional, Tuple
 
 import torch
 
@@ -22,6 +22,7 @@ from .layers import Layers, Names
 from .lines import guarded, user_line_of
 from .matched import matched
 from .modules import ModuleStack
+from .named import Input, Limit, count, limits, take
 
 LARGEST_DIFFERENCE = 1e-4
 """Tolerance relative to the largest element or a gradient's norm. Layers may compute masks and sums in another way."""
@@ -50,17 +51,17 @@ class Comparison:
         self._calls = Calls(described, names, modules)
         self._parameters = {name: tensor for name, tensor in names.state.items() if tensor.requires_grad}
 
-    def run(self, input: torch.Tensor, limit: Optional[int]) -> None:
+    def run(self, input: Input, limit: Limit) -> None:
         """Refuses layers that differ from the model."""
         try:
-            self._run(input, limit)
+            self._run(input, limits(limit, input))
         except (RuntimeError, MemoryError) as error:
             if not lacks_memory(error):
                 raise
             self.notices.append(f"the layers were not compared with the whole model, for which there was not enough memory ({in_words(error)})")
 
-    def _run(self, input: torch.Tensor, limit: Optional[int]) -> None:
-        example = input[[k % input.size(0) for k in range(2)]]
+    def _run(self, input: Input, limit: List[Optional[int]]) -> None:
+        example = take(input, [k % count(input) for k in range(2)])
         with trial.varied(self._roots), trial.generators_as_before():
             try:
                 self._compare(example, input, limit)
@@ -68,7 +69,7 @@ class Comparison:
                 self._say(str(why))
                 self._train_alone(example)
 
-    def _compare(self, example: torch.Tensor, input: torch.Tensor, limit: Optional[int]) -> None:
+    def _compare(self, example: Input, input: Input, limit: List[Optional[int]]) -> None:
         several = len(self._described.layers) > 1
         if self._described.whole is None:
             raise _NotCompared("the layers were compared with no model: give model=, or forward=, a function that gives what they give one after "
@@ -85,14 +86,14 @@ class Comparison:
                 raise
             raise _NotCompared(self._calls_and_more(error.reason.partition(": ")[2])) from error
 
-    def _is_the_models_in_training(self, example: torch.Tensor) -> bool:
+    def _is_the_models_in_training(self, example: Input) -> bool:
         self._mode(training=True)
         with torch.no_grad():
             found = self._layers(example, None)
         self._mode(training=False)
         return found.is_the_models
 
-    def _compare_with(self, found: Ran, example: torch.Tensor, input: torch.Tensor, limit: Optional[int]) -> None:
+    def _compare_with(self, found: Ran, example: Input, input: Input, limit: List[Optional[int]]) -> None:
         kinds = trial.Kinds(example)
         try:
             with torch.no_grad(), kinds:
@@ -101,12 +102,12 @@ class Comparison:
             raise self._cannot_call(error, found) from error
         with torch.no_grad():
             found = self._same_in_evaluation(right, example, "in eval() mode", found)
-        made = self._made_up(input, limit if limit is not None else kinds.rows, kinds.whole_numbers)
+        made = self._made_up(input, [rows if given is None else given for given, rows in zip(limit, kinds.rows)], kinds.whole_numbers)
         with torch.no_grad():
             self._same_in_evaluation(self._whole(made), made, "in eval() mode, on other samples than the example's")
         self._large_outputs(example, right, found)
         self._mode(training=True)
-        self._training(made[:2])
+        self._training(take(made, [0, 1]))
 
     # Names.
 
@@ -114,33 +115,46 @@ class Comparison:
         for root in self._roots:
             root.train(training)
 
-    def _whole(self, input: torch.Tensor) -> Ran:
+    def _whole(self, input: Input) -> Ran:
         assert self._described.whole is not None
         return self._calls.run([("", self._described.whole)], input, None)
 
-    def _layers(self, input: torch.Tensor, order: Optional[List[int]]) -> Ran:
+    def _layers(self, input: Input, order: Optional[List[int]]) -> Ran:
         split = self._described.by == "split" or self._described.traced
         with guarded(f"motley.split cannot take {self._kind} apart" if split else "the layer raises",
                      _BY_HAND if split else "Run the layers by hand on a few samples to see it", self._modules.path):
             return self._calls.run(self._described.layers, input, order)
 
-    def _made_up(self, input: torch.Tensor, rows: Optional[int], whole_numbers: bool) -> torch.Tensor:
+    def _made_up(self, input: Input, rows: List[Optional[int]], whole_numbers: bool) -> Input:
         """Three samples that the model accepts."""
         generator = torch.Generator().manual_seed(2)
+        for tried in self._tried(input, rows, whole_numbers, generator):
+            with contextlib.suppress(Exception), torch.no_grad():
+                self._whole(tried)
+                return tried
+        return take(input, [k % count(input) for k in (2, 1, 0)])
+
+    def _tried(self, input: Input, rows: List[Optional[int]], whole_numbers: bool, generator: torch.Generator) -> List[Input]:
+        if not isinstance(input, Mapping):
+            return list(self._tried_alone(input, rows[0], whole_numbers, generator))
+        made, padded = {}, {}
+        for (name, example), limit in zip(input.items(), rows):
+            keeps = samples.keeps_values(example, limit)
+            made[name] = samples.of_these(example, generator, 3) if keeps else samples.like(example, limit or 0, generator, 3)
+            padded[name] = made[name] if keeps or limit is None else samples.padded(made[name], samples.pads_of(self._described.model, limit))
+        return [padded, made]
+
+    def _tried_alone(self, input: torch.Tensor, rows: Optional[int], whole_numbers: bool, generator: torch.Generator) -> List[torch.Tensor]:
         limit = rows if rows is not None else int(input.max()) + 1 if input.dtype == torch.int64 else 0
         made = samples.like(input, limit, generator, 3, whole_numbers)
         padded = [] if made.is_floating_point() else [samples.padded(made, samples.pads_of(self._described.model, limit))]
         if padded and (self._described.by == "forward" or input.dim() > 2):
             padded, made = [samples.packed(input, padded[0], generator)], samples.packed(input, made, generator)
-        for tried in (*padded, made):
-            with contextlib.suppress(Exception), torch.no_grad():
-                self._whole(tried)
-                return tried
-        return input[[k % input.size(0) for k in (2, 1, 0)]]
+        return [*padded, made]
 
     # Comparisons.
 
-    def _large_outputs(self, example: torch.Tensor, right: Ran, found: Ran) -> None:
+    def _large_outputs(self, example: Input, right: Ran, found: Ran) -> None:
         """Caps and clamps have no effect on the small outputs of an untrained model."""
         owned = [tensor for path in found.last for tensor in self._calls.paths[path]._parameters.values() if tensor is not None]
         matrices = [tensor for tensor in owned if tensor.dim() > 1] or owned
@@ -149,7 +163,7 @@ class Comparison:
             with trial.scaled(matrices, math.ceil(math.log2(_LARGE / largest))), torch.no_grad():
                 self._same_in_evaluation(self._whole(example), example, f"where its outputs are as large as {_LARGE:g}")
 
-    def _training(self, input: torch.Tensor) -> None:
+    def _training(self, input: Input) -> None:
         with torch.no_grad():
             alone = self._layers(input, None)
         try:
@@ -173,7 +187,7 @@ class Comparison:
                       "learn by them alone: they keep their values")
         self._same_gradients(wanted, gradients([output for _, output in pairs], grads, self._parameters), right, found)
 
-    def _train_alone(self, input: torch.Tensor) -> None:
+    def _train_alone(self, input: Input) -> None:
         """Notices about layers that are not compared."""
         self._mode(training=True)
         try:
@@ -188,7 +202,7 @@ class Comparison:
         self._say(proportional.check(trained, grads, self._parameters, seen))
         self._say_untrained(found, trained, found)
 
-    def _drawing_alike(self, right: Ran, input: torch.Tensor, where: str, found: Optional[Ran] = None) -> Ran:
+    def _drawing_alike(self, right: Ran, input: Input, where: str, found: Optional[Ran] = None) -> Ran:
         """Runs the layers with the model's random numbers. `found`: their run with other numbers."""
         found = self._layers(input, None) if found is None else found
         turns = [k for _, call in self._described.layers for k in call.turns] if self._described.traced else None  # type: ignore[attr-defined]
@@ -200,7 +214,7 @@ class Comparison:
         in_turn = match.order == list(range(len(match.order)))
         return found if in_turn and not torch.is_grad_enabled() else self._layers(input, match.order)
 
-    def _same_in_evaluation(self, right: Ran, input: torch.Tensor, where: str, found: Optional[Ran] = None) -> Ran:
+    def _same_in_evaluation(self, right: Ran, input: Input, where: str, found: Optional[Ran] = None) -> Ran:
         """Runs the layers with the same numbers. Their outputs must be equal to the model's."""
         found = self._drawing_alike(right, input, where, found)
         self._same_values(right, found, where)

@@ -46,7 +46,9 @@ TEST(ParsePackage, ReadsWhatIsRight) {
   EXPECT_EQ(package.layers[0].name, "body");
   EXPECT_EQ(package.layers[0].statistics[0].momentum, 0.1);
   EXPECT_EQ(package.inputs_of(1), package.layers[0].outputs);
-  EXPECT_EQ(package.inputs_of(0), (std::vector{BoundarySpec{package.input, /*gradient=*/false}}));
+  const TensorSpec input{NumberType::kFloat32, {4}};
+  EXPECT_EQ(package.inputs, (std::vector<SampleInput>{{"", input, std::nullopt}}));
+  EXPECT_EQ(package.inputs_of(0), (std::vector{BoundarySpec{input, /*gradient=*/false}}));
   EXPECT_EQ(package.ignored, -1);
   EXPECT_NE(package.layers[0].signature, package.layers[1].signature);
   const Graph& forward = package.graphs[0].forward;

@@ -105,7 +105,7 @@ class Division:
         nodes = self._nodes[layer]
         made = {value for node in nodes.values() for value in node.results}
         if layer == 0:
-            made.add(self._program.input)
+            made.update(self._program.inputs.values())
         asked = [value for node in list(nodes.values()) for value in uses(node)]
         if layer == self._count - 1:
             asked += self._program.outputs
@@ -139,4 +139,4 @@ class Division:
         asked = {value for node in nodes for value in uses(node)} | {each.value for each in gives}
         outside = {value: program.trained.get(value, program.constants.get(value)) for value in asked
                    if program.is_from_outside(value) and value not in taken}
-        return Part(nodes, takes, gives, outside, program.input, program.outputs if last else [])  # type: ignore[arg-type]
+        return Part(nodes, takes, gives, outside, program.inputs, program.outputs if last else [])  # type: ignore[arg-type]
