@@ -11,6 +11,7 @@ import torch
 from .errors import MotleyError
 from .losses import Loss
 from .named import Input, Limit, by_name, check_names, limits
+from .padding import Padding
 from .recognize import is_array, pair_of
 from .values import as_array, as_input, as_target, check_finite, check_integers, check_width, naming
 
@@ -25,8 +26,9 @@ Pair = Tuple[Inputs, numpy.ndarray]
 class Arrays:
     """Samples with a target each: a pair of arrays or tensors, or a dataset of pairs. Several inputs have names."""
 
-    def __init__(self, data: Any, held_out: Any = None, loss: Optional[Loss] = None):
+    def __init__(self, data: Any, held_out: Any = None, loss: Optional[Loss] = None, pad: Optional[Mapping[str, Any]] = None):
         self._loss = loss
+        self._padding = Padding(pad)
         self.inputs, self.targets = self._pair(data)
         self.held_out: Optional[Pair] = None
         if held_out is not None:
@@ -35,9 +37,10 @@ class Arrays:
                 self._check_alike(self.held_out)
 
     def _pair(self, data: Any) -> Pair:
-        given, target = pair_of(data)
+        given, target = pair_of(data, self._padding)
         if isinstance(given, Mapping):
             check_names(list(given))
+        self._padding.check(list(by_name(given)))
         parts = {what: as_array(part, what) for what, part in _named((given, target))}
         for what, array in parts.items():
             if array.ndim == 0:
@@ -146,15 +149,18 @@ class Tokens:
         return {"kind": "tokens", "path": path}
 
 
-def understand(data: Any, held_out: Any, context: Optional[int], loss: Optional[Loss] = None) -> Union[Arrays, Tokens]:
+def understand(data: Any, held_out: Any, context: Optional[int], loss: Optional[Loss] = None, pad: Optional[Mapping[str, Any]] = None
+               ) -> Union[Arrays, Tokens]:
     """What `train` was given as its data."""
+    if is_array(data) and pad is not None:
+        raise MotleyError("pad= is for samples of unequal length, and the data is one array. Leave it out")
     if is_array(data):
         if held_out is not None:
             raise MotleyError("held-out data of tokens is their end. Pass data__holdout=, its share, in place of eval_data=")
         return Tokens(data, context)
     if context is not None:
         raise MotleyError("context= is for a row of tokens, and the data are pairs, whose samples have their own length. Leave it out")
-    return Arrays(data, held_out, loss)
+    return Arrays(data, held_out, loss, pad)
 
 
 def _named(pair: Tuple[Any, Any]) -> Iterator[Tuple[str, Any]]:

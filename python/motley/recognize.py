@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from typing import Any, Dict, Iterable, List, NoReturn, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, NoReturn, Tuple
 
 import numpy
 import torch
 
 from .errors import MotleyError
+from .padding import TARGETS, Padding
 from .values import PAD, as_array
 
 _SHAPE = "Give (inputs, targets), a dataset of such pairs, or a row of tokens"
@@ -18,9 +19,6 @@ _SHAPE = "Give (inputs, targets), a dataset of such pairs, or a row of tokens"
 _NAME = "Several inputs are a dictionary with the names by which the model takes them, such as {'input_ids': a, 'attention_mask': b}"
 
 _PACK_TARGETS = "A loss takes one tensor: pack several into one, and take it apart in a loss of your own, a function (output, target) -> (sum, count)"
-
-_TARGETS = ("labels", "label", "targets", "target", "y", "label_ids")
-"""What targets are mostly called."""
 
 Inputs = Any
 """An array, a tensor or a list, or a dictionary of them by name."""
@@ -30,7 +28,7 @@ def is_array(part: Any) -> bool:
     return isinstance(part, (torch.Tensor, numpy.ndarray))
 
 
-def pair_of(data: Any) -> Tuple[Inputs, Any]:
+def pair_of(data: Any, padding: Padding) -> Tuple[Inputs, Any]:
     """Inputs and targets as arrays, tensors or lists. Several inputs are a dictionary of them by name."""
     if isinstance(data, (tuple, list)) and len(data) == 2 and all(is_array(part) for part in data):
         return data[0], data[1]
@@ -40,22 +38,22 @@ def pair_of(data: Any) -> Tuple[Inputs, Any]:
     if isinstance(data, tuple):
         if len(data) != 2:
             raise MotleyError(f"the data is a tuple of {len(data)}. {_SHAPE}; {_NAME[0].lower()}{_NAME[1:]}")
-        return _columns(data[0]), _column(data[1], "targets")
-    return _stacked(data)
+        return _columns(data[0], padding), _column(data[1], "targets", padding, "targets")
+    return _stacked(data, padding)
 
 
 def _pair_in(parts: "Mapping[Any, Any]", what: str) -> Tuple[Any, Any]:
     """Inputs by name, and the target, which has one of the usual names."""
-    target = next((name for word in _TARGETS for name in parts if isinstance(name, str) and name.lower() == word), None)
+    target = next((name for word in TARGETS for name in parts if isinstance(name, str) and name.lower() == word), None)
     if target is None or len(parts) < 2:
         refuse_keys(what, parts)
     return {name: part for name, part in parts.items() if name != target}, parts[target]
 
 
-def _columns(inputs: Any) -> Inputs:
+def _columns(inputs: Any, padding: Padding) -> Inputs:
     if isinstance(inputs, Mapping):
-        return {name: _column(part, f"inputs[{name!r}]") for name, part in inputs.items()}
-    return _column(inputs, "inputs")
+        return {name: _column(part, f"inputs[{name!r}]", padding, name) for name, part in inputs.items()}
+    return _column(inputs, "inputs", padding, "")
 
 
 def _refuse_others(data: Any) -> None:
@@ -87,14 +85,14 @@ def refuse_keys(what: str, keys: Iterable[Any]) -> NoReturn:
     """Says what is missing where parts have names of which none is that of a target."""
     names = [str(key) for key in keys]
     found = f"{what} with the keys {_listed(names)}" if names else f"{what} without keys"
-    usual = ", ".join(repr(word) for word in _TARGETS[:4])
+    usual = ", ".join(repr(word) for word in TARGETS[:4])
     raise MotleyError(f"{found}, and not of inputs with a target, whose usual names are {usual}. Name the target so, or give a pair of the "
                       "inputs by name and the targets")
 
 
 def _divided(names: List[str]) -> Tuple[str, List[str]]:
     """Which of them is the target, it seems, and which are inputs."""
-    target = next((name for word in _TARGETS for name in names if name.lower() == word), names[-1] if names else "")
+    target = next((name for word in TARGETS for name in names if name.lower() == word), names[-1] if names else "")
     return target, [name for name in names if name != target]
 
 
@@ -104,7 +102,7 @@ def _listed(names: List[str]) -> str:
     return text + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def _stacked(dataset: Any) -> Tuple[Inputs, numpy.ndarray]:
+def _stacked(dataset: Any, padding: Padding) -> Tuple[Inputs, numpy.ndarray]:
     """The samples of a map-style dataset."""
     kind = type(dataset).__name__
     try:
@@ -131,8 +129,8 @@ def _stacked(dataset: Any) -> Tuple[Inputs, numpy.ndarray]:
         for name, part in parts.items():
             inputs.setdefault(name, []).append(_value(part, f"inputs[{name!r}]" if named else "inputs", k))
         targets.append(_value(sample[1], "targets", k))
-    stacked = {name: _stack(values, f"inputs[{name!r}]" if named else "inputs") for name, values in inputs.items()}
-    return stacked if named else stacked[""], _stack(targets, "targets")
+    stacked = {name: _stack(values, f"inputs[{name!r}]" if named else "inputs", padding, name) for name, values in inputs.items()}
+    return stacked if named else stacked[""], _stack(targets, "targets", padding, "targets")
 
 
 def _inputs_listed(inputs: Iterable[Any]) -> str:
@@ -150,7 +148,7 @@ def _check_sample(sample: Any, k: int) -> None:
         raise MotleyError(f"the dataset's sample {k} has {len(sample)} parts, and is no pair of input and target. Give pairs of tensors. {_NAME}")
 
 
-def _column(part: Any, what: str) -> Any:
+def _column(part: Any, what: str, padding: Padding, name: str) -> Any:
     """Inputs or targets that are given together."""
     if is_array(part):
         return part
@@ -158,7 +156,7 @@ def _column(part: Any, what: str) -> Any:
     if isinstance(part, list):
         if not part:
             return numpy.zeros(0, dtype=numpy.float32)
-        return _stack([_value(each, what, k) for k, each in enumerate(part)], what)
+        return _stack([_value(each, what, k) for k, each in enumerate(part)], what, padding, name)
     return as_array(part, what)
 
 
@@ -192,7 +190,10 @@ def _picture(picture: Any, what: str, k: int) -> numpy.ndarray:
     return array[None] if array.ndim == 2 else numpy.ascontiguousarray(array.transpose(2, 0, 1))
 
 
-def _stack(values: Sequence[numpy.ndarray], what: str) -> numpy.ndarray:
+def _stack(values: List[numpy.ndarray], what: str, padding: Padding, name: str) -> numpy.ndarray:
+    padded = padding.stacked(values, name)
+    if padded is not None:
+        return padded
     shapes = {}
     for k, value in enumerate(values):
         shapes.setdefault(value.shape, k)

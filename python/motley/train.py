@@ -48,7 +48,7 @@ class Run(NamedTuple):
 def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] = None, *, eval_data: Any = None,
           layers: Optional[Union[Layers, Iterable[Tuple[str, Call]]]] = None, context: Optional[int] = None,
           run: Optional[Path] = None, resume: bool = False, allow_changes: bool = False, links: Optional[Path] = None,
-          adapt: bool = False, motley: Optional[Path] = None, base: Optional[str] = None, export_options: Optional[Dict[str, Any]] = None,
+          adapt: bool = False, motley: Optional[Path] = None, base: Optional[str] = None, pad: Optional[Mapping[str, Any]] = None, export_options: Optional[Dict[str, Any]] = None,
           follow: Callable[[str], None] = print, **settings: Any) -> Run:
     """Trains `model` with Motley, on this machine or on the machines of a cluster file, and returns when it has ended.
 
@@ -64,6 +64,8 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
     adapt         move the layers to where the run's own steps show that they run faster
     motley        the program; without it the one on PATH
     base          of `motley.export`: "int8", "int4" or "nf4" for the frozen weights of linear layers
+    pad           values with which samples of unequal length are filled up at their end, by the names of inputs and target, such as
+                  {"input_ids": 0, "attention_mask": 0, "labels": -100}. Without it such samples are refused
     follow        is called with each line that Motley prints
     links         what `motley probe --output` wrote: how fast the links of the cluster are
     export_options
@@ -97,7 +99,7 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
         else:
             with step("looking at the data"):
                 understood = losses.understand(loss)
-                data_given = samples.understand(data, eval_data, context, understood)
+                data_given = samples.understand(data, eval_data, context, understood, pad)
             take_epochs(sections, len(data_given), eval_data is not None)
             check(program, {**sections, "data": {"kind": "arrays" if context is None else "tokens", **sections.get("data", {})}})
             with step("taking the model apart"):

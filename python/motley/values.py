@@ -54,8 +54,8 @@ def _of_others(part: Any, what: str) -> numpy.ndarray:
         raise MotleyError(f"{what} are lists of unlike lengths: {error}. {PAD}") from error
 
 
-PAD = ("Pad or crop them to one shape; in targets, the number that the loss ignores (-100) fills places that do not count, "
-       "and pictures are resized")
+PAD = ("Pad or crop them to one shape, or pass pad= with the values to fill them up; in targets, the number that the loss ignores (-100) fills "
+       "places that do not count, and pictures are resized")
 """What to do about samples of different shapes."""
 
 

@@ -76,7 +76,6 @@ class Packages(unittest.TestCase):
                 self.assertEqual(package.description["unit"], "sample")
                 self.equals_eager(model, package, batch)
                 references = read_json(folder.path("m.motley/reference.jsonl"), 1)
-                self.assertEqual(references[0]["inputs"][0], [{"count": LENGTH, "below": VOCABULARY}])
                 self.assertEqual(references[0]["inputs"][1], [{"count": LENGTH, "values": [0, 1]}])
 
     def test_an_image_with_ids(self) -> None:
@@ -264,6 +263,28 @@ class Data(unittest.TestCase):
                 ("the inputs are 2 tensors.*a dictionary with the names", ((ids, ids), targets))):
             with self.subTest(message), self.assertRaisesRegex(motley.MotleyError, message):
                 self.understood(given)
+
+    def test_samples_are_padded_if_the_caller_gives_values(self) -> None:
+        rows = [{"input_ids": [5, 6, 7], "attention_mask": [True] * 3, "labels": [1, 2, 3]}, {"input_ids": [8], "attention_mask": [True], "labels": [4]}]
+        fill = {"input_ids": 0, "attention_mask": False, "labels": -100}
+        loss = losses.understand(CLASSES)
+        found = data.understand(rows, rows[1:], None, loss, fill)
+        assert isinstance(found, data.Arrays) and found.held_out is not None
+        self.assertEqual(found.inputs["input_ids"].tolist(), [[5, 6, 7], [8, 0, 0]])
+        self.assertEqual(found.inputs["attention_mask"].tolist(), [[True, True, True], [True, False, False]])
+        self.assertEqual(found.inputs["attention_mask"].dtype, numpy.bool_)
+        self.assertEqual(found.targets.tolist(), [[1, 2, 3], [4, -100, -100]])
+        self.assertEqual(found.held_out[0]["input_ids"].tolist(), [[8, 0, 0]])
+        self.assertEqual(data.understand(([[1.0], [2.0, 3.0]], [0, 1]), None, None, loss, {"inputs": -1.5}).inputs.tolist(), [[1.0, -1.5], [2.0, 3.0]])
+        for message, given, held_out, pad in (
+                ("differ in shape.*pad=", rows, None, None), ("differ in shape", rows, None, {"input_ids": 0, "labels": -100}),
+                ("pad= has 'ids', and the inputs are 'input_ids', 'attention_mask'", rows, None, {**fill, "ids": 0}),
+                ("pad= is 0. Give a dictionary", rows, None, 0), ("pad= has 0.5 for input_ids, whose values are int64", rows, None, {**fill, "input_ids": 0.5}),
+                ("pad= has -1 for attention_mask", rows, None, {**fill, "attention_mask": -1}),
+                ("eval_data: a sample of input_ids has the length 3, and the longest one to train on 1", rows[1:], rows[:1], fill),
+                ("pad= is for samples of unequal length", numpy.arange(9), None, fill)):
+            with self.subTest(message), self.assertRaisesRegex(motley.MotleyError, message):
+                data.understand(given, held_out, 2 if isinstance(given, numpy.ndarray) else None, loss, pad)
 
     def test_held_out_data_has_the_same_inputs(self) -> None:
         inputs, targets = texts(5)
