@@ -12,7 +12,7 @@ from .errors import MotleyError
 from .losses import Loss
 from .named import Input, Limit, by_name, check_names, limits
 from .padding import Padding
-from .recognize import is_array, pair_of
+from .recognize import has_names_of_targets, is_array, pair_of
 from .values import as_array, as_input, as_target, check_finite, check_integers, check_width, naming
 
 
@@ -54,6 +54,8 @@ class Arrays:
                 raise MotleyError(f"the {what} have the shape {list(array.shape)}, without any value. Give samples that are not empty")
         numbers, classes = (self._loss.numbers, self._loss.classes) if self._loss is not None else (False, False)
         made = dict(zip(given, inputs)) if isinstance(given, Mapping) else as_input(inputs[0])
+        if isinstance(made, dict) and has_names_of_targets(data):
+            _check_shifted(made, targets, self._loss.ignored if self._loss is not None else None)
         return made, as_target(targets, numbers, classes)
 
     def _check_alike(self, held_out: Pair) -> None:
@@ -169,6 +171,23 @@ def _named(pair: Tuple[Any, Any]) -> Iterator[Tuple[str, Any]]:
     for name, part in by_name(inputs).items():
         yield f"inputs[{name!r}]" if isinstance(inputs, Mapping) else "inputs", part
     yield "targets", targets
+
+
+def _check_shifted(inputs: Dict[str, numpy.ndarray], targets: numpy.ndarray, ignored: Optional[int]) -> None:
+    """Refuses labels that are an input's own integers, as transformers takes them, which shifts them itself. Looks at some samples."""
+    some = targets[:_COMPARED]
+    counted = some != ignored
+    if some.dtype.kind not in "iu" or some.ndim < 2 or counted.sum() < _TELLING:
+        return
+    for name, array in inputs.items():
+        if array.dtype.kind in "iu" and array.shape == targets.shape and bool((array[:_COMPARED] == some)[counted].all()):
+            raise MotleyError(f"the labels equal inputs[{name!r}]: transformers shifts labels by one token, and Motley does not. Give the inputs without "
+                              "their last token, such as {'input_ids': ids[:, :-1]}, and the labels without their first; for a model that is to "
+                              "give its input back, give a pair of inputs and targets")
+
+
+_COMPARED, _TELLING = 256, 16
+"""Samples that are compared, and the least labels that are no accident."""
 
 
 def _save(folder: str, name: str, array: numpy.ndarray) -> None:

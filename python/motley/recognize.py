@@ -50,6 +50,11 @@ def _pair_in(parts: "Mapping[Any, Any]", what: str) -> Tuple[Any, Any]:
     return {name: part for name, part in parts.items() if name != target}, parts[target]
 
 
+def has_names_of_targets(data: Any) -> bool:
+    """Whether the targets of data that `pair_of` takes are among its names."""
+    return isinstance(data, Mapping) or not isinstance(data, tuple) and len(data) > 0 and isinstance(data[0], Mapping)
+
+
 def _columns(inputs: Any, padding: Padding) -> Inputs:
     if isinstance(inputs, Mapping):
         return {name: _column(part, f"inputs[{name!r}]", padding, name) for name, part in inputs.items()}

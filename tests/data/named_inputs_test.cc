@@ -118,7 +118,8 @@ TEST_F(NamedInputs, HaveHeldOutSamplesOfTheirOwn) {
   EXPECT_THAT(part(second.inputs, 0, 6), ElementsAre(4, 5, 6, 1, 0, 0));
   write("eval_inputs.attention_mask", npy_bytes({2, 3}, {1, 1, 0, 1, 0, 0}));
   const Error error = error_of(image_and_ids());
-  EXPECT_THAT(error.what, HasSubstr("inputs.attention_mask.npy and eval_inputs.attention_mask.npy"));
+  EXPECT_THAT(error.what,
+              HasSubstr("inputs.attention_mask.npy and eval_inputs.attention_mask.npy"));
   EXPECT_THAT(error.cause, HasSubstr("[3] of bool and [3] of uint8"));
 }
 
@@ -166,8 +167,7 @@ TEST_F(NamedInputs, WithoutALimitHaveThirtyTwoBits) {
   SampleFormat format = image_and_ids();
   format.inputs[0].limit = std::nullopt;
   write("inputs.input_ids", npy_longs({2, 3}, {-1, -2147483648, 2147483647, 0, 0, 0}));
-  EXPECT_THAT(part(all(data(), format)[0].inputs, 0, 3),
-              ElementsAre(-1, -2147483648, 2147483647));
+  EXPECT_THAT(part(all(data(), format)[0].inputs, 0, 3), ElementsAre(-1, -2147483648, 2147483647));
   write("inputs.input_ids", npy_longs({2, 3}, {0, 0, 0, 2147483648, 0, 0}));
   EXPECT_THAT(error_of(format).cause, HasSubstr("number 0 of sample 1 is 2147483648"));
 }

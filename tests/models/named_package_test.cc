@@ -41,10 +41,10 @@ TEST(NamedInputsOfPackage, AreReadInTheirOrder) {
 
 // A single input has the signature of earlier versions, so that machines use their measurements.
 TEST(NamedInputsOfPackage, ChangeNoSignatureWhereThereIsOne) {
-  const std::string named = replaced(
-      replaced(right_package(), "\"version\": 1", "\"version\": 3"),
-      "\"input\": {\"type\": \"float32\", \"shape\": [4]}, \"input_limit\": 0,",
-      R"("inputs": [{"name": "x", "type": "float32", "shape": [4], "limit": null}],)");
+  const std::string named =
+      replaced(replaced(right_package(), "\"version\": 1", "\"version\": 3"),
+               "\"input\": {\"type\": \"float32\", \"shape\": [4]}, \"input_limit\": 0,",
+               R"("inputs": [{"name": "x", "type": "float32", "shape": [4], "limit": null}],)");
   const Package one = parse_package(named, "package.json").value();
   const Package before = parse_package(right_package(), "package.json").value();
   const Package several = parse_package(right_named_package(), "package.json").value();
@@ -71,8 +71,7 @@ TEST(NamedInputsOfPackage, HaveNamesOfArgumentsAndFiles) {
   }
   EXPECT_THAT(cause_with("\"name\": \"mask\"", "\"name\": \"" + std::string(101, 'a') + "\""),
               HasSubstr("1 to 100"));
-  EXPECT_THAT(cause_with("\"name\": \"mask\"", "\"name\": \"Input_IDs\""),
-              HasSubstr("two inputs"));
+  EXPECT_THAT(cause_with("\"name\": \"mask\"", "\"name\": \"Input_IDs\""), HasSubstr("two inputs"));
 }
 
 TEST(NamedInputsOfPackage, HaveTypesAndLimits) {
@@ -97,7 +96,7 @@ TEST(NamedInputsOfPackage, HaveSizesWithinTheLimits) {
 
 // A layer cannot use an input that the package does not have.
 TEST(NamedInputsOfPackage, AreAllThatTheFirstLayerHas) {
-  EXPECT_THAT(cause_with("\"takes\": [\"input:0\", \"parameter:0\"", 
+  EXPECT_THAT(cause_with("\"takes\": [\"input:0\", \"parameter:0\"",
                          "\"takes\": [\"input:4\", \"parameter:0\""),
               HasSubstr("inputs"));
   EXPECT_TRUE(parse_package(replaced(right_named_package(), "\"takes\": [\"input:0\"",

@@ -264,6 +264,15 @@ class Data(unittest.TestCase):
             with self.subTest(message), self.assertRaisesRegex(motley.MotleyError, message):
                 self.understood(given)
 
+    def test_labels_that_are_not_shifted_are_refused(self) -> None:
+        ids = torch.randint(40, (5, 6))
+        labels = ids.masked_fill(torch.rand(5, 6) < 0.2, -100)
+        for given in ({"input_ids": ids, "labels": labels}, [{"input_ids": a, "labels": b} for a, b in zip(ids, labels)]):
+            with self.assertRaisesRegex(motley.MotleyError, r"the labels equal inputs\['input_ids'\]: transformers shifts labels"):
+                self.understood(given)
+        self.understood(({"input_ids": ids}, labels))
+        self.understood({"input_ids": ids[:, :-1], "labels": ids[:, 1:]})
+
     def test_samples_are_padded_if_the_caller_gives_values(self) -> None:
         rows = [{"input_ids": [5, 6, 7], "attention_mask": [True] * 3, "labels": [1, 2, 3]}, {"input_ids": [8], "attention_mask": [True], "labels": [4]}]
         fill = {"input_ids": 0, "attention_mask": False, "labels": -100}
