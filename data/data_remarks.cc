@@ -46,11 +46,11 @@ const std::string& file_of(const Column& column) {
 // Detects labels that were not shifted. Ignored targets are skipped.
 std::optional<std::string> targets_that_are_inputs(const Column& inputs,
                                                    const Column& targets,
-                                                   const TensorSpec& input,
+                                                   const TensorSpec& wanted_input,
                                                    const SampleFormat& format) {
   const std::size_t elements = elements_of(targets);
   const bool are_integers =
-      input.type == NumberType::kInt64 && format.target.type == NumberType::kInt64;
+      wanted_input.type == NumberType::kInt64 && format.target.type == NumberType::kInt64;
   if (!are_integers || elements < 2 || elements != elements_of(inputs)) return std::nullopt;
   std::uint64_t compared = 0;
   const bool equal = for_samples(inputs.size(), [&](std::uint64_t sample) {
