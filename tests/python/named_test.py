@@ -14,9 +14,9 @@ import numpy
 import torch
 import torch.nn as nn
 
+from support import Folder, motley
 import make_packages
 from named_models import Captions, Encoder, LENGTH, VOCABULARY, pictures, texts
-from support import Folder, motley
 from motley import data, losses, named, probe
 from motley.interpret import Package
 
