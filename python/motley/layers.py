@@ -8,7 +8,7 @@ import torch
 
 from . import weights
 from .errors import ExportError
-from .named import Input, called_with
+from .named import Input, called_with, check_takes
 from .number_types import SMALLER
 
 Call = Callable[[Any], Any]
@@ -33,6 +33,7 @@ class Layers(NamedTuple):
     def taking(self, input: Input) -> "Layers":
         """The same, called with such inputs: a module gets named ones as its keyword arguments, a function their dictionary."""
         (name, first), *others = self.layers
+        check_takes(first, input)
         return self._replace(layers=[(name, called_with(first, input)), *others], whole=called_with(self.whole, input))
 
 

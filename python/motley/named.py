@@ -88,10 +88,14 @@ class ByName:
 
 
 def called_with(call: Any, input: Input) -> Any:
-    """`call` for such inputs: a module gets named ones as keyword arguments, a function the dictionary. Refuses a module that
-    does not take them."""
+    """`call` for such inputs: a module gets named ones as keyword arguments, a function the dictionary."""
+    return ByName(call) if isinstance(call, torch.nn.Module) and isinstance(input, Mapping) else call
+
+
+def check_takes(call: Any, input: Input) -> None:
+    """Refuses a module that does not take inputs of these names."""
     if not isinstance(call, torch.nn.Module) or not isinstance(input, Mapping):
-        return call
+        return
     try:
         inspect.signature(call.forward).bind(**dict.fromkeys(input))
     except TypeError as error:
@@ -100,4 +104,3 @@ def called_with(call: Any, input: Input) -> Any:
                           "model") from error
     except ValueError:  # a forward without a signature
         pass
-    return ByName(call)

@@ -140,6 +140,15 @@ class Packages(unittest.TestCase):
                 _, package = export(folder, layers, batch, model=model)
                 with torch.no_grad():
                     self.assertTrue(torch.allclose(package.score(batch[0]), layers[0][1](batch[0]), atol=1e-6))
+        def renamed(given: Any) -> torch.Tensor:
+            return model(given["ids"], given["mask"])["logits"] * 1.0
+        other = {"ids": batch[0]["input_ids"], "mask": batch[0]["attention_mask"]}, batch[1]
+        with Folder() as folder, warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            export(folder, [("all", renamed)], other, model=model)  # the model is not called by these names: not compared
+            self.assertIn("forward=", str(said[0].message))
+        with Folder() as folder, silent():
+            export(folder, [("all", renamed)], other, model=model, forward=renamed)
         with Folder() as folder, silent():
             _, package = export(folder, model, batch, forward=lambda given: model(given["input_ids"], given["attention_mask"] > 0)["logits"])
             self.assertGreaterEqual(len(package.description["layers"]), 4)
