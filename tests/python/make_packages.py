@@ -122,7 +122,8 @@ def reference(model: nn.Module, loss: nn.Module, input: Input, target: torch.Ten
 
 
 def _output(model: nn.Module, input: Input) -> torch.Tensor:
-    return model(**input)["logits"] if isinstance(input, dict) else model(input)
+    output = model(**input) if isinstance(input, dict) else model(input)
+    return output["logits"] if isinstance(output, dict) else output
 
 
 def _take_values(model: nn.Module, path: str) -> None:
