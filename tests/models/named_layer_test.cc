@@ -1,6 +1,9 @@
 // The layers of a model with inputs by name, compared with eager PyTorch, whose values
 // tests/python/make_packages.py has stored; on the tested device.
+#include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
