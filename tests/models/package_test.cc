@@ -217,9 +217,9 @@ TEST(ParsePackage, RefusesKeysThatItDoesNotKnow) {
 }
 
 TEST(ParsePackage, OfAnotherVersionIsAMatterOfConfiguration) {
-  const Error error = error_with("\"version\": 1", "\"version\": 3");
+  const Error error = error_with("\"version\": 1", "\"version\": 4");
   EXPECT_EQ(error.code, ErrorCode::kConfig);
-  EXPECT_THAT(error.cause, HasSubstr("this program reads 1 to 2"));
+  EXPECT_THAT(error.cause, HasSubstr("this program reads 1 to 3"));
 }
 
 // Computed by another program.
