@@ -238,7 +238,7 @@ TEST(NamedInputsGolden, AreReadAsWritten) {
   const auto source = opened(data_config("arrays", MOTLEY_GOLDEN "/named_inputs"), format);
   ASSERT_NE(source, nullptr);
   EXPECT_EQ(source->identity().bytes, 2 * (3 * 2 + 3 + 2 * 4 + 3) + 16 + 6 + 3 + 8 + 3 + 8);
-  EXPECT_EQ(source->identity().hash, "GOLDEN_HASH");
+  EXPECT_EQ(source->identity().hash, "95707153c8193caf28554ccfa52f6020");
   const Sample held_out = eval_sample(*source, 0, format);
   EXPECT_THAT(part(held_out.inputs, 0, 6), ElementsAre(13, 14, 15, 1, 1, 1));
   EXPECT_THAT(part(held_out.inputs, 8, 3), ElementsAre(0, 1, 1));
@@ -249,15 +249,18 @@ TEST(NamedInputsGolden, AreReadAsWritten) {
 
 TEST(SyntheticSamplesByName, HaveWordsOfEachInput) {
   SampleFormat format = image_and_ids();
+  format.inputs[0].tensor.shape = {64};
   format.inputs[2].tensor.shape = {500};
-  format.inputs.push_back({"other_ids", {NumberType::kInt64, {3}}, 100});
+  format.inputs.push_back({"other_ids", {NumberType::kInt64, {64}}, 100});
   const auto source = make_synthetic_samples(0, format, 1);
   const Sample sample = train_sample(*source, 0, format);
-  EXPECT_THAT(part(sample.inputs, 3, 3), Each(1));
-  EXPECT_THAT(part(sample.inputs, 0, 3), Each(AllOf(Ge(0), Lt(100))));
-  EXPECT_NE(part(sample.inputs, 0, 3), part(sample.inputs, 506, 3));
+  EXPECT_THAT(part(sample.inputs, 64, 3), Each(1));
+  EXPECT_THAT(part(sample.inputs, 0, 64), Each(AllOf(Ge(0), Lt(100))));
+  // They follow the same class, each with exceptions of its own.
+  EXPECT_EQ(sample.inputs[0], sample.inputs[567]);
+  EXPECT_NE(part(sample.inputs, 0, 64), part(sample.inputs, 567, 64));
   float sum = 0;
-  for (const float x : part(floats_of(sample.inputs), 6, 500)) sum += x * x;
+  for (const float x : part(floats_of(sample.inputs), 67, 500)) sum += x * x;
   EXPECT_NEAR(sum / 500, 2, 0.5);  // noise and a pattern of variance 1 each
   const SampleFormat alone = classifier({500}, 4);
   const auto of_one = make_synthetic_samples(0, alone, 1);
