@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import unittest
 from typing import Any
 
@@ -44,12 +45,12 @@ class Runs(unittest.TestCase):
         with Folder() as folder:
             config = write(folder.path(""), model, data, held_out)
             curves, hashes = {}, {}
-            for stages in (1, 2, 3):
-                run = folder.path(f"run-{stages}")
-                curves[stages] = runs.program(PROGRAM, config, run, "--stages", str(stages), **settings)
-                hashes[stages] = runs.parameters_hash(run)
-            self.assertEqual(curves[1], curves[2])
-            self.assertEqual(curves[1], curves[3])
+            for stages, recompute in ((1, "auto"), (2, "auto"), (3, "auto"), (2, "all")):
+                run = folder.path(f"run-{stages}-{recompute}")
+                curves[stages, recompute] = runs.program(PROGRAM, config, run, "--stages", str(stages), parallel__recompute=recompute, **settings)
+                hashes[stages, recompute] = runs.parameters_hash(run)
+            for case, curve in curves.items():
+                self.assertEqual(curve, curves[1, "auto"], case)
             self.assertEqual(len(set(hashes.values())), 1, hashes)
 
             class Called(nn.Module):
@@ -63,8 +64,8 @@ class Runs(unittest.TestCase):
 
             right = runs.eager(runs.Case(Called(), nn.CrossEntropyLoss(), data[0], data[1], 0), "adamw")
             self.assertLess(right[-1], 0.97 * right[0], "it learns")
-            self.assertLessEqual(runs.largest_difference(curves[1], right), LARGEST_DIFFERENCE)
-            self.held_out_is_pytorchs(folder.path("run-2"), Called(), held_out)
+            self.assertLessEqual(runs.largest_difference(curves[1, "auto"], right), LARGEST_DIFFERENCE)
+            self.held_out_is_pytorchs(folder.path("run-2-auto"), Called(), held_out)
 
     def held_out_is_pytorchs(self, run: str, model: nn.Module, held_out: Any) -> None:
         with open(os.path.join(run, "metrics.jsonl"), encoding="utf-8") as file:
@@ -88,6 +89,9 @@ class Runs(unittest.TestCase):
         with Folder() as folder:
             run = motley.train(model, nn.CrossEntropyLoss(), {**inputs, "labels": targets}, motley=PROGRAM, run=folder.path("run"), steps=4,
                                global_batch=8, data__holdout=0.25, run__threads=1, follow=lambda line: None)
+            generated = subprocess.run([PROGRAM, "generate", run.run, "--prompt", "1,2"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.assertEqual(generated.returncode, 3, generated.stderr)
+            self.assertIn("it takes 3 inputs, and generation has tokens only", generated.stderr)
             state = run.state_dict()
             model.load_state_dict(state)
             self.assertFalse(any(torch.equal(state[name], value) for name, value in Encoder().state_dict().items() if value.dim() > 1))
