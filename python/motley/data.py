@@ -1,4 +1,4 @@
-"""Data as Motley reads it (docs/formats/data.md), from what a PyTorch script has."""
+"""Converts the data of a PyTorch script to the formats of docs/formats/data.md."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Pair = Tuple[Inputs, numpy.ndarray]
 
 
 class Arrays:
-    """Samples with a target each: a pair of arrays or tensors, or a dataset of pairs. Several inputs have names."""
+    """Samples with one target each: a pair of arrays or tensors, or a dataset of pairs. Several inputs have names."""
 
     def __init__(self, data: Any, held_out: Any = None, loss: Optional[Loss] = None, pad: Optional[Mapping[str, Any]] = None):
         self._loss = loss
@@ -44,14 +44,16 @@ class Arrays:
         parts = {what: as_array(part, what) for what, part in _named((given, target))}
         for what, array in parts.items():
             if array.ndim == 0:
-                raise MotleyError(f"the {what} are one number. Their first dimension is that of the samples")
+                raise MotleyError(f"the {what} are a single number. Pass an array whose first dimension is that of the samples")
         *inputs, targets = parts.values()
         for what, array in parts.items():
             if len(array) != len(targets) or len(array) == 0:
-                raise MotleyError(f"there are {len(array)} {what} and {len(targets)} targets. Give as many targets as inputs, at least one")
+                raise MotleyError(f"there are {len(array)} {what} and {len(targets)} targets. Pass one target for each input, and "
+                                  "at least one sample")
         for what, array in parts.items():
             if array.size == 0:
-                raise MotleyError(f"the {what} have the shape {list(array.shape)}, without any value. Give samples that are not empty")
+                raise MotleyError(f"the {what} have the shape {list(array.shape)} and no elements. Pass samples that are not "
+                                  "empty")
         numbers, classes = (self._loss.numbers, self._loss.classes) if self._loss is not None else (False, False)
         made = dict(zip(given, inputs)) if isinstance(given, Mapping) else as_input(inputs[0])
         if isinstance(made, dict) and has_names_of_targets(data):
@@ -61,17 +63,17 @@ class Arrays:
     def _check_alike(self, held_out: Pair) -> None:
         own_parts, others = dict(_named(self._both())), dict(_named(held_out))
         if list(own_parts) != list(others):
-            raise MotleyError(f"it has {', '.join(others)}, and the data to train on {', '.join(own_parts)}. Give both alike")
+            raise MotleyError(f"it has {', '.join(others)}, and the training data {', '.join(own_parts)}. Use the same inputs")
         for what, own, other in ((what, own, others[what]) for what, own in own_parts.items()):
             if own.shape[1:] != other.shape[1:] or own.dtype != other.dtype:
-                raise MotleyError(f"its {what} are {list(other.shape[1:])} of {other.dtype} for each sample, and those to train on "
-                                  f"{list(own.shape[1:])} of {own.dtype}. Give both alike")
+                raise MotleyError(f"its {what} have shape {list(other.shape[1:])} and type {other.dtype} per sample, but the "
+                                  f"training data has {list(own.shape[1:])} and {own.dtype}. Use the same shape and type")
 
     def __len__(self) -> int:
         return len(self.targets)
 
     def example(self) -> Tuple[Input, torch.Tensor]:
-        """A few samples as the model gets them: pixels become numbers from 0 to 1 or, for a loss of classes, integers."""
+        """The first four samples as the model receives them: pixels are divided by 255, bytes of targets become integers."""
         if isinstance(self.inputs, dict):
             inputs: Input = {name: _as_named(array[:4]) for name, array in self.inputs.items()}
         else:
@@ -79,7 +81,7 @@ class Arrays:
         return inputs, _as_model(self.targets[:4], False)
 
     def check(self, input_limit: Limit, target_limit: Optional[int], ignored: Optional[int], finite: bool) -> None:
-        """Refuses values that the model does not take, as far as its limits are known, and with `finite` NaN and infinity."""
+        """Refuses integers beyond the known limits of the model and, with `finite`, NaN and infinity."""
         known = [(limit, None) for limit in limits(input_limit, self.inputs)] + [(target_limit, ignored)]
         for pair, prefix in ((self._both(), ""), (self.held_out, "eval_")):
             for (what, array), (limit, left_out) in zip(_named(pair) if pair else (), known):
@@ -94,7 +96,7 @@ class Arrays:
         return self.inputs, self.targets
 
     def write(self, folder: str) -> Dict[str, Any]:
-        """Writes the arrays and gives the keys of `[data]`."""
+        """Writes the arrays and returns the keys of `[data]`."""
         os.makedirs(folder, exist_ok=True)
         for name in os.listdir(folder):  # of an earlier call, whose other names or held-out data would be read too
             if name.endswith(".npy"):
@@ -109,19 +111,20 @@ class Arrays:
 
 
 class Tokens:
-    """One long row of tokens, of which windows of `context` are samples and the next ones their targets."""
+    """A row of tokens: each window of `context` tokens is a sample, and the window shifted by one its target."""
 
     def __init__(self, data: Any, context: Optional[int]):
         self.tokens = as_array(data, "tokens")
         if self.tokens.dtype.kind not in "iu" or self.tokens.ndim != 1:
             raise MotleyError(f"the data is an array of {self.tokens.dtype} with {self.tokens.ndim} dimensions. "
-                              "Give a row of tokens, or a pair (inputs, targets)")
+                              "Pass a one-dimensional array of tokens, or a pair (inputs, targets)")
         if context is None:
-            raise MotleyError("a row of tokens needs context=, how many a sample has. Pass it")
+            raise MotleyError("a row of tokens needs context=, the number of tokens per sample. Pass it")
         if not isinstance(context, int) or context < 1:
-            raise MotleyError(f"context is {context}. Give how many tokens a sample has, 1 or more")
+            raise MotleyError(f"context is {context}. Pass the number of tokens per sample, 1 or more")
         if len(self.tokens) <= context:
-            raise MotleyError(f"there are {len(self.tokens)} tokens, too few for one sample of {context} + 1. Give more, or less context=")
+            raise MotleyError(f"{len(self.tokens)} tokens are too few for one sample of {context} + 1. Pass more tokens, or a "
+                              "smaller context=")
         self.context = context
 
     def __len__(self) -> int:
@@ -141,7 +144,7 @@ class Tokens:
         """A file of 32-bit tokens with llm.c's header."""
         os.makedirs(folder, exist_ok=True)
         if len(self.tokens) and not 0 <= int(self.tokens.min()) <= int(self.tokens.max()) < 2 ** 31:
-            raise MotleyError("a token is below 0 or above 2^31. Number tokens from 0")
+            raise MotleyError("a token is negative or at least 2^31. Number tokens from 0")
         header = numpy.zeros(256, dtype="<i4")
         header[:3] = 20240801, 7, len(self.tokens)
         path = os.path.abspath(os.path.join(folder, "tokens.bin"))
@@ -151,17 +154,18 @@ class Tokens:
         return {"kind": "tokens", "path": path}
 
 
-def understand(data: Any, held_out: Any, context: Optional[int], loss: Optional[Loss] = None, pad: Optional[Mapping[str, Any]] = None
-               ) -> Union[Arrays, Tokens]:
-    """What `train` was given as its data."""
+def parse(data: Any, held_out: Any, context: Optional[int], loss: Optional[Loss] = None, pad: Optional[Mapping[str, Any]] = None
+          ) -> Union[Arrays, Tokens]:
+    """The data that was passed to `train`."""
     if is_array(data) and pad is not None:
         raise MotleyError("pad= is for samples of unequal length, and the data is one array. Leave it out")
     if is_array(data):
         if held_out is not None:
-            raise MotleyError("held-out data of tokens is their end. Pass data__holdout=, its share, in place of eval_data=")
+            raise MotleyError("eval_data= was given for a row of tokens, which are held out at their end. Pass data__holdout=, "
+                              "the held-out share, instead")
         return Tokens(data, context)
     if context is not None:
-        raise MotleyError("context= is for a row of tokens, and the data are pairs, whose samples have their own length. Leave it out")
+        raise MotleyError("context= applies only to a row of tokens, but the data are pairs. Leave it out")
     return Arrays(data, held_out, loss, pad)
 
 
@@ -181,9 +185,9 @@ def _check_shifted(inputs: Dict[str, numpy.ndarray], targets: numpy.ndarray, ign
         return
     for name, array in inputs.items():
         if array.dtype.kind in "iu" and array.shape == targets.shape and bool((array[:_COMPARED] == some)[counted].all()):
-            raise MotleyError(f"the labels equal inputs[{name!r}]: transformers shifts labels by one token, and Motley does not. Give the inputs without "
-                              "their last token, such as {'input_ids': ids[:, :-1]}, and the labels without their first; for a model that is to "
-                              "give its input back, give a pair of inputs and targets")
+            raise MotleyError(f"the labels equal inputs[{name!r}]: transformers shifts labels by one token, and Motley does not. "
+                              "Pass the inputs without their last token, such as {'input_ids': ids[:, :-1]}, and the labels without their first; for an "
+                              "autoencoder, pass a pair of inputs and targets")
 
 
 _COMPARED, _TELLING = 256, 16
@@ -202,7 +206,7 @@ def _as_named(array: numpy.ndarray) -> torch.Tensor:
 
 
 def _as_model(array: numpy.ndarray, input: bool) -> torch.Tensor:
-    tensor = torch.from_numpy(numpy.array(array, order="C"))  # a file that is mapped may not be written to
+    tensor = torch.from_numpy(numpy.array(array, order="C"))  # mapped files are read-only
     if tensor.dtype == torch.uint8 and input:
         return tensor.float() / 255
     return tensor if tensor.dtype == torch.float32 else tensor.long()

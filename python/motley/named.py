@@ -50,10 +50,10 @@ def limits(limit: Limit, input: Any) -> List[Optional[int]]:
         unknown = [name for name in limit if name not in names]
         if unknown or not isinstance(input, Mapping):
             raise ExportError(f"input_limit= has {', '.join(map(repr, unknown or limit))}, and the inputs are "
-                              f"{', '.join(map(repr, names)) if isinstance(input, Mapping) else 'one tensor'}", "Give the limits of these")
+                              f"{', '.join(map(repr, names)) if isinstance(input, Mapping) else 'one tensor'}", "Pass the limits of these")
         return [limit.get(name) for name in names]
     if limit is not None and isinstance(input, Mapping):
-        raise ExportError(f"input_limit= is {limit!r}, and the inputs have names", "Give a dictionary of the names with their limits")
+        raise ExportError(f"input_limit= is {limit!r}, and the inputs have names", "Pass a dictionary of the names with their limits")
     return [limit] * len(names)
 
 
@@ -72,9 +72,9 @@ def check_names(names: List[Any]) -> None:
     lower = [name.lower() for name in names]
     twice = next((name for k, name in enumerate(names) if lower[k] in lower[:k]), None)
     if twice is not None:
-        raise ExportError(f"two inputs have the name {twice!r} but for case", "Give them different names, which become names of files")
+        raise ExportError(f"two inputs have the name {twice!r} but for case", "Rename one; names become parts of file names")
     if not names:
-        raise ExportError("the inputs are a dictionary without keys", "Give at least one input")
+        raise ExportError("the inputs are a dictionary without keys", "Pass at least one input")
 
 
 class ByName:

@@ -18,7 +18,7 @@ class Padding:
     def __init__(self, values: Optional[Mapping[str, Any]]):
         """`values`: by the name of the input, "inputs" for one without a name; of the target by one of its usual names."""
         if values is not None and not isinstance(values, Mapping):
-            raise MotleyError(f"pad= is {values!r}. Give a dictionary of values by the names of inputs and target, such as "
+            raise MotleyError(f"pad= is {values!r}. Pass a dictionary of values by the names of inputs and target, such as "
                               "{'input_ids': 0, 'attention_mask': 0, 'labels': -100}")
         self._values = dict(values or {})
         self._length: Dict[str, int] = {}  # [name] of the padded training samples
@@ -62,4 +62,4 @@ def _check_fits(value: Any, dtype: "numpy.dtype[Any]", name: str) -> None:
     except (TypeError, ValueError, OverflowError):
         same = False
     if not same:
-        raise MotleyError(f"pad= has {value!r} for {name}, whose values are {dtype}. Give a value of this type")
+        raise MotleyError(f"pad= has {value!r} for {name}, whose values are {dtype}. Pass a value of this type")

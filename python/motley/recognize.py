@@ -1,4 +1,4 @@
-"""Tells what a script gives as its data, and takes inputs and targets out of it."""
+"""Recognizes the type of a script's data, and extracts inputs and targets."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .errors import MotleyError
 from .padding import TARGETS, Padding
 from .values import PAD, as_array
 
-_SHAPE = "Give (inputs, targets), a dataset of such pairs, or a row of tokens"
+_ACCEPTED = "Pass (inputs, targets), a dataset of such pairs, or a row of tokens"
 
 _NAME = "Several inputs are a dictionary with the names by which the model takes them, such as {'input_ids': a, 'attention_mask': b}"
 
-_PACK_TARGETS = "A loss takes one tensor: pack several into one, and take it apart in a loss of your own, a function (output, target) -> (sum, count)"
+_PACK_TARGETS = "A loss takes one tensor: pack several into one, and unpack it in a custom loss, a function (output, target) -> (sum, count)"
 
 Inputs = Any
 """An array, a tensor or a list, or a dictionary of them by name."""
@@ -37,7 +37,7 @@ def pair_of(data: Any, padding: Padding) -> Tuple[Inputs, Any]:
         data = _pair_in(data, f"the data is a {type(data).__name__}")
     if isinstance(data, tuple):
         if len(data) != 2:
-            raise MotleyError(f"the data is a tuple of {len(data)}. {_SHAPE}; {_NAME[0].lower()}{_NAME[1:]}")
+            raise MotleyError(f"the data is a tuple of {len(data)}. {_ACCEPTED}; {_NAME[0].lower()}{_NAME[1:]}")
         return _columns(data[0], padding), _column(data[1], "targets", padding, "targets")
     return _stacked(data, padding)
 
@@ -62,41 +62,42 @@ def _columns(inputs: Any, padding: Padding) -> Inputs:
 
 
 def _refuse_others(data: Any) -> None:
-    """What has columns, batches or splits in place of samples."""
+    """Refuses data with columns, batches or splits instead of samples."""
     kind = type(data).__name__
     library = type(data).__module__.partition(".")[0]
     if isinstance(data, (str, bytes, os.PathLike)):
-        raise MotleyError(f"the data is a {kind}, a path it seems. Give what is in it: numpy.load(path, mmap_mode='r') maps an array "
-                          "without reading it, and `motley train` reads files by data.path")
+        raise MotleyError(f"the data is a {kind}, probably a path. Pass its content: numpy.load(path, mmap_mode='r') maps an "
+                          "array without reading it, and `motley train` reads files by data.path")
     if isinstance(data, torch.utils.data.DataLoader):
         batches = f", with global_batch={data.batch_size}" if data.batch_size else ""
-        raise MotleyError(f"a {kind} makes batches, and Motley makes its own, in another order each epoch. Give loader.dataset{batches}; "
-                          "what a collate_fn or a sampler does belongs into the dataset")
+        raise MotleyError(f"the data is a {kind}, but Motley forms its own batches, in another order each epoch. Pass "
+                          f"loader.dataset{batches}; the work of a collate_fn or a sampler belongs in the dataset")
     if library in ("pandas", "polars", "pyarrow") and hasattr(data, "columns"):
         names = [str(name) for name in getattr(data, "column_names", data.columns)]
-        target, inputs = _divided(names)
-        example = f", such as (torch.tensor(df[{inputs}].to_numpy()), torch.tensor(df[{target!r}].to_numpy()))" if inputs else ", of inputs and targets"
-        raise MotleyError(f"the data is a {kind} with the columns {_listed(names)}. Give a pair of tensors{example}")
+        target, inputs = _target_and_inputs(names)
+        example = f", e.g. (torch.tensor(df[{inputs}].to_numpy()), torch.tensor(df[{target!r}].to_numpy()))" if inputs else ", of inputs and targets"
+        raise MotleyError(f"the data is a {kind} with the columns {_listed(names)}. Pass a pair of tensors{example}")
     if isinstance(data, Mapping):
         splits = [str(key) for key, value in data.items() if not is_array(value) and hasattr(value, "column_names")]
         if splits:
-            raise MotleyError(f"the data is a {kind} with the splits {_listed(splits)}. Give one of them as pairs, and another as eval_data=")
+            raise MotleyError(f"the data is a {kind} with the splits {_listed(splits)}. Pass pairs from one split, and from "
+                              "another as eval_data=")
     if not (hasattr(data, "__len__") and hasattr(data, "__getitem__")):
-        also = "" if data is None or isinstance(data, (int, float)) else f". What can only be read through once is given as a list, such as list(data)"
-        raise MotleyError(f"{kind} is no data that can be written. {_SHAPE}{also}")
+        also = "" if data is None or isinstance(data, (int, float)) else ". Convert an iterator to a list, e.g. list(data)"
+        raise MotleyError(f"{kind} is not a supported type of data. {_ACCEPTED}{also}")
 
 
 def refuse_keys(what: str, keys: Iterable[Any]) -> NoReturn:
-    """Says what is missing where parts have names of which none is that of a target."""
+    """Refuses data whose parts have names, none of which is that of a target."""
     names = [str(key) for key in keys]
     found = f"{what} with the keys {_listed(names)}" if names else f"{what} without keys"
     usual = ", ".join(repr(word) for word in TARGETS[:4])
-    raise MotleyError(f"{found}, and not of inputs with a target, whose usual names are {usual}. Name the target so, or give a pair of the "
-                      "inputs by name and the targets")
+    raise MotleyError(f"{found}, and not of inputs with a target, whose usual names are {usual}. Rename the target, or pass a "
+                      "pair of the inputs by name and the targets")
 
 
-def _divided(names: List[str]) -> Tuple[str, List[str]]:
-    """Which of them is the target, it seems, and which are inputs."""
+def _target_and_inputs(names: List[str]) -> Tuple[str, List[str]]:
+    """The likely name of the target, and those of the inputs."""
     target = next((name for word in TARGETS for name in names if name.lower() == word), names[-1] if names else "")
     return target, [name for name in names if name != target]
 
@@ -113,9 +114,9 @@ def _stacked(dataset: Any, padding: Padding) -> Tuple[Inputs, numpy.ndarray]:
     try:
         count = len(dataset)
     except Exception as error:
-        raise MotleyError(f"{kind} does not say how many samples it has: {type(error).__name__}: {error}. {_SHAPE}") from error
+        raise MotleyError(f"the number of samples of the {kind} is unknown: {type(error).__name__}: {error}. {_ACCEPTED}") from error
     if count == 0:
-        raise MotleyError(f"the {kind} has no samples. Give at least one")
+        raise MotleyError(f"the {kind} has no samples. Pass at least one")
     inputs: Dict[Any, List[numpy.ndarray]] = {}
     targets: List[numpy.ndarray] = []
     named = False
@@ -123,14 +124,14 @@ def _stacked(dataset: Any, padding: Padding) -> Tuple[Inputs, numpy.ndarray]:
         try:
             sample = dataset[k]
         except Exception as error:
-            raise MotleyError(f"sample {k} of the {kind} cannot be read: {type(error).__name__}: {error}. {_SHAPE}") from error
+            raise MotleyError(f"sample {k} of the {kind} cannot be read: {type(error).__name__}: {error}. {_ACCEPTED}") from error
         if isinstance(sample, Mapping):
             sample = _pair_in(sample, f"the dataset's sample {k} is a {type(sample).__name__}")
         _check_sample(sample, k)
         named = named or isinstance(sample[0], Mapping)
         parts = dict(sample[0]) if isinstance(sample[0], Mapping) else {"": sample[0]}
         if k > 0 and parts.keys() != inputs.keys():
-            raise MotleyError(f"the dataset's sample {k} has {_inputs_listed(parts)}, and sample 0 {_inputs_listed(inputs)}. Give all samples the same inputs")
+            raise MotleyError(f"the dataset's sample {k} has {_inputs_listed(parts)}, and sample 0 {_inputs_listed(inputs)}. Pass the same inputs in all samples")
         for name, part in parts.items():
             inputs.setdefault(name, []).append(_value(part, f"inputs[{name!r}]" if named else "inputs", k))
         targets.append(_value(sample[1], "targets", k))
@@ -145,16 +146,18 @@ def _inputs_listed(inputs: Iterable[Any]) -> str:
 
 def _check_sample(sample: Any, k: int) -> None:
     if is_array(sample):
-        raise MotleyError(f"the dataset's sample {k} is one {type(sample).__name__}, and no pair of input and target. "
-                          "Give both; a model that learns to give its input back has it as its target too")
+        raise MotleyError(f"the dataset's sample {k} is one {type(sample).__name__}, not a pair of input and target. "
+                          "Pass pairs; for an autoencoder the target is the input")
     if not isinstance(sample, (tuple, list)):
-        raise MotleyError(f"the dataset's sample {k} is a {type(sample).__name__}, and no pair of input and target. Give pairs of tensors")
+        raise MotleyError(f"the dataset's sample {k} is a {type(sample).__name__}, not a pair of input and target. Pass pairs "
+                          "of tensors")
     if len(sample) != 2:
-        raise MotleyError(f"the dataset's sample {k} has {len(sample)} parts, and is no pair of input and target. Give pairs of tensors. {_NAME}")
+        raise MotleyError(f"the dataset's sample {k} has {len(sample)} parts and is not a pair of input and target. Pass pairs "
+                          f"of tensors. {_NAME}")
 
 
 def _column(part: Any, what: str, padding: Padding, name: str) -> Any:
-    """Inputs or targets that are given together."""
+    """All inputs, or all targets."""
     if is_array(part):
         return part
     _refuse_several(part, what)
@@ -175,23 +178,25 @@ def _refuse_several(part: Any, what: str) -> None:
 
 def _value(part: Any, what: str, k: int) -> numpy.ndarray:
     """The input or the target of sample k."""
-    is_list_of_them = isinstance(part, list) and part and all(is_array(each) for each in part)
-    _refuse_several(tuple(part) if is_list_of_them else part, f"{what} of sample {k}")
-    image = sys.modules.get("PIL.Image")
-    if image is not None and isinstance(part, image.Image):
-        return _picture(part, what, k)
+    is_list_of_arrays = isinstance(part, list) and part and all(is_array(each) for each in part)
+    _refuse_several(tuple(part) if is_list_of_arrays else part, f"{what} of sample {k}")
+    pil = sys.modules.get("PIL.Image")
+    if pil is not None and isinstance(part, pil.Image):
+        return _from_image(part, what, k)
     return as_array(part, what)
 
 
-def _picture(picture: Any, what: str, k: int) -> numpy.ndarray:
-    """As torchvision's to_tensor lays it out, in bytes: Motley divides those of inputs by 255 as it does. A mask is integers."""
+def _from_image(image: Any, what: str, k: int) -> numpy.ndarray:
+    """An image as bytes in the layout of torchvision's to_tensor; Motley divides bytes of inputs by 255. A mask is integers."""
     if what == "targets":
-        if picture.mode in ("L", "P", "1", "I", "I;16"):
-            return as_array(numpy.asarray(picture).astype(numpy.int64), what)
-        raise MotleyError(f"the target of sample {k} is a picture of mode {picture.mode}. Give a tensor of it, or a mask of mode L")
-    if picture.mode not in ("L", "LA", "RGB", "RGBA", "YCbCr", "HSV", "LAB"):
-        raise MotleyError(f"sample {k} is a picture of mode {picture.mode}, whose values are no colours. Give picture.convert(\"RGB\"), or \"L\"")
-    array = numpy.asarray(picture)
+        if image.mode in ("L", "P", "1", "I", "I;16"):
+            return as_array(numpy.asarray(image).astype(numpy.int64), what)
+        raise MotleyError(f"the target of sample {k} is an image of mode {image.mode}. Convert it to a tensor, or to a mask of "
+                          "mode L")
+    if image.mode not in ("L", "LA", "RGB", "RGBA", "YCbCr", "HSV", "LAB"):
+        raise MotleyError(f"sample {k} is an image of mode {image.mode}, whose values are not colours. Pass "
+                          "image.convert(\"RGB\"), or \"L\"")
+    array = numpy.asarray(image)
     return array[None] if array.ndim == 2 else numpy.ascontiguousarray(array.transpose(2, 0, 1))
 
 

@@ -212,7 +212,7 @@ class Samples:
 
 class Data(unittest.TestCase):
     def understood(self, given: Any, held_out: Any = None) -> data.Arrays:
-        found = data.understand(given, held_out, None, losses.understand(CLASSES))
+        found = data.parse(given, held_out, None, losses.parse(CLASSES))
         assert isinstance(found, data.Arrays)
         return found
 
@@ -265,8 +265,8 @@ class Data(unittest.TestCase):
                 ("sample 1 has one input without a name, and sample 0 inputs by the names 'a'", [other, (ids[0], targets[0])]),
                 (r"inputs\['a'\] of sample 0 are \[6\], and of sample 1 \[5\].*Pad or crop", [other, {"a": ids[0, :5], "labels": targets[0]}]),
                 (r"4 inputs\['attention_mask'\] and 5 targets", ({**inputs, "attention_mask": ids[:4]}, targets)),
-                (r"inputs\['words'\] are texts", ({**inputs, "words": ["a"] * 5}, targets)),
-                (r"the inputs\['a'\] are one number", ({"a": torch.tensor(1)}, targets)),
+                (r"inputs\['words'\] are strings", ({**inputs, "words": ["a"] * 5}, targets)),
+                (r"the inputs\['a'\] are a single number", ({"a": torch.tensor(1)}, targets)),
                 (r"inputs\['a'\] are 2 tensors", ({"a": (ids, ids)}, targets)),
                 ("an input has the name 'a-b'", ({"a-b": ids}, targets)),
                 ("the inputs are 2 tensors.*a dictionary with the names", ((ids, ids), targets))):
@@ -285,35 +285,35 @@ class Data(unittest.TestCase):
     def test_samples_are_padded_if_the_caller_gives_values(self) -> None:
         rows = [{"input_ids": [5, 6, 7], "attention_mask": [True] * 3, "labels": [1, 2, 3]}, {"input_ids": [8], "attention_mask": [True], "labels": [4]}]
         fill = {"input_ids": 0, "attention_mask": False, "labels": -100}
-        loss = losses.understand(CLASSES)
-        found = data.understand(rows, rows[1:], None, loss, fill)
+        loss = losses.parse(CLASSES)
+        found = data.parse(rows, rows[1:], None, loss, fill)
         assert isinstance(found, data.Arrays) and found.held_out is not None
         self.assertEqual(found.inputs["input_ids"].tolist(), [[5, 6, 7], [8, 0, 0]])
         self.assertEqual(found.inputs["attention_mask"].tolist(), [[True, True, True], [True, False, False]])
         self.assertEqual(found.inputs["attention_mask"].dtype, numpy.bool_)
         self.assertEqual(found.targets.tolist(), [[1, 2, 3], [4, -100, -100]])
         self.assertEqual(found.held_out[0]["input_ids"].tolist(), [[8, 0, 0]])
-        self.assertEqual(data.understand(([[1.0], [2.0, 3.0]], [0, 1]), None, None, loss, {"inputs": -1.5}).inputs.tolist(), [[1.0, -1.5], [2.0, 3.0]])
+        self.assertEqual(data.parse(([[1.0], [2.0, 3.0]], [0, 1]), None, None, loss, {"inputs": -1.5}).inputs.tolist(), [[1.0, -1.5], [2.0, 3.0]])
         for message, given, held_out, pad in (
                 ("differ in shape.*pad=", rows, None, None), ("differ in shape", rows, None, {"input_ids": 0, "labels": -100}),
                 ("pad= has 'ids', and the inputs are 'input_ids', 'attention_mask'", rows, None, {**fill, "ids": 0}),
-                ("pad= is 0. Give a dictionary", rows, None, 0), ("pad= has 0.5 for input_ids, whose values are int64", rows, None, {**fill, "input_ids": 0.5}),
+                ("pad= is 0. Pass a dictionary", rows, None, 0), ("pad= has 0.5 for input_ids, whose values are int64", rows, None, {**fill, "input_ids": 0.5}),
                 ("pad= has -1 for attention_mask", rows, None, {**fill, "attention_mask": -1}),
                 ("eval_data: a sample of input_ids has the length 3, and the longest one to train on 1", rows[1:], rows[:1], fill),
                 ("pad= is for samples of unequal length", numpy.arange(9), None, fill)):
             with self.subTest(message), self.assertRaisesRegex(motley.MotleyError, message):
-                data.understand(given, held_out, 2 if isinstance(given, numpy.ndarray) else None, loss, pad)
+                data.parse(given, held_out, 2 if isinstance(given, numpy.ndarray) else None, loss, pad)
 
     def test_held_out_data_has_the_same_inputs(self) -> None:
         inputs, targets = texts(5)
-        with self.assertRaisesRegex(motley.MotleyError, r"eval_data: it has inputs, targets, and the data to train on inputs\['input_ids'\]"):
+        with self.assertRaisesRegex(motley.MotleyError, r"eval_data: it has inputs, targets, and the training data inputs\['input_ids'\]"):
             self.understood((inputs, targets), (inputs["input_ids"], targets))
-        with self.assertRaisesRegex(motley.MotleyError, r"eval_data: its inputs\['attention_mask'\] are \[6\] of bool.* \[6\] of int64"):
+        with self.assertRaisesRegex(motley.MotleyError, r"eval_data: its inputs\['attention_mask'\] have shape \[6\] and type bool.* \[6\] and int64"):
             self.understood((inputs, targets), (texts(5, True)[0], targets))
 
     def test_values_are_refused_with_their_place(self) -> None:
         inputs, targets = texts(5)
-        found = probe.limits(motley.split(Encoder(), inputs), losses.understand(CLASSES), (inputs, targets))
+        found = probe.limits(motley.split(Encoder(), inputs), losses.parse(CLASSES), (inputs, targets))
         self.assertEqual(found, probe.Limits({"input_ids": VOCABULARY, "attention_mask": None, "token_type_ids": 2}, 4))
 
         def check(**changes: Any) -> None:
@@ -321,7 +321,7 @@ class Data(unittest.TestCase):
         check()
         ids = inputs["input_ids"].clone()
         ids[3, 2] = VOCABULARY
-        with self.assertRaisesRegex(motley.MotleyError, r"inputs\['input_ids'\]\[3, 2\] is 40; the model takes 0 to 39"):
+        with self.assertRaisesRegex(motley.MotleyError, r"inputs\['input_ids'\]\[3, 2\] is 40; the model accepts 0 to 39"):
             check(input_ids=ids)
         mask = inputs["attention_mask"].clone()
         mask[1, 0] = 1 << 31
