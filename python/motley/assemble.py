@@ -84,7 +84,8 @@ def assemble(traced: List[TracedLayer], names: Names, frozen: Mapping[int, Froze
                  if held.is_quantised and held.parts.keys() <= constants.tensors.keys()}
     tensors = {name: tensor for name, tensor in state.items() if name not in quantised}
     tensors.update(constants.tensors)
-    package = {"format": "motley-package", "version": 3 if names_of_inputs != [""] else _version(layers, quantised), "made_by": "", "name": ""}
+    version = 3 if names_of_inputs != [""] else _version(layers, quantised)
+    package = {"format": "motley-package", "version": version, "made_by": "", "name": ""}
     if quantised:
         package["quantised"] = quantised
     package.update(_inputs(traced[0], input_limit, names_of_inputs))
@@ -250,7 +251,8 @@ def _inputs(first: TracedLayer, input_limit: Limit, names: List[str]) -> Dict[st
     return {"input": tensors[0], "input_limit": found[0] or 0}
 
 
-def _ends(traced: List[TracedLayer], loss: Loss, target_limit: Optional[int], unit: Optional[str], units_per_sample: Optional[int]) -> Dict[str, Any]:
+def _ends(traced: List[TracedLayer], loss: Loss, target_limit: Optional[int], unit: Optional[str],
+          units_per_sample: Optional[int]) -> Dict[str, Any]:
     """The package's description of its target."""
     first, last = traced[0], traced[-1]
     target = last.target

@@ -144,10 +144,13 @@ class Comparison:
         for (name, example), limit in zip(input.items(), rows):
             keeps = samples.keeps_values(example, limit)
             made[name] = samples.resampled(example, generator, 3) if keeps else samples.like(example, limit or 0, generator, 3)
-            padded[name] = made[name] if keeps or limit is None else samples.padded(made[name], samples.pads_of(self._described.model, limit))
+            padded[name] = made[name]
+            if limit is not None and not keeps:
+                padded[name] = samples.padded(made[name], samples.pads_of(self._described.model, limit))
         return [padded, made]
 
-    def _single_candidates(self, input: torch.Tensor, rows: Optional[int], whole_numbers: bool, generator: torch.Generator) -> List[torch.Tensor]:
+    def _single_candidates(self, input: torch.Tensor, rows: Optional[int], whole_numbers: bool, generator: torch.Generator
+                           ) -> List[torch.Tensor]:
         limit = rows if rows is not None else int(input.max()) + 1 if input.dtype == torch.int64 else 0
         made = samples.like(input, limit, generator, 3, whole_numbers)
         padded = [] if made.is_floating_point() else [samples.padded(made, samples.pads_of(self._described.model, limit))]

@@ -186,8 +186,8 @@ def _check_shifted(inputs: Dict[str, numpy.ndarray], targets: numpy.ndarray, ign
     for name, array in inputs.items():
         if array.dtype.kind in "iu" and array.shape == targets.shape and bool((array[:_COMPARED] == some)[counted].all()):
             raise MotleyError(f"the labels equal inputs[{name!r}]: transformers shifts labels by one token, and Motley does not. "
-                              "Pass the inputs without their last token, such as {'input_ids': ids[:, :-1]}, and the labels without their first; for an "
-                              "autoencoder, pass a pair of inputs and targets")
+                              "Pass the inputs without their last token, such as {'input_ids': ids[:, :-1]}, and the labels "
+                              "without their first; for an autoencoder, pass a pair of inputs and targets")
 
 
 _COMPARED, _TELLING = 256, 16

@@ -68,7 +68,8 @@ def check_names(names: List[Any]) -> None:
     """Refuses names that packages do not have."""
     for name in names:
         if not (isinstance(name, str) and name.isidentifier() and name.isascii() and len(name) <= LONGEST):
-            raise ExportError(f"an input has the name {name!r}", f"Name inputs as arguments, by at most {LONGEST} letters, digits and underscores")
+            raise ExportError(f"an input has the name {name!r}",
+                              f"Name inputs as arguments, by at most {LONGEST} letters, digits and underscores")
     lower = [name.lower() for name in names]
     twice = next((name for k, name in enumerate(names) if lower[k] in lower[:k]), None)
     if twice is not None:
@@ -99,8 +100,8 @@ def check_takes(call: Any, input: Input) -> None:
     try:
         inspect.signature(call.forward).bind(**dict.fromkeys(input))
     except TypeError as error:
-        raise ExportError(f"{type(call).__name__} is not called with inputs of the names {', '.join(map(repr, input))}: {error}", "Name inputs as the "
-                          "arguments of the model's forward and leave out others, or pass forward=, a function of the dictionary that calls the "
-                          "model") from error
+        raise ExportError(f"{type(call).__name__} is not called with inputs of the names {', '.join(map(repr, input))}: {error}",
+                          "Name inputs as the arguments of the model's forward and leave out others, or pass forward=, a function "
+                          "of the dictionary that calls the model") from error
     except ValueError:  # a forward without a signature
         pass

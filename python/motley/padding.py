@@ -28,7 +28,8 @@ class Padding:
         known = {name or "inputs" for name in names} | set(TARGETS)
         unknown = [name for name in self._values if name not in known]
         if unknown:
-            raise MotleyError(f"pad= has {', '.join(map(repr, unknown))}, and the inputs are {', '.join(repr(name or 'inputs') for name in names)}. "
+            raise MotleyError(f"pad= has {', '.join(map(repr, unknown))}, and the inputs are "
+                              f"{', '.join(repr(name or 'inputs') for name in names)}. "
                               "Name these, and the target as 'labels'")
 
     def stacked(self, samples: List[numpy.ndarray], name: str) -> Optional[numpy.ndarray]:

@@ -131,7 +131,8 @@ def _stacked(dataset: Any, padding: Padding) -> Tuple[Inputs, numpy.ndarray]:
         named = named or isinstance(sample[0], Mapping)
         parts = dict(sample[0]) if isinstance(sample[0], Mapping) else {"": sample[0]}
         if k > 0 and parts.keys() != inputs.keys():
-            raise MotleyError(f"the dataset's sample {k} has {_inputs_listed(parts)}, and sample 0 {_inputs_listed(inputs)}. Pass the same inputs in all samples")
+            raise MotleyError(f"the dataset's sample {k} has {_inputs_listed(parts)}, and sample 0 {_inputs_listed(inputs)}. "
+                              "Pass the same inputs in all samples")
         for name, part in parts.items():
             inputs.setdefault(name, []).append(_value(part, f"inputs[{name!r}]" if named else "inputs", k))
         targets.append(_value(sample[1], "targets", k))

@@ -109,8 +109,8 @@ class _Layer:
         self._samples = _SAMPLES_OF_STATISTICS if self._described["statistics"] and few else _SAMPLES
         description = package.description
         limits = limits_of(description) if index == 0 else [None] * len(traced.inputs)
-        self._inputs = [synthetic.describe(x, limit or 0) if gradient or limit or index == 0 and x.is_floating_point() else synthetic.describe_exact(x)
-                        for x, gradient, limit in zip(traced.inputs, traced.gradients, limits)]
+        self._inputs = [synthetic.describe(x, limit or 0) if gradient or limit or index == 0 and x.is_floating_point()
+                        else synthetic.describe_exact(x) for x, gradient, limit in zip(traced.inputs, traced.gradients, limits)]
         self._ignored = description["ignored"]
         self._target = None if traced.target is None else synthetic.describe(traced.target, description["target_limit"], self._ignored)
         results = 3 + len(self._described["parameters"]) + 2 * len(self._inputs) + len(self._described["outputs"])

@@ -48,7 +48,8 @@ class Run(NamedTuple):
 def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] = None, *, eval_data: Any = None,
           layers: Optional[Union[Layers, Iterable[Tuple[str, Call]]]] = None, context: Optional[int] = None,
           run: Optional[Path] = None, resume: bool = False, allow_changes: bool = False, links: Optional[Path] = None,
-          adapt: bool = False, motley: Optional[Path] = None, base: Optional[str] = None, pad: Optional[Mapping[str, Any]] = None, export_options: Optional[Dict[str, Any]] = None,
+          adapt: bool = False, motley: Optional[Path] = None, base: Optional[str] = None, pad: Optional[Mapping[str, Any]] = None,
+          export_options: Optional[Dict[str, Any]] = None,
           follow: Callable[[str], None] = print, **settings: Any) -> Run:
     """Trains `model` with Motley, on this machine or on the machines of a cluster file, and returns at the end of the run.
 
