@@ -19,6 +19,7 @@ from .interpret import Package
 from .layers import Layers
 from .losses import Loss
 from .modules import ModuleStack
+from .named import limits_of
 from .trace_layers import TracedLayer
 
 SAMPLES = 5
@@ -38,7 +39,7 @@ def against_eager(package: Package, described: Layers, loss: Loss, traced: List[
     """The largest relative difference between `package` and the modules, over the results of each distinct layer in forward,
     backward and evaluation. Raises ExportError if one exceeds its tolerance."""
     generator = torch.Generator().manual_seed(1)
-    limit = package.description["input_limit"]
+    limits = limits_of(package.description)
     worst = 0.0
     seen = set()
     for k, (layer, (name, call)) in enumerate(zip(traced, described.layers)):
@@ -46,7 +47,8 @@ def against_eager(package: Package, described: Layers, loss: Loss, traced: List[
         modules.start(name)
         for _, root in described.roots:
             root.eval()
-        kind = _InputSpec(k == 0, limit, k == 0 and _needs_packed(layer, call, limit))
+        named = "inputs" in package.description
+        kind = _InputSpec(k == 0, limits, named, k == 0 and not named and _needs_packed(layer, call, limits))
         inputs = _inputs(layer, kind, generator, SAMPLES)
         target = None if layer.target is None else samples.like(layer.target, package.description["target_limit"], generator, SAMPLES)
         if target is not None and target.is_floating_point():  # e.g. probabilities, whose range losses check
@@ -70,20 +72,22 @@ class _InputSpec(NamedTuple):
 
     is_data: bool
     """The layer is the first one, whose inputs are samples."""
-    limit: int
-    """Integers are below it."""
+    limits: List[Optional[int]]
+    """Integers of the data are below these."""
+    is_named: bool
+    """The data's inputs have names. Then masks are inputs of their own, and keep the values of the example."""
     is_packed: bool
     """Some integer inputs, such as a mask packed with ids, keep values of the example."""
 
 
-def _needs_packed(layer: TracedLayer, call: Any, limit: int) -> bool:
+def _needs_packed(layer: TracedLayer, call: Any, limits: List[Optional[int]]) -> bool:
     """Whether the first layer raises for arbitrary integers below the limit. False if the example is constant, such as zeros."""
     if any(x.is_floating_point() or bool((x == x.flatten()[:1]).all()) for x in layer.inputs):
         return False
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad(), Intercept():
         try:
-            call(tree_unflatten(_inputs(layer, _InputSpec(True, limit, False), generator, SAMPLES), layer.structure))
+            call(tree_unflatten(_inputs(layer, _InputSpec(True, limits, False, False), generator, SAMPLES), layer.structure))
         except Exception:  # any that the model's code raises
             return True
     return False
@@ -92,8 +96,10 @@ def _needs_packed(layer: TracedLayer, call: Any, limit: int) -> bool:
 def _inputs(layer: TracedLayer, kind: _InputSpec, generator: torch.Generator, count: int) -> List[torch.Tensor]:
     """Inputs of `count` samples for a layer. Boundary tensors without a gradient, such as a mask, positions or a table, are
     repeated from the example: other values may be invalid."""
-    made = [samples.like(x, kind.limit, generator, count, layer.takes_whole_numbers) if kind.is_data or gradient
-            else samples.resampled(x, generator, count) for x, gradient in zip(layer.inputs, layer.gradients)]
+    limits = kind.limits if kind.is_data else [None] * len(layer.inputs)
+    made = [samples.resampled(x, generator, count) if kind.is_data and kind.is_named and samples.keeps_values(x, limit)
+            else samples.like(x, limit or 0, generator, count, layer.takes_whole_numbers) if kind.is_data or gradient
+            else samples.resampled(x, generator, count) for x, limit, gradient in zip(layer.inputs, limits, layer.gradients)]
     if kind.is_data:
         return [samples.packed(x, like, generator) for x, like in zip(layer.inputs, made)] if kind.is_packed else made
     return [like.abs() if like.is_floating_point() and bool((x >= 0).all()) else like for like, x in zip(made, layer.inputs)]

@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 import warnings
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 import torch
 
@@ -21,6 +21,7 @@ from .layers import Call, Layers, Names, as_layers
 from .lines import guarded
 from .model_files import FOLDER, ModelFiles, collect
 from .modules import ModuleStack, preserved_state
+from .named import Input, Limit, by_name, check_names
 from .split import split
 from .trace import Tracer
 from .trace_layers import trace_all
@@ -43,9 +44,9 @@ class ExportWarning(UserWarning):
     """A notice about a package, e.g. that there was no model to compare it with."""
 
 
-def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]]], loss: Any, example: Tuple[torch.Tensor, torch.Tensor],
+def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]]], loss: Any, example: Tuple[Input, torch.Tensor],
            path: Union[str, "os.PathLike[str]"], name: Optional[str] = None, *, model: Optional[torch.nn.Module] = None,
-           decayed: Optional[Callable[[str, torch.Tensor], bool]] = None, input_limit: Optional[int] = None,
+           decayed: Optional[Callable[[str, torch.Tensor], bool]] = None, input_limit: Limit = None,
            target_limit: Optional[int] = None, unit: Optional[str] = None,
            units_per_sample: Optional[int] = None, forward: Optional[Call] = None, files: Any = None, base: Optional[str] = None) -> Exported:
     """Writes the package `path` (docs/formats/package.md): the forward and backward graphs of each layer, and the weights.
@@ -53,12 +54,14 @@ def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]]], l
     layers    the model, which is split by its trace; the result of `motley.split`; or a list of (name, module or function), each
               called with the result of the previous one
     loss      `nn.CrossEntropyLoss()`, `nn.MSELoss()`, their functions, or a function (output, target) -> (sum, count)
-    example   (input, target), both with a first dimension of samples; only their shapes and types matter
+    example   (input, target), both with a first dimension of samples; only their shapes and types matter. Several
+              inputs are a dictionary by the names of the model's arguments
     model     the module whose state_dict names the parameters; by default names consist of the layer's name and the module's own
     forward   the call of the model, input -> output, if it is not model(input): the layers are compared with it
     decayed   (name, parameter) -> whether weight decay applies; by default to parameters of two or more dimensions
     input_limit, target_limit
-              integers are from 0 to below these; by default an embedding or the cross entropy determines them
+              integers are from 0 to below these; by default an embedding or the cross entropy determines them. Of named inputs a
+              dictionary
     files     further files of the trained model: a folder with its tokenizer's files, or the tokenizer or processor of
               transformers. The configuration of a transformers model is always included, and the tokenizer's files if the model
               was loaded from a folder
@@ -72,10 +75,10 @@ def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]]], l
         _check_example(example)
         layers = split(layers, example, forward=forward)
     with guarded("the model cannot be read", _INTERNAL_ERROR):
-        described = as_layers(layers, model, forward)
+        _check_example(example)
+        described = as_layers(layers, model, forward).taking(example[0])
         names = Names(described)
         terms = losses.parse(loss)
-        _check_example(example)
         model_files = collect(described.model, names, files)
     with contextlib.ExitStack() as held:
         with guarded("the model cannot be read", _INTERNAL_ERROR):
@@ -90,7 +93,7 @@ def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]]], l
         with guarded("the layers cannot be traced", _INTERNAL_ERROR, stack.path):
             traced = trace_all(described, terms, example, Tracer(names.of, stack, names.memory(), frozen_tensors))
             built = assemble(traced, names, frozen_tensors, terms, decayed or (lambda _, tensor: tensor.dim() >= 2),
-                             input_limit, target_limit, unit, units_per_sample)
+                             input_limit, target_limit, unit, units_per_sample, list(by_name(example[0])))
             package = Package(json.loads(json.dumps(built.package)), built.tensors)
         with guarded("the layer raises on other samples than the example's",
                      "Make it accept all values of the example's kind; integers that are stored as floats may be clamped to "
@@ -119,20 +122,27 @@ def _operations(package: Dict[str, Any]) -> int:
     return sum(len(graph["nodes"]) for graphs in package["graphs"] for key, graph in graphs.items() if key != "memory")
 
 
-def _check_example(example: Tuple[torch.Tensor, torch.Tensor]) -> None:
-    if not (isinstance(example, (tuple, list)) and len(example) == 2 and all(isinstance(t, torch.Tensor) for t in example)):
+def _check_example(example: Tuple[Input, torch.Tensor]) -> None:
+    if not (isinstance(example, (tuple, list)) and len(example) == 2
+            and all(isinstance(t, torch.Tensor) for t in (*by_name(example[0]).values(), example[1]))):
         raise ExportError("the example is not a pair of tensors",
-                          "Pass (input, target), each with a first dimension of samples; pack several inputs into one tensor and "
-                          "unpack it in the first layer")
-    for what, tensor in zip(("input", "target"), example):
-        if tensor.dtype not in (torch.float32, torch.int64):
-            raise ExportError(f"the example's {what} is {str(tensor.dtype)[6:]}", "Pass float32 or int64")
+                          "Pass (input, target), each with a first dimension of samples; several inputs are a dictionary of "
+                          "tensors by name")
+    named = isinstance(example[0], Mapping)
+    if named:
+        check_names(list(example[0]))
+    inputs = {f"input{f' {name!r}' if named else ''}": tensor for name, tensor in by_name(example[0]).items()}
+    for what, tensor in {**inputs, "target": example[1]}.items():
+        may_be_bool = named and what != "target"
+        if tensor.dtype not in (torch.float32, torch.int64) and not (may_be_bool and tensor.dtype == torch.bool):
+            raise ExportError(f"the example's {what} is {str(tensor.dtype)[6:]}", "Pass float32 or int64" + (", or bool" if may_be_bool else ""))
         if tensor.dim() < 1 or tensor.size(0) < 1:
             raise ExportError(f"the example's {what} has no samples",
                               "Pass a tensor whose first dimension is that of the samples, with at least one")
-    if example[0].size(0) != example[1].size(0):
-        raise ExportError(f"the example has {example[0].size(0)} inputs and {example[1].size(0)} targets",
-                          "Pass one target for each input")
+    for tensor in inputs.values():
+        if tensor.size(0) != example[1].size(0):
+            raise ExportError(f"the example has {tensor.size(0)} inputs and {example[1].size(0)} targets",
+                              "Pass one target for each input")
 
 
 def _replace(folder: str, new: str) -> None:

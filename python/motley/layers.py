@@ -9,6 +9,7 @@ import torch
 from . import weights
 from .errors import ExportError
 from .half_precision import HALF_TYPES
+from .named import Input, called_with, check_takes
 
 Call = Callable[[Any], Any]
 
@@ -31,6 +32,12 @@ class Layers(NamedTuple):
     """Whether the layers were found by a trace of the whole model."""
     notices: Tuple[str, ...] = ()
     """Notices for the user about the layers."""
+
+    def taking(self, input: Input) -> "Layers":
+        """The same, called with such inputs: a module gets named ones as its keyword arguments, a function their dictionary."""
+        (name, first), *others = self.layers
+        check_takes(first, input)
+        return self._replace(layers=[(name, called_with(first, input)), *others], whole=called_with(self.whole, input))
 
 
 def as_layers(layers: Union[Layers, Iterable[Tuple[str, Call]]], model: Optional[torch.nn.Module] = None,

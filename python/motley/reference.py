@@ -23,6 +23,7 @@ from .intercept import Intercept
 from .layers import Layers
 from .losses import Loss
 from .modules import ModuleStack
+from .named import limits_of
 from .result_digest import Digest, deviation, digest
 from .rounding import perturbed, in_bf16
 from .trace_layers import TracedLayer
@@ -91,7 +92,7 @@ def text(package_json: bytes, found: List[Dict[str, Any]]) -> str:
 def _distinct(package: Package, k: int) -> str:
     layers = package.description["layers"]
     own = layers[k]
-    inputs = layers[k - 1]["outputs"] if k else package.description["input"]
+    inputs = layers[k - 1]["outputs"] if k else package.description.get("inputs") or package.description["input"]
     shapes = [[(entry.get("type"), entry.get("gradient"), entry["shape"]) for entry in own[kind]] for kind in ("outputs", "parameters", "statistics", "constants")]
     return json.dumps([own["graph"], inputs, shapes])
 
@@ -107,8 +108,9 @@ class _Layer:
         few = max(x[0].numel() for x in traced.inputs) < _MANY_ELEMENTS
         self._samples = _SAMPLES_OF_STATISTICS if self._described["statistics"] and few else _SAMPLES
         description = package.description
-        self._inputs = [synthetic.describe(x, description["input_limit"]) if index == 0 or gradient else synthetic.describe_exact(x)
-                        for x, gradient in zip(traced.inputs, traced.gradients)]
+        limits = limits_of(description) if index == 0 else [None] * len(traced.inputs)
+        self._inputs = [synthetic.describe(x, limit or 0) if gradient or limit or index == 0 and x.is_floating_point()
+                        else synthetic.describe_exact(x) for x, gradient, limit in zip(traced.inputs, traced.gradients, limits)]
         self._ignored = description["ignored"]
         self._target = None if traced.target is None else synthetic.describe(traced.target, description["target_limit"], self._ignored)
         results = 3 + len(self._described["parameters"]) + 2 * len(self._inputs) + len(self._described["outputs"])

@@ -19,6 +19,7 @@ from .graph_json import TYPES, WIDENED
 from .layers import Layers
 from .losses import Loss
 from .merge import merge
+from .named import Input, each
 from .simplify import simplify
 from .trace import Run, Trace, Tracer
 
@@ -53,10 +54,10 @@ def samples(tensor: torch.Tensor, count: int) -> torch.Tensor:
     return tensor[[k % tensor.size(0) for k in range(count)]].detach().contiguous()
 
 
-def trace_all(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.Tensor], tracer: Tracer) -> List[TracedLayer]:
-    """Traces the layers of `described`: the first gets the example's input, the last compares with its target."""
+def trace_all(described: Layers, loss: Loss, example: Tuple[Input, torch.Tensor], tracer: Tracer) -> List[TracedLayer]:
+    """Traces the layers of `described`: the first gets the example's inputs, the last compares with its target."""
     merged = _MergedTraces()
-    inputs, structure = tree_flatten(samples(example[0], BATCHES[0]))
+    inputs, structure = tree_flatten(each(lambda tensor: samples(tensor, BATCHES[0]), example[0]))
     gradients: Tuple[bool, ...] = (False,) * len(inputs)
     traced: List[TracedLayer] = []
     twice = False  # outputs of an earlier layer share memory, and later layers may pass them on

@@ -116,7 +116,7 @@ std::int64_t kept_by(const ModelSpec& model, int first, int last, std::int64_t s
   LayerChain chain({.kind = "package"}, model, first, last, {.device = c10::kCPU});
   at::Tensor x =
       first == 0
-          ? sample_of(model.sample.input, samples)
+          ? sample_of(model.sample.inputs.front().tensor, samples)
           : at::ones(activation_layout(model.layers[static_cast<std::size_t>(first) - 1], samples)
                          .sizes);
   if (chain.ends_in_loss()) {

@@ -11,6 +11,7 @@ from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 from .. import dropout, operations
 from ..graph import Batch, Node, Ref, map_args, uses
 from ..modules import attribute_operations
+from ..named import by_name
 from .boundary import BoundaryValue
 
 
@@ -23,7 +24,7 @@ class Part(NamedTuple):
     sent: List[BoundaryValue]
     outside: Dict[int, torch.Tensor]
     """[value] parameters, buffers and other tensors of the model."""
-    input: int
+    inputs: Dict[str, int]
     outputs: List[int]
     """The outputs of the last layer, instead of `sent`."""
 
@@ -55,7 +56,8 @@ class Segment:
         count = tensors[0].size(0)
         values: Dict[int, Any] = dict(part.outside)
         if part.received is None:
-            values[part.input] = tensors[0]
+            named = by_name(given)
+            values.update({value: named[name] for name, value in part.inputs.items()})
         else:
             values.update({taken.value: taken.unpack(tensor) for taken, tensor in zip(part.received, tensors)})
         kept = {*part.outputs, *(boundary_value.value for boundary_value in part.sent)}
