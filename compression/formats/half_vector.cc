@@ -97,7 +97,7 @@ template <class Half>
 void decode(const std::byte* wire_B, std::span<float> values_N) {
   float* values = values_N.data();
   const std::size_t whole = for_lines(
-      values_N.size(), [=](std::size_t i) { prefetch_ahead(wire_B + 2 * i, kReadAheadBytes, 1); },
+      values_N.size(), [](std::size_t) {},
       [=](std::size_t i)
           HWY_ATTR { store_row(Half::widen(load_halves(wire_B + 2 * i)), values + i); });
   Half::scalar().decode(wire_B + 2 * whole, values_N.subspan(whole));
@@ -108,10 +108,7 @@ void decode_add(const std::byte* wire_B, std::span<float> sum_N) {
   float* sum = sum_N.data();
   const std::size_t whole = for_lines(
       sum_N.size(),
-      [=](std::size_t i) {
-        prefetch_ahead(wire_B + 2 * i, kUpdateAheadBytes, 1);
-        prefetch_ahead(sum + i, kUpdateAheadBytes, kCacheLineBytes);
-      },
+      [=](std::size_t i) { prefetch_ahead(sum + i, kUpdateAheadBytes, kCacheLineBytes); },
       [=](std::size_t i) HWY_ATTR {
         const Row row = Half::widen(load_halves(wire_B + 2 * i));
         store_row(hn::Add(load_row(sum + i), row), sum + i);

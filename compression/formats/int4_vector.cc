@@ -20,9 +20,7 @@ namespace {
 #if MOTLEY_VECTOR_TARGET
 
 // One block of codes, in order.
-struct Codes {
-  Bytes at[kRows / 4];
-};
+using Codes = Bytes[kRows / 4];
 
 HWY_INLINE Bytes load_bytes(const std::byte* from) {
   return hn::LoadU(I8(), reinterpret_cast<const std::int8_t*>(from));
@@ -57,16 +55,16 @@ HWY_INLINE void cross(Vector& a, Vector& b) {
 
 // In the order of strides that the format prescribes. The strides after the first between rows are
 // done over every second row, so that with AVX2 the working set fits the registers.
-HWY_INLINE void rotate(Rows& rows) {
-  const auto start = [&rows](std::size_t r) HWY_ATTR {
+HWY_INLINE void rotate(const Rows& values, Rows& rows) {
+  const auto start = [&](std::size_t r) HWY_ATTR {
     const Row signs = hn::Load(F32(), kEncodeSigns.data() + kLanes * r);
-    rows.at[r] = rotated_row(hn::Mul(rows.at[r], signs));
+    rows[r] = rotated_row(hn::Mul(values[r], signs));
   };
 #pragma GCC unroll 16
   for (std::size_t r = 0; r < kRows; r += 2) {
     start(r);
     start(r + 1);
-    cross(rows.at[r], rows.at[r + 1]);
+    cross(rows[r], rows[r + 1]);
   }
 #pragma GCC unroll 2
   for (std::size_t parity = 0; parity < 2; ++parity) {
@@ -74,7 +72,7 @@ HWY_INLINE void rotate(Rows& rows) {
     for (std::size_t step = 2; step < kRows; step *= 2) {
 #pragma GCC unroll 16
       for (std::size_t r = parity; r < kRows; r += 2) {
-        if ((r & step) == 0) cross(rows.at[r], rows.at[r + step]);
+        if ((r & step) == 0) cross(rows[r], rows[r + step]);
       }
     }
   }
@@ -137,7 +135,7 @@ HWY_INLINE void decode_codes(const Codes& codes, float scale, const Use& use) {
   Words sums[kSums];
 #pragma GCC unroll 8
   for (std::size_t q = 0; q < kSums / 2; ++q) {
-    const Bytes rotated = rotated_sixteens<offset>(codes.at[q]);
+    const Bytes rotated = rotated_sixteens<offset>(codes[q]);
     sums[2 * q] = hn::PromoteTo(I16(), hn::LowerHalf(half_bytes, rotated));
     sums[2 * q + 1] = hn::PromoteTo(I16(), hn::UpperHalf(half_bytes, rotated));
   }
@@ -159,7 +157,7 @@ HWY_INLINE void decode_codes(const Codes& codes, float scale, const Use& use) {
 #pragma GCC unroll 16
   for (std::size_t i = 0; i < kSums; ++i) {
     const Words sum = hn::Mul(sums[i], hn::Load(I16(), kDecodeSigns.data() + kSumLanes * i));
-    const auto row = [factor](auto words) HWY_ATTR {
+    const auto row = [&](auto words) HWY_ATTR {
       return hn::Mul(hn::ConvertTo(F32(), hn::PromoteTo(I32(), words)), factor);
     };
     use(2 * i, row(hn::LowerHalf(half_words, sum)));
@@ -173,25 +171,25 @@ struct Int4 {
   static constexpr std::size_t kParts = kRows / 8;  // of the wire; byte j: codes j and j + 64
 
   template <class Use>
-  static HWY_INLINE bool write(Rows rows, std::byte* wire_B, const Use& use) {
-    rotate(rows);
+  static HWY_INLINE bool write(const Rows& values, std::byte* wire_B, const Use& use) {
+    Rows rows;
+    rotate(values, rows);
     const BlockScale block = block_scale(largest_magnitude_bits(rows), kInt4Largest, kInt4ScaleMax);
     if (std::isnan(block.scale)) return false;
     const Row inverse = hn::Set(F32(), block.inverse);
     Codes codes;
 #pragma GCC unroll 8
     for (std::size_t q = 0; q < kRows / 4; ++q) {
-      const auto row = [&](std::size_t i) HWY_ATTR {
-        return nearest_integers(hn::Mul(rows.at[4 * q + i], inverse));
-      };
+      const auto row = [&](std::size_t i)
+                           HWY_ATTR { return nearest_integers(hn::Mul(rows[4 * q + i], inverse)); };
       const Bytes all = packed_rows(row(0), row(1), row(2), row(3));
-      codes.at[q] = hn::Max(hn::Min(all, hn::Set(I8(), 7)), hn::Set(I8(), -7));
+      codes[q] = hn::Max(hn::Min(all, hn::Set(I8(), 7)), hn::Set(I8(), -7));
     }
     std::memcpy(wire_B, &block.scale, kBlockScaleBytes);
 #pragma GCC unroll 4
     for (std::size_t q = 0; q < kParts; ++q) {
-      const auto high = hn::ShiftLeft<4>(hn::BitCast(I16(), codes.at[q + kParts]));
-      const Bytes low = hn::And(codes.at[q], hn::Set(I8(), 0x0F));
+      const auto high = hn::ShiftLeft<4>(hn::BitCast(I16(), codes[q + kParts]));
+      const Bytes low = hn::And(codes[q], hn::Set(I8(), 0x0F));
       store_bytes(hn::Or(low, hn::AndNot(hn::Set(I8(), 0x0F), hn::BitCast(I8(), high))),
                   wire_B + kBlockScaleBytes + 4 * kLanes * q);
     }
@@ -211,8 +209,8 @@ struct Int4 {
     for (std::size_t q = 0; q < kParts; ++q) {
       const Bytes bytes = load_bytes(wire_B + kBlockScaleBytes + 4 * kLanes * q);
       const Bytes high = hn::BitCast(I8(), hn::ShiftRight<4>(hn::BitCast(words, bytes)));
-      codes.at[q] = hn::Xor(hn::And(bytes, low), sign);
-      codes.at[q + kParts] = hn::Xor(hn::And(high, low), sign);
+      codes[q] = hn::Xor(hn::And(bytes, low), sign);
+      codes[q + kParts] = hn::Xor(hn::And(high, low), sign);
     }
     decode_codes<8>(codes, scale, use);
   }

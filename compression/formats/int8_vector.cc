@@ -34,7 +34,7 @@ struct Int8 {
       Integers codes[4];
 #pragma GCC unroll 4
       for (std::size_t i = 0; i < 4; ++i) {
-        codes[i] = nearest_integers(hn::Mul(rows.at[first + i], inverse));
+        codes[i] = nearest_integers(hn::Mul(rows[first + i], inverse));
       }
       store_bytes(packed_rows(codes[0], codes[1], codes[2], codes[3]),
                   wire_B + kBlockScaleBytes + kLanes * first);

@@ -28,26 +28,23 @@ namespace motley::HWY_NAMESPACE {
 constexpr std::size_t kRows = kBlockValues / kLanes;
 constexpr std::uintptr_t kRowsBytes = kBlockValues * sizeof(float);
 
-// One block: row r has the values r kLanes to (r + 1) kLanes - 1.
-struct Rows {
-  Row at[kRows];
-};
+// One block: row r has the values r kLanes to (r + 1) kLanes - 1. An array and no class, since GCC
+// compiles implicit constructors without the target's instructions.
+using Rows = Row[kRows];
 
 HWY_INLINE void store_bytes(Bytes bytes, std::byte* to) {
   hn::StoreU(bytes, I8(), reinterpret_cast<std::int8_t*>(to));
 }
 
-HWY_INLINE Rows loaded_rows(const float* from) {
-  Rows rows;
+HWY_INLINE void load_rows(const float* from, Rows& rows) {
 #pragma GCC unroll 32
-  for (std::size_t r = 0; r < kRows; ++r) rows.at[r] = load_row(from + kLanes * r);
-  return rows;
+  for (std::size_t r = 0; r < kRows; ++r) rows[r] = load_row(from + kLanes * r);
 }
 
 HWY_INLINE std::uint32_t largest_magnitude_bits(const Rows& rows) {
   Integers largest = hn::Zero(I32());
 #pragma GCC unroll 32
-  for (std::size_t r = 0; r < kRows; ++r) largest = hn::Max(largest, magnitudes(rows.at[r]));
+  for (std::size_t r = 0; r < kRows; ++r) largest = hn::Max(largest, magnitudes(rows[r]));
   return static_cast<std::uint32_t>(hn::GetLane(hn::MaxOfLanes(I32(), largest)));
 }
 
@@ -76,7 +73,9 @@ void encode(std::span<const float> values_N, std::byte* wire_B) {
   for (std::size_t i = 0; i < whole; i += kBlockValues, wire_B += Format::kBytes) {
     const float* values = values_N.data() + i;
     prefetch_ahead(values, kReadAheadBytes, kRowsBytes);
-    if (!Format::write(loaded_rows(values), wire_B, [](std::size_t, Row) HWY_ATTR {})) {
+    Rows rows;
+    load_rows(values, rows);
+    if (!Format::write(rows, wire_B, [](std::size_t, Row) HWY_ATTR {})) {
       Format::scalar().encode(values_N.subspan(i, kBlockValues), wire_B);
     }
   }
@@ -99,7 +98,6 @@ void decode_add(const std::byte* wire_B, std::span<float> sum_N) {
   const std::size_t whole = whole_blocks(sum_N.size());
   for (std::size_t i = 0; i < whole; i += kBlockValues, wire_B += Format::kBytes) {
     float* sum = sum_N.data() + i;
-    prefetch_ahead(wire_B, kUpdateAheadBytes, Format::kBytes);
     prefetch_ahead(sum, kUpdateAheadBytes, kRowsBytes);
     Format::read(wire_B, [sum](std::size_t r, Row row) HWY_ATTR {
       float* place = sum + kLanes * r;
@@ -119,13 +117,14 @@ void encode_feedback(std::span<const float> gradient_N,
     float* residual = residual_N.data() + i;
     prefetch_ahead(gradient, kUpdateAheadBytes, kRowsBytes);
     prefetch_ahead(residual, kUpdateAheadBytes, kRowsBytes);
-    Rows sums = loaded_rows(residual);
+    Rows sums;
+    load_rows(residual, sums);
 #pragma GCC unroll 32
     for (std::size_t r = 0; r < kRows; ++r) {
-      sums.at[r] = hn::Add(sums.at[r], load_row(gradient + kLanes * r));
+      sums[r] = hn::Add(sums[r], load_row(gradient + kLanes * r));
     }
     const bool finite = Format::write(sums, wire_B, [&](std::size_t r, Row row) HWY_ATTR {
-      Row rest = hn::Sub(sums.at[r], row);
+      Row rest = hn::Sub(sums[r], row);
       if constexpr (!Format::kFiniteRests) rest = finite_or_zero(rest, are_finite(rest));
       store_row(rest, residual + kLanes * r);
     });

@@ -8,6 +8,7 @@
 #include "compression/kernels/sum_kernels.h"
 #include "compression/sparse/list_places.h"
 #include "tests/compression/slices.h"
+#include "tests/compression/target_kernels.h"
 #include "tests/support/property.h"
 
 namespace motley {
