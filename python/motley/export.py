@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
 import sys
 import tempfile
 import warnings
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 import torch
 
-from . import check, frozen, losses, reference, weights
-from .assemble import Assembled, assemble
+from . import empty_model, folder_model, losses, reference, weights
+from .assemble import Assembled
+from .compared import OWN_FAULT, Options, compared_shorter, made
 from .errors import ExportError
-from .interpret import Package
+from .from_folder import FolderWeights
 from .layers import Call, Layers, Names, as_layers
 from .lines import guarded
 from .model_files import FOLDER, ModelFiles, collect
-from .modules import ModuleStack, left_alone
 from .split import split
-from .trace import Tracer
-from .walk import trace_all
-from .whole import Comparison
 
 
 class Exported(NamedTuple):
@@ -43,11 +39,13 @@ class ExportWarning(UserWarning):
     """A notice about a package, e.g. that there was no model to compare it with."""
 
 
-def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]]], loss: Any, example: Tuple[torch.Tensor, torch.Tensor],
-           path: Union[str, "os.PathLike[str]"], name: Optional[str] = None, *, model: Optional[torch.nn.Module] = None,
+def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]], None] = None, loss: Any = None,
+           example: Optional[Tuple[torch.Tensor, torch.Tensor]] = None,
+           path: Union[str, "os.PathLike[str]", None] = None, name: Optional[str] = None, *, model: Optional[torch.nn.Module] = None,
            decayed: Optional[Callable[[str, torch.Tensor], bool]] = None, input_limit: Optional[int] = None,
            target_limit: Optional[int] = None, unit: Optional[str] = None,
-           units_per_sample: Optional[int] = None, forward: Optional[Call] = None, files: Any = None, base: Optional[str] = None) -> Exported:
+           units_per_sample: Optional[int] = None, forward: Optional[Call] = None, files: Any = None, base: Optional[str] = None,
+           folder: Union[str, "os.PathLike[str]", None] = None, tokens: Optional[int] = None, memory: Optional[float] = None) -> Exported:
     """Writes the package `path` (docs/formats/package.md): what each layer computes forward and backward, and its weights.
 
     layers    the model, which is split by its trace; what `motley.split` gives; or a list of (name, module or function), each called with
@@ -63,53 +61,44 @@ def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]]], l
               The configuration of a transformers model is kept by itself, and so are the tokenizer's files where the model came from a folder
     base      "int8", "int4" or "nf4": in what the package holds the frozen weights of linear layers, from 4,096 elements on, and what is
               computed with is their values in it. Without it they keep their type
+    folder    where the weights are, in safetensors files, which are read piece by piece. The layers are those of a model that was made in
+              `motley.without_weights()`; without layers the model is a Hugging Face folder's, as its config.json says
+    tokens    with such a folder, in place of an example: the length of its texts. The loss is then the cross entropy
+    memory    GiB that comparing one layer with PyTorch may take. With `folder` a layer that needs more is not compared, with a notice;
+              otherwise it is compared with fewer samples. By default 0.9 and the largest tensor
 
     Everything is traced in `train()` mode, evaluation in `eval()` mode; the model's modes and buffers are as before
     afterwards. Raises `ExportError`, with the module and the line, for what a package cannot hold.
     """
+    if path is None:
+        raise ExportError("the package has no path", 'Give path=, e.g. path="model.motley"')
+    if layers is None:
+        layers, loss, example = folder_model.opened(folder, loss, example, tokens)
+    if example is None or loss is None:
+        raise ExportError(f"there is no {'loss' if loss is None else 'example'}", "Give the loss, and example=(input, target)")
+    _check_example(example)
     if isinstance(layers, torch.nn.Module):
-        _check_example(example)
+        empty_model.check_buffers([layers])
         layers = split(layers, example, forward=forward)
-    with guarded("the model cannot be read", _OWN_FAULT):
+    with guarded("the model cannot be read", OWN_FAULT):
         described = as_layers(layers, model, forward)
         names = Names(described)
         terms = losses.understand(loss)
-        _check_example(example)
         kept = collect(described.model, names, files)
-    with contextlib.ExitStack() as held:
-        with guarded("the model cannot be read", _OWN_FAULT):
-            names.check()
-            base_as_held = frozen.frozen_of(names, [root for _, root in described.roots], base)
-            errors = held.enter_context(frozen.computed(names, base_as_held))
-        held.enter_context(left_alone([root for _, root in described.roots]))
-        stack = held.enter_context(ModuleStack(names.modules))
-        with guarded("the layers cannot be compared with the model", _OWN_FAULT, stack.path):
-            comparison = Comparison(described, names, stack, losses.counted(terms, example[1]))
-            comparison.run(example[0], input_limit)
-        with guarded("the layers cannot be traced", _OWN_FAULT, stack.path):
-            traced = trace_all(described, terms, example, Tracer(names.of, stack, names.memory(), base_as_held))
-            built = assemble(traced, names, base_as_held, terms, decayed or (lambda _, tensor: tensor.dim() >= 2),
-                             input_limit, target_limit, unit, units_per_sample)
-            package = Package(json.loads(json.dumps(built.package)), built.tensors)
-        with guarded("the layer raises on other samples than the example's", "Make it take any values of the example's kind; integers that "
-                     "come as floats may be clamped to their range", stack.path):
-            difference = check.against_eager(package, described, terms, traced, stack)
-            references = reference.references(package, described, terms, traced, stack)
-        # Writes the traced values: after this block the model has its own values again.
-        built = built._replace(tensors={key: tensor.detach() for key, tensor in built.tensors.items()})
-    notices = [*comparison.notices, *frozen.notices(base, errors)]
+    stored = FolderWeights(described, names, folder, base)
+    options = Options(decayed or Options().decayed, input_limit, target_limit, unit, units_per_sample, base, memory)
+    found = made(described, terms, example, names, stored, options)
+    built = found.built
+    notices = found.notices + compared_shorter(found, described, terms, example, names, stored, options)
     for notice in notices:
         warnings.warn(notice, ExportWarning, stacklevel=2)
     with guarded("the package cannot be written", "Give a path for a folder, and a text as its name"):
-        folder = os.fspath(path)
-        built.package["name"] = name or os.path.splitext(os.path.basename(os.path.normpath(folder)))[0]
+        written = os.fspath(path)
+        built.package["name"] = name or os.path.splitext(os.path.basename(os.path.normpath(written)))[0]
         built.package["made_by"] = f"motley for Python, torch {torch.__version__}, Python {sys.version.split()[0]}"
         moved = {entry["name"] for layer in built.package["layers"] for kind in ("parameters", "statistics") for entry in layer[kind]}
-        _write(folder, built, kept.for_what_trains(moved), references)
-    return Exported(folder, len(built.package["layers"]), _operations(built.package), difference, tuple(notices))
-
-
-_OWN_FAULT = "This is a fault of Motley's, which should say more; joining the layers around this one may avoid it"
+        _write(written, built, kept.for_what_trains(moved), found.references, stored.sources)
+    return Exported(written, len(built.package["layers"]), _operations(built.package), found.largest_difference, tuple(notices))
 
 
 def _operations(package: Dict[str, Any]) -> int:
@@ -159,7 +148,7 @@ def _is_replaceable(folder: str) -> bool:
         return b'"motley-package"' in file.read(200)
 
 
-def _write(folder: str, built: Assembled, kept: ModelFiles, references: List[Dict[str, Any]]) -> None:
+def _write(folder: str, built: Assembled, kept: ModelFiles, references: List[Dict[str, Any]], sources: Mapping[str, weights.Stored]) -> None:
     """Atomic: the package is written to a temporary folder next to the target, and renamed when complete."""
     folder = os.path.abspath(folder)
     if os.path.lexists(folder) and not _is_replaceable(folder):
@@ -169,9 +158,8 @@ def _write(folder: str, built: Assembled, kept: ModelFiles, references: List[Dic
         os.makedirs(os.path.dirname(folder), exist_ok=True)
         partial = tempfile.mkdtemp(prefix=".", suffix=".partial", dir=os.path.dirname(folder))
         file = os.path.join(partial, "weights.safetensors")
-        weights.write(file, built.tensors)
-        built.package["weights"] = {"file": "weights.safetensors", "bytes": os.path.getsize(file),
-                                    "sha256": weights.sha256(file)}
+        written = weights.write(file, built.tensors, sources=sources)
+        built.package["weights"] = {"file": "weights.safetensors", "bytes": os.path.getsize(file), "sha256": written}
         built.package.update(kept.write(partial))
         package = json.dumps(built.package, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
         for name, text in (("package.json", package), (reference.FILE, reference.text(package.encode(), references))):

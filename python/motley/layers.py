@@ -9,6 +9,7 @@ import torch
 from . import weights
 from .errors import ExportError
 from .number_types import SMALLER
+from .virtual import address
 
 Call = Callable[[Any], Any]
 
@@ -136,16 +137,16 @@ class Names:
                 raise ExportError(f"the parameter {name} is {str(tensor.dtype)[6:]}; {what}", "Compute with real and imaginary parts"
                                   if tensor.is_complex() else "Convert the model with .float() before the export", name.rpartition(".")[0] or None)
 
-    def memory(self) -> Dict[int, str]:
+    def memory(self) -> Dict[Any, str]:
         """The parameters that are trained, by the address of their first value."""
-        found: Dict[int, str] = {}
+        found: Dict[Any, str] = {}
         for name, tensor in self.state.items():
             if not tensor.requires_grad or tensor.device.type != "cpu" or tensor.numel() == 0:
                 continue
-            if tensor.data_ptr() in found:
-                raise ExportError(f"{found[tensor.data_ptr()]} and {name} are different parameters in the same memory",
+            if address(tensor) in found:
+                raise ExportError(f"{found[address(tensor)]} and {name} are different parameters in the same memory",
                                   "Make them one parameter, as in head.weight = embedding.weight, or clone one")
-            found[tensor.data_ptr()] = name
+            found[address(tensor)] = name
         return found
 
     def _check_modules(self) -> None:
@@ -160,7 +161,7 @@ class Names:
                 if isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and module.max_norm is not None:
                     raise ExportError(f"an embedding with max_norm writes to {path}.weight in each forward", "Leave out max_norm", path)
                 for key, parameter in module._parameters.items():
-                    if isinstance(parameter, torch.nn.parameter.UninitializedParameter):
+                    if torch.nn.parameter.is_lazy(parameter):
                         raise ExportError(f"the parameter {key} has no shape yet", "Call the model once, which gives lazy modules their shapes", path)
                     if parameter is not None and (parameter._backward_hooks or getattr(parameter, "_post_accumulate_grad_hooks", None)):
                         raise ExportError(f"the parameter {key} has a hook, which would not run where the package is trained",

@@ -28,6 +28,11 @@ class Loss(NamedTuple):
     numbers: bool = False
     """Whether it compares the output with numbers of its shape."""
 
+    @property
+    def is_known(self) -> bool:
+        """Whether it is one of PyTorch's, and so a sum over the samples."""
+        return self.classes or self.numbers
+
 
 class _Elementwise(NamedTuple):
     """A loss whose terms are those of the output's elements."""

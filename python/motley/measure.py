@@ -45,6 +45,17 @@ def memory(parts: Parts) -> Dict[str, int]:
     return {**found, "converted_bytes": converted} if converted else found
 
 
+def footprint(parts: Parts, samples: int) -> int:
+    """Bytes of results that a layer holds at once while it trains on a micro-batch, beside its weights and their gradients."""
+    saved = {value for take, value in parts.forward.gives if take.role == "saved"}
+    return (sum(_bytes(parts.forward.shapes.get(value), samples) for value in saved) + max(_peak(graph, samples) for graph in parts))
+
+
+def workspace(graph: Graph, samples: int) -> int:
+    """Bytes of results that a graph holds at once."""
+    return _peak(graph, samples)
+
+
 def _peak(graph: Graph, samples: int) -> int:
     """The most bytes that results of a graph's nodes occupy at once, each until its last use, beyond those that are saved."""
     made = {value for node in graph.nodes for value in node.results}

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import operations, remedies, rewrite
+from . import fixed_values, operations, remedies, rewrite
 from .aliases import Entry, NotInvertible, View
 from .errors import DependsOnValues, ExportError
 from .graph import Node, Ref, Shape, Take, is_ref, leaves, map_args
 from .lines import user_line
 from .modules import ModuleStack
+from .virtual import Virtual, address
 
 if TYPE_CHECKING:
     from .frozen import Frozen
@@ -32,7 +33,7 @@ def is_statistic(name: str) -> bool:
 class Recorder(TorchDispatchMode):
     """Records the operations that run under it in `nodes`."""
 
-    def __init__(self, known: Dict[int, str], modules: ModuleStack, memory: Dict[int, str], frozen: "Mapping[int, Frozen]" = {}):
+    def __init__(self, known: Dict[int, str], modules: ModuleStack, memory: Dict[Any, str], frozen: "Mapping[int, Frozen]" = {}):
         """`frozen`: [id of a tensor] those that are recorded as what a package has in their place, and how it is converted."""
         super().__init__()
         self._frozen = frozen
@@ -53,6 +54,7 @@ class Recorder(TorchDispatchMode):
         self._fresh: set = set()  # roots that this run made
         self._first: Dict[int, int] = {}  # [id of a tensor that was declared] its first value
         self._next = 0
+        self._without_values = False
 
     # Declarations.
 
@@ -60,6 +62,7 @@ class Recorder(TorchDispatchMode):
         """`tensor` is the input, target or gradient `index`."""
         value = self._new_value(tensor)
         self.roles[value] = Take(role, index)
+        self._without_values |= isinstance(tensor, Virtual)
         self._enter(tensor, Entry(tensor, value))
         self._fixed[value] = False
         self._fresh.add(id(tensor))
@@ -109,6 +112,8 @@ class Recorder(TorchDispatchMode):
         if name in rewrite.SAME:
             return self._same(func, args, kwargs)
         self._refuse(name, args, kwargs)
+        if _base(name) in operations.DATA_DEPENDENT:
+            args = tuple(map_args(argument, self._with_values) for argument in args)
         if self._writes(func):
             return self._write(name, func, args, kwargs)
         if name == "aten::cat":
@@ -123,8 +128,18 @@ class Recorder(TorchDispatchMode):
                     raise self.fail(f"{name} shows a tensor in a way that slices and views do not",
                                     "Clone a tensor before you write to parts of parts of it") from None
         out = func(*args, **kwargs)
+        if self._without_values and not operations.is_view(func):
+            out = fixed_values.kept(out)
         self._record(name, func, args, kwargs, out)
         return out
+
+    def _with_values(self, leaf: Any) -> Any:
+        """A fixed tensor that was not kept, again."""
+        if isinstance(leaf, Virtual) and self.is_fixed(self.value_of(leaf)):
+            tensor = fixed_values.evaluated(self.value_of(leaf), self.nodes, self.constants)
+            self._enter(tensor, Entry(tensor, self.value_of(leaf)))
+            return tensor
+        return leaf
 
     def _is_replaced(self, name: str, func: Any, args: Tuple[Any, ...], kwargs: dict) -> bool:
         return rewrite.is_always_replaced(name, kwargs) or name not in operations.allowed() and not self._all_fixed(args, kwargs)
@@ -230,6 +245,8 @@ class Recorder(TorchDispatchMode):
         name = self._known.get(id(tensor))
         if name is None:
             name = self._of_parameter(tensor)
+            if isinstance(tensor, Virtual):
+                raise self.fail("the layer uses a tensor that an earlier call computed", "Compute it in each call; state belongs into buffers")
         if tensor.requires_grad and (name is None or not tensor.is_leaf):
             raise self.fail("the layer uses a tensor that requires a gradient and is no parameter of its modules",
                             "Make it an nn.Parameter of a module in the layer, pass it in as an input, or detach it")
@@ -272,7 +289,7 @@ class Recorder(TorchDispatchMode):
 
     def _of_parameter(self, tensor: torch.Tensor) -> Optional[str]:
         """The parameter that an unnamed tensor aliases, as `.data` does."""
-        name = self._memory.get(tensor.data_ptr()) if tensor.numel() and not tensor.requires_grad else None
+        name = self._memory.get(address(tensor)) if tensor.numel() and not tensor.requires_grad else None
         if name is not None:
             raise self.fail(f"the layer uses the values of {name} past autograd, as .data gives them",
                             "Use the parameter itself, or parameter.detach() where no gradient is wanted")
@@ -310,7 +327,7 @@ class Recorder(TorchDispatchMode):
         return any(a.alias_info is not None and a.alias_info.is_write for a in func._schema.arguments)
 
     def _refuse(self, name: str, args: Tuple[Any, ...], kwargs: dict) -> None:
-        base = name.split("::")[1].split(".")[0].rstrip("_")
+        base = _base(name)
         if base in operations.RANDOM and name.startswith("aten::"):
             raise self.fail(f"{name} takes random numbers, which would depend on the number of machines",
                             remedies.of_draw(base, kwargs.get("generator") is not None))
@@ -325,9 +342,14 @@ class Recorder(TorchDispatchMode):
                 name, user_line()) or "Replace the branch, .item() or selection by torch.where or a mask").args)
 
 
+def _base(name: str) -> str:
+    """An operation without namespace, overload and underscore."""
+    return name.split("::")[1].split(".")[0].rstrip("_")
+
+
 def _has_place(tensor: torch.Tensor) -> bool:
     return tensor.layout == torch.strided and tensor.numel() > 0
 
 
 def _place(tensor: torch.Tensor) -> Tuple[Any, ...]:
-    return tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride()
+    return address(tensor), tensor.dtype, tensor.shape, tensor.stride()

@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import json
 import warnings
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 import torch
 
@@ -19,18 +19,19 @@ from .errors import ExportError
 from .graph import Take
 from .interpret import Package
 from .intercept import Intercept
+from .layer_values import Valued, distinct
 from .layers import Layers
 from .losses import Loss
+from .memory_limit import MemoryLimit
 from .modules import ModuleStack
 from .result_digest import Digest, deviation, digest
 from .rounding import a_little_off, in_bf16
-from .walk import Traced
 
 FILE = "reference.jsonl"
 VERSION = 1
 
-_SAMPLES, _SAMPLES_OF_STATISTICS = 2, 8
-"""A small number; with two samples of few elements, a batch normalization divides by almost 0."""
+_SAMPLES, _FEWEST, _SAMPLES_OF_STATISTICS = 2, 1, 8
+"""A small number, and a smaller one of a large layer; with two samples of few elements, a batch normalization divides by almost 0."""
 _MANY_ELEMENTS = 1 << 15
 """Elements of a sample; with so many, two samples suffice for statistics."""
 
@@ -57,26 +58,38 @@ class _Compared(NamedTuple):
     is_gradient: bool
 
 
-def references(package: Package, described: Layers, loss: Loss, traced: List[Traced], modules: ModuleStack) -> List[Dict[str, Any]]:
-    """References of the first of all layers with equal graphs and shapes. A layer that cannot run with generated inputs has none,
-    with a warning."""
-    found = []
-    seen = set()
-    for k, (layer, (name, call)) in enumerate(zip(traced, described.layers)):
-        key = _distinct(package, k)
-        if key in seen:
-            continue
-        seen.add(key)
-        modules.start(name)
-        made = _Layer(package, k, layer, eager.EagerLayer(call, layer.structure, loss if layer.target is not None else None), described)
+class References:
+    """References of the first of all layers with equal graphs and shapes, ascending by layer. A layer that cannot run with generated
+    inputs has none, with a warning."""
+
+    def __init__(self, described: Layers, loss: Loss, modules: ModuleStack, memory: MemoryLimit):
+        self.found: List[Dict[str, Any]] = []
+        self._described = described
+        self._loss = loss
+        self._modules = modules
+        self._memory = memory
+        self._seen: Set[str] = set()
+
+    def add(self, valued: Valued) -> None:
+        """The reference of a layer, unless an equal one has it or there is too little memory."""
+        layer, name = valued.traced, valued.traced.name
+        key = distinct(valued.package.description, valued.index)
+        if key in self._seen:
+            return
+        self._seen.add(key)
+        few = _few(valued)
+        count = few if few != _SAMPLES else self._memory.samples(valued.index, (_SAMPLES, _FEWEST))
+        if count == 0:
+            return
+        self._modules.start(name)
+        made = _Layer(valued, eager.EagerLayer(valued.call, layer.structure, self._loss if layer.target is not None else None), self._described, count)
         try:
-            found.append(made.reference())
+            self.found.append(made.reference())
         except ExportError:
             raise
         except Exception as error:  # any error of the layer
             warnings.warn(f"{name} has no reference that machines could compare themselves with: with made-up inputs like those of the "
                           f"example it raises {type(error).__name__}: {error}", stacklevel=2)
-    return found
 
 
 def text(package_json: bytes, found: List[Dict[str, Any]]) -> str:
@@ -87,24 +100,22 @@ def text(package_json: bytes, found: List[Dict[str, Any]]) -> str:
     return json.dumps(head) + "\n" + body
 
 
-def _distinct(package: Package, k: int) -> str:
-    layers = package.description["layers"]
-    own = layers[k]
-    inputs = layers[k - 1]["outputs"] if k else package.description["input"]
-    shapes = [[(entry.get("type"), entry.get("gradient"), entry["shape"]) for entry in own[kind]] for kind in ("outputs", "parameters", "statistics", "constants")]
-    return json.dumps([own["graph"], inputs, shapes])
+def _few(valued: Valued) -> int:
+    """The number of samples where memory does not matter."""
+    elements = max(x[0].numel() for x in valued.traced.inputs)
+    has_statistics = bool(valued.package.description["layers"][valued.index]["statistics"])
+    return _SAMPLES_OF_STATISTICS if has_statistics and elements < _MANY_ELEMENTS else _SAMPLES
 
 
 class _Layer:
-    def __init__(self, package: Package, index: int, traced: Traced, layer: eager.EagerLayer, described: Layers):
-        self._package = package
-        self._index = index
-        self._traced = traced
+    def __init__(self, valued: Valued, layer: eager.EagerLayer, described: Layers, samples: int):
+        self._package = package = valued.package
+        self._index = index = valued.index
+        self._traced = traced = valued.traced
         self._layer = layer
         self._roots = [root for _, root in described.roots]
         self._described = package.description["layers"][index]
-        few = max(x[0].numel() for x in traced.inputs) < _MANY_ELEMENTS
-        self._samples = _SAMPLES_OF_STATISTICS if self._described["statistics"] and few else _SAMPLES
+        self._samples = samples
         description = package.description
         self._inputs = [made_up.describe(x, description["input_limit"]) if index == 0 or gradient else made_up.describe_exact(x)
                         for x, gradient in zip(traced.inputs, traced.gradients)]

@@ -21,6 +21,8 @@ from .losses import Loss
 from .merge import merge
 from .simplify import simplify
 from .trace import Run, Trace, Tracer
+from .virtual import Virtual
+from .weights import content_hash
 
 BATCHES = (2, 3, 4)
 """The traced batch sizes: just large enough to detect linear sizes, because all of a layer's results stay in memory."""
@@ -81,18 +83,21 @@ def trace_all(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.
         traced.append(Traced(name, train, evaluate, score, inputs, structure, gradients, run.target))
         if not last:
             assert train.structure is not None
-            inputs, structure, gradients = _handed_on(name, outputs), train.structure, train.gradients
+            inputs, structure, gradients = handed_on(name, outputs), train.structure, train.gradients
     return traced
 
 
 def memory_of(tensor: torch.Tensor) -> int:
     """The address of its storage, which views of one tensor share."""
+    if isinstance(tensor, Virtual):
+        return tensor.memory
     storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
     return storage.data_ptr()
 
 
 class _Walk:
     def __init__(self) -> None:
+        self._constants: Dict[str, torch.Tensor] = {}  # [content] one of equal constants
         self._merged: Dict[str, Tuple[List[Node], Dict[int, Shape]]] = {}  # [what runs with two samples] what runs with any
 
     def trace(self, kind: str, tracer: Callable[[Run], Trace], run: Run) -> Tuple[Trace, List[torch.Tensor]]:
@@ -115,6 +120,9 @@ class _Walk:
             trace.recorder.shapes = dict(shapes)
         trace.release()
         simplify(trace)
+        for value, tensor in trace.recorder.constants.items():
+            if value not in trace.recorder.names:
+                trace.recorder.constants[value] = self._constants.setdefault(content_hash(tensor), tensor)
         return trace, outputs
 
 
@@ -125,7 +133,8 @@ def _key(trace: Trace) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _handed_on(name: str, outputs: List[torch.Tensor]) -> List[torch.Tensor]:
+def handed_on(name: str, outputs: List[torch.Tensor]) -> List[torch.Tensor]:
+    """A layer's outputs as the next one gets them."""
     for k, tensor in enumerate(outputs):
         if WIDENED.get(tensor.dtype, tensor.dtype) not in TYPES:
             raise ExportError(f"output {k} of the layer is {str(tensor.dtype)[6:]}; float32, int64 and bool cross from one layer to "

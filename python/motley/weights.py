@@ -7,7 +7,7 @@ import json
 import math
 import os
 import struct
-from typing import Any, BinaryIO, Dict, Mapping, Optional
+from typing import Any, BinaryIO, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple
 
 import torch
 
@@ -17,14 +17,47 @@ _NAMES = {torch.float32: "F32", torch.float64: "F64", torch.float16: "F16", torc
           torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8", torch.bool: "BOOL"}
 _TYPES = {name: dtype for dtype, name in _NAMES.items()}
 
+_PIECE = 8 << 20
+"""Bytes of a stored tensor that are read at once."""
+
 
 def holds(dtype: torch.dtype) -> bool:
     """Whether files hold tensors of this type."""
     return dtype in _NAMES
 
 
-def write(path: str, tensors: Mapping[str, torch.Tensor], metadata: Optional[Dict[str, str]] = None) -> None:
-    """Writes `tensors` in their order, to a temporary name first."""
+def write(path: str, tensors: Mapping[str, torch.Tensor], metadata: Optional[Dict[str, str]] = None,
+          sources: Mapping[str, Stored] = {}) -> str:
+    """Writes `tensors` in their order, to a temporary name first; the values of those in `sources` are read there. Returns the
+    file's hash."""
+    head, _ = _head(tensors, metadata)
+    partial = path + ".partial"
+    found = hashlib.sha256()
+    with open(partial, "wb") as file:
+        def put(part: Any) -> None:
+            found.update(part)
+            file.write(part)
+
+        put(head)
+        for name, tensor in tensors.items():
+            for piece in sources[name].pieces(tensor.dtype) if name in sources else (tensor,):
+                put(_memory(piece))
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(partial, path)
+    return found.hexdigest()
+
+
+def write_zeros(path: str, tensors: Mapping[str, torch.Tensor]) -> None:
+    """A file of the same size that takes no space, where the file system can, and has zeros as values."""
+    head, length = _head(tensors, None)
+    with open(path, "wb") as file:
+        file.write(head)
+        file.truncate(len(head) + length)
+
+
+def _head(tensors: Mapping[str, torch.Tensor], metadata: Optional[Dict[str, str]]) -> Tuple[bytes, int]:
+    """What stands in front of the values, and the length of these."""
     header: Dict[str, object] = {"__metadata__": {"format": "pt", **(metadata or {})}}
     begin = 0
     for name, tensor in tensors.items():
@@ -33,19 +66,44 @@ def write(path: str, tensors: Mapping[str, torch.Tensor], metadata: Optional[Dic
         begin = end
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
     text += b" " * (-len(text) % 8)
-    partial = path + ".partial"
-    with open(partial, "wb") as file:
-        file.write(struct.pack("<Q", len(text)))
-        file.write(text)
-        for tensor in tensors.values():
-            file.write(_bytes(tensor))
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, path)
+    return struct.pack("<Q", len(text)) + text, begin
 
 
-def read(path: str) -> Dict[str, torch.Tensor]:
-    """All tensors of a file, in its order."""
+class Stored(NamedTuple):
+    """A tensor in a file, which is read when it is asked for."""
+
+    path: str
+    dtype: torch.dtype
+    shape: Tuple[int, ...]
+    begin: int
+    """Its first byte in the file."""
+
+    @property
+    def bytes(self) -> int:
+        return math.prod(self.shape) * torch.empty(0, dtype=self.dtype).element_size()
+
+    def values(self) -> torch.Tensor:
+        with open(self.path, "rb") as file:
+            return self._read(file, self.begin, self.bytes).reshape(self.shape)
+
+    def pieces(self, dtype: torch.dtype) -> Iterator[torch.Tensor]:
+        """Its elements in order, converted to `dtype`, a few MiB at a time."""
+        with open(self.path, "rb") as file:
+            for begin in range(0, self.bytes, _PIECE):
+                yield self._read(file, self.begin + begin, min(_PIECE, self.bytes - begin)).to(dtype)
+
+    def _read(self, file: BinaryIO, begin: int, count: int) -> torch.Tensor:
+        if count == 0:
+            return torch.empty(0, dtype=self.dtype)
+        values = bytearray(count)
+        file.seek(begin)
+        if file.readinto(values) != count:  # type: ignore[attr-defined]
+            raise MotleyError(f"{self.path} became shorter while it was read. Write the file again")
+        return torch.frombuffer(values, dtype=self.dtype)
+
+
+def stored(path: str) -> Dict[str, Stored]:
+    """The tensors of a file, in its order, without their values."""
     with open(path, "rb") as file:
         head = file.read(8)
         length = struct.unpack("<Q", head)[0] if len(head) == 8 else -1
@@ -53,29 +111,31 @@ def read(path: str) -> Dict[str, torch.Tensor]:
             raise MotleyError(f"{path} is no safetensors file: its header's length is {length}. Write the file again")
         try:
             header = json.loads(file.read(length))
-            return {name: _tensor(file, path, name, entry, 8 + length) for name, entry in header.items() if name != "__metadata__"}
+            return {name: _stored(path, name, entry, 8 + length) for name, entry in header.items() if name != "__metadata__"}
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
             raise MotleyError(f"{path} has a damaged header: {type(error).__name__}: {error}. Write the file again") from error
 
 
-def _tensor(file: BinaryIO, path: str, name: str, entry: Mapping[str, Any], start: int) -> torch.Tensor:
+def read(path: str) -> Dict[str, torch.Tensor]:
+    """All tensors of a file, in its order."""
+    return {name: entry.values() for name, entry in stored(path).items()}
+
+
+def _stored(path: str, name: str, entry: Mapping[str, Any], start: int) -> Stored:
     dtype = _TYPES.get(entry["dtype"])
     begin, end = entry["data_offsets"]
     if dtype is None:
         raise MotleyError(f"{path}: {name} has the type {entry['dtype']}, which is not known here. Convert it to F32")
-    bytes_left = os.path.getsize(path) - start
-    expected = math.prod(entry["shape"]) * torch.empty(0, dtype=dtype).element_size()
-    if not 0 <= begin <= end <= bytes_left or end - begin != expected:
+    found = Stored(path, dtype, tuple(entry["shape"]), start + begin)
+    if not 0 <= begin <= end <= os.path.getsize(path) - start or end - begin != found.bytes:
         raise MotleyError(f"{path}: {name} is not whole. Write the file again")
-    file.seek(start + begin)
-    values = bytearray(file.read(end - begin))
-    flat = torch.frombuffer(values, dtype=dtype) if values else torch.empty(0, dtype=dtype)
-    return flat.reshape(entry["shape"])
+    return found
 
 
-def _bytes(tensor: torch.Tensor) -> bytes:
+def _memory(tensor: torch.Tensor) -> Any:
+    """The bytes of a tensor, without a copy where it is contiguous."""
     flat = tensor.detach().cpu().contiguous().reshape(-1)
-    return bytes(flat.view(torch.uint8).numpy().data) if flat.numel() else b""
+    return flat.view(torch.uint8).numpy().data if flat.numel() else b""
 
 
 def sha256(path: str) -> str:
@@ -87,7 +147,9 @@ def sha256(path: str) -> str:
     return found.hexdigest()
 
 
-def content(tensor: torch.Tensor) -> bytes:
-    """Type, shape and values, to tell equal tensors."""
-    return f"{tensor.dtype}{tuple(tensor.shape)}".encode() + _bytes(tensor)
+def content_hash(tensor: torch.Tensor) -> str:
+    """Of type, shape and values, to tell equal tensors."""
+    found = hashlib.sha256(f"{tensor.dtype}{tuple(tensor.shape)}".encode())
+    found.update(_memory(tensor))
+    return found.hexdigest()
 

@@ -13,7 +13,7 @@ from typing import Dict, List, Optional, Tuple
 
 import torch
 
-from . import beside, outputs, proportional, samples, trial
+from . import activations, beside, outputs, proportional, samples, trial
 from .calls import Calls, Ran
 from .digest import Digest, differs, gradients
 from .draws import Draw
@@ -106,7 +106,7 @@ class Comparison:
             self._same_in_evaluation(self._whole(made), made, "in eval() mode, on other samples than the example's")
         self._large_outputs(example, right, found)
         self._mode(training=True)
-        self._training(made[:2])
+        self._training(made[:self._trained_samples(made[:2])])
 
     # Names.
 
@@ -138,6 +138,10 @@ class Comparison:
                 return tried
         return input[[k % input.size(0) for k in (2, 1, 0)]]
 
+    def _trained_samples(self, input: torch.Tensor) -> int:
+        model, whole = self._described.model, self._described.whole
+        return activations.samples(model, whole, input) if model is not None and whole is not None else input.size(0)
+
     # Comparisons.
 
     def _large_outputs(self, example: torch.Tensor, right: Ran, found: Ran) -> None:
@@ -159,18 +163,21 @@ class Comparison:
         if right.generators != alone.generators:
             raise self._fail(f"in train() mode the model takes random numbers from {' and '.join(right.generators) or 'no generator'}, and the "
                              f"layers from {' and '.join(alone.generators) or 'no generator'}", right, alone)
-        found = self._drawing_alike(right, input, "in train() mode", alone)
-        pairs = self._same_values(right, found, "in train() mode")
+        with torch.no_grad():
+            pairs = self._same_values(right, self._drawing_alike(right, input, "in train() mode", alone), "in train() mode")
         trained = [output for output, _ in pairs]
         grads = proportional.random_gradients(trained)
         others = [t for t in outputs.floats(right.value) if t.requires_grad and not any(t is output for output in trained)]
         wanted = gradients(trained, grads, self._parameters, retain_graph=True)
         self._say(proportional.check(trained, grads, self._parameters, wanted, retain_graph=bool(others)))
-        self._say_untrained(right, trained, found)
         names = beside.learning_by(others, {name: tensor for name, tensor in self._parameters.items() if name not in wanted})
         if names:
             self._say(f"{self._kind} also returns other outputs in train() mode, which are not trained, and {outputs.some(names)} would "
                       "learn by them alone: they keep their values")
+        # Only now, when the model's own activations are freed.
+        found = self._drawing_alike(right, input, "in train() mode", alone)
+        pairs = self._same_values(right, found, "in train() mode")
+        self._say_untrained(right, trained, found)
         self._same_gradients(wanted, gradients([output for _, output in pairs], grads, self._parameters), right, found)
 
     def _train_alone(self, input: torch.Tensor) -> None:

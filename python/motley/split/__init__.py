@@ -14,8 +14,10 @@ from ..lines import guarded
 from ..modules import ModuleStack, left_alone
 from ..number_types import as_float32
 from ..trial import generators_as_before
+from ..virtual import attributes_as_before, without_values
 from . import gpt2, llama, resnet, sequential, vit
 from .divide import divide
+from .program import Program
 from .whole_trace import WholeTracer, whole_model
 
 _SPLITTERS = (sequential, gpt2, llama, resnet, vit)
@@ -65,9 +67,9 @@ def _by_trace(model: torch.nn.Module, example: Any, forward: Optional[Call]) -> 
         stack = held.enter_context(ModuleStack(names.modules))
         tracer = WholeTracer(whole, names, stack)
         model.train()
-        train = tracer.program(input, forward is not None)
+        train = _recorded(model, tracer, input, forward is not None)
         model.eval()
-        evaluate = tracer.program(input, forward is not None)
+        evaluate = _recorded(model, tracer, input, forward is not None)
         with guarded("the model cannot be cut", _OWN_FAULT):
             segments = divide(model, train, evaluate)
     if type(model) is torch.nn.Sequential and forward is None:
@@ -80,6 +82,15 @@ def _by_trace(model: torch.nn.Module, example: Any, forward: Optional[Call]) -> 
         return whole._replace(notices=(f"{type(model).__name__} is one layer, for its trace has no place to cut it: one machine at a time trains it, or "
                                        "replicas do. A list of layers by hand may divide it",))
     return whole._replace(layers=[(segment.name, segment) for segment in segments], traced=True)
+
+
+def _recorded(model: torch.nn.Module, tracer: WholeTracer, input: torch.Tensor, exact: bool) -> Program:
+    """Without values, which would be the activations of the whole model; with them, if a module asks for them."""
+    try:
+        with attributes_as_before(model):
+            return tracer.program(without_values(input), exact)
+    except ExportError:
+        return tracer.program(input, exact)
 
 
 _OWN_FAULT = "This is a fault of Motley's, which should say more; a list of layers by hand avoids it"
