@@ -163,7 +163,7 @@ class Draws(unittest.TestCase):
         model = Drops(lambda x, t: torch.where(model.chosen, x, x * 2))
         model.chosen = nn.Parameter(torch.tensor([True, False, True, True]), requires_grad=False)
         self.assertEqual(self.export([("all", model)], torch.randn(2, 4), model=model)[0].largest_difference, 0)
-        for dtype, message in ((torch.int8, "chosen is int8; packages compute with float32, int64 and bool. Count in int64"),
+        for dtype, message in ((torch.int8, "computes with a constant of int8; packages compute with float32, int64 and bool. Convert it first"),
                                (torch.float64, "chosen is float64; packages compute in float32, with frozen parameters too.*model with .float")):
             model.chosen = nn.Parameter(torch.ones(4).to(dtype), requires_grad=False)
             model.drop = lambda x, t: x * model.chosen
