@@ -5,10 +5,12 @@
 """
 
 from .errors import ExportError, MotleyError
+from .estimate import Estimate, estimate
 from .export import Exported, ExportWarning, export
+from .empty_model import without_weights
 from .layers import Layers
 from .load import load
 from .split import split
 from .train import Run, train
 
-__all__ = ["ExportError", "ExportWarning", "Exported", "Layers", "MotleyError", "Run", "export", "load", "split", "train"]
+__all__ = ["Estimate", "ExportError", "ExportWarning", "Exported", "Layers", "MotleyError", "Run", "estimate", "export", "load", "split", "train", "without_weights"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
 
@@ -35,6 +34,8 @@ class LayerGraphs(NamedTuple):
 class Assembled(NamedTuple):
     package: Dict[str, Any]
     tensors: Dict[str, torch.Tensor]
+    graphs: List[LayerGraphs]
+    """The distinct graphs, in the order of `package`."""
 
 
 class _Constants:
@@ -51,7 +52,7 @@ class _Constants:
         if given is not None and given.startswith(PREFIX):
             self.tensors[given] = tensor
             return given
-        key = hashlib.sha256(weights.content(tensor)).hexdigest()
+        key = weights.content_hash(tensor)
         name = self._by_content.setdefault(key, f"{CONSTANT}{len(self._by_content)}")
         self.tensors[name] = tensor
         return name
@@ -68,6 +69,7 @@ def assemble(traced: List[TracedLayer], names: Names, frozen: Mapping[int, Froze
     layers: List[Dict[str, Any]] = []
     distinct: Dict[str, int] = {}  # [text of the graphs] index
     texts: List[Dict[str, Any]] = []
+    graphs: List[LayerGraphs] = []
     for k, layer in enumerate(traced):
         numbered = _Indices(layer, names, state, constants, order)
         built = LayerGraphs(partition(layer.train, numbered.roles(layer.train)),
@@ -78,6 +80,7 @@ def assemble(traced: List[TracedLayer], names: Names, frozen: Mapping[int, Froze
         if text not in distinct:
             distinct[text] = len(texts)
             texts.append(described)
+            graphs.append(built)
         layers.append(_layer_json(layer, numbered, names, decayed, seen, k, [t.name for t in traced], distinct[text], built))
     _check_constants(layers)
     quantised = {held.name: held.described() for held in frozen.values()
@@ -91,7 +94,7 @@ def assemble(traced: List[TracedLayer], names: Names, frozen: Mapping[int, Froze
     package.update(_inputs(traced, input_limit, names_of_inputs))
     package.update(_ends(traced, loss, target_limit, unit, units_per_sample))
     package.update({"layers": layers, "graphs": texts, "aliases": dict(names.aliases), "weights": {}})
-    return Assembled(package, tensors)
+    return Assembled(package, tensors, graphs)
 
 
 def _version(layers: List[Dict[str, Any]], quantised: Dict[str, Any]) -> int:

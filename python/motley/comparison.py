@@ -13,7 +13,7 @@ from typing import Dict, List, Mapping, Optional, Tuple
 
 import torch
 
-from . import outputs, proportional, samples, trial, untrained
+from . import activations, outputs, proportional, samples, trial, untrained
 from .calls import ModelRunner, RunResult
 from .comparison_report import BY_HAND, ComparisonReport, NotCompared
 from .digest import Digest, differs, gradients
@@ -109,7 +109,7 @@ class Comparison:
             self._same_in_evaluation(self._whole(made), made, "in eval() mode, on other samples than the example's")
         self._large_outputs(example, right, found)
         self._mode(training=True)
-        self._training(take(made, [0, 1]))
+        self._training(self._training_samples(take(made, [0, 1])))
 
     # Runs.
 
@@ -135,6 +135,13 @@ class Comparison:
                 self._whole(tried)
                 return tried
         return take(input, [k % count(input) for k in (2, 1, 0)])
+
+    def _training_samples(self, input: Input) -> Input:
+        """As many samples of `input` as the model's activations allow."""
+        model, whole = self._described.model, self._described.whole
+        if model is None or whole is None:
+            return input
+        return take(input, list(range(activations.sample_count(model, whole, input))))
 
     def _candidates(self, input: Input, rows: List[Optional[int]], whole_numbers: bool, generator: torch.Generator) -> List[Input]:
         """Samples with padding, and without."""
@@ -180,18 +187,21 @@ class Comparison:
             raise self._report.mismatch("in train() mode the model draws random numbers from "
                                         f"{' and '.join(right.generators) or 'no generator'}, the layers from "
                                         f"{' and '.join(alone.generators) or 'no generator'}", right, alone)
-        found = self._drawing_alike(right, input, "in train() mode", alone)
-        pairs = self._same_values(right, found, "in train() mode")
+        with torch.no_grad():
+            pairs = self._same_values(right, self._drawing_alike(right, input, "in train() mode", alone), "in train() mode")
         trained = [output for output, _ in pairs]
         grads = proportional.random_gradients(trained)
         others = [t for t in outputs.floats(right.value) if t.requires_grad and not any(t is output for output in trained)]
         wanted = gradients(trained, grads, self._parameters, retain_graph=True)
         self._report.add(proportional.check(trained, grads, self._parameters, wanted, retain_graph=bool(others)))
-        self._report.add_untrained(right, trained, found)
         names = untrained.learning_by(others, {name: tensor for name, tensor in self._parameters.items() if name not in wanted})
         if names:
             self._report.add(f"{self._report.model_name} returns further outputs in train() mode, which are not trained; only "
                              f"they give a gradient to {outputs.listed(names)}, which therefore keep their values")
+        # After the release of the model's activations.
+        found = self._drawing_alike(right, input, "in train() mode", alone)
+        pairs = self._same_values(right, found, "in train() mode")
+        self._report.add_untrained(right, trained, found)
         self._same_gradients(wanted, gradients([output for _, output in pairs], grads, self._parameters), right, found)
 
     def _train_alone(self, input: Input) -> None:

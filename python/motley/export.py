@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
@@ -13,19 +12,16 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Opt
 
 import torch
 
-from . import check, frozen, losses, reference, weights
-from .assemble import Assembled, assemble
+from . import empty_model, folder_model, losses, reference, weights
+from .assemble import Assembled
 from .errors import ExportError
-from .interpret import Package
+from .folder_weights import FolderWeights
 from .layers import Call, Layers, Names, as_layers
 from .lines import guarded
 from .model_files import FOLDER, ModelFiles, collect
-from .modules import ModuleStack, preserved_state
 from .named import Input, Limit, by_name, check_names
 from .split import split
-from .trace import Tracer
-from .trace_layers import trace_all
-from .comparison import Comparison
+from .verified_package import INTERNAL_ERROR, Options, compare_shorter, verified_package
 
 
 class Exported(NamedTuple):
@@ -44,11 +40,13 @@ class ExportWarning(UserWarning):
     """A notice about a package, e.g. that there was no model to compare it with."""
 
 
-def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]]], loss: Any, example: Tuple[Input, torch.Tensor],
-           path: Union[str, "os.PathLike[str]"], name: Optional[str] = None, *, model: Optional[torch.nn.Module] = None,
+def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]], None] = None, loss: Any = None,
+           example: Optional[Tuple[Input, torch.Tensor]] = None,
+           path: Union[str, "os.PathLike[str]", None] = None, name: Optional[str] = None, *, model: Optional[torch.nn.Module] = None,
            decayed: Optional[Callable[[str, torch.Tensor], bool]] = None, input_limit: Limit = None,
            target_limit: Optional[int] = None, unit: Optional[str] = None,
-           units_per_sample: Optional[int] = None, forward: Optional[Call] = None, files: Any = None, base: Optional[str] = None) -> Exported:
+           units_per_sample: Optional[int] = None, forward: Optional[Call] = None, files: Any = None, base: Optional[str] = None,
+           folder: Union[str, "os.PathLike[str]", None] = None, tokens: Optional[int] = None, memory: Optional[float] = None) -> Exported:
     """Writes the package `path` (docs/formats/package.md): the forward and backward graphs of each layer, and the weights.
 
     layers    the model, which is split by its trace; the result of `motley.split`; or a list of (name, module or function), each
@@ -67,55 +65,47 @@ def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]]], l
               was loaded from a folder
     base      "int8", "int4" or "nf4": the type of frozen weights of linear layers with 4,096 elements or more; the package
               computes with the quantised values. By default they keep their type
+    folder    the folder with the weights of a model that was created in `motley.without_weights()`, in safetensors files, which
+              are read in pieces. Without layers, the model is that of the Hugging Face folder, by its config.json
+    tokens    the number of tokens of a sample, for such a folder without an example. The loss is the cross entropy by default
+    memory    the limit in GiB for the comparison of one layer with PyTorch, by default 0.9 and the largest tensor. With `folder`,
+              a layer that needs more is not compared, with a notice; otherwise it is compared with fewer samples
 
     Training is traced in `train()` mode and evaluation in `eval()` mode; the model's modes and buffers are restored. Raises
     `ExportError`, with the module and the line, for operations and types that packages do not support.
     """
+    if path is None:
+        raise ExportError("the package has no path", 'Pass path=, e.g. path="model.motley"')
+    if layers is None:
+        layers, loss, example = folder_model.open_folder(folder, loss, example, tokens)
+    if example is None or loss is None:
+        raise ExportError(f"there is no {'loss' if loss is None else 'example'}", "Pass the loss, and example=(input, target)")
     if isinstance(layers, torch.nn.Module):
         _check_example(example)
+        empty_model.check_buffers([layers])
         layers = split(layers, example, forward=forward)
-    with guarded("the model cannot be read", _INTERNAL_ERROR):
+    with guarded("the model cannot be read", INTERNAL_ERROR):
         _check_example(example)
         described = as_layers(layers, model, forward).taking(example[0])
         names = Names(described)
         terms = losses.parse(loss)
         model_files = collect(described.model, names, files)
-    with contextlib.ExitStack() as held:
-        with guarded("the model cannot be read", _INTERNAL_ERROR):
-            names.check()
-            frozen_tensors = frozen.find_frozen(names, [root for _, root in described.roots], base)
-            errors = held.enter_context(frozen.with_float32_values(names, frozen_tensors))
-        held.enter_context(preserved_state([root for _, root in described.roots]))
-        stack = held.enter_context(ModuleStack(names.modules))
-        with guarded("the layers cannot be compared with the model", _INTERNAL_ERROR, stack.path):
-            comparison = Comparison(described, names, stack, losses.counted_positions(terms, example[1]))
-            comparison.run(example[0], input_limit)
-        with guarded("the layers cannot be traced", _INTERNAL_ERROR, stack.path):
-            traced = trace_all(described, terms, example, Tracer(names.of, stack, names.memory(), frozen_tensors))
-            built = assemble(traced, names, frozen_tensors, terms, decayed or (lambda _, tensor: tensor.dim() >= 2),
-                             input_limit, target_limit, unit, units_per_sample, list(by_name(example[0])))
-            package = Package(json.loads(json.dumps(built.package)), built.tensors)
-        with guarded("the layer raises on other samples than the example's",
-                     "Make it accept all values of the example's kind; integers that are stored as floats may be clamped to "
-                     "their range", stack.path):
-            difference = check.against_eager(package, described, terms, traced, stack)
-            references = reference.references(package, described, terms, traced, stack)
-        # The traced values are written; after this block the model has its own values again.
-        built = built._replace(tensors={key: tensor.detach() for key, tensor in built.tensors.items()})
+    stored = FolderWeights(described, names, folder, base)
+    options = Options(decayed or Options().decayed, input_limit, target_limit, unit, units_per_sample, base, memory)
+    verified = verified_package(described, terms, example, names, stored, options)
+    built = verified.built
     moved = {entry["name"] for layer in built.package["layers"] for kind in ("parameters", "statistics") for entry in layer[kind]}
     model_files = model_files.for_trained(moved)
-    notices = [*comparison.notices, *frozen.notices(base, errors), *model_files.notices]
+    shorter = compare_shorter(verified, described, terms, example, names, stored, options)
+    notices = [*verified.notices, *shorter, *model_files.notices]
     for notice in notices:
         warnings.warn(notice, ExportWarning, stacklevel=2)
     with guarded("the package cannot be written", "Pass the path of a folder, and a string as name="):
-        folder = os.fspath(path)
-        built.package["name"] = name or os.path.splitext(os.path.basename(os.path.normpath(folder)))[0]
+        written = os.fspath(path)
+        built.package["name"] = name or os.path.splitext(os.path.basename(os.path.normpath(written)))[0]
         built.package["made_by"] = f"motley for Python, torch {torch.__version__}, Python {sys.version.split()[0]}"
-        _write(folder, built, model_files, references)
-    return Exported(folder, len(built.package["layers"]), _operations(built.package), difference, tuple(notices))
-
-
-_INTERNAL_ERROR = "This is an internal error of Motley; joining this layer with its neighbours may avoid it"
+        _write(written, built, model_files, verified.references, stored.sources)
+    return Exported(written, len(built.package["layers"]), _operations(built.package), verified.largest_difference, tuple(notices))
 
 
 def _operations(package: Dict[str, Any]) -> int:
@@ -174,8 +164,10 @@ def _is_replaceable(folder: str) -> bool:
         return b'"motley-package"' in file.read(200)
 
 
-def _write(folder: str, built: Assembled, model_files: ModelFiles, references: List[Dict[str, Any]]) -> None:
-    """Atomic: the package is written to a temporary folder next to the target, and renamed when complete."""
+def _write(folder: str, built: Assembled, model_files: ModelFiles, references: List[Dict[str, Any]],
+           sources: Mapping[str, weights.Stored]) -> None:
+    """Atomic: the package is written to a temporary folder next to the target, and renamed when complete. `sources`: [name] the
+    stored values of tensors that have none."""
     folder = os.path.abspath(folder)
     if os.path.lexists(folder) and not _is_replaceable(folder):
         raise ExportError(f"{folder} exists and is not a package", "Choose another path, or remove it")
@@ -184,9 +176,8 @@ def _write(folder: str, built: Assembled, model_files: ModelFiles, references: L
         os.makedirs(os.path.dirname(folder), exist_ok=True)
         partial = tempfile.mkdtemp(prefix=".", suffix=".partial", dir=os.path.dirname(folder))
         file = os.path.join(partial, "weights.safetensors")
-        weights.write(file, built.tensors)
-        built.package["weights"] = {"file": "weights.safetensors", "bytes": os.path.getsize(file),
-                                    "sha256": weights.sha256(file)}
+        written_hash = weights.write(file, built.tensors, sources=sources)
+        built.package["weights"] = {"file": "weights.safetensors", "bytes": os.path.getsize(file), "sha256": written_hash}
         built.package.update(model_files.write(partial))
         package = json.dumps(built.package, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
         for name, text in (("package.json", package), (reference.FILE, reference.text(package.encode(), references))):

@@ -106,14 +106,14 @@ class Package:
     def __init__(self, description: Mapping[str, Any], tensors: Mapping[str, torch.Tensor], node_by: RunNode = run_node):
         self.description = description
         self.tensors = tensors
-        self._node_by = node_by
+        self.node_by = node_by
         self._graphs = [{key: read_graph(graph) for key, graph in graphs.items() if key != "memory"}
                         for graphs in description["graphs"]]
 
     def computing(self, node_by: RunNode, tensors: Mapping[str, torch.Tensor]) -> "Package":
         """The same package with other weights, and with `node_by` to run operations."""
         other = copy.copy(self)
-        other.tensors, other._node_by = tensors, node_by
+        other.tensors, other.node_by = tensors, node_by
         return other
 
     @classmethod
@@ -190,4 +190,4 @@ class Package:
         taken = dict(given)
         for role, listed in (("parameter", "parameters"), ("statistic", "statistics"), ("constant", "constants")):
             taken.update({Role(role, k): self.tensors[entry["name"]].detach() for k, entry in enumerate(layer[listed])})
-        return run(self._graphs[layer["graph"]][kind], taken, samples, self._node_by)
+        return run(self._graphs[layer["graph"]][kind], taken, samples, self.node_by)

@@ -12,11 +12,13 @@ from ..errors import ExportError
 from ..layers import Call, Layers, Names
 from ..lines import guarded
 from ..modules import ModuleStack, preserved_state
-from ..named import by_name, check_names
+from ..named import Input, by_name, check_names, each
 from ..half_precision import as_float32
 from ..trial import preserved_generators
+from ..virtual import preserved_attributes, without_values
 from . import gpt2, llama, resnet, sequential, vit
 from .divide import divide
+from .program import Program
 from .whole_trace import WholeTracer, whole_model
 
 _SPLITTERS = (sequential, gpt2, llama, resnet, vit)
@@ -74,9 +76,9 @@ def _by_trace(model: torch.nn.Module, example: Any, forward: Optional[Call]) -> 
         stack = held.enter_context(ModuleStack(names.modules))
         tracer = WholeTracer(traced, names, stack)
         model.train()
-        train = tracer.program(input, forward is not None)
+        train = _program(model, tracer, input, forward is not None)
         model.eval()
-        evaluate = tracer.program(input, forward is not None)
+        evaluate = _program(model, tracer, input, forward is not None)
         with guarded("the model cannot be cut", _INTERNAL_ERROR):
             segments = divide(model, train, evaluate)
     if type(model) is torch.nn.Sequential and forward is None:
@@ -90,6 +92,15 @@ def _by_trace(model: torch.nn.Module, example: Any, forward: Optional[Call]) -> 
         return whole._replace(notices=(f"{type(model).__name__} is a single layer, since its trace cannot be cut: it is trained "
                                        "on one machine, or by replicas. A list of layers by hand may divide it",))
     return whole._replace(layers=[(segment.name, segment) for segment in segments], traced=True)
+
+
+def _program(model: torch.nn.Module, tracer: WholeTracer, input: Input, exact: bool) -> Program:
+    """Traces without values, which would be the activations of the whole model; with values if a module depends on them."""
+    try:
+        with preserved_attributes(model):
+            return tracer.program(each(without_values, input), exact)
+    except ExportError:
+        return tracer.program(input, exact)
 
 
 _INTERNAL_ERROR = "This is an internal error of Motley; a list of layers by hand avoids it"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
 import torch
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
@@ -49,6 +49,13 @@ class Segment:
 
     def _part(self) -> Part:
         return self.train if self._model.training else self.evaluate
+
+    def with_values(self, values: Mapping[int, torch.Tensor]) -> "Segment":
+        """The same layer with other tensors of the model. `values`: [id of the replaced tensor] its replacement."""
+        def part(of: Part) -> Part:
+            return of._replace(outside={value: values.get(id(tensor), tensor) for value, tensor in of.outside.items()})
+
+        return Segment(self.name, self._model, part(self.train), part(self.evaluate), self._structure)
 
     def __call__(self, given: Any) -> Any:
         part = self._part()
