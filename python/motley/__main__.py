@@ -1,4 +1,4 @@
-"""`python3 -m motley estimate FOLDER --cluster FILE --tokens N`: whether a model fits a cluster, before its weights are downloaded."""
+"""`python3 -m motley estimate FOLDER --cluster FILE --tokens N`: whether a model fits a cluster, by its configuration alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def main() -> int:
     command.add_argument("--cluster", required=True, metavar="FILE", help="the machines and links")
     command.add_argument("--tokens", required=True, type=int, metavar="N", help="the number of tokens of a sample")
     command.add_argument("--links", metavar="FILE", help="the file of motley probe --output")
-    command.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a key of the configuration, e.g. train.precision=bf16")
+    command.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
+                         help="a key of the configuration, e.g. train.precision=bf16")
     given = parser.parse_args()
     try:
         found = estimate(given.folder, given.cluster, tokens=given.tokens, links=given.links, **_settings(given.set))

@@ -15,8 +15,8 @@ _LARGE_BYTES = 1 << 30
 
 
 def saved_bytes(root: torch.nn.Module, call: Call, input: Input) -> int:
-    """The bytes that autograd saves, without parameters, if `call`, a call of `root`, computes the forward of `input`; 0 if it does
-    not run without values."""
+    """The bytes that autograd saves, without parameters, in the forward of `input` by `call`, which calls `root`; 0 if it does not
+    run without values."""
     found: Dict[int, int] = {}
 
     def save(tensor: torch.Tensor) -> torch.Tensor:
@@ -25,7 +25,8 @@ def saved_bytes(root: torch.nn.Module, call: Call, input: Input) -> int:
         return tensor
 
     try:
-        with preserved_attributes(root), torch.enable_grad(), Intercept(), torch.autograd.graph.saved_tensors_hooks(save, lambda tensor: tensor):
+        with preserved_attributes(root), torch.enable_grad(), Intercept(), \
+                torch.autograd.graph.saved_tensors_hooks(save, lambda tensor: tensor):
             call(each(without_values, input))
     except Exception:  # any that the model's code raises
         return 0

@@ -37,7 +37,7 @@ _LARGEST_RESIDUE = 1e-3
 
 
 class EagerComparison:
-    """Compares layers one after another: the first one of those with equal graphs in evaluation and training, others in evaluation."""
+    """Compares layers one after another: the first of those with equal graphs in evaluation and training, others in evaluation."""
 
     def __init__(self, described: Layers, loss: Loss, modules: ModuleStack, memory: MemoryLimit):
         self.largest_difference = 0.0
@@ -67,12 +67,13 @@ class EagerComparison:
             target = target.clamp(float(layer.target.min()), float(layer.target.max()))
         tested = _Layer(values, self._loss, target)
         largest = max(x[0].numel() for x in layer.inputs)
-        many = max(count, min(LARGE_BATCH, MAX_ELEMENTS // max(1, largest))) if graph not in self._seen and count == SAMPLES else count
+        is_first = graph not in self._seen
+        many = max(count, min(LARGE_BATCH, MAX_ELEMENTS // max(1, largest))) if is_first and count == SAMPLES else count
         self._add(tested.evaluation(_inputs(layer, kind, self._generator, many)))
         if target is not None and (count > MIN_SAMPLES or not self._loss.is_known):
             tested.sums(inputs, target)
         self._mode(training=True)
-        if graph not in self._seen:
+        if is_first:
             self._seen.add(graph)
             self._add(tested.training(inputs, self._generator))
         return True
@@ -154,8 +155,8 @@ class _Layer:
                      for part in (slice(0, first), slice(first, None))]
         for what, whole, sum_of_parts in (("loss", total, sum(part[0] for part in parts)), ("count", count, sum(part[1] for part in parts))):
             if not abs(float(whole) - float(sum_of_parts)) <= _LARGEST_RESIDUE * max(abs(float(whole)), 1.0):
-                raise ExportError(f"the {what} of {target.size(0)} samples is {float(whole):.6g}, but {float(sum_of_parts):.6g} as the "
-                                  "sum over two parts of them", "Return the sum over the samples, not their mean, and the number "
+                raise ExportError(f"the {what} of {target.size(0)} samples is {float(whole):.6g}, but {float(sum_of_parts):.6g} as "
+                                  "the sum over two parts of them", "Return the sum over the samples, not their mean, and the number "
                                   "of its terms; the term of a sample must not depend on other samples", self._name)
 
     def training(self, inputs: List[torch.Tensor], generator: torch.Generator) -> float:

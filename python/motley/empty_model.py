@@ -39,7 +39,8 @@ def check_buffers(roots: List[torch.nn.Module]) -> None:
         for name, buffer in root.named_buffers():
             if isinstance(buffer, Virtual) or buffer.device.type == "meta":
                 raise ExportError(f"the buffer {name} is computed from weights, which have no values here",
-                                  "Export the model from memory, or compute the buffer in forward", name.rpartition(".")[0] or None)
+                                  "Export the model from memory, or compute the buffer in forward",
+                                  name.rpartition(".")[0] or None)
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from typing import Any, Dict, NamedTuple, Optional, Union
 
-from . import folder_model, losses, weights
+from . import empty_model, folder_model, losses, weights
 from .errors import MotleyError, step
 from .layers import Names, as_layers
 from .settings import sections_of, toml
@@ -33,7 +33,8 @@ class Estimate(NamedTuple):
         return self.plan is not None
 
 
-def estimate(folder: Path, cluster: Path, *, tokens: int, links: Optional[Path] = None, motley: Optional[Path] = None, **settings: Any) -> Estimate:
+def estimate(folder: Path, cluster: Path, *, tokens: int, links: Optional[Path] = None, motley: Optional[Path] = None,
+             **settings: Any) -> Estimate:
     """The plan for a model of which only the configuration is available; no weights are read.
 
     folder    a Hugging Face folder, or a config.json
@@ -69,6 +70,7 @@ def estimate(folder: Path, cluster: Path, *, tokens: int, links: Optional[Path] 
 def _write_outline(folder: Path, tokens: int, path: str) -> None:
     """Writes a package with the description and size of the model's package, whose weights are 0 in a sparse file."""
     model, loss, example = folder_model.open_folder(folder, None, None, tokens)
+    empty_model.check_buffers([model])
     described = as_layers(split(model, example))
     built = outline(described, losses.parse(loss), example, Names(described), Options())
     os.mkdir(path)

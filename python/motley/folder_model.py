@@ -15,7 +15,8 @@ from .errors import ExportError, summary
 def open_folder(folder: Any, loss: Any, example: Any, tokens: Optional[int]) -> Tuple[torch.nn.Module, Any, Any]:
     """The model of a folder, its loss and an example."""
     if folder is None:
-        raise ExportError("there is no model", "Pass the model, its loss and an example; or folder= and tokens= for a Hugging Face folder")
+        raise ExportError("there is no model",
+                          "Pass the model, its loss and an example; or folder= and tokens= for a Hugging Face folder")
     model = create(os.fspath(folder))
     if example is None:
         if not isinstance(tokens, int) or tokens < 1:
@@ -43,10 +44,12 @@ def create(folder: str) -> torch.nn.Module:
         import transformers
     except ImportError as error:
         raise ExportError("transformers, which creates the model of a Hugging Face folder, is not installed",
-                          "Run pip install transformers; or create the model in motley.without_weights() and export it with folder=") from error
+                          "Run pip install transformers; or create the model in motley.without_weights() and export it with "
+                          "folder=") from error
     model_class = getattr(transformers, str(names[0]), None)
     if model_class is None:
-        raise ExportError(f"transformers {transformers.__version__} has no {names[0]}", "Install a newer release, which may have it")
+        raise ExportError(f"transformers {transformers.__version__} has no {names[0]}",
+                          "Install a newer release, which may have it")
     try:
         config = transformers.AutoConfig.from_pretrained(folder)
         with without_weights():

@@ -33,13 +33,15 @@ class FolderWeights:
         virtual = [name for name, tensor in names.state.items() if isinstance(tensor, Virtual)]
         if folder is None:
             if virtual:
-                raise ExportError(f"{virtual[0]} has no values", "Pass folder=, the folder of the weights of a model that was created in "
-                                  "motley.without_weights()")
+                raise ExportError(f"{virtual[0]} has no values",
+                                  "Pass folder=, the folder of the weights of a model that was created in motley.without_weights()")
             return
         if len(virtual) < sum(isinstance(tensor, torch.nn.Parameter) for tensor in names.state.values()):
-            raise ExportError("both the model and folder= have weights", "Leave folder= out, or create the model in motley.without_weights()")
+            raise ExportError("both the model and folder= have weights",
+                              "Leave folder= out, or create the model in motley.without_weights()")
         if base is not None:
-            raise ExportError("base= quantises weights in memory, and those of folder= are read from files", "Leave base= or folder= out")
+            raise ExportError("base= quantises weights in memory, and those of folder= are read from files",
+                              "Leave base= or folder= out")
         self._check_types(names)
         empty_model.check_buffers([root for _, root in described.roots])
         path = os.fspath(folder)
@@ -74,9 +76,11 @@ class FolderWeights:
             yield self._described, self._names
             return
         state = self._names.state
-        values = {id(state[name]): torch.nn.Parameter(source.values().to(state[name].dtype), requires_grad=state[name].requires_grad)
-                  for name, source in self.sources.items()}
+        values = {}
+        for name, source in self.sources.items():
+            own = state[name]
+            values[id(own)] = torch.nn.Parameter(source.values().to(own.dtype), requires_grad=own.requires_grad)
         with empty_model.with_values([root for _, root in self._described.roots], values):
-            own = self._described._replace(layers=[(name, call.with_values(values) if isinstance(call, Segment) else call)
-                                                   for name, call in self._described.layers])
-            yield own, Names(own)
+            described = self._described._replace(layers=[(name, call.with_values(values) if isinstance(call, Segment) else call)
+                                                         for name, call in self._described.layers])
+            yield described, Names(described)

@@ -1,7 +1,7 @@
 """The layers of a traced model with values, one after another: their inputs, and weights if the trace had none.
 
-The inputs of a layer are the outputs of the previous layer for two samples of the example. Weights in files are read for one layer
-at a time, and only for the first of equal layers: its outputs replace those of the others.
+The inputs of a layer are the outputs of the previous layer for two samples of the example. Weights in files are read for one
+layer at a time, and only for the first of equal layers: its outputs replace those of the others.
 """
 
 from __future__ import annotations
@@ -44,13 +44,14 @@ def layer_key(description: Mapping[str, Any], layer: int) -> str:
     layers = description["layers"]
     own = layers[layer]
     inputs = layers[layer - 1]["outputs"] if layer else description.get("inputs") or description["input"]
-    shapes = [[(entry.get("type"), entry.get("gradient"), entry["shape"]) for entry in own[kind]] for kind in ("outputs", "parameters", "statistics", "constants")]
+    shapes = [[(entry.get("type"), entry.get("gradient"), entry["shape"]) for entry in own[kind]]
+              for kind in ("outputs", "parameters", "statistics", "constants")]
     return json.dumps([own["graph"], inputs, shapes])
 
 
 class LayerIterator:
-    """Iterates over the layers that can be compared. `sources`: [name] the stored values of parameters that have none. `skipped`: the
-    names of layers whose inputs could not be computed within `memory`; they are not iterated over."""
+    """Iterates over the layers that can be compared. `sources`: [name] the stored values of parameters that have none.
+    `skipped`: the names of layers whose inputs could not be computed within `memory`; they are not iterated over."""
 
     def __init__(self, built: Assembled, described: Layers, traced: List[TracedLayer], example: Tuple[Input, torch.Tensor],
                  modules: ModuleStack, sources: Mapping[str, Stored], memory: MemoryLimit):
@@ -96,7 +97,8 @@ class LayerIterator:
         for entry in (*described["parameters"], *described["constants"]):
             virtual = self._package.tensors[entry["name"]]
             if isinstance(virtual, Virtual):
-                read = torch.nn.Parameter(self._sources[entry["name"]].values().to(virtual.dtype), requires_grad=virtual.requires_grad)
+                stored = self._sources[entry["name"]].values().to(virtual.dtype)
+                read = torch.nn.Parameter(stored, requires_grad=virtual.requires_grad)
                 tensors[entry["name"]] = values[id(virtual)] = read
         if not tensors:
             yield call, self._package
@@ -118,7 +120,7 @@ class LayerIterator:
 
     @staticmethod
     def _random_inputs(outputs: List[Dict[str, Any]]) -> Optional[List[torch.Tensor]]:
-        """Random numbers of mean 0 and deviation 1 instead of the outputs of a layer; None if the next layer may require others."""
+        """Random numbers of mean 0 and deviation 1 instead of a layer's outputs; None if the next layer may require others."""
         if any(entry["type"] != "float32" or entry.get("gradient") is False for entry in outputs):
             return None
         generator = torch.Generator().manual_seed(5)

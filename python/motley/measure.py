@@ -48,7 +48,8 @@ def memory(parts: Parts) -> Dict[str, int]:
 def footprint(parts: Parts, samples: int) -> int:
     """The peak of the bytes of a layer's results in the training of a micro-batch, without weights and their gradients."""
     saved = {value for role, value in parts.forward.outputs if role.kind == "saved"}
-    return sum(_bytes(parts.forward.shapes.get(value), samples) for value in saved) + max(_peak(graph, samples) for graph in parts)
+    saved_bytes = sum(_bytes(parts.forward.shapes.get(value), samples) for value in saved)
+    return saved_bytes + max(_peak(graph, samples) for graph in parts)
 
 
 def workspace(graph: Graph, samples: int) -> int:

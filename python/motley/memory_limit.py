@@ -31,8 +31,8 @@ class MemoryLimit:
         return 0 if self._may_skip else options[-1]
 
     def bytes(self, layer: int, samples: int) -> int:
-        """The memory of a comparison: the weights, two further tensors of their size (gradients of both sides, or moved weights), the
-        results of a forward and backward, and the largest weight once more while it is rounded to bf16 and back."""
+        """The memory of a comparison: the weights, two further tensors of their size (gradients of both sides, or moved weights),
+        the results of a forward and backward, and the largest weight once more while it is rounded to bf16 and back."""
         weights = self._weights(layer)
         largest = max(weights, default=0)
         results = measure.footprint(self._graphs[self._layers[layer]["graph"]].parts, samples)

@@ -62,8 +62,8 @@ class _Compared(NamedTuple):
 
 
 class References:
-    """References of the first of all layers with equal graphs and shapes, in the order of the layers. A layer that cannot run with
-    generated inputs has none, with a warning."""
+    """References of the first of all layers with equal graphs and shapes, in the order of the layers. A layer that cannot run
+    with generated inputs has none, with a warning."""
 
     def __init__(self, described: Layers, loss: Loss, modules: ModuleStack, memory: MemoryLimit):
         self.found: List[Dict[str, Any]] = []
@@ -93,8 +93,8 @@ class References:
         except ExportError:
             raise
         except Exception as error:  # any exception of the layer
-            warnings.warn(f"{layer.name} has no reference for the comparison on machines: for generated inputs like the example's it "
-                          f"raises {type(error).__name__}: {error}", stacklevel=2)
+            warnings.warn(f"{layer.name} has no reference for the comparison on machines: for generated inputs like the example's "
+                          f"it raises {type(error).__name__}: {error}", stacklevel=2)
 
 
 def text(package_json: bytes, found: List[Dict[str, Any]]) -> str:

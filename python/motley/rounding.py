@@ -24,7 +24,8 @@ class _Perturbation:
     def move(self, tensor: torch.Tensor) -> torch.Tensor:
         if tensor.dtype != torch.float32:
             return tensor
-        moved = torch.rand(tensor.shape, generator=self._generator).mul_(2).sub_(1).mul_(_RELATIVE)  # in place: weights may be large
+        # In place, because weights may be large.
+        moved = torch.rand(tensor.shape, generator=self._generator).mul_(2).sub_(1).mul_(_RELATIVE)
         moved.mul_(tensor).add_(tensor)
         unchanged = (tensor == tensor.round()).logical_or_(torch.isfinite(tensor).logical_not_())
         return torch.where(unchanged, tensor, moved)

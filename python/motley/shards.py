@@ -40,9 +40,11 @@ def _files(folder: str) -> List[str]:
     if not os.path.isfile(index):
         if os.path.isfile(os.path.join(folder, _SINGLE)):
             return [_SINGLE]
-        others = [name for name in sorted(os.listdir(folder)) if name.endswith((".bin", ".pt", ".pth", ".gguf"))] if os.path.isdir(folder) else []
-        raise ExportError(f"{folder} has no {_SINGLE} and no {_INDEX}", f"It has {outputs.listed(others)}: open the model with transformers and call "
-                          "save_pretrained, which writes safetensors files" if others else "Pass the folder of a model that save_pretrained wrote")
+        names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+        others = [name for name in names if name.endswith((".bin", ".pt", ".pth", ".gguf"))]
+        raise ExportError(f"{folder} has no {_SINGLE} and no {_INDEX}",
+                          f"It has {outputs.listed(others)}: open the model with transformers and call save_pretrained, which writes "
+                          "safetensors files" if others else "Pass the folder of a model that save_pretrained wrote")
     try:
         with open(index, encoding="utf-8") as file:
             files = sorted(set(json.load(file)["weight_map"].values()))
@@ -80,7 +82,8 @@ def of_model(names: Names, model: Optional[torch.nn.Module], stored: Dict[str, S
                 tensor.copy_(source.values())
     if missing:
         raise ExportError(f"{folder} has no values for {outputs.listed(missing)}",
-                          "Initialise these parameters: open the model with transformers and call save_pretrained, or export it from memory")
+                          "Initialise these parameters: open the model with transformers and call save_pretrained, or export it from "
+                          "memory")
     left = [name for name in known.left() if not _is_left_out(name, names, model)]
     if left:
         raise ExportError(f"{type(model).__name__} has no tensor {outputs.listed(left)} of {folder}",
@@ -92,9 +95,11 @@ def _check(name: str, tensor: torch.Tensor, source: Stored) -> None:
     if tuple(tensor.shape) != source.shape:
         raise ExportError(f"{name} has the shape {list(source.shape)} in the folder and {list(tensor.shape)} in the model",
                           "The configuration belongs to another model: download the folder again")
-    if tensor.is_floating_point() and source.dtype not in _FLOATS or not tensor.is_floating_point() and source.dtype != tensor.dtype:
-        raise ExportError(f"{name} is {str(source.dtype)[6:]} in the folder", "Convert it to float32, bfloat16 or float16: a quantised model is "
-                          "dequantised by the library that quantised it")
+    is_convertible = source.dtype in _FLOATS if tensor.is_floating_point() else source.dtype == tensor.dtype
+    if not is_convertible:
+        raise ExportError(f"{name} is {str(source.dtype)[6:]} in the folder and {str(tensor.dtype)[6:]} in the model",
+                          "Convert it: floats may be float32, bfloat16 or float16. A quantised model is dequantised by the library "
+                          "that quantised it")
 
 
 def _is_left_out(name: str, names: Names, model: Optional[torch.nn.Module]) -> bool:

@@ -120,15 +120,16 @@ def _traced(described: Layers, terms: losses.Loss, example: Example, tracer: Cal
 
 def _is_long(example: Example) -> bool:
     """Whether the samples are texts that may be cropped to SHORT_TOKENS."""
-    return all(x.dim() == 2 and x.size(1) > SHORT_TOKENS and not x.is_floating_point() for x in (*tensors(example[0]), example[1]))
+    return all(x.dim() == 2 and x.size(1) > SHORT_TOKENS and not x.is_floating_point()
+               for x in (*tensors(example[0]), example[1]))
 
 
 def _cropped(tensor: torch.Tensor) -> torch.Tensor:
     return tensor[:, :SHORT_TOKENS].contiguous()
 
 
-def compare_shorter(found: VerifiedPackage, described: Layers, terms: losses.Loss, example: Example, names: Names, stored: FolderWeights,
-                    options: Options) -> List[str]:
+def compare_shorter(found: VerifiedPackage, described: Layers, terms: losses.Loss, example: Example, names: Names,
+                    stored: FolderWeights, options: Options) -> List[str]:
     """Compares with shorter texts, if they fit into memory, what was not compared in `found`. Returns notices for the user."""
     if not found.skipped and found.is_compared:
         return []
@@ -139,12 +140,13 @@ def compare_shorter(found: VerifiedPackage, described: Layers, terms: losses.Los
         again = verified_package(layers, terms, short, names, stored.with_layers(layers), options)
     notices = []
     if again is None or not again.is_compared:
-        notices.append("the layers were not compared with the whole model, whose weights are not in memory at once: they run the operations "
-                       "that its trace recorded")
+        notices.append("the layers were not compared with the whole model, whose weights are not in memory at once: they run the "
+                       "operations that its trace recorded")
     if found.skipped:
-        notice = (f"{outputs.listed(found.skipped)}: the comparison with PyTorch needs more than {stored.memory(options.memory) / GIB:.2f} GiB, "
-                  "so the package has no reference for them; memory= raises the limit")
+        notice = (f"{outputs.listed(found.skipped)}: the comparison with PyTorch needs more than "
+                  f"{stored.memory(options.memory) / GIB:.2f} GiB, so the package has no reference for them; memory= raises the limit")
         if again is not None:
-            notice += f". They were compared with {SHORT_TOKENS} tokens" + (f", except {outputs.listed(again.skipped)}" if again.skipped else "")
+            notice += f". They were compared with {SHORT_TOKENS} tokens"
+            notice += f", except {outputs.listed(again.skipped)}" if again.skipped else ""
         notices.append(notice)
     return notices

@@ -1,8 +1,8 @@
 """Tensors without values: the shape, type and layout of a tensor of the CPU.
 
 A trace needs operations and shapes, not numbers. An operation with a `Virtual` among its arguments runs as its shape function
-(PyTorch's `meta` kernels), and its results are `Virtual`. All other tensors have values: tables of positions, masks and buffers are
-computed as usual, and Python code may depend on values that are computed from them alone.
+(PyTorch's `meta` kernels), and its results are `Virtual`. All other tensors have values: tables of positions, masks and buffers
+are computed as usual, and Python code may depend on values that are computed from them alone.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Virtual(torch.Tensor):
 
 
 def _written(name: str, func: Any, args: Tuple[Any, ...], kwargs: dict) -> Any:
-    """The result of an in-place operation, which may not change the shape. A target with values is unchanged: no code depends on it."""
+    """The result of an in-place operation, which may not change the shape. A target with values keeps them: no code reads it."""
     before = tuple(args[0].shape)
     if isinstance(args[0], Virtual):
         copy = args[0].shape_of.detach()
@@ -103,7 +103,8 @@ def _with_zeros(name: str, func: Any, args: Tuple[Any, ...], kwargs: dict, error
             return leaf
         taken += leaf.numel() * leaf.element_size()
         if taken > _LARGEST_TRIAL_BYTES:
-            raise ExportError(f"{name} cannot be traced without values: {error}", "Install a newer PyTorch, which may have its shape function") from error
+            raise ExportError(f"{name} cannot be traced without values: {error}",
+                              "Install a newer PyTorch, which may have its shape function") from error
         return torch.empty_strided(leaf.shape, leaf.stride(), dtype=leaf.dtype).zero_()
 
     given = tuple(map_args(argument, zeros) for argument in args)

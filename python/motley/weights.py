@@ -28,8 +28,8 @@ def holds(dtype: torch.dtype) -> bool:
 
 def write(path: str, tensors: Mapping[str, torch.Tensor], metadata: Optional[Dict[str, str]] = None,
           sources: Mapping[str, Stored] = {}) -> str:
-    """Writes `tensors` in their order, atomically by a temporary file; values of tensors in `sources` are read from there. Returns
-    the file's hash, in hexadecimal digits."""
+    """Writes `tensors` in their order, atomically by a temporary file; values of tensors in `sources` are read from there.
+    Returns the file's hash, in hexadecimal digits."""
     head, _ = _head(tensors, metadata)
     partial = path + ".partial"
     found = hashlib.sha256()

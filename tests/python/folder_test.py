@@ -44,6 +44,13 @@ class Positions(nn.Module):
         return self.head(x)
 
 
+class Masked(Positions):
+    """Two inputs by name."""
+
+    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return super().forward(ids) * mask.float()[:, :, None]
+
+
 def written(folder: Folder, state: Dict[str, torch.Tensor], shards: int = 2) -> str:
     """A folder of shards with an index."""
     path = folder.path("weights")
@@ -69,10 +76,12 @@ def empty(make: Any = Positions) -> nn.Module:
         return make()  # type: ignore[no-any-return]
 
 
-def export(work: Folder, model: Optional[nn.Module], name: str, ids: torch.Tensor = IDS, **options: Any) -> motley.Exported:
+def export(work: Folder, model: Optional[nn.Module], name: str, ids: torch.Tensor = IDS, inputs: Any = None, **options: Any
+           ) -> motley.Exported:
+    """`inputs`: by name, instead of `ids`, which are the targets too."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return motley.export(model, nn.CrossEntropyLoss(), (ids, ids), work.path(name), name="x", **options)
+        return motley.export(model, nn.CrossEntropyLoss(), (inputs or ids, ids), work.path(name), name="x", **options)
 
 
 @contextlib.contextmanager
@@ -104,6 +113,20 @@ class FromFolder(unittest.TestCase):
                 for file in ("package.json", "weights.safetensors", "reference.jsonl"):
                     memory, other = (pathlib.Path(folder.path(name), file).read_bytes() for name in ("memory", "folder"))
                     self.assertEqual(memory, other, file)
+
+    def test_gives_the_same_bytes_for_inputs_by_name(self) -> None:
+        inputs = {"ids": IDS, "mask": IDS > 5}
+        with Folder() as folder:
+            torch.manual_seed(0)
+            model = Masked()
+            path = written(folder, trained(model))
+            export(folder, model, "memory", inputs=inputs)
+            export(folder, empty(Masked), "folder", inputs=inputs, folder=path)
+            for file in ("package.json", "weights.safetensors", "reference.jsonl"):
+                memory, other = (pathlib.Path(folder.path(name), file).read_bytes() for name in ("memory", "folder"))
+                self.assertEqual(memory, other, file)
+            score = Package.open(folder.path("folder")).score(inputs)
+            self.assertTrue(torch.allclose(score, model(**inputs), atol=1e-6))
 
     def test_converts_bf16_exactly_and_keeps_buffers(self) -> None:
         with Folder() as folder:
@@ -190,6 +213,12 @@ class Memory(unittest.TestCase):
                 done = export(folder, empty(), "x", ids, folder=path, memory=2e-4)
             self.assertIn(128, compared)
             self.assertIn("They were compared with 128 tokens", done.notices[-1])
+            with unittest.mock.patch.object(check.EagerComparison, "compare", compare):
+                compared.clear()
+                inputs = {"ids": ids, "mask": ids > 5}
+                done = export(folder, empty(Masked), "y", ids, inputs, folder=path, memory=2e-4)
+            self.assertIn(128, compared)
+            self.assertIn("They were compared with 128 tokens", done.notices[-1])
 
     def test_of_a_model_in_memory_decides_the_number_of_samples_only(self) -> None:
         with Folder() as folder:
@@ -231,7 +260,7 @@ class Refused(unittest.TestCase):
     def test_other_shapes_and_types(self) -> None:
         state = trained(Positions())
         self.refused(r"blocks.0.1.bias has the shape \[31\] in the folder and \[32\]", {**state, "blocks.0.1.bias": torch.zeros(31)})
-        self.refused("blocks.0.1.weight is int8", {**state, "blocks.0.1.weight": torch.zeros(32, 16, dtype=torch.int8)})
+        self.refused("blocks.0.1.weight is int8 in the folder and float32 in the model", {**state, "blocks.0.1.weight": torch.zeros(32, 16, dtype=torch.int8)})
 
     def test_weights_in_memory_and_none_at_all(self) -> None:
         self.refused("both the model and folder= have weights", None, Positions())
@@ -273,7 +302,8 @@ class Refused(unittest.TestCase):
 
     def test_configurations_of_hugging_face_that_are_not_supported(self) -> None:
         for described, words in (({"auto_map": {"AutoModel": "x.Y"}}, "has its own code"),
-                                 ({"quantization_config": {"bits": 4}}, "are quantised"), ({}, "names 0 architectures"), ([], "is not a JSON object")):
+                                 ({"quantization_config": {"bits": 4}}, "are quantised"),
+                                 ({}, "names 0 architectures"), ([], "is not a JSON object")):
             with self.subTest(words), Folder() as folder:
                 os.mkdir(folder.path("f"))
                 pathlib.Path(folder.path("f"), "config.json").write_text(json.dumps(described))
