@@ -188,7 +188,8 @@ class Comparison:
                                         f"{' and '.join(right.generators) or 'no generator'}, the layers from "
                                         f"{' and '.join(alone.generators) or 'no generator'}", right, alone)
         with torch.no_grad():
-            pairs = self._same_values(right, self._drawing_alike(right, input, "in train() mode", alone), "in train() mode")
+            alike = self._drawing_alike(right, input, "in train() mode", alone)
+        pairs = self._same_values(right, alike, "in train() mode")
         trained = [output for output, _ in pairs]
         grads = proportional.random_gradients(trained)
         others = [t for t in outputs.floats(right.value) if t.requires_grad and not any(t is output for output in trained)]

@@ -29,7 +29,6 @@ class FolderWeights:
         self.sources: Dict[str, Stored] = {}
         self._described = described
         self._names = names
-        self._largest = max((tensor.numel() * 4 for tensor in names.state.values()), default=0)
         virtual = [name for name, tensor in names.state.items() if isinstance(tensor, Virtual)]
         if folder is None:
             if virtual:
@@ -62,7 +61,8 @@ class FolderWeights:
 
     def memory(self, given: Optional[float]) -> float:
         """The limit of bytes for the comparison of one layer. `given`: in GiB."""
-        return given * GIB if given is not None else _COMPARISON_GIB * GIB + self._largest
+        largest = max((tensor.numel() * 4 for tensor in self._names.state.values()), default=0)
+        return given * GIB if given is not None else _COMPARISON_GIB * GIB + largest
 
     @property
     def is_small(self) -> bool:
