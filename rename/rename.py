@@ -130,6 +130,10 @@ class Paths:
                 new = f'{os.path.dirname(new)}/{renamed[test.group(2)]}_test.cc'
             self.moved[name] = new
         self.exact = exact
+        names = defaultdict(set)
+        for name in files:
+            names[os.path.basename(name)].add(os.path.basename(self.moved[name]))
+        self.bare = {old: next(iter(new)) for old, new in names.items() if len(new) == 1 and old not in new}
 
     def locate(self, name, exact):
         if name in exact:
@@ -196,7 +200,8 @@ def rename_paths(text, paths, base='', single=False):
         while word and word[-1] in '.-':
             word, tail = word[:-1], word[-1] + tail
         if '/' not in word and not single:
-            return word + tail
+            before = text[max(0, match.start() - 1):match.start()]
+            return (paths.bare.get(word, word) if before not in ('/', '*') else word) + tail
         before = text[max(0, match.start() - 1):match.start()]
         if before in ('/', '<', '~') and not base:
             return word + tail
@@ -470,7 +475,8 @@ def verify(args):
         if name in SOURCE_PATH_STRINGS:
             continue
         entries = identifiers.map_for(name)
-        inverse = {entry.new: token for token, found in entries.items() for entry in found}
+        present = set(WORD.findall(old))
+        inverse = {entry.new: token for token, found in entries.items() if token in present for entry in found}
         before = tokens_of(old, lambda word: word, lambda path: path)
         after = tokens_of(new_file.read_text(), lambda word: inverse.get(word, word), lambda path: back.get(path, path))
         count += 1
