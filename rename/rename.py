@@ -308,6 +308,37 @@ def rename_markdown(text, identifiers, paths, keys, path):
     return rename_paths(text, paths)
 
 
+CONTINUES = re.compile(r'(\s*)(?!([-*+]|\d+\.)\s|\||#|```|>)\S')
+
+
+def wrapped(old, new, width=120):
+    """`new` with the overlong lines that differ from `old` broken; what does not fit goes on in the next line"""
+    if old.count('\n') != new.count('\n'):
+        return new
+    before, lines, out, fenced = old.split('\n'), new.split('\n'), [], False
+    changed = [a != b for a, b in zip(before, lines)]
+    for i in range(len(lines)):
+        line = lines[i]
+        fenced ^= line.lstrip().startswith('```')
+        if fenced or len(line) <= width or not changed[i] or re.match(r'\s*(\||#|```)', line):
+            out.append(line)
+            continue
+        marker = re.match(r'\s*((?:[-*+]|\d+\.)\s+)?', line).group(0)
+        cut = line.rfind(' ', len(marker), width + 1)
+        if cut < 0:
+            out.append(line)
+            continue
+        out.append(line[:cut])
+        rest, indent = line[cut + 1:], ' ' * len(marker)
+        follows = CONTINUES.match(lines[i + 1]) if i + 1 < len(lines) else None
+        if follows and follows.group(1) == indent:
+            lines[i + 1] = indent + rest + ' ' + lines[i + 1][len(indent):]
+            changed[i + 1] = True
+        else:
+            out.append(indent + rest)
+    return '\n'.join(out)
+
+
 def token_counts(sources):
     files = defaultdict(set)
     for name, text in sources.items():
@@ -398,6 +429,7 @@ def apply(args):
                 new = rename_modules(rename_markdown(text, identifiers, paths, keys, name), modules)
                 if name.startswith('docs/decisions/') or name == 'CHANGELOG.md':
                     new = rename_modules(rename_paths(text, paths), modules)
+                new = wrapped(text, new)
             elif name.endswith(('.py', '.sh', '.json', '.yml', '.yaml')) or name.startswith(('scripts/', '.ci/', '.clang')):
                 new = rename_paths(text, paths) if not name.endswith('.json') or '/' not in name else text
             else:
