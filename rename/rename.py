@@ -13,7 +13,7 @@ Tables (tab-separated; '#' begins a comment):
       An entry is refused if its new token already stands in any C++ file; with the flag `local`, if it stands in a
       file of its globs that has the old token. Flag `comment`: also renamed as a plain word of comments.
   paths.tsv        old path, new path: a folder, a file, or a file's path without .h, .cc
-  modules.tsv      old name, new name of a library of motley_add_module
+  modules.tsv      old name, new name of a library of motley_add_module, or of a test program NAME_test
   texts.tsv        path after the moves, old text, new text (\\n and \\t escaped): exact replacements in files that
       are not C++, and of words in C++ that no token names
 
@@ -237,6 +237,9 @@ def rename_cmake(text, path, paths):
 
 def rename_modules(text, modules):
     for old, new in modules:
+        if old.endswith('_test'):
+            text = re.sub(rf'(?<![\w./]){old}(?![\w.])', new, text)
+            continue
         text = re.sub(rf'\bmotley::{old}\b(?!::)', f'motley::{new}', text)
         text = re.sub(rf'\bmotley_add_(module|fuzz)\({old}\b', rf'motley_add_\1({new}', text)
         text = re.sub(rf'\bmotley_{old}(?=\b|_headers\b)', f'motley_{new}', text)
