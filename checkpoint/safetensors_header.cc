@@ -105,9 +105,10 @@ Result<std::uint64_t> safetensors_header_bytes(
   std::memcpy(&header_bytes, first.data(), sizeof header_bytes);
   if (header_bytes > kSafetensorsHeaderBytesMax ||
       header_bytes > file_bytes - kSafetensorsLengthBytes) {
-    return damaged_safetensors(
-        source, fmt::format("its header of {} bytes exceeds the file's {} or the limit {}",
-                            header_bytes, file_bytes, kSafetensorsHeaderBytesMax));
+    return damaged_safetensors(source,
+                               fmt::format("its header of {} bytes does not fit into the file of "
+                                           "{} bytes, or exceeds the limit {}",
+                                           header_bytes, file_bytes, kSafetensorsHeaderBytesMax));
   }
   return header_bytes;
 }

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""LoRA by peft of a small Llama whose frozen base is bf16, or is quantised to int8, int4 or NF4.
+"""Trains LoRA adapters of peft on a small Llama with a frozen base in bf16, or quantised to int8, int4 or NF4.
 
     python3 frozen_base.py [bf16|int8|int4|nf4]…
 
-Exports each, takes 50 steps of AdamW with what the package computes, run by this PyTorch, and the same steps with a plain loop in
-float32 on the values that the package has. Prints the size of the package and how far losses and adapters are apart at most.
-`motley.train(peft_model, loss, data, base="nf4")` trains the same on the machines of a cluster.
+Exports each, runs 50 steps of AdamW with the gradients of the package, computed by this PyTorch, and the same steps with a plain
+loop in float32 on the values of the package. Prints the size of the package and the largest differences of losses and adapters.
+`motley.train(peft_model, loss, data, base="nf4")` trains the same model on the machines of a cluster.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def batch(step: int) -> Tuple[torch.Tensor, torch.Tensor]:
 
 
 def plain_model(model: torch.nn.Module, package: Package) -> torch.nn.Module:
-    """In float32, with the values that the package computes with."""
+    """The model in float32, with the values that the package computes with."""
     held: Dict[str, torch.Tensor] = dict(package.tensors)
     held.update({name: frozen.dequantised(entry, held) for name, entry in package.description.get("quantised", {}).items()})
     plain = copy.deepcopy(model).float()
@@ -86,7 +86,7 @@ def compare(base: str) -> None:
             loop.step()
     moved = max(float((adapters[name] - trained[name]).detach().norm() / trained[name].detach().norm()) for name in trained)
     values = sum(parameter.numel() for parameter in model.parameters())
-    print(f"{base}: {size / 1e6:.2f} MB for {values:,} values, loss {losses[0]:.4f} to {losses[-1]:.4f}; losses apart by {apart:.1e}, adapters by {moved:.1e}")
+    print(f"{base}: {size / 1e6:.2f} MB for {values:,} values, loss {losses[0]:.4f} to {losses[-1]:.4f}; largest difference of losses {apart:.1e}, of adapters {moved:.1e}")
     for notice in done.notices:
         print(f"  {notice}")
 

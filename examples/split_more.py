@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""More models than those of split_models.py, in the same table and with its options: models that draw random numbers, newer language
-models, and others on which nothing was fitted.
+"""Splits further models like split_models.py, with the same output: models that draw random numbers, newer language models, and
+models that were not used in development.
 
     PYTHONPATH=python python3 examples/split_more.py [--quick] [NAME…]
 """
@@ -15,7 +15,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 import split_models
-from split_models import CLASSES, Entry, LENGTH, VOCABULARY, diffusion, ids, images, language, of, timm, vision
+from model_builders import CLASSES, VOCABULARY, Entry, diffusion, ids, images, language, of, timm, vision
 
 _GROUPED: Dict[str, Any] = {"num_key_value_heads": 2}
 
@@ -38,7 +38,8 @@ class Block(nn.Module):
 
 
 class ClassConditional(nn.Module):
-    """DiT whose labels are dropped for guidance, and whose noise and times are drawn inside: patches with labels in one tensor."""
+    """DiT with label dropout for guidance, and with noise and time steps drawn in the model. Input: patches and label in one
+    tensor."""
 
     def __init__(self, noise: bool) -> None:
         super().__init__()
@@ -71,7 +72,7 @@ def patches_and_label(n: int) -> torch.Tensor:
 
 
 class Autoencoder(nn.Module):
-    """A variational autoencoder: the output is the picture, the mean and the logarithm of the variance in one tensor."""
+    """A variational autoencoder. Output: the image, the mean and the logarithm of the variance in one tensor."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -99,7 +100,7 @@ class Residual(nn.Module):
 
 
 class Generator(nn.Module):
-    """Of a GAN; each block adds noise, as in StyleGAN."""
+    """The generator of a GAN; each block adds noise, as in StyleGAN."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -112,7 +113,7 @@ class Generator(nn.Module):
 
 
 class Wrapped(nn.Module):
-    """A UNet2DModel with a scheduler of diffusers, as its training loop has them."""
+    """A UNet2DModel with the noise scheduler of a training loop of diffusers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -128,7 +129,7 @@ class Wrapped(nn.Module):
 
 
 class Stack(nn.Module):
-    """Transformer blocks of SDXL with two conditions, of which one is packed behind the other."""
+    """Transformer blocks of SDXL, with the latent and the text packed into one tensor."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -170,7 +171,7 @@ _WAV: Dict[str, Any] = {**_PLAIN, "vocab_size": VOCABULARY, "conv_dim": (8, 8), 
                         "num_feat_extract_layers": 2, "num_conv_pos_embeddings": 4, "num_conv_pos_embedding_groups": 2, "mask_time_prob": 0.0,
                         "layerdrop": 0.0, "pad_token_id": 0}
 
-NEW: Dict[str, Entry] = {
+MODELS: Dict[str, Entry] = {
     "DiT, labels dropped": Entry(lambda: ClassConditional(False), patches_and_label, 3, loss="any", draws=True),
     "DiT, noise and times drawn": Entry(lambda: ClassConditional(True), patches_and_label, 3, loss="any", draws=True),
     "UNet2DModel, DDPM": Entry(Wrapped, images(16), 4, loss="any", draws=True),
@@ -217,6 +218,4 @@ NEW: Dict[str, Entry] = {
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    split_models.ZOO.clear()
-    split_models.ZOO.update(NEW)
-    sys.exit(split_models.main(*sys.argv[1:]))
+    sys.exit(split_models.main(MODELS, {}, *sys.argv[1:]))

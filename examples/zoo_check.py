@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Models as their authors wrote them, at small sizes: what their packages compute against eager PyTorch.
+"""Compares packages of models as their authors wrote them, at small sizes, with eager PyTorch.
 
     pip install torch torchvision transformers
     PYTHONPATH=python python3 examples/zoo_check.py [NAME…]
 
 Exports each model, runs the package's graphs at a batch size that was not traced, and compares the loss and every
-gradient with autograd through the model's own `forward`. Prints one line a model and ends with 1 where one is off by more
-than 1e-5 of its largest element. Dropout is off, for its masks are Motley's own; BatchNorm trains.
+gradient with autograd through the model's own `forward`. Prints one line per model, and returns 1 if a difference is more
+than 1e-5 of the largest element. Dropout is off, since Motley has its own masks; BatchNorm trains.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ def resnet(name: str) -> torch.nn.Module:
 def vit() -> torch.nn.Module:
     from torchvision.models.vision_transformer import VisionTransformer
     model = VisionTransformer(image_size=32, patch_size=8, num_layers=2, num_heads=4, hidden_dim=32, mlp_dim=64, num_classes=CLASSES)
-    torch.nn.init.normal_(model.heads.head.weight, std=0.02)  # zeros, its authors' choice, would hide the rest from the gradients
+    torch.nn.init.normal_(model.heads.head.weight, std=0.02)  # the default of zeros would make all other gradients zero
     return model
 
 
-ZOO: Dict[str, Entry] = {
+MODELS: Dict[str, Entry] = {
     "resnet18": Entry(lambda: resnet("resnet18"), images(64)),
     "resnet50": Entry(lambda: resnet("resnet50"), images(64)),
     "vit_b_16 (small)": Entry(vit, images(32)),
@@ -102,11 +102,11 @@ def _relative(found: torch.Tensor, right: torch.Tensor) -> float:
 def main(*names: str) -> int:
     wrong = 0
     print(f"torch {torch.__version__}")
-    for name in names or ZOO:
+    for name in names or MODELS:
         began = time.time()
         with tempfile.TemporaryDirectory() as folder:
             try:
-                worst, where, done = largest_difference(ZOO[name], folder)
+                worst, where, done = largest_difference(MODELS[name], folder)
             except ImportError as error:
                 print(f"{name:36} skipped: {error}")
                 continue

@@ -1,10 +1,10 @@
-"""Sends what a run measured to Weights & Biases or Trackio: `python3 -m motley_log RUN --to wandb`.
+"""Sends the metrics of a run to Weights & Biases or Trackio: `python3 -m motley_log RUN --to wandb`.
 
-Reads RUN/metrics.jsonl (docs/formats/metrics.md), of a run that has ended or one that is under way, which it follows to its end.
-Writes nothing into the run folder, and needs neither PyTorch nor Motley's programs.
+Reads RUN/metrics.jsonl (docs/formats/metrics.md) of a completed run, or of a live run until its end. Writes nothing into the run
+folder, and needs neither PyTorch nor Motley's programs.
 
-Each call makes one run there, with all steps that there are. After a resume the steps that were sent already are not sent again: their
-losses are the same. Without a network: WANDB_MODE=offline for Weights & Biases; Trackio keeps everything on this machine.
+Each call creates one run of the service, with all steps. After a resume, steps are not sent twice: their losses are the same.
+Without a network, use WANDB_MODE=offline for Weights & Biases; Trackio stores its data on this machine.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ POLL_S = 1.0
 
 
 class Unusable(Exception):
-    """What, why, and what to do."""
+    """An error for the user, with cause and hint."""
 
 
 def open_file(path: str) -> BinaryIO:
-    """To be read. Whatever else has the name, as a pipe that would be waited for, is refused."""
+    """Opens a regular file for reading. Other files, such as pipes, whose open may block, raise OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -39,18 +39,18 @@ def open_file(path: str) -> BinaryIO:
 
 
 class MetricsFollower:
-    """The steps of a metrics.jsonl as they come: each once, also where a resume cuts the file."""
+    """Reads the steps of a growing metrics.jsonl, each once, also after a resume has truncated the file."""
 
     def __init__(self, path: str):
         self.path = path
         self.last_step = 0
         self.damaged = 0
-        """Lines that are no step."""
+        """The number of lines that are not a step."""
         self._offset = 0
         self._inode: Optional[int] = None
 
     def new_steps(self) -> Iterator[Dict[str, Any]]:
-        """Those of whole lines that were added since the last call."""
+        """The steps of complete lines that were added since the last call."""
         try:
             file = open_file(self.path)
         except FileNotFoundError:
@@ -83,7 +83,7 @@ class MetricsFollower:
 
 
 def values_of(step: Dict[str, Any], ranks: List[str]) -> Dict[str, float]:
-    """Its numbers by names that charts are grouped by. What is no number there is left out."""
+    """[name, grouped for charts by "/"] the numbers of a step; other values are omitted."""
     values: Dict[str, float] = {}
 
     def add(name: str, value: Any) -> None:
@@ -106,7 +106,7 @@ def values_of(step: Dict[str, Any], ranks: List[str]) -> Dict[str, float]:
 
 
 def read_json(path: str) -> Dict[str, Any]:
-    """The object in a file; nothing where there is none that can be read."""
+    """The JSON object in a file; empty if it cannot be read."""
     try:
         with open_file(path) as file:
             found = json.load(file)
@@ -116,14 +116,14 @@ def read_json(path: str) -> Dict[str, Any]:
 
 
 def rank_names(run: str) -> List[str]:
-    """Such as "0 (desk)", by rank, as the plan has them."""
+    """[rank] a name such as "0 (desk)", with the machine of the plan."""
     ranks = read_json(os.path.join(run, "plan.json")).get("ranks")
     machines = [rank.get("machine") if isinstance(rank, dict) else None for rank in ranks] if isinstance(ranks, list) else []
     return [f"{index} ({machine})" for index, machine in enumerate(machines)]
 
 
 def configuration(run: str) -> Dict[str, Any]:
-    """config.toml, where this Python reads TOML (3.11 or later), and the plan's schedule and machines."""
+    """The content of config.toml, if this Python reads TOML (3.11 or later), and the plan's schedule and machines."""
     config: Dict[str, Any] = {}
     try:
         toml = importlib.import_module("tomllib")
@@ -138,7 +138,7 @@ def configuration(run: str) -> Dict[str, Any]:
 
 
 def is_under_way(run: str) -> bool:
-    """Whether a launcher holds the folder (docs/formats/launches.md). One that was killed is seen by its file's age."""
+    """Whether a launcher holds the folder (docs/formats/launches.md). The file of a killed launcher is recognized by its age."""
     folder = os.path.join(run, "launches")
     try:
         newest = max((name for name in os.listdir(folder) if name.endswith(".json")), default=None)
@@ -151,16 +151,17 @@ def is_under_way(run: str) -> bool:
 
 
 def send(run: str, package: Any, project: str, name: str, wait: Callable[[float], None] = time.sleep) -> MetricsFollower:
-    """All steps of the run, to its end where it is under way. `package`: wandb, trackio or what has their init, log and finish."""
+    """Sends all steps of the run, until its end if it is live. `package`: wandb, trackio or another object with init, log and
+    finish."""
     follower = MetricsFollower(os.path.join(run, "metrics.jsonl"))
     ranks = rank_names(run)
     package.init(project=project, name=name, config=configuration(run))
     try:
         while True:
-            goes_on = is_under_way(run)  # asked first: what came before it ended is then read once more
+            is_live = is_under_way(run)  # checked first, so that the last steps of a run are read after its end
             for step in follower.new_steps():
                 package.log(values_of(step, ranks), step=step["step"])
-            if not goes_on:
+            if not is_live:
                 return follower
             wait(POLL_S)
     finally:
@@ -170,29 +171,30 @@ def send(run: str, package: Any, project: str, name: str, wait: Callable[[float]
 def main(words: Optional[List[str]] = None) -> int:
     parser = argparse.ArgumentParser(prog="motley_log", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", metavar="RUN", help="the run's folder")
-    parser.add_argument("--to", required=True, choices=PACKAGES, help="the Python package that takes it")
-    parser.add_argument("--project", default="motley", help="there (default: motley)")
-    parser.add_argument("--name", help="of the run there (default: the folder's name)")
+    parser.add_argument("--to", required=True, choices=PACKAGES, help="the Python package of the service")
+    parser.add_argument("--project", default="motley", help="project of the service (default: motley)")
+    parser.add_argument("--name", help="name of the run (default: the folder's name)")
     asked = parser.parse_args(words)
     try:
         if not os.path.isfile(os.path.join(asked.run, "metrics.jsonl")):
-            raise Unusable(f"{asked.run} has no metrics.jsonl: it is no run folder, or its first step is not done. Give the folder of a run")
+            raise Unusable(f"{asked.run} has no metrics.jsonl: it is not a run folder, or its first step has not ended. Give "
+                           "the folder of a run")
         try:
             package = importlib.import_module(asked.to)
         except ImportError as error:
-            raise Unusable(f"this Python cannot import {asked.to}: {error}. `pip install {asked.to}`") from error
+            raise Unusable(f"{asked.to} cannot be imported: {error}. `pip install {asked.to}`") from error
         name = asked.name or os.path.basename(os.path.abspath(asked.run))
         try:
             follower = send(asked.run, package, asked.project, name)
-        except Exception as error:  # its own kinds: no key, no network
-            raise Unusable(f"{asked.to} did not take the run: {type(error).__name__}: {error}") from error
+        except Exception as error:  # exceptions of the service: no key, no network
+            raise Unusable(f"{asked.to} failed: {type(error).__name__}: {error}") from error
     except Unusable as error:
         print(f"motley_log: error: {error}", file=sys.stderr)
         return 3
     except KeyboardInterrupt:
         return 130
     if follower.damaged:
-        print(f"motley_log: {follower.damaged} lines of {follower.path} are no steps and were left out", file=sys.stderr)
+        print(f"motley_log: skipped {follower.damaged} damaged lines of {follower.path}", file=sys.stderr)
     print(f"sent {asked.run} up to step {follower.last_step}")
     return 0
 

@@ -1,4 +1,4 @@
-"""A small CNN learns to read digits: on the machines of cluster.toml, which do not match."""
+"""Trains a small CNN on digits, on the machines of cluster.toml."""
 
 import motley
 import torch
@@ -23,4 +23,4 @@ model.load_state_dict(run.state_dict())
 model.eval()
 with torch.no_grad():
     right = (model(held_out[0]).argmax(1) == held_out[1]).float().mean().item()
-print(f"{right:.1%} of the held-out digits are read right")
+print(f"accuracy on held-out digits: {right:.1%}")

@@ -1,4 +1,4 @@
-"""A small CNN learns to read digits: plain PyTorch on this machine."""
+"""Trains a small CNN on digits, in plain PyTorch on this machine."""
 
 import torch
 import torch.nn as nn
@@ -28,4 +28,4 @@ for epoch in range(3):
 model.eval()
 with torch.no_grad():
     right = (model(held_out[0]).argmax(1) == held_out[1]).float().mean().item()
-print(f"{right:.1%} of the held-out digits are read right")
+print(f"accuracy on held-out digits: {right:.1%}")

@@ -1,4 +1,4 @@
-"""Drawn digits: pictures of 16 × 16 with a digit each, at another place, size, slant and brightness in every one, under noise."""
+"""Generates images of 16 × 16 pixels with a digit of random position, size, slant and brightness, and noise."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ GLYPHS = ("0e 11 13 15 19 11 0e", "04 0c 04 04 04 04 0e", "0e 11 01 02 04 08 1f"
 
 
 def drawn_digits(count: int, seed: int = 0) -> Tuple[torch.Tensor, torch.Tensor]:
-    """`count` pictures [count, 1, 16, 16] with values about 0 to 1, and which digit [count] each shows; the same for a seed."""
+    """`count` images [count, 1, 16, 16] with values of about 0 to 1, and their digits [count]; the same for a seed."""
     random = torch.Generator().manual_seed(seed)
     rows = [[int(row, 16) for row in glyph.split()] for glyph in GLYPHS]
     glyphs = torch.tensor([[[float(row >> (4 - x) & 1) for x in range(5)] for row in glyph] for glyph in rows])
@@ -22,5 +22,5 @@ def drawn_digits(count: int, seed: int = 0) -> Tuple[torch.Tensor, torch.Tensor]
     zero = torch.zeros(count)
     theta = torch.stack([torch.stack([scale * 1.4, slant, x], 1), torch.stack([zero, scale, y], 1)], 1)
     where = F.affine_grid(theta, [count, 1, 16, 16], align_corners=False)
-    pictures = F.grid_sample(glyphs[labels].unsqueeze(1), where, align_corners=False)
-    return pictures * ink[:, None, None, None] + 0.15 * torch.randn(count, 1, 16, 16, generator=random), labels
+    images = F.grid_sample(glyphs[labels].unsqueeze(1), where, align_corners=False)
+    return images * ink[:, None, None, None] + 0.15 * torch.randn(count, 1, 16, 16, generator=random), labels

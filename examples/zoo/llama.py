@@ -1,6 +1,6 @@
 """transformers' LlamaForCausalLM as a package, with random weights: `python3 llama.py llama_small` or `llama_1b` writes NAME.motley.
 
-`llama_1b` has Llama 3.2's sizes of 1B: 1.2 billion parameters are 5 GB a copy, and exporting holds several.
+`llama_1b` has the sizes of Llama 3.2 1B: 1.2 billion parameters, 5 GB per copy; the export needs several copies.
 """
 
 import sys

@@ -8,7 +8,7 @@ import torchvision
 
 import motley
 
-PIXELS = {"resnet18": 32, "resnet50": 224, "resnet152": 224}  # small pictures such as CIFAR's, and ImageNet's
+PIXELS = {"resnet18": 32, "resnet50": 224, "resnet152": 224}  # image sizes of CIFAR and ImageNet
 
 name = sys.argv[1]
 torch.manual_seed(1)

@@ -41,4 +41,10 @@ inline constexpr GraphPart kGraphParts[] = {GraphPart::kForward, GraphPart::kInp
                                       std::initializer_list<std::string_view> keys,
                                       std::initializer_list<std::string_view> optional = {});
 
+// Why a layer with this graph computes with a constant of a narrow type or hands one on, or "".
+// What is narrow may be converted by aten::_to_copy to another type, and else only be taken by
+// operations of python/motley/narrow_operations.txt, which make narrow values. `narrow`:
+// [constant] whether the layer's is; one of them at least. (narrow_values.cc)
+[[nodiscard]] std::string narrow_fault(const LayerGraph& graph, const std::vector<bool>& narrow);
+
 }  // namespace motley

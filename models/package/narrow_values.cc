@@ -1,5 +1,4 @@
-#include "models/package/narrow_values.h"
-
+// Whether graphs convert constants of narrow types before they compute with them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +6,8 @@
 #include <optional>
 #include <string_view>
 #include <variant>
+
+#include "models/package/graph_reader.h"
 
 namespace motley {
 namespace {

@@ -14,7 +14,6 @@
 #include "models/package/graph_reader.h"
 #include "models/package/layer_fit.h"
 #include "models/package/limits.h"
-#include "models/package/narrow_values.h"
 #include "models/package/package.h"
 #include "models/package/package_fields.h"
 #include "models/package/package_names.h"

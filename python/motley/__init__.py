@@ -1,4 +1,4 @@
-"""Motley trains a PyTorch model on machines that do not match. docs/python.md is the guide.
+"""Trains PyTorch models on heterogeneous machines with Motley. docs/python.md is the guide.
 
 >>> run = motley.train(model, nn.CrossEntropyLoss(), (inputs, targets), cluster="cluster.toml", steps=1000)
 >>> model.load_state_dict(run.state_dict())

@@ -1,8 +1,8 @@
-"""Tensors that share memory, while a model runs: the value of a tensor after in-place operations.
+"""The values of tensors that share memory while a model runs, also after in-place operations.
 
-A view is stored as the operation that made it, applied to its parent tensor. An in-place operation gives its tensor a
-new value. The parent's new value is the old one with the changed part scattered back, up to the tensor that owns the
-memory. Other views of the memory are recomputed at their next use.
+A view is stored as the operation that made it, applied to its parent tensor. An in-place operation assigns a new value to its
+tensor. The parent's new value is the old one with the changed part scattered back, up to the tensor that owns the memory. Other
+views of the memory are recomputed at their next use.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class Entry:
         return self._value
 
     def change(self, value: int, emit: "Emit") -> None:
-        """The tensor was written to and has `value` now."""
+        """Records a write to the tensor, whose value is now `value`."""
         if self.parent is not None:
-            whole = value if self.view is None else put_back(self.parent, self.view, value, emit)
+            whole = value if self.view is None else scatter_back(self.parent, self.view, value, emit)
             self.parent.change(whole, emit)
         else:
             self.changes += 1
@@ -70,7 +70,7 @@ class NotInvertible(Exception):
     """A view that cannot be scattered back into its parent."""
 
 
-def put_back(parent: Entry, view: View, value: int, emit: Emit) -> int:
+def scatter_back(parent: Entry, view: View, value: int, emit: Emit) -> int:
     """The parent's value after its part `view` became `value`."""
     name, args, new = view.op, view.args, Ref(value)
     shape = list(parent.tensor.shape)

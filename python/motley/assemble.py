@@ -9,17 +9,17 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
 import torch
 
 from . import measure, narrow, operations, remedies, weights
-from .cut import Parts, cut, whole
+from .partition import Parts, partition, single_graph
 from .errors import ExportError
-from .frozen import OWN, Frozen
-from .graph import Graph, Shape, Take, use_instead, uses
+from .frozen import PREFIX, Frozen
+from .graph import Graph, Shape, Role, use_instead, uses
 from .graph_json import NARROW, TYPES, WIDENED, graph_json
 from .layers import Names
 from .losses import Loss, class_count
 from .trace import Trace
-from .walk import Traced
+from .trace_layers import TracedLayer
 
-CONSTANT = OWN + "constant."
+CONSTANT = PREFIX + "constant."
 """Name prefix of constants that are not in the model's state_dict."""
 
 
@@ -47,7 +47,7 @@ class _Constants:
     def name(self, tensor: torch.Tensor, given: Optional[str]) -> str:
         if given is not None and given in self._state:
             return given
-        if given is not None and given.startswith(OWN):
+        if given is not None and given.startswith(PREFIX):
             self.tensors[given] = tensor
             return given
         key = hashlib.sha256(weights.content(tensor)).hexdigest()
@@ -56,7 +56,7 @@ class _Constants:
         return name
 
 
-def assemble(traced: List[Traced], names: Names, frozen: Mapping[int, Frozen], loss: Loss, decayed: Callable[[str, torch.Tensor], bool],
+def assemble(traced: List[TracedLayer], names: Names, frozen: Mapping[int, Frozen], loss: Loss, decayed: Callable[[str, torch.Tensor], bool],
              input_limit: Optional[int], target_limit: Optional[int], unit: Optional[str],
              units_per_sample: Optional[int]) -> Assembled:
     state = {name: frozen[id(tensor)].original if id(tensor) in frozen else tensor for name, tensor in names.state.items()}
@@ -67,10 +67,10 @@ def assemble(traced: List[Traced], names: Names, frozen: Mapping[int, Frozen], l
     distinct: Dict[str, int] = {}  # [text of the graphs] index
     texts: List[Dict[str, Any]] = []
     for k, layer in enumerate(traced):
-        numbered = _Numbered(layer, names, state, constants, order)
-        built = LayerGraphs(cut(layer.train, numbered.takes(layer.train)),
-                            whole(layer.evaluate, numbered.takes(layer.evaluate)),
-                            whole(layer.score, numbered.takes(layer.score)) if layer.score else None)
+        numbered = _Indices(layer, names, state, constants, order)
+        built = LayerGraphs(partition(layer.train, numbered.roles(layer.train)),
+                            single_graph(layer.evaluate, numbered.roles(layer.evaluate)),
+                            single_graph(layer.score, numbered.roles(layer.score)) if layer.score else None)
         described = _graphs_json(built, layer.name)
         text = json.dumps(described, sort_keys=True)
         if text not in distinct:
@@ -91,7 +91,7 @@ def assemble(traced: List[Traced], names: Names, frozen: Mapping[int, Frozen], l
 
 
 def _version(layers: List[Dict[str, Any]], quantised: Dict[str, Any]) -> int:
-    """The first whose readers know all that a package has."""
+    """The first format version that has all features of this package."""
     exact = any("gradient" in output or output["type"] != "float32" for layer in layers for output in layer["outputs"])
     narrow_types = any(entry["type"] not in TYPES.values() for layer in layers for entry in layer["constants"])
     return 2 if exact or narrow_types or quantised else 1
@@ -106,19 +106,20 @@ def _check_constants(layers: List[Dict[str, Any]]) -> None:
                 raise ExportError(f"{entry['name']} is trained by the layer {moved[entry['name']]} and used here without a gradient (detach, "
                                   "no_grad, a running statistic)", "Use it with its gradient, put both uses into one layer, or clone it", layer["name"])
             if entry["name"].rpartition(".")[2] == "num_batches_tracked":
-                raise ExportError(f"the layer uses {entry['name']}, which does not count in a package", "Compute without it", layer["name"])
+                raise ExportError(f"the layer uses {entry['name']}, which a package does not update",
+                                  "Compute without it", layer["name"])
 
 
-class _Numbered:
-    """The numbers of a layer's parameters, statistics and constants."""
+class _Indices:
+    """The indices of a layer's parameters, statistics and constants."""
 
-    def __init__(self, layer: Traced, names: Names, state: Dict[str, torch.Tensor], constants: _Constants, order: Dict[str, int]):
-        """`state`: what the state_dict holds, as it is written."""
+    def __init__(self, layer: TracedLayer, names: Names, state: Dict[str, torch.Tensor], constants: _Constants, order: Dict[str, int]):
+        """`state`: the tensors of the state_dict, as they are written."""
         self._layer = layer
         self._state = state
         self._constants = constants
         recorder = layer.train.recorder
-        trained = {recorder.names[take.index] for take in layer.train.gives if take.role == "parameter_grad"}
+        trained = {recorder.names[role.index] for role in layer.train.results if role.kind == "parameter_grad"}
         self.parameters = sorted(trained, key=lambda name: order[name])
         self.statistics = [names.of[id(tensor)] for tensor, _ in layer.train.statistics]
         self.momenta = [momentum for _, momentum in layer.train.statistics]
@@ -128,56 +129,58 @@ class _Numbered:
                 raise ExportError(f"the running statistic {name} is not in the state_dict", "Register it as a buffer", layer.name)
         for trace in (layer.train, layer.evaluate, layer.score):
             if trace is not None:
-                trace.gives.update({Take("parameter_grad", self.parameters.index(trace.recorder.names[take.index])):
-                                    trace.gives.pop(take) for take in list(trace.gives) if take.role == "parameter_grad"})
+                trace.results.update({Role("parameter_grad", self.parameters.index(trace.recorder.names[role.index])):
+                                      trace.results.pop(role) for role in list(trace.results) if role.kind == "parameter_grad"})
 
-    def takes(self, trace: Trace) -> Dict[int, Take]:
+    def roles(self, trace: Trace) -> Dict[int, Role]:
         recorder = trace.recorder
-        found: Dict[int, Take] = {}
-        for value, take in recorder.roles.items():
-            if take.role not in ("parameter", "constant"):
-                found[value] = take
-        used = {u for node in recorder.nodes for u in uses(node)} | set(trace.gives.values())
+        found: Dict[int, Role] = {}
+        for value, role in recorder.roles.items():
+            if role.kind not in ("parameter", "constant"):
+                found[value] = role
+        used = {u for node in recorder.nodes for u in uses(node)} | set(trace.results.values())
         for value in sorted(used):
             name = recorder.names.get(value)
             if value in recorder.tensors and name in self.parameters:
-                found[value] = Take("parameter", self.parameters.index(name))
+                found[value] = Role("parameter", self.parameters.index(name))
             elif name in self.statistics:
                 if trace is self._layer.train:
-                    raise ExportError(f"the layer uses the running statistic {name} while it trains", "Use it in evaluation only, as "
-                                      "BatchNorm does, or clone it into a buffer of your own", self._layer.name)
-                found[value] = Take("statistic", self.statistics.index(name))
+                    raise ExportError(f"the layer uses the running statistic {name} while it trains",
+                                      "Use it in evaluation only, like BatchNorm, or clone it into another "
+                                      "buffer", self._layer.name)
+                found[value] = Role("statistic", self.statistics.index(name))
             elif value in recorder.tensors:
                 found[value] = self._constant(recorder.tensors[value], name)
             elif value in recorder.constants:
                 found[value] = self._constant(recorder.constants[value], name)
         return _one_value_each(trace, found)
 
-    def _constant(self, tensor: torch.Tensor, given: Optional[str]) -> Take:
+    def _constant(self, tensor: torch.Tensor, given: Optional[str]) -> Role:
         if tensor.dtype in WIDENED:  # under a new name, because the state_dict's tensor keeps its type
             tensor, given = tensor.to(WIDENED[tensor.dtype]), None
         if tensor.dtype not in TYPES and tensor.dtype not in NARROW:
             raise ExportError(f"{given or 'a constant'} is {str(tensor.dtype)[6:]}; packages compute with float32, int64 and bool",
-                              remedies.of_type(tensor.dtype), self._layer.name)
+                              remedies.for_dtype(tensor.dtype), self._layer.name)
         if tensor.numel() == 0:
-            raise ExportError(f"{given or 'a constant'} has the shape {list(tensor.shape)}, without any value", "Compute without it; where it is the empty "
-                              "cache of a transformers model, call that with use_cache=False", self._layer.name)
+            raise ExportError(f"{given or 'a constant'} has the shape {list(tensor.shape)} and no elements",
+                              "Compute without it; if it is the empty cache of a transformers model, call the model with "
+                              "use_cache=False", self._layer.name)
         name = self._constants.name(tensor, given)
         if name not in self.constants:
             self.constants.append(name)
-        return Take("constant", self.constants.index(name))
+        return Role("constant", self.constants.index(name))
 
     def tensor(self, name: str) -> torch.Tensor:
         return self._constants.tensors.get(name, self._state.get(name))  # type: ignore[return-value]
 
 
-def _one_value_each(trace: Trace, takes: Dict[int, Take]) -> Dict[int, Take]:
+def _one_value_each(trace: Trace, roles: Dict[int, Role]) -> Dict[int, Role]:
     """Merges equal constants: uses of a duplicate are redirected to the first one."""
-    first: Dict[Take, int] = {}
-    instead = {value: first.setdefault(take, value) for value, take in takes.items()}
+    first: Dict[Role, int] = {}
+    instead = {value: first.setdefault(role, value) for value, role in roles.items()}
     use_instead(trace.recorder.nodes, instead)
-    trace.gives.update({take: instead.get(value, value) for take, value in trace.gives.items()})
-    return {value: take for take, value in first.items()}
+    trace.results.update({role: instead.get(value, value) for role, value in trace.results.items()})
+    return {value: role for role, value in first.items()}
 
 
 def _graphs_json(built: LayerGraphs, layer: str) -> Dict[str, Any]:
@@ -192,7 +195,7 @@ def _graphs_json(built: LayerGraphs, layer: str) -> Dict[str, Any]:
     return described
 
 
-def _layer_json(layer: Traced, numbered: _Numbered, names: Names, decayed: Callable[[str, torch.Tensor], bool],
+def _layer_json(layer: TracedLayer, numbered: _Indices, names: Names, decayed: Callable[[str, torch.Tensor], bool],
                 seen: Dict[str, int], k: int, names_of: List[str], graph: int, built: LayerGraphs) -> Dict[str, Any]:
     parameters = []
     count = len(names_of)
@@ -200,8 +203,8 @@ def _layer_json(layer: Traced, numbered: _Numbered, names: Names, decayed: Calla
         tensor = names.state[name]
         if name in seen and not (seen[name] == 0 and k == count - 1):
             raise ExportError(f"the parameter {name} is used by the layers {names_of[seen[name]]} and {layer.name}",
-                              "A parameter may be shared by the first and the last layer only. Put the layers that share it "
-                              "into one, or give each a module of its own", layer.name)
+                              "Only the first and the last layer may share a parameter. Join the layers that share it, or give "
+                              "each its own module", layer.name)
         parameters.append({"name": name, "shape": list(tensor.shape), "decayed": bool(decayed(name, tensor)),
                            "tied": name in seen})
         seen.setdefault(name, k)
@@ -210,8 +213,8 @@ def _layer_json(layer: Traced, numbered: _Numbered, names: Names, decayed: Calla
     constants = [{"name": name, "type": {**TYPES, **NARROW}[numbered.tensor(name).dtype], "shape": list(numbered.tensor(name).shape)}
                  for name in numbered.constants]
     outputs = [] if k + 1 == count else [
-        _boundary_json(layer.train.recorder.shapes[value], layer.train.gradients[take.index], layer.name)
-        for take, value in sorted(layer.train.gives.items()) if take.role == "output"]
+        _boundary_json(layer.train.recorder.shapes[value], layer.train.gradients[role.index], layer.name)
+        for role, value in sorted(layer.train.results.items()) if role.kind == "output"]
     return {"name": layer.name, "graph": graph, "outputs": outputs, "parameters": parameters, "statistics": statistics,
             "constants": constants, "flops_per_sample": measure.flops(built.parts.forward),
             "input_part_flops_per_sample": measure.flops(built.parts.input_part),
@@ -225,11 +228,12 @@ def _boundary_json(shape: Shape, gradient: bool, layer: str) -> Dict[str, Any]:
 
 def tensor_json(sizes: Any, dtype: torch.dtype, layer: str) -> Dict[str, Any]:
     if any(type(size) is not int for size in sizes):
-        raise ExportError("an output's shape depends on the batch beyond its first dimension", "Return one row for each sample", layer)
+        raise ExportError("an output has a dimension after the first that depends on the batch size",
+                          "Return one row for each sample", layer)
     return {"type": TYPES[dtype], "shape": list(sizes)}
 
 
-def _ends(traced: List[Traced], loss: Loss, input_limit: Optional[int], target_limit: Optional[int], unit: Optional[str],
+def _ends(traced: List[TracedLayer], loss: Loss, input_limit: Optional[int], target_limit: Optional[int], unit: Optional[str],
           units_per_sample: Optional[int]) -> Dict[str, Any]:
     """The package's description of its input and target."""
     first, last = traced[0], traced[-1]
@@ -239,12 +243,14 @@ def _ends(traced: List[Traced], loss: Loss, input_limit: Optional[int], target_l
     if example.dtype == torch.int64 and input_limit is None:
         input_limit = _rows(first.train)
         if input_limit is None:
-            raise ExportError("the input is of integers and no embedding says how many there are", "Pass input_limit=", first.name)
+            raise ExportError("the input consists of integers, and no embedding determines their limit",
+                              "Pass input_limit=", first.name)
     integers = target.dtype == torch.int64
     if integers and target_limit is None:
         target_limit = _classes(last) if loss.classes else None
         if target_limit is None:
-            raise ExportError("the target is of integers and the loss does not say how many there are", "Pass target_limit=", last.name)
+            raise ExportError("the target consists of integers, and the loss does not determine their limit",
+                              "Pass target_limit=", last.name)
     per_sample = 1
     for size in target.shape[1:]:
         per_sample *= size
@@ -263,7 +269,7 @@ def _ends(traced: List[Traced], loss: Loss, input_limit: Optional[int], target_l
 def _rows(trace: Trace) -> Optional[int]:
     """The number of rows of the smallest embedding that is indexed by the input or a view of it."""
     recorder = trace.recorder
-    inputs = {value for value, take in recorder.roles.items() if take.role == "input"}
+    inputs = {value for value, role in recorder.roles.items() if role.kind == "input"}
     found = []
     for node in recorder.nodes:
         operands = uses(node)
@@ -274,9 +280,9 @@ def _rows(trace: Trace) -> Optional[int]:
     return min(found, default=None)
 
 
-def _classes(last: Traced) -> Optional[int]:
+def _classes(last: TracedLayer) -> Optional[int]:
     """The number of classes in the model's output, if the target is a class."""
     assert last.score is not None and last.target is not None
-    sizes = last.score.recorder.shapes[last.score.gives[Take("output", 0)]].sizes
+    sizes = last.score.recorder.shapes[last.score.results[Role("output", 0)]].sizes
     at_two = [size.at(last.target.size(0)) if not isinstance(size, int) else size for size in sizes]
     return class_count(torch.empty(at_two, device="meta"), last.target)

@@ -22,7 +22,7 @@ class Returned(NamedTuple):
     version: int
 
 
-class Ran(NamedTuple):
+class RunResult(NamedTuple):
     """The result and side effects of a call of the model or of its layers in sequence."""
 
     value: Any
@@ -35,20 +35,20 @@ class Ran(NamedTuple):
     last: List[str]
     """The modules that the last layer called."""
     generators: List[str]
-    """Random generators that it used, other than PyTorch's."""
+    """The random generators that it used, other than PyTorch's."""
     returned: List[Returned]
     """Results of the model itself, or of the layers' modules if there is no model."""
-    left: List[outputs.Part]
-    """Tensors with a gradient that it left in attributes of modules."""
+    stored: List[outputs.Part]
+    """Tensors with a gradient that it stored in attributes of modules."""
 
     @property
-    def is_the_models(self) -> bool:
+    def is_model_result(self) -> bool:
         """Whether its value is the model's own result or an unmodified part of it."""
         given = outputs.floats(self.value)
         return bool(given) and all(any(_same(t, r.tensor) and _version(r.tensor) == r.version for r in self.returned) for t in given)
 
 
-class Calls:
+class ModelRunner:
     """Runs one model and its layers."""
 
     def __init__(self, described: Layers, names: Names, modules: ModuleStack):
@@ -59,8 +59,8 @@ class Calls:
         self._buffers = {f"{prefix}.{name}" if prefix else name: buffer for prefix, root in described.roots for name, buffer in root.named_buffers()}
         self._names = {id(tensor): name for name, tensor in names.state.items()}
 
-    def run(self, calls: List[Tuple[str, Call]], input: torch.Tensor, order: Optional[List[int]]) -> Ran:
-        """`order` gives the numbers of the random draws; by default they are consecutive. Restores buffers."""
+    def run(self, calls: List[Tuple[str, Call]], input: torch.Tensor, order: Optional[List[int]]) -> RunResult:
+        """`order`: the indices of the random draws, consecutive by default. Restores buffers."""
         before = {name: buffer.detach().clone() for name, buffer in self._buffers.items()}
         states, attributes = random_states(), self._attributes()
         draws = Draws(None, self._modules.path, order)
@@ -85,10 +85,10 @@ class Calls:
                 with torch.no_grad():
                     buffer.copy_(before[name])
         seen = {self._names.get(id(o.tensor), "a running statistic"): (o.momentum, o.value.detach()) for o in intercept.observed}
-        others = [whose for whose, state in random_states().items() if state != states[whose] and whose != "PyTorch"]
+        others = [name for name, state in random_states().items() if state != states[name] and name != "PyTorch"]
         old = {id(tensor) for _, tensor in attributes}
-        left = [part for part in self._attributes() if id(part[1]) not in old]
-        return Ran(value, draws.drawn, called, seen, changed, self._modules.called, others, returned, left)
+        stored = [part for part in self._attributes() if id(part[1]) not in old]
+        return RunResult(value, draws.drawn, called, seen, changed, self._modules.called, others, returned, stored)
 
     def _attributes(self) -> List[outputs.Part]:
         """Tensors with a gradient in attributes of modules, other than parameters."""

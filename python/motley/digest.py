@@ -15,7 +15,8 @@ PROJECTIONS = 4
 
 
 class Digest(NamedTuple):
-    """The norm of a tensor and its products with random vectors, which differ from another's by about the norm of the difference."""
+    """The norm of a tensor and its products with random vectors. Those of two tensors differ by about the norm of their
+    difference."""
 
     norm: float
     projections: torch.Tensor
@@ -54,12 +55,13 @@ def gradients(outputs: List[torch.Tensor], grads: List[torch.Tensor], parameters
         for tensor in parameters.values():
             tensor.grad = None
         reached = [k for k, output in enumerate(outputs) if output.requires_grad]
-        with Intercept() as intercept, ContiguousWhereNeeded():  # Intercept: activation checkpointing runs the forward again
+        with Intercept() as intercept, ContiguousWhereNeeded():  # Intercept: activation checkpointing recomputes the forward
             if reached:
                 torch.autograd.backward([outputs[k] for k in reached], [grads[k] * scale for k in reached], retain_graph=retain_graph)
         if any(draw.placed for draw in intercept.draws.drawn) or intercept.observed:
-            raise ExportError("dropout, a random draw or batch normalization runs again in the backward pass, as activation checkpointing makes it",
-                              "Switch activation checkpointing off: Motley recomputes by itself where memory is short")
+            raise ExportError("dropout, a random draw or batch normalization is recomputed in the backward pass, as by "
+                              "activation checkpointing",
+                              "Disable activation checkpointing: Motley recomputes activations itself if memory is short")
     finally:
         for handle in handles:
             handle.remove()

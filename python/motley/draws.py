@@ -19,7 +19,7 @@ from .record import Recorder
 
 aten = torch.ops.aten
 
-MOST_DRAWS = 256
+MAX_DRAWS = 256
 """The most draws in a layer (docs/formats/package.md, "Limits")."""
 
 Number = Union[float, torch.Tensor]
@@ -53,12 +53,12 @@ class Draws(TorchDispatchMode):
         self._order = order
         self._placed = 0
         self._unused: Dict[int, Tuple[torch.Tensor, int]] = {}  # [id] numbers in [0, 1), and the index of their draw
-        self.most: Optional[int] = MOST_DRAWS
+        self.most: Optional[int] = MAX_DRAWS
 
     def mask(self, like: torch.Tensor, p: float) -> torch.Tensor:
         """A mask in the shape of `like`: 0 with probability p, else 1 / (1 - p)."""
         if not 0 <= p <= 1:
-            raise self.fail(f"the probability of a dropout is {p}", "Give one from 0 to 1")
+            raise self.fail(f"the dropout probability is {p}", "Pass a probability from 0 to 1")
         return dropout.mask(like, p, self._place("dropout", p, (like.numel(),)))
 
     def numbers(self, kind: str, size: Sequence[int], *limits: int) -> torch.Tensor:
@@ -80,9 +80,9 @@ class Draws(TorchDispatchMode):
         base = name.split("::")[1].partition(".")[0]
         if name.startswith("motley::") and args[-1] == dropout.FRESH:
             return self.mask(args[0], args[1]) if base == "dropout_mask" else self.numbers(base, args[0], *args[1:-1])
-        if base in _MADE and name.startswith("aten::"):
+        if base in _REPLACED and name.startswith("aten::"):
             given = _given(func, args, kwargs)
-            made = _MADE[base](self, given) if given.get("generator") is None else None
+            made = _REPLACED[base](self, given) if given.get("generator") is None else None
             if made is not None:
                 return aten.copy_.default(given["self"], made) if base.endswith("_") else made
         if self._unused:
@@ -103,12 +103,13 @@ class Draws(TorchDispatchMode):
     def _place(self, what: str, p: Optional[float], shape: Tuple[int, ...]) -> int:
         """Records a draw and returns its index."""
         if self._recorder is not None and self._recorder.backward:
-            drawing = "dropout" if p is not None else "the drawing of random numbers"
-            raise self._recorder.fail(f"{drawing} runs again in the backward pass, as activation checkpointing makes it",
-                                      "Switch activation checkpointing off: Motley recomputes by itself where memory is short")
+            raise self._recorder.fail(f"{'dropout' if p is not None else 'a random draw'} is recomputed in the backward pass, "
+                                      "as by activation checkpointing",
+                                      "Disable activation checkpointing: Motley recomputes activations itself if memory is short")
         index = len(self.drawn)
         if self._recorder is not None and self.most is not None and self._placed >= self.most:
-            raise self.fail(f"the layer has more than {self.most} dropout masks and random draws", "Make several layers of it")
+            raise self.fail(f"the layer has more than {self.most} dropout masks and random draws",
+                            "Divide it into several layers")
         self._placed += 1
         self.drawn.append(Draw(what, p, shape, self._module()))
         return self._order[index] if self._order is not None and index < len(self._order) else index
@@ -155,17 +156,18 @@ class Draws(TorchDispatchMode):
             high = {torch.float32: (1 << 24) + 1, torch.bool: 2}.get(dtype)
         if not isinstance(low, int) or not isinstance(high, int) or high <= low:
             return None
-        if high - low > random_numbers.MOST_INTEGERS:
-            raise self.fail(f"random integers from {low} to below {high}", "Draw among at most 2^32 of them")
+        if high - low > random_numbers.MAX_INTEGERS:
+            raise self.fail(f"random integers from {low} to below {high}: the range is too large",
+                            "Draw from at most 2^32 integers")
         return _as_type(self.numbers("integers", size, low, high), dtype)
 
     def _bernoulli(self, given: Dict[str, Any]) -> Optional[torch.Tensor]:
         p = given.get("p", given["self"])
         if isinstance(p, torch.Tensor):
             return _as_type(aten.lt.Tensor(self.numbers("uniform", given["self"].shape), p), given["self"].dtype)
-        return self._kept(given["self"], float(p), given["self"].dtype)
+        return self._bernoulli_mask(given["self"], float(p), given["self"].dtype)
 
-    def _kept(self, like: torch.Tensor, probability: float, dtype: torch.dtype) -> torch.Tensor:
+    def _bernoulli_mask(self, like: torch.Tensor, probability: float, dtype: torch.dtype) -> torch.Tensor:
         """Numbers of `dtype` in the shape of `like` that are 1 with `probability`, else 0."""
         if probability in (0.0, 1.0):
             return aten.full_like.default(like, probability, dtype=dtype)
@@ -206,7 +208,7 @@ def _as_type(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return tensor if tensor.dtype == dtype else aten._to_copy.default(tensor, dtype=dtype)
 
 
-_MADE: Dict[str, Callable[[Draws, Dict[str, Any]], Optional[torch.Tensor]]] = {
+_REPLACED: Dict[str, Callable[[Draws, Dict[str, Any]], Optional[torch.Tensor]]] = {
     **dict.fromkeys(("rand", "rand_like", "uniform_"), Draws._uniform_numbers),
     **dict.fromkeys(("randn", "randn_like", "normal", "normal_"), Draws._normal_numbers),
     **dict.fromkeys(("randint", "randint_like", "random_"), Draws._integers),
@@ -215,7 +217,7 @@ _MADE: Dict[str, Callable[[Draws, Dict[str, Any]], Optional[torch.Tensor]]] = {
     "log_normal_": Draws._log_normal_numbers,
 }
 
-# The result if all numbers in [0, 1) compare alike with this one, e.g. with a probability of 0; else None.
+# The result if all numbers in [0, 1) have the same order relative to this one, e.g. with a probability of 0; else None.
 _COMPARISONS: Dict[str, Callable[[float], Optional[bool]]] = {
     "lt": lambda x: False if x <= 0 else True if x >= 1 else None,
     "le": lambda x: False if x < 0 else True if x >= 1 else None,

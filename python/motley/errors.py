@@ -1,4 +1,4 @@
-"""What this package raises."""
+"""The exceptions of this package."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import Iterator, Optional
 
 
 class MotleyError(Exception):
-    """Something did not work; the text says what, where, why, and what to do."""
+    """A failed operation; the text states the operation, the place, the cause and a hint."""
 
 
 class ExportError(MotleyError):
-    """A model that cannot be made into a package.
+    """A model that cannot be exported as a package.
 
-    `module` is the path of the module that was running (None where that is not known), `line` the user's source line as
-    `file:number`.
+    `module` is the path of the running module, or None if it is unknown; `line` is the user's source line as `file:number`.
     """
 
     def __init__(self, reason: str, remedy: str, module: Optional[str] = None, line: Optional[str] = None):
@@ -31,19 +30,19 @@ class ExportError(MotleyError):
         return f"{where}{': ' if where else ''}{self.reason}. {self.remedy}"
 
 
-class DependsOnValues(ExportError):
-    """Python, or a shape, depends on the values of a tensor."""
+class DataDependent(ExportError):
+    """Python code or a shape depends on the values of a tensor."""
 
 
-class DiffersFromModel(ExportError):
-    """The list of layers is not the model."""
+class ModelMismatch(ExportError):
+    """The list of layers differs from the model."""
 
 
 def lacks_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or isinstance(error, RuntimeError) and "memory" in str(error)
 
 
-def in_words(error: BaseException) -> str:
+def summary(error: BaseException) -> str:
     """An exception's type and the first line of its text."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0].rstrip('.')}" if lines else type(error).__name__
@@ -51,10 +50,10 @@ def in_words(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def step(what: str) -> Iterator[None]:
-    """Names the step of whatever fails in it without words of this package's; that error stays the cause."""
+    """Converts other exceptions to a MotleyError that names the step `what`; the original one is its cause."""
     try:
         yield
     except MotleyError:
         raise
     except Exception as error:
-        raise MotleyError(f"{what} failed: {in_words(error)}. The traceback above has the place") from error
+        raise MotleyError(f"{what} failed: {summary(error)}. The traceback above shows the place") from error

@@ -1,4 +1,4 @@
-"""`motley.export`: a model as a package."""
+"""`motley.export`: writes a model as a package."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from .interpret import Package
 from .layers import Call, Layers, Names, as_layers
 from .lines import guarded
 from .model_files import FOLDER, ModelFiles, collect
-from .modules import ModuleStack, left_alone
+from .modules import ModuleStack, preserved_state
 from .split import split
 from .trace import Tracer
-from .walk import trace_all
-from .whole import Comparison
+from .trace_layers import trace_all
+from .comparison import Comparison
 
 
 class Exported(NamedTuple):
@@ -48,68 +48,70 @@ def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]]], l
            decayed: Optional[Callable[[str, torch.Tensor], bool]] = None, input_limit: Optional[int] = None,
            target_limit: Optional[int] = None, unit: Optional[str] = None,
            units_per_sample: Optional[int] = None, forward: Optional[Call] = None, files: Any = None, base: Optional[str] = None) -> Exported:
-    """Writes the package `path` (docs/formats/package.md): what each layer computes forward and backward, and its weights.
+    """Writes the package `path` (docs/formats/package.md): the forward and backward graphs of each layer, and the weights.
 
-    layers    the model, which is split by its trace; what `motley.split` gives; or a list of (name, module or function), each called with
-              what the one before returned
+    layers    the model, which is split by its trace; the result of `motley.split`; or a list of (name, module or function), each
+              called with the result of the previous one
     loss      `nn.CrossEntropyLoss()`, `nn.MSELoss()`, their functions, or a function (output, target) -> (sum, count)
-    example   (input, target), both with a first dimension of samples; their values do not matter
-    model     the module that names parameters; without it they are called by their layer's name and their own
-    forward   the model as its author calls it, input -> output, where that is not model(input): the layers are compared with it
-    decayed   (name, parameter) -> whether weight decay applies; by default to parameters of two dimensions and more
+    example   (input, target), both with a first dimension of samples; only their shapes and types matter
+    model     the module whose state_dict names the parameters; by default names consist of the layer's name and the module's own
+    forward   the call of the model, input -> output, if it is not model(input): the layers are compared with it
+    decayed   (name, parameter) -> whether weight decay applies; by default to parameters of two or more dimensions
     input_limit, target_limit
-              integers lie from 0 to below these; found where an embedding or the cross entropy tells
-    files     what else belongs to the trained model: a folder with its tokenizer's files, or transformers' tokenizer or processor.
-              The configuration of a transformers model is kept by itself, and so are the tokenizer's files where the model came from a folder
-    base      "int8", "int4" or "nf4": in what the package holds the frozen weights of linear layers, from 4,096 elements on, and what is
-              computed with is their values in it. Without it they keep their type
+              integers are from 0 to below these; by default an embedding or the cross entropy determines them
+    files     further files of the trained model: a folder with its tokenizer's files, or the tokenizer or processor of
+              transformers. The configuration of a transformers model is always included, and the tokenizer's files if the model
+              was loaded from a folder
+    base      "int8", "int4" or "nf4": the type of frozen weights of linear layers with 4,096 elements or more; the package
+              computes with the quantised values. By default they keep their type
 
-    Everything is traced in `train()` mode, evaluation in `eval()` mode; the model's modes and buffers are as before
-    afterwards. Raises `ExportError`, with the module and the line, for what a package cannot hold.
+    Training is traced in `train()` mode and evaluation in `eval()` mode; the model's modes and buffers are restored. Raises
+    `ExportError`, with the module and the line, for operations and types that packages do not support.
     """
     if isinstance(layers, torch.nn.Module):
         _check_example(example)
         layers = split(layers, example, forward=forward)
-    with guarded("the model cannot be read", _OWN_FAULT):
+    with guarded("the model cannot be read", _INTERNAL_ERROR):
         described = as_layers(layers, model, forward)
         names = Names(described)
-        terms = losses.understand(loss)
+        terms = losses.parse(loss)
         _check_example(example)
-        kept = collect(described.model, names, files)
+        model_files = collect(described.model, names, files)
     with contextlib.ExitStack() as held:
-        with guarded("the model cannot be read", _OWN_FAULT):
+        with guarded("the model cannot be read", _INTERNAL_ERROR):
             names.check()
-            base_as_held = frozen.frozen_of(names, [root for _, root in described.roots], base)
-            errors = held.enter_context(frozen.computed(names, base_as_held))
-        held.enter_context(left_alone([root for _, root in described.roots]))
+            frozen_tensors = frozen.find_frozen(names, [root for _, root in described.roots], base)
+            errors = held.enter_context(frozen.with_float32_values(names, frozen_tensors))
+        held.enter_context(preserved_state([root for _, root in described.roots]))
         stack = held.enter_context(ModuleStack(names.modules))
-        with guarded("the layers cannot be compared with the model", _OWN_FAULT, stack.path):
-            comparison = Comparison(described, names, stack, losses.counted(terms, example[1]))
+        with guarded("the layers cannot be compared with the model", _INTERNAL_ERROR, stack.path):
+            comparison = Comparison(described, names, stack, losses.counted_positions(terms, example[1]))
             comparison.run(example[0], input_limit)
-        with guarded("the layers cannot be traced", _OWN_FAULT, stack.path):
-            traced = trace_all(described, terms, example, Tracer(names.of, stack, names.memory(), base_as_held))
-            built = assemble(traced, names, base_as_held, terms, decayed or (lambda _, tensor: tensor.dim() >= 2),
+        with guarded("the layers cannot be traced", _INTERNAL_ERROR, stack.path):
+            traced = trace_all(described, terms, example, Tracer(names.of, stack, names.memory(), frozen_tensors))
+            built = assemble(traced, names, frozen_tensors, terms, decayed or (lambda _, tensor: tensor.dim() >= 2),
                              input_limit, target_limit, unit, units_per_sample)
             package = Package(json.loads(json.dumps(built.package)), built.tensors)
-        with guarded("the layer raises on other samples than the example's", "Make it take any values of the example's kind; integers that "
-                     "come as floats may be clamped to their range", stack.path):
+        with guarded("the layer raises on other samples than the example's",
+                     "Make it accept all values of the example's kind; integers that are stored as floats may be clamped to "
+                     "their range", stack.path):
             difference = check.against_eager(package, described, terms, traced, stack)
             references = reference.references(package, described, terms, traced, stack)
-        # Writes the traced values: after this block the model has its own values again.
+        # The traced values are written; after this block the model has its own values again.
         built = built._replace(tensors={key: tensor.detach() for key, tensor in built.tensors.items()})
     notices = [*comparison.notices, *frozen.notices(base, errors)]
     for notice in notices:
         warnings.warn(notice, ExportWarning, stacklevel=2)
-    with guarded("the package cannot be written", "Give a path for a folder, and a text as its name"):
+    with guarded("the package cannot be written", "Pass the path of a folder, and a string as name="):
         folder = os.fspath(path)
         built.package["name"] = name or os.path.splitext(os.path.basename(os.path.normpath(folder)))[0]
         built.package["made_by"] = f"motley for Python, torch {torch.__version__}, Python {sys.version.split()[0]}"
         moved = {entry["name"] for layer in built.package["layers"] for kind in ("parameters", "statistics") for entry in layer[kind]}
-        _write(folder, built, kept.for_what_trains(moved), references)
+        _write(folder, built, model_files.for_trained(moved), references)
     return Exported(folder, len(built.package["layers"]), _operations(built.package), difference, tuple(notices))
 
 
-_OWN_FAULT = "This is a fault of Motley's, which should say more; joining the layers around this one may avoid it"
+_INTERNAL_ERROR = "This is an internal error of Motley; joining this layer with its neighbours may avoid it"
 
 
 def _operations(package: Dict[str, Any]) -> int:
@@ -118,31 +120,33 @@ def _operations(package: Dict[str, Any]) -> int:
 
 def _check_example(example: Tuple[torch.Tensor, torch.Tensor]) -> None:
     if not (isinstance(example, (tuple, list)) and len(example) == 2 and all(isinstance(t, torch.Tensor) for t in example)):
-        raise ExportError("the example is no pair of two tensors", "Give (input, target), each with a first dimension of "
-                          "samples; pack several inputs into one tensor and take it apart in the first layer")
+        raise ExportError("the example is not a pair of tensors",
+                          "Pass (input, target), each with a first dimension of samples; pack several inputs into one tensor and "
+                          "unpack it in the first layer")
     for what, tensor in zip(("input", "target"), example):
         if tensor.dtype not in (torch.float32, torch.int64):
-            raise ExportError(f"the example's {what} is {str(tensor.dtype)[6:]}", "Give float32 or int64")
+            raise ExportError(f"the example's {what} is {str(tensor.dtype)[6:]}", "Pass float32 or int64")
         if tensor.dim() < 1 or tensor.size(0) < 1:
-            raise ExportError(f"the example's {what} has no samples", "Its first dimension is that of the samples")
+            raise ExportError(f"the example's {what} has no samples",
+                              "Pass a tensor whose first dimension is that of the samples, with at least one")
     if example[0].size(0) != example[1].size(0):
         raise ExportError(f"the example has {example[0].size(0)} inputs and {example[1].size(0)} targets",
-                          "Give one target for each input")
+                          "Pass one target for each input")
 
 
 def _replace(folder: str, new: str) -> None:
     """Replaces `folder` by `new`, and deletes the old folder only afterwards."""
     old = new + ".replaced"
-    there = os.path.lexists(folder)
-    if there:
+    exists = os.path.lexists(folder)
+    if exists:
         os.rename(folder, old)
     try:
         os.rename(new, folder)
     except OSError:
-        if there and not os.path.lexists(folder):
+        if exists and not os.path.lexists(folder):
             os.rename(old, folder)
         raise
-    if there:
+    if exists:
         shutil.rmtree(old)
 
 
@@ -159,11 +163,11 @@ def _is_replaceable(folder: str) -> bool:
         return b'"motley-package"' in file.read(200)
 
 
-def _write(folder: str, built: Assembled, kept: ModelFiles, references: List[Dict[str, Any]]) -> None:
+def _write(folder: str, built: Assembled, model_files: ModelFiles, references: List[Dict[str, Any]]) -> None:
     """Atomic: the package is written to a temporary folder next to the target, and renamed when complete."""
     folder = os.path.abspath(folder)
     if os.path.lexists(folder) and not _is_replaceable(folder):
-        raise ExportError(f"{folder} exists and is no package", "Choose another path, or remove it")
+        raise ExportError(f"{folder} exists and is not a package", "Choose another path, or remove it")
     partial = ""
     try:
         os.makedirs(os.path.dirname(folder), exist_ok=True)
@@ -172,7 +176,7 @@ def _write(folder: str, built: Assembled, kept: ModelFiles, references: List[Dic
         weights.write(file, built.tensors)
         built.package["weights"] = {"file": "weights.safetensors", "bytes": os.path.getsize(file),
                                     "sha256": weights.sha256(file)}
-        built.package.update(kept.write(partial))
+        built.package.update(model_files.write(partial))
         package = json.dumps(built.package, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
         for name, text in (("package.json", package), (reference.FILE, reference.text(package.encode(), references))):
             with open(os.path.join(partial, name), "w", encoding="utf-8") as out:
@@ -185,6 +189,6 @@ def _write(folder: str, built: Assembled, kept: ModelFiles, references: List[Dic
         if partial:
             shutil.rmtree(partial, ignore_errors=True)
         if isinstance(error, OSError):
-            raise ExportError(f"{folder} cannot be written: {error.strerror or error}", "Make room, or choose another path; what was there before "
-                              "is as it was") from error
+            raise ExportError(f"{folder} cannot be written: {error.strerror or error}",
+                              "Free space, or choose another path; a previous package is unchanged") from error
         raise

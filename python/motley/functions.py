@@ -1,4 +1,4 @@
-"""Custom autograd functions, and activation checkpointing, which is one of them, while a whole model is compared or traced."""
+"""Custom autograd functions while a whole model is compared or traced; reentrant activation checkpointing is one of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ AsCall = Callable[[Callable[..., Any], Tuple[Any, ...], Callable[[], Any]], Any]
 
 
 class _Apply:
-    """A custom autograd function, called as it is called by then."""
+    """Calls `apply` of a custom autograd function."""
 
     def __init__(self, function: Any):
         self._function = function
@@ -24,8 +24,8 @@ class _Apply:
 
 @contextlib.contextmanager
 def intercepted(as_call: Optional[AsCall] = None) -> Iterator[None]:
-    """While entered, activation checkpointing runs its function only once: recomputation is decided when the package is
-    trained. Other functions go through `as_call`."""
+    """While entered, activation checkpointing runs its function once, without recomputation, which is configured for the
+    training of the package. Other functions are passed to `as_call`."""
     owner: Any = torch.autograd.Function
     original = owner.__dict__.get("apply")
 

@@ -1,7 +1,7 @@
-"""The graph of recorded operations, which the tracer builds, the cutter divides and the interpreter runs.
+"""The graph of recorded operations: built by the tracer, divided by partition.py and run by the interpreter.
 
-A graph's values are numbers; `Ref(n)` stands for value n among a node's arguments. `Batch(a, b)` stands for the integer
-a + b * B in a micro-batch of B samples.
+A graph's values are numbered; `Ref(n)` is value n as an argument of a node. `Batch(a, b)` is the integer a + b * B in a
+micro-batch of B samples.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ class Batch(NamedTuple):
         return self.a + self.b * samples
 
 
-class Take(NamedTuple):
+class Role(NamedTuple):
     """The role of a graph's input or result, e.g. parameter 0."""
 
-    role: str
+    kind: str
     index: int
 
 
 @dataclass
 class Node:
-    """One operation: `op` is called with `args` and `kwargs` and makes the values `results`."""
+    """One operation: `op` is called with `args` and `kwargs` and returns the values `results`."""
 
     op: str
     args: Tuple[Any, ...]
@@ -68,11 +68,11 @@ class Shape:
 
 @dataclass
 class Graph:
-    """Nodes in an order of execution, with inputs and results."""
+    """Nodes in an order of execution, with the inputs and outputs of the graph."""
 
-    takes: Dict[int, Take] = field(default_factory=dict)
+    inputs: Dict[int, Role] = field(default_factory=dict)
     nodes: List[Node] = field(default_factory=list)
-    gives: List[Tuple[Take, int]] = field(default_factory=list)
+    outputs: List[Tuple[Role, int]] = field(default_factory=list)
     shapes: Dict[int, Shape] = field(default_factory=dict)
 
 

@@ -13,34 +13,35 @@ from .graph import Batch, Graph, Node, Ref, map_args
 
 TYPES = {torch.float32: "float32", torch.int64: "int64", torch.bool: "bool"}
 NARROW = {torch.bfloat16: "bfloat16", torch.float16: "float16", torch.int8: "int8", torch.uint8: "uint8"}
-"""Types of constants besides, which graphs convert before they compute (narrow.py)."""
+"""Further types of constants, which graphs convert before they compute with them (narrow.py)."""
 WIDENED = {torch.int32: torch.int64}
-"""Types that are others in a package: positions and masks that are counted in int32 are so in int64."""
-MOST_NODES = 10_000
-"""Of a graph (docs/formats/package.md, "Limits")."""
+"""Types that packages replace: int32 positions and masks become int64."""
+MAX_NODES = 10_000
+"""The most nodes of a graph (docs/formats/package.md, "Limits")."""
 
 _FORMATS = {torch.contiguous_format: "contiguous", torch.preserve_format: "preserve",
-            torch.channels_last: "contiguous", torch.channels_last_3d: "contiguous"}  # the layout does not change what is computed
+            torch.channels_last: "contiguous", torch.channels_last_3d: "contiguous"}  # the layout does not change results
 
 
 def graph_json(graph: Graph, layer: str) -> Dict[str, Any]:
-    """`graph` with its values numbered as a package numbers them."""
-    if len(graph.nodes) > MOST_NODES:
-        raise ExportError(f"the layer has {len(graph.nodes)} operations, more than {MOST_NODES:,}", "Make several layers of it", layer)
+    """`graph` with values numbered as in a package: inputs first, then results in order."""
+    if len(graph.nodes) > MAX_NODES:
+        raise ExportError(f"the layer has {len(graph.nodes)} operations, more than {MAX_NODES:,}",
+                          "Divide it into several layers", layer)
     numbers: Dict[int, int] = {}
-    for value in graph.takes:
+    for value in graph.inputs:
         numbers[value] = len(numbers)
     nodes = []
     for node in graph.nodes:
         if node.op not in operations.allowed() and not node.op.startswith("motley::"):
-            raise ExportError(f"{node.op} is not among the operations of packages", remedies.of(node.op, node.line) or
-                              "Write it with others (python/motley/operations.txt has the list)", node.module or layer, node.line)
+            raise ExportError(f"packages do not support the operation {node.op}", remedies.for_operation(node.op, node.line) or
+                              "Use other operations (python/motley/operations.txt lists the supported ones)", node.module or layer, node.line)
         nodes.append(_node(node, numbers, layer))
         for value in node.results:
             numbers[value] = len(numbers)
-    return {"takes": [f"{take.role}:{take.index}" for take in graph.takes.values()],
+    return {"takes": [f"{role.kind}:{role.index}" for role in graph.inputs.values()],
             "nodes": nodes,
-            "gives": [[f"{take.role}:{take.index}", numbers[value]] for take, value in graph.gives]}
+            "gives": [[f"{role.kind}:{role.index}", numbers[value]] for role, value in graph.outputs]}
 
 
 def _node(node: Node, numbers: Dict[int, int], layer: str) -> Dict[str, Any]:
@@ -56,7 +57,7 @@ def _node(node: Node, numbers: Dict[int, int], layer: str) -> Dict[str, Any]:
         if isinstance(value, torch.dtype):
             value = WIDENED.get(value, value)
             if value not in TYPES:
-                raise fail(f"the type {str(value)[6:]}", f". {remedies.of_type(value)}")
+                raise fail(f"the type {str(value)[6:]}", f". {remedies.for_dtype(value)}")
             return {"type": TYPES[value]}
         if isinstance(value, torch.memory_format):
             if value not in _FORMATS:
@@ -68,7 +69,7 @@ def _node(node: Node, numbers: Dict[int, int], layer: str) -> Dict[str, Any]:
             return {"text": value}
         if value is None or isinstance(value, (bool, int, float)):
             return value
-        raise fail(f"a {type(value).__name__}", ", and with numbers and texts besides")
+        raise fail(f"a {type(value).__name__}", ", with numbers and strings as further arguments")
 
     def argument(value: Any) -> Any:
         if isinstance(value, (list, tuple)) and any(isinstance(v, Ref) for v in value) and not isinstance(value, (Ref, Batch)):

@@ -1,6 +1,7 @@
-"""Numbers that are a function of their position, with the same bits in Python and in a worker (docs/formats/package.md).
+"""Counter-based random numbers: functions of their position, with the same bits in Python and in a worker
+(docs/formats/package.md).
 
-A stream is a number of 64 bits that follows from a seed, a purpose and an index; its element i is `mix(stream, i)`.
+A stream is a 64-bit state derived from a seed, a purpose and an index; its element i is `mix(stream, i)`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _FRACTION = 1 << 24
 
 
 def mix(state: int, element: int) -> int:
-    """Element `element` of SplitMix64 that begins at `state`."""
+    """Element `element` of SplitMix64 with the initial state `state`."""
     z = (state + (element + 1) * _GOLDEN) & _MASK
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB & _MASK
@@ -62,7 +63,8 @@ def words(state: int, begin: int, end: int) -> Any:
 
 
 def uniform(state: int, begin: int, end: int, low: float, width: float) -> Any:
-    """From `low` to `low + width`; both are of float32, so that the product is exact and the sum is rounded as everywhere."""
+    """From `low` to `low + width`. Both are float32 values, so the product is exact, and the sum is rounded the same
+    everywhere."""
     return (low + width * fractions(state, begin, end)).astype(numpy.float32)
 
 

@@ -1,8 +1,8 @@
-"""Replaces the functions of PyTorch that draw random numbers, move statistics or choose kernels by device.
+"""Replaces the functions of PyTorch that draw random numbers, update running statistics or choose kernels by device.
 
 While an `Intercept` is entered, dropout multiplies by `motley::dropout_mask`, batch normalization leaves the running
-statistics unchanged and records its observations, and attention is products and a softmax. With a recorder, conversions of
-tensor values to Python or NumPy are refused, since no operation would record them.
+statistics unchanged and records its observations, and attention consists of products and a softmax. With a recorder, conversions
+of tensor values to Python or NumPy are refused, since no operation would record them.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ class Observed(NamedTuple):
 
 
 class Intercept(TorchFunctionMode):
-    """Entered after the recorder. With `says_traced`, PyTorch reports that it is tracing, so that libraries omit branches on
+    """Entered after the recorder. With `reports_tracing`, PyTorch reports that it is tracing, so that libraries omit branches on
     values that only save time."""
 
-    def __init__(self, recorder: Optional[Recorder] = None, draws: Optional[Draws] = None, says_traced: bool = False):
+    def __init__(self, recorder: Optional[Recorder] = None, draws: Optional[Draws] = None, reports_tracing: bool = False):
         super().__init__()
         self.observed: List[Observed] = []
         self.draws = draws if draws is not None else Draws(recorder)
         self._recorder = recorder
-        self._says_traced = says_traced
+        self._reports_tracing = reports_tracing
         self.whole = False
         """Whether several layers run, each of which may use a normalization."""
         self._originals: Dict[str, Any] = {}
 
-    # A function that handles a mode runs its body without it, so what functions of `torch.nn.functional` call among
-    # themselves is replaced in that module, and what models have imported by name is replaced by the mode.
+    # While a mode handles a function, the function's body runs without the mode. Functions that `torch.nn.functional` calls
+    # itself are therefore replaced in that module, and functions that models imported by name are replaced by the mode.
 
     def __enter__(self) -> "Intercept":
         for name in _BY_NAME:
@@ -55,7 +55,7 @@ class Intercept(TorchFunctionMode):
         if _FAST_PATH is not None:
             self._fast_path = _FAST_PATH.get_fastpath_enabled()
             _FAST_PATH.set_fastpath_enabled(False)
-        if self._says_traced:
+        if self._reports_tracing:
             self._is_tracing = torch.jit.is_tracing
             torch.jit.is_tracing = lambda: True
         self.draws.__enter__()
@@ -65,7 +65,7 @@ class Intercept(TorchFunctionMode):
     def __exit__(self, *args: Any) -> None:
         super().__exit__(*args)
         self.draws.__exit__(*args)
-        if self._says_traced:
+        if self._reports_tracing:
             torch.jit.is_tracing = self._is_tracing
         if _FAST_PATH is not None:
             _FAST_PATH.set_fastpath_enabled(self._fast_path)
@@ -75,9 +75,9 @@ class Intercept(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Tuple[Any, ...] = (), kwargs: Optional[dict] = None) -> Any:
         kwargs = kwargs or {}
         replaced = _REPLACED.get(func)
-        if func in _LEAVING and self._recorder is not None and self._recorder.varies(args[0]):
-            raise self._fail(f"Tensor.{func.__name__} hands the values of a tensor to Python",
-                             "Compute with PyTorch's operations alone; in place of a branch use torch.where or a mask")
+        if func in _VALUE_ACCESS and self._recorder is not None and self._recorder.varies(args[0]):
+            raise self._fail(f"Tensor.{func.__name__} converts the values of a tensor to Python",
+                             "Use only PyTorch's operations; replace branches by torch.where or a mask")
         if replaced is None:
             return func(*args, **kwargs)
         return replaced(self, *args, **kwargs)
@@ -109,11 +109,11 @@ class Intercept(TorchFunctionMode):
                     momentum: float = 0.1, eps: float = 1e-5) -> torch.Tensor:
         if not training:
             if running_mean is None or running_var is None:
-                raise self._fail("batch normalization has no statistics to use", "Let it track its running statistics")
+                raise self._fail("batch normalization in evaluation has no running statistics", "Set track_running_stats=True")
             return torch.native_batch_norm(input, weight, bias, running_mean, running_var, False, 0.0, eps)[0]
         if self._recorder is not None and self._recorder.backward:
-            raise self._fail("batch normalization runs again in the backward pass, as activation checkpointing makes it",
-                             "Switch activation checkpointing off: Motley recomputes by itself where memory is short")
+            raise self._fail("batch normalization is recomputed in the backward pass, as by activation checkpointing",
+                             "Disable activation checkpointing: Motley recomputes activations itself if memory is short")
         if self._recorder is None or running_mean is None or running_var is None:
             return self._normalized(input, running_mean, running_var, weight, bias, momentum, eps)
         args = (input, running_mean, running_var, weight, bias, True, momentum, eps)
@@ -129,7 +129,7 @@ class Intercept(TorchFunctionMode):
                 var = ((invstd * invstd).reciprocal() - eps) * count / (count - 1)
             for tensor, value in ((running_mean, mean.detach()), (running_var, var)):
                 if not self.whole and any(seen.tensor is tensor for seen in self.observed):
-                    raise self._fail("a batch normalization runs twice in one layer", "Give each use a module of its own")
+                    raise self._fail("a batch normalization runs twice in one layer", "Use a separate module for each")
                 self.observed.append(Observed(tensor, momentum, value))
         return out
 
@@ -138,15 +138,15 @@ class Intercept(TorchFunctionMode):
         return self._batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
     def _alpha_dropout(self, input: torch.Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> torch.Tensor:
-        return self._towards_alpha(input, input, p, training, inplace)
+        return self._alpha_masked(input, input, p, training, inplace)
 
     def _feature_alpha_dropout(self, input: torch.Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> torch.Tensor:
         like = input
         for dim in range(2, input.dim()):
             like = like.narrow(dim, 0, 1)
-        return self._towards_alpha(input, like, p, training, inplace)
+        return self._alpha_masked(input, like, p, training, inplace)
 
-    def _towards_alpha(self, input: torch.Tensor, like: torch.Tensor, p: float, training: bool, inplace: bool) -> torch.Tensor:
+    def _alpha_masked(self, input: torch.Tensor, like: torch.Tensor, p: float, training: bool, inplace: bool) -> torch.Tensor:
         """Dropped values become SELU's lower limit; an affine map then preserves mean and variance."""
         if not training or p == 0:
             return input
@@ -158,19 +158,19 @@ class Intercept(TorchFunctionMode):
         return input.copy_(out) if inplace else out
 
     def _max_pool1d(self, *args: Any, return_indices: bool = False, **kwargs: Any) -> Any:
-        # Without a gradient max_pool1d writes its result without an operation that could be recorded.
+        # Without a gradient, max_pool1d computes its result without a recordable operation.
         values, indices = torch.max_pool1d_with_indices(*args, **kwargs)
         return (values, indices) if return_indices else values
 
     def _prelu(self, input: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-        # PyTorch 1.13 and 2 have different operations for it.
+        # PyTorch 1.13 and 2 have different operations for PReLU.
         if weight.numel() > 1:
             weight = weight.view([-1] + [1] * (input.dim() - 2))
         return torch.where(input > 0, input, weight * input)
 
     def _rms_norm(self, input: torch.Tensor, normalized_shape: Any, weight: Optional[torch.Tensor] = None,
                   eps: Optional[float] = None) -> torch.Tensor:
-        # Releases of PyTorch 2 fuse it differently.
+        # Releases of PyTorch 2 fuse RMSNorm differently.
         dims = tuple(range(-len(normalized_shape), 0))
         eps = torch.finfo(input.dtype).eps if eps is None else eps
         out = input * torch.rsqrt(input.pow(2).mean(dims, keepdim=True) + eps)
@@ -195,7 +195,7 @@ class Intercept(TorchFunctionMode):
         return self._dropout(self._softmax(scores, attn_mask), dropout_p) @ value
 
     def _softmax(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """A fully masked row is 0 since PyTorch 2.5, and was NaN before."""
+        """The softmax of scores. A fully masked row is 0 since PyTorch 2.5, and NaN before."""
         if not _MASKED_ROWS_ARE_ZERO:
             return scores.softmax(-1)
         known = self._recorder is not None and not self._recorder.varies(mask)
@@ -214,15 +214,15 @@ _RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 
 
 def _step_by_step(function: Callable[..., Any], _: Intercept, *args: Any, **kwargs: Any) -> Any:
-    """Runs a recurrent network as operations that packages support, not as one oneDNN operation."""
+    """Runs a recurrent network without oneDNN, as operations that packages support."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what the flags of other devices are
+        warnings.simplefilter("ignore")  # about flags of other devices
         with torch.backends.mkldnn.flags(enabled=False):
             return function(*args, **kwargs)
 
 
 def _full(_: Intercept, size: Any, fill_value: Any, **kwargs: Any) -> torch.Tensor:
-    """Sets the type of a truth value, which PyTorch 1.13 treats as an integer under any mode."""
+    """Sets the type of a boolean fill value, which PyTorch 1.13 treats as an integer under any mode."""
     if isinstance(fill_value, bool) and kwargs.get("dtype") is None:
         kwargs["dtype"] = torch.bool
     return torch.full(size, fill_value, **kwargs)
@@ -256,13 +256,13 @@ def _replaced() -> Dict[Any, Callable[..., Any]]:
 
 
 _FAST_PATH = getattr(torch.backends, "mha", None)
-"""Attention functions that are one operation if no gradient is needed."""
+"""The fused attention of PyTorch 2 for modules without a gradient."""
 
 _MASKED_ROWS_ARE_ZERO = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2]) >= (2, 5)
 
 _REPLACED = _replaced()
 
-_LEAVING = frozenset({torch.Tensor.numpy, torch.Tensor.tolist, torch.Tensor.__array__, torch.Tensor.__dlpack__})
-"""Methods that pass tensor values to Python without an operation."""
+_VALUE_ACCESS = frozenset({torch.Tensor.numpy, torch.Tensor.tolist, torch.Tensor.__array__, torch.Tensor.__dlpack__})
+"""Methods that convert tensor values to Python without a recorded operation."""
 
 _BY_NAME = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout", "batch_norm", "max_pool1d", "prelu", "rms_norm", "scaled_dot_product_attention")

@@ -1,4 +1,4 @@
-"""Runs packages as a worker does, for checks and tests: through ATen, without autograd.
+"""Runs packages like a worker, for checks and tests: by ATen operations, without autograd.
 
 >>> package = Package.open("digits.motley")
 >>> step = package.train(input, target)
@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 import torch
 
 from . import operations, random_numbers, weights  # noqa: F401  (random_numbers registers Motley's operations)
-from .graph import Batch, Graph, Node, Ref, Take, map_args, map_node, uses
+from .graph import Batch, Graph, Node, Ref, Role, map_args, map_node, uses
 
 _TYPES = {"float32": torch.float32, "int64": torch.int64, "bool": torch.bool}
 _FORMATS = {"contiguous": torch.contiguous_format, "preserve": torch.preserve_format}
@@ -38,40 +38,40 @@ RunNode = Callable[[Node, Mapping[int, Optional[torch.Tensor]], int], List[Optio
 """The type of `run_node`."""
 
 
-def run(graph: Graph, taken: Mapping[Take, torch.Tensor], samples: int, node_by: RunNode = run_node) -> Dict[Take, torch.Tensor]:
+def run(graph: Graph, taken: Mapping[Role, torch.Tensor], samples: int, node_by: RunNode = run_node) -> Dict[Role, torch.Tensor]:
     """The results of `graph` for its inputs."""
-    values: Dict[int, Optional[torch.Tensor]] = {value: taken[take] for value, take in graph.takes.items()}
+    values: Dict[int, Optional[torch.Tensor]] = {value: taken[role] for value, role in graph.inputs.items()}
     last = {value: k for k, node in enumerate(graph.nodes) for value in uses(node)}
-    kept = {value for _, value in graph.gives}
+    kept = {value for _, value in graph.outputs}
     for k, node in enumerate(graph.nodes):
         values.update(zip(node.results, node_by(node, values, samples)))
         for value in {*uses(node), *node.results} - kept:
             if last.get(value, k) == k:
                 del values[value]
     given = {}
-    for take, value in graph.gives:
+    for role, value in graph.outputs:
         tensor = values[value]
         assert tensor is not None
-        given[take] = tensor
+        given[role] = tensor
     return given
 
 
 def read_graph(described: Mapping[str, Any]) -> Graph:
     """A graph from its JSON."""
-    graph = Graph(takes={k: _take(text) for k, text in enumerate(described["takes"])})
-    count = len(graph.takes)
+    graph = Graph(inputs={k: _role(text) for k, text in enumerate(described["takes"])})
+    count = len(graph.inputs)
     for node in described["nodes"]:
         results = tuple(range(count, count + node["results"]))
         count += node["results"]
         graph.nodes.append(Node(node["op"], tuple(map(_argument, node["args"])),
                                 {key: _argument(value) for key, value in node["kwargs"].items()}, results))
-    graph.gives = [(_take(text), value) for text, value in described["gives"]]
+    graph.outputs = [(_role(text), value) for text, value in described["gives"]]
     return graph
 
 
-def _take(text: str) -> Take:
+def _role(text: str) -> Role:
     role, _, index = text.partition(":")
-    return Take(role, int(index))
+    return Role(role, int(index))
 
 
 def _argument(value: Any) -> Any:
@@ -110,7 +110,7 @@ class Package:
                         for graphs in description["graphs"]]
 
     def computing(self, node_by: RunNode, tensors: Mapping[str, torch.Tensor]) -> "Package":
-        """The same package with other weights; `node_by` runs its operations."""
+        """The same package with other weights, and with `node_by` to run operations."""
         other = copy.copy(self)
         other.tensors, other._node_by = tensors, node_by
         return other
@@ -125,64 +125,64 @@ class Package:
         """Forward of all layers, then input part and weight part of each from the last."""
         layers = self.description["layers"]
         inputs, kept, observed = [input], [], {}
-        ends: Dict[Take, torch.Tensor] = {}
+        ends: Dict[Role, torch.Tensor] = {}
         for k, layer in enumerate(layers):
             ends = self.forward(k, inputs, target)
-            kept.append({take: tensor for take, tensor in ends.items() if take.role == "saved"})
-            observed.update({layer["statistics"][take.index]["name"]: tensor for take, tensor in ends.items()
-                             if take.role == "observed"})
-            inputs = [ends[Take("output", index)].contiguous() for index in range(len(layer["outputs"]))]
+            kept.append({role: tensor for role, tensor in ends.items() if role.kind == "saved"})
+            observed.update({layer["statistics"][role.index]["name"]: tensor for role, tensor in ends.items()
+                             if role.kind == "observed"})
+            inputs = [ends[Role("output", index)].contiguous() for index in range(len(layer["outputs"]))]
         gradients: Dict[str, torch.Tensor] = {}
         grads: List[Optional[torch.Tensor]] = []
         for k in reversed(range(len(layers))):
             grads, found = self.backward(k, kept[k], grads, input.size(0))
             for name, tensor in found.items():
                 gradients[name] = gradients[name] + tensor if name in gradients else tensor
-        return Step(ends[Take("loss", 0)], ends[Take("count", 0)], ends.get(Take("correct", 0)), gradients, observed)
+        return Step(ends[Role("loss", 0)], ends[Role("count", 0)], ends.get(Role("correct", 0)), gradients, observed)
 
     def forward(self, layer: int, inputs: List[torch.Tensor], target: Optional[torch.Tensor], kind: str = "forward"
-                ) -> Dict[Take, torch.Tensor]:
+                ) -> Dict[Role, torch.Tensor]:
         """The results of the graph `kind` of one layer."""
-        taken = {Take("input", k): tensor for k, tensor in enumerate(inputs)}
+        taken = {Role("input", k): tensor for k, tensor in enumerate(inputs)}
         if target is not None:
-            taken[Take("target", 0)] = target
+            taken[Role("target", 0)] = target
         return self._run(self.description["layers"][layer], kind, taken, inputs[0].size(0))
 
-    def backward(self, layer: int, saved: Dict[Take, torch.Tensor], grads: Sequence[Optional[torch.Tensor]], samples: int
+    def backward(self, layer: int, saved: Dict[Role, torch.Tensor], grads: Sequence[Optional[torch.Tensor]], samples: int
                  ) -> Tuple[List[Optional[torch.Tensor]], Dict[str, torch.Tensor]]:
         """Gradients of one layer's inputs, None for inputs without one, and of its parameters, by name."""
         described = self.description["layers"][layer]
-        given = {Take("grad", k): grad for k, grad in enumerate(grads) if grad is not None}
+        given = {Role("grad", k): grad for k, grad in enumerate(grads) if grad is not None}
         back = self._run(described, "input_part", {**saved, **given}, samples)
-        queued = {take: tensor for take, tensor in back.items() if take.role == "queued"}
+        queued = {role: tensor for role, tensor in back.items() if role.kind == "queued"}
         late = self._run(described, "weight_part", {**saved, **queued}, samples)
-        gradients = {described["parameters"][take.index]["name"]: tensor for take, tensor in [*back.items(), *late.items()]
-                     if take.role == "parameter_grad"}
+        gradients = {described["parameters"][role.index]["name"]: tensor for role, tensor in [*back.items(), *late.items()]
+                     if role.kind == "parameter_grad"}
         of_inputs: List[Optional[torch.Tensor]] = [None] * (len(self.description["layers"][layer - 1]["outputs"]) if layer else 0)
-        for take, tensor in back.items():
-            if take.role == "input_grad":
-                of_inputs[take.index] = tensor.contiguous()
+        for role, tensor in back.items():
+            if role.kind == "input_grad":
+                of_inputs[role.index] = tensor.contiguous()
         return of_inputs, gradients
 
     def evaluate(self, input: torch.Tensor, target: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, Optional[torch.Tensor]]:
         """Loss, count and, if available, the number of correct predictions."""
         ends = self._through("evaluate", "evaluate", input, target)
-        return ends[Take("loss", 0)], ends[Take("count", 0)], ends.get(Take("correct", 0))
+        return ends[Role("loss", 0)], ends[Role("count", 0)], ends.get(Role("correct", 0))
 
     def score(self, input: torch.Tensor) -> torch.Tensor:
         """The model's output before its loss."""
-        return self._through("evaluate", "score", input, None)[Take("output", 0)]
+        return self._through("evaluate", "score", input, None)[Role("output", 0)]
 
-    def _through(self, kind: str, last: str, input: torch.Tensor, target: Optional[torch.Tensor]) -> Dict[Take, torch.Tensor]:
+    def _through(self, kind: str, last: str, input: torch.Tensor, target: Optional[torch.Tensor]) -> Dict[Role, torch.Tensor]:
         inputs = [input]
-        ends: Dict[Take, torch.Tensor] = {}
+        ends: Dict[Role, torch.Tensor] = {}
         for k, layer in enumerate(self.description["layers"]):
             ends = self.forward(k, inputs, target, last if k + 1 == len(self.description["layers"]) else kind)
-            inputs = [ends[Take("output", index)].contiguous() for index in range(len(layer["outputs"]))]
+            inputs = [ends[Role("output", index)].contiguous() for index in range(len(layer["outputs"]))]
         return ends
 
-    def _run(self, layer: Mapping[str, Any], kind: str, given: Dict[Take, torch.Tensor], samples: int) -> Dict[Take, torch.Tensor]:
+    def _run(self, layer: Mapping[str, Any], kind: str, given: Dict[Role, torch.Tensor], samples: int) -> Dict[Role, torch.Tensor]:
         taken = dict(given)
         for role, listed in (("parameter", "parameters"), ("statistic", "statistics"), ("constant", "constants")):
-            taken.update({Take(role, k): self.tensors[entry["name"]].detach() for k, entry in enumerate(layer[listed])})
+            taken.update({Role(role, k): self.tensors[entry["name"]].detach() for k, entry in enumerate(layer[listed])})
         return run(self._graphs[layer["graph"]][kind], taken, samples, self._node_by)

@@ -1,4 +1,4 @@
-"""PyTorch without the errors that its kernels make of some layouts, and packages do not."""
+"""Avoids wrong results of PyTorch's kernels for some memory layouts of their arguments."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from . import operations
 
 
 class ContiguousWhereNeeded(TorchDispatchMode):
-    """Gives kernels the layouts that they take arguments to have. 1.13's own backward of a GELU reads memory that nothing was
-    written to where the gradient that comes to it is not contiguous."""
+    """Makes arguments contiguous for kernels that assume it. The backward of GELU in 1.13 reads uninitialized memory if its
+    incoming gradient is not contiguous."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Tuple[Any, ...] = (), kwargs: Optional[Dict[str, Any]] = None) -> Any:
         return operations.run_kernel(func, operations.name_of(func), args, kwargs or {})

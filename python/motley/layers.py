@@ -8,7 +8,7 @@ import torch
 
 from . import weights
 from .errors import ExportError
-from .number_types import SMALLER
+from .half_precision import HALF_TYPES
 
 Call = Callable[[Any], Any]
 
@@ -34,28 +34,28 @@ def as_layers(layers: Union[Layers, Iterable[Tuple[str, Call]]], model: Optional
               forward: Optional[Call] = None) -> Layers:
     """Converts the `layers` argument of `export`. With `model`, tensors are named as in its state_dict."""
     if forward is not None and not callable(forward):
-        raise ExportError(f"forward= is a {type(forward).__name__}", "Give a function of the input that calls the model")
+        raise ExportError(f"forward= is a {type(forward).__name__}", "Pass a function of the input that calls the model")
     described = _described(layers, model)
     return described if forward is None else described._replace(whole=forward, by="forward")
 
 
 def _described(layers: Union[Layers, Iterable[Tuple[str, Call]]], model: Optional[torch.nn.Module]) -> Layers:
     if model is not None and not isinstance(model, torch.nn.Module):
-        raise ExportError(f"model= is a {type(model).__name__}", "Give the torch.nn.Module whose state_dict names the parameters")
+        raise ExportError(f"model= is a {type(model).__name__}", "Pass the torch.nn.Module whose state_dict names the parameters")
     if isinstance(layers, Layers):
         return layers if model is None or model is layers.model else _as_part_of(layers, model)
     if isinstance(layers, torch.nn.Module):
-        raise ExportError("a module was given in place of a list of layers",
-                          "Give motley.split(model), or a list of (name, module)")
+        raise ExportError("a module was given instead of a list of layers",
+                          "Pass motley.split(model), or a list of (name, module)")
     pairs: List[Tuple[str, Call]] = []
     if not isinstance(layers, Iterable):
-        raise ExportError(f"the layers are a {type(layers).__name__}", "Give motley.split(model), or a list of (name, module)")
+        raise ExportError(f"the layers are a {type(layers).__name__}", "Pass motley.split(model), or a list of (name, module)")
     for k, pair in enumerate(layers):
         if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) and callable(pair[1])):
-            raise ExportError(f"layer {k} is no pair of a name and a module", "Give a list of (name, module)")
+            raise ExportError(f"layer {k} is not a pair of a name and a module", "Pass a list of (name, module)")
         pairs.append(pair)
     if not pairs:
-        raise ExportError("the list of layers is empty", "Give a list of (name, module)")
+        raise ExportError("the list of layers is empty", "Pass a list of (name, module)")
     if model is not None:
         return Layers(pairs, [("", model)], model, model)
     roots: List[Tuple[str, torch.nn.Module]] = []
@@ -68,15 +68,17 @@ def _described(layers: Union[Layers, Iterable[Tuple[str, Call]]], model: Optiona
 
 
 def _as_part_of(layers: Layers, model: torch.nn.Module) -> Layers:
-    """Layers of a part of `model`, such as what an adapter's wrapper holds, with tensors named as in the whole's state_dict."""
+    """Layers of a submodule of `model`, such as the model in an adapter's wrapper, with tensors named as in the state_dict of
+    `model`."""
     parts = {id(module) for module in model.modules()}
     if any(id(root) not in parts for _, root in layers.roots):
-        raise ExportError(f"the layers are of another {type(layers.model).__name__} than the model", "Split the model that is given")
+        raise ExportError(f"the layers belong to another {type(layers.model).__name__} than model=",
+                          "Split the model that you pass")
     return layers._replace(roots=[("", model)], model=model)
 
 
 def _owned(call: Call) -> List[Tuple[str, torch.nn.Module]]:
-    """The modules that a function closes over, a method belongs to, or an object has."""
+    """The modules in a function's closure, of a method's instance, or in an object's attributes."""
     found: List[Tuple[str, Any]] = []
     owner = getattr(call, "__self__", None)
     if owner is not None:
@@ -88,6 +90,11 @@ def _owned(call: Call) -> List[Tuple[str, torch.nn.Module]]:
     if hasattr(call, "__dict__"):
         found += list(vars(call).items())
     return [(name, value) for name, value in found if isinstance(value, torch.nn.Module)]
+
+
+def is_statistic(name: str) -> bool:
+    """Whether training changes a tensor of this name without a gradient."""
+    return name.rpartition(".")[2] in ("running_mean", "running_var")
 
 
 class Names:
@@ -115,36 +122,38 @@ class Names:
                         self._elsewhere.append((dot + name, tensor))
 
     def check(self) -> None:
-        """Refuses tensors that packages cannot train, before anything runs."""
+        """Refuses tensors that packages do not support, before any computation."""
         self._check_modules()
         self.memory()
         if not any(tensor.requires_grad for tensor in self.state.values()):
-            raise ExportError("the model has no parameter that requires a gradient", "There is nothing to train; requires_grad_() a part of it"
-                              if self.state else "Where layers are functions of modules, pass model=, the module whose parameters they use")
+            raise ExportError("the model has no parameter that requires a gradient", "Call requires_grad_() on the part to train"
+                              if self.state else "If the layers are functions that use modules, pass model=, the module that "
+                              "owns their parameters")
         for name, tensor in self._elsewhere:
             raise ExportError(f"{name} is on {tensor.device}", "Export from the CPU: model.cpu()")
         for name, tensor in self.state.items():
             if tensor.device.type != "cpu":
                 raise ExportError(f"{name} is on {tensor.device}", "Export from the CPU: model.cpu()")
             if not weights.holds(tensor.dtype) and not isinstance(tensor, torch.nn.Parameter):
-                raise ExportError(f"the buffer {name} is {str(tensor.dtype)[6:]}, which packages do not hold", "Register it with "
-                                  "persistent=False, or keep real and imaginary parts", name.rpartition(".")[0] or None)
-            if tensor.dtype == torch.float32 or tensor.dtype in SMALLER and not tensor.requires_grad:
+                raise ExportError(f"the buffer {name} is {str(tensor.dtype)[6:]}, which packages do not support",
+                                  "Register it with persistent=False, or store real and imaginary "
+                                  "parts", name.rpartition(".")[0] or None)
+            if tensor.dtype == torch.float32 or tensor.dtype in HALF_TYPES and not tensor.requires_grad:
                 continue
             if (tensor.is_floating_point() or tensor.is_complex()) and isinstance(tensor, torch.nn.Parameter):
-                what = "packages train float32" if tensor.requires_grad else "packages compute in float32, with frozen parameters too"
+                what = "packages train float32 parameters" if tensor.requires_grad else "packages support frozen parameters in float32, float16 and bfloat16"
                 raise ExportError(f"the parameter {name} is {str(tensor.dtype)[6:]}; {what}", "Compute with real and imaginary parts"
                                   if tensor.is_complex() else "Convert the model with .float() before the export", name.rpartition(".")[0] or None)
 
     def memory(self) -> Dict[int, str]:
-        """The parameters that are trained, by the address of their first value."""
+        """[address of the first element] the name of a trained parameter."""
         found: Dict[int, str] = {}
         for name, tensor in self.state.items():
             if not tensor.requires_grad or tensor.device.type != "cpu" or tensor.numel() == 0:
                 continue
             if tensor.data_ptr() in found:
                 raise ExportError(f"{found[tensor.data_ptr()]} and {name} are different parameters in the same memory",
-                                  "Make them one parameter, as in head.weight = embedding.weight, or clone one")
+                                  "Tie them as one parameter, e.g. head.weight = embedding.weight, or clone one")
             found[tensor.data_ptr()] = name
         return found
 
@@ -153,24 +162,27 @@ class Names:
             for module in root.modules():
                 path = self.modules[id(module)]
                 if isinstance(module, torch.jit.ScriptModule):
-                    raise ExportError(f"{path} is TorchScript, whose operations change from call to call", "Give the Python module that "
-                                      "it was made of", path)
+                    raise ExportError(f"{path} is TorchScript, whose operations vary between calls",
+                                      "Pass the Python module that it was compiled from", path)
                 if type(module).__name__ in ("OptimizedModule", "DataParallel", "DistributedDataParallel"):
-                    raise ExportError(f"{path} is a {type(module).__name__}, which wraps the model", "Give the module inside it", path)
+                    raise ExportError(f"{path} is a {type(module).__name__}, which wraps the model",
+                                      "Pass the module inside it", path)
                 if isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and module.max_norm is not None:
-                    raise ExportError(f"an embedding with max_norm writes to {path}.weight in each forward", "Leave out max_norm", path)
+                    raise ExportError(f"an embedding with max_norm writes to {path}.weight in each forward",
+                                      "Leave max_norm out", path)
                 for key, parameter in module._parameters.items():
                     if isinstance(parameter, torch.nn.parameter.UninitializedParameter):
-                        raise ExportError(f"the parameter {key} has no shape yet", "Call the model once, which gives lazy modules their shapes", path)
+                        raise ExportError(f"the parameter {key} has no shape yet",
+                                          "Call the model once to initialize its lazy modules", path)
                     if parameter is not None and (parameter._backward_hooks or getattr(parameter, "_post_accumulate_grad_hooks", None)):
-                        raise ExportError(f"the parameter {key} has a hook, which would not run where the package is trained",
-                                          "Remove it; work on the gradient in the layer's forward instead", path)
+                        raise ExportError(f"the parameter {key} has a hook, which would not run in the training of the package",
+                                          "Remove it; modify the gradient in the layer's forward instead", path)
 
     def _add(self, name: str, tensor: torch.Tensor) -> None:
         first = self.of.get(id(tensor))
         if first is None:
             if name in self.state:
-                raise ExportError(f"two tensors are called {name}", "Give the layers different names, or pass model=")
+                raise ExportError(f"two tensors have the name {name}", "Use different names for the layers, or pass model=")
             self.of[id(tensor)] = name
             self.state[name] = tensor
         elif first != name:
@@ -178,7 +190,7 @@ class Names:
 
 
 def _all_tensors(root: torch.nn.Module) -> List[Tuple[str, torch.Tensor]]:
-    """Parameters and buffers under every name that they have."""
+    """All parameters and buffers, with each of their names."""
     found: List[Tuple[str, torch.Tensor]] = []
     for path, module in _every_module(root, ""):
         for own in (module._parameters, module._buffers):

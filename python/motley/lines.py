@@ -1,4 +1,4 @@
-"""Source lines of the user's code, and the conversion of its errors to ones that name module and line."""
+"""Source lines of the user's code, and the conversion of its exceptions to errors with module and line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Callable, Iterator, Optional
 
 import torch
 
-from .errors import ExportError, in_words
+from .errors import ExportError, summary
 
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 
@@ -20,39 +20,41 @@ def user_line() -> Optional[str]:
     frame: Optional[FrameType] = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
-        if name == _REPLAY and "line" in frame.f_locals:  # a replayed operation, with the line of its recording
+        if name == _REPLAY and "line" in frame.f_locals:  # a replayed operation: the line where it was recorded
             return frame.f_locals["line"]
         if (name, frame.f_code.co_name) == _CALLS_MODEL or name == _CALLS_LAYER:
             return None
-        if not name.startswith(_NOT_THE_USERS) and not name.startswith("<"):
+        if not name.startswith(_SKIPPED) and not name.startswith("<"):
             return f"{name}:{frame.f_lineno}"
         frame = frame.f_back
     return None
 
 
-_OWN = os.path.dirname(user_line.__code__.co_filename) + os.sep
-_CALLS_LAYER = _OWN + "trace.py"
-_CALLS_MODEL = os.path.join(_OWN, "split", "whole_trace.py"), "_run"
-_REPLAY = os.path.join(_OWN, "split", "segment.py")
-_NOT_THE_USERS = (_OWN, _TORCH, os.path.realpath(_TORCH))
+_PACKAGE_FOLDER = os.path.dirname(user_line.__code__.co_filename) + os.sep
+_CALLS_LAYER = _PACKAGE_FOLDER + "trace.py"
+_CALLS_MODEL = os.path.join(_PACKAGE_FOLDER, "split", "whole_trace.py"), "_run"
+_REPLAY = os.path.join(_PACKAGE_FOLDER, "split", "segment.py")
+_SKIPPED = (_PACKAGE_FOLDER, _TORCH, os.path.realpath(_TORCH))
 
 
-def user_line_of(error: BaseException) -> Optional[str]:
-    """The same for the origin of an error."""
+def error_line(error: BaseException) -> Optional[str]:
+    """The innermost such line in the traceback of an error."""
     found = None
     trace = error.__traceback__
     while trace is not None:
         name = trace.tb_frame.f_code.co_filename
-        if not name.startswith(_NOT_THE_USERS) and not name.startswith("<"):
+        if not name.startswith(_SKIPPED) and not name.startswith("<"):
             found = f"{name}:{trace.tb_lineno}"
         trace = trace.tb_next
     return found
 
 
 _REMEDIES = (
-    ("Checkpointing is not compatible", "Switch activation checkpointing off: Motley recomputes by itself where memory is short"),
-    ("modified by an inplace operation", "Use the operation without the underscore; PyTorch's own backward refuses this, too"))
-"""Remedies for errors of PyTorch, by a part of their text."""
+    ("Checkpointing is not compatible", "Disable activation checkpointing: Motley recomputes activations itself if memory is "
+     "short"),
+    ("modified by an inplace operation", "Use the operation without the underscore: PyTorch's backward does not support this "
+     "either"))
+"""Hints for errors of PyTorch, by a part of their text."""
 
 
 @contextlib.contextmanager
@@ -62,6 +64,6 @@ def guarded(step: str, remedy: str, path: Callable[[], Optional[str]] = lambda: 
         yield
     except ExportError:
         raise
-    except Exception as error:  # whatever the unknown code raises
+    except Exception as error:  # any exception of the user's code
         known = next((what for part, what in _REMEDIES if part in str(error)), remedy)
-        raise ExportError(f"{step}: {in_words(error)}", known, path(), user_line_of(error)) from error
+        raise ExportError(f"{step}: {summary(error)}", known, path(), error_line(error)) from error

@@ -1,4 +1,4 @@
-"""`motley.load`: a checkpoint as a `state_dict`."""
+"""`motley.load`: reads a checkpoint as a `state_dict`."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ Path = Union[str, "os.PathLike[str]"]
 
 
 def load(run: Path, package: Optional[Path] = None) -> Dict[str, torch.Tensor]:
-    """The trained `state_dict` of the model that was exported: `model.load_state_dict(motley.load("runs/mine"))`.
+    """The trained `state_dict` of an exported model: `model.load_state_dict(motley.load("runs/mine"))`.
 
-    run       a run folder, of which the newest checkpoint is read, or a checkpoint folder (docs/formats/checkpoint.md)
-    package   the package that was trained; without it, the one that the checkpoint's configuration names
+    run       a run folder, whose newest checkpoint is read, or a checkpoint folder (docs/formats/checkpoint.md)
+    package   the trained package; by default the one in the checkpoint's configuration
 
-    Parameters and running statistics come from the checkpoint, what never changes from the package, under all names that
-    the model has for them, in the type that it had in the model. Weights that were quantised (`base=`) have the values that were computed
-    with. `num_batches_tracked` is the number of steps.
+    Parameters and running statistics are those of the checkpoint, other tensors those of the package. They have the types of the
+    model, and tied tensors are present under all their names. Quantised weights (`base=`) have the values that were used in
+    training.
+    `num_batches_tracked` is the number of steps.
     """
-    with step("reading what the run has learned"):
+    with step("reading the trained state"):
         return _state_dict(os.fspath(run), None if package is None else os.fspath(package))
 
 
@@ -37,10 +38,11 @@ def _state_dict(run: str, package: Optional[str]) -> Dict[str, torch.Tensor]:
     trained = _trained(folder, manifest)
     for name in exported.moved:
         if name not in trained:
-            raise MotleyError(f"{folder} has no {name}, which the package {source} trains. Pass the package of this run as package=")
+            raise MotleyError(f"{folder} has no {name}, which is trained in the package {source}. Pass the package of this run "
+                              "as package=")
         if trained[name].shape != state[name].shape:
-            raise MotleyError(f"{name} has shape {list(trained[name].shape)} in {folder} and {list(state[name].shape)} in the package "
-                              f"{source}. Pass the package of this run as package=")
+            raise MotleyError(f"{name} has shape {list(trained[name].shape)} in {folder}, but {list(state[name].shape)} in the "
+                              f"package {source}. Pass the package of this run as package=")
         state[name] = trained[name]
     for name, tensor in state.items():
         if name.rpartition(".")[2] == "num_batches_tracked":
@@ -51,9 +53,9 @@ def _state_dict(run: str, package: Optional[str]) -> Dict[str, torch.Tensor]:
 
 class _Exported(NamedTuple):
     tensors: Dict[str, torch.Tensor]
-    """As they were exported, without what only the graphs use."""
+    """The tensors of the state_dict as they were exported."""
     moved: List[str]
-    """Which of them training moves."""
+    """The names of parameters and statistics, which training changes."""
     aliases: Dict[str, str]
 
 
@@ -63,27 +65,27 @@ def _read_package(source: str) -> _Exported:
     try:
         file = os.path.join(source, description["weights"]["file"])
         if weights.sha256(file) != description["weights"]["sha256"]:
-            raise MotleyError(f"{file} is not what package.json says it is. {remedy}")
+            raise MotleyError(f"{file} does not have the SHA-256 of package.json. {remedy}")
         moved = dict.fromkeys(entry["name"] for layer in description["layers"] for kind in ("parameters", "statistics") for entry in layer[kind])
         held = weights.read(file)
-        tensors = {name: tensor for name, tensor in held.items() if not name.startswith(frozen.OWN)}
+        tensors = {name: tensor for name, tensor in held.items() if not name.startswith(frozen.PREFIX)}
         tensors.update({name: frozen.dequantised(entry, held) for name, entry in description.get("quantised", {}).items()})
         missing = sorted({*moved, *description["aliases"].values()} - set(tensors))
         if missing:
             raise MotleyError(f"{file} lacks {missing[0]}. {remedy}")
         return _Exported(tensors, list(moved), description["aliases"])
     except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise MotleyError(f"the package {source} is damaged or not whole: {type(error).__name__}: {error}. {remedy}") from error
+        raise MotleyError(f"the package {source} is damaged or incomplete: {type(error).__name__}: {error}. {remedy}") from error
 
 
 def _package_of(manifest: Dict[str, Any], folder: str) -> str:
     model = manifest["config"].get("model")
     kind = model.get("kind") if isinstance(model, dict) else None
     if kind != "package":
-        raise MotleyError(f"{folder} is of a model of kind {kind!r}, not of a package. Read it with transformers")
+        raise MotleyError(f"{folder} is a checkpoint of a model of kind {kind!r}, not of a package. Read it with transformers")
     path = str(model.get("path", ""))
     if not os.path.isfile(os.path.join(path, "package.json")):
-        raise MotleyError(f"the package {path!r}, which {folder} names, is not there. Pass its folder as package=")
+        raise MotleyError(f"the package {path!r} in the configuration of {folder} does not exist. Pass its folder as package=")
     return path
 
 
@@ -95,6 +97,6 @@ def _trained(folder: str, manifest: Dict[str, Any]) -> Dict[str, torch.Tensor]:
             continue
         path = os.path.join(folder, name)
         if not os.path.isfile(path) or os.path.getsize(path) != entry["bytes"]:
-            raise MotleyError(f"{path} is missing or not whole. `motley ckpt verify {folder}` says more; use an earlier checkpoint")
+            raise MotleyError(f"{path} is missing or incomplete. See `motley ckpt verify {folder}`, or use an earlier checkpoint")
         found.update(weights.read(path))
     return found

@@ -1,4 +1,4 @@
-"""Which checkpoints a run has, and what their manifests say (docs/formats/checkpoint.md)."""
+"""The checkpoints of a run and their manifests (docs/formats/checkpoint.md)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from .errors import MotleyError
 
 
 def newest_checkpoint(path: str) -> str:
-    """The folder of the newest checkpoint of a run, or `path` where it is one."""
+    """The folder of the newest checkpoint of a run; `path` itself if it is a checkpoint."""
     found = _newest(path)
     if found is None:
-        raise MotleyError(f"{path} is no checkpoint and has none. Give a run folder with a committed checkpoint, or a step-N folder")
+        raise MotleyError(f"{path} is not a checkpoint and contains none. Pass a run folder with a committed checkpoint, or a "
+                          "step-N folder")
     return found
 
 
@@ -23,26 +24,26 @@ def has_checkpoint(run: str) -> bool:
 
 
 def read_manifest(checkpoint: str) -> Dict[str, Any]:
-    """With the keys that this package uses, of the types that they have."""
+    """The manifest of a checkpoint. The keys that this package uses are present and have the right types."""
     path = os.path.join(checkpoint, "manifest.json")
     manifest = read_json(path)
     files = manifest.get("files")
     right = (isinstance(manifest.get("step"), int) and isinstance(manifest.get("config"), dict) and isinstance(files, list)
              and all(isinstance(entry, dict) and isinstance(entry.get("name"), str) and isinstance(entry.get("bytes"), int) for entry in files))
     if not right:
-        raise MotleyError(f"{path} is damaged. `motley ckpt verify {checkpoint}` says more; use an earlier checkpoint")
+        raise MotleyError(f"{path} is damaged. See `motley ckpt verify {checkpoint}`, or use an earlier checkpoint")
     return manifest
 
 
 def read_json(path: str) -> Dict[str, Any]:
-    """The object in a file."""
+    """The JSON object in a file."""
     try:
         with open(path, encoding="utf-8") as file:
             value = json.load(file)
     except (OSError, ValueError, RecursionError) as error:
-        raise MotleyError(f"{path} cannot be read: {error}. Is it of Motley?") from error
+        raise MotleyError(f"{path} cannot be read: {error}. Check that Motley wrote it") from error
     if not isinstance(value, dict):
-        raise MotleyError(f"{path} is no JSON object. Is it of Motley?")
+        raise MotleyError(f"{path} is not a JSON object. Check that Motley wrote it")
     return value
 
 

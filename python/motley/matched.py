@@ -16,12 +16,12 @@ class Matched(NamedTuple):
     """Draws of the layers that the model lacks."""
 
 
-def matched(right: List[Draw], found: List[Draw], turns: Optional[Sequence[int]] = None) -> Matched:
-    """Matches draws of equal kind and shape: in order within a module first, then with the next unmatched draw. `turns`: the
-    indices of the model's draws that the layers were recorded as; their results do not depend on the other draws."""
-    if turns is not None and len(turns) == len(found) and all(k < len(right) and right[k]._replace(module=draw.module) == draw
-                                                              for k, draw in zip(turns, found)):
-        return Matched(list(turns), [], [])
+def matched(right: List[Draw], found: List[Draw], recorded: Optional[Sequence[int]] = None) -> Matched:
+    """Matches draws of equal kind and shape: in order within a module first, then with the next unmatched draw. `recorded`: the
+    indices that the layers' draws had in the recording of the model; results do not depend on the other draws."""
+    if recorded is not None and len(recorded) == len(found) and all(k < len(right) and right[k]._replace(module=draw.module) == draw
+                                                                    for k, draw in zip(recorded, found)):
+        return Matched(list(recorded), [], [])
     free = dict(enumerate(right))
     order: List[Optional[int]] = [None] * len(found)
     for by_module in (True, False):

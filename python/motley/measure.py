@@ -1,4 +1,4 @@
-"""What a layer's graphs cost, counted from shapes: multiply-adds and bytes of one sample."""
+"""The cost of a layer's graphs, computed from shapes: FLOPs and bytes per sample."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Dict, List, Optional, Sequence
 import torch
 
 from . import narrow
-from .cut import Parts
+from .partition import Parts
 from .graph import Batch, Graph, Node, Shape, uses
 from .graph_json import NARROW
 
-_BIG = 3  # bytes are those of a third sample: what does not grow with the batch is not a sample's
+_BATCH = 3  # costs per sample are the difference between 3 and 2 samples, without costs that do not grow with the batch
 
 
 _SIZES = {torch.bool: 1, torch.float32: 4, **{dtype: torch.empty(0, dtype=dtype).element_size() for dtype in NARROW}}
@@ -33,27 +33,27 @@ def _per_sample(at_three: int, at_two: int) -> int:
 
 
 def memory(parts: Parts) -> Dict[str, int]:
-    """Bytes of one sample that a layer keeps, queues, and needs besides while one of its graphs runs; and those, whatever the number of
-    samples, of what is converted from narrow constants."""
-    def kept(role: str, graph: Graph) -> int:
-        values = {value for take, value in graph.gives if take.role == role}
-        return _per_sample(*(sum(_bytes(graph.shapes.get(v), s) for v in values) for s in (_BIG, _BIG - 1)))
+    """Bytes per sample that a layer saves, queues, and needs temporarily in one of its graphs; and bytes of converted narrow
+    constants, for any number of samples."""
+    def kept(kind: str, graph: Graph) -> int:
+        values = {value for role, value in graph.outputs if role.kind == kind}
+        return _per_sample(*(sum(_bytes(graph.shapes.get(v), s) for v in values) for s in (_BATCH, _BATCH - 1)))
 
     found = {"saved_bytes": kept("saved", parts.forward), "queued_bytes": kept("queued", parts.input_part),
-             "workspace_bytes": max(_per_sample(_peak(graph, _BIG), _peak(graph, _BIG - 1)) for graph in parts)}
+             "workspace_bytes": max(_per_sample(_peak(graph, _BATCH), _peak(graph, _BATCH - 1)) for graph in parts)}
     converted = max(narrow.temporary_bytes(graph) for graph in parts)
     return {**found, "converted_bytes": converted} if converted else found
 
 
 def _peak(graph: Graph, samples: int) -> int:
-    """The most bytes that results of a graph's nodes occupy at once, each until its last use, beyond those that are saved."""
+    """The peak of the bytes of a graph's results, each of which lives until its last use, without the saved ones."""
     made = {value for node in graph.nodes for value in node.results}
-    saved = {value for take, value in graph.gives if take.role == "saved"} & made
+    saved = {value for role, value in graph.outputs if role.kind == "saved"} & made
     last: Dict[int, int] = {}
     for k, node in enumerate(graph.nodes):
         for value in uses(node):
             last[value] = k
-    given = {value for _, value in graph.gives}
+    given = {value for _, value in graph.outputs}
     present = highest = 0
     alive: Dict[int, int] = {}
     for k, node in enumerate(graph.nodes):
@@ -67,8 +67,8 @@ def _peak(graph: Graph, samples: int) -> int:
 
 
 def flops(graph: Graph) -> int:
-    """Two for each multiply-add of products and convolutions in one of a layer's graphs, of one sample."""
-    return _per_sample(*(sum(_work(node, graph.shapes, s) for node in graph.nodes) for s in (_BIG, _BIG - 1)))
+    """FLOPs per sample of products and convolutions in a graph; a multiply-add counts as two."""
+    return _per_sample(*(sum(_work(node, graph.shapes, s) for node in graph.nodes) for s in (_BATCH, _BATCH - 1)))
 
 
 def _work(node: Node, shapes: Dict[int, Shape], samples: int) -> int:
@@ -80,7 +80,7 @@ def _work(node: Node, shapes: Dict[int, Shape], samples: int) -> int:
         return 2 * out * _length(shapes, operands[1], -1, samples)
     if node.op == "aten::convolution":
         return _convolution(shapes, operands[0], operands[1], out, bool(node.args[6]), samples)
-    if node.op == "aten::convolution_backward":  # the gradients of input and weight, as many as it makes, cost as much each
+    if node.op == "aten::convolution_backward":  # each computed gradient, of input or weight, costs as much as the convolution
         grad, taken, weight = operands[:3]
         made = sum(map(bool, node.args[10][:2]))
         return made * _convolution(shapes, taken, weight, _count(shapes.get(grad), samples), bool(node.args[7]), samples)
@@ -88,9 +88,9 @@ def _work(node: Node, shapes: Dict[int, Shape], samples: int) -> int:
 
 
 def _convolution(shapes: Dict[int, Shape], taken: int, weight: int, out: int, transposed: bool, samples: int) -> int:
-    """Of a convolution of the value `taken` whose result has `out` elements."""
+    """FLOPs of a convolution of the value `taken` whose result has `out` elements."""
     kernel = _count(shapes[weight], samples)
-    if transposed:  # each place of the input meets the whole kernel
+    if transposed:  # each input position is multiplied by the whole kernel
         return 2 * (_count(shapes[taken], samples) // _length(shapes, taken, 1, samples)) * kernel
     return 2 * out * (kernel // _length(shapes, weight, 0, samples))
 

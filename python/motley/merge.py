@@ -1,4 +1,4 @@
-"""One recording from several batch sizes: integers that differ become `Batch`."""
+"""Merges recordings with several batch sizes: integers that differ become `Batch`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def merge(name: str, traces: Sequence[Trace], sizes: Sequence[int]) -> Trace:
     first = traces[0].recorder
     for other, trace in zip(sizes[1:], traces[1:]):
         _alike(name, first.nodes, trace.recorder.nodes, sizes[0], other)
-        if trace.gives != traces[0].gives or trace.recorder.roles != first.roles:
-            raise ExportError(f"with {sizes[0]} samples the layer gives other values than with {other}",
-                              "Do the same for any number of samples", name)
+        if trace.results != traces[0].results or trace.recorder.roles != first.roles:
+            raise ExportError(f"the layer returns other values with {sizes[0]} samples than with {other}",
+                              "Compute the same for any number of samples", name)
         for value, content in first.constants.items():
             if not _same(content, trace.recorder.constants[value]):
-                what = first.names.get(value, "a tensor that the layer makes or closes over")
-                raise ExportError(f"{what} differs between calls", "A constant must be the same in each call; "
-                                  "make what depends on the batch of the layer's input", name)
+                what = first.names.get(value, "a tensor that the layer creates or closes over")
+                raise ExportError(f"{what} differs between calls", "Constants must be equal in each call; compute "
+                                  "values that depend on the batch from the layer's input", name)
     for k, node in enumerate(first.nodes):
         alike = [trace.recorder.nodes[k] for trace in traces]
         node.args = tuple(_merged(node, values, sizes) for values in zip(*(n.args for n in alike)))
@@ -42,11 +42,11 @@ def merge(name: str, traces: Sequence[Trace], sizes: Sequence[int]) -> Trace:
 def _alike(name: str, a: List[Node], b: List[Node], size_a: int, size_b: int) -> None:
     for x, y in zip(a, b):
         if x.op != y.op or x.results != y.results or len(x.args) != len(y.args) or x.kwargs.keys() != y.kwargs.keys():
-            raise ExportError(f"with {size_a} samples {x.op} runs and with {size_b} samples {y.op}",
-                              "Do the same for any number of samples", x.module or name, x.line)
+            raise ExportError(f"with {size_a} samples {x.op} runs, with {size_b} samples {y.op}",
+                              "Compute the same for any number of samples", x.module or name, x.line)
     if len(a) != len(b):
-        raise ExportError(f"with {size_a} samples {len(a)} operations run and with {size_b} samples {len(b)}",
-                          "Do the same for any number of samples", name)
+        raise ExportError(f"with {size_a} samples {len(a)} operations run, with {size_b} samples {len(b)}",
+                          "Compute the same for any number of samples", name)
 
 
 def _merged(node: Node, values: Sequence[Any], sizes: Sequence[int]) -> Any:
@@ -79,7 +79,7 @@ def _equal(a: Any, b: Any) -> bool:
 
 def _differs(node: Node, values: Sequence[Any]) -> ExportError:
     return ExportError(f"an argument of {node.op} is not linear in the number of samples: {', '.join(map(str, values))}",
-                       "Sizes may be the batch size times a constant, plus a constant", node.module, node.line)
+                       "Use sizes of the form a + b * batch size", node.module, node.line)
 
 
 def _same(a: torch.Tensor, b: torch.Tensor) -> bool:

@@ -1,5 +1,5 @@
-"""What a package keeps so that others open the trained model: the configuration of a transformers model, its tokenizer's files, and
-what makes an adapter of peft one (docs/formats/package.md, "Model files")."""
+"""Files in a package with which other programs open the trained model: the configuration of a transformers model, the files of
+its tokenizer, and the configuration of a peft adapter (docs/formats/package.md, "Model files")."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .errors import ExportError
 from .layers import Names
 
 FOLDER = "files"
-"""In a package."""
+"""The folder of these files in a package."""
 
 _CONFIG = "config.json"
 _ADAPTER_CONFIG = "adapter_config.json"
@@ -28,16 +28,16 @@ _LARGEST_OF_OTHERS = 64 << 20
 class ModelFiles(NamedTuple):
     files: Dict[str, bytes]
     adapter: Dict[str, str]
-    """[trained tensor] what it is called in an adapter's file; empty where the model is none."""
+    """[trained tensor] its name in an adapter's file; empty if the model has no adapter."""
 
-    def for_what_trains(self, trained: Set[str]) -> "ModelFiles":
-        """Without the adapter where something else trains too: its file would lack that."""
+    def for_trained(self, trained: Set[str]) -> "ModelFiles":
+        """Without the adapter if other tensors are trained too, which its file would lack."""
         if set(self.adapter) == trained or _ADAPTER_CONFIG not in self.files:
             return self
         return ModelFiles({name: content for name, content in self.files.items() if name != _ADAPTER_CONFIG}, {})
 
     def write(self, package: str) -> Dict[str, Any]:
-        """Writes the files, and gives what package.json says of them."""
+        """Writes the files, and returns their entries of package.json."""
         described: Dict[str, Any] = {}
         if self.files:
             os.mkdir(os.path.join(package, FOLDER))
@@ -55,17 +55,17 @@ class ModelFiles(NamedTuple):
 
 @functools.lru_cache(maxsize=None)
 def companions() -> Tuple[str, ...]:
-    """The files that go where a model's weights go."""
+    """The names of files that are copied together with a model's weights."""
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "companions.txt"), encoding="utf-8") as file:
         return tuple(line.strip() for line in file if line.strip())
 
 
 def collect(model: Optional[torch.nn.Module], names: Names, given: Any) -> ModelFiles:
-    """Of the model that is exported, and of `given`: a folder, or a tokenizer or processor of transformers'."""
+    """The files of the exported model, and those of `given`: a folder, or a tokenizer or processor of transformers."""
     files: Dict[str, bytes] = {}
     adapter: Dict[str, str] = {}
     config = None
-    if isinstance(getattr(model, "peft_config", None), dict):  # with adapters in it, it is not what its own configuration says
+    if isinstance(getattr(model, "peft_config", None), dict):  # with adapters, its own configuration does not describe it
         files, adapter = _adapter(model, names)
     else:
         config = _config_of(model)
@@ -81,7 +81,8 @@ def collect(model: Optional[torch.nn.Module], names: Names, given: Any) -> Model
         files.update(_given(given))
     for name, content in files.items():
         if len(content) > _LARGEST.get(name, _LARGEST_OF_OTHERS):
-            raise ExportError(f"{name} has {len(content)} bytes, more than a package keeps", "Pass files= a folder with other files")
+            raise ExportError(f"{name} has {len(content)} bytes, more than a package may contain",
+                              "Pass a folder with other files as files=")
     return ModelFiles(files, adapter)
 
 
@@ -91,7 +92,8 @@ def _given(given: Any) -> Dict[str, bytes]:
             given.save_pretrained(folder)
             return _in_folder(folder, type(given).__name__)
     if not isinstance(given, (str, os.PathLike)) or not os.path.isdir(given):
-        raise ExportError(f"files= is {given!r}, no folder that is there", "Give a folder with a tokenizer's files, or transformers' tokenizer")
+        raise ExportError(f"files= is {given!r}, not an existing folder",
+                          "Pass a folder with a tokenizer's files, or the tokenizer of transformers")
     folder = os.fspath(given)
     found = _in_folder(folder, folder, _CONFIG)
     if _CONFIG in found:
@@ -100,7 +102,7 @@ def _given(given: Any) -> Dict[str, bytes]:
 
 
 def _in_folder(folder: str, required_of: str, *more: str) -> Dict[str, bytes]:
-    """The companions in a folder; at least one where the text is not empty."""
+    """The companions in a folder. If `required_of` is not empty, at least one is required."""
     found: Dict[str, bytes] = {}
     for name in companions() + more:
         path = os.path.join(folder, name)
@@ -108,12 +110,13 @@ def _in_folder(folder: str, required_of: str, *more: str) -> Dict[str, bytes]:
             with open(path, "rb") as file:
                 found[name] = file.read(_LARGEST_OF_OTHERS + 1)
     if required_of and not found:
-        raise ExportError(f"files=: {required_of} has no file that goes with a model", f"It may be one of {', '.join(companions() + more)}")
+        raise ExportError(f"files=: {required_of} has no file that belongs to a model",
+                          f"Pass at least one of {', '.join(companions() + more)}")
     return found
 
 
 def _config_of(model: Optional[torch.nn.Module]) -> Optional[bytes]:
-    """As save_pretrained of transformers writes it, for weights in float32."""
+    """The configuration as save_pretrained of transformers writes it, for weights in float32."""
     config = getattr(model, "config", None)
     if not (callable(getattr(config, "to_json_string", None)) and isinstance(getattr(config, "model_type", None), str) and config.model_type):
         return None
@@ -134,18 +137,18 @@ def _text_of(config: Any) -> bytes:
 
 def _check_json(text: bytes, what: str) -> Dict[str, Any]:
     def refuse(word: str) -> Any:
-        raise ValueError(f"{word} is no JSON")
+        raise ValueError(f"{word} is not valid in JSON")
     try:
         described = json.loads(text.decode("utf-8"), parse_constant=refuse)
     except (ValueError, RecursionError) as error:
-        raise ExportError(f"{what} is no JSON: {error}", "Give it values that JSON has") from error
+        raise ExportError(f"{what} is not valid JSON: {error}", "Use values that JSON supports") from error
     if not isinstance(described, dict):
-        raise ExportError(f"{what} is no JSON object", "Give the model's config.json")
+        raise ExportError(f"{what} is not a JSON object", "Pass the model's config.json")
     return described
 
 
 def _is_tied(model: Any) -> Optional[bool]:
-    """Whether the head is the embedding, which transformers makes it where its configuration says so; None where it has no two of them."""
+    """Whether head and embedding are tied, as `tie_word_embeddings` configures; None if the model lacks one of them."""
     ends: List[Any] = []
     for which in ("get_input_embeddings", "get_output_embeddings"):
         try:
@@ -156,7 +159,7 @@ def _is_tied(model: Any) -> Optional[bool]:
 
 
 def _adapter(model: Any, names: Names) -> Tuple[Dict[str, bytes], Dict[str, str]]:
-    """The configuration of a model's one adapter, and the names of its tensors in an adapter's file; nothing where it has several."""
+    """The configuration of a model's only adapter, and the names of its tensors in an adapter's file; empty if it has several."""
     peft = sys.modules.get("peft")
     if peft is None or len(model.peft_config) != 1:
         return {}, {}

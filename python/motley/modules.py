@@ -9,18 +9,18 @@ import torch
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
 
-_followers: "List[ModuleStack]" = []
-"""Those that are entered."""
+_active: "List[ModuleStack]" = []
+"""The stacks that are entered."""
 
 
-def runs_for(path: Optional[str]) -> None:
-    """Attributes subsequent operations to the module `path`, although it is not called; None ends this."""
-    for follower in _followers:
-        follower.instead(path)
+def attribute_operations(path: Optional[str]) -> None:
+    """Attributes subsequent operations to the module `path`, although it is not called; None resets this."""
+    for stack in _active:
+        stack.attribute(path)
 
 
 class ModuleStack:
-    """While entered, follows the calls of modules. Modules without a name in `names` count as their caller."""
+    """While entered, tracks the calls of modules. Modules without a name in `names` count as their caller."""
 
     def __init__(self, names: Dict[int, str]):
         self._names = names  # [id of a module]
@@ -36,7 +36,7 @@ class ModuleStack:
         self._stack = []
         self.called = []
 
-    def instead(self, path: Optional[str]) -> None:
+    def attribute(self, path: Optional[str]) -> None:
         self._stack = [path] if path else []
         if path in self._paths and path not in self.called[-1:]:
             self.called.append(str(path))
@@ -55,17 +55,17 @@ class ModuleStack:
             self._stack.pop()
 
         self._handles = [register_module_forward_pre_hook(begin), register_module_forward_hook(end)]
-        _followers.append(self)
+        _active.append(self)
         return self
 
     def __exit__(self, *_: Any) -> None:
-        _followers.remove(self)
+        _active.remove(self)
         for handle in self._handles:
             handle.remove()
 
 
 @contextlib.contextmanager
-def left_alone(roots: List[torch.nn.Module]) -> Iterator[None]:
+def preserved_state(roots: List[torch.nn.Module]) -> Iterator[None]:
     """Restores the modes of the modules and the values of their buffers."""
     modes = [(module, module.training) for root in roots for module in root.modules()]
     buffers = [(buffer, buffer.detach().clone()) for root in roots for buffer in root.buffers()]

@@ -1,9 +1,9 @@
-"""Constants of narrow types, and what is computed of them alone: it runs where it is used and is not kept.
+"""Constants of narrow types, and values computed from constants alone: they are computed at each use and not stored.
 
-Packages hold float16, bfloat16, int8 and uint8 in constants only. Graphs compute in float32, int64 and bool, so that the first
-operation on a narrow value converts it, or shows or selects a part of it (`narrow_operations.txt`). What would be larger than the
-constants that it follows from, such as a weight in float32, is no constant of its own, crosses neither from forward to backward
-nor from one use to the next, and is made again for each use.
+Only constants of packages have the types float16, bfloat16, int8 and uint8. Graphs compute in float32, int64 and bool, so the
+first operation on a narrow value converts it, or is a view or a selection (`narrow_operations.txt`). A value that is larger than
+the constants that it is computed from, such as a weight in float32, does not become a constant, is not saved for backward, and is
+recomputed for each use.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from .errors import ExportError
 from .graph import Batch, Graph, Node, Ref, Shape, leaves, map_node, uses
 from .graph_json import NARROW, TYPES, WIDENED
 
-LEAST = 256
-"""Elements of a narrow constant; smaller ones are converted when a package is made, as tables that follow from them are."""
+MIN_ELEMENTS = 256
+"""The least number of elements of a narrow constant; smaller ones are converted at export."""
 
 
 def is_narrow(tensor: torch.Tensor) -> bool:
-    """Whether what follows from it is computed where it is used."""
-    return tensor.dtype in NARROW and tensor.numel() >= LEAST
+    """Whether values computed from this constant are recomputed at each use."""
+    return tensor.dtype in NARROW and tensor.numel() >= MIN_ELEMENTS
 
 
 def conversions(nodes: List[Node], constants: Mapping[int, torch.Tensor], shapes: Mapping[int, Shape]) -> Set[int]:
-    """Values that follow from constants alone, a narrow one among them, and are larger than these; and views of such values."""
+    """Values computed from constants alone, including a narrow one, and larger than these constants; and views of such values."""
     of: Dict[int, FrozenSet[int]] = {value: frozenset((value,)) for value in constants}
     if not any(map(is_narrow, constants.values())):
         return set()
@@ -70,9 +70,9 @@ def _bytes(shape: Optional[Shape]) -> int:
     return count * torch.empty(0, dtype=WIDENED.get(shape.dtype, shape.dtype)).element_size() if shape is not None else 0
 
 
-def where_used(graph: Graph, converted: Set[int]) -> None:
-    """Moves the nodes that make the values `converted` in front of each node that takes one, with values of their own, so that
-    they live no longer than it runs. A lookup of rows is made in the narrow table, and the rows are converted."""
+def convert_at_use(graph: Graph, converted: Set[int]) -> None:
+    """Copies the nodes that compute the values `converted` in front of each node that uses one, so that their results live only
+    for that node. Rows are looked up in the narrow table, and only these rows are converted."""
     maker = {value: node for node in graph.nodes if node.results[0] in converted for value in node.results}
     if not maker:
         return
@@ -88,11 +88,11 @@ def where_used(graph: Graph, converted: Set[int]) -> None:
         made, instead = copies.of([value for value in uses(node) if value in maker])
         if instead:
             args, kwargs = _renumbered(node, instead)
-            node = dataclasses.replace(node, args=args, kwargs=kwargs)  # several graphs have it
+            node = dataclasses.replace(node, args=args, kwargs=kwargs)  # several graphs share the node
         nodes += made + [node]
-    made, instead = copies.of([value for _, value in graph.gives if value in maker])
+    made, instead = copies.of([value for _, value in graph.outputs if value in maker])
     graph.nodes = nodes + made
-    graph.gives = [(take, instead.get(value, value)) for take, value in graph.gives]
+    graph.outputs = [(role, instead.get(value, value)) for role, value in graph.outputs]
 
 
 def _renumbered(node: Node, instead: Mapping[int, int]) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
@@ -103,10 +103,10 @@ class _Copies:
     def __init__(self, graph: Graph, maker: Dict[int, Node]):
         self._shapes = graph.shapes
         self._maker = maker
-        self._next = 1 + max([*graph.shapes, *graph.takes, *(value for node in graph.nodes for value in (*node.results, *uses(node)))])
+        self._next = 1 + max([*graph.shapes, *graph.inputs, *(value for node in graph.nodes for value in (*node.results, *uses(node)))])
 
     def of(self, values: List[int]) -> Tuple[List[Node], Dict[int, int]]:
-        """New nodes that make these values, and by which number they go there."""
+        """Copies of the nodes that compute these values, and [value] the number of its copy."""
         instead: Dict[int, int] = {}
         nodes: List[Node] = []
         for value in values:
@@ -132,7 +132,7 @@ class _Copies:
         return value
 
     def lookup(self, node: Node) -> Optional[List[Node]]:
-        """Of rows of a table that is only converted: the lookup, and the conversion of what it gives."""
+        """For a lookup in a converted table: the lookup in the narrow table, and the conversion of its rows."""
         if node.op != "aten::embedding":
             return None
         made = self._maker.get(node.args[0].value)
@@ -146,19 +146,19 @@ class _Copies:
 
 
 def _taken(graph: Graph) -> Set[int]:
-    """The narrow constants that a graph takes."""
-    return {value for value, take in graph.takes.items()
-            if take.role == "constant" and value in graph.shapes and graph.shapes[value].dtype in NARROW}
+    """The narrow constants among a graph's inputs."""
+    return {value for value, role in graph.inputs.items()
+            if role.kind == "constant" and value in graph.shapes and graph.shapes[value].dtype in NARROW}
 
 
 def temporary_bytes(graph: Graph) -> int:
-    """The most bytes that what follows from constants alone occupies at once while a graph runs, where it takes a narrow one."""
+    """The peak of the bytes of values computed from constants alone; 0 if a graph has no narrow constant."""
     if not _taken(graph):
         return 0
-    fixed = {value for value, take in graph.takes.items() if take.role == "constant"}
+    fixed = {value for value, role in graph.inputs.items() if role.kind == "constant"}
     alive: Dict[int, int] = {}
     last = {value: k for k, node in enumerate(graph.nodes) for value in uses(node)}
-    shown: Dict[int, int] = {}  # [view] what it is of
+    shown: Dict[int, int] = {}  # [view] its base value
     highest = 0
     for k, node in enumerate(graph.nodes):
         taken = uses(node)
@@ -175,18 +175,19 @@ def temporary_bytes(graph: Graph) -> int:
 
 
 def check_uses(graph: Graph, layer: str) -> None:
-    """Refuses operations that would compute with a narrow constant, as readers do."""
+    """Refuses operations that compute with a narrow constant, like readers of packages."""
     found = _taken(graph)
     for node in graph.nodes:
         taken = [value for value in uses(node) if value in found]
         if not taken or node.op == "aten::_to_copy" and node.kwargs.get("dtype") in (*TYPES, *WIDENED):
             continue
-        if node.op not in operations.of_narrow():
+        if node.op not in operations.accepts_narrow():
             raise _computes(str(graph.shapes[taken[0]].dtype)[6:], node, layer)
         found.update(node.results)
-    for _, value in graph.gives:
+    for _, value in graph.outputs:
         if value in found:
-            raise ExportError("the layer hands on a constant of a type that no layer computes with", "Convert it with .float()", layer)
+            raise ExportError("the layer returns a constant of a narrow type, with which no layer computes",
+                              "Convert it with .float()", layer)
 
 
 def _computes(dtype: str, node: Node, layer: str) -> ExportError:

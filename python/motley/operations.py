@@ -1,7 +1,7 @@
-"""Which operations a package may use, and what is known of them and of the others.
+"""The operations of packages, and properties of these and other operations.
 
-`operations.txt` is the list, `contiguous_arguments.txt` says which arguments of them must be contiguous, and
-`narrow_operations.txt` which of them take constants of narrow types. Motley's workers have the same ones.
+`operations.txt` lists the supported operations, `contiguous_arguments.txt` their arguments that must be contiguous, and
+`narrow_operations.txt` those that accept constants of narrow types. Motley's workers use the same lists.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, FrozenSet, List, Mapping, Sequence
 import torch
 
 DROPPED = frozenset({"device", "layout", "pin_memory", "non_blocking", "generator"})
-"""Arguments that a package does not write: the worker decides them."""
+"""Arguments that a package omits: the worker determines them."""
 
 RANDOM = frozenset({
     "alpha_dropout", "bernoulli", "cauchy", "exponential", "feature_alpha_dropout", "feature_dropout", "geometric",
@@ -26,7 +26,7 @@ DATA_DEPENDENT = frozenset({
 
 
 ARITHMETIC = frozenset({"aten::add.Tensor", "aten::div.Tensor", "aten::mul.Tensor", "aten::sub.Tensor"})
-"""Operations of two tensors that take a number in place of one."""
+"""Operations of two tensors that accept a number instead of one."""
 
 
 def _lines(name: str) -> List[str]:
@@ -41,20 +41,19 @@ def allowed() -> FrozenSet[str]:
 
 
 @functools.lru_cache(maxsize=None)
-def of_narrow() -> FrozenSet[str]:
-    """Those that take a constant of a narrow type as it is: they show or select parts of it, or of its bits."""
+def accepts_narrow() -> FrozenSet[str]:
+    """The operations that accept a constant of a narrow type: views, selections, and operations on its bits."""
     return frozenset(_lines("narrow_operations.txt"))
 
 
 @functools.lru_cache(maxsize=None)
 def contiguous_arguments() -> Mapping[str, FrozenSet[str]]:
-    """[operation] names of the arguments that its kernels, in some version of PyTorch, read as if they were contiguous, or
-    refuse where they are not."""
+    """[operation] the names of arguments that its kernels, in some version of PyTorch, assume or require to be contiguous."""
     return {words[0]: frozenset(words[1:]) for words in map(str.split, _lines("contiguous_arguments.txt"))}
 
 
-VIEWS_IN_OTHER_SIZES = frozenset({"aten::view", "aten::_unsafe_view"})
-"""Refused for layouts that do not allow them; values of a graph are never written to, so that a copy is as good."""
+RESHAPING_VIEWS = frozenset({"aten::view", "aten::_unsafe_view"})
+"""Views that raise for some layouts. Values of a graph are never written to, so a copy is equivalent."""
 
 
 def name_of(func: Any) -> str:
@@ -65,7 +64,7 @@ def name_of(func: Any) -> str:
 
 PRODUCTS = frozenset({
     "aten::_convolution", "aten::addmm", "aten::baddbmm", "aten::bmm", "aten::convolution", "aten::convolution_backward", "aten::mm"})
-"""What a worker computes in the numbers of `train.precision` (models/graph/rounded_product.cc)."""
+"""The operations that a worker computes in `train.precision` (models/graph/rounded_product.cc)."""
 
 
 def is_view(func: Any) -> bool:
@@ -74,15 +73,15 @@ def is_view(func: Any) -> bool:
 
 
 def run(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """What the operation of this name makes, whatever the layout of its arguments, as in Motley's workers
+    """The result of the operation `name` for any layout of its arguments, as in Motley's workers
     (models/graph/kernel_layouts.h)."""
-    if name in VIEWS_IN_OTHER_SIZES and not args[0].is_contiguous():
+    if name in RESHAPING_VIEWS and not args[0].is_contiguous():
         return args[0].reshape(*args[1:])
     return run_kernel(find(name), name, args, kwargs)
 
 
 def run_kernel(func: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """`func`, the operation of this name, of arguments in the layout that its kernels need."""
+    """The result of `func`, the operation `name`, with arguments in the layouts that its kernels need."""
     names = contiguous_arguments().get(name)
     if names is None:
         return func(*args, **kwargs)
@@ -95,7 +94,7 @@ def run_kernel(func: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, A
 
 
 def find(name: str) -> Any:
-    """The overload of a name that `name_of` gave."""
+    """The overload with this name of `name_of`."""
     space, rest = name.split("::")
     packet, _, overload = rest.partition(".")
     return getattr(getattr(getattr(torch.ops, space), packet), overload or "default")

@@ -80,13 +80,13 @@ def difference(found: torch.Tensor, right: torch.Tensor) -> float:
     return float((found - right).abs_().masked_fill_(same, 0.0).max()) / (largest or 1.0)
 
 
-def at(places: torch.Tensor, output: torch.Tensor) -> Optional[torch.Tensor]:
-    """The elements at places that all samples have, where classes are the last dimension, or the second."""
-    many = places.dim()
-    if output.dim() > many and output.shape[1:1 + many] == places.shape:
-        return output[:, places]
-    if output.dim() > many + 1 and output.shape[2:2 + many] == places.shape:
-        return output[:, :, places]
+def select(positions: torch.Tensor, output: torch.Tensor) -> Optional[torch.Tensor]:
+    """The elements of each sample at `positions`, if classes are the last dimension or the second; None if neither fits."""
+    many = positions.dim()
+    if output.dim() > many and output.shape[1:1 + many] == positions.shape:
+        return output[:, positions]
+    if output.dim() > many + 1 and output.shape[2:2 + many] == positions.shape:
+        return output[:, :, positions]
     return None
 
 
@@ -95,11 +95,11 @@ def equal(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 
 def shapes(value: Any) -> str:
-    """For messages."""
+    """The shapes of a result's tensors, for messages."""
     found = [str(tuple(tensor.shape)) for _, tensor in parts(value)]
     return ", ".join(found) or f"a {type(value).__name__}"
 
 
-def some(names: List[str]) -> str:
-    """For messages, not more than a few of them."""
+def listed(names: List[str]) -> str:
+    """At most four names and the number of the others, for messages."""
     return ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")

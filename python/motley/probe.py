@@ -1,4 +1,4 @@
-"""Determines a model's inputs by a forward of a few samples, so that unsuitable data is refused before the export."""
+"""Determines the input limits of a model by a forward of two samples, so that unsuitable data is refused before the export."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from . import outputs
 from .errors import MotleyError
 from .layers import Layers
 from .losses import Loss, class_count
-from .modules import left_alone
-from .number_types import as_float32
-from .walk import memory_of
+from .modules import preserved_state
+from .half_precision import as_float32
+from .trace_layers import memory_of
 
 
 class Limits(NamedTuple):
-    """Integers lie from 0 to below these; None if unknown."""
+    """Integers are from 0 to below these limits; None if unknown."""
 
     inputs: Optional[int]
     targets: Optional[int]
 
 
 class _Lookups(TorchDispatchMode):
-    """The embeddings that a tensor, or a view of it, indexes."""
+    """Records the rows of embeddings that are indexed by `ids` or a view of it."""
 
     def __init__(self, ids: torch.Tensor):
         super().__init__()
@@ -38,8 +38,8 @@ class _Lookups(TorchDispatchMode):
 
 
 def limits(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.Tensor]) -> Limits:
-    """Probes the model of the layers. If it cannot run, nothing is known, and `export` reports why. Refuses inputs of a type or
-    shape with which it does not run, if it runs with the other type or a usual other shape."""
+    """The limits of the model. If it raises, they are unknown, and `export` reports the error. Refuses inputs if the model
+    raises for them but runs with the other type or another common shape."""
     input, target = (part[:2] for part in example)
     integers = not input.is_floating_point()
     ids = torch.zeros_like(input) if integers else input.clone()
@@ -48,14 +48,15 @@ def limits(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.Ten
     tensors = [tensor for root in roots for tensor in (*root.parameters(), *root.buffers())]
     if any(tensor.device.type != "cpu" for tensor in tensors):
         return Limits(None, None)
-    with left_alone(roots), as_float32(tensors), torch.random.fork_rng(devices=[]):
+    with preserved_state(roots), as_float32(tensors), torch.random.fork_rng(devices=[]):
         for root in roots:
             root.eval()
         output = _run(described, ids, lookups)
-        if output is None and described.by != "forward":  # else the layers take other inputs than the model, which runs
-            for other, words in _others(ids):
+        if output is None and described.by != "forward":  # with forward=, the layers take other inputs than the model
+            for other, words in _variants(ids):
                 if _run(described, other, None) is not None:
-                    raise MotleyError(f"the model does not run with inputs that are {_words(input)}, and does with those of {words}. Give these")
+                    raise MotleyError(f"the model raises for inputs that are {_described(input)}, but runs with {words}. Pass "
+                                      "these inputs")
         if output is None:
             return Limits(None, None)
     classes = None
@@ -65,17 +66,17 @@ def limits(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.Ten
     return Limits(min(lookups.rows, default=None), classes)
 
 
-def _words(input: torch.Tensor) -> str:
+def _described(input: torch.Tensor) -> str:
     return f"{'floats' if input.is_floating_point() else 'integers'} {list(input.shape[1:])} for each sample"
 
 
-def _others(input: torch.Tensor) -> Iterator[Tuple[torch.Tensor, str]]:
-    """The same inputs as people forgot to make them, and how."""
+def _variants(input: torch.Tensor) -> Iterator[Tuple[torch.Tensor, str]]:
+    """Common conversions of the inputs, as tensors and as code."""
     yield (input.float(), "inputs.float()") if not input.is_floating_point() else (torch.zeros_like(input, dtype=torch.int64), "inputs.long()")
     if input.dim() == 4 and input.size(3) in (1, 3, 4):
         yield input.permute(0, 3, 1, 2), "inputs.permute(0, 3, 1, 2)"
     yield input.unsqueeze(1), "inputs.unsqueeze(1)"
-    if input.dim() > 2 and input.is_floating_point():  # ids that are packed with others would be taken for one row of ids
+    if input.dim() > 2 and input.is_floating_point():  # flattening packed ids would mix them
         yield input.flatten(1), "inputs.flatten(1)"
 
 

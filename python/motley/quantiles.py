@@ -1,7 +1,7 @@
 """Normal and exponential numbers from uniform 32-bit words, with the same bits as in a worker (models/numbers/random_numbers.h).
 
-A word w is the probability (w + 1/2) / 2^32, and its number the quantile of that probability. Each operation is
-an IEEE double operation that rounds once; library logarithms differ in the last bit. The result is rounded to float32.
+A word w represents the probability (w + 1/2) / 2^32, and its number is the quantile of that probability. Each operation is
+an IEEE double operation that rounds once; library logarithms would differ in the last bit. The result is rounded to float32.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any, Tuple
 
 import numpy
 
-# M. J. Wichura, "Algorithm AS 241: The percentage points of the normal distribution", Applied Statistics 37 (1988), PPND16. His
-# third range begins at a probability of e^-25, less than any word's.
+# M. J. Wichura, "Algorithm AS 241: The percentage points of the normal distribution", Applied Statistics 37 (1988), PPND16. Its
+# third range begins at a probability of e^-25, below that of any word.
 _MIDDLE = ((2.5090809287301226727e+3, 3.3430575583588128105e+4, 6.7265770927008700853e+4, 4.5921953931549871457e+4,
             1.3731693765509461125e+4, 1.9715909503065514427e+3, 1.3314166789178437745e+2, 3.3871328727963666080e+0),
            (5.2264952788528545610e+3, 2.8729085735721942674e+4, 3.9307895800092710610e+4, 2.1213794301586595867e+4,
@@ -49,7 +49,7 @@ def _probability(words: Any) -> Any:
 
 
 def normal(words: Any) -> Any:
-    """Standard normal numbers, as float32: of sizes from 2.92e-10 to 6.338, and each size with both signs."""
+    """Standard normal numbers as float32: absolute values from 2.92e-10 to 6.338, symmetric in sign."""
     p = _probability(words)
     q = p - 0.5
     middle = q * _quotient(_MIDDLE, 0.180625 - q * q)
@@ -58,5 +58,5 @@ def normal(words: Any) -> Any:
 
 
 def exponential(words: Any) -> Any:
-    """Exponential numbers of rate 1, as float32: from 1.16e-10 to 22.87."""
+    """Exponential numbers of rate 1 as float32, from 1.16e-10 to 22.87."""
     return (-log(_probability(words))).astype(numpy.float32)

@@ -1,4 +1,4 @@
-"""Matrices in 8 or 4 bits, and the operations that make their float32 values of that (docs/formats/package.md, "Quantised weights")."""
+"""Quantises matrices to 8 or 4 bits, with the operations that dequantise them (docs/formats/package.md, "Quantised weights")."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from .graph import Ref
 KINDS = ("int8", "int4", "nf4")
 
 BLOCK = 64
-"""Consecutive elements, row after row, that have one scale in 4 bits."""
+"""The consecutive elements, in row-major order, that share one scale in 4 bits."""
 
 NF4 = (-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334,
        -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224,
        0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0)
-"""Of QLoRA (arXiv 2305.14314, appendix E): as many normally distributed numbers lie around each, by their largest."""
+"""The values of QLoRA (arXiv 2305.14314, appendix E): quantiles of the normal distribution, divided by the largest."""
 
 INT4 = tuple(float(code - 8) for code in range(16))
-"""-8 does not occur, so that both signs reach equally far."""
+"""-8 is not used, so that the range is symmetric."""
 
 _PART = 1 << 20
-"""Elements that are quantised at once, so that a large matrix takes little memory besides."""
+"""The elements quantised at once, to limit the temporary memory for a large matrix."""
 
 
 class Step(NamedTuple):
-    """An operation. `Ref(k)` among its arguments is part k, or behind the parts the result of an earlier step."""
+    """An operation. `Ref(k)` among its arguments is part k, or, after the last part, the result of an earlier step."""
 
     op: str
     args: Tuple[Any, ...]
@@ -37,18 +37,18 @@ class Step(NamedTuple):
 
 class Quantised(NamedTuple):
     parts: Dict[str, torch.Tensor]
-    """`codes`, `scales` and, in 4 bits, `table`: of each byte of codes the two numbers that it stands for."""
+    """`codes`, `scales` and, in 4 bits, `table`: [byte of codes] the two values that it represents."""
     steps: List[Step]
 
 
 def quantise(matrix: torch.Tensor, kind: str, outputs: int) -> Quantised:
-    """`matrix` as one of KINDS. `outputs` is the dimension of the layer's outputs, along which int8 has a scale for each.
+    """`matrix` quantised to one of KINDS. `outputs`: the dimension of the layer's outputs; int8 has one scale per output.
     REQUIRES: two dimensions, floats, all finite."""
     return _int8(matrix, outputs) if kind == "int8" else _four_bits(matrix, kind)
 
 
 def steps_of(shape: Tuple[int, int], blocks: int) -> List[Step]:
-    """What makes a matrix of its parts; `blocks` is 0 in 8 bits."""
+    """The operations that dequantise a matrix; `blocks` is 0 in 8 bits."""
     if not blocks:
         return [Step("aten::_to_copy", (Ref(0),), {"dtype": torch.float32}, shape),
                 Step("aten::mul.Tensor", (Ref(2), Ref(1)), {}, shape)]
@@ -63,8 +63,8 @@ def steps_of(shape: Tuple[int, int], blocks: int) -> List[Step]:
     return steps + [Step("aten::view", (Ref(2 + len(steps)), list(shape)), {}, shape)]
 
 
-def row_parts(matrix: torch.Tensor, width: int) -> List[Tuple[int, int]]:
-    """Of `matrix`'s rows, each of `width` elements, so many at once."""
+def row_blocks(matrix: torch.Tensor, width: int) -> List[Tuple[int, int]]:
+    """Ranges of the rows of `matrix`, each row with `width` elements, that are processed at once."""
     rows = max(1, _PART // width)
     return [(begin, min(begin + rows, matrix.size(0))) for begin in range(0, matrix.size(0), rows)]
 
@@ -74,7 +74,7 @@ def _divisors(scales: torch.Tensor) -> torch.Tensor:
 
 
 def _int8(matrix: torch.Tensor, outputs: int) -> Quantised:
-    parts = row_parts(matrix, matrix.size(1))
+    parts = row_blocks(matrix, matrix.size(1))
     largest = [matrix[begin:end].float().abs().amax(1 - outputs, keepdim=True) for begin, end in parts]
     scales = (torch.cat(largest) if outputs == 0 else torch.stack(largest).amax(0)) / 127
     codes = torch.empty(matrix.shape, dtype=torch.int8)
@@ -90,7 +90,7 @@ def _four_bits(matrix: torch.Tensor, kind: str) -> Quantised:
     blocks = -(-flat.numel() // BLOCK)
     codes = torch.empty(blocks, BLOCK // 2, dtype=torch.uint8)
     scales = torch.empty(blocks, 1)
-    for begin, end in row_parts(scales, BLOCK):
+    for begin, end in row_blocks(scales, BLOCK):
         own = torch.zeros((end - begin) * BLOCK)
         given = flat[begin * BLOCK:end * BLOCK]
         own[:given.numel()] = given
@@ -113,7 +113,7 @@ def _nf4_codes(x: torch.Tensor) -> torch.Tensor:
 
 
 def dequantised(parts: Dict[str, torch.Tensor], steps: List[Step], run: Callable[[Step, List[torch.Tensor]], torch.Tensor]) -> torch.Tensor:
-    """The float32 values of parts, by `run` of each step with the values before it."""
+    """The float32 values: `run` computes each step from the parts and earlier results."""
     values = list(parts.values())
     for step in steps:
         values.append(run(step, values))

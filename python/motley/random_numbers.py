@@ -1,7 +1,7 @@
 """The operations `motley::uniform`, `normal`, `exponential` and `integers`: random numbers that are functions of their position.
 
-In training they are functions of (seed, step, the sample's position in the step, layer, index, position in the sample); here,
-of (seed, index, position), like dropout masks (dropout.py).
+In training they are functions of (seed, step, position of the sample in the step, layer, index, position in the sample); here
+they are functions of (seed, index, position), like dropout masks (dropout.py).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import torch
 
 from . import dropout, hashed, quantiles
 
-MOST_INTEGERS = 1 << 32
-"""The most integers in the range of `integers`."""
+MAX_INTEGERS = 1 << 32
+"""The largest size of the range of `integers`."""
 
 for _name in ("uniform", "normal", "exponential"):
     dropout.library.define(f"{_name}(int[] size, int index) -> Tensor")
@@ -56,6 +56,6 @@ def _integers(size: List[int], low: int, high: int, index: int) -> torch.Tensor:
     return _made(size, index, torch.int64, lambda *place: scaled(hashed.bits(*place), low, high - low))
 
 
-# Without tensor arguments the dispatcher does not find them by a device's key.
+# Operations without tensor arguments are not dispatched by a device's key.
 for _name, _function in (("uniform", _uniform), ("normal", _normal), ("exponential", _exponential), ("integers", _integers)):
     dropout.library.impl(_name, _function, "BackendSelect")

@@ -1,4 +1,4 @@
-"""Tells what a script gives as its data, and takes inputs and targets out of it."""
+"""Recognizes the type of a script's data, and extracts inputs and targets."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import torch
 from .errors import MotleyError
 from .values import PAD, as_array
 
-_SHAPE = "Give (inputs, targets), a dataset of such pairs, or a row of tokens"
+_ACCEPTED = "Pass (inputs, targets), a dataset of such pairs, or a row of tokens"
 
-_PACK = ("A model takes one tensor: pack several into one, such as torch.stack([a, b], 1), and take it apart in the first layer "
+_PACK = ("A model takes one tensor: pack several into one, e.g. torch.stack([a, b], 1), and unpack it in the first layer "
          "(docs/python.md, \"What is refused\")")
 
-_PACK_TARGETS = "A loss takes one tensor: pack several into one, and take it apart in a loss of your own, a function (output, target) -> (sum, count)"
+_PACK_TARGETS = "A loss takes one tensor: pack several into one, and unpack it in a custom loss, a function (output, target) -> (sum, count)"
 
 _TARGETS = ("labels", "label", "targets", "target", "y", "label_ids")
-"""What targets are mostly called."""
+"""Common names of targets."""
 
 
 def is_array(part: Any) -> bool:
@@ -35,52 +35,53 @@ def pair_of(data: Any) -> Tuple[Any, Any]:
     _refuse_others(data)
     if isinstance(data, tuple):
         if len(data) != 2:
-            raise MotleyError(f"the data is a tuple of {len(data)}. {_SHAPE}; {_PACK[0].lower()}{_PACK[1:]}")
+            raise MotleyError(f"the data is a tuple of {len(data)}. {_ACCEPTED}; {_PACK[0].lower()}{_PACK[1:]}")
         inputs, targets = (_column(part, what) for part, what in zip(data, ("inputs", "targets")))
         return inputs, targets
     return _stacked(data)
 
 
 def _refuse_others(data: Any) -> None:
-    """What has columns, batches or splits in place of samples."""
+    """Refuses data with columns, batches or splits instead of samples."""
     kind = type(data).__name__
     library = type(data).__module__.partition(".")[0]
     if isinstance(data, (str, bytes, os.PathLike)):
-        raise MotleyError(f"the data is a {kind}, a path it seems. Give what is in it: numpy.load(path, mmap_mode='r') maps an array "
-                          "without reading it, and `motley train` reads files by data.path")
+        raise MotleyError(f"the data is a {kind}, probably a path. Pass its content: numpy.load(path, mmap_mode='r') maps an "
+                          "array without reading it, and `motley train` reads files by data.path")
     if isinstance(data, torch.utils.data.DataLoader):
         batches = f", with global_batch={data.batch_size}" if data.batch_size else ""
-        raise MotleyError(f"a {kind} makes batches, and Motley makes its own, in another order each epoch. Give loader.dataset{batches}; "
-                          "what a collate_fn or a sampler does belongs into the dataset")
+        raise MotleyError(f"the data is a {kind}, but Motley forms its own batches, in another order each epoch. Pass "
+                          f"loader.dataset{batches}; the work of a collate_fn or a sampler belongs in the dataset")
     if library in ("pandas", "polars", "pyarrow") and hasattr(data, "columns"):
         names = [str(name) for name in getattr(data, "column_names", data.columns)]
-        target, inputs = _divided(names)
-        example = f", such as (torch.tensor(df[{inputs}].to_numpy()), torch.tensor(df[{target!r}].to_numpy()))" if inputs else ", of inputs and targets"
-        raise MotleyError(f"the data is a {kind} with the columns {_listed(names)}. Give a pair of tensors{example}")
+        target, inputs = _target_and_inputs(names)
+        example = f", e.g. (torch.tensor(df[{inputs}].to_numpy()), torch.tensor(df[{target!r}].to_numpy()))" if inputs else ", of inputs and targets"
+        raise MotleyError(f"the data is a {kind} with the columns {_listed(names)}. Pass a pair of tensors{example}")
     if isinstance(data, Mapping):
         splits = [str(key) for key, value in data.items() if not is_array(value) and hasattr(value, "column_names")]
         if splits:
-            raise MotleyError(f"the data is a {kind} with the splits {_listed(splits)}. Give one of them as pairs, and another as eval_data=")
+            raise MotleyError(f"the data is a {kind} with the splits {_listed(splits)}. Pass pairs from one split, and from "
+                              "another as eval_data=")
         refuse_keys(f"the data is a {kind}", data, "data[{!r}]", "")
     if hasattr(data, "column_names") and library == "datasets" and hasattr(data, "__len__"):
         refuse_keys(f"the data is a {kind}", data.column_names, "d[{!r}]", ", where d = data.with_format('torch')[:]")
     if not (hasattr(data, "__len__") and hasattr(data, "__getitem__")):
-        also = "" if data is None or isinstance(data, (int, float)) else f". What can only be read through once is given as a list, such as list(data)"
-        raise MotleyError(f"{kind} is no data that can be written. {_SHAPE}{also}")
+        also = "" if data is None or isinstance(data, (int, float)) else ". Convert an iterator to a list, e.g. list(data)"
+        raise MotleyError(f"{kind} is not a supported type of data. {_ACCEPTED}{also}")
 
 
 def refuse_keys(what: str, keys: Iterable[Any], access: str, where: str) -> NoReturn:
-    """Says how to make a pair of what has names for its parts."""
+    """Refuses data whose parts have names, with an example of a pair."""
     names = [str(key) for key in keys]
-    target, inputs = _divided(names)
+    target, inputs = _target_and_inputs(names)
     found = f"{what} with the keys {_listed(names)}" if names else f"{what} without keys"
     example = f"({access.format(inputs[0])}, {access.format(target)}){where}" if inputs else "(inputs, targets)"
     more = f". {_PACK}" if len(inputs) > 1 else ""
-    raise MotleyError(f"{found}. Give a pair of input and target, such as {example}{more}")
+    raise MotleyError(f"{found}. Pass a pair of input and target, e.g. {example}{more}")
 
 
-def _divided(names: List[str]) -> Tuple[str, List[str]]:
-    """Which of them is the target, it seems, and which are inputs."""
+def _target_and_inputs(names: List[str]) -> Tuple[str, List[str]]:
+    """The likely name of the target, and those of the inputs."""
     target = next((name for word in _TARGETS for name in names if name.lower() == word), names[-1] if names else "")
     return target, [name for name in names if name != target]
 
@@ -97,16 +98,16 @@ def _stacked(dataset: Any) -> Tuple[numpy.ndarray, numpy.ndarray]:
     try:
         count = len(dataset)
     except Exception as error:
-        raise MotleyError(f"{kind} does not say how many samples it has: {type(error).__name__}: {error}. {_SHAPE}") from error
+        raise MotleyError(f"the number of samples of the {kind} is unknown: {type(error).__name__}: {error}. {_ACCEPTED}") from error
     if count == 0:
-        raise MotleyError(f"the {kind} has no samples. Give at least one")
+        raise MotleyError(f"the {kind} has no samples. Pass at least one")
     inputs: List[numpy.ndarray] = []
     targets: List[numpy.ndarray] = []
     for k in range(count):
         try:
             sample = dataset[k]
         except Exception as error:
-            raise MotleyError(f"sample {k} of the {kind} cannot be read: {type(error).__name__}: {error}. {_SHAPE}") from error
+            raise MotleyError(f"sample {k} of the {kind} cannot be read: {type(error).__name__}: {error}. {_ACCEPTED}") from error
         _check_sample(sample, k)
         inputs.append(_value(sample[0], "inputs", k))
         targets.append(_value(sample[1], "targets", k))
@@ -115,19 +116,21 @@ def _stacked(dataset: Any) -> Tuple[numpy.ndarray, numpy.ndarray]:
 
 def _check_sample(sample: Any, k: int) -> None:
     if isinstance(sample, Mapping):
-        refuse_keys(f"the dataset's samples are no pairs: sample {k} is a {type(sample).__name__}", sample, "s[{!r}]",
+        refuse_keys(f"the dataset's samples are not pairs: sample {k} is a {type(sample).__name__}", sample, "s[{!r}]",
                     " of each sample s: [(…, …) for s in data]")
     if is_array(sample):
-        raise MotleyError(f"the dataset's sample {k} is one {type(sample).__name__}, and no pair of input and target. "
-                          "Give both; a model that learns to give its input back has it as its target too")
+        raise MotleyError(f"the dataset's sample {k} is one {type(sample).__name__}, not a pair of input and target. "
+                          "Pass pairs; for an autoencoder the target is the input")
     if not isinstance(sample, (tuple, list)):
-        raise MotleyError(f"the dataset's sample {k} is a {type(sample).__name__}, and no pair of input and target. Give pairs of tensors")
+        raise MotleyError(f"the dataset's sample {k} is a {type(sample).__name__}, not a pair of input and target. Pass pairs "
+                          "of tensors")
     if len(sample) != 2:
-        raise MotleyError(f"the dataset's sample {k} has {len(sample)} parts, and is no pair of input and target. Give pairs of tensors. {_PACK}")
+        raise MotleyError(f"the dataset's sample {k} has {len(sample)} parts and is not a pair of input and target. Pass pairs "
+                          f"of tensors. {_PACK}")
 
 
 def _column(part: Any, what: str) -> Any:
-    """Inputs or targets that are given together."""
+    """All inputs, or all targets."""
     if is_array(part):
         return part
     _refuse_several(part, what)
@@ -148,23 +151,25 @@ def _refuse_several(part: Any, what: str) -> None:
 
 def _value(part: Any, what: str, k: int) -> numpy.ndarray:
     """The input or the target of sample k."""
-    is_list_of_them = isinstance(part, list) and part and all(is_array(each) for each in part)
-    _refuse_several(tuple(part) if is_list_of_them else part, f"{what} of sample {k}")
-    image = sys.modules.get("PIL.Image")
-    if image is not None and isinstance(part, image.Image):
-        return _picture(part, what, k)
+    is_list_of_arrays = isinstance(part, list) and part and all(is_array(each) for each in part)
+    _refuse_several(tuple(part) if is_list_of_arrays else part, f"{what} of sample {k}")
+    pil = sys.modules.get("PIL.Image")
+    if pil is not None and isinstance(part, pil.Image):
+        return _from_image(part, what, k)
     return as_array(part, what)
 
 
-def _picture(picture: Any, what: str, k: int) -> numpy.ndarray:
-    """As torchvision's to_tensor lays it out, in bytes: Motley divides those of inputs by 255 as it does. A mask is integers."""
+def _from_image(image: Any, what: str, k: int) -> numpy.ndarray:
+    """An image as bytes in the layout of torchvision's to_tensor; Motley divides bytes of inputs by 255. A mask is integers."""
     if what == "targets":
-        if picture.mode in ("L", "P", "1", "I", "I;16"):
-            return as_array(numpy.asarray(picture).astype(numpy.int64), what)
-        raise MotleyError(f"the target of sample {k} is a picture of mode {picture.mode}. Give a tensor of it, or a mask of mode L")
-    if picture.mode not in ("L", "LA", "RGB", "RGBA", "YCbCr", "HSV", "LAB"):
-        raise MotleyError(f"sample {k} is a picture of mode {picture.mode}, whose values are no colours. Give picture.convert(\"RGB\"), or \"L\"")
-    array = numpy.asarray(picture)
+        if image.mode in ("L", "P", "1", "I", "I;16"):
+            return as_array(numpy.asarray(image).astype(numpy.int64), what)
+        raise MotleyError(f"the target of sample {k} is an image of mode {image.mode}. Convert it to a tensor, or to a mask of "
+                          "mode L")
+    if image.mode not in ("L", "LA", "RGB", "RGBA", "YCbCr", "HSV", "LAB"):
+        raise MotleyError(f"sample {k} is an image of mode {image.mode}, whose values are not colours. Pass "
+                          "image.convert(\"RGB\"), or \"L\"")
+    array = numpy.asarray(image)
     return array[None] if array.ndim == 2 else numpy.ascontiguousarray(array.transpose(2, 0, 1))
 
 

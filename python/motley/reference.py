@@ -1,7 +1,8 @@
-"""References: the results of each distinct layer in eager PyTorch, with which machines compare their own.
+"""References: the results of each distinct layer in eager PyTorch, with which machines compare their own results.
 
-A reference contains no tensors. It has the descriptions from which inputs and gradients are generated (`made_up.py`), and a
-digest of each result (`result_digest.py`) with its sensitivity to rounding (`rounding.py`). docs/formats/package.md describes the file.
+A reference contains no tensors. It has the descriptions from which inputs and gradients are generated (`synthetic.py`), and a
+digest of each result (`result_digest.py`) with its sensitivity to rounding (`rounding.py`). docs/formats/package.md describes the
+file.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import torch
 
-from . import dropout, eager, hashed, made_up
+from . import dropout, eager, hashed, synthetic
 from .errors import ExportError
-from .graph import Take
+from .graph import Role
 from .interpret import Package
 from .intercept import Intercept
 from .layers import Layers
 from .losses import Loss
 from .modules import ModuleStack
 from .result_digest import Digest, deviation, digest
-from .rounding import a_little_off, in_bf16
-from .walk import Traced
+from .rounding import perturbed, in_bf16
+from .trace_layers import TracedLayer
 
 FILE = "reference.jsonl"
 VERSION = 1
@@ -38,7 +39,7 @@ _SEEDS = 3
 _STEADY = 2e-3
 """If rounding changes a result by more, another seed is tried: near a kink of a ReLU, or under cancellation."""
 
-LEAST = 1e-3
+MIN_SCALE = 1e-3
 """The least scale of a gradient, relative to the layer's largest: that of a bias before a batch normalization is 0 except for
 rounding."""
 
@@ -50,14 +51,14 @@ _SAMPLED = 64
 
 
 class _Compared(NamedTuple):
-    """A result by its name in the file, as eager PyTorch has it."""
+    """A result of eager PyTorch, with its role, which names it in the file."""
 
-    take: Take
+    role: Role
     digest: Digest
     is_gradient: bool
 
 
-def references(package: Package, described: Layers, loss: Loss, traced: List[Traced], modules: ModuleStack) -> List[Dict[str, Any]]:
+def references(package: Package, described: Layers, loss: Loss, traced: List[TracedLayer], modules: ModuleStack) -> List[Dict[str, Any]]:
     """References of the first of all layers with equal graphs and shapes. A layer that cannot run with generated inputs has none,
     with a warning."""
     found = []
@@ -73,9 +74,9 @@ def references(package: Package, described: Layers, loss: Loss, traced: List[Tra
             found.append(made.reference())
         except ExportError:
             raise
-        except Exception as error:  # any error of the layer
-            warnings.warn(f"{name} has no reference that machines could compare themselves with: with made-up inputs like those of the "
-                          f"example it raises {type(error).__name__}: {error}", stacklevel=2)
+        except Exception as error:  # any exception of the layer
+            warnings.warn(f"{name} has no reference for the comparison on machines: for generated inputs like the example's it "
+                          f"raises {type(error).__name__}: {error}", stacklevel=2)
     return found
 
 
@@ -96,7 +97,7 @@ def _distinct(package: Package, k: int) -> str:
 
 
 class _Layer:
-    def __init__(self, package: Package, index: int, traced: Traced, layer: eager.EagerLayer, described: Layers):
+    def __init__(self, package: Package, index: int, traced: TracedLayer, layer: eager.EagerLayer, described: Layers):
         self._package = package
         self._index = index
         self._traced = traced
@@ -106,10 +107,10 @@ class _Layer:
         few = max(x[0].numel() for x in traced.inputs) < _MANY_ELEMENTS
         self._samples = _SAMPLES_OF_STATISTICS if self._described["statistics"] and few else _SAMPLES
         description = package.description
-        self._inputs = [made_up.describe(x, description["input_limit"]) if index == 0 or gradient else made_up.describe_exact(x)
+        self._inputs = [synthetic.describe(x, description["input_limit"]) if index == 0 or gradient else synthetic.describe_exact(x)
                         for x, gradient in zip(traced.inputs, traced.gradients)]
         self._ignored = description["ignored"]
-        self._target = None if traced.target is None else made_up.describe(traced.target, description["target_limit"], self._ignored)
+        self._target = None if traced.target is None else synthetic.describe(traced.target, description["target_limit"], self._ignored)
         results = 3 + len(self._described["parameters"]) + 2 * len(self._inputs) + len(self._described["outputs"])
         self._sampled = max(0, min(_SAMPLED, (_BYTES // results - 160) // 13))
 
@@ -127,14 +128,14 @@ class _Layer:
         return best[1]
 
     def _of_seed(self, seed: int) -> Tuple[float, List[Dict[str, Any]], List[Dict[str, Any]]]:
-        inputs = [made_up.make(pieces, self._samples, seed, hashed.INPUT, k, x.dtype).reshape(self._samples, *x.shape[1:])
+        inputs = [synthetic.make(pieces, self._samples, seed, hashed.INPUT, k, x.dtype).reshape(self._samples, *x.shape[1:])
                   for k, (pieces, x) in enumerate(zip(self._inputs, self._traced.inputs))]
         target = self._traced.target
         if target is not None and self._target is not None:
-            made = made_up.make(self._target, self._samples, seed, hashed.TARGET, 0, target.dtype, self._ignored)
+            made = synthetic.make(self._target, self._samples, seed, hashed.TARGET, 0, target.dtype, self._ignored)
             target = made.reshape(self._samples, *target.shape[1:])
         grads = [] if self._layer.loss else [
-            made_up.uniform(torch.Size([self._samples, *output["shape"]]), seed, hashed.GRADIENT, k, -1.0, 2.0) if gradient else None
+            synthetic.uniform(torch.Size([self._samples, *output["shape"]]), seed, hashed.GRADIENT, k, -1.0, 2.0) if gradient else None
             for k, (output, gradient) in enumerate(zip(self._described["outputs"], self._traced.train.gradients))]
         run = _Run(self, seed, inputs, target, grads)
         for root in self._roots:
@@ -154,13 +155,13 @@ class _Layer:
             for role, kind, purpose in (("parameter", "parameters", hashed.PARAMETER), ("statistic", "statistics", hashed.STATISTIC)):
                 for k, entry in enumerate(self._described[kind]):
                     tensor = self._package.tensors[entry["name"]]
-                    other = made_up.replacement(tensor.detach())
+                    other = synthetic.replacement(tensor.detach())
                     if other is None:
                         continue
                     replaced[f"{role}:{k}"] = other
                     before.append((tensor, float(tensor.detach().flatten()[0])))
                     with torch.no_grad():
-                        tensor.copy_(made_up.uniform(tensor.shape, seed, purpose, k, other["low"], other["width"]))
+                        tensor.copy_(synthetic.uniform(tensor.shape, seed, purpose, k, other["low"], other["width"]))
             yield replaced
         finally:
             with torch.no_grad():
@@ -196,7 +197,7 @@ class _Run:
         return digest(tensor, self._seed, self._sampled)
 
     def _compared(self, role: str, index: int, tensor: torch.Tensor) -> _Compared:
-        return _Compared(Take(role, index), self._digest(tensor), role.endswith("_grad"))
+        return _Compared(Role(role, index), self._digest(tensor), role.endswith("_grad"))
 
     def eager_training(self) -> List[_Compared]:
         leaves = [x.detach().requires_grad_(gradient) for x, gradient in zip(self._inputs, self._gradients)]
@@ -219,17 +220,17 @@ class _Run:
                 found += [self._compared("loss", 0, total), self._compared("count", 0, count)]
         return found
 
-    def training(self, package: Package, inputs: List[torch.Tensor]) -> Dict[Take, torch.Tensor]:
+    def training(self, package: Package, inputs: List[torch.Tensor]) -> Dict[Role, torch.Tensor]:
         found = package.forward(self._index, inputs, self._target)
-        saved = {take: tensor for take, tensor in found.items() if take.role == "saved"}
-        given = {take: tensor for take, tensor in found.items() if take.role in ("output", "loss", "observed")}
+        saved = {role: tensor for role, tensor in found.items() if role.kind == "saved"}
+        given = {role: tensor for role, tensor in found.items() if role.kind in ("output", "loss", "observed")}
         del found
         input_grads, gradients = package.backward(self._index, saved, self._grads, self._samples)
-        given.update({Take("input_grad", k): grad for k, grad in enumerate(input_grads) if grad is not None})
-        given.update({Take("parameter_grad", k): gradients[name] for k, name in enumerate(self._parameters)})
+        given.update({Role("input_grad", k): grad for k, grad in enumerate(input_grads) if grad is not None})
+        given.update({Role("parameter_grad", k): gradients[name] for k, name in enumerate(self._parameters)})
         return given
 
-    def evaluation(self, package: Package, inputs: List[torch.Tensor]) -> Dict[Take, torch.Tensor]:
+    def evaluation(self, package: Package, inputs: List[torch.Tensor]) -> Dict[Role, torch.Tensor]:
         given = package.forward(self._index, inputs, self._target, "evaluate")
         if self._layer.loss is not None:
             given.update(package.forward(self._index, inputs, None, "score"))
@@ -237,22 +238,24 @@ class _Run:
 
     def compare(self, right: List[_Compared], run: Any) -> Tuple[float, List[Dict[str, Any]]]:
         """The largest effect of rounding, and the file's entry of each result."""
-        least = LEAST * max((compared.digest.norm for compared in right if compared.is_gradient), default=0.0)
+        least = MIN_SCALE * max((compared.digest.norm for compared in right if compared.is_gradient), default=0.0)
 
         def apart(package: Package, inputs: List[torch.Tensor]) -> List[float]:
             found = run(package, inputs)
-            return [deviation(self._digest(found[compared.take]), compared.digest, least if compared.is_gradient else 0.0)
+            return [deviation(self._digest(found[compared.role]), compared.digest, least if compared.is_gradient else 0.0)
                     for compared in right]
 
         exact = apart(self._package, self._inputs)
-        moved = apart(*a_little_off(self._package, self._index, self._inputs))
+        moved = apart(*perturbed(self._package, self._index, self._inputs))
         short = apart(in_bf16(self._package), self._inputs)
         entries = []
         for compared, wrong, off, rounded in zip(right, exact, moved, short):
-            what = f"{compared.take.role}:{compared.take.index}"
+            what = f"{compared.role.kind}:{compared.role.index}"
             if not wrong <= _WRONG + 4 * off:
-                raise ExportError(f"{what} differs from PyTorch's by {wrong:.2g} of its size, on made-up data like the example's",
-                                  "Look for state that is kept between calls, and for values that leave tensors (tolist, numpy)", self._name)
+                raise ExportError(f"{what} differs from PyTorch's by {wrong:.2g} of its norm, on generated data like the "
+                                  "example's",
+                                  "Check for state that is kept between calls, and for tensor values used in Python (tolist, "
+                                  "numpy)", self._name)
             entries.append({"tensor": what, **compared.digest.json(),
                             "rounding": [float(f"{min(x, 1e9):.3g}") for x in (max(off, wrong), max(off, rounded))]})
         return max(max(a, b) for a, b in zip(exact, moved)) if right else 0.0, entries

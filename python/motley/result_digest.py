@@ -1,4 +1,4 @@
-"""What a reference keeps of a tensor, and how far two of them are apart (docs/formats/package.md, docs/numerics.md)."""
+"""Digests of tensors in references, and the deviation of two digests (docs/formats/package.md, docs/numerics.md)."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from . import hashed
 
 PROJECTIONS = 4
 _OUTLIERS = 8
-"""One of so many samples may lie anywhere: where a ReLU or a maximum turned over."""
+"""One of this many samples is ignored as an outlier: a ReLU or a maximum may switch."""
 
 
 class Digest(NamedTuple):
     count: int
     nonfinite: int
-    """So many elements are not finite; they count as 0."""
+    """The number of elements that are not finite; they count as 0."""
     norm: float
     largest: float
     projections: List[float]
-    """Sums with seeded signs: of a difference they are as large as its norm, in the mean of their squares."""
+    """Sums with seeded random signs; their root mean square is the norm of the tensor."""
     samples: List[float]
 
     def json(self) -> Dict[str, Any]:
@@ -57,12 +57,12 @@ def digest(tensor: torch.Tensor, seed: int, samples: int) -> Digest:
 
 @functools.lru_cache(maxsize=64)
 def _signs(state: int, begin: int) -> Any:
-    """The lowest bits of a part of a stream. All tensors have the same signs, in all ways of computing them."""
+    """The lowest bits of a part of a stream. All tensors have the same signs."""
     return hashed.bits(state, begin, begin + hashed.PART).astype(numpy.uint8)
 
 
 def deviation(found: Digest, right: Digest, least: float = 0.0) -> float:
-    """About the norm of their difference as a share of the right one's, or of `least` where that is more."""
+    """The approximate norm of the difference, relative to the norm of `right`, or to `least` if that is larger."""
     scale = max(right.norm, least)
     if found.count != right.count or found.nonfinite != right.nonfinite:
         return math.inf

@@ -1,4 +1,4 @@
-"""Operations that are recorded as others."""
+"""Operations that are recorded as other operations."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class NoReplacement(Exception):
     """There is a replacement, but not for these arguments."""
 
 
-SAME = frozenset({"aten::detach", "aten::alias", "aten::lift_fresh", "aten::lift"})
-"""Operations that show their argument as it is."""
+ALIASES = frozenset({"aten::detach", "aten::alias", "aten::lift_fresh", "aten::lift"})
+"""Operations whose result is an alias of their argument."""
 
 
 def _copy(self: torch.Tensor, source: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
@@ -32,11 +32,11 @@ def _index_put(self: torch.Tensor, indices: Any, values: torch.Tensor, accumulat
 
 
 _ALWAYS = frozenset({"aten::as_strided", "aten::_reshape_alias", "aten::sort"})
-"""Views, which cannot be put back, and what orders equal elements differently in different versions of PyTorch."""
+"""Views that cannot be scattered back, and sort, whose order of equal elements varies between versions of PyTorch."""
 
 
 def is_always_replaced(name: str, kwargs: Mapping[str, Any]) -> bool:
-    """Whether it is replaced even of constants and where packages have it. With beta = 0, small products of 1.13 read
+    """Whether it is replaced even for constants, and if packages support it. With beta = 0, small products of 1.13 read
     uninitialized memory."""
     return name in _ALWAYS or name == "aten::baddbmm" and kwargs.get("beta", 1) == 0
 
@@ -55,10 +55,10 @@ def _squeeze(self: torch.Tensor, dims: List[int]) -> torch.Tensor:
 
 
 def _as_strided(self: torch.Tensor, size: List[int], stride: List[int], offset: Optional[int] = None) -> torch.Tensor:
-    """A part of a contiguous tensor by views and slices; autograd asks for one after an operation in place on a view.
+    """A part of a contiguous tensor by views and slices; autograd uses as_strided after an in-place operation on a view.
 
-    Where each stride divides the next larger one, the memory is an array whose dimensions are their quotients, and the
-    part begins at the digits of its offset in them.
+    If each stride divides the next larger one, the memory is an array whose dimensions are the quotients, and the offset in
+    mixed radix gives the start of the part in each dimension.
     """
     large = sorted((k for k in range(len(size)) if size[k] > 1), key=lambda k: -stride[k])
     steps = [stride[k] for k in large] + [1]
@@ -94,7 +94,7 @@ def _scaled_bmm(self: torch.Tensor, batch1: torch.Tensor, batch2: torch.Tensor, 
 
 
 def _upsample(base: str, spatial: int, aligns: bool) -> Callable[..., torch.Tensor]:
-    """Of the overload that takes either sizes or factors, the one that takes sizes."""
+    """The overload with sizes, for a call of the overload with sizes or factors."""
     function = operations.find(f"aten::{base}")
 
     def sized(shape: Any, output_size: Optional[List[int]], rest: Any) -> Any:
@@ -117,7 +117,7 @@ _UPSAMPLES = (("upsample_nearest1d", 1, False), ("upsample_nearest2d", 2, False)
               ("upsample_trilinear3d", 3, True))
 
 
-_PLAIN: Dict[str, Callable[..., Any]] = {
+_REPLACEMENTS: Dict[str, Callable[..., Any]] = {
     "aten::_reshape_alias": lambda self, size, stride: aten.view(self, size),
     "aten::_index_put_impl": _index_put,
     "aten::as_strided": _as_strided,
@@ -129,21 +129,21 @@ _PLAIN: Dict[str, Callable[..., Any]] = {
 }
 
 
-def with_elements(tensors: List[torch.Tensor]) -> List[torch.Tensor]:
-    """Without those of the shape [0], which `cat` passes over, such as a cache that nothing is in yet; packages cannot hold them."""
+def without_empty(tensors: List[torch.Tensor]) -> List[torch.Tensor]:
+    """Without tensors of the shape [0], such as an empty cache, which `cat` ignores; packages do not support them."""
     return [tensor for tensor in tensors if tensor.shape != (0,)] or tensors
 
 
-_SHOWS = frozenset({"transpose_", "t_", "swapaxes_", "swapdims_", "squeeze_", "unsqueeze_"})
+_INPLACE_VIEWS = frozenset({"transpose_", "t_", "swapaxes_", "swapdims_", "squeeze_", "unsqueeze_"})
 
 
-def shows(name: str) -> bool:
-    """Whether an operation in place changes only how its tensor is seen."""
-    return name.split("::")[1].partition(".")[0] in _SHOWS
+def is_inplace_view(name: str) -> bool:
+    """Whether an in-place operation only changes the view of its tensor."""
+    return name.split("::")[1].partition(".")[0] in _INPLACE_VIEWS
 
 
 def functional(name: str, func: Any) -> Callable[..., torch.Tensor]:
-    """What the operation in place `func` gives its first argument, as a function."""
+    """The function whose result the in-place operation `func` writes to its first argument."""
     if name in _IN_PLACE:
         return _IN_PLACE[name]
     space, rest = name.split("::")
@@ -160,9 +160,9 @@ def functional(name: str, func: Any) -> Callable[..., torch.Tensor]:
 
 
 def replacement(func: Any, name: str) -> Optional[Callable[..., Any]]:
-    """What does the same as `func` by other operations, where there is something."""
-    if name in _PLAIN:
-        return _PLAIN[name]
+    """A function that computes `func` by other operations, if there is one."""
+    if name in _REPLACEMENTS:
+        return _REPLACEMENTS[name]
     if name.startswith("prims::"):
         return getattr(func, "impl_aten", None)
     if torch._C._dispatch_has_kernel_for_dispatch_key(name, "CompositeImplicitAutograd"):

@@ -1,4 +1,4 @@
-"""How far rounding moves what a layer computes: its graphs with every result a little off, and with products in bf16."""
+"""The sensitivity of a layer to rounding: its graphs with perturbed results, and with products in bf16."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from . import operations
 from .graph import Node
 from .interpret import Package, run_node
 
-_PART = 2.0 ** -20
-"""By which a result is off at most: 8 units in the last place, more than kernels of other libraries differ by."""
+_RELATIVE = 2.0 ** -20
+"""The largest relative perturbation: 8 units in the last place, more than the differences between libraries."""
 _SEED = 20261129
 
 
-class _Off:
-    """Moves numbers by up to `_PART` of them, each by another share; integers stay, which may be ids."""
+class _Perturbation:
+    """Perturbs numbers by random relative amounts up to `_RELATIVE`; integers, which may be ids, are unchanged."""
 
     def __init__(self) -> None:
         self._generator = torch.Generator().manual_seed(_SEED)
@@ -24,7 +24,7 @@ class _Off:
     def move(self, tensor: torch.Tensor) -> torch.Tensor:
         if tensor.dtype != torch.float32:
             return tensor
-        share = (torch.rand(tensor.shape, generator=self._generator) * 2 - 1) * _PART
+        share = (torch.rand(tensor.shape, generator=self._generator) * 2 - 1) * _RELATIVE
         return torch.where((tensor == tensor.round()) | ~torch.isfinite(tensor), tensor, tensor + tensor * share)
 
     def node(self, node: Node, values: Mapping[int, Optional[torch.Tensor]], samples: int) -> List[Optional[torch.Tensor]]:
@@ -34,13 +34,13 @@ class _Off:
         return [None if tensor is None else self.move(tensor) for tensor in out]
 
 
-def a_little_off(package: Package, layer: int, inputs: List[torch.Tensor]) -> "tuple[Package, List[torch.Tensor]]":
-    """The package with all that the layer computes a little off, and such inputs."""
-    off = _Off()
+def perturbed(package: Package, layer: int, inputs: List[torch.Tensor]) -> "tuple[Package, List[torch.Tensor]]":
+    """The package and the inputs with perturbed parameters, results and values."""
+    perturbation = _Perturbation()
     described = package.description["layers"][layer]
-    moved = {entry["name"]: off.move(package.tensors[entry["name"]].detach())
+    moved = {entry["name"]: perturbation.move(package.tensors[entry["name"]].detach())
              for kind in ("parameters", "statistics") for entry in described[kind]}
-    return package.computing(off.node, {**package.tensors, **moved}), [off.move(x) for x in inputs]
+    return package.computing(perturbation.node, {**package.tensors, **moved}), [perturbation.move(x) for x in inputs]
 
 
 def in_bf16(package: Package) -> Package:

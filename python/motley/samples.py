@@ -8,8 +8,9 @@ import torch
 
 
 def like(example: torch.Tensor, limit: int, generator: torch.Generator, count: int, whole_numbers: bool = False) -> torch.Tensor:
-    """`count` samples: integers from 0 to below `limit`, or floats of the example's mean and spread. With `whole_numbers`, places
-    where all of the example's are whole, such as ids that lie among floats, get those of other samples."""
+    """`count` samples: integers from 0 to below `limit`, or floats with the example's mean and standard deviation. With
+    `whole_numbers`, positions where all values of the example are whole, such as ids packed with floats, are resampled from
+    it."""
     shape = (count,) + tuple(example.shape[1:])
     if example.dtype == torch.int64:
         return torch.randint(limit, shape, generator=generator)
@@ -19,24 +20,24 @@ def like(example: torch.Tensor, limit: int, generator: torch.Generator, count: i
 
 
 def packed(example: torch.Tensor, made: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Integers of several kinds in one tensor: places where all of the example's are equal, or 0 and 1, such as masks, positions and
-    segments, get those of other samples in place of `made`."""
+    """`made` for packed integers: positions where all values of the example are equal, or 0 and 1, such as masks, positions and
+    segments, are resampled from the example."""
     return _where(((example == example[:1]) | (example >= 0) & (example <= 1)).all(0), example, made, generator)
 
 
-def of_these(example: torch.Tensor, generator: torch.Generator, count: int) -> torch.Tensor:
-    """`count` of the example's own samples."""
+def resampled(example: torch.Tensor, generator: torch.Generator, count: int) -> torch.Tensor:
+    """`count` samples of the example, at random."""
     return example[torch.randint(example.size(0), (count,), generator=generator)]
 
 
 def _where(places: torch.Tensor, example: torch.Tensor, made: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Samples that take some positions from the example's samples, each from one sample."""
+    """`made` with the values at `places` from the example; each row is from one sample."""
     others = example[torch.randint(example.size(0), made.shape[:1], generator=generator)]
     return torch.where(places, others, made)
 
 
 def padded(ids: torch.Tensor, pads: List[int]) -> torch.Tensor:
-    """Rows of integers that alternately end and begin with padding, if they are long enough."""
+    """Rows of integers with padding, alternately at the end and at the beginning, if they are long enough."""
     made = ids.clone()
     length = ids.size(-1)
     for row, pad in zip(range(ids.size(0)), (pads * ids.size(0)) if ids.dim() > 1 and length > 3 else []):
@@ -46,7 +47,7 @@ def padded(ids: torch.Tensor, pads: List[int]) -> torch.Tensor:
 
 
 def pads_of(model: Optional[torch.nn.Module], limit: int) -> List[int]:
-    """The padding id of a model from its configuration or its embeddings; else 0."""
+    """The padding ids of a model, from its configuration and its embeddings; 0 if there is none."""
     found = [getattr(getattr(model, "config", None), "pad_token_id", None)]
     if model is not None:
         found += [getattr(module, "padding_idx", None) for module in model.modules()]

@@ -1,4 +1,4 @@
-"""Settings of `motley.train`: what goes to the configuration, and what to say of those that Motley does not have."""
+"""Settings of `motley.train`: their conversion to a configuration, and hints for settings that Motley does not have."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from .errors import MotleyError, step
 
 Sections = Dict[str, Dict[str, Any]]
 
-OF_EXPORT = ("decayed", "files", "forward", "input_limit", "target_limit", "unit", "units_per_sample")
-"""Options of `motley.export` that `train` hands on."""
+EXPORT_OPTIONS = ("decayed", "files", "forward", "input_limit", "target_limit", "unit", "units_per_sample")
+"""Options that `train` passes to `motley.export`."""
 
 _GLOBAL_BATCH, _HOLDOUT = 32, 0.1
-"""What `train.global_batch` and `data.holdout` are where they are left out (docs/formats/config.md)."""
+"""The defaults of `train.global_batch` and `data.holdout` (docs/formats/config.md)."""
 
 
 def sections_of(settings: Dict[str, Any], folder: str) -> Sections:
-    """The configuration that they make, but for model and data."""
+    """The configuration with these settings, without model and data."""
     sections: Sections = {"run": {"dir": folder}}
     for key, value in settings.items():
         section, _, name = key.rpartition("__")
         sections.setdefault(section or "train", {})[name] = value
     _check_objects(sections["train"] if "train" in sections else {})
-    toml(sections)  # refuses what cannot stand there before anything is written
+    toml(sections)  # refuses unsupported values before anything is written
     return sections
 
 
 def check(program: str, sections: Sections) -> None:
-    """Settings that Motley would refuse are found before anything is exported or replaced."""
+    """Refuses invalid settings before anything is exported or replaced, by `motley config`."""
     with tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8") as file:
         file.write(toml(sections))
         file.flush()
         with step(f"starting {program}"):
             done = subprocess.run([program, "config", file.name], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
         if done.returncode != 0:
-            raise MotleyError(f"Motley refuses the settings:\n{done.stderr.replace(file.name, 'settings')}")
+            raise MotleyError(f"invalid settings:\n{done.stderr.replace(file.name, 'settings')}")
 
 
-def take_epochs(sections: Sections, samples: Optional[int], has_held_out: bool) -> None:
-    """Refuses `epochs=`, with the number of steps that it would be."""
+def refuse_epochs(sections: Sections, samples: Optional[int], has_held_out: bool) -> None:
+    """Refuses `epochs=`, with the equivalent number of steps."""
     train = sections.get("train", {})
     if "epochs" not in train:
         return
@@ -54,25 +54,27 @@ def take_epochs(sections: Sections, samples: Optional[int], has_held_out: bool) 
     holdout = 0.0 if has_held_out else sections.get("data", {}).get("holdout", _HOLDOUT)
     if samples is not None and all(isinstance(n, (int, float)) and not isinstance(n, bool) and n >= 0 for n in (epochs, batch, holdout)) and batch > 0:
         trained = samples - math.floor(samples * holdout)
-        count = f"steps={max(1, math.ceil(epochs * trained / batch))} is that of {trained} samples to train on, {batch} a step"
-    raise MotleyError(f"Motley counts steps and not epochs: {count}. Pass steps= in place of epochs=")
+        count = f"steps={max(1, math.ceil(epochs * trained / batch))} for {trained} training samples, {batch} per step"
+    raise MotleyError(f"epochs= is not supported, Motley counts steps: {count}. Pass steps= instead")
 
 
 def _check_objects(train: Dict[str, Any]) -> None:
-    """Refuses what PyTorch has as objects, with the settings that stand for it."""
+    """Refuses optimizers and schedulers of PyTorch, with the equivalent settings."""
     for key, value in train.items():
         optimizers = value if isinstance(value, (list, tuple)) else [value]
         if any(isinstance(each, torch.optim.Optimizer) or isinstance(each, type) and issubclass(each, torch.optim.Optimizer) for each in optimizers):
             if len(optimizers) > 1:
-                raise MotleyError(f"{key} are {len(optimizers)} optimizers, and Motley trains one loss by one optimizer. Train the models one after "
-                                  "the other, or the sum of their losses as one model")
-            raise MotleyError(f"{key} is an optimizer of PyTorch's, and Motley has its own. Pass {_in_words(optimizers[0])}")
+                raise MotleyError(f"{key} has {len(optimizers)} optimizers, but Motley trains one loss with one optimizer. Train "
+                                  "the models in sequence, or the sum of their losses as one model")
+            raise MotleyError(f"{key} is an optimizer of PyTorch, but Motley has its own. Pass "
+                              f"{_equivalent_settings(optimizers[0])}")
         if type(value).__module__ == torch.optim.lr_scheduler.__name__:
-            raise MotleyError(f"{key} is a {type(value).__name__} of PyTorch's. Pass schedule=\"cosine\", \"linear\" or \"constant\", with warmup_steps=")
+            raise MotleyError(f"{key} is a {type(value).__name__} of PyTorch. Pass schedule=\"cosine\", \"linear\" or "
+                              f"\"constant\", with warmup_steps=")
 
 
-def _in_words(optimizer: Any) -> str:
-    """The settings that make Motley's optimizer do what it does."""
+def _equivalent_settings(optimizer: Any) -> str:
+    """The settings of Motley's optimizer that are equivalent to an optimizer of PyTorch."""
     kind = optimizer if isinstance(optimizer, type) else type(optimizer)
     group = {} if isinstance(optimizer, type) else optimizer.param_groups[0]
     known = {"lr": "lr", "weight_decay": "weight_decay"}
@@ -81,7 +83,7 @@ def _in_words(optimizer: Any) -> str:
     elif issubclass(kind, (torch.optim.Adam, torch.optim.AdamW)):
         name, known = "adamw", {**known, "eps": "epsilon"}
     else:
-        return f'optimizer="adamw" or "sgd" with their settings; there is no {kind.__name__}'
+        return f'optimizer="adamw" or "sgd" with their settings; {kind.__name__} is not supported'
     words = [f'optimizer="{name}"'] + [f"{ours}={float(group[theirs])!r}" for theirs, ours in known.items() if theirs in group]
     if "betas" in group and name == "adamw":
         words += [f"beta1={float(group['betas'][0])!r}", f"beta2={float(group['betas'][1])!r}"]
@@ -96,12 +98,14 @@ def toml(sections: Sections) -> str:
             if isinstance(value, numpy.generic):
                 value = value.item()
             if isinstance(value, float) and not math.isfinite(value):
-                raise MotleyError(f"{section}.{key} is {value}. Give a finite number")
+                raise MotleyError(f"{section}.{key} is {value}. Pass a finite number")
             if not isinstance(value, (bool, int, float, str, list, tuple)):
-                raise MotleyError(f"{section}.{key} is a {type(value).__name__}. Settings are numbers, texts, booleans or lists of them")
+                raise MotleyError(f"{section}.{key} is a {type(value).__name__}. Settings are numbers, strings, booleans or "
+                                  "lists of these")
             try:
                 text = json.dumps(value, ensure_ascii=False, allow_nan=False)
             except (TypeError, ValueError) as error:
-                raise MotleyError(f"{section}.{key} is a list of what no setting is: {error}. Settings are numbers, texts, booleans or lists of them") from error
+                raise MotleyError(f"{section}.{key} is a list with an unsupported element: {error}. Settings are numbers, "
+                                  "strings, booleans or lists of these") from error
             lines.append(f"{key} = {text}")
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""Removes from a recording what need not run: what nothing depends on, what is always the same, and double turns."""
+"""Simplifies a recording: removes unused nodes, common subexpressions and double transposes, and folds constants."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import torch
 
 from . import interpret, narrow, operations
 from .graph import Batch, Node, leaves, needed, use_instead, uses
-from .record import is_statistic
+from .layers import is_statistic
 from .trace import Trace
 
 _FILLS = frozenset({"aten::zeros", "aten::ones", "aten::full", "aten::zeros_like", "aten::ones_like", "aten::full_like",
                     "aten::new_zeros", "aten::new_ones", "aten::new_full", "aten::scalar_tensor"})
-"""What is cheaper to make than to read; and a large one of zeros has no place in a file."""
+"""Operations that are cheaper to run than to read their result from a file, and whose result may be large."""
 
 _TYPES = (torch.float32, torch.int64, torch.bool)
 _LARGEST_CONSTANT_BYTES = 64 << 20
@@ -22,14 +22,14 @@ _LARGEST_CONSTANT_BYTES = 64 << 20
 _EMPTY = {"aten::empty.memory_format": "aten::zeros", "aten::empty_like": "aten::zeros_like",
           "aten::empty_strided": "aten::zeros", "aten::empty_permuted": "aten::zeros",
           "aten::new_empty": "aten::new_zeros", "aten::new_empty_strided": "aten::new_zeros"}
-"""What has no content yet gets zeros where that is still needed, e.g. where parts of it are written one by one."""
+"""[operation with uninitialized result] its replacement with zeros, e.g. for tensors whose parts are written one by one."""
 
 
 def simplify(trace: Trace) -> None:
-    """Shortens `trace.recorder.nodes` and turns what follows from constants alone into constants."""
+    """Shortens `trace.recorder.nodes`, and replaces values computed from constants alone by constants."""
     recorder = trace.recorder
-    _once(trace)
-    recorder.nodes = needed(recorder.nodes, list(trace.gives.values()))
+    _eliminate_common(trace)
+    recorder.nodes = needed(recorder.nodes, list(trace.results.values()))
     for node in recorder.nodes:
         if node.op in _EMPTY:
             if node.op.endswith(("_strided", "_permuted")):
@@ -37,27 +37,27 @@ def simplify(trace: Trace) -> None:
             node.op = _EMPTY[node.op]
             node.kwargs.pop("memory_format", None)
     _fold(trace)
-    recorder.nodes = needed(recorder.nodes, list(trace.gives.values()))
+    recorder.nodes = needed(recorder.nodes, list(trace.results.values()))
 
 
-def _once(trace: Trace) -> None:
-    """What is computed twice in a pass is computed once. A transposed transpose, which autograd makes around products with
-    weights, is the matrix itself."""
+def _eliminate_common(trace: Trace) -> None:
+    """Eliminates common subexpressions of a pass. A transposed transpose, which autograd creates around products with weights, is
+    replaced by the matrix itself."""
     instead: Dict[int, int] = {}
-    turned: Dict[int, int] = {}  # [transposed] original
+    transposed: Dict[int, int] = {}  # [transposed] original
     made: Dict[str, Tuple[int, ...]] = {}  # [an operation with its arguments] its results
     for node in trace.recorder.nodes:
         use_instead([node], instead)
         if node.op == "aten::t":
             source = node.args[0].value
-            turned[node.results[0]] = source
-            if source in turned:
-                instead[node.results[0]] = turned[source]
+            transposed[node.results[0]] = source
+            if source in transposed:
+                instead[node.results[0]] = transposed[source]
                 continue
         key = repr((node.op, node.args, node.kwargs, node.backward))
         instead.update(zip(node.results, made.setdefault(key, node.results)))
-    for take, value in trace.gives.items():
-        trace.gives[take] = instead.get(value, value)
+    for role, value in trace.results.items():
+        trace.results[role] = instead.get(value, value)
 
 
 def _fold(trace: Trace) -> None:
@@ -68,7 +68,7 @@ def _fold(trace: Trace) -> None:
     maker: Dict[int, Node] = {}
     fixed: List[Node] = []
     for node in recorder.nodes:
-        if not _runs_once(node, known):
+        if not _runs_eliminate_common(node, known):
             continue
         if node.results[0] in converted:
             known.later.update({value: node for value in node.results})
@@ -78,7 +78,7 @@ def _fold(trace: Trace) -> None:
         fixed.append(node)
     folded = {id(node) for node in fixed}
     rest = [node for node in recorder.nodes if id(node) not in folded]
-    asked = [value for node in rest for value in uses(node)] + list(trace.gives.values())
+    asked = [value for node in rest for value in uses(node)] + list(trace.results.values())
     kept: Dict[int, Node] = {}  # [id of a node]
     while asked:
         value = asked.pop()
@@ -95,7 +95,7 @@ def _fold(trace: Trace) -> None:
 
 
 class _Known(Mapping[int, torch.Tensor]):
-    """Values that follow from constants alone. Those that nodes in `later` make are made each time that they are asked for."""
+    """Values computed from constants alone. Results of the nodes in `later` are recomputed at each access."""
 
     def __init__(self, constants: Dict[int, torch.Tensor]):
         self._tensors = dict(constants)
@@ -124,7 +124,7 @@ class _Known(Mapping[int, torch.Tensor]):
         return len(self._tensors) + len(self.later)
 
 
-def _runs_once(node: Node, known: Mapping[int, torch.Tensor]) -> bool:
+def _runs_eliminate_common(node: Node, known: Mapping[int, torch.Tensor]) -> bool:
     if node.op.startswith("motley::") or any(value not in known for value in uses(node)):
         return False
     return not any(isinstance(leaf, Batch) for leaf in leaves([node.args, list(node.kwargs.values())]))

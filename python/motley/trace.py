@@ -1,4 +1,4 @@
-"""Runs one layer at one batch size and records it: forward and backward, and its evaluation."""
+"""Runs one layer at one batch size, and records its forward and backward, and its evaluation."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
 from . import remedies
 from .draws import Draw
-from .errors import DependsOnValues, ExportError
+from .errors import DataDependent, ExportError
 from .frozen import Frozen
-from .graph import Take
+from .graph import Role
 from .intercept import Intercept
 from .lines import guarded
 from .losses import Loss
@@ -24,10 +24,10 @@ from .record import Recorder
 
 
 class Trace(NamedTuple):
-    """The recording of a run of a layer. `gives` maps results to the recorder's values."""
+    """The recording of a run of a layer. `results` maps results to the recorder's values."""
 
     recorder: Recorder
-    gives: Dict[Take, int]
+    results: Dict[Role, int]
     outputs: List[torch.Tensor]
     """The tensors at the boundary after the layer."""
     structure: Optional[TreeSpec]
@@ -57,11 +57,12 @@ class Run(NamedTuple):
     """The last layer has a loss."""
 
 
-_REMEDY = "Run the layers by hand on a few samples, forward and backward, to see it"
+_REMEDY = "Run the layers in sequence on a few samples, forward and backward, to reproduce it"
 
 
 def import_dynamo() -> None:
-    """Imports torch._dynamo, which computes with tensors on import, before a recording in which e.g. a checkpoint imports it."""
+    """Imports torch._dynamo, which computes with tensors on import, before a recording in which e.g. activation checkpointing
+    imports it."""
     with contextlib.suppress(ImportError):
         importlib.import_module("torch._dynamo")
 
@@ -71,10 +72,10 @@ def draws_nothing(recorder: Recorder) -> Iterator[None]:
     """Refuses layers that draw random numbers without an operation of PyTorch."""
     before = random_states()
     yield
-    for whose, state in random_states().items():
-        if state != before[whose]:
-            raise recorder.fail(f"the layer takes random numbers from {whose}, which would depend on the number of machines",
-                                f"Draw by {remedies.DRAWS}; or draw them into the data")
+    for name, state in random_states().items():
+        if state != before[name]:
+            raise recorder.fail(f"the layer draws random numbers from {name}, which would depend on the number of machines",
+                                f"Use {remedies.DRAWS}; or generate the numbers as part of the data")
 
 
 def random_states() -> Dict[str, Any]:
@@ -92,13 +93,13 @@ class Tracer:
     """Runs layers of one model."""
 
     def __init__(self, known: Dict[int, str], modules: ModuleStack, memory: Dict[int, str], frozen: Mapping[int, Frozen] = {}):
-        """`frozen`: as of Recorder."""
+        """Arguments as of `Recording`."""
         import_dynamo()
         self._frozen = frozen
         self._known = known
         self._memory = memory
         self._modules = modules
-        self._told: Set[str] = set()  # layers for which PyTorch reports that it is tracing
+        self._reporting: Set[str] = set()  # layers for which PyTorch reports that it is tracing
 
     def train(self, run: Run) -> Trace:
         """Forward and backward in training mode."""
@@ -112,13 +113,13 @@ class Tracer:
         """If a layer branches on values, repeats it while PyTorch reports tracing, where it may omit the branch."""
         try:
             return trace(run)
-        except DependsOnValues:
-            if run.name in self._told:
+        except DataDependent:
+            if run.name in self._reporting:
                 raise
-            self._told.add(run.name)
+            self._reporting.add(run.name)
             with contextlib.suppress(ExportError):
                 return trace(run)
-            self._told.remove(run.name)
+            self._reporting.remove(run.name)
             raise
 
     def _train(self, run: Run) -> Trace:
@@ -126,27 +127,27 @@ class Tracer:
         leaves = [x.detach().requires_grad_(gradient) for x, gradient in zip(run.inputs, run.gradients)]
         inputs = [x.clone() for x in leaves]  # a layer may write to its input, which autograd forbids for a leaf
         with draws_nothing(recorder), guarded(_raises(run), _REMEDY, recorder.path), recorder, intercept:
-            outputs, structure, gives = self._forward(run, recorder, inputs, intercept.draws.drawn)
+            outputs, structure, results = self._forward(run, recorder, inputs, intercept.draws.drawn)
             for k, seen in enumerate(intercept.observed):
-                gives[Take("observed", k)] = recorder.value_of(seen.value)
+                results[Role("observed", k)] = recorder.value_of(seen.value)
             gradients = () if run.loss is not None else tuple(output.requires_grad for output in outputs)
-            self._backward(run, recorder, leaves, outputs, gradients, gives)
-        return Trace(recorder, gives, outputs, structure, [(seen.tensor, seen.momentum) for seen in intercept.observed], gradients)
+            self._backward(run, recorder, leaves, outputs, gradients, results)
+        return Trace(recorder, results, outputs, structure, [(seen.tensor, seen.momentum) for seen in intercept.observed], gradients)
 
     def _evaluate(self, run: Run) -> Trace:
         recorder, intercept = self._start(run)
         inputs = [x.clone() for x in run.inputs]
         with draws_nothing(recorder), guarded(_raises(run), _REMEDY, recorder.path), recorder, intercept:
-            outputs, structure, gives = self._forward(run, recorder, inputs, intercept.draws.drawn)
-        return Trace(recorder, gives, outputs, structure, [])
+            outputs, structure, results = self._forward(run, recorder, inputs, intercept.draws.drawn)
+        return Trace(recorder, results, outputs, structure, [])
 
     def _start(self, run: Run) -> Tuple[Recorder, Intercept]:
         self._modules.start(run.name)
         recorder = Recorder(self._known, self._modules, self._memory, self._frozen)
-        return recorder, Intercept(recorder, says_traced=run.name in self._told)
+        return recorder, Intercept(recorder, reports_tracing=run.name in self._reporting)
 
     def _forward(self, run: Run, recorder: Recorder, inputs: List[torch.Tensor], drawn: List[Draw]
-                 ) -> Tuple[List[torch.Tensor], Optional[TreeSpec], Dict[Take, int]]:
+                 ) -> Tuple[List[torch.Tensor], Optional[TreeSpec], Dict[Role, int]]:
         for k, tensor in enumerate(inputs):
             recorder.declare(tensor, "input", k)
         if run.target is not None:
@@ -156,35 +157,36 @@ class Tracer:
             before = len(drawn)
             of_loss = self._loss(run.loss, run.target, recorder, result)
             if len(drawn) > before:
-                raise recorder.fail(f"the loss draws random numbers: {drawn[before]}", "Draw in the last layer, and return what the loss needs of it")
+                raise recorder.fail(f"the loss draws random numbers: {drawn[before]}",
+                                    "Draw in the last layer, and return the numbers that the loss needs")
             return of_loss
         outputs, structure = tree_flatten(result)
         for k, tensor in enumerate(outputs):
             if not isinstance(tensor, torch.Tensor):
-                raise recorder.fail(f"the layer returns a {type(tensor).__name__} besides tensors",
+                raise recorder.fail(f"the layer returns a {type(tensor).__name__} in addition to tensors",
                                     "Return a tensor, or a tuple, list or dictionary of tensors")
-        return outputs, structure, {Take("output", k): recorder.value_of(t) for k, t in enumerate(outputs)}
+        return outputs, structure, {Role("output", k): recorder.value_of(t) for k, t in enumerate(outputs)}
 
     @staticmethod
     def _loss(loss: Loss, target: torch.Tensor, recorder: Recorder, output: Any
-              ) -> Tuple[List[torch.Tensor], Optional[TreeSpec], Dict[Take, int]]:
+              ) -> Tuple[List[torch.Tensor], Optional[TreeSpec], Dict[Role, int]]:
         terms = loss.terms(output, target)
         if not (isinstance(terms, tuple) and len(terms) == 2 and all(isinstance(t, torch.Tensor) for t in terms)):
             raise recorder.fail("the loss does not return (sum, count), two tensors",
-                                "Return the sum over the batch and how many terms it has")
+                                "Return the sum over the batch and the number of its terms")
         total, count = terms
         if total.numel() != 1 or count.numel() != 1 or total.dtype != torch.float32:
             raise recorder.fail(f"the loss's sum has shape {tuple(total.shape)} and type {total.dtype}, its count "
                                 f"{tuple(count.shape)}", "Return two scalars, the sum of type float32")
-        gives = {Take("loss", 0): recorder.value_of(total), Take("count", 0): recorder.value_of(count)}
+        results = {Role("loss", 0): recorder.value_of(total), Role("count", 0): recorder.value_of(count)}
         if loss.correct is not None and not target.is_floating_point():
             with torch.no_grad():
-                gives[Take("correct", 0)] = recorder.value_of(loss.correct(output, target))
-        return [total], None, gives
+                results[Role("correct", 0)] = recorder.value_of(loss.correct(output, target))
+        return [total], None, results
 
     @staticmethod
     def _backward(run: Run, recorder: Recorder, leaves: List[torch.Tensor], outputs: List[torch.Tensor],
-                  gradients: Tuple[bool, ...], gives: Dict[Take, int]) -> None:
+                  gradients: Tuple[bool, ...], results: Dict[Role, int]) -> None:
         last = run.loss is not None
         wanted = [x for x in leaves if x.requires_grad]
         parameters = list(recorder.tensors.items())
@@ -198,7 +200,7 @@ class Tracer:
         if not wanted:
             return
         if not of:
-            raise recorder.fail("nothing that the layer returns depends on its inputs or parameters by a gradient",
+            raise recorder.fail("no result of the layer depends on its inputs or parameters with a gradient",
                                 "Remove no_grad or detach from the layer")
         recorder.backward = True
         found = torch.autograd.grad([outputs[k] for k in of], wanted, None if last else [grads[k] for k in of],
@@ -207,8 +209,8 @@ class Tracer:
         for k, leaf in enumerate(leaves):
             if leaf.requires_grad:
                 grad = found[position] if found[position] is not None else torch.zeros(leaf.shape)
-                gives[Take("input_grad", k)] = recorder.value_of(grad)
+                results[Role("input_grad", k)] = recorder.value_of(grad)
                 position += 1
         for (value, _), grad in zip(parameters, found[position:]):
             if grad is not None:
-                gives[Take("parameter_grad", value)] = recorder.value_of(grad)
+                results[Role("parameter_grad", value)] = recorder.value_of(grad)

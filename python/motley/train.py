@@ -1,4 +1,4 @@
-"""`motley.train`: export, write data, start Motley, follow it."""
+"""`motley.train`: exports a model, writes its data, and runs Motley."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .export import export
 from .layers import Call, Layers, as_layers
 from .load import load
 from .manifest import has_checkpoint, newest_checkpoint, read_manifest
-from .settings import OF_EXPORT, Sections, check, sections_of, take_epochs, toml
+from .settings import EXPORT_OPTIONS, Sections, check, sections_of, refuse_epochs, toml
 from .setup import Setup
 from .split import split
 from .split.whole_trace import whole_model
@@ -28,19 +28,19 @@ from .split.whole_trace import whole_model
 Path = Union[str, "os.PathLike[str]"]
 
 _REFUSED = 3
-"""The status of a configuration that Motley does not take (docs/exit-status.md)."""
+"""The exit status for an invalid configuration (docs/exit-status.md)."""
 
 
 class Run(NamedTuple):
-    """A training that ended well."""
+    """A completed training run."""
 
     run: str
-    """Its folder: metrics, report, checkpoints."""
+    """The run folder, with metrics, report and checkpoints."""
     package: str
     config: str
 
     def state_dict(self) -> Dict[str, torch.Tensor]:
-        """What the model has learned; see `motley.load`."""
+        """The trained state_dict; see `motley.load`."""
         return load(self.run, self.package)
 
 
@@ -49,89 +49,88 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
           run: Optional[Path] = None, resume: bool = False, allow_changes: bool = False, links: Optional[Path] = None,
           adapt: bool = False, motley: Optional[Path] = None, base: Optional[str] = None, export_options: Optional[Dict[str, Any]] = None,
           follow: Callable[[str], None] = print, **settings: Any) -> Run:
-    """Trains `model` with Motley, on this machine or on the machines of a cluster file, and returns when it has ended.
+    """Trains `model` with Motley, on this machine or on the machines of a cluster file, and returns at the end of the run.
 
-    loss, layers  as for `motley.export`; without `layers` they are those of `motley.split` with a sample of the data
+    loss, layers  as for `motley.export`; by default the layers are those of `motley.split` with a sample of the data
     data          (inputs, targets) as tensors or arrays, a dataset of such pairs, or a row of tokens, which needs `context`
-    cluster       docs/formats/cluster.md; RUN.setup must be under the same path on its machines, shared or copied: the package on all
-                  of them, the data on the one that gets the first layers
-    run           the run folder; what is written for it (package, data, configuration) goes to RUN.setup
-    resume        go on with the run from its newest checkpoint, with the package and the data that were written for it then;
-                  settings that are given take the place of all of then. Those that change the run's numbers are refused but
-                  with `allow_changes`. A run that has ended is left as it is
-    adapt         move the layers to where the run's own steps show that they run faster
-    motley        the program; without it the one on PATH
-    base          of `motley.export`: "int8", "int4" or "nf4" for the frozen weights of linear layers
+    cluster       docs/formats/cluster.md; RUN.setup must have the same path on its machines, shared or copied: the package on all
+                  machines, the data on the machine with the first layers
+    run           the run folder; package, data and configuration are written to RUN.setup
+    resume        continue the run from its newest checkpoint, with the package and the data in RUN.setup; given settings replace
+                  all earlier ones. Settings that change results are refused without `allow_changes`. A completed run is not changed
+    adapt         move layers to machines that run them faster by the measured steps of the run
+    motley        the program; by default the one on PATH
+    base          as for `motley.export`: "int8", "int4" or "nf4" for the frozen weights of linear layers
     follow        is called with each line that Motley prints
-    links         what `motley probe --output` wrote: how fast the links of the cluster are
+    links         the file of `motley probe --output`, with the measured links of the cluster
     export_options
-                  of `motley.export`: forward, input_limit, target_limit, decayed, files, unit, units_per_sample; they may also stand beside
-                  the settings
+                  options of `motley.export`: forward, input_limit, target_limit, decayed, files, unit, units_per_sample; they may
+                  also be passed like settings
     settings      keys of `[train]`, such as steps=1000, lr=1e-3, global_batch=64; keys of other sections with two underscores,
                   such as data__holdout=0.2 or run__threads=4 (docs/formats/config.md)
 
-    The model itself does not change: `model.load_state_dict(run.state_dict())` takes over what was learned. Ctrl-C, or SIGINT to
-    this process, lets Motley finish its step and save, and raises KeyboardInterrupt then.
+    The model itself does not change: `model.load_state_dict(run.state_dict())` loads the result. On Ctrl-C, or SIGINT to this
+    process, Motley finishes its step and saves a checkpoint; then KeyboardInterrupt is raised.
     """
     if not isinstance(model, torch.nn.Module):
-        raise MotleyError(f"the model is a {type(model).__name__}. Give a torch.nn.Module, and then the loss and the data")
+        raise MotleyError(f"the model is a {type(model).__name__}. Pass a torch.nn.Module, the loss and the data, in this order")
     with step("reading the arguments"):
         program = _program(motley)
         folder = os.path.abspath(os.fspath(run) if run is not None else time.strftime(f"runs/{type(model).__name__}-%Y%m%d-%H%M%S"))
-        options = {**(export_options or {}), **{key: settings.pop(key) for key in OF_EXPORT if key in settings}}
+        options = {**(export_options or {}), **{key: settings.pop(key) for key in EXPORT_OPTIONS if key in settings}}
         options.update({"base": base} if base is not None else {})
         sections = sections_of(settings, folder)
-        words = ["--cluster", os.fspath(cluster)] if cluster is not None else []
-        words += ["--links", os.fspath(links)] if links is not None else []
+        arguments = ["--cluster", os.fspath(cluster)] if cluster is not None else []
+        arguments += ["--links", os.fspath(links)] if links is not None else []
     with Setup(folder, resume) as setup:
         if resume:
-            take_epochs(sections, None, False)
+            refuse_epochs(sections, None, False)
             if settings:
                 sections = setup.merged(sections)
                 check(program, sections)
             if _has_ended(folder, sections):
-                follow(_how_it_goes_on(folder))
+                follow(_ended_message(folder))
                 return Run(folder, setup.package, setup.config)
         else:
-            with step("looking at the data"):
-                understood = losses.understand(loss)
-                data_given = samples.understand(data, eval_data, context, understood)
-            take_epochs(sections, len(data_given), eval_data is not None)
+            with step("reading the data"):
+                parsed_loss = losses.parse(loss)
+                data_given = samples.parse(data, eval_data, context, parsed_loss)
+            refuse_epochs(sections, len(data_given), eval_data is not None)
             check(program, {**sections, "data": {"kind": "arrays" if context is None else "tokens", **sections.get("data", {})}})
-            with step("taking the model apart"):
+            with step("splitting the model"):
                 described = as_layers(layers, model) if layers is not None else whole_model(model, options.get("forward"))
-            _check_values(data_given, described, understood, options, sections)
+            _check_values(data_given, described, parsed_loss, options, sections)
             if layers is not None:
                 options.setdefault("model", model)
             else:
-                with step("taking the model apart"):
+                with step("splitting the model"):
                     described = split(model, data_given.example(), forward=options.get("forward"))
             with step("exporting the model"):
                 export(described, loss, data_given.example(), setup.package, name=os.path.basename(folder), **options)
             with step(f"writing the data to {setup.folder}"):
-                setup.keep_data(data_given)
+                setup.write_data(data_given)
             sections = setup.merged(sections)
         if settings or not resume:
             setup.write(toml(sections))
-        command = [program, "launch" if cluster is not None else "train", setup.config] + words
+        command = [program, "launch" if cluster is not None else "train", setup.config] + arguments
         command += ["--adapt"] if adapt else []
         command += ["--resume"] if resume else []
         command += ["--allow-changes"] if resume and allow_changes else []
         try:
             _follow(command, follow)
         except Refused:
-            setup.take_back()
+            setup.restore()
             raise
     return Run(folder, setup.package, setup.config)
 
 
 def _check_values(data: Union[samples.Arrays, samples.Tokens], described: Layers, loss: losses.Loss, options: Dict[str, Any],
                   sections: Sections) -> None:
-    """Refuses data that the model does not accept before the export, which may take minutes."""
-    with step("looking at what the model takes"):
+    """Refuses unsuitable data before the export, which may take minutes."""
+    with step("probing the inputs of the model"):
         found = probe.limits(described, loss, data.example())
     finite = sections.get("data", {}).get("allow_nonfinite") is not True
-    with step("looking at the data"):
+    with step("checking the data"):
         data.check(options.get("input_limit", found.inputs), options.get("target_limit", found.targets), loss.ignored, finite)
 
 
@@ -139,12 +138,12 @@ def _program(given: Optional[Path]) -> str:
     found = shutil.which(os.fspath(given) if given is not None else "motley")
     if found is None:
         raise MotleyError(f"the program {os.fspath(given) if given is not None else 'motley'} is not found. Build it (README.md), and "
-                          "put its folder on PATH or pass motley=")
+                          "add its folder to PATH or pass motley=")
     return found
 
 
 def _has_ended(run: str, sections: Dict[str, Dict[str, Any]]) -> bool:
-    """Whether the newest checkpoint is the last one that the run, or the settings given for it, ask for."""
+    """Whether the newest checkpoint has all steps of the run or, if given, of its new settings."""
     if not has_checkpoint(run):
         return False
     manifest = read_manifest(newest_checkpoint(run))
@@ -152,21 +151,21 @@ def _has_ended(run: str, sections: Dict[str, Dict[str, Any]]) -> bool:
     return wanted is not None and manifest["step"] >= wanted
 
 
-def _how_it_goes_on(run: str) -> str:
+def _ended_message(run: str) -> str:
     train = read_manifest(newest_checkpoint(run))["config"].get("train", {})
     schedule = train.get("schedule")
-    words = f"{run} has ended, after {train.get('steps')} steps; more steps= goes on with it"
+    message = f"{run} has ended after {train.get('steps')} steps; a larger steps= continues it"
     if schedule == "constant" or train.get("schedule_steps"):
-        return words
-    return words + f", with allow_changes=True: the learning rate of schedule={schedule!r} depends on the number of steps"
+        return message
+    return message + f", with allow_changes=True: the learning rate of schedule={schedule!r} depends on the number of steps"
 
 
 class Refused(MotleyError):
-    """Motley did not take the configuration; nothing was started."""
+    """Motley refused the configuration; no training was started."""
 
 
 def _follow(command: List[str], follow: Callable[[str], None]) -> None:
-    """Motley runs in its own session, so that an interrupt of this process reaches it exactly once. Its lines are read to the
+    """Runs Motley in its own session, so that an interrupt of this process reaches it exactly once, and reads its output to the
     end."""
     last: List[str] = []
     interrupted = False
@@ -189,20 +188,21 @@ def _follow(command: List[str], follow: Callable[[str], None]) -> None:
                 process.terminate()
                 raise
     if interrupted and process.returncode != 0:
-        raise KeyboardInterrupt("Motley was interrupted; where it had saved a checkpoint, the same call with resume=True goes on")
+        raise KeyboardInterrupt("Motley was interrupted; if it has saved a checkpoint, the same call with resume=True continues "
+                                "the run")
     if process.returncode != 0:
         end = (f"ended with status {process.returncode} (docs/exit-status.md)" if process.returncode > 0
                else f"was killed by signal {-process.returncode} ({signal.strsignal(-process.returncode)})")
-        said = f"`{' '.join(command)}` {end}. Its last lines:\n" + "\n".join(last)
+        message = f"`{' '.join(command)}` {end}. Its last lines:\n" + "\n".join(last)
         if process.returncode != _REFUSED:
-            raise MotleyError(said)
-        raise Refused(said + ("\nIn Python --allow-changes is allow_changes=True" if "--allow-changes" in "\n".join(last) else ""))
+            raise MotleyError(message)
+        raise Refused(message + ("\nIn Python, pass allow_changes=True for --allow-changes" if "--allow-changes" in "\n".join(last) else ""))
 
 
 def _ends_with_this_process() -> Optional[Callable[[], object]]:
-    """The function by which a child process requests a signal when this process dies; Linux only."""
+    """The function by which a child process requests SIGTERM at the end of this process; Linux only."""
     if sys.platform != "linux":
         return None
-    c_library = ctypes.CDLL(None)  # found before the fork, after which little is safe
+    c_library = ctypes.CDLL(None)  # loaded before the fork, after which few calls are safe
     set_parent_death_signal = 1
     return lambda: c_library.prctl(set_parent_death_signal, int(signal.SIGTERM))

@@ -1,4 +1,4 @@
-"""Running a model on trial: what it takes its input for, and what is varied and put back meanwhile."""
+"""Trial runs of a model: the use of its input, and temporary changes of its parameters and of random generators."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from . import operations
 
 
-class Kinds(TorchDispatchMode):
-    """What a model takes its input for: how many rows an embedding of it has, and whether floats become integers."""
+class InputUse(TorchDispatchMode):
+    """Records the use of a model's input: the rows of its embedding, and whether floats are converted to integers."""
 
     def __init__(self, input: torch.Tensor):
         super().__init__()
         self.rows: Optional[int] = None
         self.whole_numbers = False
         self._input = None if input.is_floating_point() else input
-        self._own: Optional[int] = None  # of an embedding of just the input
+        self._own: Optional[int] = None  # rows of an embedding of exactly the input
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Tuple[Any, ...] = (), kwargs: Optional[dict] = None) -> Any:
         out = func(*args, **(kwargs or {}))
@@ -33,13 +33,13 @@ class Kinds(TorchDispatchMode):
             if ids.shape == self._input.shape and torch.equal(ids, self._input):
                 self.rows = min(rows, self._own or rows)
                 self._own = self.rows
-            elif self._own is None:  # of a part of the input, or of something else
+            elif self._own is None:  # an embedding of a part of the input, or of another tensor
                 self.rows = min(rows, self.rows or rows)
         return out
 
 
-def forgotten(paths: Mapping[str, torch.nn.Module], called: Set[str]) -> List[str]:
-    """Modules that train or draw, and that neither ran nor lie in one that did."""
+def uncalled(paths: Mapping[str, torch.nn.Module], called: Set[str]) -> List[str]:
+    """Modules with trained parameters or dropout that neither ran nor are children of one that did."""
     def matters(module: torch.nn.Module) -> bool:
         if isinstance(module, torch.nn.modules.dropout._DropoutNd):
             return module.p > 0
@@ -49,9 +49,9 @@ def forgotten(paths: Mapping[str, torch.nn.Module], called: Set[str]) -> List[st
 
 
 @contextlib.contextmanager
-def varied(roots: List[torch.nn.Module]) -> Iterator[None]:
-    """Parameters and running statistics whose elements are all the same hide what is missing: an adapter of zeros its factor, a
-    normalization at 1 and 0 another one. They differ meanwhile."""
+def perturbed(roots: List[torch.nn.Module]) -> Iterator[None]:
+    """While entered, parameters and running statistics whose elements are all equal have other values. Otherwise they would
+    hide missing operations: an adapter of zeros hides its factor, and a new normalization hides a second one."""
     generator = torch.Generator().manual_seed(4)
     before: List[Tuple[torch.Tensor, torch.Tensor]] = []
     known = {id(tensor): tensor for root in roots for tensor in root.parameters()}
@@ -72,7 +72,7 @@ def varied(roots: List[torch.nn.Module]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def scaled(tensors: List[torch.Tensor], exponent: int) -> Iterator[None]:
-    """Parameters times a power of two, which is exact, and back."""
+    """While entered, parameters are multiplied by a power of two, which is exact."""
     distinct = list({id(tensor): tensor for tensor in tensors if tensor.is_floating_point()}.values())
     with torch.no_grad():
         for tensor in distinct:
@@ -86,8 +86,8 @@ def scaled(tensors: List[torch.Tensor], exponent: int) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def generators_as_before() -> Iterator[None]:
-    """Leaves the generators of random numbers as they were."""
+def preserved_generators() -> Iterator[None]:
+    """Restores the random generators of Python, NumPy and PyTorch."""
     states = random.getstate(), numpy.random.get_state(), torch.get_rng_state()
     try:
         yield

@@ -1,4 +1,4 @@
-"""Safetensors files: read and written without a library, values untouched."""
+"""Reads and writes safetensors files, without a library and without conversions."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _TYPES = {name: dtype for dtype, name in _NAMES.items()}
 
 
 def holds(dtype: torch.dtype) -> bool:
-    """Whether files hold tensors of this type."""
+    """Whether the format supports this type."""
     return dtype in _NAMES
 
 
 def write(path: str, tensors: Mapping[str, torch.Tensor], metadata: Optional[Dict[str, str]] = None) -> None:
-    """Writes `tensors` in their order, to a temporary name first."""
+    """Writes `tensors` in their order, atomically by a temporary file."""
     header: Dict[str, object] = {"__metadata__": {"format": "pt", **(metadata or {})}}
     begin = 0
     for name, tensor in tensors.items():
@@ -50,7 +50,7 @@ def read(path: str) -> Dict[str, torch.Tensor]:
         head = file.read(8)
         length = struct.unpack("<Q", head)[0] if len(head) == 8 else -1
         if not 0 < length <= os.path.getsize(path) - 8:
-            raise MotleyError(f"{path} is no safetensors file: its header's length is {length}. Write the file again")
+            raise MotleyError(f"{path} is not a safetensors file: the length of its header is {length}. Write the file again")
         try:
             header = json.loads(file.read(length))
             return {name: _tensor(file, path, name, entry, 8 + length) for name, entry in header.items() if name != "__metadata__"}
@@ -62,11 +62,11 @@ def _tensor(file: BinaryIO, path: str, name: str, entry: Mapping[str, Any], star
     dtype = _TYPES.get(entry["dtype"])
     begin, end = entry["data_offsets"]
     if dtype is None:
-        raise MotleyError(f"{path}: {name} has the type {entry['dtype']}, which is not known here. Convert it to F32")
+        raise MotleyError(f"{path}: {name} has the unsupported type {entry['dtype']}. Convert it to F32")
     bytes_left = os.path.getsize(path) - start
     expected = math.prod(entry["shape"]) * torch.empty(0, dtype=dtype).element_size()
     if not 0 <= begin <= end <= bytes_left or end - begin != expected:
-        raise MotleyError(f"{path}: {name} is not whole. Write the file again")
+        raise MotleyError(f"{path}: {name} is incomplete. Write the file again")
     file.seek(start + begin)
     values = bytearray(file.read(end - begin))
     flat = torch.frombuffer(values, dtype=dtype) if values else torch.empty(0, dtype=dtype)
@@ -88,6 +88,6 @@ def sha256(path: str) -> str:
 
 
 def content(tensor: torch.Tensor) -> bytes:
-    """Type, shape and values, to tell equal tensors."""
+    """Type, shape and values as bytes; they differ for different tensors."""
     return f"{tensor.dtype}{tuple(tensor.shape)}".encode() + _bytes(tensor)
 

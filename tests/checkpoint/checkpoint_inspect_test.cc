@@ -69,7 +69,7 @@ TEST(CheckpointInspect, VerifiesOrSaysWhatIsWrong) {
   ASSERT_OK(folder);
   const auto text = format_verification(*folder);
   ASSERT_OK(text);
-  EXPECT_THAT(*text, AllOf(HasSubstr("whole"), HasSubstr("in 6 files")));
+  EXPECT_THAT(*text, AllOf(HasSubstr("intact"), HasSubstr("in 6 files")));
   EXPECT_EQ((*verification_to_json(*folder))["whole"], true);
   write_bytes(*folder / "config.json", "{}");
   EXPECT_CORRUPT(format_verification(*folder), "config.json");

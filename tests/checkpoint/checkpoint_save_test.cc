@@ -79,7 +79,7 @@ TEST(CheckpointSpace, CountsWhatAllRanksNeedTogether) {
   };
   EXPECT_OK(space({{40, 100}, {60, 100}}));
   EXPECT_CORRUPT(space({{40, 100}, {61, 100}}), "2 ranks need 101 bytes, 100 bytes are free");
-  EXPECT_CORRUPT(space({{40, 100}, {61, 100}}), ": 1 bytes are missing");
+  EXPECT_CORRUPT(space({{40, 100}, {61, 100}}), ", 1 bytes are missing");
   // Machine-local folders are on separate disks.
   EXPECT_OK(space({{100, 100, 1}, {100, 100, 2}}));
   EXPECT_CORRUPT(space({{40, 100, 1}, {70, 100, 2}, {31, 100, 2}}), "its 2 ranks need 101 bytes");
@@ -142,7 +142,7 @@ TEST(LaunchMark, TellsTheLaunchersFolderFromACopy) {
   const auto absent = require_launch(folder.path(), kLaunch);
   ASSERT_FALSE(absent.ok());
   EXPECT_EQ(absent.error().code, ErrorCode::kConfig);
-  EXPECT_THAT(absent.error().what, HasSubstr("is not there"));
+  EXPECT_THAT(absent.error().what, HasSubstr("does not exist"));
   ASSERT_OK(make_folders(launches_folder(folder.path())));
   const auto write = [&](const std::string& launch) {
     return write_file_atomic(launch_file(folder.path(), 3), Json{{"launch", launch}}.dump());

@@ -347,7 +347,7 @@ TEST_F(Diagnosing, RefusesATransportThatABuildLacks) {
   desk().transports = {"tcp"};
   EXPECT_EQ(worst("transport").level, FindingLevel::kOk);
   comm.transport = "ucx";
-  EXPECT_THAT(worst("transport").what, HasSubstr("no transport 'ucx'"));
+  EXPECT_THAT(worst("transport").what, HasSubstr("lacks transport 'ucx'"));
 }
 
 TEST_F(Diagnosing, SaysWhyTheMachinesDoNotConnect) {

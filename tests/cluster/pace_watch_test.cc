@@ -29,9 +29,9 @@ TEST(PaceWatch, NamesTheMachineThatStaysSlowOnce) {
   EXPECT_TRUE(box.run(30, 2).empty());
   const auto lines = box.run(100, 4);
   ASSERT_EQ(lines.size(), 1U);
-  EXPECT_TRUE(
-      lines[0].starts_with("box (cpu): 2.0 times slower than at the start since step 33, "
-                           "computing 4 s a step instead of 2 s; "))
+  EXPECT_TRUE(lines[0].starts_with(
+      "box (cpu): 2.0 times slower than at the start since step 33 (straggler), "
+      "computing 4 s a step instead of 2 s; "))
       << lines[0];
 }
 

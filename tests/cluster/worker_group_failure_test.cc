@@ -85,7 +85,7 @@ TEST_F(WorkerGroupFailureTest, RefusesALineWithoutEnd) {
 
 TEST_F(WorkerGroupFailureTest, RefusesAWorkerOfAnotherProtocol) {
   add(R"([["hello", 77], ["wait"]])", true);
-  EXPECT_THAT(run_failing().cause, HasSubstr("protocol 77"));
+  EXPECT_THAT(run_failing().cause, HasSubstr("protocol version 77"));
 }
 
 TEST_F(WorkerGroupFailureTest, RefusesAWorkerThatDoesNotGreet) {

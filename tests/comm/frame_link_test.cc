@@ -124,8 +124,8 @@ TEST_F(FrameLinkTest, DeliversAnEmptyPayload) {
 
 TEST_F(FrameLinkTest, NamesWhatDiffers) {
   const FrameId other_step(FrameKind::kActivation, ChunkId{0}, MicroId{3}, 8);
-  expect_mismatch(receive_from(kRank0, 5, kPlan, kFrame), "epoch 5");
-  expect_mismatch(receive_from(kRank0, kEpoch, 0xFF, kFrame), "plan 00000000000000ff");
+  expect_mismatch(receive_from(kRank0, 5, kPlan, kFrame), "epoch is 5");
+  expect_mismatch(receive_from(kRank0, kEpoch, 0xFF, kFrame), "plan is 00000000000000ff");
   expect_mismatch(receive_from(Rank{6}, kEpoch, kPlan, kFrame), "rank 6");
   expect_mismatch(receive_from(kRank0, kEpoch, kPlan, other_step), "step 8");
 }

@@ -86,7 +86,7 @@ TEST(TcpHello, RefusesWhatIsNeitherLocalNorNot) {
     rehash(bytes);
     const auto hello = read_hello(bytes);
     ASSERT_FALSE(hello.ok()) << at;
-    EXPECT_THAT(hello.error().cause, HasSubstr("of this machine"));
+    EXPECT_THAT(hello.error().cause, HasSubstr("flag for the same machine"));
   }
 }
 
@@ -101,12 +101,12 @@ TEST(TcpHello, IsAcceptedFromAnotherRankOfTheGroup) {
 }
 
 TEST(TcpHello, NamesWhatIsWrong) {
-  EXPECT_THAT(refusal({8, 5, Rank{3}, Rank{1}}), HasSubstr("epoch 8"));
+  EXPECT_THAT(refusal({8, 5, Rank{3}, Rank{1}}), HasSubstr("epoch is 8"));
   EXPECT_THAT(refusal({7, 4, Rank{3}, Rank{1}}), HasSubstr("4 ranks"));
   EXPECT_THAT(refusal({7, 5, Rank{3}, Rank{2}}), HasSubstr("for rank 2"));
-  EXPECT_THAT(refusal({7, 5, Rank{1}, Rank{1}}), HasSubstr("from rank 1"));
-  EXPECT_THAT(refusal({7, 5, Rank{5}, Rank{1}}), HasSubstr("from rank 5"));
-  EXPECT_THAT(refusal({7, 5, Rank{-1}, Rank{1}}), HasSubstr("from rank -1"));
+  EXPECT_THAT(refusal({7, 5, Rank{1}, Rank{1}}), HasSubstr("sender is rank 1"));
+  EXPECT_THAT(refusal({7, 5, Rank{5}, Rank{1}}), HasSubstr("sender is rank 5"));
+  EXPECT_THAT(refusal({7, 5, Rank{-1}, Rank{1}}), HasSubstr("sender is rank -1"));
 }
 
 }  // namespace

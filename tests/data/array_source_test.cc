@@ -116,7 +116,7 @@ TEST_F(Arrays, OutsideOfTheModelsLimitsAreRefused) {
   const Error label = error_of(classifier({1, 2}, 4));
   EXPECT_THAT(label.what, HasSubstr("targets.npy"));
   EXPECT_THAT(label.cause, HasSubstr("number 0 of sample 1 is 4; the model allows 0 to 3"));
-  EXPECT_THAT(label.remedy, HasSubstr("room for 4"));
+  EXPECT_THAT(label.remedy, HasSubstr("use a model with 4 values"));
   SampleFormat tokens = classifier({2});
   tokens.input.type = NumberType::kInt64;
   tokens.input_limit = 102;
@@ -142,9 +142,9 @@ TEST_F(Arrays, AreCountedWhileTheyAreRead) {
 TEST_F(Arrays, OfAnotherShapeAreRefusedWithBothShapes) {
   const Error error = error_of(classifier({3, 2}));
   EXPECT_THAT(error.what, HasSubstr("inputs.npy"));
-  EXPECT_EQ(error.cause, "one input is [1, 2] of uint8; the model takes [3, 2] of float32");
+  EXPECT_EQ(error.cause, "one input is [1, 2] of uint8; the model needs [3, 2] of float32");
   write("targets", npy_longs({2, 2}, {1, 2, 3, 4}));
-  EXPECT_EQ(error_of(pixels_).cause, "one target is [2] of int64; the model takes [] of integers");
+  EXPECT_EQ(error_of(pixels_).cause, "one target is [2] of int64; the model needs [] of integers");
 }
 
 TEST_F(Arrays, OfAnotherShapeThanAModelOfTokensSaysWhatCutsTokens) {

@@ -108,12 +108,12 @@ TEST_F(ImageFiles, OfMnistThatAreDamagedAreRefused) {
   };
   const std::string right = idx_of({2, 1, 3}, "123456");
   EXPECT_TRUE(parse_idx(std::as_bytes(std::span(right)), 3, "a.idx").ok());
-  EXPECT_THAT(cause(right + "x"), HasSubstr("says [2, 1, 3], and 7 bytes follow"));
+  EXPECT_THAT(cause(right + "x"), HasSubstr("declares [2, 1, 3], but 7 bytes follow"));
   EXPECT_THAT(cause(right.substr(0, 20)), HasSubstr("4 bytes follow"));
   EXPECT_THAT(cause(right.substr(0, 15)), HasSubstr("less than a header's 16"));
   EXPECT_THAT(cause(idx_of({2, 3}, "123456789012")), HasSubstr("the bytes 0 0 8 2"));
   EXPECT_THAT(cause("\x1f\x8b\x08\x03" + right), HasSubstr("the bytes 31 139 8 3"));
-  EXPECT_THAT(cause(idx_of({0, 1, 3}, "")), HasSubstr("says [0, 1, 3]"));
+  EXPECT_THAT(cause(idx_of({0, 1, 3}, "")), HasSubstr("declares [0, 1, 3]"));
   // 2^64 bytes overflow to 0 in 64 bits.
   EXPECT_THAT(cause(idx_of({std::int64_t{1} << 31, std::int64_t{1} << 31, 4}, "")),
               HasSubstr("but 0 bytes follow"));
@@ -165,7 +165,7 @@ TEST_F(ImageFiles, WithALabelThatTheModelLacksAreRefusedWithTheirPlace) {
 TEST_F(ImageFiles, OfAnotherSizeThanTheModelsAreRefused) {
   write_mnist();
   EXPECT_EQ(error_of(pictures_).cause,
-            "one input is [1, 3] of uint8; the model takes [3, 32, 32] of float32");
+            "one input is [1, 3] of uint8; the model needs [3, 32, 32] of float32");
 }
 
 TEST_F(ImageFiles, ThatAreNotThereAreSaidToBeLookedFor) {

@@ -89,7 +89,7 @@ TEST(NpyHeader, OfAnArrayStoredByColumnsIsRefused) {
 TEST(NpyHeader, MustFitTheLengthOfTheFile) {
   const std::string right = npy_longs({3}, {1, 2, 3});
   EXPECT_THAT(refused(right.substr(0, right.size() - 1)).cause,
-              HasSubstr("says [3] of int64, and 23 bytes follow"));
+              HasSubstr("declares [3] of int64, but 23 bytes follow"));
   EXPECT_THAT(refused(right + "x").cause, HasSubstr("25 bytes follow"));
 }
 

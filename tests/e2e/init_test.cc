@@ -95,10 +95,10 @@ TEST_F(Init, AsksAgainForAMachineThatIsNone) {
   if (written.status == 4) GTEST_SKIP() << "this machine has no network: " << written.err;
   ASSERT_EQ(written.status, 0) << written.err;
   EXPECT_THAT(written.out,
-              AllOf(HasSubstr("'old box' at '192.0.2.12' is no machine"),
+              AllOf(HasSubstr("'old box' at '192.0.2.12' is not a machine"),
                     HasSubstr("A machine named oldbox exists already"),
                     HasSubstr("no-such-host.invalid"), HasSubstr("oldbox is at 192.0.2.11 already"),
-                    HasSubstr("'attic' at 'no host' is no machine")));
+                    HasSubstr("'attic' at 'no host' is not a machine")));
   EXPECT_THAT(read_text(path("cluster.toml")),
               AllOf(HasSubstr("name = \"desk\""), HasSubstr("name = \"oldbox\""),
                     HasSubstr("name = \"attic\"")));

@@ -61,7 +61,7 @@ TEST_F(OwnFolders, OfAnotherRunOfTheSameNameAreLeftAlone) {
   EXPECT_EQ(met.status, 3) << met.err;
   EXPECT_THAT(met.err, AllOf(HasSubstr((job_.folder() / "box/run").string() + " on box"),
                              HasSubstr("has another run of the same name"),
-                             HasSubstr("its part of step 10 is of run "), HasSubstr("by --run")));
+                             HasSubstr("its part of step 10 is of run "), HasSubstr("with --run")));
   EXPECT_FALSE(fs::exists(job_.folder() / "other/run/checkpoints/step-000010"));
   const Outcome gathered = motley(
       {"ckpt", "gather", (job_.folder() / "other/run").string(), "--cluster", cluster_of(all_)});
@@ -81,7 +81,7 @@ TEST_F(OwnFolders, AreNotMadeForAMistypedName) {
   EXPECT_EQ(refused.status, 3) << refused.err;
   EXPECT_THAT(refused.err,
               AllOf(HasSubstr("there is no run " + job_.run_dir("mistyped") + " on any machine"),
-                    HasSubstr("those of box, desk, lap"), HasSubstr("check --run")));
+                    HasSubstr("the folders of box, desk, lap"), HasSubstr("check --run")));
   EXPECT_FALSE(fs::exists(job_.run_dir("mistyped")));
   for (const char* machine : {"box", "lap"}) EXPECT_FALSE(fs::exists(job_.folder() / machine));
 }

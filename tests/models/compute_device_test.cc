@@ -99,7 +99,7 @@ TEST_F(FarDevice, IsNotOpenedWhereItDoesNotComputeInTime) {
   EXPECT_EQ(device.error().code, ErrorCode::kInternal);
   EXPECT_THAT(device.error().what, HasSubstr("waiting for device privateuseone:0 to finish its "
                                              "first operation: timed out after 0.05 s"));
-  EXPECT_THAT(device.error().cause, HasSubstr("does not answer"));
+  EXPECT_THAT(device.error().cause, HasSubstr("does not end"));
 }
 
 TEST_F(FarDevice, IsWhatItsLibraryCallsIt) {

@@ -118,7 +118,7 @@ TEST(InitialWeights, MustHaveExactlyTheModelsParameters) {
   EXPECT_EQ(said_of(small_gpt2(), tensors, config), "");
   tensors["h.2.ln_1.weight"] = {32};
   EXPECT_THAT(said_of(small_gpt2(), tensors, config),
-              HasSubstr("'h.2.ln_1.weight' [32] is nothing"));
+              HasSubstr("'h.2.ln_1.weight' [32] is not in this model"));
   tensors.erase("h.2.ln_1.weight");
   tensors["ln_f.weight"] = {31};
   EXPECT_THAT(said_of(small_gpt2(), tensors, config),

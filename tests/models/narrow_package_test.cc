@@ -150,7 +150,8 @@ TEST(NarrowPackage, ReadsQuantisedWeights) {
               HasSubstr("two sizes"));
   EXPECT_THAT(cause(replaced(right, "\"type\": \"bfloat16\"", "\"type\": \"int64\"")),
               HasSubstr("it is 'int64'"));
-  EXPECT_THAT(cause(replaced(right, "\"version\": 2", "\"version\": 1")), HasSubstr("version 1"));
+  EXPECT_THAT(cause(replaced(right, "\"version\": 2", "\"version\": 1")),
+              HasSubstr("it is 'int8'; float32, int64 or bool was expected"));
 }
 
 }  // namespace

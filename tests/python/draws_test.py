@@ -1,4 +1,4 @@
-"""Random draws besides F.dropout, recurrent networks, 32-bit integers and ids among floats are exported bit-exactly."""
+"""Random draws other than F.dropout, recurrent networks, 32-bit integers, and ids packed with floats are exported bit-exactly."""
 
 from __future__ import annotations
 
@@ -152,8 +152,8 @@ class Draws(unittest.TestCase):
         types = {entry["type"] for layer in package.description["layers"] for entry in layer["constants"]}
         self.assertLessEqual(types, {"int64", "float32"})
 
-    def test_other_integers_are_refused_in_true_words(self) -> None:
-        for dtype, message in ((torch.int8, "the type int8.*Count in int64"), (torch.float64, "the type float64.*float"),
+    def test_other_integers_are_refused_with_a_matching_hint(self) -> None:
+        for dtype, message in ((torch.int8, "the type int8.*Use int64"), (torch.float64, "the type float64.*float"),
                                (torch.bfloat16, "the type bfloat16.*remove casts")):
             model = Drops(lambda x, t: x * (x * 3).to(dtype).to(torch.float32))
             with self.assertRaisesRegex(motley.ExportError, message):
@@ -163,8 +163,8 @@ class Draws(unittest.TestCase):
         model = Drops(lambda x, t: torch.where(model.chosen, x, x * 2))
         model.chosen = nn.Parameter(torch.tensor([True, False, True, True]), requires_grad=False)
         self.assertEqual(self.export([("all", model)], torch.randn(2, 4), model=model)[0].largest_difference, 0)
-        for dtype, message in ((torch.int8, "chosen is int8; packages compute with float32, int64 and bool. Count in int64"),
-                               (torch.float64, "chosen is float64; packages compute in float32, with frozen parameters too.*model with .float")):
+        for dtype, message in ((torch.int8, "computes with a constant of int8; packages compute with float32, int64 and bool. Convert it first"),
+                               (torch.float64, "chosen is float64; packages support frozen parameters in float32, float16 and bfloat16.*model with .float")):
             model.chosen = nn.Parameter(torch.ones(4).to(dtype), requires_grad=False)
             model.drop = lambda x, t: x * model.chosen
             with self.assertRaisesRegex(motley.ExportError, message):

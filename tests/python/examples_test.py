@@ -43,7 +43,7 @@ class Digits(unittest.TestCase):
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
             self.assertEqual(done.returncode, 0, done.stdout)
             self.assertRegex(done.stdout, r'got \["launch", "--cluster", "cluster.toml"\]')
-            self.assertRegex(done.stdout, r"[0-9.]+% of the held-out digits are read right")
+            self.assertRegex(done.stdout, r"accuracy on held-out digits: [0-9.]+%")
 
 
 class Zoo(unittest.TestCase):

@@ -1,4 +1,4 @@
-"""Frozen weights in the type that they have, or quantised: what packages hold, compute, save and need in memory."""
+"""Frozen weights in their own type or quantised: the content, results, saved tensors and memory of packages."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Block(nn.Module):
 
 
 class Model(nn.Module):
-    """Its head is its embedding, which is frozen, too."""
+    """A language model with a frozen embedding that is tied to its head."""
 
     def __init__(self, words: int = 90, width: int = 64, blocks: int = 2):
         super().__init__()
@@ -87,9 +87,9 @@ def exported(folder: Folder, model: Model, kind: Optional[str], name: str = "x",
 
 
 def widened(model: Model, package: Package) -> Model:
-    """The model with the values that the package computes with, in float32, as one that has no frozen types at all."""
+    """The model in float32, with the values that the package computes with."""
     plain = copy.deepcopy(model).float()
-    held = {name: tensor for name, tensor in package.tensors.items() if not name.startswith(frozen.OWN)}
+    held = {name: tensor for name, tensor in package.tensors.items() if not name.startswith(frozen.PREFIX)}
     held.update({name: frozen.dequantised(entry, dict(package.tensors)) for name, entry in package.description.get("quantised", {}).items()})
     with torch.no_grad():
         for name, parameter in plain.named_parameters():
@@ -146,7 +146,7 @@ class Training(unittest.TestCase):
 class Packages(unittest.TestCase):
     def test_hold_each_weight_once_in_its_type(self) -> None:
         frozen_values = sum(p.numel() for p in model_of("nf4").parameters() if not p.requires_grad)
-        matrices = 4 * 64 * 128  # of the linear layers; the embedding is the head, and stays as it is
+        matrices = 4 * 64 * 128  # of the linear layers; the embedding, tied to the head, is not quantised
         trained = sum(p.numel() * 4 for p in model_of("nf4").parameters() if p.requires_grad)
         scales = {"int8": 4 * (128 + 64 + 128 + 64), "int4": matrices // 16, "nf4": matrices // 16}
         for kind in BASES:
@@ -158,7 +158,7 @@ class Packages(unittest.TestCase):
                     right = 2 * frozen_values
                 else:
                     right = 4 * (frozen_values - matrices) + matrices // (1 if kind == "int8" else 2) + scales[kind]
-                # Besides, tables of 4 bits, and vectors that are too short to be converted each time, in float32.
+                # In addition, there are tables of 4-bit codes, and short vectors in float32.
                 self.assertGreaterEqual(bytes_held - trained, right)
                 self.assertLessEqual(bytes_held - trained, right + 256 * 2 * 4 + 4 * 64 * 10)
                 description = self._description(done.path)
@@ -187,7 +187,7 @@ class Packages(unittest.TestCase):
             with Folder() as folder, self.subTest(kind):
                 description = self._description(exported(folder, model_of(kind), kind).path)
                 block = description["graphs"][description["layers"][1]["graph"]]["memory"]
-                # One weight at a time, in float32; with its codes as indices, or before it is scaled, as much again.
+                # One weight at a time in float32, and the same size again for its indices or unscaled values.
                 self.assertEqual(block["converted_bytes"], largest * (4 if kind in DTYPES else 8))
                 words = description["graphs"][description["layers"][0]["graph"]]["memory"]
                 self.assertNotIn("converted_bytes", words)  # rows are looked up in the narrow table
@@ -196,22 +196,22 @@ class Packages(unittest.TestCase):
         for kind in BASES:
             with Folder() as folder, self.subTest(kind):
                 description = self._description(exported(folder, model_of(kind), kind).path)
-                layer = description["layers"][2]  # something is trained before it
+                layer = description["layers"][2]  # an earlier layer is trained
                 graphs = description["graphs"][layer["graph"]]
                 narrow_ones = [f"constant:{k}" for k, entry in enumerate(layer["constants"]) if entry["type"] not in ("float32", "int64", "bool")]
                 self.assertEqual(len(narrow_ones), 2)
                 for part in ("forward", "input_part", "evaluate"):
                     graph = read_graph(graphs[part])
-                    takes = [value for value, take in graph.takes.items() if f"{take.role}:{take.index}" in narrow_ones]
+                    takes = [value for value, role in graph.inputs.items() if f"{role.kind}:{role.index}" in narrow_ones]
                     self.assertEqual(len(takes), 2)
                     for value in takes:
                         self._check_chain(graph, value, kind)
-                self.assertFalse([take for take in graphs["weight_part"]["takes"] if take in narrow_ones])
-                self.assertEqual([take for take, _ in graphs["forward"]["gives"] if take.startswith("saved")],
+                self.assertFalse([role for role in graphs["weight_part"]["takes"] if role in narrow_ones])
+                self.assertEqual([role for role, _ in graphs["forward"]["gives"] if role.startswith("saved")],
                                  [f"saved:{k}" for k in range(len([t for t, _ in graphs["forward"]["gives"] if t.startswith("saved")]))])
 
     def _check_chain(self, graph: Any, value: int, kind: str) -> None:
-        """From a constant on each node takes what the one before made, right behind it, until the product."""
+        """Each node from the constant to the product uses only the result of the node directly before it."""
         found = []
         k = next(k for k, node in enumerate(graph.nodes) if value in uses(node))
         while not graph.nodes[k].op.endswith("mm"):
@@ -237,7 +237,7 @@ class Packages(unittest.TestCase):
 
 
 class OwnConversions(unittest.TestCase):
-    """Models whose authors quantised them, and constants of narrow types in general."""
+    """Models with their own quantisation, and constants of narrow types in general."""
 
     def test_of_a_model_are_kept(self) -> None:
         class Int8Linear(nn.Module):
@@ -294,12 +294,12 @@ class Base(unittest.TestCase):
         trained = nn.Sequential(nn.Linear(64, 64), nn.Linear(64, 3))
         example = (torch.randn(2, 64), torch.tensor([0, 1]))
         with Folder() as folder:
-            with self.assertRaisesRegex(motley.ExportError, "base='fp4' is no type of frozen weights.*'int8', 'int4', 'nf4'"):
+            with self.assertRaisesRegex(motley.ExportError, "base='fp4' is not a type of frozen weights.*'int8', 'int4', 'nf4'"):
                 motley.export(motley.split(trained), nn.CrossEntropyLoss(), example, folder.path("x"), base="fp4")
-            with self.assertRaisesRegex(motley.ExportError, "finds no frozen weight of a linear layer"):
+            with self.assertRaisesRegex(motley.ExportError, "no linear layer has a frozen weight"):
                 motley.export(motley.split(trained), nn.CrossEntropyLoss(), example, folder.path("x"), base="nf4")
             trained[0].weight.requires_grad_(False)[3, 3] = float("inf")
-            with self.assertRaisesRegex(motley.ExportError, "0.weight has values that are not finite"):
+            with self.assertRaisesRegex(motley.ExportError, "0.weight has NaN or infinite values"):
                 motley.export(motley.split(trained), nn.CrossEntropyLoss(), example, folder.path("x"), base="nf4")
 
     def test_leaves_embeddings_and_small_weights(self) -> None:
@@ -314,8 +314,8 @@ class Base(unittest.TestCase):
         with Folder() as folder:
             for kind, most in (("int8", 0.01), ("int4", 0.15), ("nf4", 0.15)):
                 (notice,) = exported(folder, model_of(kind), kind).notices
-                self.assertRegex(notice, rf"4 frozen weights are held in {kind}: .* by [0-9.]+% of a weight's norm at most")
-                self.assertLess(float(notice.split(" by ")[1].split("%")[0]) / 100, most)
+                self.assertRegex(notice, rf"4 frozen weights are quantised to {kind}: the relative error is at most [0-9.]+% of a weight's norm")
+                self.assertLess(float(notice.split("at most ")[1].split("%")[0]) / 100, most)
 
 
 class Loading(unittest.TestCase):

@@ -117,11 +117,11 @@ class Losses(unittest.TestCase):
         numbers, classes, x = torch.randn(2, 2), torch.tensor([0, 1]), torch.randn(2, 3)
         plain, whole = nn.Linear(3, 2), nn.CrossEntropyLoss()
         for call, loss, target, message in (
-                (plain, nn.MSELoss(), classes[:, None].repeat(1, 2), r"compares numbers, and the target is int64.*target.float\(\)"),
+                (plain, nn.MSELoss(), classes[:, None].repeat(1, 2), r"compares numbers, but the target is int64.*target.float\(\)"),
                 (nn.Linear(3, 1), nn.HuberLoss(), numbers[:, 0], r"target.reshape\(-1, 1\)"), (plain, whole, numbers[:, 0], r"of float32.*target.long\(\)"),
-                (plain, whole, classes[:, None], "a class for each of the output's rows"), (plain, whole, numbers.long(), r"target.argmax\(1\)"),
-                (plain, nn.CrossEntropyLoss(weight=torch.ones(3)), classes, "weights of 3 classes, and the output 2"),
-                (plain, Own(), classes, "Own computes otherwise than the CrossEntropyLoss"), (lambda t: Result(), whole, classes, r"a Result.*model\(x\).logits"),
+                (plain, whole, classes[:, None], "one class per row of the output"), (plain, whole, numbers.long(), r"target.argmax\(1\)"),
+                (plain, nn.CrossEntropyLoss(weight=torch.ones(3)), classes, "weights of 3 classes, but the output has 2"),
+                (plain, Own(), classes, "Own differs from its base class CrossEntropyLoss"), (lambda t: Result(), whole, classes, r"a Result.*model\(x\).logits"),
                 (plain, nn.BCEWithLogitsLoss(weight=torch.ones(2, 2)), numbers, "the first dimension|whose first dimension")):
             with self.subTest(message), Folder() as folder, self.assertRaisesRegex(motley.ExportError, message):
                 motley.export([("a", call), ("b", plain)][:1] if call is not plain else [("a", plain)], loss, (x, target), folder.path("x"), model=nn.ModuleList(
@@ -141,8 +141,8 @@ class Losses(unittest.TestCase):
         before.register_forward_pre_hook(lambda module, inputs: (inputs[0] * 2, inputs[1]))
         behind.register_full_backward_hook(lambda module, of_inputs, of_outputs: None)
         model, x, classes = nn.Linear(3, 2), torch.randn(2, 3), torch.tensor([0, 1])
-        for loss, target, message in ((Called(), classes, "Called computes otherwise than the CrossEntropyLoss that it derives from"),
-                                      (replaced, torch.randn(2, 2), "MSELoss computes otherwise than PyTorch's: it has hooks, or a forward of its own"),
+        for loss, target, message in ((Called(), classes, "Called differs from its base class CrossEntropyLoss"),
+                                      (replaced, torch.randn(2, 2), "MSELoss differs from PyTorch's: it has hooks or its own forward"),
                                       (after, classes, "it has hooks"), (before, classes, "it has hooks"), (behind, classes, "it has hooks")):
             with self.subTest(message), Folder() as folder, self.assertRaisesRegex(motley.ExportError, message):
                 motley.export([("a", model)], loss, (x, target), folder.path("x"))
@@ -159,7 +159,7 @@ class Losses(unittest.TestCase):
         model, ids = nn.Sequential(nn.Embedding(8, 4), nn.Linear(4, 8)), torch.randint(8, (2, 9))
         square = ids[:, :-1], ids[:, 1:]
         for loss in (nn.CrossEntropyLoss(), F.cross_entropy, nn.CrossEntropyLoss(ignore_index=0)):
-            with Folder() as folder, self.assertRaisesRegex(motley.ExportError, r"\(2, 8, 8\) and the target \(2, 8\), so that the classes may be its second"):
+            with Folder() as folder, self.assertRaisesRegex(motley.ExportError, r"\(2, 8, 8\) and the target \(2, 8\): the classes may be the output's second"):
                 motley.export(motley.split(model), loss, square, folder.path("x"))
         for own, output in ((last, lambda ids: model(ids).transpose(1, 2)), (second, model)):
             with Folder() as folder:
@@ -174,11 +174,11 @@ class Losses(unittest.TestCase):
         layers, input = [("a", nn.Linear(4, 4))], torch.randn(2, 4)
         whole_numbers = torch.ones(2, 4, dtype=torch.int64)
         for given, loss, target, message in (
-                (layers, nn.MSELoss(), whole_numbers, r"compares numbers, and the target is int64. Give target.float\(\)"),
-                (layers, nn.BCEWithLogitsLoss(), whole_numbers, "compares numbers, and the target is int64"),
-                (layers, nn.CrossEntropyLoss(), torch.ones(2), "the output has shape .2, 4. and the target .2,., of float32. Give target.long"),
-                ([("a", lambda x: {"scores": layers[0][1](x)})], nn.CrossEntropyLoss(), whole_numbers[:, 0], "the last layer returns a dict, and the loss takes a tensor"),
-                ([("a", lambda x: (layers[0][1](x),))], nn.L1Loss(), input, "the last layer returns a tuple, and the loss takes a tensor")):
+                (layers, nn.MSELoss(), whole_numbers, r"compares numbers, but the target is int64. Pass target.float\(\)"),
+                (layers, nn.BCEWithLogitsLoss(), whole_numbers, "compares numbers, but the target is int64"),
+                (layers, nn.CrossEntropyLoss(), torch.ones(2), "the output has shape .2, 4. and the target .2,., of float32. Pass target.long"),
+                ([("a", lambda x: {"scores": layers[0][1](x)})], nn.CrossEntropyLoss(), whole_numbers[:, 0], "the last layer returns a dict, but the loss takes a tensor"),
+                ([("a", lambda x: (layers[0][1](x),))], nn.L1Loss(), input, "the last layer returns a tuple, but the loss takes a tensor")):
             with self.subTest(message), Folder() as folder, self.assertRaisesRegex(motley.ExportError, message):
                 motley.export(given, loss, (input, target), folder.path("x"), model=layers[0][1])
 

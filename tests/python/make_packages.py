@@ -5,8 +5,8 @@
 
 writes NAME.motley and NAME.reference.safetensors: `input` and `target` of a batch size that was not traced, `loss` (the sum)
 and `count` in training mode, `grad/PARAMETER`, `observed/STATISTIC`, and with the statistics of the package `evaluated_loss`
-and `score`, the model's results in evaluation mode. There is no dropout. Of a model whose frozen weights are in narrow types,
-eager PyTorch has their values in float32.
+and `score`, the model's results in evaluation mode. There is no dropout. For frozen weights in narrow types, eager
+PyTorch uses their values in float32.
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ FROZEN: Dict[str, Make] = {
     "adapters-int8": lambda: (_adapters(torch.float16), nn.CrossEntropyLoss(), _tokens(30, 5)),
     "adapters-nf4": lambda: (_adapters(torch.float32), nn.CrossEntropyLoss(), _tokens(30, 5)),
 }
-"""Those with frozen weights in narrow types."""
+"""Models with frozen weights in narrow types."""
 
 BASES = {"adapters-int8": "int8", "adapters-nf4": "nf4"}
-"""In what their linear layers have them, where that is not the model's own type."""
+"""[model] the quantised type of its linear layers."""
 
 MODELS: Dict[str, Make] = {
     "mlp": lambda: (vision_models.mlp(), nn.MSELoss(), lambda n: (torch.randn(n, 12), torch.randn(n, 3))),
@@ -89,7 +89,7 @@ MODELS: Dict[str, Make] = {
 
 def reference(model: nn.Module, loss: nn.Module, input: torch.Tensor, target: torch.Tensor) -> Dict[str, torch.Tensor]:
     """Eager PyTorch's results for a batch. The buffers of `model` do not change."""
-    terms = losses.understand(loss).terms
+    terms = losses.parse(loss).terms
     kept = {name: value.clone() for name, value in model.state_dict().items()}
     normalizations = {name: module for name, module in model.named_modules() if hasattr(module, "running_mean")}
     momenta = {name: module.momentum for name, module in normalizations.items()}
@@ -113,8 +113,8 @@ def reference(model: nn.Module, loss: nn.Module, input: torch.Tensor, target: to
     return found
 
 
-def _take_values(model: nn.Module, path: str) -> None:
-    """Gives the model the values that its package computes with, in float32."""
+def _load_values(model: nn.Module, path: str) -> None:
+    """Sets the model's parameters to the values that its package computes with, in float32."""
     held = weights.read(os.path.join(path, "weights.safetensors"))
     with open(os.path.join(path, "package.json"), encoding="utf-8") as file:
         quantised = json.load(file).get("quantised", {})
@@ -129,7 +129,7 @@ def main(folder: str, *names: str) -> None:
         model, loss, batch = {**MODELS, **FROZEN}[name]()
         path = os.path.join(folder, f"{name}.motley")
         motley.export(motley.split(model), loss, batch(2), path, base=BASES.get(name))
-        _take_values(model, path)
+        _load_values(model, path)
         found = reference(model, loss, *batch(4))
         weights.write(os.path.join(folder, f"{name}.reference.safetensors"), found)
 

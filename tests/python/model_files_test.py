@@ -1,4 +1,4 @@
-"""The content of a package besides its weights, and the handling of frozen 16-bit weights."""
+"""The model files of a package, and frozen 16-bit weights."""
 
 from __future__ import annotations
 
@@ -90,10 +90,10 @@ class ModelFiles(unittest.TestCase):
             self.assertEqual((both["vocab.txt"], both["tokenizer.json"]), ("vocab.txt", "theirs"))
             plain = exported(folder, language_models.GPT2LMHeadModel(), files=folder.path("theirs"))
             self.assertEqual(sorted(plain), ["tokenizer.json", "vocab.txt"])
-            for given, message in ((folder.path("nowhere"), "no folder that is there"), (7, "no folder that is there"), (folder.path("x"), "no file that goes")):
+            for given, message in ((folder.path("nowhere"), "not an existing folder"), (7, "not an existing folder"), (folder.path("x"), "no file that belongs")):
                 with self.assertRaisesRegex(motley.ExportError, message):
                     exported(folder, language_models.GPT2LMHeadModel(), files=given)
-            with self.assertRaisesRegex(motley.ExportError, "configuration of Model is no JSON: (Infinity|NaN) is no JSON"):
+            with self.assertRaisesRegex(motley.ExportError, "configuration of Model is not valid JSON: (Infinity|NaN) is not valid"):
                 exported(folder, Model(Config(limit=float("inf"))))
 
     def test_the_names_are_those_that_readers_take(self) -> None:
@@ -117,7 +117,7 @@ class SmallerFloats(unittest.TestCase):
 
     def test_what_trains_is_its_owners_choice(self) -> None:
         model = nn.Sequential(nn.Linear(4, 4).bfloat16(), nn.Linear(4, 3))
-        with Folder() as folder, self.assertRaisesRegex(motley.ExportError, r"0.weight is bfloat16; packages train float32.*\.float\(\)"):
+        with Folder() as folder, self.assertRaisesRegex(motley.ExportError, r"0.weight is bfloat16; packages train float32 parameters.*\.float\(\)"):
             motley.export(motley.split(model), nn.CrossEntropyLoss(), (torch.randn(2, 4), torch.tensor([0, 1])), folder.path("x"))
         self.assertEqual(model[0].weight.dtype, torch.bfloat16)
 

@@ -110,7 +110,7 @@ if "enable_gqa" in (getattr(F, "scaled_dot_product_attention", lambda: None).__d
         x.view(-1, 5, 4, 2).transpose(1, 2), x[..., :4].reshape(-1, 5, 2, 2).transpose(1, 2),
         x[..., 4:].reshape(-1, 5, 2, 2).transpose(1, 2), is_causal=True, enable_gqa=True)
     FUNCTIONS["attention where rows see nothing"] = lambda x: F.scaled_dot_product_attention(x, x, x, attn_mask=x[..., :5] > 1)
-    FUNCTIONS["attention where a row always sees nothing"] = lambda x: F.scaled_dot_product_attention(
+    FUNCTIONS["attention with a fully masked row"] = lambda x: F.scaled_dot_product_attention(
         x, x, x, attn_mask=torch.ones(5, 5).tril(-1).bool())
     FUNCTIONS["attention with a mask"] = lambda x: F.scaled_dot_product_attention(
         x, x, x, attn_mask=torch.zeros(5, 5).masked_fill(torch.ones(5, 5).triu(1).bool(), float("-inf")))
@@ -141,7 +141,7 @@ class Operations(unittest.TestCase):
             done, package = export_layers(folder, [("before", before), ("tested", module), ("after", Function(lambda x: x))],
                                           torch.randn(shape))
         for part in (part for graph in package.description["graphs"] for part in graph.values() if "takes" in part):
-            self.assertEqual(len(part["takes"]), len(set(part["takes"])), "a value is taken once")
+            self.assertEqual(len(part["takes"]), len(set(part["takes"])), "a value is used once")
         after = Function(lambda x: x)
         names = [p["name"] for layer in package.description["layers"] for p in layer["parameters"]]
         all_of = dict([(f"before.{n}", p) for n, p in before.named_parameters()] + [

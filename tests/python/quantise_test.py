@@ -1,4 +1,4 @@
-"""Matrices in 8 and 4 bits: how far they are from what they were, and that their operations give what a table lookup gives."""
+"""Quantised matrices: their error bounds, and the equality of their dequantisation with a table lookup."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def matrices() -> Iterator[torch.Tensor]:
     yield torch.zeros(9, 70)
     yield torch.randn(50, 70, generator=generator).bfloat16()
     yield torch.randn(50, 70, generator=generator).half()
-    yield torch.full((5, 80), 1e-42)  # scales are denormal, or 0
+    yield torch.full((5, 80), 1e-42)  # scales are denormal or 0
 
 
 def nibbles(codes: torch.Tensor) -> torch.Tensor:
-    """The codes of bytes one by one, the higher one first, in rows of a block."""
+    """The 4-bit codes, the upper one of each byte first; one row per block."""
     wide = codes.long()
     return torch.stack([wide // 16, wide % 16], 2).reshape(codes.size(0), BLOCK)
 

@@ -263,8 +263,8 @@ class RandomNumbers(unittest.TestCase):
             return 2 * model.drop(model.b(x)) + last + like(x) + model.a(x)
         model = Two()
         self.assertLess(export([("all", swapped)], model=model)[0].largest_difference, 1e-6)
-        with self.assertRaisesRegex(motley.ExportError, r"in eval\(\) mode the model has a random draw that the layers do not: normal numbers of "
-                                    r"\[2, 4\].*the layers have a random draw that the model does not: uniform numbers of \[2, 4\]"):
+        with self.assertRaisesRegex(motley.ExportError, r"in eval\(\) mode the model has a random draw that the layers lack: normal numbers of "
+                                    r"\[2, 4\].*the layers have a random draw that the model lacks: uniform numbers of \[2, 4\]"):
             export([("all", lambda x: swapped(x, torch.rand_like))], model=model)
 
     def test_draws_in_other_modules(self) -> None:
@@ -279,17 +279,17 @@ class RandomNumbers(unittest.TestCase):
     def test_what_is_refused(self) -> None:
         own = torch.Generator()
         for name, form, message in (
-                ("randperm", lambda x: x[:, torch.randperm(4)], r"randperm takes random numbers.*argsort\(1\).*order of samples"),
-                ("multinomial", lambda x: x * torch.multinomial(x.detach().abs(), 1), r"multinomial takes random numbers.*argmax\(-1\)"),
-                ("poisson", lambda x: x * torch.poisson(x.detach().abs()), "poisson takes random numbers.*draw them into the data"),
-                ("a generator", lambda x: x * torch.rand(4, generator=own), "rand.generator takes random numbers.*Leave out generator="),
-                ("a generator in place", lambda x: x * torch.empty(4).normal_(generator=own), "normal_ takes random.*Leave out generator="),
+                ("randperm", lambda x: x[:, torch.randperm(4)], r"randperm draws random numbers.*argsort\(1\).*order of samples"),
+                ("multinomial", lambda x: x * torch.multinomial(x.detach().abs(), 1), r"multinomial draws random numbers.*argmax\(-1\)"),
+                ("poisson", lambda x: x * torch.poisson(x.detach().abs()), "poisson draws random numbers.*generate the numbers as part of the data"),
+                ("a generator", lambda x: x * torch.rand(4, generator=own), "rand.generator draws random numbers.*Leave out generator="),
+                ("a generator in place", lambda x: x * torch.empty(4).normal_(generator=own), "normal_ draws random.*Leave out generator="),
                 ("many integers", lambda x: x * torch.randint(1 << 33, (4,)), r"integers from 0 to below 8589934592.*at most 2\^32"),
                 ("a branch", lambda x: x * 2 if torch.rand(()) < 0.5 else x, "depend on the values"),
                 ("an item", lambda x: x * torch.randint(5, ()).item(), "depend on the values"),
                 ("too many", lambda x: sum((torch.rand(4) for _ in range(300)), x), "more than 256 dropout masks and random draws"),
                 ("again in backward", lambda x: checkpoint(lambda y: y.tanh() * torch.randn_like(y), x, use_reentrant=False),
-                 "backward pass, as activation checkpointing")):
+                 "backward pass, as by activation checkpointing")):
             with self.subTest(name), self.assertRaisesRegex(motley.ExportError, message):
                 exported([("all", function(form))], X, total, torch.zeros(2))
 

@@ -13,7 +13,7 @@ import torch
 import torch.nn as nn
 
 from support import Folder, motley
-from motley import hashed, made_up, reference
+from motley import hashed, synthetic, reference
 from motley.result_digest import deviation, digest
 
 
@@ -50,9 +50,9 @@ class Numbers(unittest.TestCase):
         self.assertEqual(hashed.mix(state, 1_000_000), 16448075699051928533)
         self.assertEqual(int(hashed.bits(state, 1_000_000, 1_000_001)[0]), 16448075699051928533)
         pieces = [{"count": 2, "low": -1.5, "width": 3.0}, {"count": 2, "values": [0, 1, 5]}]
-        made = made_up.make(pieces, 1, 7, hashed.INPUT, 2, torch.float32)
+        made = synthetic.make(pieces, 1, 7, hashed.INPUT, 2, torch.float32)
         self.assertEqual(made.flatten().tolist(), [0.17400044202804565, 0.4364849925041199, 5, 5])
-        integers = made_up.make([{"count": 16, "below": 100}], 1, 7, hashed.INPUT, 2, torch.int64, ignored=-7)
+        integers = synthetic.make([{"count": 16, "below": 100}], 1, 7, hashed.INPUT, 2, torch.int64, ignored=-7)
         self.assertEqual(integers.flatten().tolist(), [5, 7, 17, 33, 52, 12, 73, 11, 97, 15, 46, 36, 34, 43, -7, 33])
         self.assertEqual(hashed.places(7, 1000, 4).tolist(), [254, 935, 74, 687])
 
@@ -61,39 +61,39 @@ class Numbers(unittest.TestCase):
         self.assertEqual(len(streams), 8)
 
 
-class MadeUp(unittest.TestCase):
+class Synthetic(unittest.TestCase):
     def test_is_like_what_the_layer_met(self) -> None:
         torch.manual_seed(0)
-        (piece,) = made_up.describe(torch.randn(2, 40, 30) * 3 + 5, 0)
-        made = made_up.make([piece], 50, 1, hashed.INPUT, 0, torch.float32)
+        (piece,) = synthetic.describe(torch.randn(2, 40, 30) * 3 + 5, 0)
+        made = synthetic.make([piece], 50, 1, hashed.INPUT, 0, torch.float32)
         self.assertAlmostEqual(float(made.mean()), 5, delta=0.2)
         self.assertAlmostEqual(float(made.std()), 3, delta=0.3)
 
     def test_takes_masks_as_they_are(self) -> None:
         mask = torch.where(torch.rand(2, 1, 1, 40) < 0.5, torch.tensor(0.0), torch.tensor(-1e9))
-        (piece,) = made_up.describe(mask, 0)
+        (piece,) = synthetic.describe(mask, 0)
         self.assertEqual(piece["values"], [-1e9, 0])
 
     def test_knows_ids_beside_numbers(self) -> None:
         packed = torch.cat([torch.randn(2, 30), torch.randint(96, (2, 8)).float()], 1)
-        floats, ids = made_up.describe(packed, 0)
+        floats, ids = synthetic.describe(packed, 0)
         self.assertEqual((floats["count"], ids["count"]), (30, 8))
-        made = made_up.make([floats, ids], 9, 1, hashed.INPUT, 0, torch.float32)[:, 30:]
+        made = synthetic.make([floats, ids], 9, 1, hashed.INPUT, 0, torch.float32)[:, 30:]
         self.assertTrue(bool((made == made.round()).all()) and 0 <= float(made.min()) <= float(made.max()) < 96)
 
     def test_knows_rows_of_other_kinds(self) -> None:
         ids, mask = torch.randint(2, 5000, (2, 64)), torch.randint(2, (2, 64))
-        pieces = made_up.describe(torch.stack([ids, mask], 1), 5000)
+        pieces = synthetic.describe(torch.stack([ids, mask], 1), 5000)
         self.assertEqual(pieces[0], {"count": 64, "below": 5000})
         self.assertEqual(pieces[1], {"count": 64, "values": [0, 1]})
 
     def test_spreads_what_is_one_number_in_the_example(self) -> None:
-        self.assertEqual(made_up.describe(torch.zeros(2, 9, dtype=torch.int64), 50), [{"count": 9, "below": 50}])
-        self.assertEqual(made_up.describe(torch.zeros(2, 9), 0), [{"count": 9, "low": -1.0, "width": 2.0}])
+        self.assertEqual(synthetic.describe(torch.zeros(2, 9, dtype=torch.int64), 50), [{"count": 9, "below": 50}])
+        self.assertEqual(synthetic.describe(torch.zeros(2, 9), 0), [{"count": 9, "low": -1.0, "width": 2.0}])
 
     def test_leaves_some_targets_out_but_never_the_first(self) -> None:
-        pieces = made_up.describe(torch.full((2, 1), -100), 7, -100)
-        made = made_up.make(pieces, 400, 3, hashed.TARGET, 0, torch.int64, -100)
+        pieces = synthetic.describe(torch.full((2, 1), -100), 7, -100)
+        made = synthetic.make(pieces, 400, 3, hashed.TARGET, 0, torch.int64, -100)
         self.assertNotEqual(int(made[0]), -100)
         self.assertTrue(0.06 < float((made == -100).float().mean()) < 0.2)
 

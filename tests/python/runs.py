@@ -103,7 +103,7 @@ def eager(given: Case, optimizer: str) -> List[float]:
     curve = []
     for _ in range(STEPS):
         steps.zero_grad()
-        total, count = losses.understand(given.loss).terms(given.model(given.input), given.target)
+        total, count = losses.parse(given.loss).terms(given.model(given.input), given.target)
         loss = total / count
         loss.backward()
         torch.nn.utils.clip_grad_norm_(given.model.parameters(), 1.0)

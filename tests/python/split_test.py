@@ -49,7 +49,7 @@ class Split(unittest.TestCase):
         self.addCleanup(folder.__exit__)
 
     def equals_eager(self, model: nn.Module, batch: Callable[[int], torch.Tensor], **options: Any) -> Package:
-        """The package of a model without dropout gives the model's loss and gradients, at a batch that was not traced."""
+        """Asserts that the package of a model without dropout has the model's loss and gradients, at a batch size that was not traced."""
         done, package = export(model, batch(2), self.folder, **options)
         self.assertLessEqual(done.largest_difference, 1e-5)
         input = batch(5)
@@ -172,7 +172,7 @@ class Split(unittest.TestCase):
         self.assertEqual([layer["name"] for layer in package.description["layers"]], ["stem", "blocks.0", "head"])
 
     def test_hooks_are_refused(self) -> None:
-        with self.assertRaisesRegex(motley.ExportError, "of Features's trace are not the model: the gradient of .*hooks"):
+        with self.assertRaisesRegex(motley.ExportError, "the traced layers of Features differ from the model: the gradient of .*hooks"):
             export(Features("hook"), features(2), self.folder)
 
     def test_no_place_to_cut(self) -> None:
@@ -186,7 +186,7 @@ class Split(unittest.TestCase):
 
         done, _ = export(One(), features(2), self.folder)
         self.assertEqual(done.layers, 1)
-        self.assertRegex(done.notices[0], "One is one layer")
+        self.assertRegex(done.notices[0], "One is a single layer")
 
     def test_packed_inputs(self) -> None:
         model = Language()
@@ -201,9 +201,9 @@ class Split(unittest.TestCase):
 
         with self.assertRaisesRegex(motley.ExportError, r"split_test\.py:\d+: .*values of a tensor\. Replace"):
             motley.split(Branches(), ids(2))
-        with self.assertRaisesRegex(motley.ExportError, "raises where it is called with the input"):
+        with self.assertRaisesRegex(motley.ExportError, "raises for the input"):
             motley.split(Language(), torch.randn(2, 3))
-        with self.assertRaisesRegex(motley.ExportError, "the example is no tensor of samples"):
+        with self.assertRaisesRegex(motley.ExportError, "the example is not a tensor of samples"):
             motley.split(Language(), "text")
 
     def test_segments_say_where_operations_came_from(self) -> None:

@@ -94,10 +94,10 @@ class Loading(unittest.TestCase):
         with Folder() as folder:
             package = self._package(folder)
             tensors = moved(package)
-            with self.assertRaisesRegex(motley.MotleyError, "no checkpoint and has none"):
+            with self.assertRaisesRegex(motley.MotleyError, "not a checkpoint and contains none"):
                 motley.load(folder.path("nothing"))
             write_checkpoint(folder.path("gone"), package, 1, tensors, "/nowhere/m.motley")
-            with self.assertRaisesRegex(motley.MotleyError, "/nowhere/m.motley.*is not there. Pass its folder"):
+            with self.assertRaisesRegex(motley.MotleyError, "/nowhere/m.motley.*does not exist. Pass its folder"):
                 motley.load(folder.path("gone"))
             self.assertIn("0.weight", motley.load(folder.path("gone"), package))
             write_checkpoint(folder.path("less"), package, 1, {k: v for k, v in tensors.items() if k != "0.bias"})
@@ -111,24 +111,24 @@ class Loading(unittest.TestCase):
                 os.makedirs(folder.path(name))
                 with open(folder.path(f"{name}/manifest.json"), "w") as file:
                     file.write(text)
-                with self.assertRaisesRegex(motley.MotleyError, "manifest.json (is damaged|is no JSON object)"):
+                with self.assertRaisesRegex(motley.MotleyError, "manifest.json (is damaged|is not a JSON object)"):
                     motley.load(folder.path(name))
             write_checkpoint(folder.path("right"), package, 1, tensors)
             for text in ("{}", '{"weights": 3}', '{"weights": {"file": "none", "sha256": ""}}'):
                 os.makedirs(folder.path("bad.motley"), exist_ok=True)
                 with open(folder.path("bad.motley/package.json"), "w") as file:
                     file.write(text)
-                with self.assertRaisesRegex(motley.MotleyError, "bad.motley is damaged or not whole"):
+                with self.assertRaisesRegex(motley.MotleyError, "bad.motley is damaged or incomplete"):
                     motley.load(folder.path("right"), folder.path("bad.motley"))
             shutil.copytree(package, folder.path("changed.motley"))
             with open(folder.path("changed.motley/weights.safetensors"), "r+b") as file:
                 file.seek(-1, os.SEEK_END)
                 file.write(b"?")
-            with self.assertRaisesRegex(motley.MotleyError, "is not what package.json says"):
+            with self.assertRaisesRegex(motley.MotleyError, "does not have the SHA-256 of package.json"):
                 motley.load(folder.path("right"), folder.path("changed.motley"))
             write_checkpoint(folder.path("short"), package, 1, tensors)
             os.truncate(folder.path("short/model-00001-of-00002.safetensors"), 20)
-            with self.assertRaisesRegex(motley.MotleyError, "not whole"):
+            with self.assertRaisesRegex(motley.MotleyError, "incomplete"):
                 motley.load(folder.path("short"))
 
     def _package(self, folder: Folder) -> str:
@@ -247,7 +247,7 @@ class Training(unittest.TestCase):
         self.assertEqual(len(self.lines), 1)
         with open(run.config) as file:
             before = file.read()
-        for settings, message in (({"steps": 13}, "ended with status 3"), ({"steps": 11, "step": 9}, "refuses the settings")):
+        for settings, message in (({"steps": 13}, "ended with status 3"), ({"steps": 11, "step": 9}, "invalid settings")):
             with self.assertRaisesRegex(motley.MotleyError, message):
                 again(**settings)
             with open(run.config) as file:
@@ -261,7 +261,7 @@ class Training(unittest.TestCase):
 
     def test_one_at_a_time(self) -> None:
         with Setup(self.folder.path("run"), resume=False):
-            with self.assertRaisesRegex(motley.MotleyError, "another motley.train is at work"):
+            with self.assertRaisesRegex(motley.MotleyError, "is in use by another motley.train"):
                 self.train(vision_models.mlp(), nn.MSELoss(), (torch.randn(5, 12), torch.randn(5, 3)))
 
     def test_datasets_and_layers_by_hand(self) -> None:
@@ -274,14 +274,14 @@ class Training(unittest.TestCase):
     def test_says_what_is_wrong(self) -> None:
         model, loss, data = vision_models.mlp(), nn.MSELoss(), (torch.randn(5, 12), torch.randn(5, 3))
         for options, given, message in (
-                ({"resume": True}, data, "nothing to resume"), ({"step": 9}, data, "refuses the settings:.*\n.*train.steps"), ({"steps": 13}, data, "ended with status 3.*\n.*\n.*unlucky"),
+                ({"resume": True}, data, "nothing to resume"), ({"step": 9}, data, "invalid settings:.*\n.*train.steps"), ({"steps": 13}, data, "ended with status 3.*\n.*\n.*unlucky"),
                 ({"lr": torch.tensor(1.0)}, data, "train.lr is a Tensor"), ({"lr": float("nan")}, data, "train.lr is nan"), ({}, torch.arange(9), "needs context="),
                 ({"context": 9}, torch.arange(9), "too few"), ({"context": 0}, torch.arange(9), "context is 0"), ({}, (data[0], data[1][:2]), "5 inputs and 2 targets"),
-                ({}, iter([]), "no data that can be written"), ({"context": 3, "eval_data": data}, torch.arange(9), "data__holdout")):
+                ({}, iter([]), "not a supported type of data"), ({"context": 3, "eval_data": data}, torch.arange(9), "data__holdout")):
             with self.assertRaisesRegex(motley.MotleyError, message):
                 self.train(model, loss, given, **options)
         self.train(model, loss, data, steps=numpy.int64(2), lr=numpy.float32(0.5))
-        with self.assertRaisesRegex(motley.MotleyError, "there is a run in"):
+        with self.assertRaisesRegex(motley.MotleyError, "already contains a run"):
             self.train(model, loss, data)
         self.program = self.folder.path("gone")
         with self.assertRaisesRegex(motley.MotleyError, "gone is not found"):
@@ -338,7 +338,7 @@ class Interruptions(unittest.TestCase):
     def test_an_interruption_is_handed_on(self) -> None:
         self.assertIn("interrupted: Motley was interrupted", self.ended_by(signal.SIGINT))
 
-    @unittest.skipUnless(sys.platform == "linux", "only Linux tells a child of its parent's end")
+    @unittest.skipUnless(sys.platform == "linux", "only Linux signals a child at its parent's end")
     def test_nothing_goes_on_after_a_kill(self) -> None:
         self.ended_by(signal.SIGKILL)
 

@@ -116,22 +116,22 @@ class Truth(unittest.TestCase):
             graphs = package.description["graphs"][layer["graph"]]
             last = layer is package.description["layers"][-1]
             self.assertEqual("score" in graphs, last)
-            gradients = [take for part in ("input_part", "weight_part") for take, _ in graphs[part]["gives"]
-                         if take.startswith("parameter_grad")]
+            gradients = [role for part in ("input_part", "weight_part") for role, _ in graphs[part]["gives"]
+                         if role.startswith("parameter_grad")]
             self.assertEqual(sorted(gradients), sorted(f"parameter_grad:{k}" for k in range(len(layer["parameters"]))))
-            input_grads = [take for take, _ in graphs["input_part"]["gives"] if take.startswith("input_grad")]
+            input_grads = [role for role, _ in graphs["input_part"]["gives"] if role.startswith("input_grad")]
             followed = [k for k, output in enumerate(before) if output["type"] == "float32" and output.get("gradient", True)]
             self.assertEqual(sorted(input_grads), [f"input_grad:{k}" for k in followed])
             before = layer["outputs"]
         for kind, graph in graphs_of(package):
             read = read_graph(graph)
-            made = set(read.takes)
+            made = set(read.inputs)
             for node in read.nodes:
                 self.assertTrue(node.op in operations.allowed() or node.op == "motley::dropout_mask", node.op)
                 self.assertLessEqual(set(uses(node)), made)
                 made.update(node.results)
-            self.assertLessEqual({value for _, value in read.gives}, made)
-            roles = {take.partition(":")[0] for take in graph["takes"]}
+            self.assertLessEqual({value for _, value in read.outputs}, made)
+            roles = {role.partition(":")[0] for role in graph["takes"]}
             self.assertLessEqual(roles, ROLES[kind])
 
     @of_each
@@ -140,8 +140,8 @@ class Truth(unittest.TestCase):
             if kind != "forward":
                 continue
             maker = {value: node for node in read_graph(graph).nodes for value in node.results}
-            for take, value in graph["gives"]:
-                if take.startswith("saved") and value in maker:
+            for role, value in graph["gives"]:
+                if role.startswith("saved") and value in maker:
                     self.assertFalse(operations.is_view(operations.find(maker[value].op)), maker[value].op)
 
     @of_each
@@ -167,7 +167,7 @@ class Truth(unittest.TestCase):
                     read = read_graph(graph)
                     masks = [node for node in read.nodes if node.op == "motley::dropout_mask"]
                     found[kind] += [node.args[2] for node in masks]
-                    given = {value for take, value in graph["gives"] if not take.startswith("output")}
+                    given = {value for role, value in graph["gives"] if not role.startswith("output")}
                     self.assertFalse(given & {node.results[0] for node in masks}, "a mask is saved")
                 self.assertEqual(sorted(found["input_part"] + found["weight_part"]), sorted(found["forward"]))
                 self.assertGreater(len(set(found["forward"])), 1)

@@ -100,11 +100,11 @@ class Whole(unittest.TestCase):
                                  ("block 0", r"never call.*blocks\.0|of the largest output"), ("block 1", "of the largest output"),
                                  ("adapter", "of the largest output"), ("adapter's factor", "of the largest output"),
                                  ("second norm", "of the largest output"), ("batch norm", "of the largest output"),
-                                 ("dropout", r"in train\(\) mode the model has a random draw that the layers do not: dropout of 0.5"),
-                                 ("probability", "dropout of 0.5.*the layers have a random draw that the model does not: dropout of 0.25"),
-                                 ("module's dropout", "that the layers do not: dropout of 0.5.*never call drop"),
+                                 ("dropout", r"in train\(\) mode the model has a random draw that the layers lack: dropout of 0.5"),
+                                 ("probability", "dropout of 0.5.*the layers have a random draw that the model lacks: dropout of 0.25"),
+                                 ("module's dropout", "that the layers lack: dropout of 0.5.*never call drop"),
                                  ("training's path", r"in train\(\) mode: [0-9.]+ of the largest"),
-                                 ("gradient", "the model gives a gradient to embed.weight, .* which the layers leave without one")):
+                                 ("gradient", "only the model gives a gradient to embed.weight")):
             with self.subTest(without):
                 torch.manual_seed(1)
                 model = Net()
@@ -120,7 +120,7 @@ class Whole(unittest.TestCase):
         with torch.no_grad():
             model.head.weight.mul_(0.01), model.head.bias.zero_()
         before = model.head.weight.clone()
-        self.refused("where its outputs are as large as 100", model.listed(), model=model)
+        self.refused("with outputs as large as 100", model.listed(), model=model)
         self.assertTrue(torch.equal(model.head.weight, before))
 
     def test_the_right_list(self) -> None:
@@ -149,7 +149,7 @@ class Whole(unittest.TestCase):
                 hidden = self.body(x).relu()
                 return {"logits": self.head(self.drop(hidden)) * 3, "hidden": hidden}
         model, rest = Features(0.5), (torch.randn(2, 4), total, torch.zeros(2))
-        message = r"of the largest output.*If Features\(input\) is not how you train it, pass forward="
+        message = r"of the largest output.*If Features\(input\) is not the call that you train, pass forward="
         self.refused(message, [("body", lambda x: model(x)["hidden"]), ("head", model.head)], *rest, model=model)
         self.refused(message, [("all", lambda x: model(x)["logits"]), ("more", lambda x: x * 2)], *rest, model=model)
         self.refused(message, [("all", lambda x: model(x)["logits"].mul_(2)), ("more", lambda x: x)], *rest, model=model)
@@ -165,12 +165,12 @@ class Whole(unittest.TestCase):
         def more(t: torch.Tensor) -> torch.Tensor:
             return model(t[:, 0], t[:, 1])["logits"] * 2
         done = export([("all", more)], packed, target=IDS, model=model)
-        self.assertRegex(done.notices[0], r"does more than call InOneRun, and nothing says that this is how it is trained \(InOneRun\(input\) raises TypeError.*give forward=")
+        self.assertRegex(done.notices[0], r"does more than call InOneRun, and the call to compare it with is unknown \(InOneRun\(input\) raises TypeError.*pass forward=")
         self.assertEqual(export([("all", more)], packed, target=IDS, model=model, forward=more).notices, ())
         self.refused("of the largest output", [("all", more)], packed, target=IDS, model=model, forward=lambda t: model(t[:, 0], t[:, 1]))
         net = Net(p=0.0)
         done = export([("all", lambda ids: net(ids) + 1)], model=net)
-        self.assertRegex(done.notices[0], r"does more than call Net, and nothing says that this is how it is trained \(.*of the largest output")
+        self.assertRegex(done.notices[0], r"does more than call Net, and the call to compare it with is unknown \(.*of the largest output")
         done = export([("all", lambda ids: net(ids) + net.training)], model=net)
         self.assertRegex(done.notices[0], r"in train\(\) mode")
         self.assertEqual(export([("all", lambda ids: net(ids).transpose(1, 2))], model=net).notices, ())
@@ -182,7 +182,7 @@ class Whole(unittest.TestCase):
             return [("body", lambda t: (model.net.body(t[:, 0], without), t[:, 1].float())),
                     ("head", lambda xy: model.net.head(xy[0]) + xy[1].unsqueeze(-1))]
         done = export(layers(""), packed, target=IDS, model=model)
-        self.assertRegex(done.notices[0], r"not compared with the whole model, for InOneRun\(input\) raises TypeError: .*more.*: pass forward=")
+        self.assertRegex(done.notices[0], r"not compared with the model: InOneRun\(input\) raises TypeError: .*more.*; pass forward=")
         self.assertNotIn("never call", done.notices[0])
         done = export(layers("module's dropout"), packed, target=IDS, model=model)
         self.assertRegex(done.notices[0], r"The layers never call net.drop$")
@@ -190,7 +190,7 @@ class Whole(unittest.TestCase):
         def forward(t: torch.Tensor) -> Any:
             return model(t[:, 0], t[:, 1])
         self.assertEqual(export(layers(""), packed, target=IDS, model=model, forward=forward).notices, ())
-        self.refused("that the layers do not: dropout", layers("dropout"), packed, target=IDS, model=model, forward=forward)
+        self.refused("that the layers lack: dropout", layers("dropout"), packed, target=IDS, model=model, forward=forward)
         self.refused("forward= raises TypeError", layers(""), packed, target=IDS, model=model, forward=lambda t: model(t))
         self.refused("forward= is a bool", layers(""), packed, target=IDS, model=model, forward=True)
 
@@ -205,19 +205,19 @@ class Whole(unittest.TestCase):
         def forward(t: torch.Tensor) -> torch.Tensor:
             return model(t[:, 0], t[:, 1])
         done = export(layers, packed, target=IDS.masked_fill(mask == 0, -100), model=model, forward=forward)
-        self.assertRegex(done.notices[0], "only where the example's targets are not ignored")
+        self.assertRegex(done.notices[0], "only at positions whose targets are not ignored")
         self.refused("of the largest output", layers, packed, target=IDS, model=model, forward=forward)
 
     def test_nothing_to_compare_with(self) -> None:
-        with Folder() as folder, self.assertWarnsRegex(motley.ExportWarning, "compared with no model"):
+        with Folder() as folder, self.assertWarnsRegex(motley.ExportWarning, "not compared with a model"):
             motley.export([("a", nn.Linear(4, 4)), ("b", nn.Linear(4, 4))], total, (torch.randn(2, 4), torch.zeros(2)), folder.path("x"))
 
     def test_draws_that_are_not_dropout(self) -> None:
         for what, draw in (("Python's random", lambda: 1 + random.random()), ("NumPy", lambda: 1 + float(numpy.random.rand()))):
             model = Net(shakes=draw)
-            self.refused(f"the model takes random numbers from {what}", model.listed(), model=model)
+            self.refused(f"the model draws random numbers from {what}", model.listed(), model=model)
         model = Net(shakes=lambda: 1 + torch.randn(1))
-        self.refused("in train.. mode the model has a random draw that the layers do not: normal numbers of .1. in Net", model.listed(), model=model)
+        self.refused("in train.. mode the model has a random draw that the layers lack: normal numbers of .1. in Net", model.listed(), model=model)
 
     def test_layers_that_are_skipped_with_probability_zero(self) -> None:
         def never() -> float:
@@ -227,7 +227,7 @@ class Whole(unittest.TestCase):
 
     def test_buffers(self) -> None:
         model = Net(counts=True)
-        self.refused("what a forward makes of the buffer seen", model.listed(), model=model)
+        self.refused("the new value of the buffer seen differs", model.listed(), model=model)
 
     def test_draws_in_another_order(self) -> None:
         class Two(nn.Module):
@@ -264,7 +264,7 @@ class Whole(unittest.TestCase):
             def forward(self, x: torch.Tensor) -> torch.Tensor:
                 return super().forward(F.dropout(x, 0.5, self.training))
         model = Dropped()
-        self.refused("motley.split's layers of Dropped are not the model: .*dropout of 0.5", motley.split(model))
+        self.refused("motley.split's layers of Dropped differ from the model: .*dropout of 0.5", motley.split(model))
         export(motley.split(DroppedInBlocks()))
         self.refused("dropout of 0.5", motley.split(Images()), torch.randn(2, 3, 32, 32), target=torch.randint(10, (2,)))
 
@@ -287,7 +287,7 @@ class Whole(unittest.TestCase):
                 with open(os.path.join(done.path, "package.json"), encoding="utf-8") as file:
                     names = {p["name"] for layer in json.load(file)["layers"] for p in layer["parameters"]}
             self.assertEqual(names, {name for name, _ in model.named_parameters()})
-        self.refused("the layers are of another LlamaForCausalLM than the model", motley.split(language_models.LlamaForCausalLM()), model=model)
+        self.refused("the layers belong to another LlamaForCausalLM than model=", motley.split(language_models.LlamaForCausalLM()), model=model)
 
     def test_functions_without_their_model(self) -> None:
         functions = {"a": nn.Linear(4, 4)}

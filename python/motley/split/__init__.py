@@ -1,4 +1,4 @@
-"""`motley.split`: the layers of a model, by a trace of the whole, or of models that are known by their structure."""
+"""`motley.split`: divides a model into layers, by a trace of the whole model or by a known structure."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .. import outputs
 from ..errors import ExportError
 from ..layers import Call, Layers, Names
 from ..lines import guarded
-from ..modules import ModuleStack, left_alone
-from ..number_types import as_float32
-from ..trial import generators_as_before
+from ..modules import ModuleStack, preserved_state
+from ..half_precision import as_float32
+from ..trial import preserved_generators
 from . import gpt2, llama, resnet, sequential, vit
 from .divide import divide
 from .whole_trace import WholeTracer, whole_model
@@ -24,16 +24,18 @@ _SPLITTERS = (sequential, gpt2, llama, resnet, vit)
 def split(model: torch.nn.Module, example: Any = None, *, forward: Optional[Call] = None) -> Layers:
     """The layers of `model`, in order, named as its modules; tensors keep the names of its state_dict.
 
-    example   an input of the model, or (input, target): the whole forward is traced with it and cut between the model's blocks
+    example   an input of the model, or (input, target), with which the whole forward is traced and cut between the model's blocks
     forward   the model's call, input -> output, if it is not model(input)
 
-    Without an example the layers of known models are found by their structure: `nn.Sequential`, `transformers`' GPT2LMHeadModel and
-    LlamaForCausalLM, `torchvision`'s ResNet and VisionTransformer, and models with the same attribute names. `export` compares the
-    layers with the model, in `train()` and `eval()` mode. Others are split by hand: a list of (name, module or function), each called
-    with what the one before returned.
+    Without an example the layers of known models are found by their structure: `nn.Sequential`, `transformers`' GPT2LMHeadModel
+    and
+    LlamaForCausalLM, `torchvision`'s ResNet and VisionTransformer, and models with the same attribute names. `export` compares
+    the
+    layers with the model, in `train()` and `eval()` mode. Other models need a list of layers by hand: (name, module or function)
+    pairs, each called with the result of the previous one.
     """
     if not isinstance(model, torch.nn.Module):
-        raise ExportError(f"a {type(model).__name__} was given in place of a model", "Give a torch.nn.Module")
+        raise ExportError(f"a {type(model).__name__} was given instead of a model", "Pass a torch.nn.Module")
     if example is not None:
         return _by_trace(model, example, forward)
     inner = _inner(model)
@@ -44,31 +46,33 @@ def split(model: torch.nn.Module, example: Any = None, *, forward: Optional[Call
         except Exception:  # it resembles a known model but is not one
             continue
     raise ExportError(
-        f"{type(model).__name__} is not among the models that motley.split knows by their structure",
-        'Give an input, with which it is traced: motley.split(model, input), as motley.train does. By hand, as one layer it is [("all", model)]; as '
-        f"several a list of (name, function), each called with what the one before returned. {_blocks(model)}")
+        f"motley.split does not know the structure of {type(model).__name__}",
+        'Pass an input for a trace: motley.split(model, input). Or list the layers by hand: [("all", model)] is one layer, and '
+                      'several are '
+        f"(name, function) pairs, each called with the result of the previous one. {_blocks(model)}")
 
 
 def _by_trace(model: torch.nn.Module, example: Any, forward: Optional[Call]) -> Layers:
     input = example[0] if isinstance(example, (tuple, list)) and example else example
     if not isinstance(input, torch.Tensor) or input.dim() < 1 or input.size(0) < 1:
-        raise ExportError("the example is no tensor of samples", "Give an input with a first dimension of samples, or (input, target); pack several "
-                          "inputs into one tensor, and give forward=, a function of it that calls the model")
+        raise ExportError("the example is not a tensor of samples",
+                          "Pass an input with a first dimension of samples, or (input, target); pack several inputs into one "
+                          "tensor, and pass forward=, a function of it that calls the model")
     whole = whole_model(model, forward)
-    with guarded("the model cannot be read", _OWN_FAULT):
+    with guarded("the model cannot be read", _INTERNAL_ERROR):
         names = Names(whole)
     with contextlib.ExitStack() as held:
         held.enter_context(as_float32(names.state.values()))
         names.check()
-        held.enter_context(left_alone([model]))
-        held.enter_context(generators_as_before())
+        held.enter_context(preserved_state([model]))
+        held.enter_context(preserved_generators())
         stack = held.enter_context(ModuleStack(names.modules))
         tracer = WholeTracer(whole, names, stack)
         model.train()
         train = tracer.program(input, forward is not None)
         model.eval()
         evaluate = tracer.program(input, forward is not None)
-        with guarded("the model cannot be cut", _OWN_FAULT):
+        with guarded("the model cannot be cut", _INTERNAL_ERROR):
             segments = divide(model, train, evaluate)
     if type(model) is torch.nn.Sequential and forward is None:
         modules = sequential.layers(model)
@@ -77,12 +81,12 @@ def _by_trace(model: torch.nn.Module, example: Any, forward: Optional[Call]) -> 
     if len(segments) == 1:
         if forward is None:
             whole = whole._replace(layers=[(whole.layers[0][0], lambda given: outputs.main(model(given)))])
-        return whole._replace(notices=(f"{type(model).__name__} is one layer, for its trace has no place to cut it: one machine at a time trains it, or "
-                                       "replicas do. A list of layers by hand may divide it",))
+        return whole._replace(notices=(f"{type(model).__name__} is a single layer, since its trace cannot be cut: it is trained "
+                                       "on one machine, or by replicas. A list of layers by hand may divide it",))
     return whole._replace(layers=[(segment.name, segment) for segment in segments], traced=True)
 
 
-_OWN_FAULT = "This is a fault of Motley's, which should say more; a list of layers by hand avoids it"
+_INTERNAL_ERROR = "This is an internal error of Motley; a list of layers by hand avoids it"
 
 
 def _inner(model: torch.nn.Module) -> torch.nn.Module:
@@ -97,8 +101,8 @@ def _blocks(model: torch.nn.Module) -> str:
              and len({type(part) for part in module}) == 1]
     found = [(path, module) for path, module in found if not any(path.startswith(outer + ".") for outer, _ in found if outer)]
     if not found:
-        return "What its forward does from input to output, cut into functions, is that list."
+        return "Divide its forward, from input to output, into functions."
     named = ", ".join(f"model.{path} ({len(module)} × {type(next(iter(module))).__name__})" if path else f"its {len(module)} parts"
                       for path, module in found[:4])
-    return (f"Its repeated parts are {named}: a layer for each, and before, between and after them functions for what its forward does there "
-            "besides, such as embeddings, positions, masks, what a part is given besides the last result, norms and the head")
+    return (f"Its repeated parts are {named}: use a layer for each, and functions before, between and after them for the other "
+            "operations of its forward, such as embeddings, positions, masks, further arguments of parts, norms and the head")

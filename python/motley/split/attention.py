@@ -1,4 +1,4 @@
-"""What language models of several releases of `transformers` have in common."""
+"""Functions for language models of several releases of `transformers`."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def has(module: Any, *paths: str) -> bool:
 
 
 def causal_mask(x: torch.Tensor, window: Optional[int] = None) -> torch.Tensor:
-    """What is added to the scores [batch, 1, query, key] of `x` so that no position sees a later one, nor one that is `window`
-    or more before it."""
+    """The additive mask [batch, 1, query, key] for the scores of `x`: a position attends neither to later positions nor to
+    those that are `window` or more before it."""
     length = x.size(1)
     seen = torch.ones(length, length, dtype=torch.bool).tril()
     if window is not None:
@@ -30,8 +30,9 @@ def causal_mask(x: torch.Tensor, window: Optional[int] = None) -> torch.Tensor:
 
 
 def call(attention: torch.nn.Module, x: torch.Tensor, **offered: Any) -> torch.Tensor:
-    """The attention of `x`, with those of `offered` that this release takes. It may return a tuple."""
+    """The attention of `x`, with the arguments of `offered` that this release accepts. Only the first of several results is
+    returned."""
     accepted = inspect.signature(attention.forward).parameters
-    takes_all = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in accepted.values())
-    out = attention(x, **{name: value for name, value in offered.items() if takes_all or name in accepted})
+    accepts_all = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in accepted.values())
+    out = attention(x, **{name: value for name, value in offered.items() if accepts_all or name in accepted})
     return out[0] if isinstance(out, tuple) else out

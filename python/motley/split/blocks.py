@@ -1,9 +1,9 @@
 """Possible cuts of a model: between its blocks and the parts around them, and inside blocks where few bytes cross.
 
-A block is a call of a module whose type the model has several times, the outermost such one that holds no list of further
-blocks. Every other call that contains blocks is traversed; the nodes between two blocks are one part. A block is cut inside
-where about as few bytes cross as at its ends, e.g. between the attention and the MLP of a transformer's block. Blocks of one type
-are all cut in the same places.
+A block is a call of a module whose type occurs several times in the model: the outermost such call that contains no list of
+further blocks. Every other call that contains blocks is traversed; the nodes between two blocks are one part. A block is cut
+inside where about as few bytes cross as at its ends, e.g. between the attention and the MLP of a transformer's block. Blocks of
+one type are all cut in the same places.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .program import Call, Key, Program
 
 _CONTAINERS = (torch.nn.Sequential, torch.nn.ModuleList, torch.nn.ModuleDict)
 
-_MOST_BYTES = 1.25
+_MAX_BYTES_RATIO = 1.25
 """The largest ratio of the bytes at a cut inside a block to those at its ends."""
 
 
@@ -44,7 +44,7 @@ class Blocks:
         self._matrices = self._nodes_with_matrices()
         self._instances: Dict[type, Set[int]] = {}
         self._known: Dict[Key, bool] = {}
-        self._allowed: Dict[Tuple[type, str], bool] = {}  # [block type, place inside] whether these blocks are cut there
+        self._allowed: Dict[Tuple[type, str], bool] = {}  # [block type, position inside] whether these blocks are cut there
         for call in program.calls.all():
             if call.module is not None and call.end > call.begin:
                 self._instances.setdefault(type(call.module), set()).add(id(call.module))
@@ -76,7 +76,7 @@ class Blocks:
         return not self._has_blocks_of_parts(call)
 
     def _has_blocks_of_parts(self, call: Call) -> bool:
-        """Whether it holds a list of blocks that consist of several modules themselves, as the stack of an encoder does."""
+        """Whether it contains a list of blocks that consist of several modules themselves, like the stack of an encoder."""
         found: Dict[Tuple[str, type], int] = {}
         for below in call.all():
             if below is call or below.module is None or isinstance(below.module, _CONTAINERS):
@@ -98,11 +98,11 @@ class Blocks:
                 yield inner
 
     def _nodes_with_matrices(self) -> List[int]:
-        """[place] the number of preceding nodes that compute with a parameter of two or more dimensions; not lookups."""
+        """[node] the number of preceding nodes that compute with a parameter of two or more dimensions, without lookups."""
         program = self._program
         found = [0]
         for node in program.nodes:
-            matrix = any(program.is_from_outside(value) and value not in program.statistics and self._is_matrix(value)
+            matrix = any(program.is_model_tensor(value) and value not in program.statistics and self._is_matrix(value)
                          for value in uses(node)) and node.op != "aten::embedding"
             found.append(found[-1] + matrix)
         return found
@@ -117,7 +117,7 @@ class Blocks:
     # Cuts.
 
     def cuts(self) -> List[Cut]:
-        """In the order of execution."""
+        """The cuts in the order of execution."""
         found: List[Cut] = []
         for unit, block in self.units:
             for call in unit.all() if block else ():
@@ -145,7 +145,7 @@ class Blocks:
         kept = []
         for k, (group, block) in enumerate(groups):
             begin, end = group[0].begin, group[-1].end
-            first = k == 0 and any(self._program.is_from_outside(value) and self._is_matrix(value)
+            first = k == 0 and any(self._program.is_model_tensor(value) and self._is_matrix(value)
                                    for node in self._program.nodes[begin:end] for value in uses(node))
             if block or first or self._weighs(begin, end):
                 kept.append((group, block))
@@ -178,7 +178,7 @@ class Blocks:
             return False
         ends = [self._liveness.around(call, end) for end in (call.begin, call.end)]
         here = self._liveness.around(call, place)
-        return here.count <= max(1, *(end.count for end in ends)) and here.bytes <= _MOST_BYTES * max(end.bytes for end in ends)
+        return here.count <= max(1, *(end.count for end in ends)) and here.bytes <= _MAX_BYTES_RATIO * max(end.bytes for end in ends)
 
 
 def place_of(program: Program, liveness: Liveness, cut: Cut) -> Optional[int]:

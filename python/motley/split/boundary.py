@@ -11,9 +11,9 @@ from ..graph_json import TYPES, WIDENED
 from .program import Program
 
 
-class Crossing(NamedTuple):
-    """A value that crosses. `dim`: its dimension of samples, with `factor` elements per sample. If it is None, the value is
-    transferred once per sample, and the receiver uses the first copy."""
+class BoundaryValue(NamedTuple):
+    """A value at a boundary between layers. `dim`: its dimension of samples, with `factor` elements per sample. If it is None,
+    the value is transferred once per sample, and the receiver uses the first copy."""
 
     value: int
     dim: Optional[int]
@@ -49,21 +49,21 @@ class Crossing(NamedTuple):
         return self.dim, self.factor, self.dtype, self.gradient, self.sizes
 
 
-def crossing(program: Program, value: int) -> Optional[Crossing]:
-    """The layout of a value at a boundary; None if it cannot cross."""
+def boundary_value(program: Program, value: int) -> Optional[BoundaryValue]:
+    """The layout of a value at a boundary; None if it cannot be transferred."""
     shape = program.shapes.get(value)
     if shape is None or WIDENED.get(shape.dtype, shape.dtype) not in TYPES:
         return None
     gradient = program.gradient.get(value, False)
-    places = [k for k, size in enumerate(shape.sizes) if not isinstance(size, int)]
+    dims = [k for k, size in enumerate(shape.sizes) if not isinstance(size, int)]
     rest = tuple(size for size in shape.sizes if isinstance(size, int))
     if 0 in rest:
         return None
-    if not places:
-        return Crossing(value, None, 1, shape.dtype, gradient, rest)
-    size = shape.sizes[places[0]]
-    if len(places) > 1 or not isinstance(size, Batch) or size.a != 0 or size.b < 1:
+    if not dims:
+        return BoundaryValue(value, None, 1, shape.dtype, gradient, rest)
+    size = shape.sizes[dims[0]]
+    if len(dims) > 1 or not isinstance(size, Batch) or size.a != 0 or size.b < 1:
         return None
-    dim = places[0]
+    dim = dims[0]
     inner = rest if size.b == 1 else (size.b, *rest) if dim == 0 else (*rest[:dim], size.b, *rest[dim:])
-    return Crossing(value, dim, size.b, shape.dtype, gradient, inner)
+    return BoundaryValue(value, dim, size.b, shape.dtype, gradient, inner)

@@ -21,7 +21,7 @@ class _Mode(NamedTuple):
     liveness: Liveness
 
     def places(self, cuts: List[Cut]) -> List[int]:
-        """Of cuts that it has; -1 of others."""
+        """[cut] the node before which it is; -1 if this mode does not have it."""
         found = [place_of(self.program, self.liveness, cut) for cut in cuts]
         return [-1 if place is None else place for place in found]
 
@@ -56,7 +56,7 @@ def _mode(program: Program) -> _Mode:
 
 
 def _in_order(modes: List[_Mode], cuts: List[Cut]) -> List[Cut]:
-    """The cuts that both modes have, in the same order and with nodes between them."""
+    """The cuts that exist in both modes, in the same order and with nodes between them."""
     kept: List[Cut] = []
     before = [0] * len(modes)
     for cut, *places in zip(cuts, *(mode.places(cuts) for mode in modes)):
@@ -67,7 +67,7 @@ def _in_order(modes: List[_Mode], cuts: List[Cut]) -> List[Cut]:
 
 
 def _names(program: Program, places: List[int]) -> List[str]:
-    """For each layer, the call with the most parameters."""
+    """For each layer, the path of the call with the most parameters."""
     found: List[str] = []
     count: Dict[str, int] = {}
     for begin, end in zip([0, *places], [*places, len(program.nodes)]):

@@ -1,4 +1,4 @@
-"""Divides the nodes of a program among layers, and finds what crosses between them.
+"""Divides the nodes of a program among layers, and determines the values at their boundaries.
 
 Nodes keep their order: a layer has the nodes from one cut to the next. There are two exceptions: a lookup in a parameter of an
 earlier layer moves to that layer, and the values of `Frontiers` are recomputed. Values that are needed longest come first at a
@@ -11,19 +11,18 @@ import bisect
 from typing import Dict, List, Optional, Sequence, Set
 
 from ..graph import Node, uses
-from .boundary import Crossing, crossing
+from .boundary import BoundaryValue, boundary_value
 from .frontier import PARAMETER_WEIGHT, Frontiers
 from .program import Program
 from .segment import Part
 
 
 class CannotCut(Exception):
-    """The program cannot be cut at these boundaries, given by number."""
+    """The program cannot be cut at the boundaries with these indices."""
 
     def __init__(self, boundaries: Sequence[int]):
         self.boundaries = sorted(set(boundaries))
         super().__init__(self.boundaries)
-
 
 
 class Division:
@@ -33,8 +32,8 @@ class Division:
         self._frontiers = frontiers
         self._count = len(places) + 1
         self._layer = [bisect.bisect_right(places, k) for k in range(len(program.nodes))]
-        self._home: Dict[int, int] = {}  # [parameter] the layer that has it
-        self._tied: Set[int] = set()  # parameters that the last layer has as well
+        self._home: Dict[int, int] = {}  # [parameter] its layer
+        self._tied: Set[int] = set()  # parameters of the last layer as well
         self._place_parameters(limits)
         self._nodes: List[Dict[int, Node]] = [{} for _ in range(self._count)]
         self._needs: List[Set[int]] = [set() for _ in range(self._count)]
@@ -75,8 +74,8 @@ class Division:
             raise CannotCut(list(wrong))
 
     def _move_lookups(self, value: int, nodes: List[int]) -> None:
-        """Moves a lookup of ids to the layer that has the parameter, e.g. from a decoder to the encoder, or to the first layer if
-        the last one has the parameter too."""
+        """Moves a lookup of ids to the layer of the parameter, e.g. from a decoder to the encoder, or to the first layer if the
+        last one has the parameter too."""
         layers = {self._layer[k] for k in nodes}
         home = 0 if len(layers) > 1 and self._count - 1 in layers else min(layers)
         for k in nodes:
@@ -87,7 +86,7 @@ class Division:
                     self._layer[k] = home
 
     def _layer_of(self, value: int) -> int:
-        """The layer that makes a value."""
+        """The layer that computes a value."""
         if value in self._home:
             return self._home[value]
         made = self._program.made.get(value)
@@ -117,11 +116,11 @@ class Division:
         again = {value for value in needs if self._has(layer, value)}
         self._needs[layer] = {value for value in needs - again if value in used or value in self._program.outputs}
 
-    def _crossing(self, boundary: int) -> List[Crossing]:
-        """Sorts values: those that are needed longest come first."""
+    def _crossing(self, boundary: int) -> List[BoundaryValue]:
+        """The values at a boundary, those that are needed longest first."""
         values = {value for layer in range(boundary + 1, self._count) for value in self._needs[layer] if self._layer_of(value) <= boundary}
         ordered = sorted(values, key=lambda value: (-self._last[value], self._program.order(value)))
-        found = [crossing(self._program, value) for value in ordered]
+        found = [boundary_value(self._program, value) for value in ordered]
         kept = [each for each in found if each is not None]
         if len(kept) < len(found) or not any(each.dtype.is_floating_point for each in kept):
             raise CannotCut([boundary])
@@ -132,11 +131,11 @@ class Division:
     def part(self, layer: int) -> Part:
         program = self._program
         last = layer == self._count - 1
-        takes: Optional[List[Crossing]] = self.boundaries[layer - 1] if layer else None
-        gives = [] if last else self.boundaries[layer]
+        received: Optional[List[BoundaryValue]] = self.boundaries[layer - 1] if layer else None
+        sent = [] if last else self.boundaries[layer]
         nodes = [node for _, node in sorted(self._nodes[layer].items())]
-        taken = {each.value for each in takes or ()}
-        asked = {value for node in nodes for value in uses(node)} | {each.value for each in gives}
+        taken = {each.value for each in received or ()}
+        asked = {value for node in nodes for value in uses(node)} | {each.value for each in sent}
         outside = {value: program.trained.get(value, program.constants.get(value)) for value in asked
-                   if program.is_from_outside(value) and value not in taken}
-        return Part(nodes, takes, gives, outside, program.input, program.outputs if last else [])  # type: ignore[arg-type]
+                   if program.is_model_tensor(value) and value not in taken}
+        return Part(nodes, received, sent, outside, program.input, program.outputs if last else [])  # type: ignore[arg-type]

@@ -1,8 +1,8 @@
 """The values that a later layer needs for a value: the value itself, or fewer bytes from which it is recomputed.
 
-Masks and tables of positions follow from the number of samples, or from ids that are much smaller than they are; a bias of
-positions from a small parameter. Each layer that uses such values recomputes them by the same operations, with the same bits.
-Expensive operations, such as products, and random draws are computed once, and their results cross.
+Masks and tables of positions are computed from the number of samples, or from much smaller ids; a bias of positions from a
+small parameter. Each layer that uses such values recomputes them by the same operations, with the same bits. Expensive
+operations, such as products, and random draws are computed once, and their results are transferred.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CHEAP = frozenset("""
     logical_xor lt masked_fill maximum minimum mul ne neg ones pow reciprocal relu remainder repeat repeat_interleave roll round rsqrt
     rsub scalar_tensor scatter select_scatter sigmoid sign silu sin slice_scatter sqrt stack sub tanh tril triu where zeros
     any all max min sum mean amax amin argmax one_hot new_zeros new_ones new_full""".split())
-"""By their names without overloads and underscores; views are cheap too."""
+"""Operations that are recomputed, by names without overloads and underscores; views are cheap too."""
 
 _CHEAP_WITHOUT_GRADIENT = frozenset(("bmm", "mm", "matmul", "sort", "topk"))
 """Cheap without a gradient, for positions and masks, which are small: rotary tables are an outer product."""
@@ -32,11 +32,11 @@ _LARGE_CONSTANT = 1 << 16
 """The bytes beyond which a constant is not copied to several layers."""
 
 _MOST = 6
-"""The most values that are sent instead of one."""
+"""The most values that are transferred instead of one."""
 
 
 class Frontiers:
-    """For each value of a program, the values that cross instead of it; usually the value itself."""
+    """For each value of a program, the values that are transferred instead of it; usually the value itself."""
 
     def __init__(self, program: Program):
         self._program = program
@@ -83,8 +83,8 @@ class Frontiers:
         return weighed <= own
 
     def nodes_for(self, value: int, known: Set[int], chosen: Dict[int, Node], needs: Set[int]) -> None:
-        """Adds to `chosen` the nodes that recompute `value` from crossing values, and to `needs` those values. `known`: values that
-        are available already."""
+        """Adds to `chosen` the nodes that recompute `value` from transferred values, and to `needs` these values. `known`:
+        values that are already available."""
         open_: List[int] = [value]
         while open_:
             value = open_.pop()

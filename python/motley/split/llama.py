@@ -1,4 +1,4 @@
-"""LlamaForCausalLM and its kin: rotary positions, grouped heads, RMSNorm."""
+"""LlamaForCausalLM and related models: rotary positions, grouped heads, RMSNorm."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def knows(model: Any) -> bool:
 
 
 def layers(model: Any) -> List[Tuple[str, Call]]:
-    """Attention and MLP of each block; blocks that have more than that, such as dropout or further norms, are a layer each."""
+    """Attention and MLP of each block are layers; a block with further parts, such as dropout or norms, is one layer."""
     body = model.model
     config = getattr(model, "config", None)
 
@@ -63,7 +63,7 @@ def layers(model: Any) -> List[Tuple[str, Call]]:
 
 
 def _kind(config: Any, body: Any, block: Any) -> Tuple[Optional[str], Optional[int]]:
-    """Of a block's attention, as configurations name it, and how many positions it sees where not all."""
+    """The type of a block's attention in the configuration, and its window, if it is a sliding window."""
     kinds = getattr(config, "layer_types", None)
     kind = kinds[list(body.layers).index(block)] if kinds else None
     slides = kind == "sliding_attention" if kinds else getattr(config, "model_type", None) == "mistral"

@@ -1,4 +1,4 @@
-"""The forward of a whole model as one graph, and the calls of modules that it came from."""
+"""The forward of a whole model as one graph, with the calls of modules."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Program:
     calls: Call
     call_of: Dict[Key, Call] = field(init=False)
     made: Dict[int, int] = field(init=False)
-    """[value] the node that makes it."""
+    """[value] the node that computes it."""
     last_use: Dict[int, int] = field(init=False)
     """[value] the last node that uses it; the number of nodes for outputs."""
     gradient: Dict[int, bool] = field(init=False)
@@ -97,9 +97,9 @@ class Program:
         return shape is None or any(not isinstance(size, int) for size in shape.sizes)
 
     def order(self, value: int) -> Any:
-        """The sort key of crossing values: the order of their creation."""
+        """The sort key of boundary values: the order of their creation."""
         return (self.made.get(value, -1), value)
 
-    def is_from_outside(self, value: int) -> bool:
+    def is_model_tensor(self, value: int) -> bool:
         """Whether it is a parameter or another tensor of the model."""
         return value in self.trained or value in self.constants

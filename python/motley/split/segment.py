@@ -10,22 +10,22 @@ from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
 from .. import dropout, operations
 from ..graph import Batch, Node, Ref, map_args, uses
-from ..modules import runs_for
-from .boundary import Crossing
+from ..modules import attribute_operations
+from .boundary import BoundaryValue
 
 
 class Part(NamedTuple):
     """The nodes of a layer in one mode."""
 
     nodes: List[Node]
-    takes: Optional[List[Crossing]]
-    """Inputs from the boundary before it; None in the first layer, which gets the model's input."""
-    gives: List[Crossing]
+    received: Optional[List[BoundaryValue]]
+    """Inputs from the boundary before the layer; None for the first layer, whose input is the model's."""
+    sent: List[BoundaryValue]
     outside: Dict[int, torch.Tensor]
     """[value] parameters, buffers and other tensors of the model."""
     input: int
     outputs: List[int]
-    """The outputs of the last layer, instead of `gives`."""
+    """The outputs of the last layer, instead of `sent`."""
 
 
 class Segment:
@@ -42,8 +42,8 @@ class Segment:
         return f"<{self.name}: {len(self.train.nodes)} operations in training, {len(self.evaluate.nodes)} in evaluation>"
 
     @property
-    def turns(self) -> List[int]:
-        """Of the draws in the mode that the model is in, which of the whole model's they are."""
+    def draw_indices(self) -> List[int]:
+        """[draw in the model's current mode] the index of the same draw in the whole model."""
         return [node.args[-1] for node in self._part().nodes if node.op.startswith("motley::")]
 
     def _part(self) -> Part:
@@ -54,11 +54,11 @@ class Segment:
         tensors = tree_flatten(given)[0]
         count = tensors[0].size(0)
         values: Dict[int, Any] = dict(part.outside)
-        if part.takes is None:
+        if part.received is None:
             values[part.input] = tensors[0]
         else:
-            values.update({taken.value: taken.unpack(tensor) for taken, tensor in zip(part.takes, tensors)})
-        kept = {*part.outputs, *(crossing.value for crossing in part.gives)}
+            values.update({taken.value: taken.unpack(tensor) for taken, tensor in zip(part.received, tensors)})
+        kept = {*part.outputs, *(boundary_value.value for boundary_value in part.sent)}
         last = {value: k for k, node in enumerate(part.nodes) for value in uses(node)}
         try:
             for k, node in enumerate(part.nodes):
@@ -67,16 +67,16 @@ class Segment:
                     if last.get(value, k) == k:
                         values.pop(value, None)
         finally:
-            runs_for(None)
+            attribute_operations(None)
         if self._structure is not None:
             return tree_unflatten([values[value] for value in part.outputs], self._structure)
-        packed = tuple(crossing.pack(values[crossing.value], count) for crossing in part.gives)
+        packed = tuple(boundary_value.pack(values[boundary_value.value], count) for boundary_value in part.sent)
         return packed[0] if len(packed) == 1 else packed
 
 
 def _run(node: Node, values: Dict[int, Any], samples: int) -> List[Any]:
-    line = node.line  # lines.py looks for it here
-    runs_for(node.module)
+    line = node.line  # lines.py reads it from the frame
+    attribute_operations(node.module)
     followed = iter(node.tracked) if node.tracked else None
 
     def leaf(argument: Any) -> Any:
@@ -99,8 +99,8 @@ def _run(node: Node, values: Dict[int, Any], samples: int) -> List[Any]:
 def _result(node: Node, args: Any, kwargs: Dict[str, Any]) -> Any:
     if node.call is not None:
         return node.call(*args, **kwargs)
-    if node.op.startswith("motley::"):  # draws, whose last argument is their index
+    if node.op.startswith("motley::"):  # random draws: the last argument is the index
         return operations.find(node.op)(*args[:-1], dropout.FRESH)
-    if node.op in operations.VIEWS_IN_OTHER_SIZES and not args[0].is_contiguous():
+    if node.op in operations.RESHAPING_VIEWS and not args[0].is_contiguous():
         return args[0].reshape(*args[1:])
     return operations.find(node.op)(*args, **kwargs)

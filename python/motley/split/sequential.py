@@ -1,4 +1,4 @@
-"""nn.Sequential: a layer for each module; those inside it that are nn.Sequential too are taken apart."""
+"""nn.Sequential: a layer for each module; nested nn.Sequential modules are flattened."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def knows(model: torch.nn.Module) -> bool:
 
 
 def layers(model: torch.nn.Module, prefix: str = "") -> List[Tuple[str, Call]]:
-    """Modules without parameters join the one before them: alone they would only add boundaries."""
+    """Modules without parameters and buffers belong to the layer before: as separate layers they would only add boundaries."""
     found: List[Tuple[str, List[torch.nn.Module]]] = []
     for name, module in _flat(model, prefix):
         bare = next(module.parameters(), None) is None and next(module.buffers(), None) is None
@@ -26,7 +26,7 @@ def layers(model: torch.nn.Module, prefix: str = "") -> List[Tuple[str, Call]]:
 
 
 class _Chain:
-    """Modules one after the other."""
+    """Calls modules in sequence."""
 
     def __init__(self, modules: List[torch.nn.Module]):
         self.modules = modules
@@ -39,7 +39,7 @@ class _Chain:
 
 def _flat(model: torch.nn.Module, prefix: str) -> List[Tuple[str, torch.nn.Module]]:
     found: List[Tuple[str, torch.nn.Module]] = []
-    for name, module in model._modules.items():  # also those that stand there twice
+    for name, module in model._modules.items():  # includes modules that occur twice
         if module is None:
             continue
         if type(module) is torch.nn.Sequential:

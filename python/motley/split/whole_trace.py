@@ -15,17 +15,17 @@ from torch.utils._pytree import TreeSpec, tree_flatten
 
 from .. import functions, operations, outputs, rewrite
 from ..aliases import Entry, View
-from ..errors import DependsOnValues, ExportError
-from ..graph import Node, Take, leaves, map_args, needed
+from ..errors import DataDependent, ExportError
+from ..graph import Node, Role, leaves, map_args, needed
 from ..intercept import Intercept
 from ..layers import Call as Function
-from ..layers import Layers, Names
+from ..layers import Layers, Names, is_statistic
 from ..lines import guarded, user_line
 from ..merge import merge
 from ..modules import ModuleStack
-from ..record import Recorder, is_statistic
+from ..record import Recorder
 from ..trace import Trace, draws_nothing, import_dynamo
-from ..walk import BATCHES, samples
+from ..trace_layers import BATCHES, samples
 from .program import Call, Key, Program
 
 aten = torch.ops.aten
@@ -82,7 +82,7 @@ class ForwardRecorder(Recorder):
     def __init__(self, *args: Any):
         super().__init__(*args)
         self._depth = 0
-        self._below: Set[int] = set()  # [id of a tensor] made in place of one operation by several, where autograd sees none of them
+        self._below: Set[int] = set()  # [id of a tensor] results of operations that replace one operation, which autograd does not see
 
     def _is_replaced(self, name: str, func: Any, args: Tuple[Any, ...], kwargs: dict) -> bool:
         return rewrite.is_always_replaced(name, kwargs) or name.startswith("prims::") or (
@@ -106,20 +106,20 @@ class ForwardRecorder(Recorder):
         with self:
             return aten.full.default(sizes, fill, dtype=kwargs.get("dtype") or source.dtype)
 
-    def _same(self, func: Any, args: Tuple[Any, ...], kwargs: dict) -> Any:
+    def _alias(self, func: Any, args: Tuple[Any, ...], kwargs: dict) -> Any:
         if operations.name_of(func) != "aten::detach":
-            return super()._same(func, args, kwargs)
+            return super()._alias(func, args, kwargs)
         before = self.value_of(args[0])
         out = func(*args, **kwargs)
         view = View("aten::detach", (), {}, 0, 1)
-        value = self._emit("aten::detach", (self._plain(args[0]),), {}, 1)[0]
+        value = self._emit("aten::detach", (self._argument(args[0]),), {}, 1)[0]
         self.shapes[value] = self.shapes[before]
-        self._enter(out, Entry(out, value, self._entries[id(args[0])], view))
+        self._add_entry(out, Entry(out, value, self._entries[id(args[0])], view))
         return out
 
     def _record(self, name: str, func: Any, args: Tuple[Any, ...], kwargs: dict, out: Any) -> None:
         super()._record(name, func, args, kwargs, out)
-        plain = self._number_or_ref if name in operations.ARITHMETIC else self._plain
+        plain = self._number_or_ref if name in operations.ARITHMETIC else self._argument
         taken = [leaf for leaf in leaves([args, [v for k, v in kwargs.items() if k not in operations.DROPPED]])
                  if isinstance(leaf, torch.Tensor) and not isinstance(plain(leaf), float)]
         node = self.nodes[-1]
@@ -128,11 +128,11 @@ class ForwardRecorder(Recorder):
         if self._depth > 1:
             self._below.update(id(tensor) for tensor in leaves(out) if isinstance(tensor, torch.Tensor))
 
-    def _content(self, tensor: torch.Tensor) -> torch.Tensor:
+    def _constant_copy(self, tensor: torch.Tensor) -> torch.Tensor:
         return tensor
 
     def as_call(self, function: Callable[..., Any], args: Tuple[Any, ...], run: Callable[[], Any]) -> Any:
-        plain = tuple(map_args(argument, self._plain) for argument in args)
+        plain = tuple(map_args(argument, self._argument) for argument in args)
         tracked = tuple(leaf.requires_grad for leaf in leaves(args) if isinstance(leaf, torch.Tensor))
         line, first = user_line(), len(self.nodes)
         out = run()
@@ -144,8 +144,8 @@ class ForwardRecorder(Recorder):
         for tensor, value in zip(outs, values):
             self._fixed[value] = False
             if isinstance(tensor, torch.Tensor):
-                self._enter(tensor, Entry(tensor, value))
-                self._fresh.add(id(tensor))
+                self._add_entry(tensor, Entry(tensor, value))
+                self._created.add(id(tensor))
         return out
 
 
@@ -166,20 +166,20 @@ class WholeTracer:
         self._names = names
         self._modules = modules
         self._kind = type(described.model).__name__
-        self._says_traced = False
+        self._reports_tracing = False
 
     def program(self, input: torch.Tensor, exact: bool) -> Program:
         """Records the model in its current mode. With `exact` it returns the call's whole result, else its main tensor."""
         try:
             return self._program(input, exact)
-        except DependsOnValues:  # libraries omit such branches under tracing if they only save time
-            if self._says_traced:
+        except DataDependent:  # under tracing, libraries omit branches that only save time
+            if self._reports_tracing:
                 raise
-            self._says_traced = True
+            self._reports_tracing = True
             try:
                 return self._program(input, exact)
             except ExportError:
-                self._says_traced = False
+                self._reports_tracing = False
             raise
 
     def _program(self, input: torch.Tensor, exact: bool) -> Program:
@@ -207,18 +207,18 @@ class WholeTracer:
     def _run(self, input: torch.Tensor, exact: bool) -> _Ran:
         self._modules.start("")
         recorder = ForwardRecorder(self._names.of, self._modules, self._names.memory())
-        intercept = Intercept(recorder, says_traced=self._says_traced)
+        intercept = Intercept(recorder, reports_tracing=self._reports_tracing)
         intercept.whole, intercept.draws.most = True, None
         given = input.clone()
-        remedy = "Call it by hand with such an input to see it; forward= is a function of the input that calls the model as you do"
-        with draws_nothing(recorder), guarded(f"{self._kind} raises where it is called with the input", remedy, recorder.path), \
+        remedy = "Call it with such an input to reproduce it, or pass forward=, a function of the input that calls the model"
+        with draws_nothing(recorder), guarded(f"{self._kind} raises for the input", remedy, recorder.path), \
                 CallTree(self._names.modules, recorder.nodes) as tree, recorder, intercept, functions.intercepted(recorder.as_call):
             value = recorder.declare(given, "input", 0)
             returned = self._call(given)
             tensors, structure = self._given(returned, exact)
             values = [recorder.value_of(tensor) for tensor in tensors]
-        gives = {Take("output", k): value for k, value in enumerate(values)}
-        return _Ran(Trace(recorder, gives, tensors, structure, []), tree.root, value, values, structure)
+        results = {Role("output", k): value for k, value in enumerate(values)}
+        return _Ran(Trace(recorder, results, tensors, structure, []), tree.root, value, values, structure)
 
     def _given(self, returned: Any, exact: bool) -> Tuple[List[torch.Tensor], TreeSpec]:
         tensors, structure = tree_flatten(returned)
@@ -226,8 +226,8 @@ class WholeTracer:
             return tensors, structure
         main = outputs.main(returned)
         if main is None:
-            raise ExportError(f"{self._kind} returns no tensor of floats", "Give forward=, a function of the input that returns the tensor which the "
-                              "loss takes")
+            raise ExportError(f"{self._kind} returns no tensor of floats",
+                              "Pass forward=, a function of the input that returns the tensor for the loss")
         return tree_flatten(main)
 
 

@@ -1,4 +1,4 @@
-"""A model whose frozen parts have smaller floats, as float32 while it runs: that is what packages compute in."""
+"""Models with frozen tensors in half precision: they are float32 while the model runs, since packages compute in float32."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Iterable, Iterator, List, Tuple
 
 import torch
 
-SMALLER = (torch.float16, torch.bfloat16)
+HALF_TYPES = (torch.float16, torch.bfloat16)
 
 
 @contextlib.contextmanager
 def as_float32(tensors: Iterable[torch.Tensor]) -> Iterator[None]:
-    """Inside, frozen parameters and buffers of 16 bits have the same values in float32. What trains is left as it is, for its
-    owner has to decide in what it is kept afterwards."""
+    """While entered, frozen 16-bit parameters and buffers have the same values in float32. Trained parameters keep their type,
+    which is the user's choice."""
     before: List[Tuple[torch.Tensor, torch.Tensor]] = []
     try:
         for tensor in tensors:
-            if tensor.dtype in SMALLER and not tensor.requires_grad:
+            if tensor.dtype in HALF_TYPES and not tensor.requires_grad:
                 before.append((tensor, tensor.data))
                 tensor.data = tensor.data.float()
         yield

@@ -26,7 +26,7 @@ BATCHES = (2, 3, 4)
 """The traced batch sizes: just large enough to detect linear sizes, because all of a layer's results stay in memory."""
 
 
-class Traced(NamedTuple):
+class TracedLayer(NamedTuple):
     """A layer, recorded and merged. Only the last layer has `score` and `target`."""
 
     name: str
@@ -53,35 +53,36 @@ def samples(tensor: torch.Tensor, count: int) -> torch.Tensor:
     return tensor[[k % tensor.size(0) for k in range(count)]].detach().contiguous()
 
 
-def trace_all(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.Tensor], tracer: Tracer) -> List[Traced]:
+def trace_all(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.Tensor], tracer: Tracer) -> List[TracedLayer]:
     """Traces the layers of `described`: the first gets the example's input, the last compares with its target."""
-    walk = _Walk()
+    merged = _MergedTraces()
     inputs, structure = tree_flatten(samples(example[0], BATCHES[0]))
     gradients: Tuple[bool, ...] = (False,) * len(inputs)
-    traced: List[Traced] = []
+    traced: List[TracedLayer] = []
     twice = False  # outputs of an earlier layer share memory, and later layers may pass them on
     for k, (name, call) in enumerate(described.layers):
         last = k + 1 == len(described.layers)
         run = Run(name, call, inputs, structure, gradients, samples(example[1], BATCHES[0]) if last else None, loss if last else None)
         for _, root in described.roots:
             root.train()
-        train, outputs = walk.trace("train", tracer.train, run)
+        train, outputs = merged.trace("train", tracer.train, run)
         if twice and train.recorder.written:
-            raise ExportError("the layer writes to what it got, and a layer before it returned the same memory twice",
+            raise ExportError("the layer writes to its input, but an earlier layer returned the same memory twice",
                               "Use the operation without the underscore, or return a clone", name)
         twice = twice or len({memory_of(output) for output in outputs}) < len(outputs)
         for _, root in described.roots:
             root.eval()
-        evaluate, evaluated = walk.trace("evaluate", tracer.evaluate, run)
+        evaluate, evaluated = merged.trace("evaluate", tracer.evaluate, run)
         evaluate_outputs = [tuple(output.shape) for output in evaluated]
         if not last and (evaluate.structure != train.structure or evaluate_outputs != [tuple(o.shape) for o in outputs]):
-            raise ExportError("the layer returns something else in evaluation than in training", "Return the same in both modes; what only "
-                              "training has, such as an auxiliary output, belongs into a model of its own", name)
-        score = walk.trace("score", tracer.evaluate, run._replace(target=None, loss=None))[0] if last else None
-        traced.append(Traced(name, train, evaluate, score, inputs, structure, gradients, run.target))
+            raise ExportError("the layer returns other outputs in evaluation than in training",
+                              "Return the same outputs in both modes; move auxiliary outputs of training to a separate "
+                              "model", name)
+        score = merged.trace("score", tracer.evaluate, run._replace(target=None, loss=None))[0] if last else None
+        traced.append(TracedLayer(name, train, evaluate, score, inputs, structure, gradients, run.target))
         if not last:
             assert train.structure is not None
-            inputs, structure, gradients = _handed_on(name, outputs), train.structure, train.gradients
+            inputs, structure, gradients = _next_inputs(name, outputs), train.structure, train.gradients
     return traced
 
 
@@ -91,9 +92,9 @@ def memory_of(tensor: torch.Tensor) -> int:
     return storage.data_ptr()
 
 
-class _Walk:
+class _MergedTraces:
     def __init__(self) -> None:
-        self._merged: Dict[str, Tuple[List[Node], Dict[int, Shape]]] = {}  # [what runs with two samples] what runs with any
+        self._merged: Dict[str, Tuple[List[Node], Dict[int, Shape]]] = {}  # [recording with two samples] recording for any batch
 
     def trace(self, kind: str, tracer: Callable[[Run], Trace], run: Run) -> Tuple[Trace, List[torch.Tensor]]:
         """The recording of a layer for any batch, and its outputs for two samples."""
@@ -121,15 +122,15 @@ class _Walk:
 def _key(trace: Trace) -> str:
     recorder = trace.recorder
     nodes = [(node.op, node.args, node.kwargs, node.results, node.backward) for node in recorder.nodes]
-    text = repr((nodes, recorder.roles, recorder.shapes, trace.gives, trace.structure))
+    text = repr((nodes, recorder.roles, recorder.shapes, trace.results, trace.structure))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _handed_on(name: str, outputs: List[torch.Tensor]) -> List[torch.Tensor]:
+def _next_inputs(name: str, outputs: List[torch.Tensor]) -> List[torch.Tensor]:
     for k, tensor in enumerate(outputs):
         if WIDENED.get(tensor.dtype, tensor.dtype) not in TYPES:
-            raise ExportError(f"output {k} of the layer is {str(tensor.dtype)[6:]}; float32, int64 and bool cross from one layer to "
-                              "the next", "Compute it in the layer that uses it, or join the two layers", name)
+            raise ExportError(f"output {k} of the layer is {str(tensor.dtype)[6:]}; outputs may be float32, int64 or bool",
+                              "Compute it in the layer that uses it, or join the two layers", name)
         if tensor.dim() == 0 or tensor.size(0) != BATCHES[0]:
             raise ExportError(f"output {k} of the layer has shape {tuple(tensor.shape)} for {BATCHES[0]} samples",
                               "Return tensors whose first dimension is that of the samples", name)

@@ -1,7 +1,7 @@
 """Generated inputs of a layer, similar to those of its trace: their description, and their generation from a seed.
 
 A tensor is described by consecutive *pieces* of a sample: numbers between two bounds, integers below a limit, or one of a
-few values, as in masks, or in ids that were packed with floats (docs/formats/package.md).
+few values, as in masks, or in ids that are packed with floats (docs/formats/package.md).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from . import hashed
 
 Pieces = List[Dict[str, Any]]
 
-_MOST_PIECES = 8
+_MAX_PIECES = 8
 _FEW, _SOME = 8, 64
 """Up to this many distinct values are listed: of floats, and of integers."""
 
@@ -52,15 +52,16 @@ def _exactly(x: torch.Tensor) -> Dict[str, Any]:
 
 
 def _cuts(example: torch.Tensor, rows: torch.Tensor) -> List[Tuple[int, int]]:
-    """Parts of a sample that may be of different kinds: its rows where they are few, or where integers begin or end."""
+    """Ranges of a sample that may have different kinds of values: its rows if they are few, or ranges of integers and of
+    others."""
     count = rows.size(1)
-    if example.dim() > 2 and 2 <= example.size(1) <= _MOST_PIECES:
+    if example.dim() > 2 and 2 <= example.size(1) <= _MAX_PIECES:
         length = count // example.size(1)
         return [(k * length, (k + 1) * length) for k in range(example.size(1))]
     if example.dim() == 2 and example.is_floating_point():
         whole = (rows == rows.round()).all(0)
-        edges = [0] + [int(k) + 1 for k in (whole[1:] != whole[:-1]).nonzero()[:_MOST_PIECES + 1]] + [count]
-        if len(edges) <= _MOST_PIECES + 1:
+        edges = [0] + [int(k) + 1 for k in (whole[1:] != whole[:-1]).nonzero()[:_MAX_PIECES + 1]] + [count]
+        if len(edges) <= _MAX_PIECES + 1:
             return list(zip(edges, edges[1:]))
     return [(0, count)]
 
@@ -77,7 +78,7 @@ def _kind(x: torch.Tensor, limit: int) -> Dict[str, Any]:
         return {"below": limit}
     if whole:
         return {"values": distinct[torch.linspace(0, distinct.numel() - 1, _SOME).long()].tolist()}
-    reach = math.sqrt(3) * float(finite.double().std())  # where numbers that are equally likely have this deviation
+    reach = math.sqrt(3) * float(finite.double().std())  # half the range of a uniform distribution with this deviation
     mean = float(finite.double().mean())
     low, high = max(float(finite.min()), mean - reach), min(float(finite.max()), mean + reach)
     return _between(low, high - low)
