@@ -113,11 +113,11 @@ class ArraySource final : public Source {
 Result<void> check_examples(const Examples& examples,
                             const DataConfig& data,
                             const SampleFormat& format,
-                            WorkCounter* work) {
-  if (format.input.type == NumberType::kInt64) {
+                            ProgressCounter* work) {
+  if (format.input.type == Dtype::kInt64) {
     MOTLEY_TRY(check_values("input", examples.inputs, {format.input_limit, {}}, work));
   }
-  if (format.target.type == NumberType::kInt64) {
+  if (format.target.type == Dtype::kInt64) {
     MOTLEY_TRY(check_values("target", examples.targets,
                             {format.target_limit, format.ignored_target}, work));
   }
@@ -132,7 +132,7 @@ Result<std::unique_ptr<const Source>> make_array_source(ExampleFiles files,
                                                         const DataConfig& data,
                                                         const SampleFormat& format,
                                                         std::int64_t seed,
-                                                        WorkCounter* work) {
+                                                        ProgressCounter* work) {
   MOTLEY_ASSIGN(auto maker, SampleMaker::make(data, format, files.train));
   MOTLEY_ASSIGN(const Split split, split_samples(files, data.holdout, data.path));
   MOTLEY_TRY(check_examples(files.train, data, format, work));

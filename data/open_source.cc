@@ -119,7 +119,7 @@ Result<void> check_tokens_fit(const DataConfig& data, const SampleFormat& sample
       "data.kind");
 }
 
-Result<Corpus> open_corpus(const DataConfig& data, int vocab, WorkCounter* work) {
+Result<Corpus> open_corpus(const DataConfig& data, int vocab, ProgressCounter* work) {
   if (data.kind == "text") {
     if (vocab < kByteValues) {
       return Error{
@@ -142,7 +142,7 @@ Result<Corpus> open_corpus(const DataConfig& data, int vocab, WorkCounter* work)
 Result<std::unique_ptr<const Source>> open_source(const DataConfig& data,
                                                   const SampleFormat& sample,
                                                   std::int64_t seed,
-                                                  WorkCounter* work) {
+                                                  ProgressCounter* work) {
   const bool is_made_up = data.kind == "synthetic";
   if (data.path.empty() && !is_made_up) {
     return with_key({ErrorCode::kConfig, "data.path is not set",

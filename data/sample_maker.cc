@@ -26,7 +26,7 @@ std::vector<std::int64_t> without_ones(std::span<const std::int64_t> shape) {
 }
 
 std::string wanted_text(const TensorSpec& wanted) {
-  const bool floats = wanted.type == NumberType::kFloat32;
+  const bool floats = wanted.type == Dtype::kFloat32;
   return fmt::format("{} of {}", shape_text(wanted.shape), floats ? "float32" : "integers");
 }
 
@@ -51,7 +51,7 @@ Result<void> check_shape(std::string_view what, const Column& column, const Samp
 }
 
 Result<void> check_type(std::string_view what, const Column& column, const TensorSpec& wanted) {
-  const bool takes_floats = wanted.type == NumberType::kFloat32;
+  const bool takes_floats = wanted.type == Dtype::kFloat32;
   const bool has_floats = column.type() == ElementType::kFloat32;
   const bool is_pixels = what == "input" && column.type() == ElementType::kUint8;
   if (takes_floats == has_floats || (takes_floats && is_pixels)) return {};
@@ -92,7 +92,7 @@ Result<void> check_normalisation(const DataConfig& data,
                                  const SampleFormat& format,
                                  const Column& inputs) {
   if (data.mean.empty()) return {};
-  if (format.input.type != NumberType::kFloat32) {
+  if (format.input.type != Dtype::kFloat32) {
     return with_key({ErrorCode::kData, "data.mean and data.std do not fit the model",
                      "its inputs are integers", "leave out data.mean and data.std"},
                     "data.mean");
@@ -147,12 +147,12 @@ Result<SampleMaker> SampleMaker::make(const DataConfig& data,
 SampleMaker::SampleMaker(ElementType input, ElementType target, const SampleFormat& format)
     : input_type_(input), target_type_(target), input_shape_(format.input.shape) {}
 
-void SampleMaker::set_channels(const DataConfig& data, NumberType wanted) {
+void SampleMaker::set_channels(const DataConfig& data, Dtype wanted) {
   normalises_ = !data.mean.empty();
   channels_.resize(std::max<std::size_t>(1, data.mean.size()));
   for (std::size_t c = 0; c < channels_.size(); ++c) {
     Channel& here = channels_[c];
-    if (wanted != NumberType::kFloat32) continue;
+    if (wanted != Dtype::kFloat32) continue;
     if (normalises_) {
       here.mean = static_cast<float>(data.mean[c]);
       here.deviation = static_cast<float>(data.std[c]);

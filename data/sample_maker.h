@@ -10,8 +10,8 @@
 #include "base/result.h"
 #include "data/files/columns.h"
 #include "data/image_view.h"
-#include "job/config.h"
 #include "models/spec/sample_format.h"
+#include "run_config/config.h"
 
 namespace motley {
 
@@ -45,7 +45,7 @@ class SampleMaker {
 
   SampleMaker(ElementType input, ElementType target, const SampleFormat& format);
 
-  void set_channels(const DataConfig& data, NumberType wanted);
+  void set_channels(const DataConfig& data, Dtype wanted);
   [[nodiscard]] const Channel& channel(std::size_t index) const;
   void write_run(std::span<const std::byte> stored,
                  const Channel& channel,

@@ -68,7 +68,7 @@ class GraphCore {
 
  private:
   // Parameters, constants and statistics.
-  [[nodiscard]] GraphRoles lasting() const;
+  [[nodiscard]] GraphRoles persistent_roles() const;
   [[nodiscard]] GraphRoles inputs(const at::Tensor& x, std::int64_t samples) const;
   [[nodiscard]] GraphRoles run(GraphRunner& runner,
                                GraphRoles roles,

@@ -105,7 +105,7 @@ LayerSpec describe_layer(const PackageLayer& layer, const LayerGraph& graph) {
 
 // Whether samples are windows of a sequence of tokens.
 bool predicts_next_token(const Package& package) {
-  return package.unit == Package::Unit::kToken && package.input.type == NumberType::kInt64 &&
+  return package.unit == Package::Unit::kToken && package.input.type == Dtype::kInt64 &&
          package.input.shape.size() == 1 && package.target == package.input &&
          package.input_limit == package.target_limit;
 }
@@ -162,7 +162,7 @@ LayerMemory package_layer_memory(const ModelSpec& model, int layer) {
   const auto& memory = package.graphs[static_cast<std::size_t>(described.graph)].memory;
   std::int64_t parameters = 0;
   for (const PackageParameter& parameter : described.parameters) {
-    parameters += TensorSpec{NumberType::kFloat32, parameter.shape}.bytes();
+    parameters += TensorSpec{Dtype::kFloat32, parameter.shape}.bytes();
   }
   return {memory.saved_bytes, memory.queued_bytes, memory.workspace_bytes, parameters,
           memory.converted_bytes};

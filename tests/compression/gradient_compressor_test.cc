@@ -59,7 +59,7 @@ void add_to(std::vector<double>& sum, const Floats& values) {
 std::size_t kept_in(const Bytes& wire) {
   const auto message = SparseReader(wire, "none").read();
   EXPECT_TRUE(message.has_value());
-  return message.value_or(SparseMessage{}).kept.size();
+  return message.value_or(SparseMessage{}).state_array.size();
 }
 
 // Sends the same gradient `steps` times; returns the sum of the received values.
@@ -136,8 +136,8 @@ TEST(GradientCompressor, GathersMomentumUntilAValueIsSent) {
     }
     const auto message = SparseReader(sent(*compressor, gradient, step), "none").read();
     ASSERT_TRUE(message.has_value());
-    ASSERT_GE(message->kept.size(), 60U);
-    for (const auto& [place, value] : message->kept) {
+    ASSERT_GE(message->state_array.size(), 60U);
+    for (const auto& [place, value] : message->state_array) {
       ASSERT_EQ(value, residual[place]);
       residual[place] = velocity[place] = 0;
     }

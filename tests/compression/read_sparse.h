@@ -85,7 +85,7 @@ class SparseReader {
     std::size_t i = 0;
     for (const std::size_t place : places(kept, size)) {
       if (format_ == "int8" && i++ % 128 == 0) scale = binary32();
-      message_.kept[first + place] = value(scale);
+      message_.state_array[first + place] = value(scale);
     }
   }
 

@@ -50,7 +50,7 @@ SparseMessage message_of(const std::string& chain,
 }
 
 std::size_t kept_of(const Floats& values, const std::string& chain = "topk(0.01)") {
-  return message_of(chain, "none", values).kept.size();
+  return message_of(chain, "none", values).state_array.size();
 }
 
 // Any length; densities on both sides of the one at which a mask becomes shorter than gaps.
@@ -98,8 +98,8 @@ RC_GTEST_PROP(SparseCodec, DecodesAsTheDocumentSays, ()) {
   const auto back = decoded(*codec, wire, c.values.size());
   RC_ASSERT(back.ok());
   for (std::size_t i = 0; i < c.values.size(); ++i) {
-    const auto kept = message->kept.find(i);
-    RC_ASSERT((*back)[i] == (kept == message->kept.end() ? 0.0F : kept->second));
+    const auto kept = message->state_array.find(i);
+    RC_ASSERT((*back)[i] == (kept == message->state_array.end() ? 0.0F : kept->second));
   }
 }
 
@@ -109,16 +109,16 @@ RC_GTEST_PROP(SparseCodec, KeepsTheLargestAndAsManyAsAsked, ()) {
   const Case c = *any_case();
   const auto density = *parse_codec_chain(c.chain).value().density;
   const auto message = message_of("topk(" + std::to_string(density) + ")", "none", c.values);
-  const std::size_t wanted = kept_target(c.values.size(), density);
-  RC_ASSERT(message.kept.size() + 2 >= wanted - wanted / 8);
-  RC_ASSERT(message.kept.size() <= wanted + wanted / 8 + 2);
+  const std::size_t wanted = selection_target(c.values.size(), density);
+  RC_ASSERT(message.state_array.size() + 2 >= wanted - wanted / 8);
+  RC_ASSERT(message.state_array.size() <= wanted + wanted / 8 + 2);
   float least = FLT_MAX;
-  for (const auto& [place, value] : message.kept) {
+  for (const auto& [place, value] : message.state_array) {
     RC_ASSERT(value == c.values[place]);
     least = std::min(least, std::abs(value));
   }
   for (std::size_t i = 0; i < c.values.size(); ++i) {
-    RC_ASSERT(message.kept.contains(i) || std::abs(c.values[i]) <= least);
+    RC_ASSERT(message.state_array.contains(i) || std::abs(c.values[i]) <= least);
   }
 }
 
@@ -145,7 +145,7 @@ TEST(SparseCodec, KeepsNoZeros) {
 TEST(SparseCodec, KeepsOneOfATinySlice) {
   EXPECT_EQ(kept_of({}), 0U);
   EXPECT_EQ(kept_of({2.0F}), 1U);
-  EXPECT_EQ(message_of("topk(0.01)", "none", {1, -3, 2}).kept,
+  EXPECT_EQ(message_of("topk(0.01)", "none", {1, -3, 2}).state_array,
             (std::map<std::size_t, float>{{1, -3}}));
 }
 

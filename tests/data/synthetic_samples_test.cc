@@ -20,7 +20,7 @@ SampleFormat regression(std::vector<std::int64_t> input, std::vector<std::int64_
 }
 
 SampleFormat of_integers(std::int64_t limit, SampleFormat format) {
-  format.input.type = NumberType::kInt64;
+  format.input.type = Dtype::kInt64;
   format.input_limit = limit;
   return format;
 }

@@ -262,7 +262,7 @@ TEST_F(PackageFolder, IsReadAndVerified) {
   ASSERT_TRUE(package.ok()) << describe(package.error());
   EXPECT_TRUE(verify_package(**package).ok());
   EXPECT_EQ((*package)->hash.size(), 32U);
-  const FolderMark mark = (*package)->mark();
+  const FolderFingerprint mark = (*package)->mark();
   EXPECT_TRUE(mark.folder.is_absolute());
   EXPECT_EQ(mark.small_sha256, sha256_of(folder_ / mark.small_file));
   EXPECT_EQ(mark.large_bytes, std::filesystem::file_size(folder_ / mark.large_file));

@@ -24,8 +24,7 @@ constexpr std::int64_t kSamples = 3;
 LayerSpec mixed_layer() {
   LayerSpec layer;
   layer.outputs = {{3, 2}};
-  layer.exact_outputs = {
-      {NumberType::kBool, {5}}, {NumberType::kInt64, {2}}, {NumberType::kFloat32, {4}}};
+  layer.exact_outputs = {{Dtype::kBool, {5}}, {Dtype::kInt64, {2}}, {Dtype::kFloat32, {4}}};
   return layer;
 }
 
@@ -86,10 +85,10 @@ TEST_P(BoundaryTensorsOf, ReachTheHostAndComeFromIt) {
   ASSERT_TRUE(host.await("an activation").ok());
   EXPECT_EQ(static_cast<std::int64_t>(host.values.size()), layout_.floats);
   EXPECT_EQ(joined(host), bytes_);
-  const at::Tensor place = tensors_.room(layout_.sizes, layout_.type);
-  const BoundaryRoom room = BoundaryTensors::parts_of(place, layout_);
-  std::ranges::copy(host.values, room.floats.begin());
-  std::ranges::copy(host.exact, room.exact.begin());
+  const at::Tensor place = tensors_.receive_buffer(layout_.sizes, layout_.type);
+  const BoundaryBuffer receive_buffer = BoundaryTensors::parts_of(place, layout_);
+  std::ranges::copy(host.values, receive_buffer.floats.begin());
+  std::ranges::copy(host.exact, receive_buffer.exact.begin());
   EXPECT_EQ(bytes_on_host(tensors_.to_layers({place, nullptr, layout_})), bytes_);
 }
 
@@ -112,7 +111,7 @@ TEST_P(BoundaryTensorsOf, ArePartsOfMessagesThatADeviceMakesAndReads) {
     ASSERT_TRUE(message.await("an activation").ok());
     EXPECT_EQ(std::vector(message.values.begin(), message.values.end()), expected);
 
-    Arrival arrival = tensors_.message_room(*format, expected.size(), layout_);
+    Arrival arrival = tensors_.message_buffer(*format, expected.size(), layout_);
     std::ranges::copy(expected, bytes_of(arrival.tensor).begin());
     std::vector<std::byte> rounded = bytes_;
     std::memcpy(rounded.data(), floats.data(), float_bytes);

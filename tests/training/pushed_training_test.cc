@@ -25,7 +25,7 @@
 #include "tests/support/dealt_plan.h"
 #include "tests/support/rank_group.h"
 #include "training/first_state.h"
-#include "training/pushes/pushed_sums.h"
+#include "training/momentum_correction/corrected_allreduces.h"
 #include "training/stage_trainer.h"
 #include "training/vote/step_voter.h"
 
@@ -80,28 +80,29 @@ Parameters copies_of(const StageTrainer& trainer) {
 Parameters trained(const Config& config) {
   const ModelSpec model = describe_model(config.model).value();
   const Plan plan = replicas_of(model);
-  const PushedSums pushed = pushed_sums(config, plan, model, /*tied_across_ranks=*/false);
-  EXPECT_EQ(pushed.momentum, 0.9F);
+  const CorrectedAllreduces corrected =
+      corrected_allreduces(config, plan, model, /*tied_across_ranks=*/false);
+  EXPECT_EQ(corrected.momentum, 0.9F);
   const Schedule schedule = make_schedule(plan, /*tied_across_ranks=*/false).value();
   RankGroup group("inproc", 2);
   Parameters ends[2];
   group.run([&](Rank self) {
     const c10::InferenceMode no_recording;
     set_compute_threads(1);
-    WorkCounter work;
+    ProgressCounter work;
     const auto trainer = StageTrainer::make(config, plan, self, model, work).value();
     StageState state(trainer->held(), trainer->make_memory(), "");
     CheckpointState progress = fill_state(state, config, model, "", work).value();
     StepVoter voter(
         config.train, static_cast<int>(model.layers.size()), copy_groups(plan, false), self,
         [&] { return trainer->loss(); }, state, std::move(progress), [] { return false; },
-        [] { return false; }, {pushed.layers, pushed.parameter_share});
+        [] { return false; }, {corrected.layers, corrected.parameter_share});
     FrameLink link(group.at(self), self, 1, plan_hash(plan));
     Activity activity;
     ExecutorOptions options;
     options.gradients.chain = plan.gradient_codec;
-    options.gradients.momentum = pushed.momentum;
-    options.local_clip = local_clip(pushed, config, plan, model, self);
+    options.gradients.momentum = corrected.momentum;
+    options.local_clip = local_clip(corrected, config, plan, model, self);
     const auto executor =
         Executor::make(self, plan, link, {*trainer, state, voter}, activity, options).value();
     for (int i = 0; i < kSteps; ++i) {
@@ -130,7 +131,7 @@ class PlainDgc {
     Plan plan = dealt_plan(model_, {{{Rank{0}, kMicroBatches}}});
     plan.ranks[0] = {.machine = "a", .device = "cpu"};
     plan.micro_batches = kMicroBatches;
-    WorkCounter work;
+    ProgressCounter work;
     trainer_ = StageTrainer::make(config, plan, Rank{0}, model_, work).value();
     state_.emplace(trainer_->held(), trainer_->make_memory(), "");
     EXPECT_TRUE(fill_state(*state_, config, model_, "", work).ok());
@@ -139,7 +140,7 @@ class PlainDgc {
     for (int replica = 0; replica < 2; ++replica) {
       PlainReplica& each = replicas_.emplace_back();
       each.velocity.resize(arena().size(), 0.0F);
-      each.unsent.resize(arena().size(), 0.0F);
+      each.has_residual.resize(arena().size(), 0.0F);
       for (int micro = 0; micro < kMicroBatches; ++micro) {
         if (owners[static_cast<std::size_t>(micro)] == Rank{replica}) each.micros.push_back(micro);
       }
@@ -171,7 +172,9 @@ class PlainDgc {
   [[nodiscard]] Parameters parameters() const { return copies_of(*trainer_); }
 
  private:
-  [[nodiscard]] std::span<float> arena() const { return trainer_->held().front().summed_gradients; }
+  [[nodiscard]] std::span<float> arena() const {
+    return trainer_->held().front().reduced_gradients;
+  }
 
   [[nodiscard]] double tokens() const {
     return static_cast<double>(kMicroBatches) * static_cast<double>(model_.tokens_per_sample);
