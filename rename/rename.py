@@ -12,6 +12,8 @@ Tables (tab-separated; '#' begins a comment):
       holds in all C++ files. Entries of one token are tried in order; the first whose globs match a file holds there.
       An entry is refused if its new token already stands in any C++ file; with the flag `local`, if it stands in a
       file of its globs that has the old token. Flag `comment`: also renamed as a plain word of comments.
+      `after:A,B`: only directly behind the code A or B, written without spaces; implies `local`. `except:A,B`:
+      not there.
   paths.tsv        old path, new path: a folder, a file, or a file's path without .h, .cc
   modules.tsv      old name, new name of a library of motley_add_module, or of a test program NAME_test
   texts.tsv        path after the moves, old text, new text (\\n and \\t escaped): exact replacements in files that
@@ -80,13 +82,16 @@ class Entry:
         after = [flag[6:] for flag in flags if flag.startswith('after:')]
         self.after = tuple(after[0].split(',')) if after else ()
         self.local = self.local or bool(after)
+        excepted = [flag[7:] for flag in flags if flag.startswith('except:')]
+        self.excepted = tuple(excepted[0].split(',')) if excepted else ()
         for word in (self.old, self.new):
             if not WORD.fullmatch(word):
                 sys.exit(f'{where}: "{word}" is no identifier')
 
     def fits(self, before):
         """whether the code before the token, without spaces, is that of the entry"""
-        return not self.after or before.endswith(self.after)
+        return (not self.after or before.endswith(self.after)) and not (
+            self.excepted and before.endswith(self.excepted))
 
     def holds(self, path):
         if any(fnmatch.fnmatchcase(path, glob) for glob in self.excluded):

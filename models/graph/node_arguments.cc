@@ -54,7 +54,7 @@ std::optional<NodeArguments::Form> number_form(const Wanted& wanted) {
       return wanted.is_list ? kIntegers : kNumber;
     case TypeKind::FloatType:
       return wanted.is_list ? kFloats : kFloat;
-    case TypeKind::Dtype:
+    case TypeKind::NumberType:
       if (!wanted.is_list) return kNumber;
       break;
     case TypeKind::TensorType:
@@ -68,7 +68,7 @@ std::optional<NodeArguments::Form> number_form(const Wanted& wanted) {
 
 // Whether a number of this kind is accepted here; only integers are converted, to floats.
 bool fits(const ListItem& item, TypeKind kind) {
-  if (kind == TypeKind::Dtype || kind == TypeKind::TensorType) return true;
+  if (kind == TypeKind::NumberType || kind == TypeKind::TensorType) return true;
   if (std::holds_alternative<bool>(item)) return kind == TypeKind::BoolType;
   if (std::holds_alternative<double>(item)) return kind == TypeKind::FloatType;
   return kind != TypeKind::BoolType;
