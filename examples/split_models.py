@@ -146,6 +146,10 @@ def line_of(entry: Entry) -> Tuple[bool, str]:
 def main(models: Dict[str, Entry], more: Dict[str, Entry], *arguments: str) -> int:
     """`more`: the models of --more. `arguments`: options, and names of models; by default all."""
     chosen: List[str] = [name for name in arguments if not name.startswith("--")] or [*models, *(more if "--more" in arguments else ())]
+    unknown = [name for name in chosen if name not in {**models, **more}]
+    if unknown:
+        print(f"no model {unknown[0]!r}; the names are {'; '.join({**models, **more})}", file=sys.stderr)
+        return 2
     print(f"torch {torch.__version__}")
     wrong = 0
     for name in chosen:
