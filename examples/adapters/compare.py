@@ -127,7 +127,7 @@ def in_float32(model: torch.nn.Module, values: Dict[str, torch.Tensor]) -> torch
 
 def with_values(base: torch.nn.Module, values: Dict[str, torch.Tensor]) -> torch.nn.Module:
     """The model without adapters, with the values that the model with adapters has for it."""
-    own = {name.replace(".base_layer.", "."): value for name, value in values.items()}
+    own = {name.replace(".base_layer.", ".").replace(".original_module.", "."): value for name, value in values.items()}
     names = list(base.state_dict())
     prefix = next(words for words in ("base_model.model.", "base_model.") if all(words + name in own for name in names))
     base.load_state_dict({name: own[prefix + name] for name in names})
