@@ -10,17 +10,12 @@
 
 #include "models/package/package.h"
 #include "tests/fuzz/package_laws.h"
+#include "tests/models/replaced_text.h"
 
 namespace motley {
 namespace {
 
 using testing::HasSubstr;
-
-std::string replaced(std::string text, const std::string& old, const std::string& with) {
-  const std::size_t at = text.find(old);
-  EXPECT_NE(at, text.npos) << old;
-  return text.replace(at, old.size(), with);
-}
 
 // Why the text is no package.
 std::string cause(const std::string& text) {

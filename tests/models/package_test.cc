@@ -13,6 +13,7 @@
 
 #include "models/package/operations.h"
 #include "tests/fuzz/package_laws.h"
+#include "tests/models/replaced_text.h"
 
 namespace motley {
 namespace {
@@ -20,12 +21,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-std::string replaced(std::string text, const std::string& old, const std::string& with) {
-  const std::size_t at = text.find(old);
-  EXPECT_NE(at, text.npos) << old;
-  return text.replace(at, old.size(), with);
-}
 
 // The error of the valid package with a change.
 Error error_with(const std::string& old, const std::string& with) {
