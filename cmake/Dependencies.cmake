@@ -70,6 +70,7 @@ motley_require(zstd libzstd-dev)
 
 motley_plain_library(motley_tomlplusplus toml++/toml.h libtomlplusplus-dev)
 motley_plain_library(motley_xxhash xxhash.h libxxhash-dev xxhash)
+motley_plain_library(motley_hwy hwy/highway.h libhwy-dev hwy)
 # Draws the curves of a run's page; the folder of its files can be set.
 find_path(MOTLEY_DYGRAPHS dygraph.min.js PATHS /usr/share/javascript/dygraphs NO_DEFAULT_PATH)
 if(NOT MOTLEY_DYGRAPHS)

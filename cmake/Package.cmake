@@ -94,7 +94,7 @@ fast the links are, plans who computes what, and trains the model as a
 pipeline over machines of any speed, joined by an ordinary network.")
 set(CPACK_DEBIAN_LIBMOTLEY_PACKAGE_NAME libmotley-dev)
 set(CPACK_DEBIAN_LIBMOTLEY_PACKAGE_SECTION libdevel)
-set(dev_packages libfmt-dev libspdlog-dev nlohmann-json3-dev libzstd-dev libssl-dev libxxhash-dev)
+set(dev_packages libfmt-dev libspdlog-dev nlohmann-json3-dev libzstd-dev libssl-dev libxxhash-dev libhwy-dev)
 if(TARGET motley_png)
   list(APPEND dev_packages libpng-dev)
 endif()

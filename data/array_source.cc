@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -30,8 +31,8 @@ struct Split {
 };
 
 Result<Split> split_samples(const ExampleFiles& files, double holdout, const std::string& path) {
-  const std::uint64_t samples = files.train.inputs.size();
-  if (files.held_out) return Split{samples, files.held_out->inputs.size()};
+  const std::uint64_t samples = files.train.size();
+  if (files.held_out) return Split{samples, files.held_out->size()};
   const auto eval = static_cast<std::uint64_t>(static_cast<double>(samples) * holdout);
   if (holdout > 0 && eval == 0) {
     return Error{ErrorCode::kData, fmt::format("too few samples, {}", path),
@@ -55,7 +56,7 @@ class ArraySource final : public Source {
         format_(format),
         views_(data, seed),
         split_(split),
-        chosen_(files_.train.inputs.size(), kHoldoutKey, 0),
+        chosen_(files_.train.size(), kHoldoutKey, 0),
         order_(seed, split.train) {}
 
   void train_sample(std::uint64_t index,
@@ -63,13 +64,12 @@ class ArraySource final : public Source {
                     std::span<std::int32_t> target) const override {
     const auto [epoch, place] = order_.place(index);
     const std::uint64_t sample = chosen_(place);
-    const auto stored = files_.train.inputs.at(sample);
     if (views_.is_plain()) {
-      maker_.write_input(stored, input);
+      maker_.write_inputs(files_.train, sample, input);
     } else {
-      maker_.write_input(stored, views_.view(epoch, sample), input);
+      maker_.write_inputs(files_.train, sample, views_.view(epoch, sample), input);
     }
-    maker_.write_target(files_.train.targets.at(sample), target);
+    maker_.write_target(files_.train, sample, target);
   }
 
   void eval_sample(std::uint64_t index,
@@ -79,8 +79,8 @@ class ArraySource final : public Source {
     const std::uint64_t place = index % split_.eval;
     const Examples& examples = files_.held_out ? *files_.held_out : files_.train;
     const std::uint64_t sample = files_.held_out ? place : chosen_(split_.train + place);
-    maker_.write_input(examples.inputs.at(sample), input);
-    maker_.write_target(examples.targets.at(sample), target);
+    maker_.write_inputs(examples, sample, input);
+    maker_.write_target(examples, sample, target);
   }
 
   [[nodiscard]] std::uint64_t train_samples() const override { return split_.train; }
@@ -110,19 +110,32 @@ class ArraySource final : public Source {
   WindowOrder order_;
 };
 
+constexpr std::int64_t kTruthValues = 2;
+
+// Truth values are checked too: bytes other than 0 and 1 are none.
+ValueLimits limits_of(const SampleInput& input, const Column& column) {
+  const bool has_truth_values =
+      input.tensor.type == NumberType::kBool || column.type() == ElementType::kBool;
+  if (!has_truth_values) return {input.limit, {}};
+  return {std::min(input.limit.value_or(kTruthValues), kTruthValues), {}};
+}
+
 Result<void> check_examples(const Examples& examples,
                             const DataConfig& data,
                             const SampleFormat& format,
                             WorkCounter* work) {
-  if (format.input.type == NumberType::kInt64) {
-    MOTLEY_TRY(check_values("input", examples.inputs, {format.input_limit, {}}, work));
+  for (std::size_t k = 0; k < examples.inputs.size(); ++k) {
+    const SampleInput& input = format.inputs[k];
+    if (input.tensor.type == NumberType::kFloat32) continue;
+    const Column& column = examples.inputs[k];
+    MOTLEY_TRY(check_values("input", column, limits_of(input, column), work));
   }
   if (format.target.type == NumberType::kInt64) {
     MOTLEY_TRY(check_values("target", examples.targets,
                             {format.target_limit, format.ignored_target}, work));
   }
   if (data.allow_nonfinite) return {};
-  MOTLEY_TRY(check_finite("input", examples.inputs, work));
+  for (const Column& column : examples.inputs) MOTLEY_TRY(check_finite("input", column, work));
   return check_finite("target", examples.targets, work);
 }
 

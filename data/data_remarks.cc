@@ -44,13 +44,13 @@ const std::string& file_of(const Column& column) {
 }
 
 // Detects labels that were not shifted. Ignored targets are skipped.
-std::optional<std::string> targets_that_are_inputs(const Examples& examples,
+std::optional<std::string> targets_that_are_inputs(const Column& inputs,
+                                                   const Column& targets,
+                                                   const TensorSpec& wanted_input,
                                                    const SampleFormat& format) {
-  const Column& inputs = examples.inputs;
-  const Column& targets = examples.targets;
   const std::size_t elements = elements_of(targets);
   const bool are_integers =
-      format.input.type == NumberType::kInt64 && format.target.type == NumberType::kInt64;
+      wanted_input.type == NumberType::kInt64 && format.target.type == NumberType::kInt64;
   if (!are_integers || elements < 2 || elements != elements_of(inputs)) return std::nullopt;
   std::uint64_t compared = 0;
   const bool equal = for_samples(inputs.size(), [&](std::uint64_t sample) {
@@ -118,14 +118,14 @@ std::optional<std::string> equal_samples(const char* what, const Column& column)
 
 // Detects pixel values that are stored in another scale than training expects.
 std::optional<std::string> pixels_of_another_scale(const Column& inputs,
-                                                   const DataConfig& data,
-                                                   const SampleFormat& format) {
+                                                   const TensorSpec& wanted,
+                                                   const DataConfig& data) {
   constexpr std::size_t kImageElements = 64;
   constexpr float kBrightPixel = 128;
   constexpr float kBrightestPixel = 255;
   const std::size_t elements = elements_of(inputs);
-  const bool is_image = format.input.shape.size() >= 2 && elements >= kImageElements;
-  if (format.input.type != NumberType::kFloat32 || !data.mean.empty()) return std::nullopt;
+  const bool is_image = wanted.shape.size() >= 2 && elements >= kImageElements;
+  if (wanted.type != NumberType::kFloat32 || !data.mean.empty()) return std::nullopt;
   if (inputs.type() == ElementType::kUint8) {
     bool has_one = false;
     const bool are_flags = for_samples(inputs.size(), [&](std::uint64_t sample) {
@@ -158,33 +158,47 @@ std::optional<std::string> pixels_of_another_scale(const Column& inputs,
       largest, file_of(inputs));
 }
 
+std::size_t input_bytes(const Examples& examples) {
+  std::size_t bytes = 0;
+  for (const Column& column : examples.inputs) bytes += column.sample_bytes();
+  return bytes;
+}
+
+std::uint64_t hash_of_inputs(const Examples& examples, std::uint64_t sample) {
+  if (examples.inputs.size() == 1) return hash64(examples.inputs.front().at(sample));
+  std::vector<std::uint64_t> hashes;
+  for (const Column& column : examples.inputs) hashes.push_back(hash64(column.at(sample)));
+  return hash64(std::as_bytes(std::span(hashes)));
+}
+
 // Detects held-out samples that are also trained on, unless samples repeat anyway.
 std::optional<std::string> held_out_that_is_trained(const ExampleFiles& files) {
   constexpr std::size_t kTellingBytes = 32;
   constexpr std::uint64_t kTrainBytesMax = std::uint64_t{1} << 30;
-  const Column& train = files.train.inputs;
-  if (!files.held_out || train.sample_bytes() < kTellingBytes ||
-      train.size() * train.sample_bytes() > kTrainBytesMax) {
+  const Examples& train = files.train;
+  const std::size_t sample_bytes = input_bytes(train);
+  if (!files.held_out || sample_bytes < kTellingBytes ||
+      train.size() * sample_bytes > kTrainBytesMax) {
     return std::nullopt;
   }
   std::unordered_set<std::uint64_t> known;
   for (std::uint64_t sample = 0; sample < train.size(); ++sample) {
-    known.insert(hash64(train.at(sample)));
+    known.insert(hash_of_inputs(train, sample));
   }
   if (known.size() * 10 < train.size() * 9) return std::nullopt;
-  const Column& held_out = files.held_out->inputs;
+  const Examples& held_out = *files.held_out;
   std::uint64_t looked_at = 0;
   std::uint64_t found = 0;
   for_samples(held_out.size(), [&](std::uint64_t sample) {
     ++looked_at;
-    found += known.contains(hash64(held_out.at(sample))) ? 1 : 0;
+    found += known.contains(hash_of_inputs(held_out, sample)) ? 1 : 0;
     return true;
   });
   if (found * 2 < looked_at || looked_at < kTellingSamples) return std::nullopt;
   return fmt::format(
       "{} of {} held-out samples are also training samples, {}: the held-out loss measures "
       "memorization",
-      found, looked_at, file_of(held_out));
+      found, looked_at, file_of(held_out.inputs.front()));
 }
 
 }  // namespace
@@ -196,14 +210,20 @@ std::vector<std::string> example_remarks(const ExampleFiles& files,
   const auto add = [&](std::optional<std::string> line) {
     if (line) lines.push_back(*std::move(line));
   };
-  add(targets_that_are_inputs(files.train, format));
-  add(equal_samples("input", files.train.inputs));
+  const Examples& train = files.train;
+  for (std::size_t k = 0; k < train.inputs.size(); ++k) {
+    add(targets_that_are_inputs(train.inputs[k], train.targets, format.inputs[k].tensor, format));
+  }
+  // One of several inputs, such as a mask, may well be the same in all samples.
+  if (train.inputs.size() == 1) add(equal_samples("input", train.inputs.front()));
   if (format.target.type == NumberType::kInt64) {
     look_at_integer_targets(files.train.targets, format, lines);
   } else {
     add(equal_samples("target", files.train.targets));
   }
-  add(pixels_of_another_scale(files.train.inputs, data, format));
+  for (std::size_t k = 0; k < train.inputs.size(); ++k) {
+    add(pixels_of_another_scale(train.inputs[k], format.inputs[k].tensor, data));
+  }
   add(held_out_that_is_trained(files));
   return lines;
 }

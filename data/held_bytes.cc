@@ -12,9 +12,9 @@ std::int64_t held_data_bytes(const DataConfig& data, const SampleFormat& sample)
   if (data.kind == "text") return static_cast<std::int64_t>(text_folder_bytes(data));
   const bool may_be_pictures =
       data.kind == "images" && !holds_idx(data.path) && !holds_cifar(data.path);
-  return may_be_pictures
-             ? static_cast<std::int64_t>(picture_folder_bytes(data.path, sample.input.shape))
-             : 0;
+  return may_be_pictures ? static_cast<std::int64_t>(
+                               picture_folder_bytes(data.path, sample.inputs.front().tensor.shape))
+                         : 0;
 }
 
 }  // namespace motley

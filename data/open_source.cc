@@ -119,6 +119,20 @@ Result<void> check_tokens_fit(const DataConfig& data, const SampleFormat& sample
       "data.kind");
 }
 
+Result<void> check_images_fit(const SampleFormat& sample) {
+  if (sample.inputs.size() == 1) return {};
+  return with_key({ErrorCode::kConfig, "data.kind = \"images\" does not fit the model",
+                   fmt::format("it provides one input; the model takes {}", sample.inputs.size()),
+                   "set data.kind to \"arrays\", or to \"synthetic\" for a test without data"},
+                  "data.kind");
+}
+
+std::vector<std::string> names_of(const std::vector<SampleInput>& inputs) {
+  std::vector<std::string> names;
+  for (const SampleInput& input : inputs) names.push_back(input.name);
+  return names;
+}
+
 Result<Corpus> open_corpus(const DataConfig& data, int vocab, WorkCounter* work) {
   if (data.kind == "text") {
     if (vocab < kByteValues) {
@@ -151,22 +165,25 @@ Result<std::unique_ptr<const Source>> open_source(const DataConfig& data,
                     "data.path");
   }
   if (data.kind == "arrays") {
-    MOTLEY_ASSIGN(auto files, open_array_folder(data.path));
+    MOTLEY_ASSIGN(auto files, open_array_folder(data.path, names_of(sample.inputs)));
     return make_array_source(std::move(files), data, sample, seed, work);
   }
   if (data.kind == "images") {
-    MOTLEY_ASSIGN(auto files, open_image_data(data.path, sample.input.shape, work));
+    MOTLEY_TRY(check_images_fit(sample));
+    const TensorSpec& image = sample.inputs.front().tensor;
+    MOTLEY_ASSIGN(auto files, open_image_data(data.path, image.shape, work));
     return make_array_source(std::move(files), data, sample, seed, work);
   }
   if (is_made_up && !sample.is_next_token) {
     return make_synthetic_samples(data.holdout, sample, seed);
   }
   MOTLEY_TRY(check_tokens_fit(data, sample));
-  const auto vocab = static_cast<int>(sample.input_limit);
+  const SampleInput& tokens = sample.inputs.front();
+  const auto vocab = static_cast<int>(tokens.limit.value());
   if (is_made_up) return make_synthetic_source(data.holdout, vocab, seed);
   MOTLEY_ASSIGN(auto corpus, open_corpus(data, vocab, work));
   auto layout = lay_out_windows(corpus.size(), data.holdout,
-                                static_cast<std::uint64_t>(sample.input.count()));
+                                static_cast<std::uint64_t>(tokens.tensor.count()));
   if (!layout.ok()) return with_context(layout.error(), data.path);
   return std::unique_ptr<const Source>(std::make_unique<CorpusSource>(
       std::move(corpus), *layout, static_cast<std::uint64_t>(seed), data));

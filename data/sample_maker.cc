@@ -26,8 +26,10 @@ std::vector<std::int64_t> without_ones(std::span<const std::int64_t> shape) {
 }
 
 std::string wanted_text(const TensorSpec& wanted) {
-  const bool floats = wanted.type == NumberType::kFloat32;
-  return fmt::format("{} of {}", shape_text(wanted.shape), floats ? "float32" : "integers");
+  const char* const type = wanted.type == NumberType::kFloat32 ? "float32"
+                           : wanted.type == NumberType::kBool  ? "truth values"
+                                                               : "integers";
+  return fmt::format("{} of {}", shape_text(wanted.shape), type);
 }
 
 Error unfit(std::string_view what,
@@ -41,13 +43,15 @@ Error unfit(std::string_view what,
           remedy};
 }
 
-Result<void> check_shape(std::string_view what, const Column& column, const SampleFormat& format) {
-  const TensorSpec& wanted = what == "input" ? format.input : format.target;
+Result<void> check_shape(std::string_view what,
+                         const Column& column,
+                         const TensorSpec& wanted,
+                         bool is_next_token) {
   if (without_ones(column.shape()) == without_ones(wanted.shape)) return {};
   return unfit(what, column, wanted,
-               format.is_next_token ? "use rows with the model's number of tokens, or data.kind = "
-                                      "\"text\" or \"tokens\", which are cut into such rows"
-                                    : "use data of the model's shape, or a model for this shape");
+               is_next_token ? "use rows with the model's number of tokens, or data.kind = "
+                               "\"text\" or \"tokens\", which are cut into such rows"
+                             : "use data of the model's shape, or a model for this shape");
 }
 
 Result<void> check_type(std::string_view what, const Column& column, const TensorSpec& wanted) {
@@ -55,9 +59,11 @@ Result<void> check_type(std::string_view what, const Column& column, const Tenso
   const bool has_floats = column.type() == ElementType::kFloat32;
   const bool is_pixels = what == "input" && column.type() == ElementType::kUint8;
   if (takes_floats == has_floats || (takes_floats && is_pixels)) return {};
+  const char* const type = takes_floats                       ? "float32"
+                           : wanted.type == NumberType::kBool ? "bool"
+                                                              : "int64";
   return unfit(what, column, wanted,
-               takes_floats ? "save them as float32: numpy.save(name, a.astype('float32'))"
-                            : "save them as int64: numpy.save(name, a.astype('int64'))");
+               fmt::format("save them as {}: numpy.save(name, a.astype('{}'))", type, type));
 }
 
 template <class T>
@@ -78,8 +84,13 @@ void copy_stored(ElementType type,
                  std::span<const std::byte> stored,
                  std::span<std::int32_t> words) {
   switch (type) {
+    case ElementType::kBool:
     case ElementType::kUint8:
       return copy_integers<std::uint8_t>(stored, words);
+    case ElementType::kInt8:
+      return copy_integers<std::int8_t>(stored, words);
+    case ElementType::kInt16:
+      return copy_integers<std::int16_t>(stored, words);
     case ElementType::kInt64:
       return copy_integers<std::int64_t>(stored, words);
     case ElementType::kInt32:
@@ -88,29 +99,45 @@ void copy_stored(ElementType type,
   }
 }
 
+// The input that data.mean, data.std and data.augment apply to: the only one of floats, or the only
+// one at all.
+std::optional<std::size_t> image_of(const SampleFormat& format) {
+  if (format.inputs.size() == 1) return 0;
+  const auto is_float = [](const SampleInput& input) {
+    return input.tensor.type == NumberType::kFloat32;
+  };
+  if (std::ranges::count_if(format.inputs, is_float) != 1) return std::nullopt;
+  return static_cast<std::size_t>(std::ranges::find_if(format.inputs, is_float) -
+                                  format.inputs.begin());
+}
+
+Error no_image(const char* what, const char* key) {
+  return with_key({ErrorCode::kData, fmt::format("{} does not fit the model", what),
+                   "its inputs are several, of which not exactly one is of floats",
+                   fmt::format("leave out {}", what)},
+                  key);
+}
+
 Result<void> check_normalisation(const DataConfig& data,
-                                 const SampleFormat& format,
-                                 const Column& inputs) {
-  if (data.mean.empty()) return {};
-  if (format.input.type != NumberType::kFloat32) {
+                                 const TensorSpec& wanted,
+                                 const Column& column) {
+  if (wanted.type != NumberType::kFloat32) {
     return with_key({ErrorCode::kData, "data.mean and data.std do not fit the model",
                      "its inputs are integers", "leave out data.mean and data.std"},
                     "data.mean");
   }
-  const std::int64_t channels = format.input.shape.empty() ? 1 : format.input.shape.front();
+  const std::int64_t channels = wanted.shape.empty() ? 1 : wanted.shape.front();
   if (data.mean.size() == 1 || std::cmp_equal(data.mean.size(), channels)) return {};
   return with_key(
       {ErrorCode::kData,
-       fmt::format("data.mean and data.std do not fit the inputs, {}", inputs.runs().front().file),
+       fmt::format("data.mean and data.std do not fit the inputs, {}", column.runs().front().file),
        fmt::format("they have {} numbers for {} channels, the first of {}", data.mean.size(),
-                   channels, shape_text(format.input.shape)),
+                   channels, shape_text(wanted.shape)),
        "give one number, or one for each channel"},
       "data.mean");
 }
 
-Result<void> check_augmentation(const DataConfig& data, const SampleFormat& format) {
-  if (data.augment.empty()) return {};
-  const auto& shape = format.input.shape;
+Result<void> check_augmentation(const DataConfig& data, std::span<const std::int64_t> shape) {
   if (shape.size() != 3) {
     return with_key(
         {ErrorCode::kData, "data.augment does not fit the model",
@@ -128,60 +155,60 @@ Result<void> check_augmentation(const DataConfig& data, const SampleFormat& form
                   "data.crop_pixels");
 }
 
-}  // namespace
-
-Result<SampleMaker> SampleMaker::make(const DataConfig& data,
-                                      const SampleFormat& format,
-                                      const Examples& examples) {
-  MOTLEY_TRY(check_shape("input", examples.inputs, format));
-  MOTLEY_TRY(check_type("input", examples.inputs, format.input));
-  MOTLEY_TRY(check_shape("target", examples.targets, format));
-  MOTLEY_TRY(check_type("target", examples.targets, format.target));
-  MOTLEY_TRY(check_normalisation(data, format, examples.inputs));
-  MOTLEY_TRY(check_augmentation(data, format));
-  SampleMaker maker(examples.inputs.type(), examples.targets.type(), format);
-  maker.set_channels(data, format.input.type);
-  return maker;
+Result<void> check_image(const DataConfig& data,
+                         const SampleFormat& format,
+                         const Examples& examples,
+                         std::optional<std::size_t> image) {
+  if (!image && !data.mean.empty()) return no_image("data.mean", "data.mean");
+  if (!image && !data.augment.empty()) return no_image("data.augment", "data.augment");
+  if (!image) return {};
+  const TensorSpec& wanted = format.inputs[*image].tensor;
+  if (!data.mean.empty()) {
+    MOTLEY_TRY(check_normalisation(data, wanted, examples.inputs[*image]));
+  }
+  return data.augment.empty() ? Result<void>() : check_augmentation(data, wanted.shape);
 }
 
-SampleMaker::SampleMaker(ElementType input, ElementType target, const SampleFormat& format)
-    : input_type_(input), target_type_(target), input_shape_(format.input.shape) {}
+}  // namespace
 
-void SampleMaker::set_channels(const DataConfig& data, NumberType wanted) {
-  normalises_ = !data.mean.empty();
-  channels_.resize(std::max<std::size_t>(1, data.mean.size()));
+InputMaker::InputMaker(ElementType stored, const TensorSpec& wanted, const DataConfig* normalised)
+    : stored_(stored),
+      shape_(wanted.shape),
+      words_(static_cast<std::size_t>(wanted.count())),
+      normalises_(normalised != nullptr && !normalised->mean.empty()) {
+  channels_.resize(normalises_ ? normalised->mean.size() : 1);
+  if (wanted.type != NumberType::kFloat32) return;
   for (std::size_t c = 0; c < channels_.size(); ++c) {
     Channel& here = channels_[c];
-    if (wanted != NumberType::kFloat32) continue;
     if (normalises_) {
-      here.mean = static_cast<float>(data.mean[c]);
-      here.deviation = static_cast<float>(data.std[c]);
+      here.mean = static_cast<float>(normalised->mean[c]);
+      here.deviation = static_cast<float>(normalised->std[c]);
     }
     const auto word = [&](float value) {
       return std::bit_cast<std::int32_t>((value - here.mean) / here.deviation);
     };
     here.black = word(0);
-    if (input_type_ != ElementType::kUint8) continue;
+    if (stored_ != ElementType::kUint8) continue;
     for (std::size_t byte = 0; byte < kByteValueCount; ++byte) {
       here.word_of_byte.push_back(word(static_cast<float>(byte) / 255.0F));
     }
   }
 }
 
-const SampleMaker::Channel& SampleMaker::channel(std::size_t index) const {
+const InputMaker::Channel& InputMaker::channel(std::size_t index) const {
   return channels_.size() == 1 ? channels_.front() : channels_[index];
 }
 
-void SampleMaker::write_run(std::span<const std::byte> stored,
-                            const Channel& channel,
-                            std::span<std::int32_t> words) const {
+void InputMaker::write_run(std::span<const std::byte> stored,
+                           const Channel& channel,
+                           std::span<std::int32_t> words) const {
   if (!channel.word_of_byte.empty()) {
     for (std::size_t i = 0; i < words.size(); ++i) {
       words[i] = channel.word_of_byte[std::to_integer<std::size_t>(stored[i])];
     }
     return;
   }
-  copy_stored(input_type_, stored, words);
+  copy_stored(stored_, stored, words);
   if (!normalises_) return;
   for (std::int32_t& word : words) {
     const float value = (std::bit_cast<float>(word) - channel.mean) / channel.deviation;
@@ -189,10 +216,9 @@ void SampleMaker::write_run(std::span<const std::byte> stored,
   }
 }
 
-void SampleMaker::write_input(std::span<const std::byte> stored,
-                              std::span<std::int32_t> words) const {
+void InputMaker::write(std::span<const std::byte> stored, std::span<std::int32_t> words) const {
   const std::size_t count = words.size() / channels_.size();
-  const std::size_t bytes = count * element_bytes(input_type_);
+  const std::size_t bytes = count * element_bytes(stored_);
   MOTLEY_CHECK(stored.size() == channels_.size() * bytes, "{} bytes for {} words", stored.size(),
                words.size());
   for (std::size_t c = 0; c < channels_.size(); ++c) {
@@ -200,18 +226,18 @@ void SampleMaker::write_input(std::span<const std::byte> stored,
   }
 }
 
-void SampleMaker::write_input(std::span<const std::byte> stored,
-                              const ImageView& view,
-                              std::span<std::int32_t> words) const {
-  const std::int64_t height = input_shape_[1];
-  const std::int64_t width = input_shape_[2];
-  const auto element = static_cast<std::int64_t>(element_bytes(input_type_));
-  MOTLEY_CHECK(std::cmp_equal(words.size() * element_bytes(input_type_), stored.size()),
+void InputMaker::write(std::span<const std::byte> stored,
+                       const ImageView& view,
+                       std::span<std::int32_t> words) const {
+  const std::int64_t height = shape_[1];
+  const std::int64_t width = shape_[2];
+  const auto element = static_cast<std::int64_t>(element_bytes(stored_));
+  MOTLEY_CHECK(std::cmp_equal(words.size() * element_bytes(stored_), stored.size()),
                "{} bytes for {} words", stored.size(), words.size());
   // Columns of the view that are inside the image.
   const std::int64_t first = std::max<std::int64_t>(0, -view.right);
   const std::int64_t seen = std::max<std::int64_t>(0, width - std::abs(view.right));
-  for (std::int64_t row = 0; row < input_shape_[0] * height; ++row) {
+  for (std::int64_t row = 0; row < shape_[0] * height; ++row) {
     const Channel& here = channel(static_cast<std::size_t>(row / height));
     const auto out =
         words.subspan(static_cast<std::size_t>(row * width), static_cast<std::size_t>(width));
@@ -227,8 +253,51 @@ void SampleMaker::write_input(std::span<const std::byte> stored,
   }
 }
 
-void SampleMaker::write_target(std::span<const std::byte> stored,
+Result<SampleMaker> SampleMaker::make(const DataConfig& data,
+                                      const SampleFormat& format,
+                                      const Examples& examples) {
+  MOTLEY_CHECK(format.inputs.size() == examples.inputs.size(), "{} inputs, not {}",
+               examples.inputs.size(), format.inputs.size());
+  const std::optional<std::size_t> image = image_of(format);
+  std::vector<InputMaker> makers;
+  for (std::size_t k = 0; k < format.inputs.size(); ++k) {
+    const Column& column = examples.inputs[k];
+    const TensorSpec& wanted = format.inputs[k].tensor;
+    MOTLEY_TRY(check_shape("input", column, wanted, format.is_next_token));
+    MOTLEY_TRY(check_type("input", column, wanted));
+    makers.emplace_back(column.type(), wanted, k == image ? &data : nullptr);
+  }
+  MOTLEY_TRY(check_shape("target", examples.targets, format.target, format.is_next_token));
+  MOTLEY_TRY(check_type("target", examples.targets, format.target));
+  MOTLEY_TRY(check_image(data, format, examples, image));
+  return SampleMaker(std::move(makers), image, examples.targets.type());
+}
+
+void SampleMaker::write_inputs(const Examples& examples,
+                               std::uint64_t sample,
                                std::span<std::int32_t> words) const {
+  for (std::size_t k = 0; k < inputs_.size(); ++k) {
+    inputs_[k].write(examples.inputs[k].at(sample), words.first(inputs_[k].words()));
+    words = words.subspan(inputs_[k].words());
+  }
+}
+
+void SampleMaker::write_inputs(const Examples& examples,
+                               std::uint64_t sample,
+                               const ImageView& view,
+                               std::span<std::int32_t> words) const {
+  for (std::size_t k = 0; k < inputs_.size(); ++k) {
+    const auto stored = examples.inputs[k].at(sample);
+    const auto out = words.first(inputs_[k].words());
+    words = words.subspan(out.size());
+    k == image_ ? inputs_[k].write(stored, view, out) : inputs_[k].write(stored, out);
+  }
+}
+
+void SampleMaker::write_target(const Examples& examples,
+                               std::uint64_t sample,
+                               std::span<std::int32_t> words) const {
+  const auto stored = examples.targets.at(sample);
   MOTLEY_CHECK(stored.size() == words.size() * element_bytes(target_type_), "{} bytes for {} words",
                stored.size(), words.size());
   copy_stored(target_type_, stored, words);

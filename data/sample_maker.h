@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -15,24 +17,23 @@
 
 namespace motley {
 
-// Immutable and safe to share between threads.
-class SampleMaker {
+// Converts one of the inputs. Immutable.
+class InputMaker {
  public:
-  // kData if the samples' types or shapes do not match the model's, or data.mean, data.std and
-  // data.augment do not match the samples.
-  [[nodiscard]] static Result<SampleMaker> make(const DataConfig& data,
-                                                const SampleFormat& format,
-                                                const Examples& examples);
+  // `normalised`: with its data.mean and data.std, if they are set; nullptr: without.
+  InputMaker(ElementType stored, const TensorSpec& wanted, const DataConfig* normalised);
 
-  // REQUIRES: `stored` is a sample of the examples' inputs (targets), its integers are within the
-  // format's limits; `words` has the format's length.
-  void write_input(std::span<const std::byte> stored, std::span<std::int32_t> words) const;
-  void write_target(std::span<const std::byte> stored, std::span<std::int32_t> words) const;
+  // The elements of a sample, each a word.
+  [[nodiscard]] std::size_t words() const { return words_; }
 
-  // Applies `view` to the image. REQUIRES also: data.augment is not empty.
-  void write_input(std::span<const std::byte> stored,
-                   const ImageView& view,
-                   std::span<std::int32_t> words) const;
+  // REQUIRES: `stored` is a sample of the column, its integers are within the input's limit;
+  // `words` has words().
+  void write(std::span<const std::byte> stored, std::span<std::int32_t> words) const;
+
+  // Applies `view`. REQUIRES also: the input is an image.
+  void write(std::span<const std::byte> stored,
+             const ImageView& view,
+             std::span<std::int32_t> words) const;
 
  private:
   // value -> (value - mean) / std of the channels, in order; a single one applies to all.
@@ -43,19 +44,51 @@ class SampleMaker {
     std::int32_t black = 0;                  // the word of pixels outside the image
   };
 
-  SampleMaker(ElementType input, ElementType target, const SampleFormat& format);
-
-  void set_channels(const DataConfig& data, NumberType wanted);
   [[nodiscard]] const Channel& channel(std::size_t index) const;
   void write_run(std::span<const std::byte> stored,
                  const Channel& channel,
                  std::span<std::int32_t> words) const;
 
-  ElementType input_type_;
-  ElementType target_type_;
-  std::vector<std::int64_t> input_shape_;  // the model's
+  ElementType stored_;
+  std::vector<std::int64_t> shape_;  // the model's
+  std::size_t words_;
   bool normalises_ = false;
   std::vector<Channel> channels_;  // at least one
+};
+
+// Immutable and safe to share between threads.
+class SampleMaker {
+ public:
+  // kData if the samples' types or shapes do not match the model's, or data.mean, data.std and
+  // data.augment do not match the samples. REQUIRES: `examples` has the inputs of `format`.
+  [[nodiscard]] static Result<SampleMaker> make(const DataConfig& data,
+                                                const SampleFormat& format,
+                                                const Examples& examples);
+
+  // The words of all inputs of a sample, one input after the other. REQUIRES: `examples` has the
+  // types and shapes of those of make(), integers are within the format's limits; `words` has the
+  // format's length.
+  void write_inputs(const Examples& examples,
+                    std::uint64_t sample,
+                    std::span<std::int32_t> words) const;
+
+  // Applies `view` to the image. REQUIRES also: data.augment is not empty.
+  void write_inputs(const Examples& examples,
+                    std::uint64_t sample,
+                    const ImageView& view,
+                    std::span<std::int32_t> words) const;
+
+  void write_target(const Examples& examples,
+                    std::uint64_t sample,
+                    std::span<std::int32_t> words) const;
+
+ private:
+  SampleMaker(std::vector<InputMaker> inputs, std::optional<std::size_t> image, ElementType target)
+      : inputs_(std::move(inputs)), image_(image), target_type_(target) {}
+
+  std::vector<InputMaker> inputs_;
+  std::optional<std::size_t> image_;  // the input that data.mean and data.augment apply to
+  ElementType target_type_;
 };
 
 }  // namespace motley

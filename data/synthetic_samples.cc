@@ -42,21 +42,34 @@ class SyntheticSamples final : public SyntheticWindows {
   SyntheticSamples(double holdout, const SampleFormat& format, std::uint64_t seed)
       : SyntheticWindows(holdout, seed),
         format_(format),
-        inputs_(static_cast<std::uint64_t>(format.input.count())),
-        targets_(static_cast<std::uint64_t>(format.target.count())) {}
+        targets_(static_cast<std::uint64_t>(format.target.count())),
+        groups_(std::min(largest_input(format), targets_)) {}
 
   // The samples depend only on the sample format.
   [[nodiscard]] DataIdentity identity() const override {
     const auto text = [](const TensorSpec& tensor, std::int64_t limit) {
-      return fmt::format("{} [{}] {}\n", tensor.type == NumberType::kFloat32 ? "float32" : "int64",
-                         fmt::join(tensor.shape, ", "), limit);
+      const char* const type = tensor.type == NumberType::kFloat32 ? "float32"
+                               : tensor.type == NumberType::kBool  ? "bool"
+                                                                   : "int64";
+      return fmt::format("{} [{}] {}\n", type, fmt::join(tensor.shape, ", "), limit);
     };
-    const std::string all =
-        text(format_.input, format_.input_limit) + text(format_.target, format_.target_limit);
+    std::string all;
+    for (const SampleInput& input : format_.inputs) {
+      all += text(input.tensor, input.limit.value_or(0));
+    }
+    all += text(format_.target, format_.target_limit);
     return {0, hash128_hex(std::as_bytes(std::span(all)))};
   }
 
  private:
+  static std::uint64_t largest_input(const SampleFormat& format) {
+    std::int64_t largest = 0;
+    for (const SampleInput& input : format.inputs) {
+      largest = std::max(largest, input.tensor.count());
+    }
+    return static_cast<std::uint64_t>(largest);
+  }
+
   // The random bits of target number `target` of a sample.
   static std::uint32_t draw(std::uint64_t sample, std::uint64_t target) {
     return philox4x32(kTargetKey, sample, target)[0];
@@ -72,21 +85,35 @@ class SyntheticSamples final : public SyntheticWindows {
              std::span<std::int32_t> input,
              std::span<std::int32_t> target) const override {
     // With more targets than inputs, groups of targets share a draw; else groups of inputs do.
-    const std::uint64_t groups = std::min(inputs_, targets_);
     for (std::uint64_t k = 0; k < targets_; ++k) {
-      const std::uint32_t drawn = draw(sample, k * groups / targets_);
+      const std::uint32_t drawn = draw(sample, k * groups_ / targets_);
       target[k] = tells_classes() ? static_cast<std::int32_t>(class_of(drawn))
                                   : std::bit_cast<std::int32_t>(even(drawn));
     }
+    for (std::size_t k = 0; k < format_.inputs.size(); ++k) {
+      const auto count = static_cast<std::size_t>(format_.inputs[k].tensor.count());
+      write_input(sample, k, input.first(count));
+      input = input.subspan(count);
+    }
+  }
+
+  void write_input(std::uint64_t sample, std::size_t which, std::span<std::int32_t> input) const {
+    const SampleInput& wanted = format_.inputs[which];
+    const bool are_floats = wanted.tensor.type == NumberType::kFloat32;
+    if (!are_floats && !wanted.limit) {  // a mask, mostly
+      std::ranges::fill(input, 1);
+      return;
+    }
     std::uint64_t begin = 0;
-    for (std::uint64_t group = 0; group < groups; ++group) {
-      // The first input of the next group is the first j with j × groups / inputs > group.
-      const std::uint64_t end = ((group + 1) * inputs_ + groups - 1) / groups;
+    for (std::uint64_t group = 0; group < groups_; ++group) {
+      // The first element of the next group is the first j with j × groups / elements > group.
+      const std::uint64_t end = ((group + 1) * input.size() + groups_ - 1) / groups_;
       const std::uint32_t drawn = draw(sample, group);
-      if (format_.input.type == NumberType::kFloat32) {
-        write_floats(sample, drawn, begin, input.subspan(begin, end - begin));
+      const std::span<std::int32_t> part = input.subspan(begin, end - begin);
+      if (are_floats) {
+        write_floats(sample, drawn, which, begin, part);
       } else {
-        write_integers(sample, drawn, begin, input.subspan(begin, end - begin));
+        write_integers(sample, drawn, which, begin, part);
       }
       begin = end;
     }
@@ -95,6 +122,7 @@ class SyntheticSamples final : public SyntheticWindows {
   // Noise around a pattern of +1 and -1: the class's own, or one common pattern times the target.
   void write_floats(std::uint64_t sample,
                     std::uint32_t drawn,
+                    std::size_t which,
                     std::uint64_t first,
                     std::span<std::int32_t> input) const {
     const std::uint64_t pattern = tells_classes() ? class_of(drawn) : 0;
@@ -103,8 +131,8 @@ class SyntheticSamples final : public SyntheticWindows {
     PhiloxBlock signs{};
     for (std::uint64_t i = 0; i < input.size(); ++i) {
       const std::uint64_t place = first + i;
-      if (i == 0 || place % 2 == 0) noise = philox4x32(kNoiseKey, sample, place / 2);
-      if (i == 0 || place % 128 == 0) signs = philox4x32(kPatternKey, pattern, place / 128);
+      if (i == 0 || place % 2 == 0) noise = philox4x32(kNoiseKey + which, sample, place / 2);
+      if (i == 0 || place % 128 == 0) signs = philox4x32(kPatternKey + which, pattern, place / 128);
       const std::uint64_t half = 2 * (place % 2);
       const bool up = (signs[place / 32 % 4] >> (place % 32) & 1) != 0;
       input[i] =
@@ -115,13 +143,14 @@ class SyntheticSamples final : public SyntheticWindows {
   // A sequence that counts up from a start given by the target, with random exceptions.
   void write_integers(std::uint64_t sample,
                       std::uint32_t drawn,
+                      std::size_t which,
                       std::uint64_t first,
                       std::span<std::int32_t> input) const {
-    const auto limit = static_cast<std::uint64_t>(format_.input_limit);
+    const auto limit = static_cast<std::uint64_t>(*format_.inputs[which].limit);
     const std::uint64_t start =
         tells_classes() ? class_of(drawn) : (std::uint64_t{drawn} >> 8) * limit >> 24;
     for (std::uint64_t i = 0; i < input.size(); ++i) {
-      const PhiloxBlock noise = philox4x32(kNoiseKey, sample, first + i);
+      const PhiloxBlock noise = philox4x32(kNoiseKey + which, sample, first + i);
       const bool exception = noise[0] % kSampleNoiseOneIn == 0;
       const std::uint64_t value = exception ? noise[1] : start + kSampleStride * i;
       input[i] = static_cast<std::int32_t>(value % limit);
@@ -129,8 +158,8 @@ class SyntheticSamples final : public SyntheticWindows {
   }
 
   SampleFormat format_;
-  std::uint64_t inputs_;
   std::uint64_t targets_;
+  std::uint64_t groups_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <utility>
 
 namespace motley {
 namespace {
@@ -19,8 +20,23 @@ struct Place {
 // Samples are passed as 32-bit words.
 bool is_within(std::int64_t value, const ValueLimits& limits) {
   using Word = std::numeric_limits<std::int32_t>;
-  if (value >= 0 && value < limits.limit && value <= Word::max()) return true;
-  return value == limits.ignored && value >= Word::min() && value <= Word::max();
+  if (value < Word::min() || value > Word::max()) return false;
+  if (!limits.limit || value == limits.ignored) return true;
+  return value >= 0 && value < *limits.limit;
+}
+
+// The lowest and the highest allowed value, except for the ignored one.
+std::pair<std::int64_t, std::int64_t> allowed(const ValueLimits& limits) {
+  using Word = std::numeric_limits<std::int32_t>;
+  if (!limits.limit) return {Word::min(), Word::max()};
+  return {0, *limits.limit - 1};
+}
+
+std::string remedy_for(const ValueLimits& limits, std::int64_t value) {
+  constexpr std::int64_t kTruthValues = 2;
+  if (!limits.limit) return "correct the data; integers of samples have 32 bits";
+  if (*limits.limit == kTruthValues) return "correct the data";
+  return fmt::format("correct the data, or use a model with {} values", value);
 }
 
 template <class T>
@@ -51,8 +67,13 @@ std::optional<Place> find_outside_limits(const Column& column,
                                          const ValueLimits& limits,
                                          WorkCounter* work) {
   switch (column.type()) {
+    case ElementType::kBool:
     case ElementType::kUint8:
       return find_outside_limits<std::uint8_t>(column, run, limits, work);
+    case ElementType::kInt8:
+      return find_outside_limits<std::int8_t>(column, run, limits, work);
+    case ElementType::kInt16:
+      return find_outside_limits<std::int16_t>(column, run, limits, work);
     case ElementType::kInt32:
       return find_outside_limits<std::int32_t>(column, run, limits, work);
     case ElementType::kInt64:
@@ -91,12 +112,12 @@ Result<void> check_values(const char* what,
     if (!outside) continue;
     const std::string ignored =
         limits.ignored ? fmt::format(" or {}, which the loss ignores", *limits.ignored) : "";
-    return Error{
-        ErrorCode::kData,
-        fmt::format("the {}s are not all within the model's limits, {}", what, run.file),
-        fmt::format("number {} of sample {} is {}; the model allows 0 to {}{}", outside->element,
-                    outside->sample, outside->value, limits.limit - 1, ignored),
-        fmt::format("correct the data, or use a model with {} values", outside->value)};
+    const auto [low, high] = allowed(limits);
+    return Error{ErrorCode::kData,
+                 fmt::format("the {}s are not all within the model's limits, {}", what, run.file),
+                 fmt::format("number {} of sample {} is {}; the model allows {} to {}{}",
+                             outside->element, outside->sample, outside->value, low, high, ignored),
+                 remedy_for(limits, outside->value)};
   }
   return {};
 }

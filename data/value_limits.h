@@ -12,7 +12,8 @@
 namespace motley {
 
 struct ValueLimits {
-  std::int64_t limit = 0;  // integers must be from 0 to below it
+  // Integers must be from 0 to below it; without one, any that 32 bits represent.
+  std::optional<std::int64_t> limit;
   std::optional<std::int64_t> ignored;
 };
 

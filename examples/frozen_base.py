@@ -68,7 +68,7 @@ def compare(base: str) -> None:
     plain = plain_model(model, package)
     trained = {name: parameter for name, parameter in plain.named_parameters() if parameter.requires_grad}
     adapters = {name: package.tensors[name].clone().requires_grad_() for name in trained}
-    package = package.computing(package._node_by, {**package.tensors, **adapters})
+    package = package.computing(package.node_by, {**package.tensors, **adapters})
     loops = [torch.optim.AdamW(list(tensors.values()), lr=2e-3) for tensors in (trained, adapters)]
     apart, losses = 0.0, []
     for step in range(STEPS):

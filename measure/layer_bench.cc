@@ -50,14 +50,26 @@ at::Tensor wave(const std::vector<std::int64_t>& sizes) {
   return x;
 }
 
-// A tensor of values that the data could contain; `limit`: the upper bound of its integers.
+// A tensor of values that the data could contain; `limit`: the upper bound of its integers. Truth
+// values are often masks, so they are true.
 at::Tensor made_up(const TensorSpec& spec, std::int64_t limit, int samples) {
   const std::vector<std::int64_t> sizes = spec.sizes(samples);
   if (spec.type == NumberType::kFloat32) return wave(sizes);
+  if (spec.type == NumberType::kBool) return at::ones(sizes, at::kBool);
   at::Tensor x = at::empty(sizes, at::kLong);
   auto* values = x.data_ptr<std::int64_t>();
   for (std::int64_t i = 0; i < x.numel(); ++i) values[i] = (i * 7919) % limit;
   return x;
+}
+
+// The data's inputs, as the first layer takes them. An integer without a limit is 0, which is valid
+// in every table.
+at::Tensor made_up_inputs(const std::vector<SampleInput>& inputs, int samples) {
+  std::vector<at::Tensor> tensors;
+  for (const SampleInput& input : inputs) {
+    tensors.push_back(made_up(input.tensor, input.limit.value_or(1), samples));
+  }
+  return tensors.size() == 1 ? tensors.front() : join_boundary({}, tensors);
 }
 
 // Sample values for the boundary after the layer. Integers may be indices, and 0 is valid in every
@@ -212,9 +224,7 @@ std::int64_t LayerBench::measure_workspace(int samples) {
 
 at::Tensor LayerBench::make_input(int samples) const {
   const auto there = [&](const at::Tensor& x) { return x.to(device_.torch()); };
-  if (layer_ == 0) {
-    return there(made_up(model_.sample.input, model_.sample.input_limit, samples));
-  }
+  if (layer_ == 0) return there(made_up_inputs(model_.sample.inputs, samples));
   const auto& before = model_.layers[static_cast<std::size_t>(layer_) - 1];
   return there(made_up_boundary(before, samples));
 }

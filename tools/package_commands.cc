@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -28,13 +29,27 @@ Result<ModelSpec> described(const std::string& path) {
   return describe_model(config);
 }
 
-std::string tensor_text(const TensorSpec& tensor, std::int64_t limit) {
-  const bool is_float = tensor.type == NumberType::kFloat32;
-  if (tensor.shape.empty()) {
-    return is_float ? "a number" : fmt::format("an integer below {}", limit);
+// `limit`: of integers; nullopt: without one.
+std::string tensor_text(const TensorSpec& tensor, std::optional<std::int64_t> limit) {
+  const bool is_integer = tensor.type == NumberType::kInt64;
+  const bool is_one = tensor.shape.empty();
+  const std::string below = is_integer && limit ? fmt::format(" below {}", *limit) : std::string();
+  if (tensor.type == NumberType::kBool && is_one) return "a truth value";
+  if (is_one) return is_integer ? "an integer" + below : "a number";
+  const char* const type = is_integer                         ? "integers"
+                           : tensor.type == NumberType::kBool ? "truth values"
+                                                              : "numbers";
+  return fmt::format("{} [{}]{}", type, fmt::join(tensor.shape, ", "), below);
+}
+
+// "numbers [1, 8, 8]", or "input_ids: integers [16] below 100, mask: truth values [16]".
+std::string inputs_text(const std::vector<SampleInput>& inputs) {
+  std::vector<std::string> texts;
+  for (const SampleInput& input : inputs) {
+    const std::string tensor = tensor_text(input.tensor, input.limit);
+    texts.push_back(input.name.empty() ? tensor : fmt::format("{}: {}", input.name, tensor));
   }
-  return fmt::format("{} [{}]{}", is_float ? "numbers" : "integers", fmt::join(tensor.shape, ", "),
-                     is_float ? "" : fmt::format(" below {}", limit));
+  return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 // "[16, 64] and int64 [16]": tensors with a gradient, then exact ones.
@@ -80,7 +95,7 @@ std::string to_text(const ModelSpec& model) {
       "{}, by {}\n\ninput       {}\ntarget      {}\nparameters  {}{}\noperations  {} kinds in {} "
       "graphs of layers\n"
       "hash        {}\n\n{}",
-      package.name, package.made_by, tensor_text(package.input, package.input_limit),
+      package.name, package.made_by, inputs_text(package.inputs),
       tensor_text(package.target, package.target_limit), count_text(model.parameter_count()),
       constants_text(model), operations_of(package).size(), package.graphs.size(), package.hash,
       aligned_table(rows));

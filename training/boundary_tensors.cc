@@ -62,6 +62,21 @@ at::Tensor decode(const at::Tensor& message_B,
       {floats.contiguous().view(at::kByte), message_B.narrow(0, coded_bytes, exact_bytes)});
 }
 
+// REQUIRES: the type is one of a data source's, and `bytes` are as many elements.
+void write_words(std::span<const std::int32_t> words, NumberType type, std::span<std::byte> bytes) {
+  const auto write = [&]<class T>(T value) {
+    for (const std::int32_t word : words) {
+      value = static_cast<T>(word);
+      std::memcpy(bytes.data(), &value, sizeof value);
+      bytes = bytes.subspan(sizeof value);
+    }
+  };
+  if (type == NumberType::kInt64) return write(std::int64_t{});
+  if (type == NumberType::kBool) return write(std::uint8_t{});
+  MOTLEY_CHECK(type == NumberType::kFloat32, "data of another type");
+  std::memcpy(bytes.data(), words.data(), words.size_bytes());
+}
+
 // The `arrive` function of OwnedValues.
 std::function<Result<void>(const std::string& words)> arrival_of(
     const DeviceCopies::Download& download) {
@@ -94,9 +109,35 @@ at::Tensor BoundaryTensors::room_with(std::span<const std::int32_t> words,
     std::memcpy(floats.data_ptr<float>(), words.data(), words.size_bytes());
     return floats;
   }
-  at::Tensor integers = room(spec.sizes(samples), at::kLong);
-  std::ranges::copy(words, integers.data_ptr<std::int64_t>());
-  return integers;
+  const bool are_truth_values = spec.type == NumberType::kBool;
+  at::Tensor exact = room(spec.sizes(samples), are_truth_values ? at::kBool : at::kLong);
+  write_words(words, spec.type, bytes_of(exact));
+  return exact;
+}
+
+at::Tensor BoundaryTensors::room_with(std::span<const std::int32_t> words,
+                                      const std::vector<SampleInput>& inputs,
+                                      std::int64_t samples) {
+  if (inputs.size() == 1) return room_with(words, inputs.front().tensor, samples);
+  std::int64_t bytes = 0;
+  for (const SampleInput& input : inputs) bytes += samples * input.tensor.bytes();
+  at::Tensor packed = room({bytes}, at::kByte);
+  std::span<std::byte> left = bytes_of(packed);
+  const std::size_t sample_words = words.size() / static_cast<std::size_t>(samples);
+  std::size_t first = 0;
+  for (const SampleInput& input : inputs) {
+    const auto count = static_cast<std::size_t>(input.tensor.count());
+    const auto input_bytes = static_cast<std::size_t>(input.tensor.bytes());
+    for (std::size_t b = 0; b < static_cast<std::size_t>(samples); ++b) {
+      write_words(words.subspan(b * sample_words + first, count), input.tensor.type,
+                  left.first(input_bytes));
+      left = left.subspan(input_bytes);
+    }
+    first += count;
+  }
+  MOTLEY_CHECK(left.empty() && first == sample_words, "{} words a sample for inputs of {}",
+               sample_words, first);
+  return packed;
 }
 
 const DeviceFormat* BoundaryTensors::format_of(const std::string& codec) const {

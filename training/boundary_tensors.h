@@ -45,6 +45,11 @@ class BoundaryTensors {
   [[nodiscard]] at::Tensor room_with(std::span<const std::int32_t> words,
                                      const TensorSpec& spec,
                                      std::int64_t samples);
+  // A buffer with the words of all inputs of each sample, as the first layer takes them: a single
+  // input as above, several as packed boundary tensors without gradients.
+  [[nodiscard]] at::Tensor room_with(std::span<const std::int32_t> words,
+                                     const std::vector<SampleInput>& inputs,
+                                     std::int64_t samples);
   // The codec's implementation on this device (training/device_formats.h); nullptr if there is
   // none.
   [[nodiscard]] const DeviceFormat* format_of(const std::string& codec) const;

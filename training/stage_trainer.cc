@@ -138,7 +138,7 @@ void StageTrainer::begin(const BatchPosition& position) {
 }
 
 std::span<const std::int32_t> StageTrainer::load(MicroId micro) {
-  const auto input_count = static_cast<std::size_t>(model_.sample.input.count());
+  const auto input_count = static_cast<std::size_t>(model_.sample.input_count());
   const auto target_count = static_cast<std::size_t>(model_.sample.target.count());
   std::vector<std::int32_t> inputs(static_cast<std::size_t>(micro_batch_) * input_count);
   std::vector<std::int32_t> targets(targets_count());
@@ -154,7 +154,7 @@ std::span<const std::int32_t> StageTrainer::load(MicroId micro) {
     }
   }
   chunk_at(ChunkId{0}).inputs[micro] = {
-      tensors_.room_with(inputs, model_.sample.input, micro_batch_)};
+      tensors_.room_with(inputs, model_.sample.inputs, micro_batch_)};
   // Only the rank with the loss stores targets of several micro-batches; other ranks send them now.
   if (chunks_.back() == nullptr) targets_.clear();
   return targets_[micro] = std::move(targets);

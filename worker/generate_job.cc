@@ -1,5 +1,7 @@
 #include "worker/generate_job.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -44,8 +46,11 @@ Result<Sampling> read_sampling(const Job& job, std::int64_t limit) {
 
 Result<void> check_writes_text(const ModelSpec& model) {
   if (model.sample.is_next_token) return {};
+  const std::size_t inputs = model.sample.inputs.size();
   return Error{ErrorCode::kConfig, "the model is not a language model",
-               "its targets are not the next tokens of its inputs",
+               inputs > 1
+                   ? fmt::format("it takes {} inputs, and generation has tokens only", inputs)
+                   : "its targets are not the next tokens of its inputs",
                "use motley generate with a language model"};
 }
 
@@ -91,7 +96,8 @@ Result<void> load_parameters(LayerChain& chain, const CheckpointReader& reader, 
 Result<void> run_generate_job(const Job& job, WorkerChannel& channel, WorkCounter& work) {
   MOTLEY_ASSIGN(const ModelSpec model, describe_model(job.config.model));
   MOTLEY_TRY(check_writes_text(model));
-  MOTLEY_ASSIGN(Sampling sampling, read_sampling(job, model.sample.input_limit));
+  const SampleInput& tokens = model.sample.inputs.front();
+  MOTLEY_ASSIGN(Sampling sampling, read_sampling(job, tokens.limit.value()));
   MOTLEY_ASSIGN(const CheckpointReader reader, CheckpointReader::open(job.resume_from, &work));
   MOTLEY_ASSIGN(const ComputeDevice device,
                 ComputeDevice::open(job.device, job.config.comm.timeout_s));
@@ -100,7 +106,7 @@ Result<void> run_generate_job(const Job& job, WorkerChannel& channel, WorkCounte
   MOTLEY_TRY(load_parameters(chain, reader, work));
   channel.send({{"event", "ready"}});
 
-  const auto context = static_cast<std::size_t>(model.sample.input.count());
+  const auto context = static_cast<std::size_t>(tokens.tensor.count());
   Json generated = Json::array();
   if (sampling.tokens.empty()) sampling.tokens.push_back(0);
   for (std::int64_t i = 0; i < sampling.count; ++i) {

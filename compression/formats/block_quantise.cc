@@ -6,8 +6,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "compression/formats/block_quantise_avx2.h"
-#include "compression/formats/block_quantise_avx512.h"
 #include "compression/formats/hadamard.h"
 #include "compression/kernels/pieces.h"
 
@@ -142,15 +140,8 @@ const BlockKernels& scalar_block_kernels() {
   return kKernels;
 }
 
-const BlockKernels& best_block_kernels() {
-  static const BlockKernels kBest = [] {
-    if (const FormatKernels* int8 = avx512_int8_kernels()) {
-      return BlockKernels{*int8, *avx512_int4_kernels()};
-    }
-    const BlockKernels* avx2 = avx2_block_kernels();
-    return avx2 != nullptr ? *avx2 : scalar_block_kernels();
-  }();
-  return kBest;
+BlockKernels best_block_kernels() {
+  return {best_int8_kernels(), best_int4_kernels()};
 }
 
 }  // namespace motley

@@ -67,6 +67,8 @@ struct BlockKernels {
 [[nodiscard]] const BlockKernels& scalar_block_kernels();
 
 // The fastest kernels that this processor supports.
-[[nodiscard]] const BlockKernels& best_block_kernels();
+[[nodiscard]] const FormatKernels& best_int8_kernels();
+[[nodiscard]] const FormatKernels& best_int4_kernels();
+[[nodiscard]] BlockKernels best_block_kernels();
 
 }  // namespace motley

@@ -3,8 +3,6 @@
 #include <bit>
 #include <cstring>
 
-#include "compression/formats/half_avx2.h"
-#include "compression/formats/half_avx512.h"
 #include "compression/kernels/pieces.h"
 
 namespace motley {
@@ -103,12 +101,6 @@ const HalfKernels& scalar_half_kernels() {
   static constexpr HalfKernels kKernels = {kEachValue<fp16_from_float, float_from_fp16>,
                                            kEachValue<bf16_from_float, float_from_bf16>};
   return kKernels;
-}
-
-const HalfKernels& best_half_kernels() {
-  if (const HalfKernels* avx512 = avx512_half_kernels()) return *avx512;
-  const HalfKernels* avx2 = avx2_half_kernels();
-  return avx2 != nullptr ? *avx2 : scalar_half_kernels();
 }
 
 }  // namespace motley

@@ -3,8 +3,6 @@
 #include <bit>
 #include <cstddef>
 
-#include "compression/kernels/select_kernels_avx2.h"
-#include "compression/kernels/select_kernels_avx512.h"
 
 namespace motley {
 namespace {
@@ -54,12 +52,6 @@ void gather_and_mark(std::span<const float> gradient_N,
 const SelectKernels& scalar_select_kernels() {
   static constexpr SelectKernels kKernels = {mark, add_and_mark, gather_and_mark};
   return kKernels;
-}
-
-const SelectKernels& best_select_kernels() {
-  if (const SelectKernels* avx512 = avx512_select_kernels()) return *avx512;
-  const SelectKernels* avx2 = avx2_select_kernels();
-  return avx2 != nullptr ? *avx2 : scalar_select_kernels();
 }
 
 }  // namespace motley

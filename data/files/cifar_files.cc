@@ -64,7 +64,7 @@ Result<Examples> open_cifar(const fs::path& folder,
     pixels.push_back({path.string(), file.subspan(label_bytes), images, image_bytes});
     labels.push_back({path.string(), file.subspan(label_bytes - 1), images, image_bytes});
   }
-  return Examples{Column(ElementType::kUint8, {3, 32, 32}, std::move(pixels)),
+  return Examples{{Column(ElementType::kUint8, {3, 32, 32}, std::move(pixels))},
                   Column(ElementType::kUint8, {}, std::move(labels))};
 }
 

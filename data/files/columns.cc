@@ -15,8 +15,12 @@ namespace motley {
 
 std::size_t element_bytes(ElementType type) {
   switch (type) {
+    case ElementType::kBool:
     case ElementType::kUint8:
+    case ElementType::kInt8:
       return 1;
+    case ElementType::kInt16:
+      return 2;
     case ElementType::kInt32:
     case ElementType::kFloat32:
       return 4;
@@ -28,8 +32,14 @@ std::size_t element_bytes(ElementType type) {
 
 std::string_view element_name(ElementType type) {
   switch (type) {
+    case ElementType::kBool:
+      return "bool";
     case ElementType::kUint8:
       return "uint8";
+    case ElementType::kInt8:
+      return "int8";
+    case ElementType::kInt16:
+      return "int16";
     case ElementType::kInt32:
       return "int32";
     case ElementType::kInt64:
@@ -46,8 +56,13 @@ std::int64_t integer_at(ElementType type, std::span<const std::byte> bytes, std:
     return static_cast<std::int64_t>(value);
   };
   switch (type) {
+    case ElementType::kBool:
     case ElementType::kUint8:
       return read(std::uint8_t{});
+    case ElementType::kInt8:
+      return read(std::int8_t{});
+    case ElementType::kInt16:
+      return read(std::int16_t{});
     case ElementType::kInt32:
       return read(std::int32_t{});
     case ElementType::kInt64:

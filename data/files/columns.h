@@ -1,4 +1,4 @@
-// Columns: the inputs or the targets of all samples, as stored in files or in memory: consecutive
+// Columns: one input or the targets of all samples, as stored in files or in memory: consecutive
 // tensors of one type and shape. data/sample_maker.h converts them for the model.
 #pragma once
 
@@ -17,12 +17,12 @@
 
 namespace motley {
 
-enum class ElementType { kUint8, kInt32, kInt64, kFloat32 };
+enum class ElementType { kBool, kUint8, kInt8, kInt16, kInt32, kInt64, kFloat32 };
 
 [[nodiscard]] std::size_t element_bytes(ElementType type);
 [[nodiscard]] std::string_view element_name(ElementType type);
 
-// Element number `element` of a sample's bytes. REQUIRES: an integer type.
+// Element number `element` of a sample's bytes; a truth value is its byte. REQUIRES: no float type.
 [[nodiscard]] std::int64_t integer_at(ElementType type,
                                       std::span<const std::byte> bytes,
                                       std::size_t element);
@@ -66,10 +66,12 @@ class Column {
   std::vector<std::uint64_t> firsts_;  // [run]: its first sample; at the end, their number
 };
 
-// REQUIRES: both columns have the same number of samples.
+// REQUIRES: all columns have the same number of samples.
 struct Examples {
-  Column inputs;
+  std::vector<Column> inputs;  // at least one, in the order of the model's
   Column targets;
+
+  [[nodiscard]] std::uint64_t size() const { return targets.size(); }
 };
 
 // Owns the bytes that columns refer to. Their addresses are stable when it is moved.

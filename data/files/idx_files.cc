@@ -67,7 +67,7 @@ Result<Examples> open_idx_part(const fs::path& folder,
                  fmt::format("{} images and {} labels", images.size(), labels.size()),
                  "use both files of the same data set"};
   }
-  return Examples{std::move(images), std::move(labels)};
+  return Examples{{std::move(images)}, std::move(labels)};
 }
 
 }  // namespace
@@ -113,11 +113,12 @@ Result<ExampleFiles> open_idx_folder(const fs::path& folder) {
   std::optional<Examples> held_out;
   if (find_idx(folder, "t10k", "images", 3)) {
     MOTLEY_ASSIGN(held_out, open_idx_part(folder, "t10k", storage));
-    if (!std::ranges::equal(train.inputs.shape(), held_out->inputs.shape())) {
+    const auto shape = train.inputs.front().shape();
+    const auto other = held_out->inputs.front().shape();
+    if (!std::ranges::equal(shape, other)) {
       return Error{ErrorCode::kData,
                    fmt::format("train and t10k do not match, {}", folder.string()),
-                   fmt::format("their images are {} and {}", shape_text(train.inputs.shape()),
-                               shape_text(held_out->inputs.shape())),
+                   fmt::format("their images are {} and {}", shape_text(shape), shape_text(other)),
                    "use both of the same data set"};
     }
   }

@@ -121,7 +121,10 @@ class NpyDictionary {
 };
 
 std::optional<ElementType> element_of(std::string_view numpy_type) {
+  if (numpy_type == "|b1") return ElementType::kBool;
   if (numpy_type == "|u1") return ElementType::kUint8;
+  if (numpy_type == "|i1") return ElementType::kInt8;
+  if (numpy_type == "<i2") return ElementType::kInt16;
   if (numpy_type == "<i4") return ElementType::kInt32;
   if (numpy_type == "<i8") return ElementType::kInt64;
   if (numpy_type == "<f4") return ElementType::kFloat32;
@@ -131,11 +134,10 @@ std::optional<ElementType> element_of(std::string_view numpy_type) {
 // The expression that converts an array `a` of that type into a usable one.
 std::string conversion(std::string_view numpy_type) {
   const std::string_view kind = numpy_type.substr(std::min<std::size_t>(1, numpy_type.size()));
-  const char* wanted = "uint8, int32, int64 or float32";
-  if (kind == "i1" || kind == "i2" || kind == "u2" || kind == "i4") wanted = "int32";
+  const char* wanted = "bool, uint8, int8, int16, int32, int64 or float32";
+  if (kind == "i2" || kind == "u2" || kind == "i4") wanted = "int32";
   if (kind == "u4" || kind == "u8" || kind == "i8") wanted = "int64";
   if (kind == "f2" || kind == "f4" || kind == "f8") wanted = "float32";
-  if (kind == "b1") wanted = "uint8";
   const std::string_view word = wanted;
   if (word.find(' ') != std::string_view::npos) return fmt::format("save it as {}", word);
   return fmt::format("save it as {}: numpy.save(name, a.astype('{}'))", word, word);

@@ -130,8 +130,8 @@ class PictureReader {
       if (work_ != nullptr) work_->add_bytes(bytes_each_);
     }
     return Examples{
-        column(ElementType::kUint8, shape_, bytes_each_, std::move(planes), folder.string(),
-               storage),
+        {column(ElementType::kUint8, shape_, bytes_each_, std::move(planes), folder.string(),
+                storage)},
         column(ElementType::kInt32, {}, sizeof(std::int32_t), std::move(labels),
                fmt::format("the sub-folders of {}, each a class", folder.string()), storage)};
   }

@@ -93,9 +93,8 @@ GraphCore::GraphCore(std::shared_ptr<PreparedPackage> prepared,
 }
 
 std::int64_t GraphCore::samples_of(const at::Tensor& x) const {
-  // The input of layer 0 is the data's; all others are packed boundary tensors.
   const std::int64_t per_sample =
-      index_ == 0 ? inputs_.front().count() : elements_per_sample(inputs_);
+      takes_plain_data() ? inputs_.front().count() : elements_per_sample(inputs_);
   MOTLEY_CHECK(x.is_contiguous() && x.numel() % per_sample == 0,
                "{} elements for layer '{}', which needs {} a sample", x.numel(), layer_.name,
                per_sample);
@@ -205,8 +204,8 @@ GraphRoles GraphCore::lasting() const {
 
 GraphRoles GraphCore::inputs(const at::Tensor& x, std::int64_t samples) const {
   GraphRoles roles = lasting();
-  roles[Role::kInput] = index_ == 0 ? Tensors{x.view(inputs_.front().sizes(samples))}
-                                    : unpack_boundary(x, inputs_, samples);
+  roles[Role::kInput] = takes_plain_data() ? Tensors{x.view(inputs_.front().sizes(samples))}
+                                           : unpack_boundary(x, inputs_, samples);
   return roles;
 }
 

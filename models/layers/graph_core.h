@@ -67,6 +67,9 @@ class GraphCore {
   [[noreturn]] void fail(std::string cause) const;
 
  private:
+  // Whether x is the data's only input as it is. Other inputs are packed as boundary tensors.
+  [[nodiscard]] bool takes_plain_data() const { return index_ == 0 && inputs_.size() == 1; }
+
   // Parameters, constants and statistics.
   [[nodiscard]] GraphRoles lasting() const;
   [[nodiscard]] GraphRoles inputs(const at::Tensor& x, std::int64_t samples) const;

@@ -72,10 +72,9 @@ struct Package {
   std::string sha256;  // of package.json, for comparison with other programs
   std::string made_by;
   std::string name;
-  TensorSpec input;   // of one sample; fp32 or int64
-  TensorSpec target;  // the same
-  // Integers are from 0 to below these, or `ignored`; 0 for floats.
-  std::int64_t input_limit = 0;
+  std::vector<SampleInput> inputs;  // of the first layer; at least one
+  TensorSpec target;                // of one sample; fp32 or int64
+  // Integers of the target are from 0 to below it, or `ignored`; 0 for floats.
   std::int64_t target_limit = 0;
   std::optional<std::int64_t> ignored;  // the target integer that the loss ignores
   std::int64_t units_per_sample = 1;    // the most terms that a sample's loss has
@@ -94,7 +93,7 @@ struct Package {
   // order.
   std::vector<std::string> untrained;
 
-  // The inputs of layer `index` for one sample; the data's input has no gradient. REQUIRES: index
+  // The inputs of layer `index` for one sample; the data's inputs have no gradient. REQUIRES: index
   // is valid.
   [[nodiscard]] std::vector<BoundarySpec> inputs_of(int index) const;
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <type_traits>
 #include <utility>
 
@@ -89,6 +90,41 @@ Result<PackageConstant> read_constant(const JsonFields& fields, std::int64_t ver
   return constant;
 }
 
+// The name is a keyword argument of the model and a part of file names.
+bool is_input_name(const std::string& name) {
+  const auto is_letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  return !name.empty() && name.size() <= kInputNameMax && is_letter(name.front()) &&
+         std::ranges::all_of(name, [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
+}
+
+// Names become files, which some systems compare regardless of case.
+std::string in_lower_case(std::string name) {
+  for (char& c : name) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return name;
+}
+
+Result<SampleInput> read_input(const JsonFields& fields) {
+  MOTLEY_TRY(check_keys(fields, {"name", "type", "shape", "limit"}));
+  SampleInput input;
+  MOTLEY_ASSIGN(input.name, fields.text("name"));
+  if (!is_input_name(input.name)) {
+    return fields.bad("name", fmt::format("1 to {} letters, digits and underscores were expected, "
+                                          "not first a digit",
+                                          kInputNameMax));
+  }
+  MOTLEY_ASSIGN(input.tensor.type, read_type(fields));
+  MOTLEY_ASSIGN(input.tensor.shape, read_shape(fields));
+  MOTLEY_ASSIGN(const JsonFields limit, fields.member("limit"));
+  if (limit.value().is_null()) return input;
+  if (input.tensor.type != NumberType::kInt64) return limit.bad("only integers have a limit");
+  MOTLEY_ASSIGN(input.limit, fields.integer("limit", 1, kPackageUnitsMax));
+  return input;
+}
+
 template <class Read>
 auto read_list(const JsonFields& fields, const char* key, std::size_t size_max, Read read)
     -> Result<std::vector<std::decay_t<decltype(read(fields).value())>>> {
@@ -167,7 +203,34 @@ Result<std::vector<std::int64_t>> read_shape(const JsonFields& fields) {
   return shape;
 }
 
-// The data's input or target, and its limit.
+Result<std::vector<SampleInput>> read_named_inputs(const JsonFields& fields) {
+  MOTLEY_ASSIGN(std::vector<SampleInput> inputs,
+                read_list(fields, "inputs", kPackageInputsMax, read_input));
+  if (inputs.empty()) return fields.bad("inputs", "at least one input was expected");
+  std::set<std::string> names;
+  std::int64_t bytes = 0;
+  for (const SampleInput& input : inputs) {
+    if (!names.insert(in_lower_case(input.name)).second) {
+      return fields.bad(
+          "inputs", fmt::format("two inputs have the name '{}', regardless of case", input.name));
+    }
+    bytes += input.tensor.bytes();
+  }
+  if (bytes > kTensorCountMax) {
+    return fields.bad("inputs", fmt::format("a sample has more than {} bytes", kTensorCountMax));
+  }
+  return inputs;
+}
+
+Result<std::vector<SampleInput>> read_only_input(const JsonFields& fields) {
+  SampleInput input;
+  MOTLEY_ASSIGN(input.tensor, read_sample(fields, "input"));
+  MOTLEY_ASSIGN(const std::int64_t limit, read_limit(fields, "input_limit", input.tensor));
+  if (limit > 0) input.limit = limit;
+  return std::vector{std::move(input)};
+}
+
+// The data's only input or its target, and its limit.
 Result<TensorSpec> read_sample(const JsonFields& fields, const char* key) {
   MOTLEY_ASSIGN(const JsonFields field, fields.member(key));
   MOTLEY_ASSIGN(TensorSpec tensor, read_tensor(field));

@@ -18,7 +18,12 @@ namespace motley {
 // The member "shape".
 [[nodiscard]] Result<std::vector<std::int64_t>> read_shape(const JsonFields& fields);
 
-// The data's input or target, and the limit of its integers.
+// The member "inputs" of a package whose inputs have names.
+[[nodiscard]] Result<std::vector<SampleInput>> read_named_inputs(const JsonFields& fields);
+// The members "input" and "input_limit" of other packages.
+[[nodiscard]] Result<std::vector<SampleInput>> read_only_input(const JsonFields& fields);
+
+// The data's target, or its only input, and the limit of its integers.
 [[nodiscard]] Result<TensorSpec> read_sample(const JsonFields& fields, const char* key);
 [[nodiscard]] Result<std::int64_t> read_limit(const JsonFields& fields,
                                               const char* key,

@@ -47,7 +47,7 @@ std::string signature_of(const Package& package, int index, const std::string& g
   Hasher128 hasher;
   hasher.add(graph_hash);
   if (index == 0) {
-    add_shape(hasher, "input", package.input);
+    for (const SampleInput& input : package.inputs) add_shape(hasher, "input", input.tensor);
   } else {
     for (const BoundarySpec& input : package.inputs_of(index)) add_boundary(hasher, "input", input);
   }
@@ -77,11 +77,13 @@ class PackageReader {
   explicit PackageReader(std::int64_t version) : version_(version) {}
 
   Result<Package> read(const JsonFields& fields) {
-    MOTLEY_TRY(check_keys(
-        fields,
-        {"format", "version", "made_by", "name", "input", "input_limit", "target", "target_limit",
-         "ignored", "units_per_sample", "unit", "aliases", "layers", "graphs", "weights"},
-        {"files", "adapter", "quantised"}));
+    const bool named = version_ >= kNamedInputsVersion && fields.has("inputs");
+    MOTLEY_TRY(check_keys(fields,
+                          {"format", "version", "made_by", "name", named ? "inputs" : "input",
+                           named ? "inputs" : "input_limit", "target", "target_limit", "ignored",
+                           "units_per_sample", "unit", "aliases", "layers", "graphs", "weights"},
+                          {"files", "adapter", "quantised"}));
+    MOTLEY_ASSIGN(package_.inputs, named ? read_named_inputs(fields) : read_only_input(fields));
     MOTLEY_TRY(read_head(fields));
     MOTLEY_TRY(check_aliases(fields));
     MOTLEY_TRY(read_weights(fields));
@@ -97,8 +99,6 @@ class PackageReader {
   Result<void> read_head(const JsonFields& fields) {
     MOTLEY_ASSIGN(package_.made_by, fields.text("made_by"));
     MOTLEY_ASSIGN(package_.name, read_name(fields, "name"));
-    MOTLEY_ASSIGN(package_.input, read_sample(fields, "input"));
-    MOTLEY_ASSIGN(package_.input_limit, read_limit(fields, "input_limit", package_.input));
     MOTLEY_ASSIGN(package_.target, read_sample(fields, "target"));
     MOTLEY_ASSIGN(package_.target_limit, read_limit(fields, "target_limit", package_.target));
     MOTLEY_ASSIGN(const JsonFields ignored, fields.member("ignored"));
@@ -242,8 +242,10 @@ class PackageReader {
 }  // namespace
 
 std::vector<BoundarySpec> Package::inputs_of(int index) const {
-  if (index == 0) return {BoundarySpec{input, /*gradient=*/false}};
-  return layers[static_cast<std::size_t>(index) - 1].outputs;
+  if (index != 0) return layers[static_cast<std::size_t>(index) - 1].outputs;
+  std::vector<BoundarySpec> specs;
+  for (const SampleInput& input : inputs) specs.push_back({input.tensor, /*gradient=*/false});
+  return specs;
 }
 
 Result<Package> parse_package(std::string_view text, const std::string& source) {

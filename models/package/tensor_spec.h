@@ -1,11 +1,13 @@
 // TensorSpec: type and shape of a tensor, without its values; BoundarySpec: the same for a tensor
-// at a boundary between layers.
+// at a boundary between layers; SampleInput: the same for an input of the first layer.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <numeric>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace motley {
@@ -46,6 +48,16 @@ struct BoundarySpec : TensorSpec {
   bool gradient = true;
 
   friend bool operator==(const BoundarySpec&, const BoundarySpec&) = default;
+};
+
+struct SampleInput {
+  // A keyword argument of the model; "" for the only input of one that is called with a tensor.
+  std::string name;
+  TensorSpec tensor;  // fp32, int64 or bool
+  // Integers are from 0 to below it. Without one they are any that 32 bits represent.
+  std::optional<std::int64_t> limit;
+
+  friend bool operator==(const SampleInput&, const SampleInput&) = default;
 };
 
 }  // namespace motley

@@ -66,7 +66,7 @@ class Describer {
     spec_.family = config.kind;
     spec_.tokens_per_sample = config.context;
     const TensorSpec tokens{NumberType::kInt64, {config.context}};
-    spec_.sample = {tokens, tokens, config.vocab, config.vocab, /*is_next_token=*/true};
+    spec_.sample = {{{"", tokens, config.vocab}}, tokens, config.vocab, /*is_next_token=*/true, {}};
   }
 
   ModelSpec gpt2() {

@@ -105,9 +105,10 @@ LayerSpec describe_layer(const PackageLayer& layer, const LayerGraph& graph) {
 
 // Whether samples are windows of a sequence of tokens.
 bool predicts_next_token(const Package& package) {
-  return package.unit == Package::Unit::kToken && package.input.type == NumberType::kInt64 &&
-         package.input.shape.size() == 1 && package.target == package.input &&
-         package.input_limit == package.target_limit;
+  if (package.unit != Package::Unit::kToken || package.inputs.size() != 1) return false;
+  const SampleInput& input = package.inputs.front();
+  return input.tensor.type == NumberType::kInt64 && input.tensor.shape.size() == 1 &&
+         package.target == input.tensor && input.limit == package.target_limit;
 }
 
 // The all-reduce of a tied parameter's gradient is between the first and the last stage.
@@ -143,12 +144,8 @@ Result<ModelSpec> describe_package(const ModelConfig& config) {
     model.layers.push_back(
         describe_layer(layer, package->graphs[static_cast<std::size_t>(layer.graph)]));
   }
-  model.sample = {package->input,
-                  package->target,
-                  package->input_limit,
-                  package->target_limit,
-                  predicts_next_token(*package),
-                  package->ignored};
+  model.sample = {package->inputs, package->target, package->target_limit,
+                  predicts_next_token(*package), package->ignored};
   model.tokens_per_sample = package->units_per_sample;
   model.unit = package->unit == Package::Unit::kToken ? "tokens" : "samples";
   model.package = package;

@@ -17,11 +17,17 @@ std::int64_t bytes_of(const TensorSpec& sample) {
   return sample.shape.empty() ? 0 : kNumberBytes * sample.count() + sample.bytes();
 }
 
+std::int64_t bytes_of(const std::vector<SampleInput>& inputs) {
+  std::int64_t bytes = 0;
+  for (const SampleInput& input : inputs) bytes += bytes_of(input.tensor);
+  return bytes;
+}
+
 }  // namespace
 
 ModelSizes::ModelSizes(const ModelSpec& model)
     : tokens_per_sample_(model.tokens_per_sample),
-      input_bytes_(bytes_of(model.sample.input)),
+      input_bytes_(bytes_of(model.sample.inputs)),
       target_bytes_(bytes_of(model.sample.target)) {
   stored_before_.push_back(0);
   statistics_before_.push_back(0);

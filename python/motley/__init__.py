@@ -4,11 +4,14 @@
 >>> model.load_state_dict(run.state_dict())
 """
 
+from .empty_model import without_weights
 from .errors import ExportError, MotleyError
+from .estimate import Estimate, estimate
 from .export import Exported, ExportWarning, export
 from .layers import Layers
 from .load import load
 from .split import split
 from .train import Run, train
 
-__all__ = ["ExportError", "ExportWarning", "Exported", "Layers", "MotleyError", "Run", "export", "load", "split", "train"]
+__all__ = ["Estimate", "ExportError", "ExportWarning", "Exported", "Layers", "MotleyError", "Run", "estimate", "export", "load",
+           "split", "train", "without_weights"]

@@ -10,6 +10,7 @@ import torch
 
 from . import outputs
 from .layers import Names
+from .virtual import address
 
 CONFIG = "adapter_config.json"
 
@@ -105,11 +106,11 @@ def call_of(model: torch.nn.Module) -> Callable[[Any], Any]:
 def _match(saved: Dict[str, torch.Tensor], names: Names, trained: Set[str]) -> Tuple[Dict[str, str], List[str]]:
     """[tensor of the state_dict] its name in `saved`, and the names that no tensor has. Tensors are matched by their memory. A
     prompt is saved as a copy of its parameter, and is matched by its values."""
-    by_address = {tensor.data_ptr(): name for name, tensor in names.state.items() if tensor.numel()}
+    by_address = {address(tensor): name for name, tensor in names.state.items() if tensor.numel()}
     found: Dict[str, str] = {}
     computed: List[str] = []
     for theirs, tensor in saved.items():
-        name = by_address.get(tensor.data_ptr())
+        name = by_address.get(address(tensor))
         if name is None:
             equal = [own for own in trained if outputs.equal(names.state[own], tensor)]
             name = equal[0] if len(equal) == 1 else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
 
@@ -16,6 +15,7 @@ from .graph import Graph, Shape, Role, use_instead, uses
 from .graph_json import NARROW, TYPES, WIDENED, graph_json
 from .layers import Names
 from .losses import Loss, class_count
+from .named import Limit, limits
 from .trace import Trace
 from .trace_layers import TracedLayer
 
@@ -34,6 +34,8 @@ class LayerGraphs(NamedTuple):
 class Assembled(NamedTuple):
     package: Dict[str, Any]
     tensors: Dict[str, torch.Tensor]
+    graphs: List[LayerGraphs]
+    """The distinct graphs, in the order of `package`."""
 
 
 class _Constants:
@@ -50,15 +52,16 @@ class _Constants:
         if given is not None and given.startswith(PREFIX):
             self.tensors[given] = tensor
             return given
-        key = hashlib.sha256(weights.content(tensor)).hexdigest()
+        key = weights.content_hash(tensor)
         name = self._by_content.setdefault(key, f"{CONSTANT}{len(self._by_content)}")
         self.tensors[name] = tensor
         return name
 
 
 def assemble(traced: List[TracedLayer], names: Names, frozen: Mapping[int, Frozen], loss: Loss, decayed: Callable[[str, torch.Tensor], bool],
-             input_limit: Optional[int], target_limit: Optional[int], unit: Optional[str],
-             units_per_sample: Optional[int]) -> Assembled:
+             input_limit: Limit, target_limit: Optional[int], unit: Optional[str],
+             units_per_sample: Optional[int], names_of_inputs: List[str]) -> Assembled:
+    """`names_of_inputs`: [""] for a single one without name."""
     state = {name: frozen[id(tensor)].original if id(tensor) in frozen else tensor for name, tensor in names.state.items()}
     constants = _Constants(state)
     order = {name: k for k, name in enumerate(names.state)}
@@ -66,6 +69,7 @@ def assemble(traced: List[TracedLayer], names: Names, frozen: Mapping[int, Froze
     layers: List[Dict[str, Any]] = []
     distinct: Dict[str, int] = {}  # [text of the graphs] index
     texts: List[Dict[str, Any]] = []
+    graphs: List[LayerGraphs] = []
     for k, layer in enumerate(traced):
         numbered = _Indices(layer, names, state, constants, order)
         built = LayerGraphs(partition(layer.train, numbered.roles(layer.train)),
@@ -76,18 +80,21 @@ def assemble(traced: List[TracedLayer], names: Names, frozen: Mapping[int, Froze
         if text not in distinct:
             distinct[text] = len(texts)
             texts.append(described)
+            graphs.append(built)
         layers.append(_layer_json(layer, numbered, names, decayed, seen, k, [t.name for t in traced], distinct[text], built))
     _check_constants(layers)
     quantised = {held.name: held.described() for held in frozen.values()
                  if held.is_quantised and held.parts.keys() <= constants.tensors.keys()}
     tensors = {name: tensor for name, tensor in state.items() if name not in quantised}
     tensors.update(constants.tensors)
-    package = {"format": "motley-package", "version": _version(layers, quantised), "made_by": "", "name": ""}
+    version = 3 if names_of_inputs != [""] else _version(layers, quantised)
+    package = {"format": "motley-package", "version": version, "made_by": "", "name": ""}
     if quantised:
         package["quantised"] = quantised
-    package.update(_ends(traced, loss, input_limit, target_limit, unit, units_per_sample))
+    package.update(_inputs(traced, input_limit, names_of_inputs))
+    package.update(_ends(traced, loss, target_limit, unit, units_per_sample))
     package.update({"layers": layers, "graphs": texts, "aliases": dict(names.aliases), "weights": {}})
-    return Assembled(package, tensors)
+    return Assembled(package, tensors, graphs)
 
 
 def _version(layers: List[Dict[str, Any]], quantised: Dict[str, Any]) -> int:
@@ -233,18 +240,28 @@ def tensor_json(sizes: Any, dtype: torch.dtype, layer: str) -> Dict[str, Any]:
     return {"type": TYPES[dtype], "shape": list(sizes)}
 
 
-def _ends(traced: List[TracedLayer], loss: Loss, input_limit: Optional[int], target_limit: Optional[int], unit: Optional[str],
+def _inputs(traced: List[TracedLayer], input_limit: Limit, names: List[str]) -> Dict[str, Any]:
+    """The package's description of its inputs. Integers that have a name and index no embedding need no limit: they may be masks."""
+    first = traced[0]
+    given = limits(input_limit, None if names == [""] else dict.fromkeys(names))
+    traces = [layer.train for layer in traced]
+    found = [(_rows(traces, k) if limit is None else limit) if example.dtype == torch.int64 else None
+             for k, (example, limit) in enumerate(zip(first.inputs, given))]
+    tensors = [tensor_json(example.shape[1:], example.dtype, first.name) for example in first.inputs]
+    if names != [""]:
+        return {"inputs": [{"name": name, **tensor, "limit": limit} for name, tensor, limit in zip(names, tensors, found)]}
+    if first.inputs[0].dtype == torch.int64 and found[0] is None:
+        raise ExportError("the input consists of integers, and no embedding determines their limit",
+                          "Pass input_limit=", first.name)
+    return {"input": tensors[0], "input_limit": found[0] or 0}
+
+
+def _ends(traced: List[TracedLayer], loss: Loss, target_limit: Optional[int], unit: Optional[str],
           units_per_sample: Optional[int]) -> Dict[str, Any]:
-    """The package's description of its input and target."""
+    """The package's description of its target."""
     first, last = traced[0], traced[-1]
-    (example,) = first.inputs
     target = last.target
     assert target is not None
-    if example.dtype == torch.int64 and input_limit is None:
-        input_limit = _rows([layer.train for layer in traced])
-        if input_limit is None:
-            raise ExportError("the input consists of integers, and no embedding determines their limit",
-                              "Pass input_limit=", first.name)
     integers = target.dtype == torch.int64
     if integers and target_limit is None:
         target_limit = _classes(last) if loss.classes else None
@@ -256,20 +273,19 @@ def _ends(traced: List[TracedLayer], loss: Loss, input_limit: Optional[int], tar
         per_sample *= size
     if loss.classes and not integers:
         per_sample //= target.size(1)
-    tokens = integers and loss.classes and target.dim() > 1 and example.dtype == torch.int64
-    return {"input": tensor_json(example.shape[1:], example.dtype, first.name),
-            "input_limit": input_limit if example.dtype == torch.int64 else 0,
-            "target": tensor_json(target.shape[1:], target.dtype, last.name),
+    ids = [x for x in first.inputs if x.dtype == torch.int64 and (len(first.inputs) == 1 or x.shape == target.shape)]
+    tokens = integers and loss.classes and target.dim() > 1 and bool(ids)
+    return {"target": tensor_json(target.shape[1:], target.dtype, last.name),
             "target_limit": target_limit if integers else 0,
             "ignored": loss.ignored if integers else None,
             "units_per_sample": units_per_sample or per_sample,
             "unit": unit or ("token" if tokens else "sample")}
 
 
-def _rows(traces: List[Trace]) -> Optional[int]:
-    """The number of rows of the smallest embedding that is indexed by the input or a view of it, in the first layer that has such an
-    embedding. The layers before it pass the input on."""
-    places = {0}
+def _rows(traces: List[Trace], index: int) -> Optional[int]:
+    """The number of rows of the smallest embedding that is indexed by the input `index` or a view of it, in the first layer that has
+    such an embedding. The layers before it pass the input on."""
+    places = {index}
     for trace in traces:
         recorder = trace.recorder
         inputs = {value for value, role in recorder.roles.items() if role.kind == "input" and role.index in places}

@@ -11,6 +11,7 @@ from .draws import Draw, Draws
 from .intercept import Intercept
 from .layers import Call, Layers, Names
 from .modules import ModuleStack
+from .named import Input, each
 from .trace import random_states
 
 
@@ -59,12 +60,12 @@ class ModelRunner:
         self._buffers = {f"{prefix}.{name}" if prefix else name: buffer for prefix, root in described.roots for name, buffer in root.named_buffers()}
         self._names = {id(tensor): name for name, tensor in names.state.items()}
 
-    def run(self, calls: List[Tuple[str, Call]], input: torch.Tensor, order: Optional[List[int]]) -> RunResult:
+    def run(self, calls: List[Tuple[str, Call]], input: Input, order: Optional[List[int]]) -> RunResult:
         """`order`: the indices of the random draws, consecutive by default. Restores buffers."""
         before = {name: buffer.detach().clone() for name, buffer in self._buffers.items()}
         states, attributes = random_states(), self._attributes()
         draws = Draws(None, self._modules.path, order)
-        value: Any = input.clone()
+        value: Any = each(torch.Tensor.clone, input)
         called: List[str] = []
         returned: List[Returned] = []
         handles = [module.register_forward_hook(lambda _, __, output: returned.extend(

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import math
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Mapping, Optional, Tuple
 
 import torch
 
-from . import outputs, proportional, samples, trial, untrained
+from . import activations, outputs, proportional, samples, trial, untrained
 from .calls import ModelRunner, RunResult
 from .comparison_report import BY_HAND, ComparisonReport, NotCompared
 from .digest import Digest, differs, gradients
@@ -23,6 +23,7 @@ from .layers import Layers, Names
 from .lines import guarded
 from .matched import matched
 from .modules import ModuleStack
+from .named import Input, Limit, count, limits, take
 
 LARGEST_DIFFERENCE = 1e-4
 """Tolerance relative to the largest element or a gradient's norm. Layers may compute masks and sums differently."""
@@ -52,17 +53,17 @@ class Comparison:
         """Messages for the user."""
         return self._report.notices
 
-    def run(self, input: torch.Tensor, limit: Optional[int]) -> None:
+    def run(self, input: Input, limit: Limit) -> None:
         """Refuses layers that differ from the model. Integer inputs are below `limit`, if it is known."""
         try:
-            self._run(input, limit)
+            self._run(input, limits(limit, input))
         except (RuntimeError, MemoryError) as error:
             if not lacks_memory(error):
                 raise
             self._report.add(f"the layers were not compared with the model: not enough memory ({summary(error)})")
 
-    def _run(self, input: torch.Tensor, limit: Optional[int]) -> None:
-        example = input[[k % input.size(0) for k in range(2)]]
+    def _run(self, input: Input, limit: List[Optional[int]]) -> None:
+        example = take(input, [k % count(input) for k in range(2)])
         with trial.perturbed(self._roots), trial.preserved_generators():
             try:
                 self._compare(example, input, limit)
@@ -70,7 +71,7 @@ class Comparison:
                 self._report.add(str(notice))
                 self._train_alone(example)
 
-    def _compare(self, example: torch.Tensor, input: torch.Tensor, limit: Optional[int]) -> None:
+    def _compare(self, example: Input, input: Input, limit: List[Optional[int]]) -> None:
         several = len(self._described.layers) > 1
         if self._described.whole is None:
             raise NotCompared("the layers were not compared with a model: pass model=, or forward=, a function that returns the "
@@ -87,14 +88,14 @@ class Comparison:
                 raise
             raise NotCompared(self._report.unknown_call(error.reason.partition(": ")[2])) from error
 
-    def _is_model_result_in_training(self, example: torch.Tensor) -> bool:
+    def _is_model_result_in_training(self, example: Input) -> bool:
         self._mode(training=True)
         with torch.no_grad():
             found = self._layers(example, None)
         self._mode(training=False)
         return found.is_model_result
 
-    def _compare_with(self, found: RunResult, example: torch.Tensor, input: torch.Tensor, limit: Optional[int]) -> None:
+    def _compare_with(self, found: RunResult, example: Input, input: Input, limit: List[Optional[int]]) -> None:
         use = trial.InputUse(example)
         try:
             with torch.no_grad(), use:
@@ -103,12 +104,12 @@ class Comparison:
             raise self._report.call_error(error, found) from error
         with torch.no_grad():
             found = self._same_in_evaluation(right, example, "in eval() mode", found)
-        made = self._generated(input, limit if limit is not None else use.rows, use.whole_numbers)
+        made = self._generated(input, [rows if given is None else given for given, rows in zip(limit, use.rows)], use.whole_numbers)
         with torch.no_grad():
             self._same_in_evaluation(self._whole(made), made, "in eval() mode, on other samples than the example's")
         self._large_outputs(example, right, found)
         self._mode(training=True)
-        self._training(made[:2])
+        self._training(self._training_samples(take(made, [0, 1])))
 
     # Runs.
 
@@ -116,33 +117,57 @@ class Comparison:
         for root in self._roots:
             root.train(training)
 
-    def _whole(self, input: torch.Tensor) -> RunResult:
+    def _whole(self, input: Input) -> RunResult:
         assert self._described.whole is not None
         return self._runner.run([("", self._described.whole)], input, None)
 
-    def _layers(self, input: torch.Tensor, order: Optional[List[int]]) -> RunResult:
+    def _layers(self, input: Input, order: Optional[List[int]]) -> RunResult:
         split = self._described.by == "split" or self._described.traced
         with guarded(f"motley.split cannot split {self._report.model_name}" if split else "the layer raises",
                      BY_HAND if split else "Call the layers in sequence on a few samples to reproduce it", self._modules.path):
             return self._runner.run(self._described.layers, input, order)
 
-    def _generated(self, input: torch.Tensor, rows: Optional[int], whole_numbers: bool) -> torch.Tensor:
+    def _generated(self, input: Input, rows: List[Optional[int]], whole_numbers: bool) -> Input:
         """Three samples that the model accepts."""
         generator = torch.Generator().manual_seed(2)
+        for tried in self._candidates(input, rows, whole_numbers, generator):
+            with contextlib.suppress(Exception), torch.no_grad():
+                self._whole(tried)
+                return tried
+        return take(input, [k % count(input) for k in (2, 1, 0)])
+
+    def _training_samples(self, input: Input) -> Input:
+        """As many samples of `input` as the model's activations allow."""
+        model, whole = self._described.model, self._described.whole
+        if model is None or whole is None:
+            return input
+        return take(input, list(range(activations.sample_count(model, whole, input))))
+
+    def _candidates(self, input: Input, rows: List[Optional[int]], whole_numbers: bool, generator: torch.Generator) -> List[Input]:
+        """Samples with padding, and without."""
+        if not isinstance(input, Mapping):
+            return list(self._single_candidates(input, rows[0], whole_numbers, generator))
+        made, padded = {}, {}
+        for (name, example), limit in zip(input.items(), rows):
+            keeps = samples.keeps_values(example, limit)
+            made[name] = samples.resampled(example, generator, 3) if keeps else samples.like(example, limit or 0, generator, 3)
+            padded[name] = made[name]
+            if limit is not None and not keeps:
+                padded[name] = samples.padded(made[name], samples.pads_of(self._described.model, limit))
+        return [padded, made]
+
+    def _single_candidates(self, input: torch.Tensor, rows: Optional[int], whole_numbers: bool, generator: torch.Generator
+                           ) -> List[torch.Tensor]:
         limit = rows if rows is not None else int(input.max()) + 1 if input.dtype == torch.int64 else 0
         made = samples.like(input, limit, generator, 3, whole_numbers)
         padded = [] if made.is_floating_point() else [samples.padded(made, samples.pads_of(self._described.model, limit))]
         if padded and (self._described.by == "forward" or input.dim() > 2):
             padded, made = [samples.packed(input, padded[0], generator)], samples.packed(input, made, generator)
-        for tried in (*padded, made):
-            with contextlib.suppress(Exception), torch.no_grad():
-                self._whole(tried)
-                return tried
-        return input[[k % input.size(0) for k in (2, 1, 0)]]
+        return [*padded, made]
 
     # Comparisons.
 
-    def _large_outputs(self, example: torch.Tensor, right: RunResult, found: RunResult) -> None:
+    def _large_outputs(self, example: Input, right: RunResult, found: RunResult) -> None:
         """Caps and clamps have no effect on the small outputs of an untrained model."""
         owned = [tensor for path in found.last for tensor in self._runner.paths[path]._parameters.values() if tensor is not None]
         matrices = [tensor for tensor in owned if tensor.dim() > 1] or owned
@@ -151,7 +176,7 @@ class Comparison:
             with trial.scaled(matrices, math.ceil(math.log2(_LARGE / largest))), torch.no_grad():
                 self._same_in_evaluation(self._whole(example), example, f"with outputs as large as {_LARGE:g}")
 
-    def _training(self, input: torch.Tensor) -> None:
+    def _training(self, input: Input) -> None:
         with torch.no_grad():
             alone = self._layers(input, None)
         try:
@@ -162,21 +187,25 @@ class Comparison:
             raise self._report.mismatch("in train() mode the model draws random numbers from "
                                         f"{' and '.join(right.generators) or 'no generator'}, the layers from "
                                         f"{' and '.join(alone.generators) or 'no generator'}", right, alone)
-        found = self._drawing_alike(right, input, "in train() mode", alone)
-        pairs = self._same_values(right, found, "in train() mode")
+        with torch.no_grad():
+            alike = self._drawing_alike(right, input, "in train() mode", alone)
+        pairs = self._same_values(right, alike, "in train() mode")
         trained = [output for output, _ in pairs]
         grads = proportional.random_gradients(trained)
         others = [t for t in outputs.floats(right.value) if t.requires_grad and not any(t is output for output in trained)]
         wanted = gradients(trained, grads, self._parameters, retain_graph=True)
         self._report.add(proportional.check(trained, grads, self._parameters, wanted, retain_graph=bool(others)))
-        self._report.add_untrained(right, trained, found)
         names = untrained.learning_by(others, {name: tensor for name, tensor in self._parameters.items() if name not in wanted})
         if names:
             self._report.add(f"{self._report.model_name} returns further outputs in train() mode, which are not trained; only "
                              f"they give a gradient to {outputs.listed(names)}, which therefore keep their values")
+        # After the release of the model's activations.
+        found = self._drawing_alike(right, input, "in train() mode", alone)
+        pairs = self._same_values(right, found, "in train() mode")
+        self._report.add_untrained(right, trained, found)
         self._same_gradients(wanted, gradients([output for _, output in pairs], grads, self._parameters), right, found)
 
-    def _train_alone(self, input: torch.Tensor) -> None:
+    def _train_alone(self, input: Input) -> None:
         """Notices about layers that are not compared."""
         self._mode(training=True)
         try:
@@ -191,7 +220,7 @@ class Comparison:
         self._report.add(proportional.check(trained, grads, self._parameters, seen))
         self._report.add_untrained(found, trained, found)
 
-    def _drawing_alike(self, right: RunResult, input: torch.Tensor, where: str, found: Optional[RunResult] = None) -> RunResult:
+    def _drawing_alike(self, right: RunResult, input: Input, where: str, found: Optional[RunResult] = None) -> RunResult:
         """Runs the layers with the model's random numbers. `found`: their run with other numbers."""
         found = self._layers(input, None) if found is None else found
         recorded = [k for _, call in self._described.layers for k in call.draw_indices] if self._described.traced else None  # type: ignore[attr-defined]
@@ -203,7 +232,7 @@ class Comparison:
         in_order = match.order == list(range(len(match.order)))
         return found if in_order and not torch.is_grad_enabled() else self._layers(input, match.order)
 
-    def _same_in_evaluation(self, right: RunResult, input: torch.Tensor, where: str, found: Optional[RunResult] = None) -> RunResult:
+    def _same_in_evaluation(self, right: RunResult, input: Input, where: str, found: Optional[RunResult] = None) -> RunResult:
         """Runs the layers with the same numbers. Their outputs must be equal to the model's."""
         found = self._drawing_alike(right, input, where, found)
         self._same_values(right, found, where)

@@ -3,80 +3,110 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Optional, Tuple, Union
+from typing import Any, Dict, Iterator, Mapping, Optional, Tuple, Union
 
 import numpy
 import torch
 
 from .errors import MotleyError
 from .losses import Loss
-from .recognize import is_array, pair_of
-from .values import as_array, as_input, as_target, check_finite, check_integers, naming
+from .named import Input, Limit, by_name, check_names, limits
+from .padding import Padding
+from .recognize import has_names_of_targets, is_array, pair_of
+from .values import as_array, as_input, as_target, check_finite, check_integers, check_width, naming
+
+
+Inputs = Union[numpy.ndarray, Dict[str, numpy.ndarray]]
+"""Of all samples: one array, or several by name."""
+
+Pair = Tuple[Inputs, numpy.ndarray]
+"""Inputs and targets."""
 
 
 class Arrays:
-    """Samples with one target each: a pair of arrays or tensors, or a dataset of pairs."""
+    """Samples with one target each: a pair of arrays or tensors, or a dataset of pairs. Several inputs have names."""
 
-    def __init__(self, data: Any, held_out: Any = None, loss: Optional[Loss] = None):
+    def __init__(self, data: Any, held_out: Any = None, loss: Optional[Loss] = None, pad: Optional[Mapping[str, Any]] = None):
         self._loss = loss
+        self._padding = Padding(pad)
         self.inputs, self.targets = self._pair(data)
-        self.held_out: Optional[Tuple[numpy.ndarray, numpy.ndarray]] = None
+        self.held_out: Optional[Pair] = None
         if held_out is not None:
             with naming("eval_data"):
                 self.held_out = self._pair(held_out)
                 self._check_alike(self.held_out)
 
-    def _pair(self, data: Any) -> Tuple[numpy.ndarray, numpy.ndarray]:
-        parts = []
-        for part, what in zip(pair_of(data), ("inputs", "targets")):
-            parts.append(as_array(part, what))
-            if parts[-1].ndim == 0:
+    def _pair(self, data: Any) -> Pair:
+        given, target = pair_of(data, self._padding)
+        if isinstance(given, Mapping):
+            check_names(list(given))
+        self._padding.check(list(by_name(given)))
+        parts = {what: as_array(part, what) for what, part in _named((given, target))}
+        for what, array in parts.items():
+            if array.ndim == 0:
                 raise MotleyError(f"the {what} are a single number. Pass an array whose first dimension is that of the samples")
-        inputs, targets = parts
-        if len(inputs) != len(targets) or len(inputs) == 0:
-            raise MotleyError(f"there are {len(inputs)} inputs and {len(targets)} targets. Pass one target for each input, and "
-                              "at least one sample")
-        for array, what in ((inputs, "inputs"), (targets, "targets")):
+        *inputs, targets = parts.values()
+        for what, array in parts.items():
+            if len(array) != len(targets) or len(array) == 0:
+                raise MotleyError(f"there are {len(array)} {what} and {len(targets)} targets. Pass one target for each input, and "
+                                  "at least one sample")
+        for what, array in parts.items():
             if array.size == 0:
                 raise MotleyError(f"the {what} have the shape {list(array.shape)} and no elements. Pass samples that are not "
                                   "empty")
         numbers, classes = (self._loss.numbers, self._loss.classes) if self._loss is not None else (False, False)
-        return as_input(inputs), as_target(targets, numbers, classes)
+        made = dict(zip(given, inputs)) if isinstance(given, Mapping) else as_input(inputs[0])
+        if isinstance(made, dict) and has_names_of_targets(data):
+            _check_shifted(made, targets, self._loss.ignored if self._loss is not None else None)
+        return made, as_target(targets, numbers, classes)
 
-    def _check_alike(self, held_out: Tuple[numpy.ndarray, numpy.ndarray]) -> None:
-        for what, own, other in zip(("inputs", "targets"), (self.inputs, self.targets), held_out):
+    def _check_alike(self, held_out: Pair) -> None:
+        own_parts, others = dict(_named(self._both())), dict(_named(held_out))
+        if list(own_parts) != list(others):
+            raise MotleyError(f"it has {', '.join(others)}, and the training data {', '.join(own_parts)}. Use the same inputs")
+        for what, own, other in ((what, own, others[what]) for what, own in own_parts.items()):
             if own.shape[1:] != other.shape[1:] or own.dtype != other.dtype:
                 raise MotleyError(f"its {what} have shape {list(other.shape[1:])} and type {other.dtype} per sample, but the "
                                   f"training data has {list(own.shape[1:])} and {own.dtype}. Use the same shape and type")
 
     def __len__(self) -> int:
-        return len(self.inputs)
+        return len(self.targets)
 
-    def example(self) -> Tuple[torch.Tensor, torch.Tensor]:
-        """The first four samples as the model receives them: bytes of inputs are divided by 255, those of targets become
-        integers."""
-        return _as_model(self.inputs[:4], True), _as_model(self.targets[:4], False)
+    def example(self) -> Tuple[Input, torch.Tensor]:
+        """The first four samples as the model receives them: pixels are divided by 255, bytes of targets become integers."""
+        if isinstance(self.inputs, dict):
+            inputs: Input = {name: _as_named(array[:4]) for name, array in self.inputs.items()}
+        else:
+            inputs = _as_model(self.inputs[:4], True)
+        return inputs, _as_model(self.targets[:4], False)
 
-    def check(self, input_limit: Optional[int], target_limit: Optional[int], ignored: Optional[int], finite: bool) -> None:
+    def check(self, input_limit: Limit, target_limit: Optional[int], ignored: Optional[int], finite: bool) -> None:
         """Refuses integers beyond the known limits of the model and, with `finite`, NaN and infinity."""
+        known = [(limit, None) for limit in limits(input_limit, self.inputs)] + [(target_limit, ignored)]
         for pair, prefix in ((self._both(), ""), (self.held_out, "eval_")):
-            for what, array, limit, left_out in zip(("inputs", "targets"), pair or (), (input_limit, target_limit), (None, ignored)):
+            for (what, array), (limit, left_out) in zip(_named(pair) if pair else (), known):
                 if finite:
                     check_finite(array, prefix + what)
                 if limit is not None:
                     check_integers(array, prefix + what, limit, left_out)
+                elif isinstance(self.inputs, dict) and array is not pair[1]:
+                    check_width(array, prefix + what)
 
-    def _both(self) -> Tuple[numpy.ndarray, numpy.ndarray]:
+    def _both(self) -> Pair:
         return self.inputs, self.targets
 
     def write(self, folder: str) -> Dict[str, Any]:
         """Writes the arrays and returns the keys of `[data]`."""
         os.makedirs(folder, exist_ok=True)
-        parts = {"inputs": self.inputs, "targets": self.targets}
-        if self.held_out is not None:
-            parts.update(zip(("eval_inputs", "eval_targets"), self.held_out))
-        for name, array in parts.items():
-            numpy.save(os.path.join(folder, f"{name}.npy"), numpy.ascontiguousarray(array))
+        for name in os.listdir(folder):  # of an earlier call, whose other names or held-out data would be read too
+            if name.endswith(".npy"):
+                os.remove(os.path.join(folder, name))
+        for pair, prefix in ((self._both(), ""), (self.held_out, "eval_")):
+            if pair is None:
+                continue
+            for name, array in by_name(pair[0]).items():
+                _save(folder, prefix + (f"inputs.{name}" if name else "inputs"), array)
+            _save(folder, prefix + "targets", pair[1])
         return {"kind": "arrays", "path": os.path.abspath(folder)}
 
 
@@ -104,11 +134,11 @@ class Tokens:
         window = torch.from_numpy(self.tokens[: self.context + 1].astype(numpy.int64))
         return window[None, :-1], window[None, 1:]
 
-    def check(self, input_limit: Optional[int], target_limit: Optional[int], ignored: Optional[int], finite: bool) -> None:
+    def check(self, input_limit: Limit, target_limit: Optional[int], ignored: Optional[int], finite: bool) -> None:
         """As `Arrays.check`; a token is input and target."""
-        limits = [limit for limit in (input_limit, target_limit) if limit is not None]
-        if limits:
-            check_integers(self.tokens, "tokens", min(limits))
+        known = [limit for limit in (*limits(input_limit, self.tokens), target_limit) if limit is not None]
+        if known:
+            check_integers(self.tokens, "tokens", min(known))
 
     def write(self, folder: str) -> Dict[str, Any]:
         """A file of 32-bit tokens with llm.c's header."""
@@ -124,8 +154,11 @@ class Tokens:
         return {"kind": "tokens", "path": path}
 
 
-def parse(data: Any, held_out: Any, context: Optional[int], loss: Optional[Loss] = None) -> Union[Arrays, Tokens]:
+def parse(data: Any, held_out: Any, context: Optional[int], loss: Optional[Loss] = None, pad: Optional[Mapping[str, Any]] = None
+          ) -> Union[Arrays, Tokens]:
     """The data that was passed to `train`."""
+    if is_array(data) and pad is not None:
+        raise MotleyError("pad= is for samples of unequal length, and the data is one array. Leave it out")
     if is_array(data):
         if held_out is not None:
             raise MotleyError("eval_data= was given for a row of tokens, which are held out at their end. Pass data__holdout=, "
@@ -133,7 +166,43 @@ def parse(data: Any, held_out: Any, context: Optional[int], loss: Optional[Loss]
         return Tokens(data, context)
     if context is not None:
         raise MotleyError("context= applies only to a row of tokens, but the data are pairs. Leave it out")
-    return Arrays(data, held_out, loss)
+    return Arrays(data, held_out, loss, pad)
+
+
+def _named(pair: Tuple[Any, Any]) -> Iterator[Tuple[str, Any]]:
+    """Inputs and targets with their names in messages."""
+    inputs, targets = pair
+    for name, part in by_name(inputs).items():
+        yield f"inputs[{name!r}]" if isinstance(inputs, Mapping) else "inputs", part
+    yield "targets", targets
+
+
+def _check_shifted(inputs: Dict[str, numpy.ndarray], targets: numpy.ndarray, ignored: Optional[int]) -> None:
+    """Refuses labels that are an input's own integers, as transformers takes them, which shifts them itself. Looks at some samples."""
+    some = targets[:_COMPARED]
+    counted = some != ignored
+    if some.dtype.kind not in "iu" or some.ndim < 2 or counted.sum() < _TELLING:
+        return
+    for name, array in inputs.items():
+        if array.dtype.kind in "iu" and array.shape == targets.shape and bool((array[:_COMPARED] == some)[counted].all()):
+            raise MotleyError(f"the labels equal inputs[{name!r}]: transformers shifts labels by one token, and Motley does not. "
+                              "Pass the inputs without their last token, such as {'input_ids': ids[:, :-1]}, and the labels "
+                              "without their first; for an autoencoder, pass a pair of inputs and targets")
+
+
+_COMPARED, _TELLING = 256, 16
+"""Samples that are compared, and the least labels that are no accident."""
+
+
+def _save(folder: str, name: str, array: numpy.ndarray) -> None:
+    numpy.save(os.path.join(folder, f"{name}.npy"), numpy.ascontiguousarray(array))
+
+
+def _as_named(array: numpy.ndarray) -> torch.Tensor:
+    """An input that has a name keeps its type. Bytes are pixels where a sample has three dimensions, else integers."""
+    if array.dtype.kind == "b":
+        return torch.from_numpy(numpy.array(array, order="C"))
+    return _as_model(array, array.ndim == 4)
 
 
 def _as_model(array: numpy.ndarray, input: bool) -> torch.Tensor:

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
 import sys
 import tempfile
 import warnings
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 import torch
 
-from . import check, frozen, losses, reference, weights
-from .assemble import Assembled, assemble
+from . import empty_model, folder_model, losses, reference, weights
+from .assemble import Assembled
 from .errors import ExportError
-from .interpret import Package
+from .folder_weights import FolderWeights
 from .layers import Call, Layers, Names, as_layers
 from .lines import guarded
 from .model_files import FOLDER, ModelFiles, collect
-from .modules import ModuleStack, preserved_state
+from .named import Input, Limit, by_name, check_names
 from .split import split
-from .trace import Tracer
-from .trace_layers import trace_all
-from .comparison import Comparison
+from .verified_package import INTERNAL_ERROR, Options, compare_shorter, verified_package
 
 
 class Exported(NamedTuple):
@@ -43,96 +40,99 @@ class ExportWarning(UserWarning):
     """A notice about a package, e.g. that there was no model to compare it with."""
 
 
-def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]]], loss: Any, example: Tuple[torch.Tensor, torch.Tensor],
-           path: Union[str, "os.PathLike[str]"], name: Optional[str] = None, *, model: Optional[torch.nn.Module] = None,
-           decayed: Optional[Callable[[str, torch.Tensor], bool]] = None, input_limit: Optional[int] = None,
+def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]], None] = None, loss: Any = None,
+           example: Optional[Tuple[Input, torch.Tensor]] = None,
+           path: Union[str, "os.PathLike[str]", None] = None, name: Optional[str] = None, *, model: Optional[torch.nn.Module] = None,
+           decayed: Optional[Callable[[str, torch.Tensor], bool]] = None, input_limit: Limit = None,
            target_limit: Optional[int] = None, unit: Optional[str] = None,
-           units_per_sample: Optional[int] = None, forward: Optional[Call] = None, files: Any = None, base: Optional[str] = None) -> Exported:
+           units_per_sample: Optional[int] = None, forward: Optional[Call] = None, files: Any = None, base: Optional[str] = None,
+           folder: Union[str, "os.PathLike[str]", None] = None, tokens: Optional[int] = None, memory: Optional[float] = None) -> Exported:
     """Writes the package `path` (docs/formats/package.md): the forward and backward graphs of each layer, and the weights.
 
     layers    the model, which is split by its trace; the result of `motley.split`; or a list of (name, module or function), each
               called with the result of the previous one
     loss      `nn.CrossEntropyLoss()`, `nn.MSELoss()`, their functions, or a function (output, target) -> (sum, count)
-    example   (input, target), both with a first dimension of samples; only their shapes and types matter
+    example   (input, target), both with a first dimension of samples; only their shapes and types matter. Several
+              inputs are a dictionary by the names of the model's arguments
     model     the module whose state_dict names the parameters; by default names consist of the layer's name and the module's own
     forward   the call of the model, input -> output, if it is not model(input): the layers are compared with it
     decayed   (name, parameter) -> whether weight decay applies; by default to parameters of two or more dimensions
     input_limit, target_limit
-              integers are from 0 to below these; by default an embedding or the cross entropy determines them
+              integers are from 0 to below these; by default an embedding or the cross entropy determines them. Of named inputs a
+              dictionary
     files     further files of the trained model: a folder with its tokenizer's files, or the tokenizer or processor of
               transformers. The configuration of a transformers model is always included, and the tokenizer's files if the model
               was loaded from a folder
     base      "int8", "int4" or "nf4": the type of frozen weights of linear layers with 4,096 elements or more; the package
               computes with the quantised values. By default they keep their type
+    folder    the folder with the weights of a model that was created in `motley.without_weights()`, in safetensors files, which
+              are read in pieces. Without layers, the model is that of the Hugging Face folder, by its config.json
+    tokens    the number of tokens of a sample, for such a folder without an example. The loss is the cross entropy by default
+    memory    the limit in GiB for the comparison of one layer with PyTorch, by default 0.9 and the largest tensor. With `folder`,
+              a layer that needs more is not compared, with a notice; otherwise it is compared with fewer samples
 
     Training is traced in `train()` mode and evaluation in `eval()` mode; the model's modes and buffers are restored. Raises
     `ExportError`, with the module and the line, for operations and types that packages do not support.
     """
+    if path is None:
+        raise ExportError("the package has no path", 'Pass path=, e.g. path="model.motley"')
+    if layers is None:
+        layers, loss, example = folder_model.open_folder(folder, loss, example, tokens)
+    if example is None or loss is None:
+        raise ExportError(f"there is no {'loss' if loss is None else 'example'}", "Pass the loss, and example=(input, target)")
     if isinstance(layers, torch.nn.Module):
         _check_example(example)
+        empty_model.check_buffers([layers])
         layers = split(layers, example, forward=forward)
-    with guarded("the model cannot be read", _INTERNAL_ERROR):
-        described = as_layers(layers, model, forward)
+    with guarded("the model cannot be read", INTERNAL_ERROR):
+        _check_example(example)
+        described = as_layers(layers, model, forward).taking(example[0])
         names = Names(described)
         terms = losses.parse(loss)
-        _check_example(example)
         model_files = collect(described.model, names, files)
-    with contextlib.ExitStack() as held:
-        with guarded("the model cannot be read", _INTERNAL_ERROR):
-            names.check()
-            frozen_tensors = frozen.find_frozen(names, [root for _, root in described.roots], base)
-            errors = held.enter_context(frozen.with_float32_values(names, frozen_tensors))
-        held.enter_context(preserved_state([root for _, root in described.roots]))
-        stack = held.enter_context(ModuleStack(names.modules))
-        with guarded("the layers cannot be compared with the model", _INTERNAL_ERROR, stack.path):
-            comparison = Comparison(described, names, stack, losses.counted_positions(terms, example[1]))
-            comparison.run(example[0], input_limit)
-        with guarded("the layers cannot be traced", _INTERNAL_ERROR, stack.path):
-            traced = trace_all(described, terms, example, Tracer(names.of, stack, names.memory(), frozen_tensors))
-            built = assemble(traced, names, frozen_tensors, terms, decayed or (lambda _, tensor: tensor.dim() >= 2),
-                             input_limit, target_limit, unit, units_per_sample)
-            package = Package(json.loads(json.dumps(built.package)), built.tensors)
-        with guarded("the layer raises on other samples than the example's",
-                     "Make it accept all values of the example's kind; integers that are stored as floats may be clamped to "
-                     "their range", stack.path):
-            difference = check.against_eager(package, described, terms, traced, stack)
-            references = reference.references(package, described, terms, traced, stack)
-        # The traced values are written; after this block the model has its own values again.
-        built = built._replace(tensors={key: tensor.detach() for key, tensor in built.tensors.items()})
+    stored = FolderWeights(described, names, folder, base)
+    options = Options(decayed or Options().decayed, input_limit, target_limit, unit, units_per_sample, base, memory)
+    verified = verified_package(described, terms, example, names, stored, options)
+    built = verified.built
     moved = {entry["name"] for layer in built.package["layers"] for kind in ("parameters", "statistics") for entry in layer[kind]}
     model_files = model_files.for_trained(moved)
-    notices = [*comparison.notices, *frozen.notices(base, errors), *model_files.notices]
+    shorter = compare_shorter(verified, described, terms, example, names, stored, options)
+    notices = [*verified.notices, *shorter, *model_files.notices]
     for notice in notices:
         warnings.warn(notice, ExportWarning, stacklevel=2)
     with guarded("the package cannot be written", "Pass the path of a folder, and a string as name="):
-        folder = os.fspath(path)
-        built.package["name"] = name or os.path.splitext(os.path.basename(os.path.normpath(folder)))[0]
+        written = os.fspath(path)
+        built.package["name"] = name or os.path.splitext(os.path.basename(os.path.normpath(written)))[0]
         built.package["made_by"] = f"motley for Python, torch {torch.__version__}, Python {sys.version.split()[0]}"
-        _write(folder, built, model_files, references)
-    return Exported(folder, len(built.package["layers"]), _operations(built.package), difference, tuple(notices))
-
-
-_INTERNAL_ERROR = "This is an internal error of Motley; joining this layer with its neighbours may avoid it"
+        _write(written, built, model_files, verified.references, stored.sources)
+    return Exported(written, len(built.package["layers"]), _operations(built.package), verified.largest_difference, tuple(notices))
 
 
 def _operations(package: Dict[str, Any]) -> int:
     return sum(len(graph["nodes"]) for graphs in package["graphs"] for key, graph in graphs.items() if key != "memory")
 
 
-def _check_example(example: Tuple[torch.Tensor, torch.Tensor]) -> None:
-    if not (isinstance(example, (tuple, list)) and len(example) == 2 and all(isinstance(t, torch.Tensor) for t in example)):
+def _check_example(example: Tuple[Input, torch.Tensor]) -> None:
+    if not (isinstance(example, (tuple, list)) and len(example) == 2
+            and all(isinstance(t, torch.Tensor) for t in (*by_name(example[0]).values(), example[1]))):
         raise ExportError("the example is not a pair of tensors",
-                          "Pass (input, target), each with a first dimension of samples; pack several inputs into one tensor and "
-                          "unpack it in the first layer")
-    for what, tensor in zip(("input", "target"), example):
-        if tensor.dtype not in (torch.float32, torch.int64):
-            raise ExportError(f"the example's {what} is {str(tensor.dtype)[6:]}", "Pass float32 or int64")
+                          "Pass (input, target), each with a first dimension of samples; several inputs are a dictionary of "
+                          "tensors by name")
+    named = isinstance(example[0], Mapping)
+    if named:
+        check_names(list(example[0]))
+    inputs = {f"input{f' {name!r}' if named else ''}": tensor for name, tensor in by_name(example[0]).items()}
+    for what, tensor in {**inputs, "target": example[1]}.items():
+        may_be_bool = named and what != "target"
+        if tensor.dtype not in (torch.float32, torch.int64) and not (may_be_bool and tensor.dtype == torch.bool):
+            raise ExportError(f"the example's {what} is {str(tensor.dtype)[6:]}", "Pass float32 or int64" + (", or bool" if may_be_bool else ""))
         if tensor.dim() < 1 or tensor.size(0) < 1:
             raise ExportError(f"the example's {what} has no samples",
                               "Pass a tensor whose first dimension is that of the samples, with at least one")
-    if example[0].size(0) != example[1].size(0):
-        raise ExportError(f"the example has {example[0].size(0)} inputs and {example[1].size(0)} targets",
-                          "Pass one target for each input")
+    for tensor in inputs.values():
+        if tensor.size(0) != example[1].size(0):
+            raise ExportError(f"the example has {tensor.size(0)} inputs and {example[1].size(0)} targets",
+                              "Pass one target for each input")
 
 
 def _replace(folder: str, new: str) -> None:
@@ -164,8 +164,10 @@ def _is_replaceable(folder: str) -> bool:
         return b'"motley-package"' in file.read(200)
 
 
-def _write(folder: str, built: Assembled, model_files: ModelFiles, references: List[Dict[str, Any]]) -> None:
-    """Atomic: the package is written to a temporary folder next to the target, and renamed when complete."""
+def _write(folder: str, built: Assembled, model_files: ModelFiles, references: List[Dict[str, Any]],
+           sources: Mapping[str, weights.Stored]) -> None:
+    """Atomic: the package is written to a temporary folder next to the target, and renamed when complete. `sources`: [name] the
+    stored values of tensors that have none."""
     folder = os.path.abspath(folder)
     if os.path.lexists(folder) and not _is_replaceable(folder):
         raise ExportError(f"{folder} exists and is not a package", "Choose another path, or remove it")
@@ -174,9 +176,8 @@ def _write(folder: str, built: Assembled, model_files: ModelFiles, references: L
         os.makedirs(os.path.dirname(folder), exist_ok=True)
         partial = tempfile.mkdtemp(prefix=".", suffix=".partial", dir=os.path.dirname(folder))
         file = os.path.join(partial, "weights.safetensors")
-        weights.write(file, built.tensors)
-        built.package["weights"] = {"file": "weights.safetensors", "bytes": os.path.getsize(file),
-                                    "sha256": weights.sha256(file)}
+        written_hash = weights.write(file, built.tensors, sources=sources)
+        built.package["weights"] = {"file": "weights.safetensors", "bytes": os.path.getsize(file), "sha256": written_hash}
         built.package.update(model_files.write(partial))
         package = json.dumps(built.package, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
         for name, text in (("package.json", package), (reference.FILE, reference.text(package.encode(), references))):

@@ -16,6 +16,7 @@ import torch
 
 from . import operations, random_numbers, weights  # noqa: F401  (random_numbers registers Motley's operations)
 from .graph import Batch, Graph, Node, Ref, Role, map_args, map_node, uses
+from .named import Input
 
 _TYPES = {"float32": torch.float32, "int64": torch.int64, "bool": torch.bool}
 _FORMATS = {"contiguous": torch.contiguous_format, "preserve": torch.preserve_format}
@@ -105,14 +106,14 @@ class Package:
     def __init__(self, description: Mapping[str, Any], tensors: Mapping[str, torch.Tensor], node_by: RunNode = run_node):
         self.description = description
         self.tensors = tensors
-        self._node_by = node_by
+        self.node_by = node_by
         self._graphs = [{key: read_graph(graph) for key, graph in graphs.items() if key != "memory"}
                         for graphs in description["graphs"]]
 
     def computing(self, node_by: RunNode, tensors: Mapping[str, torch.Tensor]) -> "Package":
         """The same package with other weights, and with `node_by` to run operations."""
         other = copy.copy(self)
-        other.tensors, other._node_by = tensors, node_by
+        other.tensors, other.node_by = tensors, node_by
         return other
 
     @classmethod
@@ -121,10 +122,14 @@ class Package:
             description = json.load(file)
         return cls(description, weights.read(os.path.join(path, description["weights"]["file"])))
 
-    def train(self, input: torch.Tensor, target: torch.Tensor) -> Step:
+    def _inputs(self, input: Input) -> List[torch.Tensor]:
+        """In the order of the description."""
+        return [input[entry["name"]] for entry in self.description["inputs"]] if isinstance(input, Mapping) else [input]
+
+    def train(self, input: Input, target: torch.Tensor) -> Step:
         """Forward of all layers, then input part and weight part of each from the last."""
         layers = self.description["layers"]
-        inputs, kept, observed = [input], [], {}
+        inputs, kept, observed = self._inputs(input), [], {}
         ends: Dict[Role, torch.Tensor] = {}
         for k, layer in enumerate(layers):
             ends = self.forward(k, inputs, target)
@@ -135,7 +140,7 @@ class Package:
         gradients: Dict[str, torch.Tensor] = {}
         grads: List[Optional[torch.Tensor]] = []
         for k in reversed(range(len(layers))):
-            grads, found = self.backward(k, kept[k], grads, input.size(0))
+            grads, found = self.backward(k, kept[k], grads, target.size(0))
             for name, tensor in found.items():
                 gradients[name] = gradients[name] + tensor if name in gradients else tensor
         return Step(ends[Role("loss", 0)], ends[Role("count", 0)], ends.get(Role("correct", 0)), gradients, observed)
@@ -164,17 +169,17 @@ class Package:
                 of_inputs[role.index] = tensor.contiguous()
         return of_inputs, gradients
 
-    def evaluate(self, input: torch.Tensor, target: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, Optional[torch.Tensor]]:
+    def evaluate(self, input: Input, target: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, Optional[torch.Tensor]]:
         """Loss, count and, if available, the number of correct predictions."""
         ends = self._through("evaluate", "evaluate", input, target)
         return ends[Role("loss", 0)], ends[Role("count", 0)], ends.get(Role("correct", 0))
 
-    def score(self, input: torch.Tensor) -> torch.Tensor:
+    def score(self, input: Input) -> torch.Tensor:
         """The model's output before its loss."""
         return self._through("evaluate", "score", input, None)[Role("output", 0)]
 
-    def _through(self, kind: str, last: str, input: torch.Tensor, target: Optional[torch.Tensor]) -> Dict[Role, torch.Tensor]:
-        inputs = [input]
+    def _through(self, kind: str, last: str, input: Input, target: Optional[torch.Tensor]) -> Dict[Role, torch.Tensor]:
+        inputs = self._inputs(input)
         ends: Dict[Role, torch.Tensor] = {}
         for k, layer in enumerate(self.description["layers"]):
             ends = self.forward(k, inputs, target, last if k + 1 == len(self.description["layers"]) else kind)
@@ -185,4 +190,4 @@ class Package:
         taken = dict(given)
         for role, listed in (("parameter", "parameters"), ("statistic", "statistics"), ("constant", "constants")):
             taken.update({Role(role, k): self.tensors[entry["name"]].detach() for k, entry in enumerate(layer[listed])})
-        return run(self._graphs[layer["graph"]][kind], taken, samples, self._node_by)
+        return run(self._graphs[layer["graph"]][kind], taken, samples, self.node_by)

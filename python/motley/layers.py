@@ -9,6 +9,8 @@ import torch
 from . import weights
 from .errors import ExportError
 from .half_precision import HALF_TYPES
+from .named import Input, called_with, check_takes
+from .virtual import address
 
 Call = Callable[[Any], Any]
 
@@ -31,6 +33,12 @@ class Layers(NamedTuple):
     """Whether the layers were found by a trace of the whole model."""
     notices: Tuple[str, ...] = ()
     """Notices for the user about the layers."""
+
+    def taking(self, input: Input) -> "Layers":
+        """The same, called with such inputs: a module gets named ones as its keyword arguments, a function their dictionary."""
+        (name, first), *others = self.layers
+        check_takes(first, input)
+        return self._replace(layers=[(name, called_with(first, input)), *others], whole=called_with(self.whole, input))
 
 
 def as_layers(layers: Union[Layers, Iterable[Tuple[str, Call]]], model: Optional[torch.nn.Module] = None,
@@ -149,16 +157,16 @@ class Names:
                                   if tensor.is_complex() else _TO_FLOAT32 if tensor.requires_grad and tensor.dtype in HALF_TYPES
                                   else "Convert the model with .float() before the export", name.rpartition(".")[0] or None)
 
-    def memory(self) -> Dict[int, str]:
+    def memory(self) -> Dict[Any, str]:
         """[address of the first element] the name of a trained parameter."""
-        found: Dict[int, str] = {}
+        found: Dict[Any, str] = {}
         for name, tensor in self.state.items():
             if not tensor.requires_grad or tensor.device.type != "cpu" or tensor.numel() == 0:
                 continue
-            if tensor.data_ptr() in found:
-                raise ExportError(f"{found[tensor.data_ptr()]} and {name} are different parameters in the same memory",
+            if address(tensor) in found:
+                raise ExportError(f"{found[address(tensor)]} and {name} are different parameters in the same memory",
                                   "Tie them as one parameter, e.g. head.weight = embedding.weight, or clone one")
-            found[tensor.data_ptr()] = name
+            found[address(tensor)] = name
         return found
 
     def _check_modules(self) -> None:
@@ -175,7 +183,7 @@ class Names:
                     raise ExportError(f"an embedding with max_norm writes to {path}.weight in each forward",
                                       "Leave max_norm out", path)
                 for key, parameter in module._parameters.items():
-                    if isinstance(parameter, torch.nn.parameter.UninitializedParameter):
+                    if torch.nn.parameter.is_lazy(parameter):
                         raise ExportError(f"the parameter {key} has no shape yet",
                                           "Call the model once to initialize its lazy modules", path)
                     if parameter is not None and (parameter._backward_hooks or getattr(parameter, "_post_accumulate_grad_hooks", None)):

@@ -28,6 +28,11 @@ class Loss(NamedTuple):
     numbers: bool = False
     """Whether the targets are numbers in the shape of the output."""
 
+    @property
+    def is_known(self) -> bool:
+        """Whether it is a loss of PyTorch, whose terms are sums over the samples."""
+        return self.classes or self.numbers
+
 
 class _Elementwise(NamedTuple):
     """A loss with one term per element of the output."""

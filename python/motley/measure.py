@@ -45,6 +45,18 @@ def memory(parts: Parts) -> Dict[str, int]:
     return {**found, "converted_bytes": converted} if converted else found
 
 
+def footprint(parts: Parts, samples: int) -> int:
+    """The peak of the bytes of a layer's results in the training of a micro-batch, without weights and their gradients."""
+    saved = {value for role, value in parts.forward.outputs if role.kind == "saved"}
+    saved_bytes = sum(_bytes(parts.forward.shapes.get(value), samples) for value in saved)
+    return saved_bytes + max(_peak(graph, samples) for graph in parts)
+
+
+def workspace(graph: Graph, samples: int) -> int:
+    """The peak of the bytes of the results of a graph that saves none."""
+    return _peak(graph, samples)
+
+
 def _peak(graph: Graph, samples: int) -> int:
     """The peak of the bytes of a graph's results, each of which lives until its last use, without the saved ones."""
     made = {value for node in graph.nodes for value in node.results}

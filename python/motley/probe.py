@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -13,36 +13,43 @@ from .layers import Layers
 from .losses import Loss, class_count
 from .modules import preserved_state
 from .half_precision import as_float32
+from .named import Input, Limit, by_name, count, each, take
 from .trace_layers import memory_of
 
 
 class Limits(NamedTuple):
-    """Integers are from 0 to below these limits; None if unknown."""
+    """Integers are from 0 to below these limits; None if unknown. Of named inputs a dictionary."""
 
-    inputs: Optional[int]
+    inputs: Limit
     targets: Optional[int]
 
 
 class _Lookups(TorchDispatchMode):
-    """Records the rows of embeddings that are indexed by `ids` or a view of it."""
+    """Records the rows of embeddings that are indexed by each input or a view of it."""
 
-    def __init__(self, ids: torch.Tensor):
+    def __init__(self, input: Input):
         super().__init__()
-        self._memory = memory_of(ids)
-        self.rows: List[int] = []
+        self._memory = {memory_of(tensor): name for name, tensor in by_name(input).items()}
+        self._rows: Dict[str, List[int]] = {name: [] for name in self._memory.values()}
+        self._named = isinstance(input, Mapping)
+
+    def limits(self) -> Limit:
+        found = {name: min(rows, default=None) for name, rows in self._rows.items()}
+        return found if self._named else found[""]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Tuple[Any, ...] = (), kwargs: Any = None) -> Any:
-        if func is torch.ops.aten.embedding.default and memory_of(args[1]) == self._memory:
-            self.rows.append(args[0].size(0))
+        if func is torch.ops.aten.embedding.default and memory_of(args[1]) in self._memory:
+            self._rows[self._memory[memory_of(args[1])]].append(args[0].size(0))
         return func(*args, **(kwargs or {}))
 
 
-def limits(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.Tensor]) -> Limits:
+def limits(described: Layers, loss: Loss, example: Tuple[Input, torch.Tensor]) -> Limits:
     """The limits of the model. If it raises, they are unknown, and `export` reports the error. Refuses inputs if the model
     raises for them but runs with the other type or another common shape."""
-    input, target = (part[:2] for part in example)
-    integers = not input.is_floating_point()
-    ids = torch.zeros_like(input) if integers else input.clone()
+    few = list(range(min(2, count(example[0]))))
+    input, target = take(example[0], few), example[1][few]
+    described = described.taking(input)
+    ids = each(lambda tensor: tensor.clone() if tensor.is_floating_point() else torch.zeros_like(tensor), input)
     lookups = _Lookups(ids)
     roots = [root for _, root in described.roots]
     tensors = [tensor for root in roots for tensor in (*root.parameters(), *root.buffers())]
@@ -52,7 +59,11 @@ def limits(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.Ten
         for root in roots:
             root.eval()
         output = _run(described, ids, lookups)
-        if output is None and described.by != "forward":  # with forward=, the layers take other inputs than the model
+        if output is None and isinstance(input, Mapping):  # zeros may not be values of a mask, or lengths
+            lookups = _Lookups(input)
+            output = _run(described, input, lookups)
+        # With forward=, the layers take other inputs than the model.
+        if output is None and described.by != "forward" and isinstance(ids, torch.Tensor):
             for other, words in _variants(ids):
                 if _run(described, other, None) is not None:
                     raise MotleyError(f"the model raises for inputs that are {_described(input)}, but runs with {words}. Pass "
@@ -63,7 +74,7 @@ def limits(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.Ten
     scores = outputs.main(output)
     if loss.classes and not target.is_floating_point() and scores is not None:
         classes = class_count(scores, target)
-    return Limits(min(lookups.rows, default=None), classes)
+    return Limits(lookups.limits(), classes)
 
 
 def _described(input: torch.Tensor) -> str:
@@ -80,7 +91,7 @@ def _variants(input: torch.Tensor) -> Iterator[Tuple[torch.Tensor, str]]:
         yield input.flatten(1), "inputs.flatten(1)"
 
 
-def _run(described: Layers, value: torch.Tensor, lookups: Optional[_Lookups]) -> Any:
+def _run(described: Layers, value: Input, lookups: Optional[_Lookups]) -> Any:
     try:
         with torch.no_grad():
             x: Any = value

@@ -5,40 +5,60 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from typing import Any, Iterable, List, NoReturn, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, NoReturn, Tuple
 
 import numpy
 import torch
 
 from .errors import MotleyError
+from .padding import TARGETS, Padding
 from .values import PAD, as_array
 
 _ACCEPTED = "Pass (inputs, targets), a dataset of such pairs, or a row of tokens"
 
-_PACK = ("A model takes one tensor: pack several into one, e.g. torch.stack([a, b], 1), and unpack it in the first layer "
-         "(docs/python.md, \"What is refused\")")
+_NAME = "Several inputs are a dictionary with the names by which the model takes them, such as {'input_ids': a, 'attention_mask': b}"
 
 _PACK_TARGETS = "A loss takes one tensor: pack several into one, and unpack it in a custom loss, a function (output, target) -> (sum, count)"
 
-_TARGETS = ("labels", "label", "targets", "target", "y", "label_ids")
-"""Common names of targets."""
+Inputs = Any
+"""An array, a tensor or a list, or a dictionary of them by name."""
 
 
 def is_array(part: Any) -> bool:
     return isinstance(part, (torch.Tensor, numpy.ndarray))
 
 
-def pair_of(data: Any) -> Tuple[Any, Any]:
-    """Inputs and targets as arrays, tensors or lists."""
+def pair_of(data: Any, padding: Padding) -> Tuple[Inputs, Any]:
+    """Inputs and targets as arrays, tensors or lists. Several inputs are a dictionary of them by name."""
     if isinstance(data, (tuple, list)) and len(data) == 2 and all(is_array(part) for part in data):
         return data[0], data[1]
     _refuse_others(data)
+    if isinstance(data, Mapping):
+        data = _pair_in(data, f"the data is a {type(data).__name__}")
     if isinstance(data, tuple):
         if len(data) != 2:
-            raise MotleyError(f"the data is a tuple of {len(data)}. {_ACCEPTED}; {_PACK[0].lower()}{_PACK[1:]}")
-        inputs, targets = (_column(part, what) for part, what in zip(data, ("inputs", "targets")))
-        return inputs, targets
-    return _stacked(data)
+            raise MotleyError(f"the data is a tuple of {len(data)}. {_ACCEPTED}; {_NAME[0].lower()}{_NAME[1:]}")
+        return _columns(data[0], padding), _column(data[1], "targets", padding, "targets")
+    return _stacked(data, padding)
+
+
+def _pair_in(parts: "Mapping[Any, Any]", what: str) -> Tuple[Any, Any]:
+    """Inputs by name, and the target, which has one of the usual names."""
+    target = next((name for word in TARGETS for name in parts if isinstance(name, str) and name.lower() == word), None)
+    if target is None or len(parts) < 2:
+        refuse_keys(what, parts)
+    return {name: part for name, part in parts.items() if name != target}, parts[target]
+
+
+def has_names_of_targets(data: Any) -> bool:
+    """Whether the targets of data that `pair_of` takes are among its names."""
+    return isinstance(data, Mapping) or not isinstance(data, tuple) and len(data) > 0 and isinstance(data[0], Mapping)
+
+
+def _columns(inputs: Any, padding: Padding) -> Inputs:
+    if isinstance(inputs, Mapping):
+        return {name: _column(part, f"inputs[{name!r}]", padding, name) for name, part in inputs.items()}
+    return _column(inputs, "inputs", padding, "")
 
 
 def _refuse_others(data: Any) -> None:
@@ -62,27 +82,23 @@ def _refuse_others(data: Any) -> None:
         if splits:
             raise MotleyError(f"the data is a {kind} with the splits {_listed(splits)}. Pass pairs from one split, and from "
                               "another as eval_data=")
-        refuse_keys(f"the data is a {kind}", data, "data[{!r}]", "")
-    if hasattr(data, "column_names") and library == "datasets" and hasattr(data, "__len__"):
-        refuse_keys(f"the data is a {kind}", data.column_names, "d[{!r}]", ", where d = data.with_format('torch')[:]")
     if not (hasattr(data, "__len__") and hasattr(data, "__getitem__")):
         also = "" if data is None or isinstance(data, (int, float)) else ". Convert an iterator to a list, e.g. list(data)"
         raise MotleyError(f"{kind} is not a supported type of data. {_ACCEPTED}{also}")
 
 
-def refuse_keys(what: str, keys: Iterable[Any], access: str, where: str) -> NoReturn:
-    """Refuses data whose parts have names, with an example of a pair."""
+def refuse_keys(what: str, keys: Iterable[Any]) -> NoReturn:
+    """Refuses data whose parts have names, none of which is that of a target."""
     names = [str(key) for key in keys]
-    target, inputs = _target_and_inputs(names)
     found = f"{what} with the keys {_listed(names)}" if names else f"{what} without keys"
-    example = f"({access.format(inputs[0])}, {access.format(target)}){where}" if inputs else "(inputs, targets)"
-    more = f". {_PACK}" if len(inputs) > 1 else ""
-    raise MotleyError(f"{found}. Pass a pair of input and target, e.g. {example}{more}")
+    usual = ", ".join(repr(word) for word in TARGETS[:4])
+    raise MotleyError(f"{found}, and not of inputs with a target, whose usual names are {usual}. Rename the target, or pass a "
+                      "pair of the inputs by name and the targets")
 
 
 def _target_and_inputs(names: List[str]) -> Tuple[str, List[str]]:
     """The likely name of the target, and those of the inputs."""
-    target = next((name for word in _TARGETS for name in names if name.lower() == word), names[-1] if names else "")
+    target = next((name for word in TARGETS for name in names if name.lower() == word), names[-1] if names else "")
     return target, [name for name in names if name != target]
 
 
@@ -92,7 +108,7 @@ def _listed(names: List[str]) -> str:
     return text + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def _stacked(dataset: Any) -> Tuple[numpy.ndarray, numpy.ndarray]:
+def _stacked(dataset: Any, padding: Padding) -> Tuple[Inputs, numpy.ndarray]:
     """The samples of a map-style dataset."""
     kind = type(dataset).__name__
     try:
@@ -101,23 +117,35 @@ def _stacked(dataset: Any) -> Tuple[numpy.ndarray, numpy.ndarray]:
         raise MotleyError(f"the number of samples of the {kind} is unknown: {type(error).__name__}: {error}. {_ACCEPTED}") from error
     if count == 0:
         raise MotleyError(f"the {kind} has no samples. Pass at least one")
-    inputs: List[numpy.ndarray] = []
+    inputs: Dict[Any, List[numpy.ndarray]] = {}
     targets: List[numpy.ndarray] = []
+    named = False
     for k in range(count):
         try:
             sample = dataset[k]
         except Exception as error:
             raise MotleyError(f"sample {k} of the {kind} cannot be read: {type(error).__name__}: {error}. {_ACCEPTED}") from error
+        if isinstance(sample, Mapping):
+            sample = _pair_in(sample, f"the dataset's sample {k} is a {type(sample).__name__}")
         _check_sample(sample, k)
-        inputs.append(_value(sample[0], "inputs", k))
+        named = named or isinstance(sample[0], Mapping)
+        parts = dict(sample[0]) if isinstance(sample[0], Mapping) else {"": sample[0]}
+        if k > 0 and parts.keys() != inputs.keys():
+            raise MotleyError(f"the dataset's sample {k} has {_inputs_listed(parts)}, and sample 0 {_inputs_listed(inputs)}. "
+                              "Pass the same inputs in all samples")
+        for name, part in parts.items():
+            inputs.setdefault(name, []).append(_value(part, f"inputs[{name!r}]" if named else "inputs", k))
         targets.append(_value(sample[1], "targets", k))
-    return _stack(inputs, "inputs"), _stack(targets, "targets")
+    stacked = {name: _stack(values, f"inputs[{name!r}]" if named else "inputs", padding, name) for name, values in inputs.items()}
+    return stacked if named else stacked[""], _stack(targets, "targets", padding, "targets")
+
+
+def _inputs_listed(inputs: Iterable[Any]) -> str:
+    names = [str(name) for name in inputs if name != ""]
+    return f"inputs by the names {_listed(names)}" if names else "one input without a name"
 
 
 def _check_sample(sample: Any, k: int) -> None:
-    if isinstance(sample, Mapping):
-        refuse_keys(f"the dataset's samples are not pairs: sample {k} is a {type(sample).__name__}", sample, "s[{!r}]",
-                    " of each sample s: [(…, …) for s in data]")
     if is_array(sample):
         raise MotleyError(f"the dataset's sample {k} is one {type(sample).__name__}, not a pair of input and target. "
                           "Pass pairs; for an autoencoder the target is the input")
@@ -126,10 +154,10 @@ def _check_sample(sample: Any, k: int) -> None:
                           "of tensors")
     if len(sample) != 2:
         raise MotleyError(f"the dataset's sample {k} has {len(sample)} parts and is not a pair of input and target. Pass pairs "
-                          f"of tensors. {_PACK}")
+                          f"of tensors. {_NAME}")
 
 
-def _column(part: Any, what: str) -> Any:
+def _column(part: Any, what: str, padding: Padding, name: str) -> Any:
     """All inputs, or all targets."""
     if is_array(part):
         return part
@@ -137,16 +165,16 @@ def _column(part: Any, what: str) -> Any:
     if isinstance(part, list):
         if not part:
             return numpy.zeros(0, dtype=numpy.float32)
-        return _stack([_value(each, what, k) for k, each in enumerate(part)], what)
+        return _stack([_value(each, what, k) for k, each in enumerate(part)], what, padding, name)
     return as_array(part, what)
 
 
 def _refuse_several(part: Any, what: str) -> None:
-    pack = _PACK_TARGETS if what.startswith("targets") else _PACK
+    remedy = _PACK_TARGETS if what.startswith("targets") else _NAME
     if isinstance(part, Mapping):
-        raise MotleyError(f"the {what} are a {type(part).__name__} with the keys {_listed([str(key) for key in part])}. {pack}")
+        raise MotleyError(f"the {what} are a {type(part).__name__} with the keys {_listed([str(key) for key in part])}. {remedy}")
     if isinstance(part, tuple) and any(is_array(each) for each in part):
-        raise MotleyError(f"the {what} are {len(part)} tensors. {pack}")
+        raise MotleyError(f"the {what} are {len(part)} tensors. {remedy}")
 
 
 def _value(part: Any, what: str, k: int) -> numpy.ndarray:
@@ -173,7 +201,10 @@ def _from_image(image: Any, what: str, k: int) -> numpy.ndarray:
     return array[None] if array.ndim == 2 else numpy.ascontiguousarray(array.transpose(2, 0, 1))
 
 
-def _stack(values: Sequence[numpy.ndarray], what: str) -> numpy.ndarray:
+def _stack(values: List[numpy.ndarray], what: str, padding: Padding, name: str) -> numpy.ndarray:
+    padded = padding.stacked(values, name)
+    if padded is not None:
+        return padded
     shapes = {}
     for k, value in enumerate(values):
         shapes.setdefault(value.shape, k)

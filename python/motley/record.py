@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import operations, remedies, rewrite
+from . import fixed_values, operations, remedies, rewrite
 from .aliases import Entry, NotInvertible, View
 from .errors import DataDependent
 from .frozen import Frozen
@@ -19,12 +19,13 @@ from .graph import map_args
 from .lines import user_line
 from .modules import ModuleStack
 from .recording import Recording
+from .virtual import Virtual
 
 
 class Recorder(Recording, TorchDispatchMode):
     """Records the operations that run under it in `nodes`."""
 
-    def __init__(self, known: Dict[int, str], modules: ModuleStack, memory: Dict[int, str], frozen: Mapping[int, Frozen] = {}):
+    def __init__(self, known: Dict[int, str], modules: ModuleStack, memory: Dict[Any, str], frozen: Mapping[int, Frozen] = {}):
         """Arguments as of `Recording`."""
         TorchDispatchMode.__init__(self)
         Recording.__init__(self, known, modules, memory, frozen)
@@ -41,6 +42,8 @@ class Recorder(Recording, TorchDispatchMode):
         if name in rewrite.ALIASES:
             return self._alias(func, args, kwargs)
         self._refuse(name, args, kwargs)
+        if _base(name) in operations.DATA_DEPENDENT:
+            args = tuple(map_args(argument, self._with_values) for argument in args)
         if self._writes(func):
             return self._write(name, func, args, kwargs)
         if name == "aten::cat":
@@ -55,8 +58,18 @@ class Recorder(Recording, TorchDispatchMode):
                     raise self.fail(f"{name} needs a view of a tensor that views and slices cannot express",
                                     "Clone a tensor before writing to a view of its view") from None
         out = func(*args, **kwargs)
+        if self._without_values and not operations.is_view(func):
+            out = fixed_values.discard_large(out)
         self._record(name, func, args, kwargs, out)
         return out
+
+    def _with_values(self, leaf: Any) -> Any:
+        """The values of a fixed tensor that were discarded, computed again."""
+        if isinstance(leaf, Virtual) and self.is_fixed(self.value_of(leaf)):
+            tensor = fixed_values.evaluate(self.value_of(leaf), self.nodes, self.constants)
+            self._add_entry(tensor, Entry(tensor, self.value_of(leaf)))
+            return tensor
+        return leaf
 
     def _is_replaced(self, name: str, func: Any, args: Tuple[Any, ...], kwargs: dict) -> bool:
         return rewrite.is_always_replaced(name, kwargs) or name not in operations.allowed() and not self._all_fixed(args, kwargs)
@@ -139,7 +152,7 @@ class Recorder(Recording, TorchDispatchMode):
         return any(a.alias_info is not None and a.alias_info.is_write for a in func._schema.arguments)
 
     def _refuse(self, name: str, args: Tuple[Any, ...], kwargs: dict) -> None:
-        base = name.split("::")[1].split(".")[0].rstrip("_")
+        base = _base(name)
         if base in operations.RANDOM and name.startswith("aten::"):
             raise self.fail(f"{name} draws random numbers, which would depend on the number of machines",
                             remedies.for_draw(base, kwargs.get("generator") is not None))
@@ -152,3 +165,8 @@ class Recorder(Recording, TorchDispatchMode):
         if (base in operations.DATA_DEPENDENT or masks) and not self._all_fixed(args, kwargs):
             raise DataDependent(*self.fail(f"{name} makes Python code or a shape depend on the values of a tensor", remedies.for_operation(
                 name, user_line()) or "Replace the branch, .item() or selection by torch.where or a mask").args)
+
+
+def _base(name: str) -> str:
+    """An operation's name without namespace, overload and final underscores."""
+    return name.split("::")[1].split(".")[0].rstrip("_")

@@ -17,12 +17,13 @@ from .graph import Node, Ref, Role, Shape, is_ref, leaves
 from .layers import is_statistic
 from .lines import user_line
 from .modules import ModuleStack
+from .virtual import Virtual, address
 
 
 class Recording:
     """Nodes and values. `Recorder` adds the operations."""
 
-    def __init__(self, known: Dict[int, str], modules: ModuleStack, memory: Dict[int, str], frozen: Mapping[int, Frozen] = {}):
+    def __init__(self, known: Dict[int, str], modules: ModuleStack, memory: Dict[Any, str], frozen: Mapping[int, Frozen] = {}):
         """`known`: [id of a tensor] its name in the model. `memory`: [address of a parameter] its name. `frozen`: [id of a
         tensor] frozen tensors, which are recorded as the constants that a package stores for them, and their conversion."""
         self.nodes: List[Node] = []
@@ -43,6 +44,7 @@ class Recording:
         self._created: Set[int] = set()  # ids of memory owners that this run created or that were declared
         self._declared: Dict[int, int] = {}  # [id of a declared tensor] first value
         self._next = 0
+        self._without_values = False  # whether an input is a `Virtual`
 
     # Declarations.
 
@@ -50,6 +52,7 @@ class Recording:
         """`tensor` is the input, target or gradient `index`."""
         value = self._new_value(tensor)
         self.roles[value] = Role(role, index)
+        self._without_values |= isinstance(tensor, Virtual)
         self._add_entry(tensor, Entry(tensor, value))
         self._fixed[value] = False
         self._created.add(id(tensor))
@@ -102,6 +105,9 @@ class Recording:
         name = self._known.get(id(tensor))
         if name is None:
             name = self._parameter_name(tensor)
+            if isinstance(tensor, Virtual):
+                raise self.fail("the layer uses a tensor that an earlier call computed",
+                                "Compute it in each call; register state as a buffer")
         if tensor.requires_grad and (name is None or not tensor.is_leaf):
             raise self.fail("the layer uses a tensor that requires a gradient and is not a parameter of its modules",
                             "Make it an nn.Parameter of a module in the layer, pass it in as an input, or detach it")
@@ -144,7 +150,7 @@ class Recording:
 
     def _parameter_name(self, tensor: torch.Tensor) -> Optional[str]:
         """The parameter that an unnamed tensor aliases, as `.data` does."""
-        name = self._memory.get(tensor.data_ptr()) if tensor.numel() and not tensor.requires_grad else None
+        name = self._memory.get(address(tensor)) if tensor.numel() and not tensor.requires_grad else None
         if name is not None:
             raise self.fail(f"the layer uses the values of {name} without autograd, as by .data",
                             "Use the parameter itself, or parameter.detach() if it needs no gradient")
@@ -196,4 +202,4 @@ def _has_place(tensor: torch.Tensor) -> bool:
 
 
 def _place(tensor: torch.Tensor) -> Tuple[Any, ...]:
-    return tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride()
+    return address(tensor), tensor.dtype, tensor.shape, tensor.stride()

@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import json
 import warnings
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 import torch
 
@@ -20,18 +20,21 @@ from .errors import ExportError
 from .graph import Role
 from .interpret import Package
 from .intercept import Intercept
+from .layer_values import LayerValues, layer_key
 from .layers import Layers
 from .losses import Loss
+from .memory_limit import MemoryLimit
 from .modules import ModuleStack
+from .named import limits_of
 from .result_digest import Digest, deviation, digest
 from .rounding import perturbed, in_bf16
-from .trace_layers import TracedLayer
 
 FILE = "reference.jsonl"
 VERSION = 1
 
-_SAMPLES, _SAMPLES_OF_STATISTICS = 2, 8
-"""A small number; with two samples of few elements, a batch normalization divides by almost 0."""
+_SAMPLES, _MIN_SAMPLES, _SAMPLES_OF_STATISTICS = 2, 1, 8
+"""A small number, and one for layers that need much memory; with two samples of few elements, a batch normalization divides by
+almost 0."""
 _MANY_ELEMENTS = 1 << 15
 """Elements of a sample; with so many, two samples suffice for statistics."""
 
@@ -58,26 +61,40 @@ class _Compared(NamedTuple):
     is_gradient: bool
 
 
-def references(package: Package, described: Layers, loss: Loss, traced: List[TracedLayer], modules: ModuleStack) -> List[Dict[str, Any]]:
-    """References of the first of all layers with equal graphs and shapes. A layer that cannot run with generated inputs has none,
-    with a warning."""
-    found = []
-    seen = set()
-    for k, (layer, (name, call)) in enumerate(zip(traced, described.layers)):
-        key = _distinct(package, k)
-        if key in seen:
-            continue
-        seen.add(key)
-        modules.start(name)
-        made = _Layer(package, k, layer, eager.EagerLayer(call, layer.structure, loss if layer.target is not None else None), described)
+class References:
+    """References of the first of all layers with equal graphs and shapes, in the order of the layers. A layer that cannot run
+    with generated inputs has none, with a warning."""
+
+    def __init__(self, described: Layers, loss: Loss, modules: ModuleStack, memory: MemoryLimit):
+        self.found: List[Dict[str, Any]] = []
+        self._described = described
+        self._loss = loss
+        self._modules = modules
+        self._memory = memory
+        self._seen: Set[str] = set()
+
+    def add(self, values: LayerValues) -> None:
+        """Adds the reference of a layer, unless an equal layer has one or there is too little memory."""
+        layer = values.traced
+        key = layer_key(values.package.description, values.index)
+        if key in self._seen:
+            return
+        self._seen.add(key)
+        count = _sample_count(values)
+        if count == _SAMPLES:
+            count = self._memory.samples(values.index, (_SAMPLES, _MIN_SAMPLES))
+        if count == 0:
+            return
+        self._modules.start(layer.name)
+        eager_layer = eager.EagerLayer(values.call, layer.structure, self._loss if layer.target is not None else None)
+        made = _Layer(values, eager_layer, self._described, count)
         try:
-            found.append(made.reference())
+            self.found.append(made.reference())
         except ExportError:
             raise
         except Exception as error:  # any exception of the layer
-            warnings.warn(f"{name} has no reference for the comparison on machines: for generated inputs like the example's it "
-                          f"raises {type(error).__name__}: {error}", stacklevel=2)
-    return found
+            warnings.warn(f"{layer.name} has no reference for the comparison on machines: for generated inputs like the example's "
+                          f"it raises {type(error).__name__}: {error}", stacklevel=2)
 
 
 def text(package_json: bytes, found: List[Dict[str, Any]]) -> str:
@@ -88,27 +105,26 @@ def text(package_json: bytes, found: List[Dict[str, Any]]) -> str:
     return json.dumps(head) + "\n" + body
 
 
-def _distinct(package: Package, k: int) -> str:
-    layers = package.description["layers"]
-    own = layers[k]
-    inputs = layers[k - 1]["outputs"] if k else package.description["input"]
-    shapes = [[(entry.get("type"), entry.get("gradient"), entry["shape"]) for entry in own[kind]] for kind in ("outputs", "parameters", "statistics", "constants")]
-    return json.dumps([own["graph"], inputs, shapes])
+def _sample_count(values: LayerValues) -> int:
+    """The number of samples without a limit of memory."""
+    elements = max(x[0].numel() for x in values.traced.inputs)
+    has_statistics = bool(values.package.description["layers"][values.index]["statistics"])
+    return _SAMPLES_OF_STATISTICS if has_statistics and elements < _MANY_ELEMENTS else _SAMPLES
 
 
 class _Layer:
-    def __init__(self, package: Package, index: int, traced: TracedLayer, layer: eager.EagerLayer, described: Layers):
-        self._package = package
-        self._index = index
-        self._traced = traced
+    def __init__(self, values: LayerValues, layer: eager.EagerLayer, described: Layers, samples: int):
+        self._package = package = values.package
+        self._index = index = values.index
+        self._traced = traced = values.traced
         self._layer = layer
         self._roots = [root for _, root in described.roots]
         self._described = package.description["layers"][index]
-        few = max(x[0].numel() for x in traced.inputs) < _MANY_ELEMENTS
-        self._samples = _SAMPLES_OF_STATISTICS if self._described["statistics"] and few else _SAMPLES
+        self._samples = samples
         description = package.description
-        self._inputs = [synthetic.describe(x, description["input_limit"]) if index == 0 or gradient else synthetic.describe_exact(x)
-                        for x, gradient in zip(traced.inputs, traced.gradients)]
+        limits = limits_of(description) if index == 0 else [None] * len(traced.inputs)
+        self._inputs = [synthetic.describe(x, limit or 0) if gradient or limit or index == 0 and x.is_floating_point()
+                        else synthetic.describe_exact(x) for x, gradient, limit in zip(traced.inputs, traced.gradients, limits)]
         self._ignored = description["ignored"]
         self._target = None if traced.target is None else synthetic.describe(traced.target, description["target_limit"], self._ignored)
         results = 3 + len(self._described["parameters"]) + 2 * len(self._inputs) + len(self._described["outputs"])

@@ -24,8 +24,11 @@ class _Perturbation:
     def move(self, tensor: torch.Tensor) -> torch.Tensor:
         if tensor.dtype != torch.float32:
             return tensor
-        share = (torch.rand(tensor.shape, generator=self._generator) * 2 - 1) * _RELATIVE
-        return torch.where((tensor == tensor.round()) | ~torch.isfinite(tensor), tensor, tensor + tensor * share)
+        # In place, because weights may be large.
+        moved = torch.rand(tensor.shape, generator=self._generator).mul_(2).sub_(1).mul_(_RELATIVE)
+        moved.mul_(tensor).add_(tensor)
+        unchanged = (tensor == tensor.round()).logical_or_(torch.isfinite(tensor).logical_not_())
+        return torch.where(unchanged, tensor, moved)
 
     def node(self, node: Node, values: Mapping[int, Optional[torch.Tensor]], samples: int) -> List[Optional[torch.Tensor]]:
         out = run_node(node, values, samples)

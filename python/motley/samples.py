@@ -19,6 +19,13 @@ def like(example: torch.Tensor, limit: int, generator: torch.Generator, count: i
     return _where((example == example.round()).all(0), example, made, generator) if whole_numbers else made
 
 
+def keeps_values(example: torch.Tensor, limit: Optional[int]) -> bool:
+    """Whether other values than those of the example may mean nothing: truth values, integers that index nothing, and masks of 0 and 1."""
+    if not example.is_floating_point():
+        return limit is None
+    return bool(((example == 0) | (example == 1)).all()) and bool((example == 1).any())
+
+
 def packed(example: torch.Tensor, made: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """`made` for packed integers: positions where all values of the example are equal, or 0 and 1, such as masks, positions and
     segments, are resampled from the example."""

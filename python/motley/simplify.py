@@ -10,6 +10,7 @@ from . import interpret, narrow, operations
 from .graph import Batch, Node, leaves, needed, use_instead, uses
 from .layers import is_statistic
 from .trace import Trace
+from .virtual import Virtual
 
 _FILLS = frozenset({"aten::zeros", "aten::ones", "aten::full", "aten::zeros_like", "aten::ones_like", "aten::full_like",
                     "aten::new_zeros", "aten::new_ones", "aten::new_full", "aten::scalar_tensor"})
@@ -62,7 +63,8 @@ def _eliminate_common(trace: Trace) -> None:
 
 def _fold(trace: Trace) -> None:
     recorder = trace.recorder
-    constants = {value: tensor for value, tensor in recorder.constants.items() if not is_statistic(recorder.names.get(value, ""))}
+    constants = {value: tensor for value, tensor in recorder.constants.items()
+                 if not is_statistic(recorder.names.get(value, "")) and not isinstance(tensor, Virtual)}
     converted = narrow.conversions(recorder.nodes, constants, recorder.shapes)
     known = _Known(constants)
     maker: Dict[int, Node] = {}

@@ -92,7 +92,7 @@ def _raises(run: Run) -> str:
 class Tracer:
     """Runs layers of one model."""
 
-    def __init__(self, known: Dict[int, str], modules: ModuleStack, memory: Dict[int, str], frozen: Mapping[int, Frozen] = {}):
+    def __init__(self, known: Dict[int, str], modules: ModuleStack, memory: Dict[Any, str], frozen: Mapping[int, Frozen] = {}):
         """Arguments as of `Recording`."""
         import_dynamo()
         self._frozen = frozen

@@ -19,8 +19,11 @@ from .graph_json import TYPES, WIDENED
 from .layers import Layers
 from .losses import Loss
 from .merge import merge
+from .named import Input, each
 from .simplify import simplify
 from .trace import Run, Trace, Tracer
+from .virtual import Virtual
+from .weights import content_hash
 
 BATCHES = (2, 3, 4)
 """The traced batch sizes: just large enough to detect linear sizes, because all of a layer's results stay in memory."""
@@ -53,10 +56,15 @@ def samples(tensor: torch.Tensor, count: int) -> torch.Tensor:
     return tensor[[k % tensor.size(0) for k in range(count)]].detach().contiguous()
 
 
-def trace_all(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.Tensor], tracer: Tracer) -> List[TracedLayer]:
-    """Traces the layers of `described`: the first gets the example's input, the last compares with its target."""
+def first_inputs(input: Input) -> Tuple[List[torch.Tensor], TreeSpec]:
+    """The first layer's inputs for two samples of `input`, and the structure of its argument."""
+    return tree_flatten(each(lambda tensor: samples(tensor, BATCHES[0]), input))
+
+
+def trace_all(described: Layers, loss: Loss, example: Tuple[Input, torch.Tensor], tracer: Tracer) -> List[TracedLayer]:
+    """Traces the layers of `described`: the first gets the example's inputs, the last compares with its target."""
     merged = _MergedTraces()
-    inputs, structure = tree_flatten(samples(example[0], BATCHES[0]))
+    inputs, structure = first_inputs(example[0])
     gradients: Tuple[bool, ...] = (False,) * len(inputs)
     traced: List[TracedLayer] = []
     twice = False  # outputs of an earlier layer share memory, and later layers may pass them on
@@ -82,18 +90,21 @@ def trace_all(described: Layers, loss: Loss, example: Tuple[torch.Tensor, torch.
         traced.append(TracedLayer(name, train, evaluate, score, inputs, structure, gradients, run.target))
         if not last:
             assert train.structure is not None
-            inputs, structure, gradients = _next_inputs(name, outputs), train.structure, train.gradients
+            inputs, structure, gradients = next_inputs(name, outputs), train.structure, train.gradients
     return traced
 
 
 def memory_of(tensor: torch.Tensor) -> int:
-    """The address of its storage, which views of one tensor share."""
+    """The address of its storage, or the number of a `Virtual`'s memory, which views of one tensor share."""
+    if isinstance(tensor, Virtual):
+        return tensor.memory
     storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
     return storage.data_ptr()
 
 
 class _MergedTraces:
     def __init__(self) -> None:
+        self._constants: Dict[str, torch.Tensor] = {}  # [hash of the content] the first of equal constants
         self._merged: Dict[str, Tuple[List[Node], Dict[int, Shape]]] = {}  # [recording with two samples] recording for any batch
 
     def trace(self, kind: str, tracer: Callable[[Run], Trace], run: Run) -> Tuple[Trace, List[torch.Tensor]]:
@@ -116,6 +127,9 @@ class _MergedTraces:
             trace.recorder.shapes = dict(shapes)
         trace.release()
         simplify(trace)
+        for value, tensor in trace.recorder.constants.items():
+            if value not in trace.recorder.names:
+                trace.recorder.constants[value] = self._constants.setdefault(content_hash(tensor), tensor)
         return trace, outputs
 
 
@@ -126,7 +140,8 @@ def _key(trace: Trace) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _next_inputs(name: str, outputs: List[torch.Tensor]) -> List[torch.Tensor]:
+def next_inputs(name: str, outputs: List[torch.Tensor]) -> List[torch.Tensor]:
+    """The inputs of the layer after `name`, whose outputs for two samples are `outputs`."""
     for k, tensor in enumerate(outputs):
         if WIDENED.get(tensor.dtype, tensor.dtype) not in TYPES:
             raise ExportError(f"output {k} of the layer is {str(tensor.dtype)[6:]}; outputs may be float32, int64 or bool",

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 import torch
 
@@ -20,6 +20,7 @@ from .export import export
 from .layers import Call, Layers, as_layers
 from .load import load
 from .manifest import has_checkpoint, newest_checkpoint, read_manifest
+from .named import Limit
 from .settings import EXPORT_OPTIONS, Sections, check, sections_of, refuse_epochs, toml
 from .setup import Setup
 from .split import split
@@ -53,12 +54,14 @@ class Run(NamedTuple):
 def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] = None, *, eval_data: Any = None,
           layers: Optional[Union[Layers, Iterable[Tuple[str, Call]]]] = None, context: Optional[int] = None,
           run: Optional[Path] = None, resume: bool = False, allow_changes: bool = False, links: Optional[Path] = None,
-          adapt: bool = False, motley: Optional[Path] = None, base: Optional[str] = None, export_options: Optional[Dict[str, Any]] = None,
+          adapt: bool = False, motley: Optional[Path] = None, base: Optional[str] = None, pad: Optional[Mapping[str, Any]] = None,
+          export_options: Optional[Dict[str, Any]] = None,
           follow: Callable[[str], None] = print, **settings: Any) -> Run:
     """Trains `model` with Motley, on this machine or on the machines of a cluster file, and returns at the end of the run.
 
     loss, layers  as for `motley.export`; by default the layers are those of `motley.split` with a sample of the data
-    data          (inputs, targets) as tensors or arrays, a dataset of such pairs, or a row of tokens, which needs `context`
+    data          (inputs, targets) as tensors or arrays, a dataset of such pairs, or a row of tokens, which needs `context`. Several
+                  inputs are a dictionary by name, which may contain the targets as "labels"
     cluster       docs/formats/cluster.md; RUN.setup must have the same path on its machines, shared or copied: the package on all
                   machines, the data on the machine with the first layers
     run           the run folder; package, data and configuration are written to RUN.setup
@@ -67,6 +70,8 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
     adapt         move layers to machines that run them faster by the measured steps of the run
     motley        the program; by default the one on PATH
     base          as for `motley.export`: "int8", "int4" or "nf4" for the frozen weights of linear layers
+    pad           values that fill up samples of unequal length at their end, by the names of inputs and target, such as
+                  {"input_ids": 0, "attention_mask": 0, "labels": -100}. By default such samples are refused
     follow        is called with each line that Motley prints
     links         the file of `motley probe --output`, with the measured links of the cluster
     export_options
@@ -100,7 +105,7 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
         else:
             with step("reading the data"):
                 parsed_loss = losses.parse(loss)
-                data_given = samples.parse(data, eval_data, context, parsed_loss)
+                data_given = samples.parse(data, eval_data, context, parsed_loss, pad)
             refuse_epochs(sections, len(data_given), eval_data is not None)
             check(program, {**sections, "data": {"kind": "arrays" if context is None else "tokens", **sections.get("data", {})}})
             with step("splitting the model"):
@@ -137,7 +142,14 @@ def _check_values(data: Union[samples.Arrays, samples.Tokens], described: Layers
         found = probe.limits(described, loss, data.example())
     finite = sections.get("data", {}).get("allow_nonfinite") is not True
     with step("checking the data"):
-        data.check(options.get("input_limit", found.inputs), options.get("target_limit", found.targets), loss.ignored, finite)
+        data.check(_limits(options.get("input_limit"), found.inputs), options.get("target_limit", found.targets), loss.ignored, finite)
+
+
+def _limits(given: Limit, found: Limit) -> Limit:
+    """The limits of the caller, or else those of the model."""
+    if isinstance(given, Mapping) and isinstance(found, Mapping):
+        return {**found, **given}
+    return found if given is None else given
 
 
 def _program(given: Optional[Path]) -> str:

@@ -11,31 +11,39 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import operations
+from .named import Input, tensors
 
 
 class InputUse(TorchDispatchMode):
-    """Records the use of a model's input: the rows of its embedding, and whether floats are converted to integers."""
+    """Records the use of a model's inputs: the rows of their embeddings, and whether floats are converted to integers. Of several
+    inputs each has its own `rows`, by an embedding of exactly that input."""
 
-    def __init__(self, input: torch.Tensor):
+    def __init__(self, input: Input):
         super().__init__()
-        self.rows: Optional[int] = None
+        self._inputs = tensors(input)
+        self.rows: List[Optional[int]] = [None] * len(self._inputs)
         self.whole_numbers = False
-        self._input = None if input.is_floating_point() else input
-        self._own: Optional[int] = None  # rows of an embedding of exactly the input
+        self._own: Set[int] = set()  # inputs with an embedding of exactly them
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Tuple[Any, ...] = (), kwargs: Optional[dict] = None) -> Any:
         out = func(*args, **(kwargs or {}))
         name = operations.name_of(func)
         if name == "aten::_to_copy" and args[0].is_floating_point() and not out.is_floating_point():
             self.whole_numbers = True
-        if name == "aten::embedding" and self._input is not None:
-            rows, ids = args[0].size(0), args[1]
-            if ids.shape == self._input.shape and torch.equal(ids, self._input):
-                self.rows = min(rows, self._own or rows)
-                self._own = self.rows
-            elif self._own is None:  # an embedding of a part of the input, or of another tensor
-                self.rows = min(rows, self.rows or rows)
+        if name == "aten::embedding":
+            self._see(args[0].size(0), args[1])
         return out
+
+    def _see(self, rows: int, ids: torch.Tensor) -> None:
+        for k, input in enumerate(self._inputs):
+            if input.is_floating_point():
+                continue
+            is_own = ids.shape == input.shape and ids.dtype == input.dtype and torch.equal(ids, input)
+            if is_own and k not in self._own:
+                self._own.add(k)
+                self.rows[k] = rows
+            elif is_own or k not in self._own and len(self._inputs) == 1:  # of a part of the only input, or of something else
+                self.rows[k] = min(rows, self.rows[k] or rows)
 
 
 def uncalled(paths: Mapping[str, torch.nn.Module], called: Set[str]) -> List[str]:

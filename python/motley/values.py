@@ -56,7 +56,8 @@ def _from_object(part: Any, what: str) -> numpy.ndarray:
         raise MotleyError(f"{what} are lists of different lengths: {error}. {PAD}") from error
 
 
-PAD = "Pad or crop them to one shape, and resize images; fill padding in targets with the class that the loss ignores (-100)"
+PAD = ("Pad or crop them to one shape, or pass pad= with the values to fill them up, and resize images; fill padding in targets "
+       "with the class that the loss ignores (-100)")
 """The hint for samples of different shapes."""
 
 
@@ -120,6 +121,18 @@ def check_integers(array: numpy.ndarray, what: str, limit: int, ignored: Optiona
         also = f", or {ignored}, which the loss ignores" if ignored is not None else ""
         raise MotleyError(f"{_at(what, first)} is {array[first]}; the model accepts 0 to {limit - 1}{also}. Number them from 0, "
                           "or enlarge the model")
+
+
+def check_width(array: numpy.ndarray, what: str) -> None:
+    """Refuses integers of more than 32 bits, which samples do not hold."""
+    if array.dtype.kind not in "iu" or array.dtype.itemsize < 8:
+        return
+    for begin, block in _blocks(array):
+        wrong = (block < -(1 << 31)) | (block >= 1 << 31)
+        if wrong.any():
+            place = numpy.unravel_index(int(numpy.argmax(wrong)), block.shape)
+            first = (begin + int(place[0]),) + tuple(int(k) for k in place[1:])
+            raise MotleyError(f"{_at(what, first)} is {array[first]}; integers of samples have 32 bits. Number them from 0")
 
 
 def _at(what: str, place: Tuple[int, ...]) -> str:

@@ -7,7 +7,7 @@ import json
 import math
 import os
 import struct
-from typing import Any, BinaryIO, Dict, Mapping, Optional
+from typing import Any, BinaryIO, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple
 
 import torch
 
@@ -17,14 +17,47 @@ _NAMES = {torch.float32: "F32", torch.float64: "F64", torch.float16: "F16", torc
           torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8", torch.bool: "BOOL"}
 _TYPES = {name: dtype for dtype, name in _NAMES.items()}
 
+_PIECE = 8 << 20
+"""Bytes of a stored tensor that are read at once."""
+
 
 def holds(dtype: torch.dtype) -> bool:
     """Whether the format supports this type."""
     return dtype in _NAMES
 
 
-def write(path: str, tensors: Mapping[str, torch.Tensor], metadata: Optional[Dict[str, str]] = None) -> None:
-    """Writes `tensors` in their order, atomically by a temporary file."""
+def write(path: str, tensors: Mapping[str, torch.Tensor], metadata: Optional[Dict[str, str]] = None,
+          sources: Mapping[str, Stored] = {}) -> str:
+    """Writes `tensors` in their order, atomically by a temporary file; values of tensors in `sources` are read from there.
+    Returns the file's hash, in hexadecimal digits."""
+    head, _ = _head(tensors, metadata)
+    partial = path + ".partial"
+    found = hashlib.sha256()
+    with open(partial, "wb") as file:
+        def append(part: Any) -> None:
+            found.update(part)
+            file.write(part)
+
+        append(head)
+        for name, tensor in tensors.items():
+            for piece in sources[name].pieces(tensor.dtype) if name in sources else (tensor,):
+                append(_memory(piece))
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(partial, path)
+    return found.hexdigest()
+
+
+def write_zeros(path: str, tensors: Mapping[str, torch.Tensor]) -> None:
+    """Writes a file of the same size as `write`, whose values are 0: a sparse file if the file system supports it."""
+    head, length = _head(tensors, None)
+    with open(path, "wb") as file:
+        file.write(head)
+        file.truncate(len(head) + length)
+
+
+def _head(tensors: Mapping[str, torch.Tensor], metadata: Optional[Dict[str, str]]) -> Tuple[bytes, int]:
+    """The bytes before the values, and the number of bytes of the values."""
     header: Dict[str, object] = {"__metadata__": {"format": "pt", **(metadata or {})}}
     begin = 0
     for name, tensor in tensors.items():
@@ -33,19 +66,44 @@ def write(path: str, tensors: Mapping[str, torch.Tensor], metadata: Optional[Dic
         begin = end
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
     text += b" " * (-len(text) % 8)
-    partial = path + ".partial"
-    with open(partial, "wb") as file:
-        file.write(struct.pack("<Q", len(text)))
-        file.write(text)
-        for tensor in tensors.values():
-            file.write(_bytes(tensor))
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, path)
+    return struct.pack("<Q", len(text)) + text, begin
 
 
-def read(path: str) -> Dict[str, torch.Tensor]:
-    """All tensors of a file, in its order."""
+class Stored(NamedTuple):
+    """A tensor in a file. Its values are read on request."""
+
+    path: str
+    dtype: torch.dtype
+    shape: Tuple[int, ...]
+    begin: int
+    """The position of its first byte in the file."""
+
+    @property
+    def bytes(self) -> int:
+        return math.prod(self.shape) * torch.empty(0, dtype=self.dtype).element_size()
+
+    def values(self) -> torch.Tensor:
+        with open(self.path, "rb") as file:
+            return self._read(file, self.begin, self.bytes).reshape(self.shape)
+
+    def pieces(self, dtype: torch.dtype) -> Iterator[torch.Tensor]:
+        """Its elements in order, converted to `dtype`, in pieces of at most `_PIECE` bytes in the file."""
+        with open(self.path, "rb") as file:
+            for begin in range(0, self.bytes, _PIECE):
+                yield self._read(file, self.begin + begin, min(_PIECE, self.bytes - begin)).to(dtype)
+
+    def _read(self, file: BinaryIO, begin: int, count: int) -> torch.Tensor:
+        if count == 0:
+            return torch.empty(0, dtype=self.dtype)
+        values = bytearray(count)
+        file.seek(begin)
+        if file.readinto(values) != count:  # type: ignore[attr-defined]
+            raise MotleyError(f"{self.path} was truncated while it was read. Write the file again")
+        return torch.frombuffer(values, dtype=self.dtype)
+
+
+def stored(path: str) -> Dict[str, Stored]:
+    """The tensors of a file, in its order, without their values."""
     with open(path, "rb") as file:
         head = file.read(8)
         length = struct.unpack("<Q", head)[0] if len(head) == 8 else -1
@@ -53,29 +111,31 @@ def read(path: str) -> Dict[str, torch.Tensor]:
             raise MotleyError(f"{path} is not a safetensors file: the length of its header is {length}. Write the file again")
         try:
             header = json.loads(file.read(length))
-            return {name: _tensor(file, path, name, entry, 8 + length) for name, entry in header.items() if name != "__metadata__"}
+            return {name: _stored(path, name, entry, 8 + length) for name, entry in header.items() if name != "__metadata__"}
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
             raise MotleyError(f"{path} has a damaged header: {type(error).__name__}: {error}. Write the file again") from error
 
 
-def _tensor(file: BinaryIO, path: str, name: str, entry: Mapping[str, Any], start: int) -> torch.Tensor:
+def read(path: str) -> Dict[str, torch.Tensor]:
+    """All tensors of a file, in its order."""
+    return {name: entry.values() for name, entry in stored(path).items()}
+
+
+def _stored(path: str, name: str, entry: Mapping[str, Any], start: int) -> Stored:
     dtype = _TYPES.get(entry["dtype"])
     begin, end = entry["data_offsets"]
     if dtype is None:
         raise MotleyError(f"{path}: {name} has the unsupported type {entry['dtype']}. Convert it to F32")
-    bytes_left = os.path.getsize(path) - start
-    expected = math.prod(entry["shape"]) * torch.empty(0, dtype=dtype).element_size()
-    if not 0 <= begin <= end <= bytes_left or end - begin != expected:
+    found = Stored(path, dtype, tuple(entry["shape"]), start + begin)
+    if not 0 <= begin <= end <= os.path.getsize(path) - start or end - begin != found.bytes:
         raise MotleyError(f"{path}: {name} is incomplete. Write the file again")
-    file.seek(start + begin)
-    values = bytearray(file.read(end - begin))
-    flat = torch.frombuffer(values, dtype=dtype) if values else torch.empty(0, dtype=dtype)
-    return flat.reshape(entry["shape"])
+    return found
 
 
-def _bytes(tensor: torch.Tensor) -> bytes:
+def _memory(tensor: torch.Tensor) -> Any:
+    """The bytes of a tensor, without a copy if it is contiguous."""
     flat = tensor.detach().cpu().contiguous().reshape(-1)
-    return bytes(flat.view(torch.uint8).numpy().data) if flat.numel() else b""
+    return flat.view(torch.uint8).numpy().data if flat.numel() else b""
 
 
 def sha256(path: str) -> str:
@@ -87,7 +147,8 @@ def sha256(path: str) -> str:
     return found.hexdigest()
 
 
-def content(tensor: torch.Tensor) -> bytes:
-    """Type, shape and values as bytes; they differ for different tensors."""
-    return f"{tensor.dtype}{tuple(tensor.shape)}".encode() + _bytes(tensor)
-
+def content_hash(tensor: torch.Tensor) -> str:
+    """A hash of type, shape and values, in hexadecimal digits."""
+    found = hashlib.sha256(f"{tensor.dtype}{tuple(tensor.shape)}".encode())
+    found.update(_memory(tensor))
+    return found.hexdigest()

@@ -20,7 +20,7 @@ using testing::ElementsAre;
 // line that cannot be parsed. Relies on clang-format's layout: namespaces and their types begin
 // lines.
 std::vector<std::string> types_of(const std::string& text) {
-  static const std::regex kNamespace(R"(^namespace( [a-z_0-9:]+)? \{$)");
+  static const std::regex kNamespace(R"(^namespace( [A-Za-z_0-9:]+)? \{$)");
   static const std::regex kType(
       R"(^(?:class|struct|union|enum|enum class)(?: alignas\(.*\))? ([A-Z]\w*(?:<.*>)?)(?: final)?(?: :.*)?(?: \{.*|,|$))");
 

@@ -8,8 +8,7 @@
 #include <cstring>
 #include <vector>
 
-#include "compression/formats/block_quantise_avx2.h"
-#include "compression/formats/block_quantise_avx512.h"
+#include "tests/compression/target_kernels.h"
 #include "tests/support/property.h"
 
 namespace motley {
@@ -31,14 +30,8 @@ struct Coding {
 constexpr Coding kInt8 = {"int8", int8_bytes, &BlockKernels::int8};
 constexpr Coding kInt4 = {"int4", int4_bytes, &BlockKernels::int4};
 
-// The vector kernels that this processor supports.
 std::vector<BlockKernels> vector_kernels() {
-  std::vector<BlockKernels> kernels;
-  if (avx2_block_kernels() != nullptr) kernels.push_back(*avx2_block_kernels());
-  if (avx512_int8_kernels() != nullptr) {
-    kernels.push_back({*avx512_int8_kernels(), *avx512_int4_kernels()});
-  }
-  return kernels;
+  return kernels_of_every_target(best_block_kernels);
 }
 
 // Encodes from and to memory `offset` elements (bytes on the wire) after an aligned address.
@@ -262,7 +255,6 @@ TEST_P(EveryCoding, KeepsZeros) {
 }
 
 TEST_P(EveryCoding, VectorKernelsEqualTheReferenceForAllLengths) {
-  if (vector_kernels().empty()) GTEST_SKIP() << "this processor has no AVX2";
   Floats values(kLengthMax);
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = std::sin(static_cast<float>(i * i)) * std::exp2(static_cast<float>(i % 11));
@@ -280,7 +272,6 @@ TEST_P(EveryCoding, VectorKernelsEqualTheReferenceForAllLengths) {
 }
 
 TEST_P(EveryCoding, VectorKernelsEqualTheReferenceForAnyValues) {
-  if (vector_kernels().empty()) GTEST_SKIP() << "this processor has no AVX2";
   EXPECT_TRUE(rc::check("any finite values, and any 32 bits", [] {
     Floats values = *any_finite_values();
     for (const auto bits : *rc::gen::container<std::vector<std::uint32_t>>(
@@ -297,7 +288,6 @@ TEST_P(EveryCoding, VectorKernelsEqualTheReferenceForAnyValues) {
 }
 
 TEST_P(EveryCoding, VectorKernelsDecodeAnyBytesAsTheReference) {
-  if (vector_kernels().empty()) GTEST_SKIP() << "this processor has no AVX2";
   EXPECT_TRUE(rc::check("any bytes, scales too", [] {
     const auto count = *rc::gen::inRange<std::size_t>(0, kLengthMax + 1);
     const Coding& coding = GetParam();

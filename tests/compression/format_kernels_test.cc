@@ -6,13 +6,10 @@
 #include <string>
 
 #include "compression/formats/block_quantise.h"
-#include "compression/formats/block_quantise_avx2.h"
-#include "compression/formats/block_quantise_avx512.h"
 #include "compression/formats/dense_formats.h"
 #include "compression/formats/half.h"
-#include "compression/formats/half_avx2.h"
-#include "compression/formats/half_avx512.h"
 #include "tests/compression/slices.h"
+#include "tests/compression/target_kernels.h"
 #include "tests/support/property.h"
 
 namespace motley {
@@ -37,18 +34,13 @@ std::vector<Format> all_formats() {
                                  {"bf16", half_bytes, half.bf16, half.bf16},
                                  {"int8", int8_bytes, block.int8, block.int8},
                                  {"int4", int4_bytes, block.int4, block.int4}};
-  for (const HalfKernels* fast : {avx2_half_kernels(), avx512_half_kernels()}) {
-    if (fast == nullptr) continue;
-    formats.push_back({"vector fp16", half_bytes, half.fp16, fast->fp16});
-    formats.push_back({"vector bf16", half_bytes, half.bf16, fast->bf16});
+  for (const HalfKernels& fast : kernels_of_every_target(best_half_kernels)) {
+    formats.push_back({"vector fp16", half_bytes, half.fp16, fast.fp16});
+    formats.push_back({"vector bf16", half_bytes, half.bf16, fast.bf16});
   }
-  if (const BlockKernels* fast = avx2_block_kernels()) {
-    formats.push_back({"vector int8", int8_bytes, block.int8, fast->int8});
-    formats.push_back({"vector int4", int4_bytes, block.int4, fast->int4});
-  }
-  if (const FormatKernels* fast = avx512_int8_kernels()) {
-    formats.push_back({"wide int8", int8_bytes, block.int8, *fast});
-    formats.push_back({"wide int4", int4_bytes, block.int4, *avx512_int4_kernels()});
+  for (const BlockKernels& fast : kernels_of_every_target(best_block_kernels)) {
+    formats.push_back({"vector int8", int8_bytes, block.int8, fast.int8});
+    formats.push_back({"vector int4", int4_bytes, block.int4, fast.int4});
   }
   return formats;
 }

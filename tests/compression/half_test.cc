@@ -5,14 +5,14 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include <rapidcheck.h>
 
-#include "compression/formats/half_avx2.h"
-#include "compression/formats/half_avx512.h"
+#include "tests/compression/target_kernels.h"
 
 namespace motley {
 namespace {
@@ -113,16 +113,10 @@ TEST(Fp16, ErrorIsAtMostHalfAUnit) {
   }));
 }
 
-using KernelsOf = const HalfKernels* (*)();
-
-class VectorKernels : public testing::TestWithParam<KernelsOf> {
+class VectorKernels : public testing::TestWithParam<HalfKernels> {
  protected:
-  void SetUp() override {
-    if (GetParam()() == nullptr) GTEST_SKIP() << "this processor lacks the instructions";
-  }
-
   static void expect_equal_to_reference(const std::vector<float>& values, std::size_t offset) {
-    const HalfKernels& fast = *GetParam()();
+    const HalfKernels& fast = GetParam();
     const HalfKernels& reference = scalar_half_kernels();
     EXPECT_EQ(encoded(fast.fp16.encode, values, offset),
               encoded(reference.fp16.encode, values, offset));
@@ -158,17 +152,17 @@ TEST_P(VectorKernels, DecodeAsTheReferenceForEveryHalf) {
   std::vector<std::byte> wire(2 * halves.size());
   std::memcpy(wire.data(), halves.data(), wire.size());
   for (const std::size_t offset : {0U, 1U, 3U}) {
-    EXPECT_EQ(decoded(GetParam()()->fp16.decode, wire, offset),
+    EXPECT_EQ(decoded(GetParam().fp16.decode, wire, offset),
               decoded(scalar_half_kernels().fp16.decode, wire, offset));
-    EXPECT_EQ(decoded(GetParam()()->bf16.decode, wire, offset),
+    EXPECT_EQ(decoded(GetParam().bf16.decode, wire, offset),
               decoded(scalar_half_kernels().bf16.decode, wire, offset));
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Instructions,
+INSTANTIATE_TEST_SUITE_P(Targets,
                          VectorKernels,
-                         testing::Values(avx2_half_kernels, avx512_half_kernels),
-                         [](const auto& test) { return test.index == 0 ? "Avx2" : "Avx512"; });
+                         testing::ValuesIn(kernels_of_every_target(best_half_kernels)),
+                         [](const auto& test) { return std::to_string(test.index); });
 
 }  // namespace
 }  // namespace motley

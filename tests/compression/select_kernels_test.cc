@@ -5,11 +5,10 @@
 #include <cmath>
 #include <cstdint>
 
-#include "compression/kernels/select_kernels_avx2.h"
-#include "compression/kernels/select_kernels_avx512.h"
 #include "compression/kernels/sum_kernels.h"
 #include "compression/sparse/list_places.h"
 #include "tests/compression/slices.h"
+#include "tests/compression/target_kernels.h"
 #include "tests/support/property.h"
 
 namespace motley {
@@ -58,13 +57,8 @@ Marked marked(const SelectKernels& kernels,
   return {words, bits_of(residual), bits_of(velocity)};
 }
 
-// The vector kernels that this processor supports.
 std::vector<SelectKernels> vector_kernels() {
-  std::vector<SelectKernels> kernels;
-  for (const SelectKernels* some : {avx2_select_kernels(), avx512_select_kernels()}) {
-    if (some != nullptr) kernels.push_back(*some);
-  }
-  return kernels;
+  return kernels_of_every_target(best_select_kernels);
 }
 
 TEST(SelectKernels, MarkWhatReachesTheThreshold) {
@@ -97,7 +91,6 @@ TEST(SelectKernels, GatherSpeedBeforeTheyMark) {
 }
 
 TEST(SelectKernels, VectorKernelsEqualTheReferenceForAllLengths) {
-  if (vector_kernels().empty()) GTEST_SKIP() << "this processor has no AVX2";
   const auto threshold_bits = std::bit_cast<std::uint32_t>(1.0F);
   for (std::size_t length = 0; length <= kLengthMax; ++length) {
     const Floats values = normal_slice(length);

@@ -22,6 +22,8 @@ RC_GTEST_PROP(DamagedArray, IsReadOrRefused, ()) {
                                                    "descr",
                                                    "fortran_order",
                                                    "|u1",
+                                                   "|b1",
+                                                   "<i2",
                                                    "<f8",
                                                    ">i4",
                                                    "-1",

@@ -41,7 +41,7 @@ inline std::string npy_floats(const std::vector<std::int64_t>& shape,
 // A model with float inputs of this shape and one of `classes` as output.
 inline SampleFormat classifier(std::vector<std::int64_t> shape, std::int64_t classes = 10) {
   SampleFormat format;
-  format.input = {NumberType::kFloat32, std::move(shape)};
+  format.inputs = {{"", {NumberType::kFloat32, std::move(shape)}, {}}};
   format.target = {NumberType::kInt64, {}};
   format.target_limit = classes;
   return format;
@@ -54,7 +54,7 @@ inline std::vector<float> floats_of(const std::vector<std::int32_t>& words) {
 }
 
 inline Sample empty_sample(const SampleFormat& format) {
-  return {std::vector<std::int32_t>(static_cast<std::size_t>(format.input.count())),
+  return {std::vector<std::int32_t>(static_cast<std::size_t>(format.input_count())),
           std::vector<std::int32_t>(static_cast<std::size_t>(format.target.count()))};
 }
 

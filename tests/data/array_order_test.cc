@@ -20,8 +20,7 @@ using testing::ElementsAre;
 // The input and the target of a sample are its number.
 const SampleFormat kNumbers = [] {
   SampleFormat format = classifier({1}, 100'000);
-  format.input.type = NumberType::kInt64;
-  format.input_limit = 100'000;
+  format.inputs.front() = {"", {NumberType::kInt64, {1}}, 100'000};
   return format;
 }();
 

@@ -72,8 +72,7 @@ TEST_F(Arrays, OfFloatsStayToTheBit) {
 
 TEST_F(Arrays, OfIntegersStayWhatTheyAre) {
   SampleFormat format = classifier({2}, 300);
-  format.input.type = NumberType::kInt64;
-  format.input_limit = 256;
+  format.inputs.front() = {"", {NumberType::kInt64, {2}}, 256};
   EXPECT_THAT(all(data(), format)[0].inputs, ElementsAre(0, 255));
   write("inputs", npy("<i4", {2, 2}, std::vector<std::int32_t>{5, 6, 7, 8}));
   EXPECT_THAT(all(data(), format)[1].inputs, ElementsAre(7, 8));
@@ -118,12 +117,11 @@ TEST_F(Arrays, OutsideOfTheModelsLimitsAreRefused) {
   EXPECT_THAT(label.cause, HasSubstr("number 0 of sample 1 is 4; the model allows 0 to 3"));
   EXPECT_THAT(label.remedy, HasSubstr("use a model with 4 values"));
   SampleFormat tokens = classifier({2});
-  tokens.input.type = NumberType::kInt64;
-  tokens.input_limit = 102;
+  tokens.inputs.front() = {"", {NumberType::kInt64, {2}}, 102};
   EXPECT_THAT(error_of(tokens).cause, HasSubstr("number 1 of sample 0 is 255"));
   // Samples are passed as 32-bit integers.
   write("inputs", npy_longs({2, 2}, {0, 0, 0, std::int64_t{1} << 31}));
-  tokens.input_limit = std::int64_t{1} << 40;
+  tokens.inputs.front().limit = std::int64_t{1} << 40;
   EXPECT_THAT(error_of(tokens).cause, HasSubstr("is 2147483648"));
 }
 
@@ -212,8 +210,7 @@ TEST_F(Arrays, ThatDoNotFitTheirNormalisationAreRefused) {
   config.mean = config.std = {1, 1, 1};
   EXPECT_THAT(open_error(config, pixels_).cause, HasSubstr("3 numbers for 1 channels"));
   SampleFormat tokens = classifier({2});
-  tokens.input.type = NumberType::kInt64;
-  tokens.input_limit = 256;
+  tokens.inputs.front() = {"", {NumberType::kInt64, {2}}, 256};
   EXPECT_THAT(open_error(config, tokens).cause, HasSubstr("integers"));
 }
 

@@ -49,15 +49,16 @@ class Draw {
 
 SampleFormat rows_of_tokens(std::int64_t length, std::int64_t vocab) {
   SampleFormat format;
-  format.input = format.target = {NumberType::kInt64, {length}};
-  format.input_limit = format.target_limit = vocab;
+  format.target = {NumberType::kInt64, {length}};
+  format.target_limit = vocab;
+  format.inputs = {{"", format.target, vocab}};
   format.ignored_target = -100;
   return format;
 }
 
 SampleFormat regression(std::vector<std::int64_t> inputs, std::int64_t targets) {
   SampleFormat format;
-  format.input = {NumberType::kFloat32, std::move(inputs)};
+  format.inputs = {{"", {NumberType::kFloat32, std::move(inputs)}, {}}};
   format.target = {NumberType::kFloat32, {targets}};
   return format;
 }

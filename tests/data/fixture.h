@@ -92,7 +92,7 @@ inline Sample eval_sample(const Source& source, std::uint64_t index, std::size_t
 
 inline SampleFormat format_of(const ModelConfig& model) {
   const TensorSpec tokens{NumberType::kInt64, {model.context}};
-  return {tokens, tokens, model.vocab, model.vocab, /*is_next_token=*/true};
+  return {{{"", tokens, model.vocab}}, tokens, model.vocab, /*is_next_token=*/true, {}};
 }
 
 // The error of a source that must not open.

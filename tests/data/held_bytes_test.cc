@@ -7,7 +7,7 @@ namespace {
 
 SampleFormat pictures_of(std::int64_t side) {
   SampleFormat sample;
-  sample.input = {NumberType::kFloat32, {3, side, side}};
+  sample.inputs = {{"", {NumberType::kFloat32, {3, side, side}}, {}}};
   return sample;
 }
 

@@ -44,6 +44,9 @@ TEST(NpyHeader, SaysTypeAndShapeAndWhereTheNumbersBegin) {
 TEST(NpyHeader, IsReadForEveryType) {
   EXPECT_EQ(parsed(npy_bytes({2}, {1, 2}))->type, ElementType::kUint8);
   EXPECT_EQ(parsed(npy_longs({2}, {1, 2}))->type, ElementType::kInt64);
+  EXPECT_EQ(parsed(npy("|b1", {2}, std::vector<std::uint8_t>{0, 1}))->type, ElementType::kBool);
+  EXPECT_EQ(parsed(npy("|i1", {2}, std::vector<std::int8_t>{0, -1}))->type, ElementType::kInt8);
+  EXPECT_EQ(parsed(npy("<i2", {2}, std::vector<std::int16_t>{0, -1}))->type, ElementType::kInt16);
   EXPECT_EQ(parsed(npy_floats({2}, {1, 2}))->type, ElementType::kFloat32);
 }
 
@@ -75,9 +78,9 @@ TEST(NpyHeader, OfAnotherTypeIsRefusedWithWhatToDo) {
   EXPECT_THAT(remedy(">f4"), HasSubstr("a.astype('float32')"));
   EXPECT_THAT(remedy("<u2"), HasSubstr("a.astype('int32')"));
   EXPECT_THAT(remedy(">i8"), HasSubstr("a.astype('int64')"));
-  EXPECT_THAT(remedy("|b1"), HasSubstr("a.astype('uint8')"));
-  EXPECT_THAT(remedy("<U5"), HasSubstr("uint8, int32, int64 or float32"));
-  EXPECT_THAT(remedy(""), HasSubstr("uint8, int32, int64 or float32"));
+  EXPECT_THAT(remedy(">i2"), HasSubstr("a.astype('int32')"));
+  EXPECT_THAT(remedy("<U5"), HasSubstr("bool, uint8, int8, int16, int32, int64 or float32"));
+  EXPECT_THAT(remedy(""), HasSubstr("bool, uint8, int8, int16, int32, int64 or float32"));
 }
 
 TEST(NpyHeader, OfAnArrayStoredByColumnsIsRefused) {

@@ -26,7 +26,7 @@ class Images {
     std::iota(pixels.begin(), pixels.end(), std::uint8_t{1});
     inputs_ = type == ElementType::kFloat32 ? bytes_of(floats) : bytes_of(pixels);
     const std::size_t distance = inputs_.size() / 2;
-    examples_.push_back({Column(type, {2, 3, 4}, {run(inputs_, distance)}),
+    examples_.push_back({{Column(type, {2, 3, 4}, {run(inputs_, distance)})},
                          Column(ElementType::kUint8, {}, {run(labels_, 1)})});
   }
 
@@ -59,7 +59,7 @@ SampleMaker maker_of(const Images& images, const DataConfig& data) {
 
 std::vector<float> seen(const SampleMaker& maker, const Images& images, const ImageView& view) {
   std::vector<std::int32_t> words(24);
-  maker.write_input(images.examples().inputs.at(1), view, words);
+  maker.write_inputs(images.examples(), 1, view, words);
   return floats_of(words);
 }
 
@@ -68,14 +68,14 @@ TEST(SampleMaker, ShowsTheWholeImageWithoutAShift) {
     const Images images(type);
     const SampleMaker maker = maker_of(images, normalised());
     std::vector<std::int32_t> words(24);
-    maker.write_input(images.examples().inputs.at(1), words);
+    maker.write_inputs(images.examples(), 1, words);
     EXPECT_EQ(seen(maker, images, {}), floats_of(words));
   }
 }
 
 RC_GTEST_PROP(SampleMaker, ShowsEveryPixelOfAViewInItsPlace, ()) {
   const Images images(*rc::gen::element(ElementType::kFloat32, ElementType::kUint8));
-  const bool of_bytes = images.examples().inputs.type() == ElementType::kUint8;
+  const bool of_bytes = images.examples().inputs.front().type() == ElementType::kUint8;
   const auto shift = rc::gen::inRange<std::int64_t>(-2, 3);
   const ImageView view{*shift, *shift, *rc::gen::arbitrary<bool>()};
   const auto floats = seen(maker_of(images, normalised()), images, view);

@@ -45,7 +45,7 @@ inline std::string wrong_with_npy(std::string_view file) {
       !is_whole(header->shape, element_bytes(header->type), file.size(), header->data_begin)) {
     return "another shape than its bytes";
   }
-  constexpr std::array kNames = {"|u1", "<i4", "<i8", "<f4"};
+  constexpr std::array kNames = {"|b1", "|u1", "|i1", "<i2", "<i4", "<i8", "<f4"};
   const std::string name = kNames.at(static_cast<std::size_t>(header->type));
   const std::string again =
       npy_of(npy_header(name, header->shape), std::string(file.substr(header->data_begin)));

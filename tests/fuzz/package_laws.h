@@ -129,6 +129,38 @@ inline std::string right_package() {
 )";
 }
 
+// The same with several inputs by name, of which the first layer uses the first.
+inline std::string right_named_package() {
+  std::string text = right_package();
+  const auto replace = [&](const std::string& old, const std::string& with) {
+    text.replace(text.find(old), old.size(), with);
+  };
+  replace("\"version\": 1", "\"version\": 3");
+  replace("\"input\": {\"type\": \"float32\", \"shape\": [4]}, \"input_limit\": 0,",
+          R"("inputs": [{"name": "pixel_values", "type": "float32", "shape": [4], "limit": null},
+           {"name": "input_ids", "type": "int64", "shape": [2], "limit": 50},
+           {"name": "mask", "type": "bool", "shape": [2, 1], "limit": null},
+           {"name": "weights_2", "type": "int64", "shape": [], "limit": null}],)");
+  return text;
+}
+
+// The violation in the inputs of a package that was read, or "".
+inline std::string wrong_with_inputs(const std::vector<SampleInput>& inputs) {
+  if (inputs.empty()) return "no inputs";
+  std::vector<std::string> names;
+  for (const SampleInput& input : inputs) {
+    if (is_narrow(input.tensor.type)) return "an input of a narrow type";
+    if (input.limit && (input.tensor.type != NumberType::kInt64 || *input.limit < 1)) {
+      return "a limit that is none";
+    }
+    if (inputs.size() > 1 && input.name.empty()) return "an input without a name";
+    if (input.name.find_first_of("/.\\ \n") != std::string::npos) return "a name that is a path";
+    names.push_back(input.name);
+  }
+  std::ranges::sort(names);
+  return std::ranges::adjacent_find(names) == names.end() ? "" : "two inputs of one name";
+}
+
 // The violation in a graph that was read, or "".
 inline std::string wrong_with_graph(const Graph& graph) {
   int values = static_cast<int>(graph.takes.size());
@@ -172,6 +204,7 @@ inline std::string wrong_with_package(std::string_view text) {
   if (!package.ok()) {
     return wrong_error(package.error(), {ErrorCode::kConfig, ErrorCode::kCorrupt}, kSource);
   }
+  if (std::string wrong = wrong_with_inputs(package->inputs); !wrong.empty()) return wrong;
   for (const LayerGraph& graph : package->graphs) {
     for (const Graph* part :
          {&graph.forward, &graph.input_part, &graph.weight_part, &graph.evaluate}) {

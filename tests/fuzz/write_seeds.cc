@@ -96,6 +96,7 @@ void add_documents(Seeds& seeds) {
   seeds["manifest/right.json"] = '\0' + format_manifest(right_manifest());
   seeds["manifest/body"] = '\1' + right_manifest_body();
   seeds["package/right.json"] = right_package();
+  seeds["package/named.json"] = right_named_package();
   seeds["reference/right.json"] = right_reference_body();
   seeds["report/right.json"] = right_report();
   seeds["prediction/right.json"] = right_prediction();

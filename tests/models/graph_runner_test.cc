@@ -99,7 +99,7 @@ class HandGraph : public ::testing::Test {
     if (!prepared.ok()) return prepared.error();
     try {
       PackageChain chain(package);
-      return chain.step(samples_for(package->input, some_input(samples)),
+      return chain.step(samples_for(package->inputs.front().tensor, some_input(samples)),
                         samples_for(package->target, some_targets(samples)), {});
     } catch (const GraphFailure& failure) {
       return failure.error();
@@ -314,7 +314,7 @@ TEST_F(HandGraph, WithRandomChangesRunsOrSaysWhyNot) {
     const std::string text = changes.next();
     const auto package = parse_package(text, "package.json");
     constexpr std::int64_t kSampleMax = 10'000;
-    if (!package.ok() || package->input.count() > kSampleMax ||
+    if (!package.ok() || package->inputs.front().tensor.count() > kSampleMax ||
         package->target.count() > kSampleMax) {
       continue;
     }

@@ -116,7 +116,7 @@ std::int64_t kept_by(const ModelSpec& model, int first, int last, std::int64_t s
   LayerChain chain({.kind = "package"}, model, first, last, {.device = c10::kCPU});
   at::Tensor x;
   if (first == 0) {
-    x = sample_of(model.sample.input, samples);
+    x = sample_of(model.sample.inputs.front().tensor, samples);
   } else {
     const LayerSpec& before = model.layers[static_cast<std::size_t>(first) - 1];
     const BoundaryLayout layout = activation_layout(before, samples);

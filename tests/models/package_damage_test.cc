@@ -40,5 +40,17 @@ TEST(DamagedPackage, WithExactValuesIsReadOrRefused) {
   }
 }
 
+// The same for a package with inputs by name.
+TEST(DamagedPackage, WithNamedInputsIsReadOrRefused) {
+  const std::string right = right_named_package();
+  ASSERT_EQ(wrong_with_package(right), "");
+  ASSERT_TRUE(parse_package(right, "p.json").ok());
+  PackageChanges changes(right);
+  for (int change = 0; change < 5'000; ++change) {
+    const std::string text = changes.next();
+    ASSERT_EQ(wrong_with_package(text), "") << text;
+  }
+}
+
 }  // namespace
 }  // namespace motley

@@ -41,7 +41,9 @@ TEST(ParsePackage, ReadsWhatIsRight) {
   EXPECT_EQ(package.layers[0].name, "body");
   EXPECT_EQ(package.layers[0].statistics[0].momentum, 0.1);
   EXPECT_EQ(package.inputs_of(1), package.layers[0].outputs);
-  EXPECT_EQ(package.inputs_of(0), (std::vector{BoundarySpec{package.input, /*gradient=*/false}}));
+  const TensorSpec input{NumberType::kFloat32, {4}};
+  EXPECT_EQ(package.inputs, (std::vector<SampleInput>{{"", input, std::nullopt}}));
+  EXPECT_EQ(package.inputs_of(0), (std::vector{BoundarySpec{input, /*gradient=*/false}}));
   EXPECT_EQ(package.ignored, -1);
   EXPECT_NE(package.layers[0].signature, package.layers[1].signature);
   const Graph& forward = package.graphs[0].forward;
@@ -210,9 +212,9 @@ TEST(ParsePackage, RefusesKeysThatItDoesNotKnow) {
 }
 
 TEST(ParsePackage, OfAnotherVersionIsAMatterOfConfiguration) {
-  const Error error = error_with("\"version\": 1", "\"version\": 3");
+  const Error error = error_with("\"version\": 1", "\"version\": 4");
   EXPECT_EQ(error.code, ErrorCode::kConfig);
-  EXPECT_THAT(error.cause, HasSubstr("this program reads 1 to 2"));
+  EXPECT_THAT(error.cause, HasSubstr("this program reads 1 to 3"));
 }
 
 // Computed by another program.

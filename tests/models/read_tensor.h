@@ -25,7 +25,10 @@ T must(Result<T> result) {
 inline at::Tensor read_tensor(const SafetensorsFile& file, const std::string& name) {
   if (!file.entries().contains(name)) throw std::runtime_error("no tensor '" + name + "'");
   const SafetensorsFile::Entry& entry = file.entries().at(name);
-  at::Tensor tensor = at::empty(entry.shape, entry.dtype == "I64" ? at::kLong : at::kFloat);
+  const at::ScalarType type = entry.dtype == "I64"    ? at::kLong
+                              : entry.dtype == "BOOL" ? at::kBool
+                                                      : at::kFloat;
+  at::Tensor tensor = at::empty(entry.shape, type);
   const std::span bytes(static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes());
   const auto read = file.read_bytes(name, entry.dtype, entry.shape, bytes);
   if (!read.ok()) throw std::runtime_error(describe(read.error()));

@@ -20,9 +20,11 @@ import torch
 import torch.nn as nn
 
 import language_models
+import named_models
 import vision_models
 import motley
 from motley import frozen, losses, weights
+from motley.named import Input, by_name
 
 Make = Callable[[], Tuple[nn.Module, nn.Module, Callable[[int], Tuple[torch.Tensor, torch.Tensor]]]]
 
@@ -73,6 +75,11 @@ FROZEN: Dict[str, Make] = {
 }
 """Models with frozen weights in narrow types."""
 
+NAMED: Dict[str, Make] = {
+    "encoder-tiny": lambda: (named_models.Encoder(blocks=1), nn.CrossEntropyLoss(), lambda n: named_models.texts(n, truth_values=True)),
+}
+"""Those with several inputs by name: `input/NAME` in place of `input`."""
+
 BASES = {"adapters-int8": "int8", "adapters-nf4": "nf4"}
 """[model] the quantised type of its linear layers."""
 
@@ -87,7 +94,7 @@ MODELS: Dict[str, Make] = {
 }
 
 
-def reference(model: nn.Module, loss: nn.Module, input: torch.Tensor, target: torch.Tensor) -> Dict[str, torch.Tensor]:
+def reference(model: nn.Module, loss: nn.Module, input: Input, target: torch.Tensor) -> Dict[str, torch.Tensor]:
     """Eager PyTorch's results for a batch. The buffers of `model` do not change."""
     terms = losses.parse(loss).terms
     kept = {name: value.clone() for name, value in model.state_dict().items()}
@@ -96,10 +103,11 @@ def reference(model: nn.Module, loss: nn.Module, input: torch.Tensor, target: to
     for module in normalizations.values():
         module.momentum = 1.0  # the statistics become those of this batch
     model.train()
-    total, count = terms(model(input), target)
+    total, count = terms(_output(model, input), target)
     model.zero_grad()
     total.backward()
-    found = {"input": input, "target": target, "loss": total.detach(), "count": count}
+    found = {f"input/{name}" if name else "input": tensor for name, tensor in by_name(input).items()}
+    found.update({"target": target, "loss": total.detach(), "count": count})
     found.update({f"grad/{name}": parameter.grad for name, parameter in model.named_parameters() if parameter.requires_grad})
     for name, module in normalizations.items():
         module.momentum = momenta[name]
@@ -108,9 +116,14 @@ def reference(model: nn.Module, loss: nn.Module, input: torch.Tensor, target: to
     model.load_state_dict(kept)
     model.eval()
     with torch.no_grad():
-        score = model(input)
+        score = _output(model, input)
         found.update({"evaluated_loss": terms(score, target)[0], "score": score})
     return found
+
+
+def _output(model: nn.Module, input: Input) -> torch.Tensor:
+    output = model(**input) if isinstance(input, dict) else model(input)
+    return output["logits"] if isinstance(output, dict) else output
 
 
 def _load_values(model: nn.Module, path: str) -> None:
@@ -124,11 +137,11 @@ def _load_values(model: nn.Module, path: str) -> None:
 
 def main(folder: str, *names: str) -> None:
     os.makedirs(folder, exist_ok=True)
-    for name in names or (*MODELS, *FROZEN):
+    for name in names or (*MODELS, *FROZEN, *NAMED):
         torch.manual_seed(7)
-        model, loss, batch = {**MODELS, **FROZEN}[name]()
+        model, loss, batch = {**MODELS, **FROZEN, **NAMED}[name]()
         path = os.path.join(folder, f"{name}.motley")
-        motley.export(motley.split(model), loss, batch(2), path, base=BASES.get(name))
+        motley.export(model if name in NAMED else motley.split(model), loss, batch(2), path, base=BASES.get(name))
         _load_values(model, path)
         found = reference(model, loss, *batch(4))
         weights.write(os.path.join(folder, f"{name}.reference.safetensors"), found)

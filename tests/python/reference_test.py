@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import unittest
+import unittest.mock
 import warnings
 from typing import Any, Dict, List, Tuple
 
@@ -172,19 +173,19 @@ class References(unittest.TestCase):
 
         refuses: List[bool] = []
         model = Picky()
-        against = reference.references
+        original = reference._Layer.reference
 
-        def refusing(*args: Any) -> Any:
+        def refusing(layer: Any) -> Any:
             refuses.append(True)
-            return against(*args)
+            try:
+                return original(layer)
+            finally:
+                refuses.clear()
 
-        reference.references = refusing  # type: ignore[assignment]
-        try:
-            with Folder() as folder, warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                _, found = export(folder, [("picky", model), ("head", nn.Linear(4, 2))], torch.randn(2, 4), torch.randn(2, 2))
-        finally:
-            reference.references = against
+        with unittest.mock.patch.object(reference._Layer, "reference", refusing), Folder() as folder, \
+                warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            _, found = export(folder, [("picky", model), ("head", nn.Linear(4, 2))], torch.randn(2, 4), torch.randn(2, 2))
         self.assertEqual([entry["layer"] for entry in found], [1])
         self.assertTrue(any("picky has no reference" in str(w.message) for w in caught))
 

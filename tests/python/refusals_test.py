@@ -160,9 +160,9 @@ class Refusals(unittest.TestCase):
         layers, example = [("a", nn.Linear(4, 4))], (X, X)
         with Folder() as folder:
             for given, loss, batch, path, message in (
-                    (None, total, example, "x", "the layers are a NoneType"), (7, total, example, "x", "the layers are a int"),
-                    (layers, None, example, "x", "NoneType is not a loss"), (layers, total, None, "x", "not a pair of tensors"),
-                    (layers, total, example, None, "the package cannot be written: TypeError"),
+                    (None, total, example, "x", "there is no model"), (7, total, example, "x", "the layers are a int"),
+                    (layers, None, example, "x", "there is no loss"), (layers, total, None, "x", "there is no example"),
+                    (layers, total, example, None, "the package has no path"),
                     ([("a", Turns())], total, example, "x", "the buffer a.turn is complex64.*persistent=False"),
                     ([("a", nn.LazyLinear(4))], total, example, "x", "has no shape yet. Call the model once"),
                     ([("a", nn.Linear(4, 4)), ("b", Breaks(4, 4))], total, example, "x", f"in b at {__file__}:[0-9]+: the layer, or the loss after it, raises: KeyError: 2"),

@@ -3,6 +3,7 @@
 #include "training/boundary_tensors.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <vector>
 
@@ -123,6 +124,31 @@ TEST_P(BoundaryTensorsOf, ArePartsOfMessagesThatADeviceMakesAndReads) {
 INSTANTIATE_TEST_SUITE_P(BoundaryTensors, BoundaryTensorsOf, testing::Bool(), [](const auto& one) {
   return one.param ? "WithAGradient" : "WithoutAGradient";
 });
+
+// Words of samples become the blocks that the first layer unpacks: a float after an odd number of
+// bytes too.
+TEST(BoundaryTensors, PackTheInputsOfSamples) {
+  const c10::InferenceMode guard;
+  const std::vector<SampleInput> inputs = {{"mask", {NumberType::kBool, {3}}, {}},
+                                           {"ids", {NumberType::kInt64, {2}}, 9},
+                                           {"pixels", {NumberType::kFloat32, {1, 2}}, {}}};
+  const auto bits = [](float value) { return std::bit_cast<std::int32_t>(value); };
+  const std::vector<std::int32_t> words = {1, 0, 1, 5,  -6, bits(0.5F),  bits(-2),
+                                           0, 0, 1, 70, 8,  bits(1e-9F), bits(3)};
+  BoundaryTensors tensors(tested_device());
+  const at::Tensor packed =
+      tensors.to_layers({tensors.room_with(words, inputs, /*samples=*/2), nullptr, {}}).cpu();
+  std::vector<BoundarySpec> specs;
+  for (const SampleInput& input : inputs) specs.push_back({input.tensor, /*gradient=*/false});
+  const std::vector<at::Tensor> found = unpack_boundary(packed, specs, 2);
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_TRUE(at::equal(found[0], at::tensor({1, 0, 1, 0, 0, 1}, at::kLong).view({2, 3}).ne(0)));
+  EXPECT_TRUE(at::equal(found[1], at::tensor({5, -6, 70, 8}, at::kLong).view({2, 2})));
+  EXPECT_TRUE(at::equal(found[2], at::tensor({0.5F, -2.0F, 1e-9F, 3.0F}).view({2, 1, 2})));
+  const at::Tensor one =
+      tensors.room_with(std::span(words).subspan(3, 2), {{"ids", {NumberType::kInt64, {2}}, 9}}, 1);
+  EXPECT_TRUE(at::equal(one, at::tensor({5, -6}, at::kLong).view({1, 2})));
+}
 
 }  // namespace
 }  // namespace motley

@@ -63,12 +63,8 @@ class LayerReferenceReader {
   Result<void> read_data(const JsonFields& fields) {
     const std::vector<BoundarySpec> specs = package_.inputs_of(reference_.layer);
     MOTLEY_ASSIGN(const auto inputs, fields.items("inputs", specs.size(), specs.size()));
-    // The range of the data's integers is known; others have only the format's limits.
-    const IntegerBounds integers = reference_.layer == 0
-                                       ? IntegerBounds{0, package_.input_limit}
-                                       : IntegerBounds{-kPackageUnitsMax, kPackageUnitsMax};
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      MOTLEY_ASSIGN(ValuePieces pieces, read_pieces(inputs[i], specs[i], integers));
+      MOTLEY_ASSIGN(ValuePieces pieces, read_pieces(inputs[i], specs[i], bounds_of_input(i)));
       reference_.inputs.push_back(std::move(pieces));
     }
     MOTLEY_ASSIGN(const JsonFields target, fields.member("target"));
@@ -79,6 +75,15 @@ class LayerReferenceReader {
     MOTLEY_ASSIGN(reference_.target,
                   read_pieces(target, package_.target, {0, package_.target_limit}));
     return {};
+  }
+
+  // The range of the data's integers is known if they have a limit; others have only the format's
+  // limits.
+  [[nodiscard]] IntegerBounds bounds_of_input(std::size_t index) const {
+    if (reference_.layer == 0 && package_.inputs[index].limit) {
+      return {0, *package_.inputs[index].limit};
+    }
+    return {-kPackageUnitsMax, kPackageUnitsMax};
   }
 
   Result<void> read_replaced(const JsonFields& fields) {

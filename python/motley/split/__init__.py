@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Optional
+from typing import Any, Mapping, Optional
 
 import torch
 
@@ -12,10 +12,13 @@ from ..errors import ExportError
 from ..layers import Call, Layers, Names
 from ..lines import guarded
 from ..modules import ModuleStack, preserved_state
+from ..named import Input, by_name, check_names, each
 from ..half_precision import as_float32
 from ..trial import preserved_generators
+from ..virtual import preserved_attributes, without_values
 from . import gpt2, llama, resnet, sequential, vit
 from .divide import divide
+from .program import Program
 from .whole_trace import WholeTracer, whole_model
 
 _SPLITTERS = (sequential, gpt2, llama, resnet, vit)
@@ -24,7 +27,8 @@ _SPLITTERS = (sequential, gpt2, llama, resnet, vit)
 def split(model: torch.nn.Module, example: Any = None, *, forward: Optional[Call] = None) -> Layers:
     """The layers of `model`, in order, named as its modules; tensors keep the names of its state_dict.
 
-    example   an input of the model, or (input, target), with which the whole forward is traced and cut between the model's blocks
+    example   an input of the model, or (input, target), with which the whole forward is traced and cut between the model's blocks.
+              Several inputs are a dictionary by the names of the model's arguments
     forward   the model's call, input -> output, if it is not model(input)
 
     Without an example the layers of known models are found by their structure: `nn.Sequential`, `transformers`' GPT2LMHeadModel
@@ -54,11 +58,14 @@ def split(model: torch.nn.Module, example: Any = None, *, forward: Optional[Call
 
 def _by_trace(model: torch.nn.Module, example: Any, forward: Optional[Call]) -> Layers:
     input = example[0] if isinstance(example, (tuple, list)) and example else example
-    if not isinstance(input, torch.Tensor) or input.dim() < 1 or input.size(0) < 1:
+    if isinstance(input, Mapping):
+        check_names(list(input))
+    if not all(isinstance(tensor, torch.Tensor) and tensor.dim() > 0 and tensor.size(0) > 0 for tensor in by_name(input).values()):
         raise ExportError("the example is not a tensor of samples",
-                          "Pass an input with a first dimension of samples, or (input, target); pack several inputs into one "
-                          "tensor, and pass forward=, a function of it that calls the model")
+                          "Pass an input with a first dimension of samples, or (input, target); several inputs are a dictionary "
+                          "of tensors by name")
     whole = whole_model(model, forward)
+    traced = whole.taking(input)
     with guarded("the model cannot be read", _INTERNAL_ERROR):
         names = Names(whole)
     with contextlib.ExitStack() as held:
@@ -67,11 +74,11 @@ def _by_trace(model: torch.nn.Module, example: Any, forward: Optional[Call]) -> 
         held.enter_context(preserved_state([model]))
         held.enter_context(preserved_generators())
         stack = held.enter_context(ModuleStack(names.modules))
-        tracer = WholeTracer(whole, names, stack)
+        tracer = WholeTracer(traced, names, stack)
         model.train()
-        train = tracer.program(input, forward is not None)
+        train = _program(model, tracer, input, forward is not None)
         model.eval()
-        evaluate = tracer.program(input, forward is not None)
+        evaluate = _program(model, tracer, input, forward is not None)
         with guarded("the model cannot be cut", _INTERNAL_ERROR):
             segments = divide(model, train, evaluate)
     if type(model) is torch.nn.Sequential and forward is None:
@@ -80,11 +87,20 @@ def _by_trace(model: torch.nn.Module, example: Any, forward: Optional[Call]) -> 
             return whole._replace(layers=list(modules))
     if len(segments) == 1:
         if forward is None:
-            (name, call), = whole.layers
+            (name, call), = traced.layers
             whole = whole._replace(layers=[(name, lambda given: outputs.main(call(given)))])
         return whole._replace(notices=(f"{type(model).__name__} is a single layer, since its trace cannot be cut: it is trained "
                                        "on one machine, or by replicas. A list of layers by hand may divide it",))
     return whole._replace(layers=[(segment.name, segment) for segment in segments], traced=True)
+
+
+def _program(model: torch.nn.Module, tracer: WholeTracer, input: Input, exact: bool) -> Program:
+    """Traces without values, which would be the activations of the whole model; with values if a module depends on them."""
+    try:
+        with preserved_attributes(model):
+            return tracer.program(each(without_values, input), exact)
+    except ExportError:
+        return tracer.program(input, exact)
 
 
 _INTERNAL_ERROR = "This is an internal error of Motley; a list of layers by hand avoids it"

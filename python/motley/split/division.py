@@ -104,7 +104,7 @@ class Division:
         nodes = self._nodes[layer]
         made = {value for node in nodes.values() for value in node.results}
         if layer == 0:
-            made.add(self._program.input)
+            made.update(self._program.inputs.values())
         asked = [value for node in list(nodes.values()) for value in uses(node)]
         if layer == self._count - 1:
             asked += self._program.outputs
@@ -138,4 +138,4 @@ class Division:
         asked = {value for node in nodes for value in uses(node)} | {each.value for each in sent}
         outside = {value: program.trained.get(value, program.constants.get(value)) for value in asked
                    if program.is_model_tensor(value) and value not in taken}
-        return Part(nodes, received, sent, outside, program.input, program.outputs if last else [])  # type: ignore[arg-type]
+        return Part(nodes, received, sent, outside, program.inputs, program.outputs if last else [])  # type: ignore[arg-type]

@@ -40,7 +40,7 @@ class Frontiers:
 
     def __init__(self, program: Program):
         self._program = program
-        self.of: Dict[int, FrozenSet[int]] = {program.input: frozenset((program.input,))}
+        self.of: Dict[int, FrozenSet[int]] = {value: frozenset((value,)) for value in program.inputs.values()}
         for value in program.trained:
             self.of[value] = frozenset((value,))
         for value in program.constants:

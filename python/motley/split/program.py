@@ -41,7 +41,8 @@ class Program:
 
     nodes: List[Node]
     shapes: Dict[int, Shape]
-    input: int
+    inputs: Dict[str, int]
+    """[name] value; a single one without name has the name ""."""
     outputs: List[int]
     structure: TreeSpec
     """The structure of the last layer's result."""

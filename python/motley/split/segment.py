@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
 import torch
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
@@ -11,6 +11,7 @@ from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 from .. import dropout, operations
 from ..graph import Batch, Node, Ref, map_args, uses
 from ..modules import attribute_operations
+from ..named import by_name
 from .boundary import BoundaryValue
 
 
@@ -23,7 +24,7 @@ class Part(NamedTuple):
     sent: List[BoundaryValue]
     outside: Dict[int, torch.Tensor]
     """[value] parameters, buffers and other tensors of the model."""
-    input: int
+    inputs: Dict[str, int]
     outputs: List[int]
     """The outputs of the last layer, instead of `sent`."""
 
@@ -49,13 +50,21 @@ class Segment:
     def _part(self) -> Part:
         return self.train if self._model.training else self.evaluate
 
+    def with_values(self, values: Mapping[int, torch.Tensor]) -> "Segment":
+        """The same layer with other tensors of the model. `values`: [id of the replaced tensor] its replacement."""
+        def part(of: Part) -> Part:
+            return of._replace(outside={value: values.get(id(tensor), tensor) for value, tensor in of.outside.items()})
+
+        return Segment(self.name, self._model, part(self.train), part(self.evaluate), self._structure)
+
     def __call__(self, given: Any) -> Any:
         part = self._part()
         tensors = tree_flatten(given)[0]
         count = tensors[0].size(0)
         values: Dict[int, Any] = dict(part.outside)
         if part.received is None:
-            values[part.input] = tensors[0]
+            named = by_name(given)
+            values.update({value: named[name] for name, value in part.inputs.items()})
         else:
             values.update({taken.value: taken.unpack(tensor) for taken, tensor in zip(part.received, tensors)})
         kept = {*part.outputs, *(boundary_value.value for boundary_value in part.sent)}

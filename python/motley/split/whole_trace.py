@@ -23,6 +23,7 @@ from ..layers import Layers, Names, is_statistic
 from ..lines import guarded, user_line
 from ..merge import merge
 from ..modules import ModuleStack
+from ..named import Input, by_name, each
 from ..record import Recorder
 from ..trace import Trace, draws_nothing, import_dynamo
 from ..trace_layers import BATCHES, samples
@@ -152,7 +153,7 @@ class ForwardRecorder(Recorder):
 class _Ran(NamedTuple):
     trace: Trace
     tree: Call
-    input: int
+    inputs: Dict[str, int]
     outputs: List[int]
     structure: TreeSpec
 
@@ -168,7 +169,7 @@ class WholeTracer:
         self._kind = type(described.model).__name__
         self._reports_tracing = False
 
-    def program(self, input: torch.Tensor, exact: bool) -> Program:
+    def program(self, input: Input, exact: bool) -> Program:
         """Records the model in its current mode. With `exact` it returns the call's whole result, else its main tensor."""
         try:
             return self._program(input, exact)
@@ -184,10 +185,10 @@ class WholeTracer:
                     raise  # the first branch can be omitted, this one cannot
             raise
 
-    def _program(self, input: torch.Tensor, exact: bool) -> Program:
+    def _program(self, input: Input, exact: bool) -> Program:
         ran = []
         for size in BATCHES:
-            ran.append(self._run(samples(input, size), exact))
+            ran.append(self._run(each(lambda tensor: samples(tensor, size), input), exact))
             ran[-1].trace.release()
         merge(self._kind, [run.trace for run in ran], BATCHES)
         first = ran[0]
@@ -203,24 +204,24 @@ class WholeTracer:
         statistics = {value for value in recorder.constants if is_statistic(recorder.names.get(value, ""))}
         fixed = {value for value in [*recorder.constants, *(v for node in kept for v in node.results)]
                  if recorder.is_fixed(value) and value not in statistics}
-        return Program(kept, recorder.shapes, first.input, first.outputs, first.structure, recorder.tensors, recorder.constants,
+        return Program(kept, recorder.shapes, first.inputs, first.outputs, first.structure, recorder.tensors, recorder.constants,
                        statistics, fixed, first.tree)
 
-    def _run(self, input: torch.Tensor, exact: bool) -> _Ran:
+    def _run(self, input: Input, exact: bool) -> _Ran:
         self._modules.start("")
         recorder = ForwardRecorder(self._names.of, self._modules, self._names.memory())
         intercept = Intercept(recorder, reports_tracing=self._reports_tracing)
         intercept.whole, intercept.draws.most = True, None
-        given = input.clone()
+        given = each(torch.Tensor.clone, input)
         remedy = "Call it with such an input to reproduce it, or pass forward=, a function of the input that calls the model"
         with draws_nothing(recorder), guarded(f"{self._kind} raises for the input", remedy, recorder.path), \
                 CallTree(self._names.modules, recorder.nodes) as tree, recorder, intercept, functions.intercepted(recorder.as_call):
-            value = recorder.declare(given, "input", 0)
+            declared = {name: recorder.declare(tensor, "input", k) for k, (name, tensor) in enumerate(by_name(given).items())}
             returned = self._call(given)
             tensors, structure = self._given(returned, exact)
             values = [recorder.value_of(tensor) for tensor in tensors]
         results = {Role("output", k): value for k, value in enumerate(values)}
-        return _Ran(Trace(recorder, results, tensors, structure, []), tree.root, value, values, structure)
+        return _Ran(Trace(recorder, results, tensors, structure, []), tree.root, declared, values, structure)
 
     def _given(self, returned: Any, exact: bool) -> Tuple[List[torch.Tensor], TreeSpec]:
         tensors, structure = tree_flatten(returned)

@@ -1,0 +1,83 @@
+"""`motley.estimate`: whether a Hugging Face model can be trained on a cluster, and how fast, from its configuration alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from typing import Any, Dict, NamedTuple, Optional, Union
+
+from . import empty_model, folder_model, losses, weights
+from .errors import MotleyError, step
+from .layers import Names, as_layers
+from .settings import sections_of, toml
+from .split import split
+from .verified_package import Options, outline
+
+Path = Union[str, "os.PathLike[str]"]
+
+_DOES_NOT_FIT = 6
+"""The exit status of `motley plan` without a plan (docs/exit-status.md)."""
+
+
+class Estimate(NamedTuple):
+    """The output of `motley plan`. `plan`: its JSON (docs/formats/plan.md); None if the model does not fit."""
+
+    text: str
+    plan: Optional[Dict[str, Any]]
+
+    @property
+    def fits(self) -> bool:
+        return self.plan is not None
+
+
+def estimate(folder: Path, cluster: Path, *, tokens: int, links: Optional[Path] = None, motley: Optional[Path] = None,
+             **settings: Any) -> Estimate:
+    """The plan for a model of which only the configuration is available; no weights are read.
+
+    folder    a Hugging Face folder, or a config.json
+    cluster   the machines and links (docs/formats/cluster.md); they may be hypothetical (docs/devices.md)
+    tokens    the number of tokens of a sample
+    links     the file of `motley probe --output`
+    motley    the path of the program; by default the one on PATH
+    settings  as of `motley.train`: keys of `[train]`, such as precision="bf16", global_batch=64, and others with two underscores
+    """
+    program = shutil.which(os.fspath(motley) if motley is not None else "motley")
+    if program is None:
+        raise MotleyError("the program motley is not on PATH. Install it, or pass its path as motley=")
+    sections = sections_of(settings, "runs/estimate")
+    with tempfile.TemporaryDirectory() as work:
+        _write_outline(folder, tokens, os.path.join(work, "model.motley"))
+        sections["model"] = {"kind": "package", "path": os.path.join(work, "model.motley"), **sections.get("model", {})}
+        sections["data"] = {"kind": "synthetic", **sections.get("data", {})}
+        config, output = os.path.join(work, "estimate.toml"), os.path.join(work, "plan.json")
+        with open(config, "w", encoding="utf-8") as file:
+            file.write(toml(sections))
+        command = [program, "plan", config, "--cluster", os.fspath(cluster), "--output", output]
+        command += ["--links", os.fspath(links)] if links is not None else []
+        with step(f"starting {program}"):
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+        if done.returncode == _DOES_NOT_FIT:
+            return Estimate(done.stdout, None)
+        if done.returncode != 0:
+            raise MotleyError(f"`motley plan` ended with status {done.returncode} (docs/exit-status.md):\n{done.stdout}")
+        with open(output, encoding="utf-8") as file:
+            return Estimate(done.stdout, json.load(file))
+
+
+def _write_outline(folder: Path, tokens: int, path: str) -> None:
+    """Writes a package with the description and size of the model's package, whose weights are 0 in a sparse file."""
+    model, loss, example = folder_model.open_folder(folder, None, None, tokens)
+    empty_model.check_buffers([model])
+    described = as_layers(split(model, example))
+    built = outline(described, losses.parse(loss), example, Names(described), Options())
+    os.mkdir(path)
+    file = os.path.join(path, "weights.safetensors")
+    weights.write_zeros(file, built.tensors)
+    built.package["name"] = os.path.basename(os.path.normpath(os.fspath(folder)))
+    built.package["made_by"] = "motley.estimate"
+    built.package["weights"] = {"file": "weights.safetensors", "bytes": os.path.getsize(file), "sha256": "0" * 64}
+    with open(os.path.join(path, "package.json"), "w", encoding="utf-8") as out:
+        json.dump(built.package, out, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

@@ -1,0 +1,127 @@
+"""The layers of a traced model with values, one after another: their inputs, and weights if the trace had none.
+
+The inputs of a layer are the outputs of the previous layer for two samples of the example. Weights in files are read for one
+layer at a time, and only for the first of equal layers: its outputs replace those of the others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+
+import torch
+
+from . import eager
+from .assemble import Assembled
+from .empty_model import with_values
+from .interpret import Package
+from .layers import Call, Layers
+from .memory_limit import MemoryLimit
+from .modules import ModuleStack
+from .named import Input
+from .split.segment import Segment
+from .trace_layers import BATCHES, TracedLayer, first_inputs, next_inputs, samples
+from .virtual import Virtual
+from .weights import Stored
+
+SMALL_MODEL_FLOPS = 1e12
+"""FLOPs of a forward of one sample. Up to this number, all layers compute the inputs of the next one, not only the first of equal
+layers."""
+
+
+class LayerValues(NamedTuple):
+    """Layer `index`: `traced` has its inputs and target for two samples, `call` and `package` have its weights."""
+
+    index: int
+    traced: TracedLayer
+    call: Call
+    package: Package
+
+
+def layer_key(description: Mapping[str, Any], layer: int) -> str:
+    """A key that is equal for layers with equal graphs and shapes."""
+    layers = description["layers"]
+    own = layers[layer]
+    inputs = layers[layer - 1]["outputs"] if layer else description.get("inputs") or description["input"]
+    shapes = [[(entry.get("type"), entry.get("gradient"), entry["shape"]) for entry in own[kind]]
+              for kind in ("outputs", "parameters", "statistics", "constants")]
+    return json.dumps([own["graph"], inputs, shapes])
+
+
+class LayerIterator:
+    """Iterates over the layers that can be compared. `sources`: [name] the stored values of parameters that have none.
+    `skipped`: the names of layers whose inputs could not be computed within `memory`; they are not iterated over."""
+
+    def __init__(self, built: Assembled, described: Layers, traced: List[TracedLayer], example: Tuple[Input, torch.Tensor],
+                 modules: ModuleStack, sources: Mapping[str, Stored], memory: MemoryLimit):
+        self.skipped: List[str] = []
+        self._package = Package(json.loads(json.dumps(built.package)), built.tensors)
+        self._described = described
+        self._traced = traced
+        self._example = example
+        self._modules = modules
+        self._sources = sources
+        self._memory = memory
+        self._roots = [root for _, root in described.roots]
+
+    def __iter__(self) -> Iterator[LayerValues]:
+        description = self._package.description
+        layers = description["layers"]
+        all_run = not self._sources or sum(layer["flops_per_sample"] for layer in layers) <= SMALL_MODEL_FLOPS
+        inputs: Optional[List[torch.Tensor]] = first_inputs(self._example[0])[0]
+        outputs: Dict[str, Optional[List[torch.Tensor]]] = {}
+        for k, (name, call) in enumerate(self._described.layers):
+            key = layer_key(description, k)
+            if key in outputs and not all_run:
+                inputs = outputs[key]
+                continue
+            if inputs is None:
+                self.skipped.append(name)
+            else:
+                target = None if self._traced[k].target is None else samples(self._example[1], BATCHES[0])
+                traced = self._traced[k]._replace(inputs=inputs, target=target)
+                with self._with_weights(k, call) as (weighted_call, package):
+                    yield LayerValues(k, traced, weighted_call, package)
+                    inputs = self._run(k, traced, weighted_call) if k + 1 < len(layers) else None
+            if inputs is None and k + 1 < len(layers):
+                inputs = self._random_inputs(layers[k]["outputs"])
+            outputs[key] = inputs
+
+    @contextlib.contextmanager
+    def _with_weights(self, layer: int, call: Call) -> Iterator[Tuple[Call, Package]]:
+        """The layer's call and package with the values of its own weights."""
+        described = self._package.description["layers"][layer]
+        tensors: Dict[str, torch.Tensor] = {}
+        values: Dict[int, torch.nn.Parameter] = {}
+        for entry in (*described["parameters"], *described["constants"]):
+            virtual = self._package.tensors[entry["name"]]
+            if isinstance(virtual, Virtual):
+                stored = self._sources[entry["name"]].values().to(virtual.dtype)
+                read = torch.nn.Parameter(stored, requires_grad=virtual.requires_grad)
+                tensors[entry["name"]] = values[id(virtual)] = read
+        if not tensors:
+            yield call, self._package
+            return
+        with with_values(self._roots, values):
+            yield (call.with_values(values) if isinstance(call, Segment) else call,
+                   self._package.computing(self._package.node_by, {**self._package.tensors, **tensors}))
+
+    def _run(self, layer: int, traced: TracedLayer, call: Call) -> Optional[List[torch.Tensor]]:
+        """The inputs of the next layer, in training; None if the forward needs too much memory."""
+        if not self._memory.allows_forward(layer, BATCHES[0]):
+            return None
+        self._modules.start(traced.name)
+        for root in self._roots:
+            root.train()
+        with torch.no_grad():
+            outputs, _ = eager.EagerLayer(call, traced.structure).run([x.clone() for x in traced.inputs])
+        return next_inputs(traced.name, outputs)
+
+    @staticmethod
+    def _random_inputs(outputs: List[Dict[str, Any]]) -> Optional[List[torch.Tensor]]:
+        """Random numbers of mean 0 and deviation 1 instead of a layer's outputs; None if the next layer may require others."""
+        if any(entry["type"] != "float32" or entry.get("gradient") is False for entry in outputs):
+            return None
+        generator = torch.Generator().manual_seed(5)
+        return [torch.randn([BATCHES[0], *entry["shape"]], generator=generator) for entry in outputs]
