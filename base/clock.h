@@ -27,7 +27,7 @@ using SteadyClock = std::chrono::steady_clock;
 [[nodiscard]] double process_cpu_s();
 
 // A progress counter that stores the time of the last progress. Any thread may touch and read it.
-class ProgressMark {
+class ProgressClock {
  public:
   void touch() { time_.store(SteadyClock::now(), std::memory_order_relaxed); }
 
@@ -39,19 +39,19 @@ class ProgressMark {
   std::atomic<SteadyClock::time_point> time_{SteadyClock::now()};
 };
 
-// The time after which a wait fails. A deadline with a ProgressMark moves forward with it: such a
+// The time after which a wait fails. A deadline with a ProgressClock moves forward with it: such a
 // wait sleeps until time() and fails only if passed() is true then.
 class Deadline {
  public:
   [[nodiscard]] static Deadline after_s(double seconds) { return {seconds, nullptr}; }
 
   // `seconds` after the last touch of the mark. The mark must outlive the deadline.
-  [[nodiscard]] static Deadline after_s(double seconds, const ProgressMark& mark) {
-    return {seconds, &mark};
+  [[nodiscard]] static Deadline after_s(double seconds, const ProgressClock& progress_clock) {
+    return {seconds, &progress_clock};
   }
 
   [[nodiscard]] SteadyClock::time_point time() const {
-    return mark_ == nullptr ? time_ : std::max(time_, mark_->time() + given_);
+    return progress_clock_ == nullptr ? time_ : std::max(time_, progress_clock_->time() + given_);
   }
 
   [[nodiscard]] bool passed() const { return SteadyClock::now() >= time(); }
@@ -64,33 +64,34 @@ class Deadline {
  private:
   static constexpr double kFarthest_s = 1e8;  // three years; keeps the arithmetic from overflowing
 
-  Deadline(double seconds, const ProgressMark* mark)
+  Deadline(double seconds, const ProgressClock* progress_clock)
       : given_(std::chrono::duration_cast<SteadyClock::duration>(
             std::chrono::duration<double>(std::min(seconds, kFarthest_s)))),
         time_(SteadyClock::now() + given_),
-        mark_(mark) {}
+        progress_clock_(progress_clock) {}
 
   SteadyClock::duration given_;
   SteadyClock::time_point time_;
-  const ProgressMark* mark_;
+  const ProgressClock* progress_clock_;
 };
 
 // The stall timeout of a wait for other ranks: it expires after `timeout_s` without progress of any
 // rank of the group. A rank that is still writing its shard of a checkpoint makes progress; ranks
 // in a deadlock make none.
-class Patience {
+class StallTimeout {
  public:
   // Without a group, only the elapsed time counts.
-  Patience(double timeout_s) : timeout_s_(timeout_s) {}  // NOLINT: seconds are a patience
+  StallTimeout(double timeout_s) : timeout_s_(timeout_s) {}  // NOLINT: seconds are a patience
 
   // The mark must outlive every wait.
-  Patience(double timeout_s, const ProgressMark& group) : timeout_s_(timeout_s), group_(&group) {}
+  StallTimeout(double timeout_s, const ProgressClock& group)
+      : timeout_s_(timeout_s), group_(&group) {}
 
   [[nodiscard]] double timeout_s() const { return timeout_s_; }
 
   // The same group with another timeout.
-  [[nodiscard]] Patience with_s(double timeout_s) const {
-    Patience other = *this;
+  [[nodiscard]] StallTimeout with_s(double timeout_s) const {
+    StallTimeout other = *this;
     other.timeout_s_ = timeout_s;
     return other;
   }
@@ -103,7 +104,7 @@ class Patience {
 
  private:
   double timeout_s_;
-  const ProgressMark* group_ = nullptr;
+  const ProgressClock* group_ = nullptr;
 };
 
 }  // namespace motley

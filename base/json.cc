@@ -122,11 +122,12 @@ bool has_type(const Json& value) {
 
 Result<Json> parse_json(std::string_view text, const std::string& source) {
   if (const auto flaw = find_json_flaw(text, kMaxDepth)) {
-    return json_error(at_place(source, place_of(text, flaw->offset)), flaw->cause);
+    return json_error(at_position(source, position_of(text, flaw->offset)), flaw->cause);
   }
   Builder builder;
   if (Json::sax_parse(text, &builder)) return builder.take();
-  return json_error(at_place(source, place_of(text, builder.error_offset())), builder.error());
+  return json_error(at_position(source, position_of(text, builder.error_offset())),
+                    builder.error());
 }
 
 template <class T>

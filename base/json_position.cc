@@ -105,13 +105,13 @@ std::string describe(const JsonPath& path) {
   return text;
 }
 
-std::optional<SourcePlace> json_position(std::string_view text, const JsonPath& path) {
+std::optional<SourcePosition> json_position(std::string_view text, const JsonPath& path) {
   JsonScanner scanner(text);
   for (const auto& step : path) {
     if (!enter(scanner, step)) return std::nullopt;
   }
   if (scanner.peek() == '\0') return std::nullopt;
-  return place_of(text, scanner.offset());
+  return position_of(text, scanner.offset());
 }
 
 std::optional<JsonFlaw> find_json_flaw(std::string_view text, int depth_max) {
@@ -147,7 +147,7 @@ std::optional<JsonFlaw> find_json_flaw(std::string_view text, int depth_max) {
 
 std::string JsonSource::where(const JsonPath& path) const {
   const auto place = json_position(text_, path);
-  return place ? at_place(name_, *place) : name_;
+  return place ? at_position(name_, *place) : name_;
 }
 
 }  // namespace motley

@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/source_place.h"
+#include "base/source_position.h"
 
 namespace motley {
 
@@ -19,7 +19,8 @@ using JsonPath = std::vector<std::variant<std::string, std::size_t>>;
 [[nodiscard]] std::string describe(const JsonPath& path);
 
 // Where the value at `path` begins, or nullopt if there is none. Safe on any text.
-[[nodiscard]] std::optional<SourcePlace> json_position(std::string_view text, const JsonPath& path);
+[[nodiscard]] std::optional<SourcePosition> json_position(std::string_view text,
+                                                          const JsonPath& path);
 
 // A defect that JSON parsers accept but Motley rejects.
 struct JsonFlaw {

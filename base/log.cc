@@ -63,7 +63,7 @@ Log::Log(std::string_view prefix, LogLevel level, Output output)
 
 Log::~Log() = default;
 
-Result<void> Log::keep_in(const std::filesystem::path& file) {
+Result<void> Log::write_to(const std::filesystem::path& file) {
   // The library would follow a symbolic link, and block on a pipe.
   std::error_code ignored;
   const auto type = std::filesystem::symlink_status(file, ignored).type();

@@ -40,7 +40,7 @@ class Log {
   // From now on all lines, of every level and with their times, are also appended to this file
   // instead of any file set before. kCorrupt if it cannot be opened. REQUIRES: no other thread uses
   // the log.
-  [[nodiscard]] Result<void> keep_in(const std::filesystem::path& file);
+  [[nodiscard]] Result<void> write_to(const std::filesystem::path& file);
 
   // Appends the error that ended the run to the file only, if there is one. The caller prints it.
   void keep(const Error& ending) const;

@@ -32,7 +32,7 @@ enum class ErrorCode {
 
 // What is known about the peer of a kPeer error, as far as decisions depend on it.
 enum class PeerState : std::uint8_t {
-  kUnsaid,
+  kUnspecified,
   kLost,    // the connection to it ended
   kSilent,  // its message did not arrive in time
 };
@@ -44,7 +44,7 @@ struct Error {
   std::string remedy;  // what to do next; may be empty
 
   // Input of decisions; the texts above are only for display.
-  PeerState peer_state = PeerState::kUnsaid;
+  PeerState peer_state = PeerState::kUnspecified;
   std::optional<int> peer = std::nullopt;  // its rank, if it is kLost
   std::string key = {};                    // the configuration key to change, if any
 };

@@ -136,7 +136,7 @@ class Converter {
 };
 
 // The shortest prefix that violates an assumption of the parser ends with the offending character.
-SourcePlace place_of_broken_assumption(std::string_view text) {
+SourcePosition place_of_broken_assumption(std::string_view text) {
   std::size_t sound = 0;
   std::size_t broken = text.size();
   while (broken - sound > 1) {
@@ -150,7 +150,7 @@ SourcePlace place_of_broken_assumption(std::string_view text) {
     }
     (is_broken ? broken : sound) = middle;
   }
-  return place_of(text, sound);
+  return position_of(text, sound);
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -204,7 +204,7 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
 std::string TomlDocument::where(const std::string& key_path) const {
   const auto it = places.find(key_path);
   if (it == places.end()) return source;
-  return at_place(source, it->second);
+  return at_position(source, it->second);
 }
 
 Result<TomlDocument> parse_toml(std::string_view text, const std::string& source) {
@@ -216,7 +216,7 @@ Result<TomlDocument> parse_toml(std::string_view text, const std::string& source
   }
   if (const auto flaw = find_flaw(text)) {
     return Error{ErrorCode::kConfig,
-                 fmt::format("bad TOML, {}", at_place(source, place_of(text, flaw->offset))),
+                 fmt::format("bad TOML, {}", at_position(source, position_of(text, flaw->offset))),
                  flaw->cause, "correct this line"};
   }
   try {
@@ -228,8 +228,8 @@ Result<TomlDocument> parse_toml(std::string_view text, const std::string& source
                  fmt::format("bad TOML, {}:{}:{}", source, begin.line, begin.column),
                  excerpt(e.description(), 300), remedy_of_line(line_of(text, begin.line))};
   } catch (const BrokenAssumption&) {
-    const SourcePlace place = place_of_broken_assumption(text);
-    return Error{ErrorCode::kConfig, fmt::format("bad TOML, {}", at_place(source, place)),
+    const SourcePosition place = place_of_broken_assumption(text);
+    return Error{ErrorCode::kConfig, fmt::format("bad TOML, {}", at_position(source, place)),
                  "a name or a value is missing",
                  remedy_of_line(line_of(text, static_cast<std::size_t>(place.line)))};
   }

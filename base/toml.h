@@ -9,14 +9,14 @@
 
 #include "base/json.h"
 #include "base/result.h"
-#include "base/source_place.h"
+#include "base/source_position.h"
 
 namespace motley {
 
 struct TomlDocument {
   Json root = Json::object();
-  std::string source;                         // names the text in errors, usually a path
-  std::map<std::string, SourcePlace> places;  // of each value: "train.lr", "machine[1].name"
+  std::string source;                            // names the text in errors, usually a path
+  std::map<std::string, SourcePosition> places;  // of each value: "train.lr", "machine[1].name"
 
   // "configs/a.toml:12:3" for a key, or only the source if the key is unknown.
   [[nodiscard]] std::string where(const std::string& key_path) const;

@@ -22,7 +22,7 @@
 #include "base/system/files.h"
 #include "comm/make_transport.h"
 #include "comm/transport/transport.h"
-#include "measure/allreduce_bench.h"
+#include "profiling/allreduce_bench.h"
 #ifdef MOTLEY_WITH_GLOO
 #include "bench/gloo_allreduce.h"
 #endif
@@ -116,7 +116,7 @@ Result<void> run_motley(const Options& o, const RanksByMachine& machines, int ra
   transport_options.rank = self;
   transport_options.rank_count = rank_count;
   transport_options.bind_address = o.address;
-  transport_options.patience = o.timeout_s;
+  transport_options.stall_timeout = o.timeout_s;
   MOTLEY_ASSIGN(const auto transport, make_transport(transport_options));
   MOTLEY_ASSIGN(const auto addresses, exchange_addresses(o, rank_count, transport->address()));
   MOTLEY_TRY(transport->connect(addresses, Deadline::after_s(o.timeout_s)));
@@ -124,7 +124,7 @@ Result<void> run_motley(const Options& o, const RanksByMachine& machines, int ra
   const AllreducePlan plan(machines, o.floats, o.bucket_floats, numbers(o.speeds));
   MOTLEY_ASSIGN(const AllreduceSample sample,
                 measure_allreduce(link, self, plan, {.chain = o.codec},
-                                  {.window = o.window, .patience = o.timeout_s}, o.runs));
+                                  {.window = o.window, .stall_timeout = o.timeout_s}, o.runs));
   fmt::print(
       "{{\"runs_s\": [{:.4f}], \"wait_s\": {:.4f}, \"cpu_s\": {:.2f}, \"error\": {:.3g}, "
       "\"lost\": {:.3g}}}\n",

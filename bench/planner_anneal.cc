@@ -19,9 +19,9 @@
 #include "base/clock.h"
 #include "base/philox.h"
 #include "bench/scale_cases.h"
-#include "partitioner/cost/pace.h"
 #include "partitioner/cost/stage_reach.h"
-#include "partitioner/pipelines/slot_classes.h"
+#include "partitioner/cost/throughput_bound.h"
+#include "partitioner/period_search/slot_classes.h"
 
 namespace motley {
 namespace {
@@ -33,9 +33,9 @@ class Annealing {
   Annealing(const CostModel& cost, const StepShape& shape, double period_s)
       : table_(cost, shape),
         estimate_(table_, space_),
-        pace_(table_, space_),
+        throughput_bound_(table_, space_),
         classes_(slot_classes(cost, space_)),
-        reach_(estimate_, pace_, classes_),
+        reach_(estimate_, throughput_bound_, classes_),
         best_s_(period_s) {
     for (std::size_t c = 0; c < classes_.size(); ++c) {
       order_.insert(order_.end(), classes_[c].size(), static_cast<int>(c));
@@ -49,7 +49,7 @@ class Annealing {
     const double start_s = now_s();
     // Temperatures from about a large layer's weight down to a hundredth of a small one's,
     // repeatedly.
-    const double hot = pace_.weight() / 50;
+    const double hot = throughput_bound_.weight() / 50;
     constexpr std::uint64_t kTrialsPerRound = 20'000'000;
     while (now_s() - start_s < seconds) {
       for (std::uint64_t trial = 0; trial < kTrialsPerRound; ++trial) {
@@ -74,7 +74,7 @@ class Annealing {
       last = first;
       if (last == 0) return 0;
     }
-    return pace_.weight_before(last);
+    return throughput_bound_.weight_before(last);
   }
 
   void step(double temperature) {
@@ -104,7 +104,7 @@ class Annealing {
   SearchSpace space_;
   StageTable table_;
   StepEstimate estimate_;
-  Pace pace_;
+  ThroughputBound throughput_bound_;
   std::vector<std::vector<int>> classes_;
   StageReach reach_;
   double best_s_;

@@ -73,7 +73,7 @@ struct ScaleProblem {
   ModelSpec model;
   Cluster cluster;
   Profile profile;
-  PlanOptions options{.kept = {.moments_per_parameter = 2}};
+  PlanOptions options{.process_state = {.moments_per_parameter = 2}};
 };
 
 inline ScaleProblem make_problem(const ScaleCase& c) {

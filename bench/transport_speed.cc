@@ -21,7 +21,7 @@
 #include "bench/socket_ping.h"
 #include "bench/urgent_wait.h"
 #include "comm/make_transport.h"
-#include "measure/link_bench.h"
+#include "profiling/link_bench.h"
 #ifdef MOTLEY_WITH_GLOO
 #include "bench/gloo_ping.h"
 #endif
@@ -29,7 +29,7 @@
 namespace motley {
 namespace {
 
-constexpr double kPatience_s = 30;
+constexpr double kStallTimeout_s = 30;
 constexpr std::size_t kPingBytes = 64;
 constexpr std::size_t kStreamBytes = std::size_t{4} << 20;
 constexpr std::size_t kStreamWindow = 8;  // messages in flight
@@ -38,7 +38,7 @@ constexpr Tag kWait = 12;
 constexpr std::array kWays = {ValueWay::kAlone, ValueWay::kBesideBulk, ValueWay::kAsBulk};
 
 Result<std::string> read_when_there(const std::filesystem::path& path) {
-  const Deadline deadline = Deadline::after_s(kPatience_s);
+  const Deadline deadline = Deadline::after_s(kStallTimeout_s);
   while (!std::filesystem::exists(path)) {
     if (deadline.passed()) return Error{ErrorCode::kPeer, "the other end did not come", "", ""};
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -53,8 +53,8 @@ Buffer zeros(std::size_t bytes) {
   return buffer;
 }
 
-Deadline patience() {
-  return Deadline::after_s(kPatience_s);
+Deadline stall_timeout() {
+  return Deadline::after_s(kStallTimeout_s);
 }
 
 // Large messages back to back, in one direction; an empty one is the last, and is answered.
@@ -66,7 +66,8 @@ Result<double> stream_bytes_per_s(Transport& transport, Rank peer, double second
   const double start_s = now_s();
   while (now_s() - start_s < seconds) {
     if (free.empty()) {
-      MOTLEY_ASSIGN(Buffer left, under_way.front().wait(patience(), "a large message to leave"));
+      MOTLEY_ASSIGN(Buffer left,
+                    under_way.front().wait(stall_timeout(), "a large message to leave"));
       under_way.pop_front();
       free.push_back(std::move(left));
     }
@@ -76,7 +77,7 @@ Result<double> stream_bytes_per_s(Transport& transport, Rank peer, double second
   }
   Pending answer = transport.recv(peer, kStream, Buffer(0));
   under_way.push_back(transport.send(peer, kStream, zeros(0)));
-  MOTLEY_TRY(answer.wait(patience(), "the end of the stream"));
+  MOTLEY_TRY(answer.wait(stall_timeout(), "the end of the stream"));
   return bytes / (now_s() - start_s);
 }
 
@@ -86,13 +87,13 @@ Result<void> serve_stream(Transport& transport, Rank peer) {
     posted.push_back(transport.recv(peer, kStream, Buffer(kStreamBytes)));
   }
   while (true) {
-    MOTLEY_ASSIGN(Buffer came, posted.front().wait(patience(), "a large message"));
+    MOTLEY_ASSIGN(Buffer came, posted.front().wait(stall_timeout(), "a large message"));
     posted.pop_front();
     if (came.payload_bytes() == 0) break;
     posted.push_back(transport.recv(peer, kStream, std::move(came)));
   }
   Pending answer = transport.send(peer, kStream, zeros(0));
-  MOTLEY_TRY(answer.wait(patience(), "the answer to leave"));
+  MOTLEY_TRY(answer.wait(stall_timeout(), "the answer to leave"));
   return {};
 }
 
@@ -102,13 +103,13 @@ Result<double> waiting_share(Transport& transport, Rank peer, double seconds, bo
   if (sends_first) {
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
     Pending sent = transport.send(peer, kWait, zeros(0));
-    MOTLEY_TRY(sent.wait(patience(), "a message to leave"));
+    MOTLEY_TRY(sent.wait(stall_timeout(), "a message to leave"));
     return 0;
   }
   Pending message = transport.recv(peer, kWait, Buffer(0));
   const double start_s = now_s();
   const double start_cpu_s = process_cpu_s();
-  MOTLEY_TRY(message.wait(patience(), "a message after a while"));
+  MOTLEY_TRY(message.wait(stall_timeout(), "a message after a while"));
   return (process_cpu_s() - start_cpu_s) / (now_s() - start_s);
 }
 
@@ -154,7 +155,7 @@ Result<void> run_transport(const TransportOptions& options,
   MOTLEY_ASSIGN(const std::string other, read_when_there(path_of(peer)));
   std::vector<std::string> addresses(2, other);
   addresses[options.rank.index()] = transport->address();
-  MOTLEY_TRY(transport->connect(addresses, patience()));
+  MOTLEY_TRY(transport->connect(addresses, stall_timeout()));
   return run_ends(*transport, options.rank, seconds);
 }
 

@@ -13,7 +13,7 @@
 namespace motley {
 namespace {
 
-constexpr double kPatience_s = 60;
+constexpr double kStallTimeout_s = 60;
 constexpr double kBetweenValues_s = 0.05;
 constexpr std::size_t kValueBytes = std::size_t{64} << 10;
 constexpr std::size_t kBucketBytes = std::size_t{256} << 10;
@@ -77,7 +77,7 @@ Result<UrgentWait> measure_urgent_wait(Transport& transport,
       answer = transport.recv(peer, tags.answer, Buffer(0));
       values.push_back(transport.send(peer, tags.value, zeros(kValueBytes)));
     }
-    if (now_s() - start_s > seconds + kPatience_s) {
+    if (now_s() - start_s > seconds + kStallTimeout_s) {
       return Error{ErrorCode::kPeer, "no answer came to a value", "", ""};
     }
     std::this_thread::sleep_for(kLook);
@@ -86,10 +86,10 @@ Result<UrgentWait> measure_urgent_wait(Transport& transport,
   Pending over = transport.recv(peer, tags.answer, Buffer(0));
   Pending end = transport.send(peer, tags.end, zeros(0));
   for (Pending& bucket : buckets) {
-    MOTLEY_TRY(bucket.wait(Deadline::after_s(kPatience_s), "a bucket to leave"));
+    MOTLEY_TRY(bucket.wait(Deadline::after_s(kStallTimeout_s), "a bucket to leave"));
   }
-  MOTLEY_TRY(end.wait(Deadline::after_s(kPatience_s), "the end to leave"));
-  MOTLEY_TRY(over.wait(Deadline::after_s(kPatience_s), "the answer to the end"));
+  MOTLEY_TRY(end.wait(Deadline::after_s(kStallTimeout_s), "the end to leave"));
+  MOTLEY_TRY(over.wait(Deadline::after_s(kStallTimeout_s), "the answer to the end"));
   if (waits.empty()) return Error{ErrorCode::kPeer, "no value was answered", "", ""};
   std::ranges::sort(waits);
   return UrgentWait{waits[waits.size() / 2], waits.back(), bulk_bytes_per_s};
@@ -119,7 +119,7 @@ Result<void> serve_urgent_wait(Transport& transport, Rank peer, ValueWay way) {
   }
   MOTLEY_TRY(end.wait(Deadline::after_s(0), "the end"));
   Pending over = transport.send(peer, tags.answer, zeros(0));
-  MOTLEY_TRY(over.wait(Deadline::after_s(kPatience_s), "the answer to leave"));
+  MOTLEY_TRY(over.wait(Deadline::after_s(kStallTimeout_s), "the answer to leave"));
   return {};
 }
 

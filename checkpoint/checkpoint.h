@@ -28,28 +28,28 @@
 #include "base/result.h"
 #include "checkpoint/gradient_scale.h"
 #include "checkpoint/safetensors.h"
-#include "checkpoint/work_watch.h"
+#include "checkpoint/work_observer.h"
 
 namespace motley {
 
 // A fingerprint of a run's training data, to detect whether another run uses the same.
-struct DataMark {
+struct DataFingerprint {
   std::string kind;         // text | tokens | synthetic
   std::uint64_t bytes = 0;  // of all tokens together
   std::string hash;         // of the token count and of sampled blocks: docs/formats/data.md
   double holdout = 0;
 
-  friend bool operator==(const DataMark&, const DataMark&) = default;
+  friend bool operator==(const DataFingerprint&, const DataFingerprint&) = default;
 };
 
 // A fingerprint of the plan's properties that determine the rounding of sums.
-struct PlanMark {
+struct PlanFingerprint {
   int micro_batch = 0;              // samples
   std::vector<std::string> codecs;  // of each boundary between chunks
   std::string gradient_codec;       // of all-reduces over replicas
   std::vector<int> replicas;        // [ChunkId]: number of replicas
 
-  friend bool operator==(const PlanMark&, const PlanMark&) = default;
+  friend bool operator==(const PlanFingerprint&, const PlanFingerprint&) = default;
 };
 
 // In place of an optimizer's name in means of checkpoints, which earlier versions wrote: they
@@ -68,8 +68,8 @@ struct CheckpointState {
   std::string plan_hash;  // of the plan that wrote it; for information
   std::string optimizer;  // adamw | sgd; kNoOptimizer
   // Absent in checkpoints of versions without them.
-  std::optional<DataMark> data = {};
-  std::optional<PlanMark> plan = {};
+  std::optional<DataFingerprint> data = {};
+  std::optional<PlanFingerprint> plan = {};
   std::optional<GradientScale> gradient_scale = {};  // only of runs in fp16
 };
 
@@ -95,31 +95,31 @@ struct Manifest {
                                                       std::int64_t step);
 
 // The checkpoint that one launch is writing for one step.
-struct SavePlace {
+struct SaveLocation {
   std::filesystem::path run_dir;
   std::string launch;  // launch_text; "" only if no other process can write
   std::int64_t step = 0;
 };
 
-[[nodiscard]] std::filesystem::path partial_folder(const SavePlace& place);
+[[nodiscard]] std::filesystem::path partial_folder(const SaveLocation& location);
 
 // Removes the partial folder if it exists. REQUIRES: no rank still writes into it.
-[[nodiscard]] Result<void> discard_partial(const SavePlace& place);
+[[nodiscard]] Result<void> discard_partial(const SaveLocation& location);
 
 // Writes one rank's files into the partial folder, which is created if absent. moments: named
 // "<moment>/<parameter>". Both lists may be empty. The files are not part of a checkpoint until
 // commit_checkpoint. kDiverged, with nothing written, if a parameter is not finite. kCorrupt if the
 // files cannot be written completely, e.g. on a full disk. `work` counts the bytes as they reach
 // the disk; nullptr: not counted.
-[[nodiscard]] Result<Shard> write_shard(const SavePlace& place,
+[[nodiscard]] Result<Shard> write_shard(const SaveLocation& location,
                                         int rank,
                                         int rank_count,
                                         const std::vector<TensorView>& parameters,
                                         const std::vector<TensorView>& moments,
-                                        WorkCounter* work = nullptr);
+                                        ProgressCounter* work = nullptr);
 
 // Shards in folders of other machines: the reports of their ranks are not checked.
-struct ShardsElsewhere {
+struct RemoteShards {
   std::set<int> ranks;
   std::uint64_t parameter_bytes = 0;  // over all ranks, local ones too
 };
@@ -128,14 +128,13 @@ struct ShardsElsewhere {
 // and tensors and that no parameter is in two files, writes index, config.json (hf_config; none if
 // null) and manifest, syncs, renames. A committed checkpoint of the same step is replaced. After a
 // crash at any point the step's old or new checkpoint is listed and complete.
-[[nodiscard]] Result<std::filesystem::path> commit_checkpoint(
-    const std::filesystem::path& run_dir,
-    const std::string& launch,
-    const CheckpointState& state,
-    const std::vector<Shard>& shards,
-    const Json& config,
-    const Json& hf_config,
-    const ShardsElsewhere& elsewhere = {});
+[[nodiscard]] Result<std::filesystem::path> commit_checkpoint(const std::filesystem::path& run_dir,
+                                                              const std::string& launch,
+                                                              const CheckpointState& state,
+                                                              const std::vector<Shard>& shards,
+                                                              const Json& config,
+                                                              const Json& hf_config,
+                                                              const RemoteShards& elsewhere = {});
 
 // kCorrupt, with a hint, if a folder of the run has a checkpoint's name but is none, or the folders
 // cannot be read: existing data must not be treated as absent.
@@ -150,7 +149,7 @@ struct CheckpointInfo {
 [[nodiscard]] std::vector<CheckpointInfo> list_checkpoints(const std::filesystem::path& run_dir);
 
 // The rule for retained checkpoints.
-struct KeepRule {
+struct RetentionPolicy {
   int newest = 0;                      // the newest so many; 0 = all
   std::int64_t every = 0;              // and those of steps that are multiples of it; 0 = none
   std::set<std::int64_t> always = {};  // and those of these steps
@@ -159,17 +158,17 @@ struct KeepRule {
 // The checkpoints that the rule does not retain, oldest first. REQUIRES: `checkpoints` is a
 // list_checkpoints.
 [[nodiscard]] std::vector<CheckpointInfo> dropped_checkpoints(
-    const std::vector<CheckpointInfo>& checkpoints, const KeepRule& rule);
+    const std::vector<CheckpointInfo>& checkpoints, const RetentionPolicy& rule);
 
 // The steps that the rule retains.
-[[nodiscard]] std::set<std::int64_t> kept_steps(const std::vector<CheckpointInfo>& checkpoints,
-                                                const KeepRule& rule);
+[[nodiscard]] std::set<std::int64_t> retained_steps(const std::vector<CheckpointInfo>& checkpoints,
+                                                    const RetentionPolicy& rule);
 
 // Removes the checkpoints that the rule does not retain, and leftovers of interrupted saves:
 // partial folders of other launches, and of this one for steps up to the newest checkpoint.
 // REQUIRES: `launch` holds the run folder, and none of its ranks writes such a step.
 [[nodiscard]] Result<void> prune_checkpoints(const std::filesystem::path& run_dir,
-                                             const KeepRule& rule,
+                                             const RetentionPolicy& rule,
                                              const std::string& launch);
 // The same for a given set of retained steps. `done`: the last step that this launch has saved or
 // resumed from; required if the folder has checkpoints of later steps by other launches, which its
@@ -184,10 +183,10 @@ struct KeepRule {
 // Reads every byte and compares sizes and hashes. kCorrupt names the first file that differs, is
 // missing or is unexpected. `watch` receives the progress in bytes; nullptr: not reported.
 [[nodiscard]] Result<void> verify_checkpoint(const std::filesystem::path& folder,
-                                             WorkWatch* watch = nullptr);
+                                             WorkObserver* watch = nullptr);
 // The same without the optimizer's files, for readers of parameters only.
 [[nodiscard]] Result<void> verify_parameters(const std::filesystem::path& folder,
-                                             WorkWatch* watch = nullptr);
+                                             WorkObserver* watch = nullptr);
 
 // The available weights, without their values.
 struct WeightsOutline {
@@ -213,11 +212,11 @@ class CheckpointReader {
  public:
   // `work` counts the bytes read, and must then outlive the reader.
   [[nodiscard]] static Result<CheckpointReader> open(const std::filesystem::path& path,
-                                                     WorkCounter* work = nullptr);
+                                                     ProgressCounter* work = nullptr);
   // The same for a run folder's part of a checkpoint: files that are only on other machines, and
   // their tensors, are left out.
   [[nodiscard]] static Result<CheckpointReader> open_part(const std::filesystem::path& path,
-                                                          WorkCounter* work = nullptr);
+                                                          ProgressCounter* work = nullptr);
   CheckpointReader(CheckpointReader&&) noexcept;
   CheckpointReader& operator=(CheckpointReader&&) noexcept;
   ~CheckpointReader();

@@ -80,7 +80,7 @@ struct Contents {
 
 Result<Contents> check_parameters(const fs::path& folder,
                                   const std::vector<Shard>& shards,
-                                  const ShardsElsewhere& elsewhere) {
+                                  const RemoteShards& elsewhere) {
   Contents contents;
   for (const Shard& shard : shards) {
     if (!elsewhere.ranks.contains(shard.rank)) {
@@ -102,7 +102,7 @@ Result<Contents> check_parameters(const fs::path& folder,
 
 Result<void> check_moments(const fs::path& folder,
                            const std::vector<Shard>& shards,
-                           const ShardsElsewhere& elsewhere,
+                           const RemoteShards& elsewhere,
                            const Contents& contents) {
   std::map<std::string, std::string> files;  // by moment
   for (const Shard& shard : shards) {
@@ -130,10 +130,10 @@ Result<fs::path> commit_checkpoint(const fs::path& run_dir,
                                    const std::vector<Shard>& shards,
                                    const Json& config,
                                    const Json& hf_config,
-                                   const ShardsElsewhere& elsewhere) {
+                                   const RemoteShards& elsewhere) {
   MOTLEY_CHECK(state.step >= 0, "step {}", state.step);
-  const SavePlace place{run_dir, launch, state.step};
-  const fs::path partial = partial_folder(place);
+  const SaveLocation location{run_dir, launch, state.step};
+  const fs::path partial = partial_folder(location);
   if (const auto fault = shards_fault(shards)) return cannot_commit(partial, *fault);
   MOTLEY_ASSIGN(const Contents contents, check_parameters(partial, shards, elsewhere));
   MOTLEY_TRY(check_moments(partial, shards, elsewhere, contents));
@@ -151,7 +151,7 @@ Result<fs::path> commit_checkpoint(const fs::path& run_dir,
   std::sort(manifest.files.begin(), manifest.files.end(),
             [](const WrittenFile& a, const WrittenFile& b) { return a.name < b.name; });
   MOTLEY_TRY(make_folders(partial));
-  MOTLEY_TRY(keep_only(partial, names));
+  MOTLEY_TRY(remove_all_but(partial, names));
 
   const Json index = weights_index(contents.parameter_files, contents.parameter_bytes);
   MOTLEY_ASSIGN(WrittenFile index_file, write_json_file(partial, kIndexName, index));
@@ -163,7 +163,7 @@ Result<fs::path> commit_checkpoint(const fs::path& run_dir,
   // This also syncs the folder, and with it the names of all files above.
   MOTLEY_TRY(write_file_atomic(partial / kManifestName, format_manifest(manifest)));
 
-  MOTLEY_TRY(publish_partial(place));
+  MOTLEY_TRY(publish_partial(location));
   return checkpoint_folder(run_dir, state.step);
 }
 

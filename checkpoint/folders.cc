@@ -12,7 +12,7 @@
 #include "base/check.h"
 #include "base/system/files.h"
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/launch_mark.h"
+#include "checkpoint/fencing_token.h"
 
 namespace motley {
 namespace {
@@ -134,14 +134,14 @@ fs::path checkpoint_folder(const fs::path& run_dir, std::int64_t step) {
   return checkpoints_root(run_dir) / folder_name({step, FolderKind::kCommitted, {}});
 }
 
-fs::path partial_folder(const SavePlace& place) {
-  return checkpoints_root(place.run_dir) /
-         folder_name({place.step, FolderKind::kPartial, place.launch});
+fs::path partial_folder(const SaveLocation& location) {
+  return checkpoints_root(location.run_dir) /
+         folder_name({location.step, FolderKind::kPartial, location.launch});
 }
 
-Result<void> discard_partial(const SavePlace& place) {
-  return discard_folder(checkpoints_root(place.run_dir),
-                        {place.step, FolderKind::kPartial, place.launch});
+Result<void> discard_partial(const SaveLocation& location) {
+  return discard_folder(checkpoints_root(location.run_dir),
+                        {location.step, FolderKind::kPartial, location.launch});
 }
 
 std::vector<CheckpointInfo> list_checkpoints(const fs::path& run_dir) {
@@ -178,7 +178,7 @@ Result<void> require_all_count(const fs::path& run_dir) {
 }
 
 std::vector<CheckpointInfo> dropped_checkpoints(const std::vector<CheckpointInfo>& checkpoints,
-                                                const KeepRule& rule) {
+                                                const RetentionPolicy& rule) {
   MOTLEY_CHECK(rule.newest >= 0 && rule.every >= 0, "{} newest, every {}", rule.newest, rule.every);
   const std::size_t kept =
       rule.newest == 0 ? checkpoints.size() : static_cast<std::size_t>(rule.newest);
@@ -192,13 +192,13 @@ std::vector<CheckpointInfo> dropped_checkpoints(const std::vector<CheckpointInfo
 }
 
 Result<void> prune_checkpoints(const fs::path& run_dir,
-                               const KeepRule& rule,
+                               const RetentionPolicy& rule,
                                const std::string& launch) {
-  return prune_to(run_dir, kept_steps(list_checkpoints(run_dir), rule), launch);
+  return prune_to(run_dir, retained_steps(list_checkpoints(run_dir), rule), launch);
 }
 
-std::set<std::int64_t> kept_steps(const std::vector<CheckpointInfo>& checkpoints,
-                                  const KeepRule& rule) {
+std::set<std::int64_t> retained_steps(const std::vector<CheckpointInfo>& checkpoints,
+                                      const RetentionPolicy& rule) {
   std::set<std::int64_t> kept;
   for (const CheckpointInfo& checkpoint : checkpoints) kept.insert(checkpoint.step);
   for (const CheckpointInfo& dropped : dropped_checkpoints(checkpoints, rule)) {

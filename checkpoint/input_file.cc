@@ -24,7 +24,7 @@ Error unreadable(const std::filesystem::path& path, std::string cause) {
 
 }  // namespace
 
-InputFile::InputFile(int fd, std::filesystem::path path, std::uint64_t bytes, WorkCounter* work)
+InputFile::InputFile(int fd, std::filesystem::path path, std::uint64_t bytes, ProgressCounter* work)
     : fd_(fd), path_(std::move(path)), bytes_(bytes), work_(work) {}
 
 InputFile::InputFile(InputFile&& other) noexcept
@@ -37,7 +37,7 @@ InputFile::~InputFile() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-Result<InputFile> InputFile::open(const std::filesystem::path& path, WorkCounter* work) {
+Result<InputFile> InputFile::open(const std::filesystem::path& path, ProgressCounter* work) {
   // O_NONBLOCK: opening a pipe without a writer would block.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0 && errno == ELOOP) return unreadable(path, "it is a symbolic link");

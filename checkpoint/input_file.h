@@ -9,8 +9,8 @@
 #include <span>
 #include <string>
 
+#include "base/progress_counter.h"
 #include "base/result.h"
-#include "base/work_counter.h"
 
 namespace motley {
 
@@ -19,7 +19,7 @@ class InputFile {
   // kCorrupt if it is absent, a link, or not a regular file. `work` counts the bytes read; nullptr:
   // not counted.
   [[nodiscard]] static Result<InputFile> open(const std::filesystem::path& path,
-                                              WorkCounter* work = nullptr);
+                                              ProgressCounter* work = nullptr);
   InputFile(InputFile&& other) noexcept;
   InputFile& operator=(InputFile&& other) = delete;
   InputFile(const InputFile&) = delete;
@@ -37,12 +37,12 @@ class InputFile {
   [[nodiscard]] Result<std::string> read_all(std::uint64_t max_bytes) const;
 
  private:
-  InputFile(int fd, std::filesystem::path path, std::uint64_t bytes, WorkCounter* work);
+  InputFile(int fd, std::filesystem::path path, std::uint64_t bytes, ProgressCounter* work);
 
   int fd_;
   std::filesystem::path path_;
   std::uint64_t bytes_;
-  WorkCounter* work_;
+  ProgressCounter* work_;
 };
 
 }  // namespace motley

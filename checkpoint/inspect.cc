@@ -121,7 +121,7 @@ Result<Description> describe_checkpoint(const std::filesystem::path& folder) {
   return description;
 }
 
-Result<Manifest> verified_manifest(const std::filesystem::path& folder, WorkWatch* watch) {
+Result<Manifest> verified_manifest(const std::filesystem::path& folder, WorkObserver* watch) {
   MOTLEY_TRY(verify_checkpoint(folder, watch));
   return read_manifest(folder);
 }
@@ -232,14 +232,14 @@ Result<Json> checkpoint_to_json(const std::filesystem::path& folder) {
   return json;
 }
 
-Result<std::string> format_verification(const std::filesystem::path& folder, WorkWatch* watch) {
+Result<std::string> format_verification(const std::filesystem::path& folder, WorkObserver* watch) {
   MOTLEY_ASSIGN(const Manifest manifest, verified_manifest(folder, watch));
   return fmt::format("{}: intact; {} in {} files, parameter hash {}\n", folder.string(),
                      human_bytes(total_bytes(manifest)), manifest.files.size(),
                      manifest.parameter_hash);
 }
 
-Result<Json> verification_to_json(const std::filesystem::path& folder, WorkWatch* watch) {
+Result<Json> verification_to_json(const std::filesystem::path& folder, WorkObserver* watch) {
   MOTLEY_ASSIGN(const Manifest manifest, verified_manifest(folder, watch));
   return Json{{"folder", folder.string()},
               {"whole", true},

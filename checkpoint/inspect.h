@@ -26,8 +26,8 @@ namespace motley {
 
 // The result of a successful verify_checkpoint: files and bytes checked, and the parameter hash.
 [[nodiscard]] Result<std::string> format_verification(const std::filesystem::path& folder,
-                                                      WorkWatch* watch = nullptr);
+                                                      WorkObserver* watch = nullptr);
 [[nodiscard]] Result<Json> verification_to_json(const std::filesystem::path& folder,
-                                                WorkWatch* watch = nullptr);
+                                                WorkObserver* watch = nullptr);
 
 }  // namespace motley

@@ -49,13 +49,13 @@ Result<std::string> get_words(const Json& json, const char* key, const std::stri
                             fmt::format("key '{}' is too long or has control characters", key));
 }
 
-Json data_to_json(const DataMark& data) {
+Json data_to_json(const DataFingerprint& data) {
   return {
       {"kind", data.kind}, {"bytes", data.bytes}, {"hash", data.hash}, {"holdout", data.holdout}};
 }
 
-Result<DataMark> data_from_json(const Json& json, const std::string& source) {
-  DataMark data;
+Result<DataFingerprint> data_from_json(const Json& json, const std::string& source) {
+  DataFingerprint data;
   MOTLEY_ASSIGN(data.kind, get_words(json, "kind", source));
   MOTLEY_ASSIGN(data.bytes, get_count(json, "bytes", source));
   MOTLEY_ASSIGN(data.hash, get_hash(json, "hash", source));
@@ -63,14 +63,14 @@ Result<DataMark> data_from_json(const Json& json, const std::string& source) {
   return data;
 }
 
-Json plan_to_json(const PlanMark& plan) {
+Json plan_to_json(const PlanFingerprint& plan) {
   return {{"micro_batch", plan.micro_batch},
           {"codecs", plan.codecs},
           {"gradient_codec", plan.gradient_codec},
           {"replicas", plan.replicas}};
 }
 
-Result<PlanMark> plan_from_json(const Json& json, const std::string& source) {
+Result<PlanFingerprint> plan_from_json(const Json& json, const std::string& source) {
   const auto list = [&](const char* key) -> Result<Json> {
     const auto found = json.find(key);
     if (found != json.end() && found->is_array()) return *found;
@@ -83,7 +83,7 @@ Result<PlanMark> plan_from_json(const Json& json, const std::string& source) {
     }
     return static_cast<int>(count);
   };
-  PlanMark plan;
+  PlanFingerprint plan;
   MOTLEY_ASSIGN(plan.micro_batch, get_int(json, "micro_batch"));
   MOTLEY_ASSIGN(plan.gradient_codec, get_words(json, "gradient_codec", source));
   MOTLEY_ASSIGN(const Json codecs, list("codecs"));
@@ -256,9 +256,9 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& source
 Result<InputFile> open_file_of(const std::filesystem::path& folder, const WrittenFile& file) {
   Result<InputFile> opened = InputFile::open(folder / file.name);
   std::error_code code;
-  const bool is_there = std::filesystem::symlink_status(folder / file.name, code).type() !=
-                        std::filesystem::file_type::not_found;
-  if (opened.ok() || is_there || file.machine.empty()) return opened;
+  const bool is_present = std::filesystem::symlink_status(folder / file.name, code).type() !=
+                          std::filesystem::file_type::not_found;
+  if (opened.ok() || is_present || file.machine.empty()) return opened;
   Error error = opened.error();
   error.cause = fmt::format("it is stored on the machine {}, in its own run folder", file.machine);
   error.remedy = fmt::format(

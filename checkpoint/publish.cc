@@ -31,7 +31,7 @@ Result<void> set_aside(const fs::path& found, const fs::path& aside) {
 
 }  // namespace
 
-Result<void> keep_only(const fs::path& folder, const std::set<std::string>& names) {
+Result<void> remove_all_but(const fs::path& folder, const std::set<std::string>& names) {
   std::vector<fs::path> strays;
   std::error_code code;
   fs::directory_iterator it(folder, code);
@@ -46,21 +46,21 @@ Result<void> keep_only(const fs::path& folder, const std::set<std::string>& name
   return {};
 }
 
-Result<void> publish_partial(const SavePlace& place) {
-  const fs::path root = checkpoints_root(place.run_dir);
-  const std::int64_t step = place.step;
+Result<void> publish_partial(const SaveLocation& location) {
+  const fs::path root = checkpoints_root(location.run_dir);
+  const std::int64_t step = location.step;
   const auto folder = [&](FolderKind kind) { return root / folder_name({step, kind, {}}); };
   const fs::path committed = folder(FolderKind::kCommitted);
   if (has_manifest(committed)) {
     MOTLEY_TRY(discard_folder(root, {step, FolderKind::kReplaced, {}}));
     MOTLEY_TRY(rename_folder(committed, folder(FolderKind::kReplaced)));
   } else {
-    MOTLEY_TRY(set_aside(committed, root / fmt::format("not-a-checkpoint-{}", place.launch)));
+    MOTLEY_TRY(set_aside(committed, root / fmt::format("not-a-checkpoint-{}", location.launch)));
   }
-  MOTLEY_TRY(rename_folder(partial_folder(place), committed));
+  MOTLEY_TRY(rename_folder(partial_folder(location), committed));
   MOTLEY_TRY(discard_folder(root, {step, FolderKind::kReplaced, {}}));
   // The root itself may be new.
-  return sync_folder(place.run_dir);
+  return sync_folder(location.run_dir);
 }
 
 }  // namespace motley

@@ -13,12 +13,12 @@ namespace motley {
 
 // Removes all other files from the folder: leftovers of an interrupted attempt at the same step,
 // perhaps by other ranks.
-[[nodiscard]] Result<void> keep_only(const std::filesystem::path& folder,
-                                     const std::set<std::string>& names);
+[[nodiscard]] Result<void> remove_all_but(const std::filesystem::path& folder,
+                                          const std::set<std::string>& names);
 
 // Renames the partial folder to its final name, replacing a committed checkpoint of the same step.
 // Between any two operations the step is listed as its old or its new checkpoint. REQUIRES: the
 // partial folder and its manifest are complete and synced.
-[[nodiscard]] Result<void> publish_partial(const SavePlace& place);
+[[nodiscard]] Result<void> publish_partial(const SaveLocation& location);
 
 }  // namespace motley

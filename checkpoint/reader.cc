@@ -128,7 +128,7 @@ struct CheckpointReader::Impl {
   }
 
   // Adds the files in the manifest, which are in the opened folder.
-  Result<void> add_manifests_files(WorkCounter* work) {
+  Result<void> add_manifests_files(ProgressCounter* work) {
     for (const WrittenFile& expected : manifest->files) {
       const fs::path file_path = named / expected.name;
       MOTLEY_ASSIGN(const InputFile file, open_file_of(named, expected));
@@ -159,7 +159,7 @@ CheckpointReader::CheckpointReader(CheckpointReader&&) noexcept = default;
 CheckpointReader& CheckpointReader::operator=(CheckpointReader&&) noexcept = default;
 CheckpointReader::~CheckpointReader() = default;
 
-Result<CheckpointReader> CheckpointReader::open_part(const fs::path& path, WorkCounter* work) {
+Result<CheckpointReader> CheckpointReader::open_part(const fs::path& path, ProgressCounter* work) {
   auto impl = std::make_unique<Impl>();
   impl->named = path;
   MOTLEY_ASSIGN(impl->manifest, read_manifest(path));
@@ -172,7 +172,7 @@ Result<CheckpointReader> CheckpointReader::open_part(const fs::path& path, WorkC
   return CheckpointReader(std::move(impl));
 }
 
-Result<CheckpointReader> CheckpointReader::open(const fs::path& path, WorkCounter* work) {
+Result<CheckpointReader> CheckpointReader::open(const fs::path& path, ProgressCounter* work) {
   auto impl = std::make_unique<Impl>();
   impl->named = path;
   std::error_code code;

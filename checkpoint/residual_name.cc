@@ -14,8 +14,9 @@ constexpr std::array<std::string_view, 3> kPrefixes = {"residual.", "unsent.",
 
 }  // namespace
 
-std::string residual_name(int holder, const std::string& parameter, Owed owed) {
-  return fmt::format("{}{}/{}", kPrefixes[static_cast<std::size_t>(owed)], holder, parameter);
+std::string residual_name(int member, const std::string& parameter, ResidualKind residual_kind) {
+  return fmt::format("{}{}/{}", kPrefixes[static_cast<std::size_t>(residual_kind)], member,
+                     parameter);
 }
 
 std::optional<ResidualName> parse_residual_name(std::string_view name) {
@@ -23,27 +24,29 @@ std::optional<ResidualName> parse_residual_name(std::string_view name) {
   const auto prefix = std::ranges::find_if(
       kPrefixes, [&](std::string_view each) { return name.starts_with(each); });
   if (prefix == kPrefixes.end() || slash == name.npos) return {};
-  ResidualName parsed{static_cast<Owed>(prefix - kPrefixes.begin()), 0,
+  ResidualName parsed{static_cast<ResidualKind>(prefix - kPrefixes.begin()), 0,
                       std::string(name.substr(slash + 1))};
   const char* const end = name.data() + slash;
-  const auto number = std::from_chars(name.data() + prefix->size(), end, parsed.holder);
-  const bool is_number = number.ec == std::errc{} && number.ptr == end && parsed.holder >= 0;
-  if (!is_number || residual_name(parsed.holder, parsed.parameter, parsed.owed) != name) return {};
+  const auto number = std::from_chars(name.data() + prefix->size(), end, parsed.member);
+  const bool is_number = number.ec == std::errc{} && number.ptr == end && parsed.member >= 0;
+  if (!is_number || residual_name(parsed.member, parsed.parameter, parsed.residual_kind) != name)
+    return {};
   return parsed;
 }
 
 std::map<std::string, std::vector<std::string>> residual_names(const Manifest& manifest,
-                                                               Owed owed) {
+                                                               ResidualKind residual_kind) {
   std::map<std::string, std::map<int, std::string>> found;  // by parameter and holder
   for (const WrittenFile& file : manifest.files) {
     for (const auto& [name, hash] : file.tensor_hashes) {
       const auto parsed = parse_residual_name(name);
-      if (parsed && parsed->owed == owed) found[parsed->parameter].emplace(parsed->holder, name);
+      if (parsed && parsed->residual_kind == residual_kind)
+        found[parsed->parameter].emplace(parsed->member, name);
     }
   }
   std::map<std::string, std::vector<std::string>> names;
-  for (const auto& [parameter, by_holder] : found) {
-    for (const auto& [holder, name] : by_holder) names[parameter].push_back(name);
+  for (const auto& [parameter, by_member] : found) {
+    for (const auto& [member, name] : by_member) names[parameter].push_back(name);
   }
   return names;
 }

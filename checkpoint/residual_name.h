@@ -1,9 +1,10 @@
 // Names of error-feedback residuals in a checkpoint, beside the moments:
-// "residual.HOLDER/PARAMETER". With momentum correction (training/pushes/pushed_sums.h) the unsent
-// corrected gradient is "unsent.HOLDER/PARAMETER", beside "velocity.HOLDER/PARAMETER". A holder
-// number identifies one of the ranks that all-reduce the parameter's gradient, independently of its
-// rank (plan/holders.h). In manifests of version 1 it is the rank. Readers add the residuals of all
-// holders in the order of their numbers.
+// "residual.HOLDER/PARAMETER". With momentum correction
+// (training/momentum_correction/corrected_allreduces.h) the unsent corrected gradient is
+// "unsent.HOLDER/PARAMETER", beside "velocity.HOLDER/PARAMETER". A holder number identifies one of
+// the ranks that all-reduce the parameter's gradient, independently of its rank
+// (plan/gradient_group.h). In manifests of version 1 it is the rank. Readers add the residuals of
+// all holders in the order of their numbers.
 #pragma once
 
 #include <map>
@@ -16,23 +17,23 @@
 
 namespace motley {
 
-enum class Owed { kResidual, kUnsent, kVelocity };
+enum class ResidualKind { kResidual, kUnsent, kVelocity };
 
 struct ResidualName {
-  Owed owed = Owed::kResidual;
-  int holder = 0;
+  ResidualKind residual_kind = ResidualKind::kResidual;
+  int member = 0;
   std::string parameter;
 };
 
-[[nodiscard]] std::string residual_name(int holder,
+[[nodiscard]] std::string residual_name(int member,
                                         const std::string& parameter,
-                                        Owed owed = Owed::kResidual);
+                                        ResidualKind residual_kind = ResidualKind::kResidual);
 
 // nullopt for a name that residual_name does not produce.
 [[nodiscard]] std::optional<ResidualName> parse_residual_name(std::string_view name);
 
 // The names of each parameter's tensors of that kind, in the order of the holder numbers.
 [[nodiscard]] std::map<std::string, std::vector<std::string>> residual_names(
-    const Manifest& manifest, Owed owed = Owed::kResidual);
+    const Manifest& manifest, ResidualKind residual_kind = ResidualKind::kResidual);
 
 }  // namespace motley

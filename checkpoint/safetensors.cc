@@ -115,7 +115,7 @@ Result<SafetensorsWriter> SafetensorsWriter::create(
     const std::filesystem::path& path,
     const std::vector<TensorOutline>& tensors,
     const std::map<std::string, std::string>& metadata,
-    WorkCounter* work) {
+    ProgressCounter* work) {
   MOTLEY_ASSIGN(OutputFile file, OutputFile::create(path, work));
   auto impl = std::make_unique<Impl>(std::move(file), path.filename().string(), tensors);
   const std::string header = format_safetensors_header(tensors, metadata);
@@ -152,7 +152,7 @@ Result<WrittenFile> SafetensorsWriter::close() {
 Result<WrittenFile> write_safetensors(const std::filesystem::path& path,
                                       const std::vector<TensorView>& tensors,
                                       const std::map<std::string, std::string>& metadata,
-                                      WorkCounter* work) {
+                                      ProgressCounter* work) {
   for (const TensorView& tensor : tensors) {
     std::int64_t count = 1;
     for (const std::int64_t size : tensor.shape) count *= size;
@@ -199,7 +199,7 @@ Result<std::string> read_safetensors_head(const InputFile& file) {
 }
 
 Result<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path,
-                                              WorkCounter* work) {
+                                              ProgressCounter* work) {
   MOTLEY_ASSIGN(InputFile file, InputFile::open(path, work));
   MOTLEY_ASSIGN(const std::string head, read_safetensors_head(file));
   const std::uint64_t data_begin = head.size();

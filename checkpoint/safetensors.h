@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "base/progress_counter.h"
 #include "base/result.h"
-#include "base/work_counter.h"
 #include "checkpoint/input_file.h"
 
 namespace motley {
@@ -50,7 +50,7 @@ struct WrittenFile {
     const std::filesystem::path& path,
     const std::vector<TensorView>& tensors,
     const std::map<std::string, std::string>& metadata,
-    WorkCounter* work = nullptr);
+    ProgressCounter* work = nullptr);
 
 // Writes a file whose tensors are known before their values, in pieces of any size: memory does not
 // grow with them. One owner thread. After an error, or if this object is destroyed before close(),
@@ -63,7 +63,7 @@ class SafetensorsWriter {
       const std::filesystem::path& path,
       const std::vector<TensorOutline>& tensors,
       const std::map<std::string, std::string>& metadata,
-      WorkCounter* work = nullptr);
+      ProgressCounter* work = nullptr);
   SafetensorsWriter(SafetensorsWriter&&) noexcept;
   SafetensorsWriter& operator=(SafetensorsWriter&&) noexcept;
   ~SafetensorsWriter();
@@ -95,7 +95,7 @@ class SafetensorsFile {
   };
 
   [[nodiscard]] static Result<SafetensorsFile> open(const std::filesystem::path& path,
-                                                    WorkCounter* work = nullptr);
+                                                    ProgressCounter* work = nullptr);
   SafetensorsFile(SafetensorsFile&&) noexcept;
   SafetensorsFile& operator=(SafetensorsFile&&) noexcept;
   ~SafetensorsFile();

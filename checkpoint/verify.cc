@@ -10,9 +10,9 @@
 #include "base/hash.h"
 #include "base/system/files.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/fencing_token.h"
 #include "checkpoint/folders.h"
 #include "checkpoint/input_file.h"
-#include "checkpoint/launch_mark.h"
 #include "checkpoint/manifest.h"
 
 namespace motley {
@@ -24,7 +24,7 @@ Error differs(const fs::path& path, std::string cause) {
   return damaged_checkpoint(path.string(), std::move(cause));
 }
 
-Result<void> verify_file(const fs::path& folder, const WrittenFile& expected, WorkWatch* watch) {
+Result<void> verify_file(const fs::path& folder, const WrittenFile& expected, WorkObserver* watch) {
   MOTLEY_ASSIGN(const InputFile file, open_file_of(folder, expected));
   if (file.bytes() != expected.bytes) {
     return differs(file.path(), fmt::format("it has {} bytes; the manifest says {}", file.bytes(),
@@ -91,7 +91,7 @@ Result<void> verify_parameter_hash(const fs::path& folder, const Manifest& manif
 
 Result<void> verify_files(const fs::path& folder,
                           const std::vector<const WrittenFile*>& files,
-                          WorkWatch* watch) {
+                          WorkObserver* watch) {
   std::uint64_t bytes = 0;
   for (const WrittenFile* file : files) bytes += file->bytes;
   if (watch != nullptr) watch->begin("verifying", bytes);
@@ -101,7 +101,7 @@ Result<void> verify_files(const fs::path& folder,
 
 }  // namespace
 
-Result<void> verify_checkpoint(const fs::path& folder, WorkWatch* watch) {
+Result<void> verify_checkpoint(const fs::path& folder, WorkObserver* watch) {
   MOTLEY_ASSIGN(const Manifest manifest, read_manifest(folder));
   MOTLEY_TRY(verify_step(folder, manifest));
   std::vector<const WrittenFile*> files;
@@ -111,7 +111,7 @@ Result<void> verify_checkpoint(const fs::path& folder, WorkWatch* watch) {
   return verify_no_extra_files(folder, manifest);
 }
 
-Result<void> verify_parameters(const fs::path& folder, WorkWatch* watch) {
+Result<void> verify_parameters(const fs::path& folder, WorkObserver* watch) {
   MOTLEY_ASSIGN(const Manifest manifest, read_manifest(folder));
   MOTLEY_TRY(verify_step(folder, manifest));
   std::vector<const WrittenFile*> files;

@@ -88,7 +88,7 @@ set(CPACK_DEBIAN_MOTLEY_PACKAGE_SHLIBDEPS ON)
 # LibTorch works with any BLAS; without this one matrix products are tens of times slower.
 set(CPACK_DEBIAN_MOTLEY_PACKAGE_DEPENDS libopenblas0-pthread)
 set(CPACK_DEBIAN_MOTLEY_PACKAGE_RECOMMENDS openssh-client)
-set(CPACK_DEBIAN_MOTLEY_DESCRIPTION "train one model on machines that do not match
+set(CPACK_DEBIAN_MOTLEY_DESCRIPTION "train one model on heterogeneous machines
 Motley measures how fast each machine computes each layer of a model and how
 fast the links are, plans who computes what, and trains the model as a
 pipeline over machines of any speed, joined by an ordinary network.")

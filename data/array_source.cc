@@ -115,7 +115,7 @@ constexpr std::int64_t kTruthValues = 2;
 // Truth values are checked too: bytes other than 0 and 1 are none.
 ValueLimits limits_of(const SampleInput& input, const Column& column) {
   const bool has_truth_values =
-      input.tensor.type == NumberType::kBool || column.type() == ElementType::kBool;
+      input.tensor.type == Dtype::kBool || column.type() == ElementType::kBool;
   if (!has_truth_values) return {input.limit, {}};
   return {std::min(input.limit.value_or(kTruthValues), kTruthValues), {}};
 }
@@ -123,14 +123,14 @@ ValueLimits limits_of(const SampleInput& input, const Column& column) {
 Result<void> check_examples(const Examples& examples,
                             const DataConfig& data,
                             const SampleFormat& format,
-                            WorkCounter* work) {
+                            ProgressCounter* work) {
   for (std::size_t k = 0; k < examples.inputs.size(); ++k) {
     const SampleInput& input = format.inputs[k];
-    if (input.tensor.type == NumberType::kFloat32) continue;
+    if (input.tensor.type == Dtype::kFloat32) continue;
     const Column& column = examples.inputs[k];
     MOTLEY_TRY(check_values("input", column, limits_of(input, column), work));
   }
-  if (format.target.type == NumberType::kInt64) {
+  if (format.target.type == Dtype::kInt64) {
     MOTLEY_TRY(check_values("target", examples.targets,
                             {format.target_limit, format.ignored_target}, work));
   }
@@ -145,7 +145,7 @@ Result<std::unique_ptr<const Source>> make_array_source(ExampleFiles files,
                                                         const DataConfig& data,
                                                         const SampleFormat& format,
                                                         std::int64_t seed,
-                                                        WorkCounter* work) {
+                                                        ProgressCounter* work) {
   MOTLEY_ASSIGN(auto maker, SampleMaker::make(data, format, files.train));
   MOTLEY_ASSIGN(const Split split, split_samples(files, data.holdout, data.path));
   MOTLEY_TRY(check_examples(files.train, data, format, work));

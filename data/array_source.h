@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/progress_counter.h"
 #include "base/result.h"
-#include "base/work_counter.h"
 #include "data/files/columns.h"
 #include "data/source.h"
 
@@ -18,6 +18,6 @@ namespace motley {
                                                                       const DataConfig& data,
                                                                       const SampleFormat& format,
                                                                       std::int64_t seed,
-                                                                      WorkCounter* work);
+                                                                      ProgressCounter* work);
 
 }  // namespace motley

@@ -37,7 +37,7 @@ void copy_tokens(std::span<const std::byte> bytes,
 template <class T>
 std::optional<std::uint64_t> find_outside(std::span<const std::byte> bytes,
                                           std::uint32_t vocab,
-                                          WorkCounter* work) {
+                                          ProgressCounter* work) {
   constexpr std::uint64_t kPiece = std::uint64_t{1} << 22;  // between two progress reports
   const std::uint64_t count = bytes.size() / sizeof(T);
   for (std::uint64_t first = 0; first < count; first += kPiece) {
@@ -72,8 +72,8 @@ auto with_width(TokenType type, const Use& use) {
 Corpus::Corpus(std::variant<MappedFile, std::string> storage,
                std::size_t begin,
                TokenType type,
-               bool is_told)
-    : storage_(std::move(storage)), begin_(begin), type_(type), is_told_(is_told) {
+               bool logs_progress)
+    : storage_(std::move(storage)), begin_(begin), type_(type), logs_progress_(logs_progress) {
   MOTLEY_CHECK(bytes().size() % token_bytes(type) == 0, "{} bytes of {} a token", bytes().size(),
                token_bytes(type));
 }
@@ -99,8 +99,9 @@ void Corpus::copy(std::uint64_t first, std::span<std::int32_t> tokens_T) const {
   with_width(type_, [&]<class T>(T) { copy_tokens<T>(bytes(), first, tokens_T); });
 }
 
-std::optional<Corpus::Token> Corpus::first_outside(std::uint32_t vocab, WorkCounter* work) const {
-  std::optional<WorkCounter::Task> reading;
+std::optional<Corpus::Token> Corpus::first_outside(std::uint32_t vocab,
+                                                   ProgressCounter* work) const {
+  std::optional<ProgressCounter::Task> reading;
   if (work != nullptr) reading.emplace(*work, "reading the data", bytes().size());
   const auto position =
       with_width(type_, [&]<class T>(T) { return find_outside<T>(bytes(), vocab, work); });
@@ -121,7 +122,7 @@ bool Corpus::are_within_swapped(std::uint32_t vocab) const {
 
 DataIdentity Corpus::identity() const {
   DataIdentity identity = identify(bytes());
-  if (is_told_) return identity;
+  if (logs_progress_) return identity;
   Hasher128 hasher;
   hasher.add(fmt::format("{}\n{} bytes a token\n", identity.hash, token_bytes(type_)));
   identity.hash = hasher.hex();

@@ -9,25 +9,25 @@
 #include <string>
 #include <variant>
 
+#include "base/progress_counter.h"
 #include "base/result.h"
-#include "base/work_counter.h"
 #include "data/files/mapped_file.h"
 #include "data/files/token_type.h"
 #include "data/source.h"
-#include "job/config.h"
+#include "run_config/config.h"
 
 namespace motley {
 
 // Immutable and safe to share between threads.
 class Corpus {
  public:
-  // The tokens are the bytes of the storage from `begin` to the end. `is_told`: the file declares
-  // their type, or it is the usual one of such a file. REQUIRES: the size is a multiple of a
-  // token's; `begin` is within the storage.
+  // The tokens are the bytes of the storage from `begin` to the end. `logs_progress`: the file
+  // declares their type, or it is the usual one of such a file. REQUIRES: the size is a multiple of
+  // a token's; `begin` is within the storage.
   Corpus(std::variant<MappedFile, std::string> storage,
          std::size_t begin,
          TokenType type,
-         bool is_told = true);
+         bool logs_progress = true);
 
   [[nodiscard]] TokenType type() const { return type_; }
 
@@ -44,7 +44,8 @@ class Corpus {
 
   // The first token that is not from 0 to below `vocab`, if any; reads the whole corpus. `work`
   // counts what was read; nullptr: not counted.
-  [[nodiscard]] std::optional<Token> first_outside(std::uint32_t vocab, WorkCounter* work) const;
+  [[nodiscard]] std::optional<Token> first_outside(std::uint32_t vocab,
+                                                   ProgressCounter* work) const;
 
   // Whether all tokens would be below `vocab` with their bytes swapped. REQUIRES: a 16-bit type.
   [[nodiscard]] bool are_within_swapped(std::uint32_t vocab) const;
@@ -62,7 +63,7 @@ class Corpus {
   std::variant<MappedFile, std::string> storage_;
   std::size_t begin_;
   TokenType type_;
-  bool is_told_;
+  bool logs_progress_;
 };
 
 // A mapped text file, or a folder's text files joined in memory; one token per byte. REQUIRES:

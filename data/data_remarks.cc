@@ -50,7 +50,7 @@ std::optional<std::string> targets_that_are_inputs(const Column& inputs,
                                                    const SampleFormat& format) {
   const std::size_t elements = elements_of(targets);
   const bool are_integers =
-      wanted_input.type == NumberType::kInt64 && format.target.type == NumberType::kInt64;
+      wanted_input.type == Dtype::kInt64 && format.target.type == Dtype::kInt64;
   if (!are_integers || elements < 2 || elements != elements_of(inputs)) return std::nullopt;
   std::uint64_t compared = 0;
   const bool equal = for_samples(inputs.size(), [&](std::uint64_t sample) {
@@ -125,7 +125,7 @@ std::optional<std::string> pixels_of_another_scale(const Column& inputs,
   constexpr float kBrightestPixel = 255;
   const std::size_t elements = elements_of(inputs);
   const bool is_image = wanted.shape.size() >= 2 && elements >= kImageElements;
-  if (wanted.type != NumberType::kFloat32 || !data.mean.empty()) return std::nullopt;
+  if (wanted.type != Dtype::kFloat32 || !data.mean.empty()) return std::nullopt;
   if (inputs.type() == ElementType::kUint8) {
     bool has_one = false;
     const bool are_flags = for_samples(inputs.size(), [&](std::uint64_t sample) {
@@ -216,7 +216,7 @@ std::vector<std::string> example_remarks(const ExampleFiles& files,
   }
   // One of several inputs, such as a mask, may well be the same in all samples.
   if (train.inputs.size() == 1) add(equal_samples("input", train.inputs.front()));
-  if (format.target.type == NumberType::kInt64) {
+  if (format.target.type == Dtype::kInt64) {
     look_at_integer_targets(files.train.targets, format, lines);
   } else {
     add(equal_samples("target", files.train.targets));

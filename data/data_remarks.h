@@ -7,8 +7,8 @@
 
 #include "data/corpus.h"
 #include "data/files/columns.h"
-#include "job/config.h"
 #include "models/spec/sample_format.h"
+#include "run_config/config.h"
 
 namespace motley {
 

@@ -47,7 +47,7 @@ void add_sample(NonFinite& found, std::uint64_t sample, std::span<const std::byt
                                               : "-infinity");
 }
 
-NonFinite find_non_finite(const Column& column, const Column::Run& run, WorkCounter* work) {
+NonFinite find_non_finite(const Column& column, const Column::Run& run, ProgressCounter* work) {
   constexpr std::uint64_t kPieceBytes = std::uint64_t{8} << 20;  // between two progress reports
   NonFinite found;
   std::uint64_t unsaid_bytes = 0;
@@ -65,9 +65,9 @@ NonFinite find_non_finite(const Column& column, const Column::Run& run, WorkCoun
 
 }  // namespace
 
-Result<void> check_finite(const char* what, const Column& column, WorkCounter* work) {
+Result<void> check_finite(const char* what, const Column& column, ProgressCounter* work) {
   if (column.type() != ElementType::kFloat32) return {};
-  std::optional<WorkCounter::Task> reading;
+  std::optional<ProgressCounter::Task> reading;
   if (work != nullptr) {
     reading.emplace(*work, "reading the data", column.size() * column.sample_bytes());
   }

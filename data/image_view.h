@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "job/config.h"
+#include "run_config/config.h"
 
 namespace motley {
 

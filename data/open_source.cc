@@ -133,7 +133,7 @@ std::vector<std::string> names_of(const std::vector<SampleInput>& inputs) {
   return names;
 }
 
-Result<Corpus> open_corpus(const DataConfig& data, int vocab, WorkCounter* work) {
+Result<Corpus> open_corpus(const DataConfig& data, int vocab, ProgressCounter* work) {
   if (data.kind == "text") {
     if (vocab < kByteValues) {
       return Error{
@@ -156,7 +156,7 @@ Result<Corpus> open_corpus(const DataConfig& data, int vocab, WorkCounter* work)
 Result<std::unique_ptr<const Source>> open_source(const DataConfig& data,
                                                   const SampleFormat& sample,
                                                   std::int64_t seed,
-                                                  WorkCounter* work) {
+                                                  ProgressCounter* work) {
   const bool is_made_up = data.kind == "synthetic";
   if (data.path.empty() && !is_made_up) {
     return with_key({ErrorCode::kConfig, "data.path is not set",

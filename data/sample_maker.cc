@@ -26,9 +26,9 @@ std::vector<std::int64_t> without_ones(std::span<const std::int64_t> shape) {
 }
 
 std::string wanted_text(const TensorSpec& wanted) {
-  const char* const type = wanted.type == NumberType::kFloat32 ? "float32"
-                           : wanted.type == NumberType::kBool  ? "truth values"
-                                                               : "integers";
+  const char* const type = wanted.type == Dtype::kFloat32 ? "float32"
+                           : wanted.type == Dtype::kBool  ? "truth values"
+                                                          : "integers";
   return fmt::format("{} of {}", shape_text(wanted.shape), type);
 }
 
@@ -55,13 +55,13 @@ Result<void> check_shape(std::string_view what,
 }
 
 Result<void> check_type(std::string_view what, const Column& column, const TensorSpec& wanted) {
-  const bool takes_floats = wanted.type == NumberType::kFloat32;
+  const bool takes_floats = wanted.type == Dtype::kFloat32;
   const bool has_floats = column.type() == ElementType::kFloat32;
   const bool is_pixels = what == "input" && column.type() == ElementType::kUint8;
   if (takes_floats == has_floats || (takes_floats && is_pixels)) return {};
-  const char* const type = takes_floats                       ? "float32"
-                           : wanted.type == NumberType::kBool ? "bool"
-                                                              : "int64";
+  const char* const type = takes_floats                  ? "float32"
+                           : wanted.type == Dtype::kBool ? "bool"
+                                                         : "int64";
   return unfit(what, column, wanted,
                fmt::format("save them as {}: numpy.save(name, a.astype('{}'))", type, type));
 }
@@ -104,7 +104,7 @@ void copy_stored(ElementType type,
 std::optional<std::size_t> image_of(const SampleFormat& format) {
   if (format.inputs.size() == 1) return 0;
   const auto is_float = [](const SampleInput& input) {
-    return input.tensor.type == NumberType::kFloat32;
+    return input.tensor.type == Dtype::kFloat32;
   };
   if (std::ranges::count_if(format.inputs, is_float) != 1) return std::nullopt;
   return static_cast<std::size_t>(std::ranges::find_if(format.inputs, is_float) -
@@ -121,7 +121,7 @@ Error no_image(const char* what, const char* key) {
 Result<void> check_normalisation(const DataConfig& data,
                                  const TensorSpec& wanted,
                                  const Column& column) {
-  if (wanted.type != NumberType::kFloat32) {
+  if (wanted.type != Dtype::kFloat32) {
     return with_key({ErrorCode::kData, "data.mean and data.std do not fit the model",
                      "its inputs are integers", "leave out data.mean and data.std"},
                     "data.mean");
@@ -177,7 +177,7 @@ InputMaker::InputMaker(ElementType stored, const TensorSpec& wanted, const DataC
       words_(static_cast<std::size_t>(wanted.count())),
       normalises_(normalised != nullptr && !normalised->mean.empty()) {
   channels_.resize(normalises_ ? normalised->mean.size() : 1);
-  if (wanted.type != NumberType::kFloat32) return;
+  if (wanted.type != Dtype::kFloat32) return;
   for (std::size_t c = 0; c < channels_.size(); ++c) {
     Channel& here = channels_[c];
     if (normalises_) {

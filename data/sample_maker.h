@@ -12,8 +12,8 @@
 #include "base/result.h"
 #include "data/files/columns.h"
 #include "data/image_view.h"
-#include "job/config.h"
 #include "models/spec/sample_format.h"
+#include "run_config/config.h"
 
 namespace motley {
 

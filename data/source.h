@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "base/progress_counter.h"
 #include "base/result.h"
-#include "base/work_counter.h"
-#include "job/config.h"
 #include "models/spec/sample_format.h"
+#include "run_config/config.h"
 
 namespace motley {
 
@@ -62,10 +62,10 @@ class Source {
 // or, unless data.allow_nonfinite, a float that is not finite (every one is checked), or has only
 // targets that the loss ignores. kConfig if data.path is missing or the model takes data of another
 // kind. Formats and order: docs/formats/data.md. `work` counts what is read; nullptr: not counted.
-// REQUIRES: a configuration with checked keys (job/config_io.h).
+// REQUIRES: a configuration with checked keys (run_config/config_io.h).
 [[nodiscard]] Result<std::unique_ptr<const Source>> open_source(const DataConfig& data,
                                                                 const SampleFormat& sample,
                                                                 std::int64_t seed,
-                                                                WorkCounter* work = nullptr);
+                                                                ProgressCounter* work = nullptr);
 
 }  // namespace motley

@@ -25,7 +25,7 @@ constexpr std::uint32_t kSampleNoiseOneIn = 8;  // of them is random
 
 // Approximates a normal draw, with the same bits everywhere: the sum of four uniform ones, with
 // standard deviation 1.
-float bell(std::uint32_t bits, std::uint32_t more_bits) {
+float notifier(std::uint32_t bits, std::uint32_t more_bits) {
   const auto sum = static_cast<std::int32_t>((bits & 0xFFFF) + (bits >> 16) + (more_bits & 0xFFFF) +
                                              (more_bits >> 16)) -
                    2 * 0xFFFF;
@@ -48,9 +48,9 @@ class SyntheticSamples final : public SyntheticWindows {
   // The samples depend only on the sample format.
   [[nodiscard]] DataIdentity identity() const override {
     const auto text = [](const TensorSpec& tensor, std::int64_t limit) {
-      const char* const type = tensor.type == NumberType::kFloat32 ? "float32"
-                               : tensor.type == NumberType::kBool  ? "bool"
-                                                                   : "int64";
+      const char* const type = tensor.type == Dtype::kFloat32 ? "float32"
+                               : tensor.type == Dtype::kBool  ? "bool"
+                                                              : "int64";
       return fmt::format("{} [{}] {}\n", type, fmt::join(tensor.shape, ", "), limit);
     };
     std::string all;
@@ -75,7 +75,7 @@ class SyntheticSamples final : public SyntheticWindows {
     return philox4x32(kTargetKey, sample, target)[0];
   }
 
-  [[nodiscard]] bool tells_classes() const { return format_.target.type == NumberType::kInt64; }
+  [[nodiscard]] bool tells_classes() const { return format_.target.type == Dtype::kInt64; }
 
   [[nodiscard]] std::uint32_t class_of(std::uint32_t drawn) const {
     return drawn % static_cast<std::uint32_t>(format_.target_limit);
@@ -99,7 +99,7 @@ class SyntheticSamples final : public SyntheticWindows {
 
   void write_input(std::uint64_t sample, std::size_t which, std::span<std::int32_t> input) const {
     const SampleInput& wanted = format_.inputs[which];
-    const bool are_floats = wanted.tensor.type == NumberType::kFloat32;
+    const bool are_floats = wanted.tensor.type == Dtype::kFloat32;
     if (!are_floats && !wanted.limit) {  // a mask, mostly
       std::ranges::fill(input, 1);
       return;
@@ -135,8 +135,8 @@ class SyntheticSamples final : public SyntheticWindows {
       if (i == 0 || place % 128 == 0) signs = philox4x32(kPatternKey + which, pattern, place / 128);
       const std::uint64_t half = 2 * (place % 2);
       const bool up = (signs[place / 32 % 4] >> (place % 32) & 1) != 0;
-      input[i] =
-          std::bit_cast<std::int32_t>(bell(noise[half], noise[half + 1]) + (up ? height : -height));
+      input[i] = std::bit_cast<std::int32_t>(notifier(noise[half], noise[half + 1]) +
+                                             (up ? height : -height));
     }
   }
 

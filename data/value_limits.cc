@@ -43,7 +43,7 @@ template <class T>
 std::optional<Place> find_outside_limits(const Column& column,
                                          const Column::Run& run,
                                          const ValueLimits& limits,
-                                         WorkCounter* work) {
+                                         ProgressCounter* work) {
   constexpr std::uint64_t kPieceBytes = std::uint64_t{8} << 20;  // between two progress reports
   std::uint64_t unsaid_bytes = 0;
   for (std::uint64_t sample = 0; sample < run.samples; ++sample) {
@@ -65,7 +65,7 @@ std::optional<Place> find_outside_limits(const Column& column,
 std::optional<Place> find_outside_limits(const Column& column,
                                          const Column::Run& run,
                                          const ValueLimits& limits,
-                                         WorkCounter* work) {
+                                         ProgressCounter* work) {
   switch (column.type()) {
     case ElementType::kBool:
     case ElementType::kUint8:
@@ -102,8 +102,8 @@ Result<void> check_any_target(const Column& targets, std::optional<std::int64_t>
 Result<void> check_values(const char* what,
                           const Column& column,
                           const ValueLimits& limits,
-                          WorkCounter* work) {
-  std::optional<WorkCounter::Task> reading;
+                          ProgressCounter* work) {
+  std::optional<ProgressCounter::Task> reading;
   if (work != nullptr) {
     reading.emplace(*work, "reading the data", column.size() * column.sample_bytes());
   }

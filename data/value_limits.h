@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/progress_counter.h"
 #include "base/result.h"
-#include "base/work_counter.h"
 #include "data/files/columns.h"
 
 namespace motley {
@@ -22,7 +22,7 @@ struct ValueLimits {
 [[nodiscard]] Result<void> check_values(const char* what,
                                         const Column& column,
                                         const ValueLimits& limits,
-                                        WorkCounter* work);
+                                        ProgressCounter* work);
 
 // kData if every value is the ignored one: nothing could be learned. Skips floats.
 [[nodiscard]] Result<void> check_any_target(const Column& targets,

@@ -24,7 +24,7 @@ LinkSpeed Cluster::link(const std::string& from, const std::string& to) const {
   return it == links.end() ? network : it->speed;
 }
 
-std::string starting_place(const Machine& machine) {
+std::string starting_folder(const Machine& machine) {
   if (machine.shell.empty()) return "here";
   std::vector<std::string> words = machine.shell;
   // Options that every ssh command has are not informative.

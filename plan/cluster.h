@@ -29,7 +29,7 @@ struct Machine {
   // The shared (half-duplex) medium of the machine, such as Wi-Fi: sends and receives of all its
   // machines are serialised. "" = a dedicated link in each direction, such as a cable to a switch.
   std::string medium;
-  bool says_cable = false;  // set in the cluster file; overrides link measurements
+  bool names_cable = false;  // set in the cluster file; overrides link measurements
   // Links show a shared medium, but not which of the machines are on it.
   bool medium_is_supposed = false;
   double cpu_share = 0;    // cores for each of its processes; 0 = no limit
@@ -77,7 +77,7 @@ struct Cluster {
 // The prefix of commands over ssh, which must not prompt.
 [[nodiscard]] std::vector<std::string> ssh_shell(const std::string& destination);
 
-// As a machine's only device: expands to its actual devices (cluster/examine/automatic_devices.h).
+// As a machine's only device: expands to its actual devices (cluster/diagnose/automatic_devices.h).
 inline constexpr const char* kAutomaticDevice = "auto";
 [[nodiscard]] bool has_automatic_devices(const Machine& machine);
 
@@ -116,7 +116,7 @@ inline constexpr const char* kVirtualNotice =
     "virtual devices: computing is simulated by waiting, for the times of the cluster file";
 
 // "here" or "by `ssh anna@laptop`": how commands are started on the machine.
-[[nodiscard]] std::string starting_place(const Machine& machine);
+[[nodiscard]] std::string starting_folder(const Machine& machine);
 
 // This machine alone, with `devices` CPU devices of equal speed.
 [[nodiscard]] Cluster local_cluster(int devices);

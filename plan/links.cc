@@ -40,7 +40,7 @@ Result<MeasuredLink> read_link(const JsonFields& fields) {
 
 // Whether the link is rather half-duplex than full-duplex. No radio is as fast as the limit: beyond
 // it, the shared resource is the ends' processors and memory, as on one computer.
-bool takes_turns(const MeasuredLink& link) {
+bool is_half_duplex(const MeasuredLink& link) {
   constexpr double kFastestRadio_bytes_per_s = 1.25e9;
   return link.turns.value_or(0) > 0.5 &&
          link.speed.bandwidth_bytes_per_s < kFastestRadio_bytes_per_s;
@@ -99,7 +99,7 @@ void lay_medium(const std::string& medium, bool is_told, const std::vector<Machi
   std::vector<Machine*> silent;
   for (Machine* const machine : members) {
     if (!machine->medium.empty()) words.insert(machine->medium);
-    if (machine->medium.empty() && !machine->says_cable) silent.push_back(machine);
+    if (machine->medium.empty() && !machine->names_cable) silent.push_back(machine);
   }
   const bool have_cables = !words.empty() && silent.size() == 1 && !is_told;
   const std::string& shared = words.size() == 1 ? *words.begin() : medium;
@@ -144,11 +144,11 @@ std::string medium_line(const std::vector<std::string>& machines, bool is_suppos
 std::map<std::string, std::string> media_of(const Links& links) {
   std::set<std::string> wireless;
   for (const MeasuredLink& link : links) {
-    if (takes_turns(link)) wireless.insert({link.from, link.to});
+    if (is_half_duplex(link)) wireless.insert({link.from, link.to});
   }
   // A machine with a cable is recognised by its links to other machines with one.
   for (const MeasuredLink& link : links) {
-    if (!link.turns || takes_turns(link)) continue;
+    if (!link.turns || is_half_duplex(link)) continue;
     wireless.erase(link.from);
     wireless.erase(link.to);
   }

@@ -35,7 +35,7 @@ Result<RankPlan> read_rank(const JsonFields& fields) {
   MOTLEY_ASSIGN(rank.memory_bytes, fields.integer("memory_bytes", 0, kMemoryBytesMax));
   MOTLEY_ASSIGN(rank.link_mbps, fields.integer("link_mbps", 0, kLinkMbpsMax));
   if (fields.has("numbers")) {
-    MOTLEY_ASSIGN(rank.numbers, fields.one_of("numbers", kProductNumbers));
+    MOTLEY_ASSIGN(rank.compute_dtype, fields.one_of("numbers", kProductDtypes));
   }
   return rank;
 }
@@ -191,7 +191,7 @@ Json plan_to_json(const Plan& plan) {
     Json json = {{"machine", rank.machine},     {"device", rank.device},
                  {"threads", rank.threads},     {"link_mbps", rank.link_mbps},
                  {"compute_s", rank.compute_s}, {"memory_bytes", rank.memory_bytes}};
-    if (rank.numbers != kPlainNumbers) json["numbers"] = rank.numbers;
+    if (rank.compute_dtype != kFp32Dtype) json["numbers"] = rank.compute_dtype;
     ranks.push_back(std::move(json));
   }
   Json chunks = Json::array();
@@ -262,8 +262,8 @@ Result<Plan> plan_from_json(const Json& json, const JsonSource& source) {
 
 std::string precision_of(const Plan& plan) {
   const auto asked = std::ranges::find_if(
-      plan.ranks, [](const RankPlan& rank) { return rank.numbers != kPlainNumbers; });
-  return asked == plan.ranks.end() ? kPlainNumbers : asked->numbers;
+      plan.ranks, [](const RankPlan& rank) { return rank.compute_dtype != kFp32Dtype; });
+  return asked == plan.ranks.end() ? kFp32Dtype : asked->compute_dtype;
 }
 
 bool is_virtual(const Plan& plan) {

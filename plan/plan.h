@@ -17,9 +17,9 @@ namespace motley {
 
 inline constexpr std::int64_t kLinkMbpsMax = 1'000'000'000;
 // The default compute dtype of matrix products, which every device supports.
-inline constexpr const char* kPlainNumbers = "fp32";
+inline constexpr const char* kFp32Dtype = "fp32";
 // The possible compute dtypes of matrix products.
-inline constexpr std::array<const char*, 3> kProductNumbers = {kPlainNumbers, "bf16", "fp16"};
+inline constexpr std::array<const char*, 3> kProductDtypes = {kFp32Dtype, "bf16", "fp16"};
 
 // A worker process and where it runs.
 struct RankPlan {
@@ -34,7 +34,7 @@ struct RankPlan {
   std::int64_t link_mbps = 0;
   // Its compute dtype, as far as the profile shows: "fp32", or the train.precision for which the
   // plan was made.
-  std::string numbers = kPlainNumbers;
+  std::string compute_dtype = kFp32Dtype;
 };
 
 // The time of one micro-batch on a rank in a chunk, in whole microseconds; input of the split

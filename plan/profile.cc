@@ -133,13 +133,13 @@ Json device_to_json(const DeviceProfile& device) {
                {"optimizer_s_per_parameter", device.optimizer_s_per_parameter},
                {"codecs", codecs_to_json(device.codecs)},
                {"message_s", device.message_s},
-               {"alone_factor", device.alone_factor},
+               {"alone_factor", device.single_device_factor},
                {"layers", std::move(layers)},
                {"warnings", device.warnings}};
   if (device.shared_s_per_float > 0) json["shared_s_per_float"] = device.shared_s_per_float;
   if (!device.computer.empty()) json["computer"] = device.computer;
   if (device.precision != "fp32") json["precision"] = device.precision;
-  if (device.numbers != device.precision) json["numbers"] = device.numbers;
+  if (device.compute_dtype != device.precision) json["numbers"] = device.compute_dtype;
   if (device.rounded_bytes_per_parameter > 0) {
     json["rounded_bytes_per_parameter"] = device.rounded_bytes_per_parameter;
   }
@@ -161,11 +161,11 @@ Result<DeviceProfile> read_device(const JsonFields& fields) {
   MOTLEY_ASSIGN(device.memory_bytes, fields.integer("memory_bytes", 0, kMemoryBytesMax));
   MOTLEY_ASSIGN(device.baseline_bytes, fields.integer("baseline_bytes", 0, kMemoryBytesMax));
   if (fields.has("precision")) {
-    MOTLEY_ASSIGN(device.precision, fields.one_of("precision", kProductNumbers));
+    MOTLEY_ASSIGN(device.precision, fields.one_of("precision", kProductDtypes));
   }
-  device.numbers = device.precision;
+  device.compute_dtype = device.precision;
   if (fields.has("numbers")) {
-    MOTLEY_ASSIGN(device.numbers, fields.one_of("numbers", kProductNumbers));
+    MOTLEY_ASSIGN(device.compute_dtype, fields.one_of("numbers", kProductDtypes));
   }
   if (fields.has("rounded_bytes_per_parameter")) {
     MOTLEY_ASSIGN(const std::int64_t bytes,
@@ -181,8 +181,8 @@ Result<DeviceProfile> read_device(const JsonFields& fields) {
                   fields.quantity("shared_s_per_float", kMeasuredSecondsMax));
   }
   if (fields.has("alone_factor")) {
-    MOTLEY_ASSIGN(device.alone_factor, fields.quantity("alone_factor", 1));
-    if (device.alone_factor == 0) return fields.bad("alone_factor", "it is 0");
+    MOTLEY_ASSIGN(device.single_device_factor, fields.quantity("alone_factor", 1));
+    if (device.single_device_factor == 0) return fields.bad("alone_factor", "it is 0");
   }
   MOTLEY_ASSIGN(device.warnings, fields.texts("warnings", kWarningsMax));
   MOTLEY_ASSIGN(const auto layers, fields.members("layers", kLayerKindsMax));

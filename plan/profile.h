@@ -62,7 +62,7 @@ struct DeviceProfile {
   std::int64_t memory_bytes = 0;         // free memory: the device's own, or the machine's share
   std::int64_t baseline_bytes = 0;       // resident without any layer
   std::string precision = "fp32";        // train.precision of the measured job
-  std::string numbers = "fp32";          // dtype of matrix products: `precision`, or "fp32"
+  std::string compute_dtype = "fp32";    // dtype of matrix products: `precision`, or "fp32"
   int rounded_bytes_per_parameter = 0;   // of a copy of parameters in that dtype, besides fp32
   double optimizer_s_per_parameter = 0;  // all work of a step per parameter
   std::map<std::string, CodecSample> codecs;  // by Codec::name; "none" is always measured
@@ -74,7 +74,7 @@ struct DeviceProfile {
       layers;  // by LayerSpec::signature; ascending size
   // The times were measured while the other devices of its computer computed too, as they will in a
   // group. Alone it takes this share of them; 1 = the same.
-  double alone_factor = 1;
+  double single_device_factor = 1;
   std::vector<std::string> warnings;  // reasons for doubt, for display
 
   // Scales all computation times; bytes are unchanged.

@@ -6,11 +6,11 @@
 
 #include "base/hex.h"
 #include "base/secret.h"
-#include "checkpoint/launch_mark.h"
-#include "job/config_io.h"
+#include "checkpoint/fencing_token.h"
 #include "plan/limits.h"
 #include "protocol/message_fields.h"
 #include "protocol/protocol.h"
+#include "run_config/config_io.h"
 
 namespace motley {
 namespace {
@@ -76,15 +76,15 @@ Result<std::vector<Rank>> get_ranks(const Json& json,
   return ranks;
 }
 
-Result<std::optional<KeeperJob>> get_keeper(const Json& json,
-                                            const Job& job,
-                                            const std::string& source) {
+Result<std::optional<ReplicatorJob>> get_keeper(const Json& json,
+                                                const Job& job,
+                                                const std::string& source) {
   const auto found = json.find("keeper");
-  if (found == json.end()) return std::optional<KeeperJob>();
-  KeeperJob keeper;
-  MOTLEY_ASSIGN(keeper.copies_to, get_ranks(*found, "copies_to", job, source));
-  MOTLEY_ASSIGN(keeper.copies_from, get_ranks(*found, "copies_from", job, source));
-  return std::optional(std::move(keeper));
+  if (found == json.end()) return std::optional<ReplicatorJob>();
+  ReplicatorJob replicator;
+  MOTLEY_ASSIGN(replicator.copies_to, get_ranks(*found, "copies_to", job, source));
+  MOTLEY_ASSIGN(replicator.copies_from, get_ranks(*found, "copies_from", job, source));
+  return std::optional(std::move(replicator));
 }
 
 // A job that only takes an inventory of a machine's folder needs none.
@@ -108,9 +108,9 @@ Json job_to_json(const Job& job) {
   json["lease_s"] = job.lease_s;
   json["run_dir"] = job.run_dir;
   json["store"] = job.store;
-  if (job.keeper) {
-    json["keeper"] = {{"copies_to", ranks_to_json(job.keeper->copies_to)},
-                      {"copies_from", ranks_to_json(job.keeper->copies_from)}};
+  if (job.replicator) {
+    json["keeper"] = {{"copies_to", ranks_to_json(job.replicator->copies_to)},
+                      {"copies_from", ranks_to_json(job.replicator->copies_from)}};
   }
   json["launch"] = job.launch;
   json["run_id"] = job.run_id;
@@ -159,7 +159,7 @@ Result<Job> job_from_json(const Json& json, const std::string& source) {
   }
   MOTLEY_ASSIGN(job.run_dir, json_get<std::string>(json, "run_dir", source));
   MOTLEY_ASSIGN(job.store, json_get<std::string>(json, "store", source));
-  MOTLEY_ASSIGN(job.keeper, get_keeper(json, job, source));
+  MOTLEY_ASSIGN(job.replicator, get_keeper(json, job, source));
   MOTLEY_ASSIGN(job.launch, json_get<std::string>(json, "launch", source));
   MOTLEY_ASSIGN(job.run_id, json_get<std::string>(json, "run_id", source));
   MOTLEY_ASSIGN(job.resume_from, json_get<std::string>(json, "resume_from", source));

@@ -25,7 +25,7 @@ class LauncherChannel : public EventSink {
 
   // Touched whenever the launcher reports progress of any worker of the group. Lives as long as the
   // channel.
-  [[nodiscard]] virtual const ProgressMark& group_progress() const = 0;
+  [[nodiscard]] virtual const ProgressClock& group_progress_clock() const = 0;
 
   // Whether the launcher has asked to end the training after the current step. Any thread.
   [[nodiscard]] virtual bool is_to_finish() const = 0;

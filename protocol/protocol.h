@@ -16,17 +16,18 @@
 
 #include "base/json.h"
 #include "base/result.h"
-#include "job/config.h"
 #include "plan/cluster.h"
 #include "plan/plan.h"
 #include "plan/wait_times.h"
+#include "run_config/config.h"
 
 namespace motley {
 
 inline constexpr int kProtocolVersion = 10;
 
-// The job of a rank that replicates its machine's run folder (worker/keep/folder_keeper.h).
-struct KeeperJob {
+// The job of a rank that replicates its machine's run folder
+// (worker/replication/folder_replicator.h).
+struct ReplicatorJob {
   std::vector<Rank> copies_to;    // replicators that receive copies of the folder's files
   std::vector<Rank> copies_from;  // replicators that send it some
 };
@@ -39,8 +40,8 @@ struct Job {
   Rank rank;            // train
   double lease_s = 0;   // end after this time without a message from the launcher; 0 = never
   std::string run_dir;  // absolute, as the launcher sees it, or the machine's own folder
-  std::string store;    // train: StorePlace::id of run_dir; "" = the launcher's folder
-  std::optional<KeeperJob> keeper;  // train
+  std::string store;    // train: StoreLocation::id of run_dir; "" = the launcher's folder
+  std::optional<ReplicatorJob> replicator;  // train
   std::string launch;           // train, store: launch_text of this launch; else empty, also for an
                                 // inventory before the launch
   std::string run_id;           // train, store with "move": the run's read_run_id(); else empty

@@ -43,11 +43,11 @@ WorkerChannel::WorkerChannel() {
 }
 
 WorkerChannel::~WorkerChannel() {
-  beats_.request_stop();
-  beat_wake_.notify_all();
+  heartbeats_.request_stop();
+  heartbeat_wake_.notify_all();
   reader_.request_stop();
   [[maybe_unused]] const ssize_t woken = ::write(wake_fds_[1], "", 1);
-  if (beats_.joinable()) beats_.join();
+  if (heartbeats_.joinable()) heartbeats_.join();
   reader_.join();
   ::close(wake_fds_[0]);
   ::close(wake_fds_[1]);
@@ -69,7 +69,7 @@ void WorkerChannel::read_lines(const std::stop_token& stop) {
       // silent.
       silence_s += std::min(now_s() - begun_s, 2 * kListen_s);
       const double lease_s = lease_s_.load();
-      if (ready == 0 && lease_s > 0 && silence_s >= lease_s) lapse(lease_s);
+      if (ready == 0 && lease_s > 0 && silence_s >= lease_s) expire_lease(lease_s);
       continue;
     }
     const ssize_t got = ::read(STDIN_FILENO, block, sizeof block);
@@ -93,27 +93,27 @@ void WorkerChannel::take_line(std::string_view line) {
   }
   if (message->contains("stop")) leave(ErrorCode::kTerminated);
   if (message->contains("finish")) return is_to_finish_.store(true);
-  if (message->contains("lease")) return take_lease((*message)["lease"]);
+  if (message->contains("lease")) return renew_lease((*message)["lease"]);
   const std::lock_guard lock(input_mutex_);
   input_.push_back(std::move(*message));
   input_changed_.notify_one();
 }
 
-void WorkerChannel::take_lease(const Json& lease) {
+void WorkerChannel::renew_lease(const Json& lease) {
   if (!lease.is_number_unsigned()) return;
   const auto count = lease.get<std::uint64_t>();
-  if (std::exchange(group_count_, count) != count) group_progress_.touch();
+  if (std::exchange(group_count_, count) != count) group_progress_clock_.touch();
 }
 
-void WorkerChannel::hold_lease(double lease_s,
-                               std::function<void(const std::string& words)> on_lapse) {
-  on_lapse_ = std::move(on_lapse);
+void WorkerChannel::start_lease(double lease_s,
+                                std::function<void(const std::string& words)> on_lease_expired) {
+  on_lease_expired_ = std::move(on_lease_expired);
   lease_s_.store(lease_s);
 }
 
 // Nothing here may block: the streams may lead to an unreachable machine, and another thread may be
 // blocked in one of them.
-void WorkerChannel::lapse(double lease_s) {
+void WorkerChannel::expire_lease(double lease_s) {
   const std::string words = fmt::format(
       "lease expired: no message from the launcher for {:g} s; it was stopped, or its machine "
       "sleeps, is down or lost its network; this worker exits",
@@ -126,7 +126,7 @@ void WorkerChannel::lapse(double lease_s) {
   std::promise<void> said;
   const auto is_said = said.get_future();
   std::thread([this, words, said = std::move(said)]() mutable {
-    if (on_lapse_) on_lapse_(words);
+    if (on_lease_expired_) on_lease_expired_(words);
     said.set_value();
   }).detach();
   (void)is_said.wait_for(std::chrono::duration<double>(kLastWords_s));
@@ -156,15 +156,15 @@ void WorkerChannel::send(const Json& event) {
   }
 }
 
-void WorkerChannel::start_beats(double interval_s, std::function<Json()> make_beat) {
-  MOTLEY_CHECK(!beats_.joinable(), "beats are already running");
-  beats_ = std::jthread(
-      [this, interval_s, make_beat = std::move(make_beat)](const std::stop_token& stop) {
-        std::unique_lock lock(beat_mutex_);
+void WorkerChannel::start_heartbeats(double interval_s, std::function<Json()> make_heartbeat) {
+  MOTLEY_CHECK(!heartbeats_.joinable(), "beats are already running");
+  heartbeats_ = std::jthread(
+      [this, interval_s, make_heartbeat = std::move(make_heartbeat)](const std::stop_token& stop) {
+        std::unique_lock lock(heartbeat_mutex_);
         while (!stop.stop_requested()) {
-          send(make_beat());
-          beat_wake_.wait_for(lock, stop, std::chrono::duration<double>(interval_s),
-                              [] { return false; });
+          send(make_heartbeat());
+          heartbeat_wake_.wait_for(lock, stop, std::chrono::duration<double>(interval_s),
+                                   [] { return false; });
         }
       });
 }

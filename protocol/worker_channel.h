@@ -37,42 +37,44 @@ class WorkerChannel final : public LauncherChannel {
   [[nodiscard]] Result<Json> receive(Deadline deadline, const std::string& what) override;
   void send(const Json& event) override;
 
-  [[nodiscard]] const ProgressMark& group_progress() const override { return group_progress_; }
+  [[nodiscard]] const ProgressClock& group_progress_clock() const override {
+    return group_progress_clock_;
+  }
 
   [[nodiscard]] bool is_to_finish() const override { return is_to_finish_.load(); }
 
   // From now on the process ends (kLeaseExpiredStatus) once it has listened for `lease_s` seconds
   // without a message from the launcher; time in which it was itself stopped does not count. It
-  // reports this on standard error if that does not block, and to `on_lapse`, which is called on
-  // another thread and has kLastWords_s to finish. REQUIRES: called at most once.
-  void hold_lease(double lease_s, std::function<void(const std::string& words)> on_lapse);
+  // reports this on standard error if that does not block, and to `on_lease_expired`, which is
+  // called on another thread and has kLastWords_s to finish. REQUIRES: called at most once.
+  void start_lease(double lease_s, std::function<void(const std::string& words)> on_lease_expired);
 
-  // From now on sends make_beat() every `interval_s` from a separate thread.
-  void start_beats(double interval_s, std::function<Json()> make_beat);
+  // From now on sends make_heartbeat() every `interval_s` from a separate thread.
+  void start_heartbeats(double interval_s, std::function<Json()> make_heartbeat);
 
  private:
   static constexpr double kLastWords_s = 1;
 
   void read_lines(const std::stop_token& stop);
   void take_line(std::string_view line);
-  void take_lease(const Json& lease);
-  [[noreturn]] void lapse(double lease_s);
+  void renew_lease(const Json& lease);
+  [[noreturn]] void expire_lease(double lease_s);
 
   int output_fd_;
   int wake_fds_[2];  // pipe: ends read_lines
   std::mutex output_mutex_;
   std::mutex input_mutex_;
   std::condition_variable input_changed_;
-  std::deque<Json> input_;                            // guarded by input_mutex_
-  std::function<void(const std::string&)> on_lapse_;  // set before lease_s_
-  std::atomic<double> lease_s_{0};                    // 0 = none
+  std::deque<Json> input_;                                    // guarded by input_mutex_
+  std::function<void(const std::string&)> on_lease_expired_;  // set before lease_s_
+  std::atomic<double> lease_s_{0};                            // 0 = none
   std::atomic<bool> is_to_finish_{false};
-  ProgressMark group_progress_;
+  ProgressClock group_progress_clock_;
   std::uint64_t group_count_ = 0;  // of the last lease; used by the reader
   std::jthread reader_;
-  std::mutex beat_mutex_;
-  std::condition_variable_any beat_wake_;
-  std::jthread beats_;
+  std::mutex heartbeat_mutex_;
+  std::condition_variable_any heartbeat_wake_;
+  std::jthread heartbeats_;
 };
 
 }  // namespace motley

@@ -27,7 +27,7 @@ const MadeTensor& made_tensor(const OwnedBoundary& made) {
 }
 
 // Views of the tensor's floats and exact bytes; empty if it lies on a device.
-BoundaryRoom parts(const at::Tensor& tensor, std::int64_t floats) {
+BoundaryBuffer parts(const at::Tensor& tensor, std::int64_t floats) {
   if (tensor.scalar_type() == at::kFloat) return {floats_of(tensor), {}};
   if (!tensor.is_cpu()) return {};
   const std::span<std::byte> bytes = bytes_of(tensor);
@@ -63,7 +63,7 @@ at::Tensor decode(const at::Tensor& message_B,
 }
 
 // REQUIRES: the type is one of a data source's, and `bytes` are as many elements.
-void write_words(std::span<const std::int32_t> words, NumberType type, std::span<std::byte> bytes) {
+void write_words(std::span<const std::int32_t> words, Dtype type, std::span<std::byte> bytes) {
   const auto write = [&]<class T>(T value) {
     for (const std::int32_t word : words) {
       value = static_cast<T>(word);
@@ -71,9 +71,9 @@ void write_words(std::span<const std::int32_t> words, NumberType type, std::span
       bytes = bytes.subspan(sizeof value);
     }
   };
-  if (type == NumberType::kInt64) return write(std::int64_t{});
-  if (type == NumberType::kBool) return write(std::uint8_t{});
-  MOTLEY_CHECK(type == NumberType::kFloat32, "data of another type");
+  if (type == Dtype::kInt64) return write(std::int64_t{});
+  if (type == Dtype::kBool) return write(std::uint8_t{});
+  MOTLEY_CHECK(type == Dtype::kFloat32, "data of another type");
   std::memcpy(bytes.data(), words.data(), words.size_bytes());
 }
 
@@ -97,31 +97,32 @@ BoundaryTensors::BoundaryTensors(const ComputeDevice& device) {
   if (!device.is_host()) copies_ = std::make_unique<DeviceCopies>(device);
 }
 
-at::Tensor BoundaryTensors::room(const std::vector<std::int64_t>& sizes, at::ScalarType type) {
+at::Tensor BoundaryTensors::receive_buffer(const std::vector<std::int64_t>& sizes,
+                                           at::ScalarType type) {
   return on_host() ? at::empty(sizes, type) : copies_->staging(sizes, type);
 }
 
-at::Tensor BoundaryTensors::room_with(std::span<const std::int32_t> words,
-                                      const TensorSpec& spec,
-                                      std::int64_t samples) {
-  if (spec.type == NumberType::kFloat32) {
-    at::Tensor floats = room(spec.sizes(samples), at::kFloat);
+at::Tensor BoundaryTensors::buffer_with_values(std::span<const std::int32_t> words,
+                                               const TensorSpec& spec,
+                                               std::int64_t samples) {
+  if (spec.type == Dtype::kFloat32) {
+    at::Tensor floats = receive_buffer(spec.sizes(samples), at::kFloat);
     std::memcpy(floats.data_ptr<float>(), words.data(), words.size_bytes());
     return floats;
   }
-  const bool are_truth_values = spec.type == NumberType::kBool;
-  at::Tensor exact = room(spec.sizes(samples), are_truth_values ? at::kBool : at::kLong);
+  const bool are_truth_values = spec.type == Dtype::kBool;
+  at::Tensor exact = receive_buffer(spec.sizes(samples), are_truth_values ? at::kBool : at::kLong);
   write_words(words, spec.type, bytes_of(exact));
   return exact;
 }
 
-at::Tensor BoundaryTensors::room_with(std::span<const std::int32_t> words,
-                                      const std::vector<SampleInput>& inputs,
-                                      std::int64_t samples) {
-  if (inputs.size() == 1) return room_with(words, inputs.front().tensor, samples);
+at::Tensor BoundaryTensors::buffer_with_values(std::span<const std::int32_t> words,
+                                               const std::vector<SampleInput>& inputs,
+                                               std::int64_t samples) {
+  if (inputs.size() == 1) return buffer_with_values(words, inputs.front().tensor, samples);
   std::int64_t bytes = 0;
   for (const SampleInput& input : inputs) bytes += samples * input.tensor.bytes();
-  at::Tensor packed = room({bytes}, at::kByte);
+  at::Tensor packed = receive_buffer({bytes}, at::kByte);
   std::span<std::byte> left = bytes_of(packed);
   const std::size_t sample_words = words.size() / static_cast<std::size_t>(samples);
   std::size_t first = 0;
@@ -144,13 +145,14 @@ const DeviceFormat* BoundaryTensors::format_of(const std::string& codec) const {
   return on_host() ? nullptr : find_device_format(codec, copies_->device());
 }
 
-BoundaryRoom BoundaryTensors::parts_of(const at::Tensor& room, const BoundaryLayout& layout) {
-  return parts(room, layout.floats);
+BoundaryBuffer BoundaryTensors::parts_of(const at::Tensor& receive_buffer,
+                                         const BoundaryLayout& layout) {
+  return parts(receive_buffer, layout.floats);
 }
 
-Arrival BoundaryTensors::message_room(const DeviceFormat& format,
-                                      std::size_t bytes,
-                                      BoundaryLayout layout) {
+Arrival BoundaryTensors::message_buffer(const DeviceFormat& format,
+                                        std::size_t bytes,
+                                        BoundaryLayout layout) {
   return {copies_->staging({static_cast<std::int64_t>(bytes)}, at::kByte), &format,
           std::move(layout)};
 }
@@ -166,7 +168,7 @@ at::Tensor BoundaryTensors::to_layers(Arrival arrival) {
 
 OwnedBoundary BoundaryTensors::from_layers(at::Tensor tensor, std::int64_t floats) const {
   if (!tensor.defined()) return {};
-  const BoundaryRoom there = parts(tensor, floats);
+  const BoundaryBuffer there = parts(tensor, floats);
   auto owner = std::make_shared<const MadeTensor>(MadeTensor{std::move(tensor), floats});
   return {{there.floats, std::move(owner), {}}, there.exact};
 }
@@ -175,7 +177,7 @@ OwnedBoundary BoundaryTensors::to_host(OwnedBoundary made) {
   if (on_host()) return made;
   const auto& [tensor, floats] = made_tensor(made);
   const DeviceCopies::Download download = copies_->download(tensor);
-  const BoundaryRoom here = parts(download.host, floats);
+  const BoundaryBuffer here = parts(download.host, floats);
   return {{here.floats, std::make_shared<const at::Tensor>(download.host), arrival_of(download)},
           here.exact};
 }

@@ -38,25 +38,27 @@ class BoundaryTensors {
   [[nodiscard]] DeviceCopies& copies() { return *copies_; }
 
   // A host buffer for an input of the layers.
-  [[nodiscard]] at::Tensor room(const std::vector<std::int64_t>& sizes, at::ScalarType type);
+  [[nodiscard]] at::Tensor receive_buffer(const std::vector<std::int64_t>& sizes,
+                                          at::ScalarType type);
   // Views of the floats and exact bytes of such a buffer. REQUIRES: it has this layout.
-  [[nodiscard]] static BoundaryRoom parts_of(const at::Tensor& room, const BoundaryLayout& layout);
+  [[nodiscard]] static BoundaryBuffer parts_of(const at::Tensor& receive_buffer,
+                                               const BoundaryLayout& layout);
   // A buffer with the words of a data source: integers, or the bits of floats.
-  [[nodiscard]] at::Tensor room_with(std::span<const std::int32_t> words,
-                                     const TensorSpec& spec,
-                                     std::int64_t samples);
+  [[nodiscard]] at::Tensor buffer_with_values(std::span<const std::int32_t> words,
+                                              const TensorSpec& spec,
+                                              std::int64_t samples);
   // A buffer with the words of all inputs of each sample, as the first layer takes them: a single
   // input as above, several as packed boundary tensors without gradients.
-  [[nodiscard]] at::Tensor room_with(std::span<const std::int32_t> words,
-                                     const std::vector<SampleInput>& inputs,
-                                     std::int64_t samples);
+  [[nodiscard]] at::Tensor buffer_with_values(std::span<const std::int32_t> words,
+                                              const std::vector<SampleInput>& inputs,
+                                              std::int64_t samples);
   // The codec's implementation on this device (training/device_formats.h); nullptr if there is
   // none.
   [[nodiscard]] const DeviceFormat* format_of(const std::string& codec) const;
   // A host buffer for a message of that many bytes, whose decoded values have this layout.
-  [[nodiscard]] Arrival message_room(const DeviceFormat& format,
-                                     std::size_t bytes,
-                                     BoundaryLayout layout);
+  [[nodiscard]] Arrival message_buffer(const DeviceFormat& format,
+                                       std::size_t bytes,
+                                       BoundaryLayout layout);
   // The input on the device of the layers.
   [[nodiscard]] at::Tensor to_layers(Arrival arrival);
 

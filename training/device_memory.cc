@@ -72,18 +72,18 @@ std::uint64_t DeviceMemory::hash_values(std::size_t parameter) {
   return hash64(std::as_bytes(floats_of(on_host(parameters_[parameter].values))));
 }
 
-std::span<float> DeviceMemory::summed_gradients(ChunkId chunk) {
+std::span<float> DeviceMemory::reduced_gradients(ChunkId chunk) {
   const auto mirror = mirrors_.find(chunk);
   MOTLEY_CHECK(mirror != mirrors_.end(), "chunk {} is summed with no other rank", chunk.value);
   return mirror->second->host();
 }
 
-std::span<float> DeviceMemory::summed_gradient(std::size_t parameter) {
+std::span<float> DeviceMemory::reduced_gradient(std::size_t parameter) {
   const std::span<float> mirrored = parameters_[parameter].mirrored;
-  return mirrored.empty() ? lent_gradient(parameter) : mirrored;
+  return mirrored.empty() ? staged_gradient(parameter) : mirrored;
 }
 
-std::span<float> DeviceMemory::lent_gradient(std::size_t parameter) {
+std::span<float> DeviceMemory::staged_gradient(std::size_t parameter) {
   std::unique_ptr<GradientMirror>& lent = lent_[parameter];
   if (lent == nullptr) {
     lent = std::make_unique<GradientMirror>(parameters_[parameter].gradients, copies_);
@@ -91,7 +91,7 @@ std::span<float> DeviceMemory::lent_gradient(std::size_t parameter) {
   return lent->host();
 }
 
-void DeviceMemory::lend_gradient(std::size_t parameter) {
+void DeviceMemory::stage_gradient(std::size_t parameter) {
   // If it was never lent, no other rank has a use of the parameter.
   if (const auto lent = lent_.find(parameter); lent != lent_.end()) lent->second->fetch_all();
 }
@@ -129,8 +129,8 @@ void DeviceMemory::update(const std::vector<std::size_t>& parameters,
     (parameter.has_copies ? copied : alone)
         .push_back({parameter.values, parameter.gradients, moments_[index]});
   }
-  optimizer_.update(alone, arguments, DeviceOptimizer::Way::kFast);
-  optimizer_.update(copied, arguments, DeviceOptimizer::Way::kExact);
+  optimizer_.update(alone, arguments, DeviceOptimizer::Rounding::kFast);
+  optimizer_.update(copied, arguments, DeviceOptimizer::Rounding::kExact);
 }
 
 void DeviceMemory::move_statistic(std::size_t parameter, float share, float count) {

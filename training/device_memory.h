@@ -42,10 +42,10 @@ class DeviceMemory final : public StateMemory {
   void add_to_gradient(std::size_t parameter, std::span<const float> terms) override;
   std::span<const float> view(const StateArray& array) override;
   std::uint64_t hash_values(std::size_t parameter) override;
-  std::span<float> summed_gradients(ChunkId chunk) override;
-  std::span<float> summed_gradient(std::size_t parameter) override;
-  std::span<float> lent_gradient(std::size_t parameter) override;
-  void lend_gradient(std::size_t parameter) override;
+  std::span<float> reduced_gradients(ChunkId chunk) override;
+  std::span<float> reduced_gradient(std::size_t parameter) override;
+  std::span<float> staged_gradient(std::size_t parameter) override;
+  void stage_gradient(std::size_t parameter) override;
   std::vector<double> squared_norms(const std::vector<std::size_t>& parameters) override;
   void add_gradient(std::size_t from, std::size_t to) override;
   void copy_values(std::size_t from, std::size_t to) override;

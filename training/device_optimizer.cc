@@ -16,9 +16,9 @@ DeviceOptimizer::DeviceOptimizer(const TrainConfig& train, c10::Device device)
 
 void DeviceOptimizer::update(std::span<const TrainedArrays> parameters,
                              const UpdateArguments& arguments,
-                             Way way) const {
+                             Rounding rounding) const {
   if (parameters.empty()) return;
-  if (way == Way::kFast && fused_) return fused_->update(parameters, arguments);
+  if (rounding == Rounding::kFast && fused_) return fused_->update(parameters, arguments);
   for (const TrainedArrays& parameter : parameters) update_exactly(parameter, arguments);
 }
 
@@ -67,7 +67,7 @@ void DeviceOptimizer::sgd(const at::Tensor& values,
   const auto decay = static_cast<float>(arguments.decayed ? train_.weight_decay : 0);
   const auto momentum = static_cast<float>(train_.momentum);
   const auto lr = static_cast<float>(arguments.factors.lr);
-  if (arguments.pushed) {
+  if (arguments.corrected) {
     b.mul_(momentum).add_(values * decay);
     values.sub_(gradients.add_(b).mul_(lr));
     return;

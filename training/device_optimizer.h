@@ -13,7 +13,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "job/config.h"
+#include "run_config/config.h"
 #include "training/fused_adamw.h"
 #include "training/optimizer/optimizer.h"
 
@@ -24,7 +24,7 @@ class DeviceOptimizer {
   // REQUIRES: a validated configuration.
   DeviceOptimizer(const TrainConfig& train, c10::Device device);
 
-  enum class Way { kExact, kFast };
+  enum class Rounding { kExact, kFast };
 
   // As Optimizer::moment_names().
   [[nodiscard]] const std::vector<std::string>& moment_names() const { return moment_names_; }
@@ -33,7 +33,7 @@ class DeviceOptimizer {
   // arrays on the device.
   void update(std::span<const TrainedArrays> parameters,
               const UpdateArguments& arguments,
-              Way way) const;
+              Rounding rounding) const;
 
  private:
   void update_exactly(const TrainedArrays& parameter, const UpdateArguments& arguments) const;

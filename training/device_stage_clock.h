@@ -19,7 +19,7 @@ class DeviceStageClock final : public StageClock {
 
   [[nodiscard]] std::vector<double> reached() override { return timeline_->reached(); }
 
-  // Throws DeviceStandstill.
+  // Throws DeviceStall.
   void finish() override { timeline_->finish(); }
 
  private:

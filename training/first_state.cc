@@ -12,8 +12,8 @@ namespace {
 Result<CheckpointState> resume(StageState& state,
                                const ModelSpec& model,
                                const std::string& folder,
-                               WorkCounter& work) {
-  const WorkCounter::Task loading(work, "loading parameters and moments", state.saved_bytes());
+                               ProgressCounter& work) {
+  const ProgressCounter::Task loading(work, "loading parameters and moments", state.saved_bytes());
   MOTLEY_ASSIGN(const CheckpointReader reader, CheckpointReader::open_part(folder, &work));
   const Manifest* manifest = reader.manifest();
   if (manifest == nullptr || manifest->state.model_hash != model.hash()) {
@@ -51,21 +51,22 @@ Result<CheckpointState> filled_state(StageState& state,
                                      const Config& config,
                                      const ModelSpec& model,
                                      const std::string& resume_from,
-                                     WorkCounter& work) {
+                                     ProgressCounter& work) {
   // A resumed run also reads the package's constants.
   if (model.package != nullptr) {
-    const WorkCounter::Task checking(work, "checking the package", model.package->weights.bytes);
+    const ProgressCounter::Task checking(work, "checking the package",
+                                         model.package->weights.bytes);
     MOTLEY_TRY(verify_package(*model.package, &work));
   }
   if (!resume_from.empty()) return resume(state, model, resume_from, work);
   if (const std::string weights = initial_weights_of(model, config.model); !weights.empty()) {
-    const WorkCounter::Task loading(work, "loading parameters", state.value_bytes());
+    const ProgressCounter::Task loading(work, "loading parameters", state.value_bytes());
     MOTLEY_ASSIGN(const CheckpointReader reader, CheckpointReader::open(weights, &work));
     if (weights == config.model.init_from) MOTLEY_TRY(check_outline(reader, config.model));
     MOTLEY_TRY(state.load_values(reader));
     return CheckpointState{};
   }
-  const WorkCounter::Task starting(work, "computing initial values", state.value_bytes());
+  const ProgressCounter::Task starting(work, "computing initial values", state.value_bytes());
   MOTLEY_TRY(state.initialize(config.train.seed, work));
   return CheckpointState{};
 }
@@ -76,7 +77,7 @@ Result<CheckpointState> fill_state(StageState& state,
                                    const Config& config,
                                    const ModelSpec& model,
                                    const std::string& resume_from,
-                                   WorkCounter& work) {
+                                   ProgressCounter& work) {
   MOTLEY_ASSIGN(CheckpointState progress, filled_state(state, config, model, resume_from, work));
   progress.gradient_scale =
       gradient_scale_of(config.train, model.tokens_per_sample, progress.gradient_scale);

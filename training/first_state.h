@@ -3,11 +3,11 @@
 
 #include <string>
 
+#include "base/progress_counter.h"
 #include "base/result.h"
-#include "base/work_counter.h"
 #include "checkpoint/checkpoint.h"
-#include "job/config.h"
 #include "models/spec/model_spec.h"
+#include "run_config/config.h"
 #include "training/stage_state.h"
 
 namespace motley {
@@ -23,6 +23,6 @@ namespace motley {
                                                  const Config& config,
                                                  const ModelSpec& model,
                                                  const std::string& resume_from,
-                                                 WorkCounter& work);
+                                                 ProgressCounter& work);
 
 }  // namespace motley

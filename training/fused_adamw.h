@@ -11,8 +11,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "job/config.h"
 #include "models/device/device_operation.h"
+#include "run_config/config.h"
 #include "training/optimizer/optimizer.h"
 
 namespace motley {

@@ -18,7 +18,7 @@ std::span<float> GradientMirror::host() {
   return floats_of(host_);
 }
 
-void GradientMirror::fetch(std::size_t first, const OnFetched& on_fetched) {
+void GradientMirror::fetch(std::size_t first, const OnDownloaded& on_downloaded) {
   MOTLEY_CHECK(first <= begun_, "gradients from {} on, after {}", first, begun_);
   if (first < begun_) {
     const auto start = static_cast<std::int64_t>(first);
@@ -27,12 +27,12 @@ void GradientMirror::fetch(std::size_t first, const OnFetched& on_fetched) {
                                                host_.narrow(0, start, count))});
     begun_ = first;
   }
-  tell_fetched(on_fetched, /*waits=*/false);
+  notify_downloaded(on_downloaded, /*waits=*/false);
 }
 
-void GradientMirror::finish_fetching(const OnFetched& on_fetched) {
-  fetch(0, on_fetched);
-  tell_fetched(on_fetched, /*waits=*/true);
+void GradientMirror::finish_fetching(const OnDownloaded& on_downloaded) {
+  fetch(0, on_downloaded);
+  notify_downloaded(on_downloaded, /*waits=*/true);
   begun_ = static_cast<std::size_t>(gradients_.numel());
   is_fetched_ = true;
 }
@@ -41,10 +41,10 @@ void GradientMirror::fetch_all() {
   finish_fetching({});
 }
 
-void GradientMirror::tell_fetched(const OnFetched& on_fetched, bool waits) {
+void GradientMirror::notify_downloaded(const OnDownloaded& on_downloaded, bool waits) {
   while (!pieces_.empty() && (waits || pieces_.front().download.done->is_done())) {
     pieces_.front().download.wait();
-    if (on_fetched) on_fetched(pieces_.front().first);
+    if (on_downloaded) on_downloaded(pieces_.front().first);
     pieces_.pop_front();
   }
 }
@@ -56,7 +56,7 @@ void GradientMirror::give_back() {
 }
 
 void GradientMirror::clear() {
-  if (given_back_ != nullptr) given_back_->wait(copies_.patience_s());
+  if (given_back_ != nullptr) given_back_->wait(copies_.stall_timeout_s());
   host_.zero_();
 }
 

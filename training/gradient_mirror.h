@@ -24,14 +24,14 @@ class GradientMirror {
   [[nodiscard]] std::span<float> host();
 
   // Called with `first` when all gradients from `first` on have arrived on the host.
-  using OnFetched = std::function<void(std::size_t first)>;
+  using OnDownloaded = std::function<void(std::size_t first)>;
 
   // Starts the download of [first, start of the previous fetch). REQUIRES: these gradients are
   // final. Reports pieces that have arrived meanwhile.
-  void fetch(std::size_t first, const OnFetched& on_fetched);
+  void fetch(std::size_t first, const OnDownloaded& on_downloaded);
   // Fetches the rest, waits for all downloads and reports them. The next fetch() starts from the
   // end again.
-  void finish_fetching(const OnFetched& on_fetched);
+  void finish_fetching(const OnDownloaded& on_downloaded);
 
   // Fetches all gradients and waits for them.
   void fetch_all();
@@ -49,7 +49,7 @@ class GradientMirror {
     DeviceCopies::Download download;
   };
 
-  void tell_fetched(const OnFetched& on_fetched, bool waits);
+  void notify_downloaded(const OnDownloaded& on_downloaded, bool waits);
 
   at::Tensor gradients_;
   DeviceCopies& copies_;

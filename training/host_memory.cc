@@ -73,22 +73,22 @@ std::uint64_t HostMemory::hash_values(std::size_t parameter) {
   return hash64(std::as_bytes(parameters_[parameter].values));
 }
 
-std::span<float> HostMemory::summed_gradients(ChunkId chunk) {
+std::span<float> HostMemory::reduced_gradients(ChunkId chunk) {
   const auto summed = summed_.find(chunk);
   MOTLEY_CHECK(summed != summed_.end(), "chunk {} is on another rank", chunk.value);
   return summed->second;
 }
 
-std::span<float> HostMemory::summed_gradient(std::size_t parameter) {
+std::span<float> HostMemory::reduced_gradient(std::size_t parameter) {
   return parameters_[parameter].gradients;
 }
 
-std::span<float> HostMemory::lent_gradient(std::size_t parameter) {
+std::span<float> HostMemory::staged_gradient(std::size_t parameter) {
   return parameters_[parameter].gradients;
 }
 
 // It is already in host memory.
-void HostMemory::lend_gradient(std::size_t /*parameter*/) {}
+void HostMemory::stage_gradient(std::size_t /*parameter*/) {}
 
 std::vector<double> HostMemory::squared_norms(const std::vector<std::size_t>& parameters) {
   // The norm of a parameter is one sum with a fixed order.

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "job/optimizers.h"
 #include "models/spec/layer_memory.h"
 #include "plan/quantity_text.h"
+#include "run_config/optimizers.h"
 
 namespace motley {
 namespace {
@@ -20,7 +20,7 @@ std::string size_text(std::int64_t bytes) {
 // The part of the model that a rank holds.
 struct Held {
   std::vector<std::string> layers;  // "embed to block1.mlp", for each chunk
-  std::int64_t lasting_bytes = 0;
+  std::int64_t persistent_bytes = 0;
   std::int64_t sample_bytes = 0;  // that one sample occupies from forward to backward
 };
 
@@ -33,8 +33,8 @@ Held held_by(const ModelSpec& model, const Plan& plan, Rank self, int moments_pe
     held.layers.push_back(chunk.layer_count == 1
                               ? name(last)
                               : fmt::format("{} to {}", name(chunk.first_layer), name(last)));
-    held.lasting_bytes +=
-        lasting_memory(model, chunk.first_layer, last + 1, moments_per_parameter).bytes();
+    held.persistent_bytes +=
+        persistent_memory(model, chunk.first_layer, last + 1, moments_per_parameter).bytes();
     for (int layer = chunk.first_layer; layer <= last; ++layer) {
       if (!chunk.recompute) held.sample_bytes += layer_memory(model, layer).saved_bytes;
     }
@@ -82,7 +82,7 @@ Error error_of(const MemoryShortage& shortage,
   std::string cause = fmt::format(
       "the layers {} take {} with their gradients and moments, each micro-batch of {} stores up to "
       "{} more until its backward, and {}",
-      fmt::join(held.layers, " and "), size_text(held.lasting_bytes), plan.micro_batch,
+      fmt::join(held.layers, " and "), size_text(held.persistent_bytes), plan.micro_batch,
       size_text(micro_bytes), had);
   if (place.memory_bytes > 0) {
     cause += fmt::format("; the plan assumes {}", size_text(place.memory_bytes));
@@ -92,7 +92,7 @@ Error error_of(const MemoryShortage& shortage,
       fmt::format("{} has too little memory for {}", place.device, shortage.during),
       fmt::format("{} ({})", cause, shortage.said),
       fmt::format("{}end other programs on the device, {}{}or spread the model over more devices",
-                  smaller_batch(shortage.had_bytes - held.lasting_bytes, held.sample_bytes,
+                  smaller_batch(shortage.had_bytes - held.persistent_bytes, held.sample_bytes,
                                 plan.micro_batch),
                   fewer_layers(plan, place), recomputation(plan, self))};
 }

@@ -7,9 +7,9 @@
 
 #include "base/ids.h"
 #include "base/result.h"
-#include "job/config.h"
 #include "models/spec/model_spec.h"
 #include "plan/plan.h"
+#include "run_config/config.h"
 
 namespace motley {
 

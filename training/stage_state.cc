@@ -39,7 +39,7 @@ std::unique_ptr<StateMemory> host_memory(const std::vector<HeldChunk>& held,
   std::vector<HostMemory::Parameter> parameters;
   std::map<ChunkId, std::span<float>> summed;
   for (const HeldChunk& chunk : held) {
-    summed[chunk.chunk] = chunk.summed_gradients;
+    summed[chunk.chunk] = chunk.reduced_gradients;
     for (const HeldParameter& parameter : chunk.parameters) {
       parameters.push_back({parameter.values, parameter.gradients});
     }
@@ -71,12 +71,12 @@ StageState::StageState(const std::vector<HeldChunk>& held,
       Entry entry{chunk.chunk,
                   parameter.layer,
                   parameter.is_first,
-                  parameter.holder,
-                  parameter.pushed,
+                  parameter.member,
+                  parameter.corrected,
                   parameter.spec,
                   0,
                   {}};
-      has_pushes_ = has_pushes_ || entry.pushed;
+      has_corrected_ = has_corrected_ || entry.corrected;
       if (parameter.spec.tied_use) {
         for (std::size_t i = 0; i < entries_.size(); ++i) {
           if (entries_[i].spec.name == parameter.spec.name) entry.owner = i;
@@ -103,7 +103,7 @@ std::uint64_t StageState::saved_bytes() const {
   return bytes;
 }
 
-Result<void> StageState::initialize(std::int64_t seed, WorkCounter& work) {
+Result<void> StageState::initialize(std::int64_t seed, ProgressCounter& work) {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     MOTLEY_TRY(memory_->fill(values_of(i), [&](std::span<float> values) -> Result<void> {
       initialize_parameter(entries_[i].spec, seed, values);
@@ -155,7 +155,7 @@ Result<void> StageState::load_residuals(const CheckpointReader& reader) {
 }
 
 std::span<float> StageState::gradients(ChunkId chunk) {
-  return memory_->summed_gradients(chunk);
+  return memory_->reduced_gradients(chunk);
 }
 
 std::size_t StageState::tied_entry() const {
@@ -167,14 +167,14 @@ std::size_t StageState::tied_entry() const {
 }
 
 std::span<float> StageState::tied_gradient() {
-  return memory_->lent_gradient(tied_entry());
+  return memory_->staged_gradient(tied_entry());
 }
 
 void StageState::end_tied_gradient() {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     if (entries_[i].owner) memory_->add_gradient(i, *entries_[i].owner);
   }
-  if (!tied_parameter_.empty()) memory_->lend_gradient(tied_entry());
+  if (!tied_parameter_.empty()) memory_->stage_gradient(tied_entry());
 }
 
 std::vector<LayerNorm2> StageState::layer_norms() {
@@ -217,12 +217,13 @@ void StageState::update(const StepFactors& factors, const GradientScales& scales
       memory_->move_statistic(i, static_cast<float>(*entry.spec.statistic_momentum),
                               static_cast<float>(micro_batches_));
     } else {
-      trained[{entry.pushed, entry.spec.decayed}].push_back(i);
+      trained[{entry.corrected, entry.spec.decayed}].push_back(i);
     }
   }
   for (const auto& [kind, alike] : trained) {
-    const auto [pushed, decayed] = kind;
-    memory_->update(alike, {factors, pushed ? scales.pushed : scales.clipped, decayed, pushed});
+    const auto [corrected, decayed] = kind;
+    memory_->update(alike,
+                    {factors, corrected ? scales.corrected : scales.clipped, decayed, corrected});
   }
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     if (entries_[i].owner) memory_->copy_values(*entries_[i].owner, i);

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "base/progress_counter.h"
 #include "base/result.h"
-#include "base/work_counter.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/residual_name.h"
 #include "compression/feedback/gradient_compressor.h"
@@ -36,9 +36,10 @@ struct HeldParameter {
   int layer = 0;  // in the model
   // Of equal copies on several ranks, the one that is counted in norms and saved.
   bool is_first = true;
-  // The rank's holder number in the gradient's all-reduce (plan/holders.h).
-  int holder = 0;
-  bool pushed = false;  // with momentum correction (training/pushes/pushed_sums.h)
+  // The rank's holder number in the gradient's all-reduce (plan/gradient_group.h).
+  int member = 0;
+  bool corrected =
+      false;  // with momentum correction (training/momentum_correction/corrected_allreduces.h)
   ParameterSpec spec;
   std::span<float> values;
   std::span<float> gradients;
@@ -46,7 +47,7 @@ struct HeldParameter {
 
 struct HeldChunk {
   ChunkId chunk;
-  std::span<float> summed_gradients;  // as StageGradients::gradients()
+  std::span<float> reduced_gradients;  // as StageGradients::gradients()
   std::vector<HeldParameter> parameters;
   // The layers that this rank votes for, ascending: those of which it holds the first copy, also
   // without parameters.
@@ -78,7 +79,7 @@ class StageState final : public StageGradients, public OptimizedState {
   [[nodiscard]] std::uint64_t saved_bytes() const;
 
   // Initial values, as a function of seed and name. `work` counts their bytes.
-  [[nodiscard]] Result<void> initialize(std::int64_t seed, WorkCounter& work);
+  [[nodiscard]] Result<void> initialize(std::int64_t seed, ProgressCounter& work);
   // Reads values by name from initial weights. kCorrupt if one is absent or has another shape;
   // kData, naming it, if it holds an infinity or a NaN.
   [[nodiscard]] Result<void> load_values(const CheckpointReader& reader);
@@ -87,15 +88,17 @@ class StageState final : public StageGradients, public OptimizedState {
   // Adds the saved error-feedback residuals of all holders to the gradients of first copies.
   // REQUIRES: the reader has a manifest.
   [[nodiscard]] Result<void> load_residuals(const CheckpointReader& reader);
-  // Reads the state `owed` of momentum-corrected all-reduces into the gradient arrays of their
-  // parameters: that of this holder, or the total of all holders, added in their order. REQUIRES:
-  // the reader has a manifest; between steps.
-  [[nodiscard]] Result<void> load_pushes(const CheckpointReader& reader, Owed owed, KeptBy whose);
+  // Reads the state `residual_kind` of momentum-corrected all-reduces into the gradient arrays of
+  // their parameters: that of this holder, or the total of all holders, added in their order.
+  // REQUIRES: the reader has a manifest; between steps.
+  [[nodiscard]] Result<void> load_correction_state(const CheckpointReader& reader,
+                                                   ResidualKind residual_kind,
+                                                   FeedbackScope whose);
   // Converts saved velocities of parameters that are no longer momentum-corrected to the
   // optimizer's momentum. `tokens`: of a step; gradients are multiplied by 1/tokens.
-  [[nodiscard]] Result<void> end_pushes(const CheckpointReader& reader,
-                                        float momentum,
-                                        double tokens);
+  [[nodiscard]] Result<void> end_momentum_correction(const CheckpointReader& reader,
+                                                     float momentum,
+                                                     double tokens);
 
   std::span<float> gradients(ChunkId chunk) override;
   // The gradient at the entry that is updated: the owner, or its use on a rank without the owner.
@@ -120,15 +123,15 @@ class StageState final : public StageGradients, public OptimizedState {
   // The gradients of all momentum-corrected parameters, as their velocities.
   [[nodiscard]] std::vector<TensorView> velocity_views();
 
-  [[nodiscard]] bool has_pushes() const { return has_pushes_; }
+  [[nodiscard]] bool has_corrected() const { return has_corrected_; }
 
  private:
   struct Entry {
     ChunkId chunk;
     int layer = 0;  // in the model
     bool is_first = true;
-    int holder = 0;
-    bool pushed = false;
+    int member = 0;
+    bool corrected = false;
     ParameterSpec spec;
     std::size_t moments = 0;           // their number; 0 for a use tied to `owner`
     std::optional<std::size_t> owner;  // a tied use whose owner is on this rank
@@ -138,9 +141,9 @@ class StageState final : public StageGradients, public OptimizedState {
     }
   };
 
-  [[nodiscard]] std::vector<TensorView> gradient_views(Owed owed, bool pushed);
+  [[nodiscard]] std::vector<TensorView> gradient_views(ResidualKind residual_kind, bool corrected);
   // Sets `sum` to the total of the parameter's saved state of this kind; false if there is none.
-  [[nodiscard]] static Result<bool> add_owed(
+  [[nodiscard]] static Result<bool> add_saved_residual(
       const CheckpointReader& reader,
       const std::map<std::string, std::vector<std::string>>& names,
       const ParameterSpec& spec,
@@ -156,7 +159,7 @@ class StageState final : public StageGradients, public OptimizedState {
   std::vector<int> voted_layers_;  // in the order of `entries_`
   std::vector<std::string> moment_names_;
   std::string tied_parameter_;
-  bool has_pushes_ = false;
+  bool has_corrected_ = false;
 };
 
 }  // namespace motley

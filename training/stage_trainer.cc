@@ -12,9 +12,9 @@
 #include "models/device/product_type.h"
 #include "models/kernels/in_parts.h"
 #include "partitioner/search/planner.h"
-#include "plan/holders.h"
+#include "plan/gradient_group.h"
 #include "training/device_memory.h"
-#include "training/pushes/pushed_sums.h"
+#include "training/momentum_correction/corrected_allreduces.h"
 #include "training/trained_chunk.h"
 
 namespace motley {
@@ -30,7 +30,7 @@ StageTrainer::StageTrainer(const Config& config,
       tensors_(device) {
   const bool is_tied_across = tied_across_ranks(model, plan);
   const std::string shared = is_tied_across ? model.tied_pair()->parameter : std::string();
-  const PushedSums pushed = pushed_sums(config, plan, model, is_tied_across);
+  const CorrectedAllreduces corrected = corrected_allreduces(config, plan, model, is_tied_across);
   for (ChunkId id{0}; id.value < plan.chunk_count(); ++id.value) {
     const ChunkPlan& planned = plans_[id.index()];
     chunks_.emplace_back();
@@ -46,21 +46,21 @@ StageTrainer::StageTrainer(const Config& config,
       held.voted_layers.resize(static_cast<std::size_t>(planned.layer_count));
       std::iota(held.voted_layers.begin(), held.voted_layers.end(), planned.first_layer);
     }
-    const int holder = holder_number(replica_ranks(planned), self);
+    const int member = member_number(replica_ranks(planned), self);
     for (const LayerChain::Parameter& parameter : chunk->chain.parameters()) {
       const bool is_shared = parameter.spec.name == shared;
       if (is_shared) chunk->leave_out(parameter.gradient_tensor);
       held.parameters.push_back(
           {.layer = parameter.layer,
            .is_first = is_first,
-           .holder = is_shared ? holder_number(tied_holders(plan), self) : holder,
-           .pushed = is_shared ? pushed.tied : pushed.chunks[id.index()],
+           .member = is_shared ? member_number(tied_members(plan), self) : member,
+           .corrected = is_shared ? corrected.tied : corrected.chunks[id.index()],
            .spec = parameter.spec,
            .values = parameter.values,
            .gradients = parameter.gradients});
     }
     if (tensors_.on_host()) {
-      held.summed_gradients = chunk->chain.gradients().subspan(chunk->own_first, chunk->own_count);
+      held.reduced_gradients = chunk->chain.gradients().subspan(chunk->own_first, chunk->own_count);
     } else if (planned.replicas.size() > 1) {
       chunk->mirror = std::make_unique<GradientMirror>(chunk->own_gradients(), tensors_.copies());
     }
@@ -75,7 +75,7 @@ Result<std::unique_ptr<StageTrainer>> StageTrainer::make(const Config& config,
                                                          const Plan& plan,
                                                          Rank self,
                                                          const ModelSpec& model,
-                                                         WorkCounter& work,
+                                                         ProgressCounter& work,
                                                          const ComputeDevice& device) {
   // First, so that memory used for checking it is freed before the layers allocate theirs.
   std::unique_ptr<const Source> source;
@@ -126,7 +126,7 @@ MicroContext StageTrainer::context(MicroId micro) const {
 
 void StageTrainer::begin(const BatchPosition& position) {
   position_ = position;
-  loss_numbers_.reset();
+  loss_totals_.reset();
   loss_download_.reset();
   targets_.clear();
   if (source_ != nullptr) source_->release_pages();
@@ -154,13 +154,13 @@ std::span<const std::int32_t> StageTrainer::load(MicroId micro) {
     }
   }
   chunk_at(ChunkId{0}).inputs[micro] = {
-      tensors_.room_with(inputs, model_.sample.inputs, micro_batch_)};
+      tensors_.buffer_with_values(inputs, model_.sample.inputs, micro_batch_)};
   // Only the rank with the loss stores targets of several micro-batches; other ranks send them now.
   if (chunks_.back() == nullptr) targets_.clear();
   return targets_[micro] = std::move(targets);
 }
 
-std::span<std::int32_t> StageTrainer::targets_room(MicroId micro) {
+std::span<std::int32_t> StageTrainer::targets_buffer(MicroId micro) {
   return targets_[micro] = std::vector<std::int32_t>(targets_count());
 }
 
@@ -183,19 +183,19 @@ BoundarySize StageTrainer::boundary_size(ChunkId chunk) const {
   return last_layer(chunk).boundary(micro_batch_);
 }
 
-BoundaryRoom StageTrainer::room(const Value& value) {
+BoundaryBuffer StageTrainer::receive_buffer(const Value& value) {
   const BoundaryLayout layout = layout_of(value);
   Arrival& place = chunk_at(value.chunk).waiting(value.kind)[value.micro];
-  place = {tensors_.room(layout.sizes, layout.type)};
+  place = {tensors_.receive_buffer(layout.sizes, layout.type)};
   return BoundaryTensors::parts_of(place.tensor, layout);
 }
 
-std::optional<std::span<std::byte>> StageTrainer::message_room(const Value& value,
-                                                               const BoundaryMessage& message) {
+std::optional<std::span<std::byte>> StageTrainer::message_buffer(const Value& value,
+                                                                 const BoundaryMessage& message) {
   const DeviceFormat* const format = tensors_.format_of(message.codec);
   if (format == nullptr) return std::nullopt;
   Arrival& place = chunk_at(value.chunk).waiting(value.kind)[value.micro];
-  place = tensors_.message_room(*format, message.bytes_max, layout_of(value));
+  place = tensors_.message_buffer(*format, message.bytes_max, layout_of(value));
   return bytes_of(place.tensor);
 }
 
@@ -213,7 +213,7 @@ OwnedBoundary StageTrainer::to_host(OwnedBoundary made) {
   return tensors_.to_host(std::move(made));
 }
 
-void StageTrainer::hand(const Value& value, OwnedBoundary made) {
+void StageTrainer::hand_over_locally(const Value& value, OwnedBoundary made) {
   chunk_at(value.chunk).waiting(value.kind)[value.micro] = {
       tensors_.hand_over(std::move(made), layout_of(value))};
 }
@@ -230,37 +230,38 @@ OwnedBoundary StageTrainer::forward(ChunkId chunk, MicroId micro) {
 }
 
 void StageTrainer::add_loss(TrainedChunk& chunk, MicroId micro) {
-  const at::Tensor targets = tensors_.to_layers(
-      {tensors_.room_with(targets_.extract(micro).mapped(), model_.sample.target, micro_batch_),
-       nullptr,
-       {}});
-  const LossNumbers loss = chunk.chain.forward_loss_unread(
+  const at::Tensor targets =
+      tensors_.to_layers({tensors_.buffer_with_values(targets_.extract(micro).mapped(),
+                                                      model_.sample.target, micro_batch_),
+                          nullptr,
+                          {}});
+  const LossTotals loss = chunk.chain.forward_loss_unread(
       tensors_.to_layers(chunk.take_input(micro)), targets, context(micro));
-  loss_numbers_ = loss_numbers_.defined() ? loss_numbers_ + loss.numbers : loss.numbers;
-  if (!tensors_.on_host()) loss_download_ = tensors_.copies().download(loss_numbers_);
+  loss_totals_ = loss_totals_.defined() ? loss_totals_ + loss.numbers : loss.numbers;
+  if (!tensors_.on_host()) loss_download_ = tensors_.copies().download(loss_totals_);
 }
 
 BatchLoss StageTrainer::loss() {
-  if (!loss_numbers_.defined()) return {};
+  if (!loss_totals_.defined()) return {};
   if (loss_download_) loss_download_->wait();
   const LossLayer::Outcome outcome =
-      chunks_.back()->chain.read_loss(loss_download_ ? loss_download_->host : loss_numbers_);
+      chunks_.back()->chain.read_loss(loss_download_ ? loss_download_->host : loss_totals_);
   return {outcome.count, outcome.loss_sum, outcome.correct};
 }
 
 OwnedBoundary StageTrainer::backward(ChunkId chunk,
                                      MicroId micro,
                                      BackwardPart part,
-                                     const OnFinal& on_final) {
+                                     const OnReady& on_ready) {
   TrainedChunk& here = chunk_at(chunk);
-  if (on_final) {
-    here.chain.tell_final(
-        [&here, on_final](std::size_t first) { here.tell_final(first, on_final); });
+  if (on_ready) {
+    here.chain.notify_ready(
+        [&here, on_ready](std::size_t first) { here.notify_ready(first, on_ready); });
   }
   at::Tensor made = backward_part(here, chunk, micro, part);
   const std::int64_t floats = made.defined() ? made.numel() : 0;
   OwnedBoundary gradient = tensors_.from_layers(std::move(made), floats);
-  if (on_final && here.mirror != nullptr) here.mirror->finish_fetching(on_final);
+  if (on_ready && here.mirror != nullptr) here.mirror->finish_fetching(on_ready);
   return gradient;
 }
 

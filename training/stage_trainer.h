@@ -11,16 +11,16 @@
 #include <span>
 #include <vector>
 
+#include "base/progress_counter.h"
 #include "base/result.h"
-#include "base/work_counter.h"
 #include "data/source.h"
-#include "job/config.h"
 #include "models/device/compute_device.h"
 #include "models/device/device_copies.h"
 #include "models/layers/layer.h"
 #include "models/spec/model_spec.h"
 #include "pipeline/execute/stage_compute.h"
 #include "plan/plan.h"
+#include "run_config/config.h"
 #include "training/boundary_tensors.h"
 #include "training/stage_state.h"
 #include "training/vote/step_outcome.h"
@@ -38,26 +38,26 @@ class StageTrainer final : public StageCompute {
                                                                   const Plan& plan,
                                                                   Rank self,
                                                                   const ModelSpec& model,
-                                                                  WorkCounter& work,
+                                                                  ProgressCounter& work,
                                                                   const ComputeDevice& device = {});
   ~StageTrainer() override;
 
   void begin(const BatchPosition& position) override;
   std::span<const std::int32_t> load(MicroId micro) override;
-  std::span<std::int32_t> targets_room(MicroId micro) override;
+  std::span<std::int32_t> targets_buffer(MicroId micro) override;
   BoundarySize boundary_size(ChunkId chunk) const override;
-  BoundaryRoom room(const Value& value) override;
+  BoundaryBuffer receive_buffer(const Value& value) override;
   OwnedBoundary to_host(OwnedBoundary made) override;
   std::optional<OwnedBytes> message_to_host(const OwnedBoundary& made,
                                             const BoundaryMessage& message) override;
-  std::optional<std::span<std::byte>> message_room(const Value& value,
-                                                   const BoundaryMessage& message) override;
-  void hand(const Value& value, OwnedBoundary made) override;
+  std::optional<std::span<std::byte>> message_buffer(const Value& value,
+                                                     const BoundaryMessage& message) override;
+  void hand_over_locally(const Value& value, OwnedBoundary made) override;
   OwnedBoundary forward(ChunkId chunk, MicroId micro) override;
   OwnedBoundary backward(ChunkId chunk,
                          MicroId micro,
                          BackwardPart part,
-                         const OnFinal& on_final) override;
+                         const OnReady& on_ready) override;
 
   // Views into the chunks' memory, in their order.
   [[nodiscard]] const std::vector<HeldChunk>& held() const { return held_; }
@@ -103,7 +103,7 @@ class StageTrainer final : public StageCompute {
   std::vector<HeldChunk> held_;
   std::map<MicroId, std::vector<std::int32_t>> targets_;
   BatchPosition position_;
-  at::Tensor loss_numbers_;  // sums over the batch so far; undefined before its first loss
+  at::Tensor loss_totals_;  // sums over the batch so far; undefined before its first loss
   std::optional<DeviceCopies::Download> loss_download_;
 };
 

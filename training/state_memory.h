@@ -49,14 +49,14 @@ class StateMemory {
 
   // Host memory where the chunk's gradients are all-reduced over its replicas, as
   // StageGradients::gradients().
-  [[nodiscard]] virtual std::span<float> summed_gradients(ChunkId chunk) = 0;
-  // The parameter's part of summed_gradients(), or else lent_gradient(). REQUIRES: its gradient is
-  // all-reduced.
-  [[nodiscard]] virtual std::span<float> summed_gradient(std::size_t parameter) = 0;
-  // Host memory for one parameter's gradient, valid after lend_gradient().
-  [[nodiscard]] virtual std::span<float> lent_gradient(std::size_t parameter) = 0;
-  // Copies the parameter's gradient to lent_gradient(), if that was ever called for it.
-  virtual void lend_gradient(std::size_t parameter) = 0;
+  [[nodiscard]] virtual std::span<float> reduced_gradients(ChunkId chunk) = 0;
+  // The parameter's part of reduced_gradients(), or else staged_gradient(). REQUIRES: its gradient
+  // is all-reduced.
+  [[nodiscard]] virtual std::span<float> reduced_gradient(std::size_t parameter) = 0;
+  // Host memory for one parameter's gradient, valid after stage_gradient().
+  [[nodiscard]] virtual std::span<float> staged_gradient(std::size_t parameter) = 0;
+  // Copies the parameter's gradient to staged_gradient(), if that was ever called for it.
+  virtual void stage_gradient(std::size_t parameter) = 0;
 
   // Squared gradient norms, in double. All-reduced gradients are first copied back from the memory
   // in which they were all-reduced.

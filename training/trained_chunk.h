@@ -58,12 +58,12 @@ struct TrainedChunk {
   }
 
   // Reports that all gradients from `first` on are final.
-  void tell_final(std::size_t first, const StageCompute::OnFinal& on_final) {
+  void notify_ready(std::size_t first, const StageCompute::OnReady& on_ready) {
     const std::size_t own = std::max(first, own_first) - own_first;
     if (mirror != nullptr) {
-      mirror->fetch(own, on_final);
+      mirror->fetch(own, on_ready);
     } else {
-      on_final(own);
+      on_ready(own);
     }
   }
 

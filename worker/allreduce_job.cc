@@ -5,8 +5,8 @@
 
 #include "comm/frames/frame_link.h"
 #include "comm/transport/transport.h"
-#include "measure/allreduce_bench.h"
 #include "plan/limits.h"
+#include "profiling/allreduce_bench.h"
 #include "worker/group/join_ranks.h"
 
 namespace motley {
@@ -78,11 +78,11 @@ Result<void> run_allreduce_job(const Job& job, WorkerChannel& channel) {
     FrameLink link(*transport, task.self, epoch_of(job), /*plan_hash=*/codec);
     MOTLEY_ASSIGN(const AllreduceSample sample,
                   measure_allreduce(link, task.self, plan, {.chain = task.codecs[codec]},
-                                    {.patience = timeout_s}, task.runs));
+                                    {.stall_timeout = timeout_s}, task.runs));
     channel.send(sum_event(codec, sample));
   }
   FrameLink link(*transport, task.self, epoch_of(job), task.codecs.size());
-  disconnect_ranks(link, task.self, task.rank_count, 0, channel.group_progress());
+  disconnect_ranks(link, task.self, task.rank_count, 0, channel.group_progress_clock());
   return {};
 }
 

@@ -10,13 +10,13 @@
 
 #include "base/clock.h"
 #include "base/system/system_memory.h"
-#include "measure/codec_bench.h"
-#include "measure/layer_effort.h"
-#include "measure/less_disturbed_sample.h"
-#include "measure/optimizer_bench.h"
-#include "measure/profile_warnings.h"
-#include "measure/sizes_that_fit.h"
 #include "models/device/tensor_memory.h"
+#include "profiling/codec_bench.h"
+#include "profiling/layer_effort.h"
+#include "profiling/less_disturbed_sample.h"
+#include "profiling/optimizer_bench.h"
+#include "profiling/profile_warnings.h"
+#include "profiling/sizes_that_fit.h"
 
 namespace motley {
 namespace {
@@ -136,7 +136,7 @@ std::vector<LayerBench::Measured> DeviceBench::measure_kind(int layer, double se
   std::size_t end = sizes_.size();
   for (std::size_t i = 0; i < end; ++i) {
     release_tensor_memory();  // memory freed for other sizes is fragmented
-    if (!has_room(samples, sizes_[i], free_bytes())) break;
+    if (!fits_memory(samples, sizes_[i], free_bytes())) break;
     const double left_s = std::max(0.0, until_s - now_s());
     const double enough_s = kEnoughShare * job_.config.profile.seconds;
     const double slice_s = std::max(enough_s, share_of_size(sizes_, i, end, left_s));
@@ -171,7 +171,7 @@ void DeviceBench::measure_again(std::map<int, std::vector<LayerBench::Measured>>
       LayerBench::Measured& first = sizes[i];
       if (now_s() + LayerBench::kRunsMin * first.run_s > until_s) continue;
       release_tensor_memory();
-      if (!has_room({first.sample}, sizes_[i], free_bytes())) continue;
+      if (!fits_memory({first.sample}, sizes_[i], free_bytes())) continue;
       report_.say(fmt::format("{} at {}, again", name(layer), samples_words(sizes_[i])));
       report_.advance((now_s() - start_s) / (until_s - start_s));
       LayerBench bench(job_, model_, layer, device_);

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "base/result.h"
-#include "measure/layer_bench.h"
-#include "measure/stopwatch.h"
 #include "models/device/compute_device.h"
 #include "models/spec/model_spec.h"
 #include "plan/profile.h"
+#include "profiling/layer_bench.h"
+#include "profiling/stopwatch.h"
 #include "protocol/protocol.h"
 #include "worker/measuring_report.h"
 

@@ -14,12 +14,12 @@
 #include "base/clock.h"
 #include "base/system/system_cores.h"
 #include "base/system/system_memory.h"
-#include "measure/computer_turn.h"
-#include "measure/kept/profile_store.h"
-#include "measure/kept_memory.h"
 #include "models/device/product_type.h"
 #include "models/device/tensor_memory.h"
-#include "rehearsal/virtual_compute.h"
+#include "profiling/cache/profile_store.h"
+#include "profiling/impossible_memory.h"
+#include "profiling/measurement_lock.h"
+#include "simulated/virtual_compute.h"
 #include "worker/check/profile_key.h"
 #include "worker/device_bench.h"
 
@@ -85,7 +85,7 @@ class DeviceProfiler {
   // Times in the result are wall-clock seconds.
   Result<DeviceProfile> profile() {
     const double start_s = now_s();
-    turn_.beside_others(kTurn_s, [&] { report_.tick(); });
+    turn_.lock_shared_for(kTurn_s, [&] { report_.tick(); });
     recall();
     MOTLEY_TRY(bench_.add_codecs(codecs_to_measure(job_), device_));
     if (bench_.lacks_layers(device_)) {
@@ -100,21 +100,21 @@ class DeviceProfiler {
       device_.baseline_bytes = (computes_.is_host() ? resident_bytes() : 0) + kStageBytes;
     }
     keep();
-    if (job_.options.value("company", false)) device_.alone_factor = alone_factor();
+    if (job_.options.value("company", false)) device_.single_device_factor = single_device_factor();
     device_.scale_times(together_->seconds_per_cpu_second);
     device_.cores = std::min<double>(physical_cores(), usable_cores());
     return std::move(device_);
   }
 
   // Whether nothing had to be measured.
-  [[nodiscard]] bool was_kept() const { return was_kept_; }
+  [[nodiscard]] bool was_stored() const { return was_stored_; }
 
  private:
   // Loads the stored profile if it is still valid.
   void recall() {
     if (job_.options.value("measure", false)) return;
     ProfileStore::Found found = store_.find(key_);
-    if (!found.trouble.empty()) say("cached profile not used: " + found.trouble);
+    if (!found.problem.empty()) say("cached profile not used: " + found.problem);
     if (!found.profile || !serves(*found.profile, sizes_, job_.config.profile.seconds)) return;
     if (const auto wrong = impossible_memory(found.profile->device, model_)) {
       return say(
@@ -133,8 +133,8 @@ class DeviceProfiler {
     together_ = bench_.sample(device_, kSample_s);
     // Repeated, because the deviation may be due to a burst of other load.
     if (is_off(*together_)) together_ = bench_.sample(device_, kSample_s);
-    was_kept_ = !is_off(*together_);
-    if (was_kept_) return;
+    was_stored_ = !is_off(*together_);
+    if (was_stored_) return;
     say(fmt::format("a layer takes {:.2f} times as long as in the cached profile: measuring again",
                     together_->ratio));
     clear();
@@ -147,7 +147,7 @@ class DeviceProfiler {
     device_.machine = job_.options.value("machine", "");
     device_.device = job_.device;
     device_.threads = job_.threads;
-    device_.precision = key_.numbers;
+    device_.precision = key_.compute_dtype;
     device_.rounded_bytes_per_parameter = rounded_bytes();
   }
 
@@ -168,15 +168,15 @@ class DeviceProfiler {
   // Stores new measurements. If only codecs or other values were added to the stored layers, the
   // extent stays that of the stored profile.
   void keep() {
-    KeptProfile now{job_.config.profile.seconds, sizes_.front(), sizes_.back(), device_};
+    StoredProfile now{job_.config.profile.seconds, sizes_.front(), sizes_.back(), device_};
     if (recalled_ && recalled_->device.layers.size() == device_.layers.size()) {
       if (recalled_->device.codecs.size() == device_.codecs.size()) return;
       now = *recalled_;
       now.device = device_;
     }
-    was_kept_ = false;
+    was_stored_ = false;
     if (!store_.keeps()) say("the profile is not cached: neither HOME nor XDG_CACHE_HOME is set");
-    const Result<void> kept = store_.keep(key_, now);
+    const Result<void> kept = store_.put(key_, now);
     if (!kept.ok()) {
       say(fmt::format("the profile is not cached: {}: {}; set XDG_CACHE_HOME to another folder",
                       kept.error().what, kept.error().cause));
@@ -185,9 +185,9 @@ class DeviceProfiler {
 
   // The time of the device alone, divided by its time beside the other devices of its computer. The
   // devices are measured one after another.
-  double alone_factor() {
+  double single_device_factor() {
     report_.begin("the speed of the device alone", 1);
-    if (!turn_.alone(kTurn_s, [&] { report_.tick(); })) return 1;
+    if (!turn_.lock_exclusive_for(kTurn_s, [&] { report_.tick(); })) return 1;
     const DeviceBench::Sample alone = bench_.sample(device_, kSample_s);
     const double factor = alone.ratio * alone.seconds_per_cpu_second /
                           (together_->ratio * together_->seconds_per_cpu_second);
@@ -199,14 +199,14 @@ class DeviceProfiler {
   const std::vector<int>& sizes_;
   ProfileStore store_;
   ProfileKey key_;
-  ComputerTurn turn_;
+  MeasurementLock turn_;
   MeasuringReport& report_;
   const ComputeDevice computes_;
   DeviceBench bench_;
   DeviceProfile device_;
-  std::optional<KeptProfile> recalled_;          // the stored profile, if it is still valid
+  std::optional<StoredProfile> recalled_;        // the stored profile, if it is still valid
   std::optional<DeviceBench::Sample> together_;  // beside the other devices
-  bool was_kept_ = false;
+  bool was_stored_ = false;
 };
 
 // Layer times follow from the cluster file; messages between stages are encoded by this processor.
@@ -238,7 +238,7 @@ Result<MeasuredDevice> measure_device(const Job& job,
   } else {
     DeviceProfiler profiler(job, model, sizes, report, computes);
     MOTLEY_ASSIGN(measured.device, profiler.profile());
-    measured.was_kept = profiler.was_kept();
+    measured.was_stored = profiler.was_stored();
   }
   // The stored value describes the machine; in this run ranks may send all values instead.
   if (!job.options.value("shares_memory", false)) measured.device.shared_s_per_float = 0;

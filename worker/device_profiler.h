@@ -14,7 +14,7 @@ namespace motley {
 
 struct MeasuredDevice {
   DeviceProfile device;
-  bool was_kept = false;  // nothing had to be measured
+  bool was_stored = false;  // nothing had to be measured
 };
 
 // A real device is measured concurrently with the others of its computer; times are wall-clock

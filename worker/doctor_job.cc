@@ -18,8 +18,8 @@
 #include "comm/transport/network_interface.h"
 #include "comm/transport/transport.h"
 #include "models/device/compute_device.h"
+#include "models/device/dtype_support.h"
 #include "models/device/kinds/device_kinds.h"
-#include "models/device/number_types.h"
 #include "protocol/device_facts.h"
 #include "protocol/machine_facts.h"
 #include "worker/check/libraries.h"
@@ -49,7 +49,7 @@ DeviceFault fault_of(const std::string& cause, const std::string& remedy) {
 std::vector<std::string> types_of(const ComputeDevice& device) {
   std::vector<std::string> names;
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kHalf}) {
-    if (computes_products_in(device, type)) names.emplace_back(number_type_name(type));
+    if (computes_products_in(device, type)) names.emplace_back(dtype_name(type));
   }
   return names;
 }
@@ -65,8 +65,8 @@ DeviceFacts processor_facts() {
 }
 
 void add_details(DeviceFacts& facts) {
-  constexpr double kPatience_s = 10;  // per device; several of a machine may hang
-  const auto device = ComputeDevice::open(facts.name, kPatience_s);
+  constexpr double kStallTimeout_s = 10;  // per device; several of a machine may hang
+  const auto device = ComputeDevice::open(facts.name, kStallTimeout_s);
   if (!device.ok()) {
     const Error& error = device.error();
     facts.fault = fault_of(error.cause.empty() ? error.what : error.cause, error.remedy);
@@ -85,9 +85,9 @@ DeviceFacts facts_of(const DeviceKind& kind, int index, DeviceDetails details) {
   facts.model = words_of(kind.model, index);
   facts.capability = words_of(kind.capability, index);
   facts.driver = words_of(kind.driver);
-  if (kind.trouble != nullptr) {
-    if (const auto trouble = kind.trouble(index)) {
-      facts.fault = fault_of(trouble->cause, trouble->remedy);
+  if (kind.problem != nullptr) {
+    if (const auto problem = kind.problem(index)) {
+      facts.fault = fault_of(problem->cause, problem->remedy);
       return facts;
     }
   }
@@ -105,7 +105,7 @@ DevicesFound find_devices(DeviceDetails details) {
       found.devices.push_back(facts_of(kind, index, details));
     }
     if (counted.count == 0) {
-      const DeviceTrouble& why = counted.why_none;
+      const DeviceProblem& why = counted.unavailable;
       found.missing.push_back(
           {std::string(kind.name), fault_of(why.cause, why.remedy), why.is_shown});
     }
@@ -155,7 +155,7 @@ Result<void> run_doctor_job(const Job& job, WorkerChannel& channel) {
     const auto free = free_disk_bytes(std::filesystem::path(mark).parent_path());
     facts.disk_bytes = static_cast<std::int64_t>(free.value_or(0));
   }
-  facts.sees_mark = sees(mark, job.options.value("mark_text", ""));
+  facts.sees_fingerprint = sees(mark, job.options.value("mark_text", ""));
   MOTLEY_TRY(find_ways(job.options.value("peers", Json::array()), facts));
   facts.unix_s = unix_time_s();
   Json event = facts_to_json(facts);

@@ -79,8 +79,10 @@ std::int64_t draw(std::span<const float> logits_V,
   return order[std::min(kept - 1, static_cast<std::size_t>(it - cumulative.begin()))];
 }
 
-Result<void> load_parameters(LayerChain& chain, const CheckpointReader& reader, WorkCounter& work) {
-  const WorkCounter::Task loading(work, "loading parameters", chain.values_tensor().nbytes());
+Result<void> load_parameters(LayerChain& chain,
+                             const CheckpointReader& reader,
+                             ProgressCounter& work) {
+  const ProgressCounter::Task loading(work, "loading parameters", chain.values_tensor().nbytes());
   for (const LayerChain::Parameter& parameter : chain.parameters()) {
     const bool is_here = parameter.value_tensor.is_cpu();
     const at::Tensor values =
@@ -93,7 +95,7 @@ Result<void> load_parameters(LayerChain& chain, const CheckpointReader& reader, 
 
 }  // namespace
 
-Result<void> run_generate_job(const Job& job, WorkerChannel& channel, WorkCounter& work) {
+Result<void> run_generate_job(const Job& job, WorkerChannel& channel, ProgressCounter& work) {
   MOTLEY_ASSIGN(const ModelSpec model, describe_model(job.config.model));
   MOTLEY_TRY(check_writes_text(model));
   const SampleInput& tokens = model.sample.inputs.front();

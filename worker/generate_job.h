@@ -1,8 +1,8 @@
 // The worker's sampling job: text from a checkpoint.
 #pragma once
 
+#include "base/progress_counter.h"
 #include "base/result.h"
-#include "base/work_counter.h"
 #include "protocol/protocol.h"
 #include "protocol/worker_channel.h"
 
@@ -14,6 +14,6 @@ namespace motley {
 // tokens.
 [[nodiscard]] Result<void> run_generate_job(const Job& job,
                                             WorkerChannel& channel,
-                                            WorkCounter& work);
+                                            ProgressCounter& work);
 
 }  // namespace motley

@@ -51,7 +51,7 @@ Result<void> run_job(Job job, WorkerChannel& channel, Activity& activity) {
 
 int main(int argc, char** argv) {
   motley::open_standard_streams();
-  motley::outlive_file_limits();
+  motley::ignore_file_size_limit();
   motley::quiet_transports();
   motley::restart_for_better_blas(argv);
   if (argc > 1) return motley::explain_no_arguments("motley-stage", argv[1]);

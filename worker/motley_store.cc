@@ -3,8 +3,8 @@
 // work.
 #include "base/system/standard_streams.h"
 #include "comm/make_transport.h"
+#include "worker/replication/store_job.h"
 #include "worker/serve.h"
-#include "worker/store/store_job.h"
 
 namespace motley {
 namespace {
@@ -26,7 +26,7 @@ Error failure_of(const std::exception& thrown, const std::string& during) {
 
 int main(int argc, char** argv) {
   motley::open_standard_streams();
-  motley::outlive_file_limits();
+  motley::ignore_file_size_limit();
   motley::quiet_transports();
   if (argc > 1) return motley::explain_no_arguments("motley-store", argv[1]);
   return motley::serve_launcher({motley::run_job, motley::failure_of});

@@ -8,8 +8,8 @@
 #include "comm/frames/frame_link.h"
 #include "comm/transport/network_interface.h"
 #include "comm/transport/transport.h"
-#include "measure/link_bench.h"
 #include "plan/limits.h"
+#include "profiling/link_bench.h"
 #include "worker/group/join_ranks.h"
 
 namespace motley {
@@ -84,11 +84,12 @@ class Prober {
         MOTLEY_TRY(run_pair(Rank{from}, Rank{to}));
         MOTLEY_TRY(meet());
         if (from < to) continue;
-        MOTLEY_TRY(run_both_ways(Rank{from}, Rank{to}));
+        MOTLEY_TRY(run_bidirectional(Rank{from}, Rank{to}));
         MOTLEY_TRY(meet());
       }
     }
-    disconnect_ranks(barrier_, task_.self, count, meetings_ + 1, channel_.group_progress());
+    disconnect_ranks(barrier_, task_.self, count, collective_checks_ + 1,
+                     channel_.group_progress_clock());
     return {};
   }
 
@@ -113,12 +114,12 @@ class Prober {
   }
 
   // Called after each direction has been measured alone.
-  Result<void> run_both_ways(Rank leader, Rank other) {
+  Result<void> run_bidirectional(Rank leader, Rank other) {
     if (task_.self != leader && task_.self != other) return {};
     const Rank peer = task_.self == leader ? other : leader;
-    MOTLEY_ASSIGN(const BothWays both,
-                  measure_both_ways(transport_, peer, task_.self == leader, measured_[peer.index()],
-                                    task_.seconds / 2));
+    MOTLEY_ASSIGN(const BidirectionalSample both,
+                  measure_bidirectional(transport_, peer, task_.self == leader,
+                                        measured_[peer.index()], task_.seconds / 2));
     channel_.send({{"event", "both_ways"},
                    {"with", peer.value},
                    {"alone_s", both.alone_s},
@@ -131,7 +132,7 @@ class Prober {
   Result<void> meet() {
     constexpr double kSlowest_s = 600;
     MOTLEY_TRY(all_gather_small(barrier_, task_.self, static_cast<int>(task_.machines.size()),
-                                ++meetings_, {}, 0, Deadline::after_s(kSlowest_s)));
+                                ++collective_checks_, {}, 0, Deadline::after_s(kSlowest_s)));
     return {};
   }
 
@@ -140,7 +141,7 @@ class Prober {
   FrameLink barrier_;
   WorkerChannel& channel_;
   std::vector<LinkSample> measured_;  // [Rank] from this rank to that one
-  std::int64_t meetings_ = 0;
+  std::int64_t collective_checks_ = 0;
 };
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include "base/system/computer_id.h"
 #include "base/system/privacy.h"
 #include "base/system/system_memory.h"
-#include "models/device/number_types.h"
+#include "models/device/dtype_support.h"
 #include "models/device/product_type.h"
 #include "models/layers/failure_of.h"
 #include "models/spec/model_spec.h"
@@ -41,7 +41,7 @@ Result<std::vector<int>> read_sizes(const Job& job) {
 Result<void> meet_others(const Job& job, WorkerChannel& channel) {
   channel.send({{"event", "address"}, {"address", ""}});
   const Deadline deadline =
-      Deadline::after_s(2 * job.config.comm.start_timeout_s, channel.group_progress());
+      Deadline::after_s(2 * job.config.comm.start_timeout_s, channel.group_progress_clock());
   MOTLEY_ASSIGN([[maybe_unused]] const Json all, channel.receive(deadline, "the other devices"));
   channel.send({{"event", "ready"}});
   return {};
@@ -84,7 +84,7 @@ Result<void> run_profile_job(const Job& job, WorkerChannel& channel) {
                 {"computer", computer},
                 {"computer_bytes", computer_memory_bytes()}});
   if (const std::string& wanted = job.config.train.precision; wanted != "fp32") {
-    const std::string_view computed = number_type_name(product_type(computes, wanted));
+    const std::string_view computed = dtype_name(product_type(computes, wanted));
     channel.send({{"event", "precision"}, {"numbers", job.virtual_speed ? wanted : computed}});
   }
   MOTLEY_TRY(meet_others(job, channel));
@@ -113,7 +113,7 @@ Result<void> run_profile_job(const Job& job, WorkerChannel& channel) {
   Profile profile;
   profile.devices.push_back(std::move(device));
   channel.send(
-      {{"event", "result"}, {"profile", profile_to_json(profile)}, {"kept", measured->was_kept}});
+      {{"event", "result"}, {"profile", profile_to_json(profile)}, {"kept", measured->was_stored}});
   return {};
 }
 

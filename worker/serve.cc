@@ -20,7 +20,7 @@ namespace motley {
 namespace {
 
 constexpr double kFirstMessage_s = 60;
-constexpr double kBeatInterval_s = 0.25;
+constexpr double kHeartbeatInterval_s = 0.25;
 
 // After the launcher has ended, it no longer copies the worker's standard error to the rank's log,
 // so a training rank writes its last message to the log itself.
@@ -36,15 +36,15 @@ std::function<void(const std::string&)> log_for_last_words(const Job& job) {
   };
 }
 
-Json bytes_json(const WorkBytes& bytes) {
+Json bytes_json(const ProgressBytes& bytes) {
   return Json{bytes.done, bytes.total};
 }
 
-Result<void> serve(const WorkerTrade& trade, WorkerChannel& channel, Activity& activity) {
+Result<void> serve(const WorkerRole& worker_role, WorkerChannel& channel, Activity& activity) {
   channel.send({{"event", "hello"}, {"pid", ::getpid()}, {"protocol", kProtocolVersion}});
   MOTLEY_ASSIGN(const Json message, channel.receive(Deadline::after_s(kFirstMessage_s), "the job"));
   MOTLEY_ASSIGN(Job job, job_from_json(message.value("job", Json::object()), "the job"));
-  channel.start_beats(kBeatInterval_s, [&activity] {
+  channel.start_heartbeats(kHeartbeatInterval_s, [&activity] {
     return Json{{"event", "beat"},
                 {"step", activity.step()},
                 {"doing", activity.words()},
@@ -52,14 +52,16 @@ Result<void> serve(const WorkerTrade& trade, WorkerChannel& channel, Activity& a
                 {"progress", activity.work().count()},
                 {"bytes", bytes_json(activity.work().bytes())}};
   });
-  if (job.lease_s > 0) channel.hold_lease(job.lease_s, log_for_last_words(job));
-  return trade.run_job(std::move(job), channel, activity);
+  if (job.lease_s > 0) channel.start_lease(job.lease_s, log_for_last_words(job));
+  return worker_role.run_job(std::move(job), channel, activity);
 }
 
-Error error_of(const WorkerTrade& trade, const std::exception& thrown, const Activity& activity) {
+Error error_of(const WorkerRole& worker_role,
+               const std::exception& thrown,
+               const Activity& activity) {
   const auto* const refused = dynamic_cast<const std::system_error*>(&thrown);
   if (refused == nullptr || refused->code() != std::errc::resource_unavailable_try_again) {
-    return trade.failure_of(thrown, activity.words());
+    return worker_role.failure_of(thrown, activity.words());
   }
   return {ErrorCode::kInternal, "cannot start another thread", thrown.what(),
           "raise the limit of processes (ulimit -u, or the container's)"};
@@ -75,7 +77,7 @@ void say_without_channel(const OwnedFd& output, const Json& event) {
 
 }  // namespace
 
-int serve_launcher(const WorkerTrade& trade) {
+int serve_launcher(const WorkerRole& worker_role) {
   keep_freed_memory();
   forbid_core_dumps();
   Activity activity;
@@ -85,9 +87,9 @@ int serve_launcher(const WorkerTrade& trade) {
   try {
     channel.emplace();
     output.reset();
-    served = serve(trade, *channel, activity);
+    served = serve(worker_role, *channel, activity);
   } catch (const std::exception& thrown) {
-    served = error_of(trade, thrown, activity);
+    served = error_of(worker_role, thrown, activity);
   }
   if (!served.ok()) {
     Json event = error_to_json(served.error());

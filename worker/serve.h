@@ -13,7 +13,7 @@
 namespace motley {
 
 // The program-specific part of a worker.
-struct WorkerTrade {
+struct WorkerRole {
   // Runs the job that the launcher has sent.
   std::function<Result<void>(Job job, WorkerChannel& channel, Activity& activity)> run_job;
   // The error for an exception that a library threw during the activity named.
@@ -23,7 +23,7 @@ struct WorkerTrade {
 // Sends "hello" to the launcher, receives one job, reports progress while it runs, and then its
 // outcome. Returns the exit status. REQUIRES: called once in a process, with the launcher's pipes
 // as standard streams.
-[[nodiscard]] int serve_launcher(const WorkerTrade& trade);
+[[nodiscard]] int serve_launcher(const WorkerRole& worker_role);
 
 // For a program started with arguments by a user: explains how it is started. Returns the exit
 // status.

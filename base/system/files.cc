@@ -183,7 +183,7 @@ Result<void> make_folders(const std::filesystem::path& path) {
   return file_error("create folder", path, code.value() == EEXIST ? ENOTDIR : code.value());
 }
 
-Result<void> make_lasting_folders(const std::filesystem::path& path) {
+Result<void> make_durable_folders(const std::filesystem::path& path) {
   std::error_code code;
   std::filesystem::path folder = std::filesystem::absolute(path, code).lexically_normal();
   if (code) return file_error("find", path, code.value());
@@ -211,7 +211,7 @@ Result<void> sync_folder(const std::filesystem::path& path) {
   return {};
 }
 
-OutputFile::OutputFile(int fd, std::filesystem::path path, WorkCounter* work)
+OutputFile::OutputFile(int fd, std::filesystem::path path, ProgressCounter* work)
     : fd_(fd), path_(std::move(path)), work_(work) {}
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
@@ -228,17 +228,18 @@ Result<OutputFile> OutputFile::create(const std::filesystem::path& path) {
   return create(path, nullptr);
 }
 
-Result<OutputFile> OutputFile::create(const std::filesystem::path& path, WorkCounter* work) {
+Result<OutputFile> OutputFile::create(const std::filesystem::path& path, ProgressCounter* work) {
   return open(path, O_TRUNC, work);
 }
 
-Result<OutputFile> OutputFile::create_new(const std::filesystem::path& path, WorkCounter* work) {
+Result<OutputFile> OutputFile::create_new(const std::filesystem::path& path,
+                                          ProgressCounter* work) {
   return open(path, O_EXCL, work);
 }
 
 Result<OutputFile> OutputFile::open(const std::filesystem::path& path,
                                     int flags,
-                                    WorkCounter* work) {
+                                    ProgressCounter* work) {
   MOTLEY_ASSIGN(OwnedFd fd, open_file(path, O_WRONLY | O_CREAT | O_NOFOLLOW | flags));
   return OutputFile(fd.release(), path, work);
 }

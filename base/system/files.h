@@ -9,9 +9,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/progress_counter.h"
 #include "base/result.h"
 #include "base/system/owned_fd.h"
-#include "base/work_counter.h"
 
 namespace motley {
 
@@ -60,7 +60,7 @@ namespace motley {
 
 // The same, and syncs the parents of each folder that it creates. Without that, a crash could lose
 // a new folder's name, and with it all synced files inside.
-[[nodiscard]] Result<void> make_lasting_folders(const std::filesystem::path& path);
+[[nodiscard]] Result<void> make_durable_folders(const std::filesystem::path& path);
 
 // Syncs the names in a folder to the disk.
 [[nodiscard]] Result<void> sync_folder(const std::filesystem::path& path);
@@ -80,10 +80,10 @@ class OutputFile {
   [[nodiscard]] static Result<OutputFile> create(const std::filesystem::path& path);
   // The same; `work` counts the bytes written and the syncs.
   [[nodiscard]] static Result<OutputFile> create(const std::filesystem::path& path,
-                                                 WorkCounter* work);
+                                                 ProgressCounter* work);
   // Fails if the path exists.
   [[nodiscard]] static Result<OutputFile> create_new(const std::filesystem::path& path,
-                                                     WorkCounter* work);
+                                                     ProgressCounter* work);
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&& other) = delete;
   OutputFile(const OutputFile&) = delete;
@@ -99,16 +99,16 @@ class OutputFile {
   [[nodiscard]] Result<void> close();  // fsync, then close
 
  private:
-  OutputFile(int fd, std::filesystem::path path, WorkCounter* work);
+  OutputFile(int fd, std::filesystem::path path, ProgressCounter* work);
 
   [[nodiscard]] static Result<OutputFile> open(const std::filesystem::path& path,
                                                int flags,
-                                               WorkCounter* work);
+                                               ProgressCounter* work);
   [[nodiscard]] Result<void> sync();  // syncs the bytes written so far
 
   int fd_;
   std::filesystem::path path_;
-  WorkCounter* work_;  // nullptr: not counted
+  ProgressCounter* work_;  // nullptr: not counted
   std::size_t unsynced_bytes_ = 0;
   std::size_t piece_bytes_ = std::size_t{1} << 20;  // between two syncs
 };

@@ -61,16 +61,17 @@ ProcessIdentity this_process() {
   return self;
 }
 
-ProcessFate fate_of(const ProcessIdentity& process) {
+ProcessLiveness liveness_of(const ProcessIdentity& process) {
   if (process.place.empty() || process.pid < 1 || process.place != process_table()) {
-    return ProcessFate::kElsewhere;
+    return ProcessLiveness::kElsewhere;
   }
-  if (::kill(static_cast<pid_t>(process.pid), 0) != 0 && errno == ESRCH) return ProcessFate::kGone;
+  if (::kill(static_cast<pid_t>(process.pid), 0) != 0 && errno == ESRCH)
+    return ProcessLiveness::kGone;
   const auto state = look_up(process.pid);
-  if (!state) return ProcessFate::kRuns;
+  if (!state) return ProcessLiveness::kRuns;
   const bool is_gone =
       state->letter == 'Z' || state->letter == 'X' || state->started != process.started;
-  return is_gone ? ProcessFate::kGone : ProcessFate::kRuns;
+  return is_gone ? ProcessLiveness::kGone : ProcessLiveness::kRuns;
 }
 
 }  // namespace motley

@@ -15,10 +15,10 @@ struct ProcessIdentity {
 
 [[nodiscard]] ProcessIdentity this_process();
 
-enum class ProcessFate { kRuns, kGone, kElsewhere };
+enum class ProcessLiveness { kRuns, kGone, kElsewhere };
 
 // Whether the process still runs. kElsewhere: it is not visible from here (another machine or
 // container, or the system was rebooted), so its state is unknown.
-[[nodiscard]] ProcessFate fate_of(const ProcessIdentity& process);
+[[nodiscard]] ProcessLiveness liveness_of(const ProcessIdentity& process);
 
 }  // namespace motley

@@ -17,7 +17,7 @@ void open_standard_streams() {
   }
 }
 
-void outlive_file_limits() {
+void ignore_file_size_limit() {
   std::signal(SIGXFSZ, SIG_IGN);
 }
 

@@ -9,6 +9,6 @@ void open_standard_streams();
 
 // From now on, exceeding the file size limit (ulimit -f) is a write error, like a full disk, and
 // does not kill the process.
-void outlive_file_limits();
+void ignore_file_size_limit();
 
 }  // namespace motley

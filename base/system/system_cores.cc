@@ -75,7 +75,7 @@ std::vector<std::pair<std::string, std::string>> first_processor() {
 
 }  // namespace
 
-void leave_cores_to_others() {
+void yield_cores() {
 #ifdef __linux__
   // On Linux, process number 0 means the calling thread, not its process as in POSIX. Each of the
   // ten steps is a factor of 1.25.

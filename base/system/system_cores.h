@@ -40,7 +40,7 @@ struct CoreSharers {
 
 // Lowers the calling thread's priority: it gets about a tenth of a contended core, and all of an
 // idle one. Does nothing if the system has no per-thread priorities.
-void leave_cores_to_others();
+void yield_cores();
 
 // The smallest quota of the process's control groups, as least_group_limit(); infinity if none.
 [[nodiscard]] double control_group_cores(const std::filesystem::path& own_groups,

@@ -104,9 +104,12 @@ class Lan:
         until(lambda: (keys / "sshd.pid").exists(), 20, f"the sshd of {name} listens")
 
     def inside(self, name):
-        """The command prefix that runs a command on a machine, with its disk and home directory."""
+        """The command prefix that runs a command on a machine, with its disk and home directory.
+
+        Machines reached by ssh do not have the caller's OPENBLAS_CORETYPE, and other kernels give other bits.
+        """
         mount = ('mount --bind "$1" "$2" && mount --bind "$3" /root && cd "$2" && shift 3 && '
-                 'HOME=/root exec "$@"')
+                 'HOME=/root exec env -u OPENBLAS_CORETYPE "$@"')
         return ["ip", "netns", "exec", self.namespace(name), "unshare", "-m", "--propagation",
                 "private", "sh", "-c", mount, "sh", self.disk(name), self.runs, self.home(name)]
 

@@ -19,7 +19,7 @@ Result<void> write_part(const fs::path& folder,
                         const std::vector<NewTensor>& tensors,
                         const std::vector<std::size_t>& ends,
                         Manifest& manifest,
-                        WorkWatch& watch) {
+                        WorkObserver& watch) {
   const int files = static_cast<int>(ends.size());
   std::size_t first = 0;
   for (int file = 0; file < files; ++file) {
@@ -37,7 +37,7 @@ Result<void> write_part(const fs::path& folder,
 Result<void> write_all(const fs::path& folder,
                        const NewCheckpoint& checkpoint,
                        Manifest& manifest,
-                       WorkWatch& watch) {
+                       WorkObserver& watch) {
   MOTLEY_TRY(write_part(folder, "model", checkpoint.parameters, checkpoint.parameter_ends, manifest,
                         watch));
   std::map<std::string, std::string> hashes;
@@ -51,7 +51,7 @@ Result<void> write_all(const fs::path& folder,
   manifest.parameter_hash = parameter_hash(hashes);
   MOTLEY_TRY(
       write_part(folder, "optimizer", checkpoint.moments, checkpoint.moment_ends, manifest, watch));
-  const Json index = weights_index(files, bytes_of(checkpoint.parameters, NumberFormat::kFp32));
+  const Json index = weights_index(files, bytes_of(checkpoint.parameters, FloatFormat::kFp32));
   MOTLEY_ASSIGN(WrittenFile index_file, write_json_file(folder, kIndexName, index));
   manifest.files.push_back(std::move(index_file));
   if (!checkpoint.model_config.is_null()) {
@@ -66,15 +66,15 @@ Result<void> write_all(const fs::path& folder,
 
 Result<Manifest> write_checkpoint(const fs::path& destination,
                                   const NewCheckpoint& checkpoint,
-                                  WorkWatch& watch) {
+                                  WorkObserver& watch) {
   MOTLEY_TRY(check_writable(checkpoint.parameters));
   MOTLEY_TRY(check_writable(checkpoint.moments));
   MOTLEY_ASSIGN(NewOutput output,
                 NewOutput::begin(destination, NewOutput::Kind::kFolder,
-                                 files_bytes_max(checkpoint.parameters, NumberFormat::kFp32) +
-                                     files_bytes_max(checkpoint.moments, NumberFormat::kFp32)));
-  watch.begin("writing", bytes_of(checkpoint.parameters, NumberFormat::kFp32) +
-                             bytes_of(checkpoint.moments, NumberFormat::kFp32));
+                                 files_bytes_max(checkpoint.parameters, FloatFormat::kFp32) +
+                                     files_bytes_max(checkpoint.moments, FloatFormat::kFp32)));
+  watch.begin("writing", bytes_of(checkpoint.parameters, FloatFormat::kFp32) +
+                             bytes_of(checkpoint.moments, FloatFormat::kFp32));
   Manifest manifest{
       .state = checkpoint.state, .files = {}, .parameter_hash = {}, .config = checkpoint.config};
   MOTLEY_TRY(write_all(output.place(), checkpoint, manifest, watch));

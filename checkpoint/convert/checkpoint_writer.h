@@ -27,6 +27,6 @@ struct NewCheckpoint {
 // already.
 [[nodiscard]] Result<Manifest> write_checkpoint(const std::filesystem::path& destination,
                                                 const NewCheckpoint& checkpoint,
-                                                WorkWatch& watch);
+                                                WorkObserver& watch);
 
 }  // namespace motley

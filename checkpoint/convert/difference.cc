@@ -88,7 +88,7 @@ class Sums {
 
 struct Pairs {
   std::vector<std::pair<const StoredTensor*, const StoredTensor*>> same_shape;
-  std::vector<OddTensor> odd;
+  std::vector<MismatchedTensor> mismatched;
   std::uint64_t bytes = 0;  // of the values to compare, as fp32
 };
 
@@ -99,28 +99,28 @@ Pairs pairs_of(const Tensors& a, const Tensors& b, const CheckpointReader& reade
     const auto stored = reader_b.stored_name(name);
     const auto found = stored ? b.find(*stored) : b.end();
     if (found == b.end() || !met.insert(found->first).second) {
-      pairs.odd.push_back({name, text_of(tensor.outline), ""});
+      pairs.mismatched.push_back({name, text_of(tensor.outline), ""});
       continue;
     }
     const TensorOutline& other = found->second.outline;
     if (tensor.outline.shape != other.shape || !is_float(tensor.outline) || !is_float(other)) {
-      pairs.odd.push_back({name, text_of(tensor.outline), text_of(other)});
+      pairs.mismatched.push_back({name, text_of(tensor.outline), text_of(other)});
       continue;
     }
     pairs.same_shape.emplace_back(&tensor, &found->second);
     pairs.bytes += value_count(tensor.outline) * sizeof(float);
   }
   for (const auto& [name, tensor] : b) {
-    if (!met.contains(name)) pairs.odd.push_back({name, "", text_of(tensor.outline)});
+    if (!met.contains(name)) pairs.mismatched.push_back({name, "", text_of(tensor.outline)});
   }
-  std::ranges::stable_sort(pairs.odd, {}, &OddTensor::name);
+  std::ranges::stable_sort(pairs.mismatched, {}, &MismatchedTensor::name);
   return pairs;
 }
 
 }  // namespace
 
 bool is_equal_to_the_bit(const Difference& difference) {
-  return difference.odd.empty() &&
+  return difference.mismatched.empty() &&
          std::ranges::all_of(difference.tensors, [](const TensorDifference& tensor) {
            return tensor.differing == 0 && tensor.dtype_a == tensor.dtype_b;
          });
@@ -130,7 +130,7 @@ Result<TensorDifference> difference_of_tensors(const CheckpointReader& reader_a,
                                                const StoredTensor& a,
                                                const CheckpointReader& reader_b,
                                                const StoredTensor& b,
-                                               WorkWatch& watch) {
+                                               WorkObserver& watch) {
   TensorDifference difference{.name = a.outline.name,
                               .shape = a.outline.shape,
                               .dtype_a = a.outline.dtype,
@@ -156,11 +156,11 @@ Result<TensorDifference> difference_of_tensors(const CheckpointReader& reader_a,
 Result<Difference> difference_of(const CheckpointReader& a,
                                  const CheckpointReader& b,
                                  bool with_optimizer,
-                                 WorkWatch& watch) {
+                                 WorkObserver& watch) {
   const Tensors tensors_a = tensors_of(a, with_optimizer);
   const Tensors tensors_b = tensors_of(b, with_optimizer);
   Pairs pairs = pairs_of(tensors_a, tensors_b, b);
-  Difference difference{.tensors = {}, .odd = std::move(pairs.odd)};
+  Difference difference{.tensors = {}, .mismatched = std::move(pairs.mismatched)};
   watch.begin("comparing", pairs.bytes);
   for (const auto& [tensor_a, tensor_b] : pairs.same_shape) {
     MOTLEY_ASSIGN(TensorDifference one, difference_of_tensors(a, *tensor_a, b, *tensor_b, watch));

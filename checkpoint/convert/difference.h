@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/work_watch.h"
+#include "checkpoint/work_observer.h"
 
 namespace motley {
 
@@ -26,15 +26,15 @@ struct TensorDifference {
 };
 
 // A tensor that is not compared; in_a and in_b: "" if absent, else its type and shape.
-struct OddTensor {
+struct MismatchedTensor {
   std::string name;
   std::string in_a;
   std::string in_b;
 };
 
 struct Difference {
-  std::vector<TensorDifference> tensors;  // largest relative difference first, then by name
-  std::vector<OddTensor> odd;             // by name
+  std::vector<TensorDifference> tensors;     // largest relative difference first, then by name
+  std::vector<MismatchedTensor> mismatched;  // by name
 };
 
 // Whether both contain the same tensors with the same types and the same bits.
@@ -45,13 +45,13 @@ struct Difference {
                                                              const StoredTensor& a,
                                                              const CheckpointReader& reader_b,
                                                              const StoredTensor& b,
-                                                             WorkWatch& watch);
+                                                             WorkObserver& watch);
 
 // Compares parameters, and optimizer state too if requested. A name matches all of its
 // weight_name_forms. kCorrupt if a file cannot be read, or does not match a manifest.
 [[nodiscard]] Result<Difference> difference_of(const CheckpointReader& a,
                                                const CheckpointReader& b,
                                                bool with_optimizer,
-                                               WorkWatch& watch);
+                                               WorkObserver& watch);
 
 }  // namespace motley

@@ -37,7 +37,7 @@ Result<void> require_absent(const fs::path& destination) {
   return is_taken(destination);
 }
 
-Result<void> require_room(const fs::path& folder, std::uint64_t needed_bytes) {
+Result<void> require_free_space(const fs::path& folder, std::uint64_t needed_bytes) {
   const std::uint64_t free = free_bytes(folder);
   if (needed_bytes <= free) return {};
   return Error{ErrorCode::kCorrupt,
@@ -120,8 +120,8 @@ Result<NewOutput> NewOutput::begin(const fs::path& destination,
                                    std::uint64_t needed_bytes) {
   fs::path plain = plain_path(destination);
   MOTLEY_TRY(check_free(plain));
-  MOTLEY_TRY(make_lasting_folders(plain.parent_path()));
-  MOTLEY_TRY(require_room(plain.parent_path(), needed_bytes));
+  MOTLEY_TRY(make_durable_folders(plain.parent_path()));
+  MOTLEY_TRY(require_free_space(plain.parent_path(), needed_bytes));
   fs::path partial = plain.parent_path() / fmt::format(".{}.partial", plain.filename().string());
   MOTLEY_ASSIGN(const int lock, take(partial));
   return NewOutput(std::move(plain), kind, std::move(partial), lock);

@@ -54,8 +54,8 @@ Contents contents_of(const CheckpointReader& reader, const std::vector<std::stri
 std::map<std::string, std::string> new_names(const Manifest& manifest) {
   std::map<std::string, std::string> names;
   for (const auto& [parameter, residuals] : residual_names(manifest)) {
-    int holder = 0;
-    for (const std::string& name : residuals) names[name] = residual_name(holder++, parameter);
+    int member = 0;
+    for (const std::string& name : residuals) names[name] = residual_name(member++, parameter);
   }
   return names;
 }
@@ -110,7 +110,7 @@ Result<void> check_moments(const Contents& contents, const std::filesystem::path
 
 }  // namespace
 
-Result<Manifest> reshard(const Resharding& request, WorkWatch& watch) {
+Result<Manifest> reshard(const Resharding& request, WorkObserver& watch) {
   MOTLEY_TRY(verify_checkpoint(request.checkpoint, &watch));
   MOTLEY_ASSIGN(const CheckpointReader reader, CheckpointReader::open(request.checkpoint));
   MOTLEY_ASSIGN(const WeightsOutline outline, reader.outline());

@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/work_watch.h"
+#include "checkpoint/work_observer.h"
 
 namespace motley {
 
@@ -22,6 +22,6 @@ struct Resharding {
 // parameter's moments are in the optimizer file of the same number. The present version is written:
 // residuals of version 1 are renamed. Returns the new manifest, with the old parameter hash.
 // kCorrupt if the checkpoint is damaged, kConfig if the destination exists.
-[[nodiscard]] Result<Manifest> reshard(const Resharding& request, WorkWatch& watch);
+[[nodiscard]] Result<Manifest> reshard(const Resharding& request, WorkObserver& watch);
 
 }  // namespace motley

@@ -13,13 +13,13 @@
 namespace motley {
 namespace {
 
-TensorOutline outline_of(const NewTensor& tensor, NumberFormat format) {
+TensorOutline outline_of(const NewTensor& tensor, FloatFormat format) {
   return {tensor.name,
           tensor.bytes ? tensor.dtype : safetensors_dtype(tensor.format.value_or(format)),
           tensor.shape};
 }
 
-Error beyond(const NewTensor& tensor, NumberFormat format, std::uint64_t place, float value) {
+Error beyond(const NewTensor& tensor, FloatFormat format, std::uint64_t place, float value) {
   return {ErrorCode::kConfig,
           fmt::format("tensor '{}' cannot be written as {}", tensor.name, torch_dtype(format)),
           fmt::format("its value {} is {}; the largest of that dtype is {}", place, value,
@@ -29,14 +29,14 @@ Error beyond(const NewTensor& tensor, NumberFormat format, std::uint64_t place, 
 
 Result<void> write_tensor(SafetensorsWriter& writer,
                           const NewTensor& tensor,
-                          const NumberRule& rule,
-                          WorkWatch& watch) {
+                          const FormatRule& rule,
+                          WorkObserver& watch) {
   if (tensor.bytes) {
     MOTLEY_ASSIGN(const std::vector<std::byte> whole, tensor.bytes());
     MOTLEY_TRY(writer.append(whole));
     return watch.advance(whole.size());
   }
-  const NumberFormat format = tensor.format.value_or(rule.format);
+  const FloatFormat format = tensor.format.value_or(rule.format);
   const std::uint64_t count = value_count(outline_of(tensor, format));
   const auto stream = tensor.open();
   std::vector<float> values;
@@ -68,14 +68,14 @@ int runs_within(std::span<const std::uint64_t> weights, std::uint64_t limit) {
 
 }  // namespace
 
-std::uint64_t bytes_of(std::span<const NewTensor> tensors, NumberFormat format) {
+std::uint64_t bytes_of(std::span<const NewTensor> tensors, FloatFormat format) {
   std::uint64_t bytes = 0;
   for (const NewTensor& tensor : tensors) bytes += tensor_bytes(outline_of(tensor, format));
   return bytes;
 }
 
 FileParts parts_up_to(std::span<const NewTensor> tensors,
-                      NumberFormat format,
+                      FloatFormat format,
                       std::uint64_t bytes_max) {
   FileParts parts;
   std::size_t first = 0;
@@ -118,7 +118,7 @@ std::vector<std::size_t> even_cuts(std::span<const std::uint64_t> weights, int p
   return ends;
 }
 
-std::uint64_t files_bytes_max(std::span<const NewTensor> tensors, NumberFormat format) {
+std::uint64_t files_bytes_max(std::span<const NewTensor> tensors, FloatFormat format) {
   constexpr std::uint64_t kJsonBytes = std::uint64_t{1} << 20;  // an index, a manifest, …
   constexpr std::uint64_t kEntryBytes = 512;  // per tensor in headers and JSON, without its name
   std::uint64_t bytes = kJsonBytes + bytes_of(tensors, format);
@@ -150,8 +150,8 @@ Result<void> check_writable(std::span<const NewTensor> tensors) {
 
 Result<WrittenFile> write_tensors(const std::filesystem::path& path,
                                   std::span<const NewTensor> tensors,
-                                  const NumberRule& rule,
-                                  WorkWatch& watch) {
+                                  const FormatRule& rule,
+                                  WorkObserver& watch) {
   std::vector<TensorOutline> outlines;
   outlines.reserve(tensors.size());
   for (const NewTensor& tensor : tensors) outlines.push_back(outline_of(tensor, rule.format));

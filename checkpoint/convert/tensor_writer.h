@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "base/result.h"
-#include "checkpoint/convert/number_format.h"
+#include "checkpoint/convert/float_format.h"
 #include "checkpoint/convert/value_stream.h"
 #include "checkpoint/safetensors.h"
-#include "checkpoint/work_watch.h"
+#include "checkpoint/work_observer.h"
 
 namespace motley {
 
@@ -29,23 +29,23 @@ struct NewTensor {
   std::string dtype = {};
   std::function<Result<std::vector<std::byte>>()> bytes = {};
   // Of floats: the format that they are written in whatever the rule says.
-  std::optional<NumberFormat> format = {};
+  std::optional<FloatFormat> format = {};
 };
 
-struct NumberRule {
-  NumberFormat format = NumberFormat::kFp32;
+struct FormatRule {
+  FloatFormat format = FloatFormat::kFp32;
   bool saturates = false;  // clamps values beyond the format's range instead of failing
 };
 
 // The contents of several files: consecutive tensors of one list, [file].
 using FileParts = std::vector<std::span<const NewTensor>>;
 
-[[nodiscard]] std::uint64_t bytes_of(std::span<const NewTensor> tensors, NumberFormat format);
+[[nodiscard]] std::uint64_t bytes_of(std::span<const NewTensor> tensors, FloatFormat format);
 
 // Files of at most bytes_max, as few as possible in the order of the list; a larger tensor gets its
 // own file.
 [[nodiscard]] FileParts parts_up_to(std::span<const NewTensor> tensors,
-                                    NumberFormat format,
+                                    FloatFormat format,
                                     std::uint64_t bytes_max);
 
 // Cuts a list of weights into `parts` runs so that the heaviest run is as light as possible;
@@ -53,8 +53,7 @@ using FileParts = std::vector<std::span<const NewTensor>>;
 [[nodiscard]] std::vector<std::size_t> even_cuts(std::span<const std::uint64_t> weights, int parts);
 
 // An upper bound of the bytes of such files.
-[[nodiscard]] std::uint64_t files_bytes_max(std::span<const NewTensor> tensors,
-                                            NumberFormat format);
+[[nodiscard]] std::uint64_t files_bytes_max(std::span<const NewTensor> tensors, FloatFormat format);
 
 // kCorrupt if a tensor's name, or the number of tensors, is not allowed in a file.
 [[nodiscard]] Result<void> check_writable(std::span<const NewTensor> tensors);
@@ -63,7 +62,7 @@ using FileParts = std::vector<std::span<const NewTensor>>;
 // does not saturate; kCorrupt if it cannot be read or written. REQUIRES: check_writable succeeded.
 [[nodiscard]] Result<WrittenFile> write_tensors(const std::filesystem::path& path,
                                                 std::span<const NewTensor> tensors,
-                                                const NumberRule& rule,
-                                                WorkWatch& watch);
+                                                const FormatRule& rule,
+                                                WorkObserver& watch);
 
 }  // namespace motley

@@ -28,7 +28,7 @@ Result<InputFile> open_beside(const fs::path& path) {
   return InputFile::open(resolved);
 }
 
-Result<WrittenFile> copy_beside(const fs::path& path, const fs::path& folder, WorkWatch& watch) {
+Result<WrittenFile> copy_beside(const fs::path& path, const fs::path& folder, WorkObserver& watch) {
   constexpr std::uint64_t kBlockBytes = std::uint64_t{1} << 20;
   MOTLEY_ASSIGN(const InputFile from, open_beside(path));
   WrittenFile written{.name = path.filename().string(), .bytes = from.bytes()};
@@ -59,7 +59,7 @@ Result<std::uint64_t> bytes_beside(const std::vector<fs::path>& paths) {
 Result<std::vector<WrittenFile>> write_files(const fs::path& place,
                                              const WeightsFolder& folder,
                                              const FileParts& parts,
-                                             WorkWatch& watch) {
+                                             WorkObserver& watch) {
   const int count = static_cast<int>(parts.size());
   std::vector<WrittenFile> files;
   std::map<std::string, std::string> places;
@@ -91,10 +91,10 @@ Result<std::vector<WrittenFile>> write_files(const fs::path& place,
 
 Result<std::vector<WrittenFile>> write_weights_folder(const fs::path& destination,
                                                       const WeightsFolder& folder,
-                                                      WorkWatch& watch) {
+                                                      WorkObserver& watch) {
   MOTLEY_TRY(check_writable(folder.tensors));
   MOTLEY_ASSIGN(const std::uint64_t beside_bytes, bytes_beside(folder.beside));
-  const NumberFormat format = folder.rule.format;
+  const FloatFormat format = folder.rule.format;
   MOTLEY_ASSIGN(NewOutput output,
                 NewOutput::begin(destination, NewOutput::Kind::kFolder,
                                  files_bytes_max(folder.tensors, format) + beside_bytes));
@@ -107,8 +107,8 @@ Result<std::vector<WrittenFile>> write_weights_folder(const fs::path& destinatio
 
 Result<WrittenFile> write_weights_file(const fs::path& destination,
                                        const std::vector<NewTensor>& tensors,
-                                       const NumberRule& rule,
-                                       WorkWatch& watch) {
+                                       const FormatRule& rule,
+                                       WorkObserver& watch) {
   MOTLEY_TRY(check_writable(tensors));
   MOTLEY_ASSIGN(NewOutput output, NewOutput::begin(destination, NewOutput::Kind::kFile,
                                                    files_bytes_max(tensors, rule.format)));

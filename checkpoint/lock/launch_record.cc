@@ -13,7 +13,7 @@
 #include "base/result.h"
 #include "base/system/files.h"
 #include "base/system/owned_fd.h"
-#include "checkpoint/launch_mark.h"
+#include "checkpoint/fencing_token.h"
 
 namespace motley {
 namespace {
@@ -79,14 +79,15 @@ std::int64_t last_launch(const std::filesystem::path& run_dir) {
   return last;
 }
 
-std::optional<LaunchRecord> launch_under_way(const std::filesystem::path& run_dir) {
+std::optional<LaunchRecord> active_launch(const std::filesystem::path& run_dir) {
   constexpr std::time_t kRecent_s = 60;
   auto record = read_launch_record(run_dir, last_launch(run_dir));
   if (!record || !record->is_known || record->is_free) return {};
-  const ProcessFate fate = fate_of(record->process);
+  const ProcessLiveness fate = liveness_of(record->process);
   // A clock that was set back leaves times in the future.
   const bool is_recent = std::abs(std::time(nullptr) - record->renewed.tv_sec) < kRecent_s;
-  if (fate == ProcessFate::kGone || (fate == ProcessFate::kElsewhere && !is_recent)) return {};
+  if (fate == ProcessLiveness::kGone || (fate == ProcessLiveness::kElsewhere && !is_recent))
+    return {};
   return record;
 }
 

@@ -39,7 +39,7 @@ struct LaunchRecord {
 
 // The launch that seems to be active in the folder, for messages. If its process is not visible
 // from here, it counts as active while its file was renewed within the last minute of this clock.
-[[nodiscard]] std::optional<LaunchRecord> launch_under_way(const std::filesystem::path& run_dir);
+[[nodiscard]] std::optional<LaunchRecord> active_launch(const std::filesystem::path& run_dir);
 
 // "process 1234 on desk, since 2026-11-22 16:40:11 UTC"; for a worker "worker process 1234 on box,
 // since …, of a launcher that may be on another machine".

@@ -26,9 +26,9 @@
 #include "base/system/blocked_signals.h"
 #include "base/system/files.h"
 #include "base/system/owned_fd.h"
-#include "checkpoint/launch_mark.h"
-#include "checkpoint/lock/folder_taker.h"
+#include "checkpoint/fencing_token.h"
 #include "checkpoint/lock/launch_record.h"
+#include "checkpoint/lock/lock_acquirer.h"
 
 namespace motley {
 namespace {
@@ -179,17 +179,18 @@ RunLock::RunLock(RunLock&&) noexcept = default;
 RunLock& RunLock::operator=(RunLock&&) noexcept = default;
 RunLock::~RunLock() = default;
 
-Result<RunLock> RunLock::take(const fs::path& run_dir, const Log& log) {
-  return take(run_dir, log, Timing{});
+Result<RunLock> RunLock::acquire(const fs::path& run_dir, const Log& log) {
+  return acquire(run_dir, log, Timing{});
 }
 
-Result<RunLock> RunLock::take(const fs::path& run_dir, const Log& log, Timing timing) {
-  MOTLEY_ASSIGN(auto mine, FolderTaker(run_dir, log, timing)
-                               .take([&](std::int64_t last,
-                                         const LaunchRecord&) -> Result<std::optional<LaunchId>> {
-                                 MOTLEY_ASSIGN(LaunchId id, launch_after(last, run_dir));
-                                 return std::optional(std::move(id));
-                               }));
+Result<RunLock> RunLock::acquire(const fs::path& run_dir, const Log& log, Timing timing) {
+  MOTLEY_ASSIGN(
+      auto mine,
+      LockAcquirer(run_dir, log, timing)
+          .acquire([&](std::int64_t last, const LaunchRecord&) -> Result<std::optional<LaunchId>> {
+            MOTLEY_ASSIGN(LaunchId id, launch_after(last, run_dir));
+            return std::optional(std::move(id));
+          }));
   MOTLEY_ASSIGN(auto impl, Impl::hold(run_dir, *std::move(mine), timing));
   return RunLock(std::move(impl));
 }
@@ -206,9 +207,9 @@ Result<std::optional<RunLock>> RunLock::join(const fs::path& run_dir,
                                              Timing timing) {
   MOTLEY_ASSIGN(const LaunchId id, parse_launch(launch));
   MOTLEY_ASSIGN(auto mine,
-                FolderTaker(run_dir, log, timing, /*is_worker=*/true)
-                    .take([&](std::int64_t last,
-                              const LaunchRecord& there) -> Result<std::optional<LaunchId>> {
+                LockAcquirer(run_dir, log, timing, /*is_worker=*/true)
+                    .acquire([&](std::int64_t last,
+                                 const LaunchRecord& there) -> Result<std::optional<LaunchId>> {
                       if (last < id.number) return std::optional(id);
                       if (there.launch == launch) return std::optional<LaunchId>();
                       return overtaken(run_dir, id, there);
@@ -218,15 +219,15 @@ Result<std::optional<RunLock>> RunLock::join(const fs::path& run_dir,
   return std::optional(RunLock(std::move(impl)));
 }
 
-Result<void> RunLock::rise_above(std::int64_t least, const Log& log) {
+Result<void> RunLock::advance_past(std::int64_t least, const Log& log) {
   if (number() > least) return {};
   const fs::path run_dir = impl_->run_dir;
   const Timing timing = impl_->timing;
   impl_.reset();  // releases the folder
   MOTLEY_ASSIGN(
       auto mine,
-      FolderTaker(run_dir, log, timing)
-          .take([&](std::int64_t last, const LaunchRecord&) -> Result<std::optional<LaunchId>> {
+      LockAcquirer(run_dir, log, timing)
+          .acquire([&](std::int64_t last, const LaunchRecord&) -> Result<std::optional<LaunchId>> {
             MOTLEY_ASSIGN(LaunchId id, launch_after(std::max(last, least), run_dir));
             return std::optional(std::move(id));
           }));

@@ -1,6 +1,6 @@
 // RunLock: the exclusive lock of a run folder; one launcher at a time.
 //
-// Each launch creates the next file of `launches/` (checkpoint/launch_mark.h) with O_EXCL, which
+// Each launch creates the next file of `launches/` (checkpoint/fencing_token.h) with O_EXCL, which
 // succeeds for one launcher only, on NFS too. The highest number holds the folder until its file
 // says that it is free, its process is known to be gone, or, if its process is not visible from
 // here, the file has not been renewed for a while. That time is measured by this machine's clock
@@ -32,13 +32,14 @@ class RunLock {
 
   // Creates the folder if it is absent. kPeer, naming the holder and since when, if another
   // launcher holds it. May first watch such a launcher for stale_s, and reports that in `log`.
-  [[nodiscard]] static Result<RunLock> take(const std::filesystem::path& run_dir,
-                                            const Log& log,
-                                            Timing timing);
-  [[nodiscard]] static Result<RunLock> take(const std::filesystem::path& run_dir, const Log& log);
+  [[nodiscard]] static Result<RunLock> acquire(const std::filesystem::path& run_dir,
+                                               const Log& log,
+                                               Timing timing);
+  [[nodiscard]] static Result<RunLock> acquire(const std::filesystem::path& run_dir,
+                                               const Log& log);
 
   // Locks another folder for a launch that already has its number: one machine's own part of the
-  // run. nullopt if another process of that launch holds it. kPeer as take(), and if a launch of
+  // run. nullopt if another process of that launch holds it. kPeer as acquire(), and if a launch of
   // this or a later number has used the folder (the launcher then needs a higher one).
   [[nodiscard]] static Result<std::optional<RunLock>> join(const std::filesystem::path& run_dir,
                                                            const std::string& launch,
@@ -56,8 +57,8 @@ class RunLock {
   [[nodiscard]] std::int64_t number() const;
 
   // Continues under a number above `least`, because other folders of the run have seen that one.
-  // kPeer as take().
-  [[nodiscard]] Result<void> rise_above(std::int64_t least, const Log& log);
+  // kPeer as acquire().
+  [[nodiscard]] Result<void> advance_past(std::int64_t least, const Log& log);
 
   // kPeer if another launcher holds the folder, or it no longer exists. Reads the files only if the
   // last check is too old to exclude another launcher, so calls in a loop are cheap.

@@ -56,18 +56,18 @@ std::uint64_t ShardOutline::bytes_max() const {
   return file_bytes_max(parameters) + file_bytes_max(moments);
 }
 
-Result<Shard> write_shard_files(const SavePlace& place,
+Result<Shard> write_shard_files(const SaveLocation& location,
                                 int rank,
                                 int rank_count,
                                 const ShardOutline& outline,
                                 const AddValues& add_values,
-                                WorkCounter* work) {
-  MOTLEY_CHECK(place.step >= 0 && rank >= 0 && rank < rank_count, "step {}, rank {} of {}",
-               place.step, rank, rank_count);
-  const std::filesystem::path folder = partial_folder(place);
+                                ProgressCounter* work) {
+  MOTLEY_CHECK(location.step >= 0 && rank >= 0 && rank < rank_count, "step {}, rank {} of {}",
+               location.step, rank, rank_count);
+  const std::filesystem::path folder = partial_folder(location);
   MOTLEY_TRY(make_folders(folder));
 
-  std::optional<WorkCounter::Task> saving;
+  std::optional<ProgressCounter::Task> saving;
   if (work != nullptr) saving.emplace(*work, "saving", outline.bytes_max());
   std::size_t next = 0;
   const auto write = [&](const char* part,
@@ -91,12 +91,12 @@ Result<Shard> write_shard_files(const SavePlace& place,
   return shard;
 }
 
-Result<Shard> write_shard(const SavePlace& place,
+Result<Shard> write_shard(const SaveLocation& location,
                           int rank,
                           int rank_count,
                           const std::vector<TensorView>& parameters,
                           const std::vector<TensorView>& moments,
-                          WorkCounter* work) {
+                          ProgressCounter* work) {
   MOTLEY_TRY(require_finite(parameters));
   const auto add_values = [&](std::size_t tensor, SafetensorsWriter& writer) {
     const bool is_parameter = tensor < parameters.size();
@@ -104,8 +104,8 @@ Result<Shard> write_shard(const SavePlace& place,
         is_parameter ? parameters[tensor] : moments[tensor - parameters.size()];
     return writer.append(std::as_bytes(view.values));
   };
-  return write_shard_files(place, rank, rank_count, {outlines_of(parameters), outlines_of(moments)},
-                           add_values, work);
+  return write_shard_files(location, rank, rank_count,
+                           {outlines_of(parameters), outlines_of(moments)}, add_values, work);
 }
 
 }  // namespace motley

@@ -5,8 +5,8 @@
 #include <functional>
 #include <vector>
 
+#include "base/progress_counter.h"
 #include "base/result.h"
-#include "base/work_counter.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/safetensors.h"
 
@@ -28,11 +28,11 @@ using AddValues = std::function<Result<void>(std::size_t tensor, SafetensorsWrit
 // Creates the partial folder if it is absent, and the files in it; syncs the files and the names
 // that lead to them from the run folder on. kCorrupt if they cannot be written completely. `work`
 // as in write_shard.
-[[nodiscard]] Result<Shard> write_shard_files(const SavePlace& place,
+[[nodiscard]] Result<Shard> write_shard_files(const SaveLocation& location,
                                               int rank,
                                               int rank_count,
                                               const ShardOutline& outline,
                                               const AddValues& add_values,
-                                              WorkCounter* work);
+                                              ProgressCounter* work);
 
 }  // namespace motley

@@ -30,8 +30,8 @@ ShardOutline outline_of(const ShardContents& contents) {
 
 // A new folder would block the return of a run folder that was moved away.
 Result<void> check_run_is_there(const std::filesystem::path& run_dir) {
-  MOTLEY_ASSIGN(const bool is_there, path_exists(run_dir));
-  if (is_there) return {};
+  MOTLEY_ASSIGN(const bool is_present, path_exists(run_dir));
+  if (is_present) return {};
   return Error{ErrorCode::kCorrupt, fmt::format("cannot save into {}", run_dir.string()),
                "the run's folder no longer exists", "restore it"};
 }
@@ -50,7 +50,7 @@ struct ShardWriter::Impl {
     bool is_borrowed = true;
   };
 
-  Impl(std::function<std::uint64_t()> spare, WorkCounter* counter)
+  Impl(std::function<std::uint64_t()> spare, ProgressCounter* counter)
       : spare_bytes(std::move(spare)), work(counter), buffer(kPieceFloats) {}
 
   void take(ShardContents given) {
@@ -72,8 +72,8 @@ struct ShardWriter::Impl {
     return bytes;
   }
 
-  // Copies from the last tensor to the first, so that let_go() waits for the next ones to be
-  // written.
+  // Copies from the last tensor to the first, so that copy_unwritten() waits for the next ones to
+  // be written.
   void copy_up_to(std::uint64_t bytes) {
     for (auto it = values.rbegin(); it != values.rend(); ++it) {
       if (!it->is_borrowed || it->unread.empty()) continue;
@@ -111,10 +111,10 @@ struct ShardWriter::Impl {
     }
   }
 
-  Result<Shard> write_files(const SavePlace& place, int rank, int rank_count) {
-    MOTLEY_TRY(check_run_is_there(place.run_dir));
+  Result<Shard> write_files(const SaveLocation& location, int rank, int rank_count) {
+    MOTLEY_TRY(check_run_is_there(location.run_dir));
     return write_shard_files(
-        place, rank, rank_count, outline_of(contents),
+        location, rank, rank_count, outline_of(contents),
         [this](std::size_t tensor, SafetensorsWriter& writer) {
           return add_values(tensor, writer);
         },
@@ -123,9 +123,9 @@ struct ShardWriter::Impl {
 
   // Runs on the thread, at low priority so that no step takes much longer: the values are safe from
   // changes, so where all cores compute, the writing is spread over the following steps.
-  void write(const SavePlace& place, int rank, int rank_count, const Done& done) {
-    leave_cores_to_others();
-    const Result<Shard> shard = write_files(place, rank, rank_count);
+  void write(const SaveLocation& location, int rank, int rank_count, const Done& done) {
+    yield_cores();
+    const Result<Shard> shard = write_files(location, rank, rank_count);
     {
       // After a failure nothing more is read.
       const std::lock_guard lock(mutex);
@@ -138,7 +138,7 @@ struct ShardWriter::Impl {
   }
 
   const std::function<std::uint64_t()> spare_bytes;
-  WorkCounter* const work;
+  ProgressCounter* const work;
   std::vector<float> buffer;  // used by the thread
   ShardContents contents;     // retained while the thread runs
 
@@ -150,7 +150,7 @@ struct ShardWriter::Impl {
   std::jthread thread;  // last member, so that it is joined first
 };
 
-ShardWriter::ShardWriter(std::function<std::uint64_t()> spare_bytes, WorkCounter* work)
+ShardWriter::ShardWriter(std::function<std::uint64_t()> spare_bytes, ProgressCounter* work)
     : impl_(std::make_unique<Impl>(std::move(spare_bytes), work)) {}
 
 ShardWriter::~ShardWriter() {
@@ -159,16 +159,16 @@ ShardWriter::~ShardWriter() {
 }
 
 void ShardWriter::begin(
-    const SavePlace& place, int rank, int rank_count, ShardContents contents, Done done) {
+    const SaveLocation& location, int rank, int rank_count, ShardContents contents, Done done) {
   finish();
   impl_->take(std::move(contents));
   impl_->thread =
-      std::jthread([impl = impl_.get(), place, rank, rank_count, told = std::move(done)] {
-        impl->write(place, rank, rank_count, told);
+      std::jthread([impl = impl_.get(), location, rank, rank_count, told = std::move(done)] {
+        impl->write(location, rank, rank_count, told);
       });
 }
 
-void ShardWriter::let_go() {
+void ShardWriter::copy_unwritten() {
   std::unique_lock lock(impl_->mutex);
   const std::uint64_t bytes = impl_->borrowed_bytes();
   if (bytes == 0) return;

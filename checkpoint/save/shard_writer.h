@@ -3,10 +3,10 @@
 //
 // The values are borrowed, not copied: until its optimizer runs, a step only reads parameters and
 // moments, and that is most of the step. The thread copies piece after piece through a small
-// buffer. A caller that is about to change the borrowed values calls let_go() first. This copies
-// the unwritten values as far as memory allows, and waits for the disk only with the rest. The
-// thread has a lower priority than compute threads: where all cores are busy, a shard is written
-// over several steps.
+// buffer. A caller that is about to change the borrowed values calls copy_unwritten() first. This
+// copies the unwritten values as far as memory allows, and waits for the disk only with the rest.
+// The thread has a lower priority than compute threads: where all cores are busy, a shard is
+// written over several steps.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 #include <memory>
 #include <vector>
 
+#include "base/progress_counter.h"
 #include "base/result.h"
-#include "base/work_counter.h"
 #include "checkpoint/checkpoint.h"
 
 namespace motley {
@@ -39,9 +39,9 @@ struct ShardContents {
 
 class ShardWriter {
  public:
-  // `spare_bytes`: returns the memory that copies may take; called in let_go(). `work` counts the
-  // bytes as they reach the disk; nullptr: not counted. Both must outlive the writer.
-  ShardWriter(std::function<std::uint64_t()> spare_bytes, WorkCounter* work);
+  // `spare_bytes`: returns the memory that copies may take; called in copy_unwritten(). `work`
+  // counts the bytes as they reach the disk; nullptr: not counted. Both must outlive the writer.
+  ShardWriter(std::function<std::uint64_t()> spare_bytes, ProgressCounter* work);
   // Leaves an unfinished shard half-written and does not report it.
   ~ShardWriter();
   ShardWriter(const ShardWriter&) = delete;
@@ -51,10 +51,11 @@ class ShardWriter {
   using Done = std::function<void(const Result<Shard>& shard)>;
 
   // Waits for an earlier save. Then starts this one and returns at once.
-  void begin(const SavePlace& place, int rank, int rank_count, ShardContents contents, Done done);
+  void begin(
+      const SaveLocation& location, int rank, int rank_count, ShardContents contents, Done done);
 
   // Once it returns, borrowed values are not read any more.
-  void let_go();
+  void copy_unwritten();
 
   // Waits until the current save has ended and was reported.
   void finish();

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "checkpoint/transfer/file_messages.h"
 #include "checkpoint/transfer/file_transfer.h"
-#include "checkpoint/transfer/file_words.h"
 #include "checkpoint/transfer/received_file.h"
 #include "checkpoint/transfer/stoppable_wait.h"
 #include "comm/transport/buffer_pool.h"
@@ -32,15 +32,15 @@ class FileReceiver {
                const FileOrder& order,
                const std::filesystem::path& path,
                std::optional<std::filesystem::path> name,
-               const TransferPace& pace,
-               const Patience& patience,
+               const TransferRate& rate,
+               const StallTimeout& stall_timeout,
                std::stop_token stop,
-               WorkCounter* work)
+               ProgressCounter* work)
       : link_(link),
         from_(from),
         order_(order),
-        pace_(pace),
-        patience_(patience),
+        rate_(rate),
+        stall_timeout_(stall_timeout),
         stop_(std::move(stop)),
         name_(std::move(name)),
         file_(order, path, work) {}
@@ -57,7 +57,7 @@ class FileReceiver {
   Result<void> receive_in_step() {
     if (auto in_step = receive_all(); !in_step.ok()) {
       [[maybe_unused]] const Pending told =
-          answer({.kind = AnswerKind::kGone, .why = in_step.error()});
+          answer({.kind = AckKind::kGone, .why = in_step.error()});
       return in_step;
     }
     return fault_;
@@ -67,41 +67,41 @@ class FileReceiver {
   Result<void> receive_all() {
     int refused_parts = 0;
     for (PendingFrame next = post(0);; ++part_) {
-      MOTLEY_TRY(wait_until_done(next, patience_.deadline(), stop_,
+      MOTLEY_TRY(wait_until_done(next, stall_timeout_.deadline(), stop_,
                                  fmt::format("part {} from rank {}", part_, from_.value)));
-      MOTLEY_ASSIGN(Buffer buffer, next.wait(patience_.deadline()));
+      MOTLEY_ASSIGN(Buffer buffer, next.wait(stall_timeout_.deadline()));
       const double came_s = now_s();
       MOTLEY_ASSIGN(const FilePart part, read_part(std::as_const(buffer).payload()));
-      if (part.kind == PartKind::kGivenUp) {
+      if (part.kind == PartKind::kAborted) {
         if (fault_.ok()) fault_ = given_up(part.why);
         return {};
       }
       const bool is_last = part.kind == PartKind::kLast;
       if (!is_last) next = post(part_ + 1);  // received while this part is written
-      if (!fault_.ok() && ++refused_parts > pace_.window) return endless();
+      if (!fault_.ok() && ++refused_parts > rate_.window) return endless();
       if (fault_.ok()) fault_ = take(part);
       Pending told =
-          answer(fault_.ok() ? PartAnswer{.took_us = microseconds(now_s() - came_s)}
-                             : PartAnswer{.kind = AnswerKind::kNotWritten, .why = fault_.error()});
-      if (is_last) return let_go(std::move(told));
+          answer(fault_.ok() ? PartAck{.took_us = microseconds(now_s() - came_s)}
+                             : PartAck{.kind = AckKind::kNotWritten, .why = fault_.error()});
+      if (is_last) return copy_unwritten(std::move(told));
       buffers_.give(std::move(buffer));
     }
   }
 
   PendingFrame post(std::int64_t part) {
     return link_.recv(from_, FrameId::file_part(order_.stream, part, order_.step),
-                      buffers_.take(part_room(pace_.part_bytes)));
+                      buffers_.take(part_buffer_bytes(rate_.part_bytes)));
   }
 
-  Pending answer(const PartAnswer& answer) {
-    return link_.send(from_, FrameId::file_answer(order_.stream, part_, order_.step),
-                      answer_buffer(answer));
+  Pending answer(const PartAck& answer) {
+    return link_.send(from_, FrameId::file_ack(order_.stream, part_, order_.step),
+                      ack_buffer(answer));
   }
 
   // Waits until the last answer has been sent. The transfer's result does not depend on it.
-  Result<void> let_go(Pending told) {
+  Result<void> copy_unwritten(Pending told) {
     [[maybe_unused]] const auto left =
-        wait_until_done(told, patience_.deadline(), stop_, "the last answer to leave");
+        wait_until_done(told, stall_timeout_.deadline(), stop_, "the last answer to leave");
     return {};
   }
 
@@ -128,15 +128,15 @@ class FileReceiver {
 
   [[nodiscard]] Error endless() const {
     return {ErrorCode::kCorrupt, fmt::format("rank {} continues a refused transfer", from_.value),
-            fmt::format("more than {} parts were received", pace_.window),
+            fmt::format("more than {} parts were received", rate_.window),
             "start all ranks from the same version of Motley"};
   }
 
   FrameLink& link_;
   const Rank from_;
   const FileOrder& order_;
-  const TransferPace& pace_;
-  const Patience& patience_;
+  const TransferRate& rate_;
+  const StallTimeout& stall_timeout_;
   const std::stop_token stop_;
   const std::optional<std::filesystem::path> name_;  // final name; nullopt: its path
 
@@ -146,9 +146,9 @@ class FileReceiver {
   BufferPool buffers_;
 };
 
-void check_pace(const TransferPace& pace) {
-  MOTLEY_CHECK(pace.part_bytes > 0 && pace.window > 0, "parts of {} bytes, {} in flight",
-               pace.part_bytes, pace.window);
+void check_rate(const TransferRate& rate) {
+  MOTLEY_CHECK(rate.part_bytes > 0 && rate.window > 0, "parts of {} bytes, {} in flight",
+               rate.part_bytes, rate.window);
 }
 
 }  // namespace
@@ -157,28 +157,29 @@ Result<void> receive_file(FrameLink& link,
                           Rank from,
                           const FileOrder& order,
                           const std::filesystem::path& path,
-                          const TransferPace& pace,
-                          const Patience& patience,
+                          const TransferRate& rate,
+                          const StallTimeout& stall_timeout,
                           std::stop_token stop,
-                          WorkCounter* work) {
-  check_pace(pace);
-  return FileReceiver(link, from, order, path, {}, pace, patience, std::move(stop), work).run();
+                          ProgressCounter* work) {
+  check_rate(rate);
+  return FileReceiver(link, from, order, path, {}, rate, stall_timeout, std::move(stop), work)
+      .run();
 }
 
-Result<void> receive_into_part(FrameLink& link,
-                               Rank from,
-                               const FileOrder& order,
-                               const PartFolder& part,
-                               const TransferPace& pace,
-                               const Patience& patience,
-                               std::stop_token stop,
-                               WorkCounter* work) {
-  check_pace(pace);
+Result<void> receive_into_shards(FrameLink& link,
+                                 Rank from,
+                                 const FileOrder& order,
+                                 const ShardFolder& part,
+                                 const TransferRate& rate,
+                                 const StallTimeout& stall_timeout,
+                                 std::stop_token stop,
+                                 ProgressCounter* work) {
+  check_rate(rate);
   const std::filesystem::path path =
       part.folder / fmt::format(".{}.{}", order.file.name, part.launch);
   std::error_code ignored;
   std::filesystem::remove(path, ignored);
-  return FileReceiver(link, from, order, path, part.folder / order.file.name, pace, patience,
+  return FileReceiver(link, from, order, path, part.folder / order.file.name, rate, stall_timeout,
                       std::move(stop), work)
       .run();
 }

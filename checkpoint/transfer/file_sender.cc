@@ -9,11 +9,11 @@
 #include <utility>
 
 #include "base/check.h"
+#include "checkpoint/transfer/file_messages.h"
 #include "checkpoint/transfer/file_source.h"
 #include "checkpoint/transfer/file_transfer.h"
-#include "checkpoint/transfer/file_words.h"
-#include "checkpoint/transfer/pace_keeper.h"
 #include "checkpoint/transfer/stoppable_wait.h"
+#include "checkpoint/transfer/transfer_rate_limiter.h"
 #include "comm/transport/buffer_pool.h"
 
 namespace motley {
@@ -24,16 +24,16 @@ class FileSender {
   FileSender(FrameLink& link,
              Rank to,
              const FileOrder& order,
-             const TransferPace& pace,
-             const Patience& patience,
+             const TransferRate& rate,
+             const StallTimeout& stall_timeout,
              std::stop_token stop,
-             WorkCounter* work)
+             ProgressCounter* work)
       : link_(link),
         to_(to),
         order_(order),
-        pace_(pace),
-        window_(pace.yields ? 1 : static_cast<std::size_t>(pace.window)),
-        patience_(patience),
+        rate_(rate),
+        window_(rate.yields ? 1 : static_cast<std::size_t>(rate.window)),
+        stall_timeout_(stall_timeout),
         stop_(std::move(stop)),
         work_(work),
         moved_bytes_(link.moved_bytes()) {}
@@ -74,7 +74,7 @@ class FileSender {
   }
 
   void send_size(bool is_last) {
-    Buffer buffer(part_room(kFileSizeBytes));
+    Buffer buffer(part_buffer_bytes(kFileSizeBytes));
     const auto content =
         begin_part(buffer, is_last ? PartKind::kLast : PartKind::kMoreFollow, kFileSizeBytes);
     std::ranges::copy(std::as_bytes(std::span(&order_.file.bytes, 1)), content.begin());
@@ -82,9 +82,9 @@ class FileSender {
   }
 
   Result<void> send_next(FileSource& source) {
-    const std::size_t bytes = std::min<std::uint64_t>(pace_.part_bytes, source.left_bytes());
+    const std::size_t bytes = std::min<std::uint64_t>(rate_.part_bytes, source.left_bytes());
     const bool is_last = bytes == source.left_bytes();
-    Buffer buffer = buffers_.take(part_room(pace_.part_bytes));
+    Buffer buffer = buffers_.take(part_buffer_bytes(rate_.part_bytes));
     MOTLEY_TRY(
         source.read(begin_part(buffer, is_last ? PartKind::kLast : PartKind::kMoreFollow, bytes)));
     send(std::move(buffer), is_last);
@@ -93,8 +93,8 @@ class FileSender {
 
   void send(Buffer buffer, bool is_last) {
     UnderWay part{next_part_++, buffer.payload_bytes() - kPartHeadBytes};
-    part.answer = link_.recv(to_, FrameId::file_answer(order_.stream, part.part, order_.step),
-                             Buffer(answer_room()));
+    part.answer = link_.recv(to_, FrameId::file_ack(order_.stream, part.part, order_.step),
+                             Buffer(ack_buffer_bytes()));
     part.sent_s = now_s();
     part.sent = link_.send(to_, FrameId::file_part(order_.stream, part.part, order_.step),
                            std::move(buffer));
@@ -105,7 +105,7 @@ class FileSender {
   // This part is not answered.
   void give_up(const Error& why) {
     [[maybe_unused]] const Pending told = link_.send(
-        to_, FrameId::file_part(order_.stream, next_part_++, order_.step), given_up_part(why));
+        to_, FrameId::file_part(order_.stream, next_part_++, order_.step), aborted_part(why));
     is_ended_ = true;
   }
 
@@ -121,25 +121,25 @@ class FileSender {
     UnderWay part = std::move(under_way_.front());
     under_way_.pop_front();
     const std::string what = fmt::format("rank {} to receive part {}", to_.value, part.part);
-    MOTLEY_TRY(wait_until_done(part.answer, patience_.deadline(), stop_, what));
+    MOTLEY_TRY(wait_until_done(part.answer, stall_timeout_.deadline(), stop_, what));
     const double answered_s = now_s();
-    MOTLEY_ASSIGN(const Buffer message, part.answer.wait(patience_.deadline()));
-    MOTLEY_ASSIGN(PartAnswer answer, read_answer(message.payload()));
-    if (answer.kind == AnswerKind::kGone) {
+    MOTLEY_ASSIGN(const Buffer message, part.answer.wait(stall_timeout_.deadline()));
+    MOTLEY_ASSIGN(PartAck answer, read_ack(message.payload()));
+    if (answer.kind == AckKind::kGone) {
       is_ended_ = true;
       answer.why.code = ErrorCode::kPeer;
       return with_context(std::move(answer.why),
                           fmt::format("rank {} has disconnected", to_.value));
     }
-    MOTLEY_ASSIGN(Buffer buffer, part.sent.wait(patience_.deadline(), what));
+    MOTLEY_ASSIGN(Buffer buffer, part.sent.wait(stall_timeout_.deadline(), what));
     buffers_.give(std::move(buffer));
-    if (answer.kind == AnswerKind::kNotWritten) {
+    if (answer.kind == AckKind::kNotWritten) {
       if (fault_.ok()) fault_ = refused(answer.why);
       return {};
     }
     if (work_ != nullptr) work_->add_bytes(part.bytes);
     // Shorter parts are not comparable.
-    if (pace_.yields && part.bytes == pace_.part_bytes) {
+    if (rate_.yields && part.bytes == rate_.part_bytes) {
       const double took_s = answered_s - part.sent_s - 1e-6 * answer.took_us;
       pause_s_ = keeper_.pause_after_s({std::max(took_s, 0.0), frames_since_last()}, answered_s);
     }
@@ -149,7 +149,7 @@ class FileSender {
   // In units of a part's bytes.
   [[nodiscard]] double frames_since_last() {
     const std::uint64_t before = std::exchange(moved_bytes_, link_.moved_bytes());
-    return static_cast<double>(moved_bytes_ - before) / static_cast<double>(pace_.part_bytes);
+    return static_cast<double>(moved_bytes_ - before) / static_cast<double>(rate_.part_bytes);
   }
 
   [[nodiscard]] Error refused(const Error& why) const {
@@ -159,18 +159,18 @@ class FileSender {
   FrameLink& link_;
   const Rank to_;
   const FileOrder& order_;
-  const TransferPace& pace_;
+  const TransferRate& rate_;
   const std::size_t window_;
-  const Patience& patience_;
+  const StallTimeout& stall_timeout_;
   const std::stop_token stop_;
-  WorkCounter* const work_;
+  ProgressCounter* const work_;
 
   std::int64_t next_part_ = 0;
   bool is_ended_ = false;  // the receiver expects no further part
   Result<void> fault_;     // the first error that left both ends in sync
   std::deque<UnderWay> under_way_;
   BufferPool buffers_;
-  PaceKeeper keeper_;
+  TransferRateLimiter keeper_;
   std::uint64_t moved_bytes_;  // of the link, at the last answer
   double pause_s_ = 0;         // before the next part
 };
@@ -181,13 +181,13 @@ Result<void> send_file(FrameLink& link,
                        Rank to,
                        const FileOrder& order,
                        const std::filesystem::path& path,
-                       const TransferPace& pace,
-                       const Patience& patience,
+                       const TransferRate& rate,
+                       const StallTimeout& stall_timeout,
                        std::stop_token stop,
-                       WorkCounter* work) {
-  MOTLEY_CHECK(pace.part_bytes > 0 && pace.window > 0, "parts of {} bytes, {} in flight",
-               pace.part_bytes, pace.window);
-  auto sent = FileSender(link, to, order, pace, patience, std::move(stop), work).run(path);
+                       ProgressCounter* work) {
+  MOTLEY_CHECK(rate.part_bytes > 0 && rate.window > 0, "parts of {} bytes, {} in flight",
+               rate.part_bytes, rate.window);
+  auto sent = FileSender(link, to, order, rate, stall_timeout, std::move(stop), work).run(path);
   if (sent.ok()) return {};
   return with_context(std::move(sent).error(), fmt::format("sending {} of step {} to rank {}",
                                                            order.file.name, order.step, to.value));

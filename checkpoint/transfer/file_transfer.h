@@ -18,8 +18,8 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
+#include "base/progress_counter.h"
 #include "base/result.h"
-#include "base/work_counter.h"
 #include "checkpoint/safetensors.h"
 #include "comm/frames/frame_link.h"
 
@@ -37,33 +37,33 @@ struct FileOrder {
 };
 
 // The speed of the transfer. Both ends use the same.
-struct TransferPace {
+struct TransferRate {
   std::size_t part_bytes = std::size_t{1} << 20;  // maximum of one part; above 0
   int window = 4;                                 // parts in flight; above 0
   // During training: one part at a time, with pauses, to disturb the pipeline's frames little
-  // (pace_keeper.h). `window` is not used then.
+  // (transfer_rate_limiter.h). `window` is not used then.
   bool yields = false;
 };
 
 // The pipeline's frames are sent between the pieces of a part (docs/formats/tcp.md). A part is
 // small, so that they do not wait long where the transport does not cut it into pieces.
-inline constexpr TransferPace kPaceBesideTraining{std::size_t{256} << 10, 1, true};
+inline constexpr TransferRate kBackgroundRate{std::size_t{256} << 10, 1, true};
 
 // Sends the file at `path`. If it returns without an error, the receiver has the file on its disk
 // with the manifest's hashes. kCorrupt if the file here contradicts the order, or, with the
 // receiver's error text, if the receiver could not store it: its disk is full, or the hashes
-// differ. kPeer if the receiver is lost, is silent for `patience` or ends before the file does;
-// kInterrupted at once when `stop` is requested. The receiver is informed if possible. Other files
-// and frames are not affected. `work` counts acknowledged bytes; nullptr: not counted. The caller
-// sets its task.
+// differ. kPeer if the receiver is lost, is silent for `stall_timeout` or ends before the file
+// does; kInterrupted at once when `stop` is requested. The receiver is informed if possible. Other
+// files and frames are not affected. `work` counts acknowledged bytes; nullptr: not counted. The
+// caller sets its task.
 [[nodiscard]] Result<void> send_file(FrameLink& link,
                                      Rank to,
                                      const FileOrder& order,
                                      const std::filesystem::path& path,
-                                     const TransferPace& pace,
-                                     const Patience& patience,
+                                     const TransferRate& rate,
+                                     const StallTimeout& stall_timeout,
                                      std::stop_token stop,
-                                     WorkCounter* work);
+                                     ProgressCounter* work);
 
 // Receives the file as `path`, which must not exist; the file is synced, its folder is not. Tensors
 // that were not ordered are zeros, which take no space on most disks; their hashes and the file's
@@ -75,13 +75,13 @@ inline constexpr TransferPace kPaceBesideTraining{std::size_t{256} << 10, 1, tru
                                         Rank from,
                                         const FileOrder& order,
                                         const std::filesystem::path& path,
-                                        const TransferPace& pace,
-                                        const Patience& patience,
+                                        const TransferRate& rate,
+                                        const StallTimeout& stall_timeout,
                                         std::stop_token stop,
-                                        WorkCounter* work);
+                                        ProgressCounter* work);
 
 // A folder of a checkpoint's files, some of which are still missing.
-struct PartFolder {
+struct ShardFolder {
   std::filesystem::path folder;
   std::string launch;  // launch_text of the receiver's launch
 };
@@ -89,13 +89,13 @@ struct PartFolder {
 // The same, as the file of that name in the folder; replaces an existing one. It is written as
 // `.NAME.LAUNCH`, replacing one of an abandoned attempt. When the sender gets the last
 // acknowledgement, the file has its final name, synced.
-[[nodiscard]] Result<void> receive_into_part(FrameLink& link,
-                                             Rank from,
-                                             const FileOrder& order,
-                                             const PartFolder& part,
-                                             const TransferPace& pace,
-                                             const Patience& patience,
-                                             std::stop_token stop,
-                                             WorkCounter* work);
+[[nodiscard]] Result<void> receive_into_shards(FrameLink& link,
+                                               Rank from,
+                                               const FileOrder& order,
+                                               const ShardFolder& part,
+                                               const TransferRate& rate,
+                                               const StallTimeout& stall_timeout,
+                                               std::stop_token stop,
+                                               ProgressCounter* work);
 
 }  // namespace motley

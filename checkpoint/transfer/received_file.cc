@@ -12,7 +12,9 @@
 
 namespace motley {
 
-ReceivedFile::ReceivedFile(const FileOrder& order, std::filesystem::path path, WorkCounter* work)
+ReceivedFile::ReceivedFile(const FileOrder& order,
+                           std::filesystem::path path,
+                           ProgressCounter* work)
     : order_(order), path_(std::move(path)), work_(work) {}
 
 ReceivedFile::~ReceivedFile() {

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "base/progress_counter.h"
 #include "base/result.h"
 #include "base/system/files.h"
-#include "base/work_counter.h"
 #include "checkpoint/transfer/file_ranges.h"
 #include "checkpoint/transfer/file_transfer.h"
 
@@ -24,7 +24,7 @@ namespace motley {
 class ReceivedFile {
  public:
   // The order must outlive this.
-  ReceivedFile(const FileOrder& order, std::filesystem::path path, WorkCounter* work);
+  ReceivedFile(const FileOrder& order, std::filesystem::path path, ProgressCounter* work);
   // Removes the file if it was created and finish() has not succeeded.
   ~ReceivedFile();
   ReceivedFile(const ReceivedFile&) = delete;
@@ -60,7 +60,7 @@ class ReceivedFile {
 
   const FileOrder& order_;
   const std::filesystem::path path_;
-  WorkCounter* const work_;
+  ProgressCounter* const work_;
 
   std::optional<OutputFile> file_;
   bool is_kept_ = false;

@@ -25,13 +25,13 @@ template <class Operation>
                                            const std::stop_token& stop,
                                            const std::string& what) {
   const double given_s = deadline.left_s();
-  const auto bell = std::make_shared<Bell>();  // the transport may ring it after the wait
-  operation.tell(bell);
-  const std::stop_callback ring(stop, [&bell] { bell->ring(); });
+  const auto notifier = std::make_shared<Notifier>();  // the transport may ring it after the wait
+  operation.notify_when_done(notifier);
+  const std::stop_callback notify(stop, [&notifier] { notifier->notify(); });
   for (;;) {
     if (stop.stop_requested()) return stopped_waiting(what);
     if (operation.done()) return {};
-    if (!bell->wait(deadline)) return nothing_came(what, given_s);
+    if (!notifier->wait(deadline)) return nothing_came(what, given_s);
   }
 }
 
@@ -39,9 +39,9 @@ template <class Operation>
 [[nodiscard]] inline Result<void> pause_for(double seconds,
                                             const std::stop_token& stop,
                                             const std::string& what) {
-  Bell bell;
-  const std::stop_callback ring(stop, [&bell] { bell.ring(); });
-  if (bell.wait(Deadline::after_s(seconds))) return stopped_waiting(what);
+  Notifier notifier;
+  const std::stop_callback notify(stop, [&notifier] { notifier.notify(); });
+  if (notifier.wait(Deadline::after_s(seconds))) return stopped_waiting(what);
   return {};
 }
 

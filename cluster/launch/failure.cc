@@ -82,25 +82,26 @@ std::string remedy_before_greeting(const std::vector<std::string>& last_lines) {
 }
 
 // The meaning of ssh's status 255 depends on whether the worker behind it had started.
-Error death_behind_ssh(const Identity& who,
+Error death_behind_ssh(const WorkerIdentity& identity,
                        const std::string& when,
                        const std::vector<std::string>& last_lines,
                        const std::string& said) {
-  if (!who.greeted) {
-    return {ErrorCode::kPeer, fmt::format("{} did not start: ssh ended with status 255", who.name),
-            said.empty()
-                ? "ssh printed no message, as when the remote program is killed at its start"
-                : said,
-            and_then(remedy_before_greeting(last_lines), who.trains)};
+  if (!identity.greeted) {
+    return {
+        ErrorCode::kPeer, fmt::format("{} did not start: ssh ended with status 255", identity.name),
+        said.empty() ? "ssh printed no message, as when the remote program is killed at its start"
+                     : said,
+        and_then(remedy_before_greeting(last_lines), identity.trains)};
   }
   if (lost_connection(last_lines)) {
-    return {ErrorCode::kPeer, fmt::format("machine {} was lost{}", who.machine, when),
+    return {ErrorCode::kPeer, fmt::format("machine {} was lost{}", identity.machine, when),
             fmt::format("the ssh connection to it ended; {}", said),
-            and_then(fmt::format("check that {} is on and reachable", who.machine), who.trains)};
+            and_then(fmt::format("check that {} is on and reachable", identity.machine),
+                     identity.trains)};
   }
-  const auto [cause, remedy] = advice_on_signal(SIGKILL, who.trains);
+  const auto [cause, remedy] = advice_on_signal(SIGKILL, identity.trains);
   return {ErrorCode::kPeer,
-          fmt::format("{} was killed on machine {}{}", who.name, who.machine, when),
+          fmt::format("{} was killed on machine {}{}", identity.name, identity.machine, when),
           fmt::format("ssh ended with status 255 and no message about the connection, as when the "
                       "remote program is killed: {}{}",
                       cause, said.empty() ? "" : "; " + said),
@@ -138,34 +139,36 @@ std::string describe_activity(const WorkerActivity& activity) {
                                  : fmt::format("before it was ready, {}", activity.task);
   }
   if (!activity.task.empty()) return fmt::format("while {}", activity.task);
-  if (activity.doing.empty()) {
+  if (activity.current_action.empty()) {
     return activity.step > 0 ? fmt::format("after step {}", activity.step)
                              : "before its first step";
   }
-  if (activity.step <= 0) return fmt::format("during {}", activity.doing);
-  return fmt::format("during {} in step {}", activity.doing, activity.step);
+  if (activity.step <= 0) return fmt::format("during {}", activity.current_action);
+  return fmt::format("during {} in step {}", activity.current_action, activity.step);
 }
 
-Error describe_death(const Identity& who,
+Error describe_death(const WorkerIdentity& identity,
                      const ProcessExit& exit,
                      const WorkerActivity& activity,
                      const std::vector<std::string>& last_lines) {
   if (exit.signal == 0 && exit.status == kLeaseExpiredStatus) {
-    return lease_expired(who.name, activity, who.trains);
+    return lease_expired(identity.name, activity, identity.trains);
   }
   const std::string said =
       last_lines.empty() ? "" : fmt::format("its last output: {}", fmt::join(last_lines, " | "));
-  const bool has_steps = who.trains || !activity.ready;
+  const bool has_steps = identity.trains || !activity.ready;
   const std::string when = has_steps ? ", " + describe_activity(activity) : "";
   if (exit.signal != 0) {
-    const auto [cause, remedy] = advice_on_signal(exit.signal, who.trains);
+    const auto [cause, remedy] = advice_on_signal(exit.signal, identity.trains);
     return {ErrorCode::kPeer,
-            fmt::format("{} was killed by signal {} ({}){}", who.name, exit.signal,
+            fmt::format("{} was killed by signal {} ({}){}", identity.name, exit.signal,
                         strsignal(exit.signal), when),
             said.empty() ? cause : fmt::format("{}; {}", cause, said), remedy};
   }
-  if (who.ssh && exit.status == kSshFailed) return death_behind_ssh(who, when, last_lines, said);
-  return {ErrorCode::kPeer, fmt::format("{} exited with status {}{}", who.name, exit.status, when),
+  if (identity.ssh && exit.status == kSshFailed)
+    return death_behind_ssh(identity, when, last_lines, said);
+  return {ErrorCode::kPeer,
+          fmt::format("{} exited with status {}{}", identity.name, exit.status, when),
           said.empty() ? "it printed no reason" : said, remedy_of_exit(exit.status)};
 }
 
@@ -178,7 +181,7 @@ Error own_absence(double absent_s, const Error& found) {
 }
 
 std::optional<PeerFailure> describe_loss(std::span<const Failure> failures,
-                                         const std::vector<Identity>& workers,
+                                         const std::vector<WorkerIdentity>& workers,
                                          const std::vector<WorkerActivity>& activities) {
   const auto reported = [&](int worker) {
     return std::ranges::find(failures, worker, &Failure::worker) != failures.end();
@@ -193,8 +196,8 @@ std::optional<PeerFailure> describe_loss(std::span<const Failure> failures,
     lost = *accused;
   }
   if (first == nullptr) return {};
-  const Identity& gone = workers[static_cast<std::size_t>(lost)];
-  const Identity& witness = workers[static_cast<std::size_t>(first->worker)];
+  const WorkerIdentity& gone = workers[static_cast<std::size_t>(lost)];
+  const WorkerIdentity& witness = workers[static_cast<std::size_t>(first->worker)];
   const std::string seen = with_names(first->error.cause, workers);
   if (reported(lost)) {
     return PeerFailure{
@@ -224,7 +227,7 @@ std::optional<PeerFailure> describe_loss(std::span<const Failure> failures,
       {.machines = {gone.machine}}};
 }
 
-std::string with_names(std::string text, const std::vector<Identity>& workers) {
+std::string with_names(std::string text, const std::vector<WorkerIdentity>& workers) {
   constexpr std::string_view kWord = "rank ";
   for (std::size_t at = text.find(kWord); at != std::string::npos; at = text.find(kWord, at)) {
     const char* digits = text.data() + at + kWord.size();

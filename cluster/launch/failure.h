@@ -40,9 +40,9 @@ struct Failure {
 // A worker's activity, as it last reported it.
 struct WorkerActivity {
   bool ready = false;
-  std::int64_t step = 0;  // 0 = unknown
-  std::string doing;      // "forward of micro-batch 3"
-  std::string task;       // "loading parameters: 3.2 of 20.1 GB"; mostly empty
+  std::int64_t step = 0;       // 0 = unknown
+  std::string current_action;  // "forward of micro-batch 3"
+  std::string task;            // "loading parameters: 3.2 of 20.1 GB"; mostly empty
 };
 
 // "while it did forward of micro-batch 3 of step 12", "after step 12", "before it was ready,
@@ -50,7 +50,7 @@ struct WorkerActivity {
 [[nodiscard]] std::string describe_activity(const WorkerActivity& activity);
 
 // A worker in messages to the user.
-struct Identity {
+struct WorkerIdentity {
   std::string name;     // "stage 1 (box)"
   std::string machine;  // "box"
   bool trains = true;   // else it has no steps to report, and its command can be run again
@@ -60,7 +60,7 @@ struct Identity {
 
 // The error for a worker that ended without an error event, for example because its lease expired.
 // The hint on how to resume a training is left to the run. `last_lines` are the end of its stderr.
-[[nodiscard]] Error describe_death(const Identity& who,
+[[nodiscard]] Error describe_death(const WorkerIdentity& identity,
                                    const ProcessExit& exit,
                                    const WorkerActivity& activity,
                                    const std::vector<std::string>& last_lines);
@@ -75,10 +75,10 @@ struct Identity {
 // REQUIRES: failures are of kind kPeerLost, in the order of arrival; all vectors by worker.
 [[nodiscard]] std::optional<PeerFailure> describe_loss(
     std::span<const Failure> failures,
-    const std::vector<Identity>& workers,
+    const std::vector<WorkerIdentity>& workers,
     const std::vector<WorkerActivity>& activities);
 
 // `text` with "stage 1 (box)" for each "rank 1": workers name each other by rank.
-[[nodiscard]] std::string with_names(std::string text, const std::vector<Identity>& workers);
+[[nodiscard]] std::string with_names(std::string text, const std::vector<WorkerIdentity>& workers);
 
 }  // namespace motley

@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "cluster/reach/link_verdict.h"
+#include "cluster/reach/link_diagnosis.h"
 
 namespace motley {
 namespace {
@@ -19,7 +19,7 @@ constexpr double kSettle_s = 0.3;
 constexpr double kSettleLost_s = 1;
 // How much later than its peers a stalled worker may report its own stall. Its timeout is as long
 // as theirs, but it began to wait after its last message, and may check only periodically
-// (training/device_watch.h).
+// (training/device_watchdog.h).
 constexpr double kSettleSilence_s = 2;
 
 }  // namespace
@@ -45,7 +45,7 @@ bool GroupFailures::are_settled() const {
 
 PeerFailure GroupFailures::first() const {
   const Failure& first = failures_[first_cause(failures_)];
-  std::vector<Identity> identities;
+  std::vector<WorkerIdentity> identities;
   std::vector<WorkerActivity> activities;
   for (const auto& worker : workers_) {
     identities.push_back(worker->identity());
@@ -70,7 +70,7 @@ std::optional<PeerFailure> GroupFailures::dead_links() {
     ends.push_back({worker->spec().machine.name, now_s() - worker->heard_at_s < kLinkSilent_s,
                     worker->unreached});
   }
-  auto verdict = link_verdict(ends);
+  auto verdict = diagnose_link(ends);
   if (!verdict) {
     links_deadline_.reset();
   } else if (!links_deadline_) {

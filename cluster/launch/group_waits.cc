@@ -22,7 +22,7 @@ bool GroupWaits::all_done() const {
   return std::ranges::all_of(workers_, [](const auto& worker) { return worker->done; });
 }
 
-void GroupWaits::one_got_further() {
+void GroupWaits::record_worker_progress() {
   if (all_done()) exit_deadline_ = Deadline::after_s(kExitAfterDone_s);
   const bool all_ready =
       std::ranges::all_of(workers_, [](const auto& worker) { return worker->activity.ready; });

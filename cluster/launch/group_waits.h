@@ -30,7 +30,7 @@ class GroupWaits {
       : workers_(workers), options_(options), starter_(starter), warn_(std::move(warn)) {}
 
   // To be called when a worker has become ready or done.
-  void one_got_further();
+  void record_worker_progress();
 
   // Whether all were ready.
   [[nodiscard]] bool started() const { return started_; }

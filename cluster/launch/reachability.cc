@@ -19,9 +19,9 @@ struct Troubles {
   std::vector<const Machine*> machines;
   std::vector<std::string> words;  // "NAME: …"
 
-  void add(const Machine& machine, const std::string& trouble) {
+  void add(const Machine& machine, const std::string& problem) {
     machines.push_back(&machine);
-    words.push_back(fmt::format("{}: {}", machine.name, trouble));
+    words.push_back(fmt::format("{}: {}", machine.name, problem));
   }
 
   [[nodiscard]] std::string names() const {
@@ -31,14 +31,14 @@ struct Troubles {
   }
 };
 
-std::string with_words(std::string trouble, const MachineAnswer& answer) {
-  return answer.words.empty() ? trouble : trouble + ": " + answer.words;
+std::string with_words(std::string problem, const MachineResponse& answer) {
+  return answer.words.empty() ? problem : problem + ": " + answer.words;
 }
 
 // Why the machine cannot be used.
-std::optional<std::string> trouble_of(const MachineAnswer& answer,
+std::optional<std::string> problem_of(const MachineResponse& answer,
                                       const std::filesystem::path& program) {
-  if (!answer.trouble.empty()) return with_words(answer.trouble, answer);
+  if (!answer.problem.empty()) return with_words(answer.problem, answer);
   if (answer.status == 0) return {};
   return fmt::format("no executable program {} there", program.string());
 }
@@ -64,11 +64,11 @@ Error cannot_be_used(const Troubles& troubles) {
 }
 
 // The expected answer to the query about a package.
-std::string right_answer(const FolderMark& package) {
+std::string right_answer(const FolderFingerprint& package) {
   return fmt::format("{}  -\n{}\n", package.small_sha256, package.large_bytes);
 }
 
-Error package_not_seen(const Troubles& troubles, const FolderMark& package) {
+Error package_not_seen(const Troubles& troubles, const FolderFingerprint& package) {
   const std::string folder = quote_for_shell(package.folder.string());
   std::string remedy =
       "copy the folder there under the same path, or put it where all machines see it:";
@@ -90,17 +90,17 @@ Result<std::map<std::string, std::string>> find_unusable(const Cluster& cluster,
                                                          const std::set<std::string>& machines,
                                                          const std::filesystem::path& program,
                                                          double answer_s) {
-  std::vector<MachineQuestion> questions;
+  std::vector<MachineQuery> questions;
   for (const Machine& machine : cluster.machines) {
     if (!machines.contains(machine.name)) continue;
     if (machine.shell.empty() && machine.motley_dir.empty()) continue;
     questions.push_back({&machine, {"test", "-x", stage_program_on(machine, program).string()}});
   }
-  MOTLEY_ASSIGN(const auto answers, ask_machines(questions, answer_s));
+  MOTLEY_ASSIGN(const auto answers, query_machines(questions, answer_s));
   std::map<std::string, std::string> unusable;
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    const auto trouble = trouble_of(answers[i], questions[i].command.back());
-    if (trouble) unusable.emplace(questions[i].machine->name, *trouble);
+    const auto problem = problem_of(answers[i], questions[i].command.back());
+    if (problem) unusable.emplace(questions[i].machine->name, *problem);
   }
   return unusable;
 }
@@ -130,26 +130,26 @@ Result<void> check_reachable(const Cluster& cluster,
 
 Result<void> check_package_seen(const Cluster& cluster,
                                 const std::set<std::string>& machines,
-                                const FolderMark& package,
+                                const FolderFingerprint& package,
                                 double answer_s) {
   // Exit status 3 where a file cannot be read.
   constexpr const char* kAsk =
       R"(test -r "$1" && test -r "$2" || exit 3; sha256sum <"$1" && stat -L -c %s "$2")";
-  std::vector<MachineQuestion> questions;
+  std::vector<MachineQuery> questions;
   for (const Machine& machine : cluster.machines) {
     if (!machines.contains(machine.name) || machine.shell.empty()) continue;
     questions.push_back({&machine,
                          {"sh", "-c", kAsk, "sh", (package.folder / package.small_file).string(),
                           (package.folder / package.large_file).string()}});
   }
-  MOTLEY_ASSIGN(const auto answers, ask_machines(questions, answer_s));
+  MOTLEY_ASSIGN(const auto answers, query_machines(questions, answer_s));
   Troubles unreachable;
   Troubles without;
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    const MachineAnswer& answer = answers[i];
+    const MachineResponse& answer = answers[i];
     const Machine& machine = *questions[i].machine;
-    if (!answer.trouble.empty()) {
-      unreachable.add(machine, with_words(answer.trouble, answer));
+    if (!answer.problem.empty()) {
+      unreachable.add(machine, with_words(answer.problem, answer));
     } else if (answer.status == 3) {
       without.add(machine, "it is not there");
     } else if (answer.status != 0) {

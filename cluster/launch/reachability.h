@@ -6,9 +6,9 @@
 #include <set>
 #include <string>
 
-#include "base/folder_mark.h"
+#include "base/folder_fingerprint.h"
 #include "base/result.h"
-#include "cluster/launch/machine_questions.h"
+#include "cluster/launch/machine_queries.h"
 #include "plan/cluster.h"
 
 namespace motley {
@@ -25,7 +25,7 @@ namespace motley {
 [[nodiscard]] Result<void> check_reachable(const Cluster& cluster,
                                            const std::set<std::string>& machines,
                                            const std::filesystem::path& program,
-                                           double answer_s = kAnswer_s);
+                                           double answer_s = kResponse_s);
 
 // The same check; returns the unusable machines by name, with the reason. kInterrupted and
 // kTerminated.
@@ -41,7 +41,7 @@ namespace motley {
 // one does not answer.
 [[nodiscard]] Result<void> check_package_seen(const Cluster& cluster,
                                               const std::set<std::string>& machines,
-                                              const FolderMark& package,
-                                              double answer_s = kAnswer_s);
+                                              const FolderFingerprint& package,
+                                              double answer_s = kResponse_s);
 
 }  // namespace motley

@@ -56,7 +56,7 @@ bool Starter::starts_again(Worker& worker, const ProcessExit& exit) {
 
 void Starter::addresses_sent() {
   addresses_sent_ = true;
-  for (const auto& worker : workers_) worker->got_on_at_s = now_s();
+  for (const auto& worker : workers_) worker->progress_at_s = now_s();
 }
 
 bool Starter::is_due(const Worker& worker) const {
@@ -70,7 +70,7 @@ double Starter::idle_s() const {
     if (worker->to_start) {
       idle_s = std::min(idle_s, std::max(kBetweenTries_s, worker->start_at_s - now_s()));
     } else if (is_due(*worker)) {
-      idle_s = std::min(idle_s, worker->got_on_at_s + options_.start_timeout_s - now_s());
+      idle_s = std::min(idle_s, worker->progress_at_s + options_.start_timeout_s - now_s());
     }
   }
   return std::max(0.0, idle_s);
@@ -83,7 +83,7 @@ std::optional<PeerFailure> Starter::look() {
   for (const auto& worker : workers_) {
     if (!is_due(*worker)) continue;
     const std::string& task = worker->activity.task;
-    const double silent_s = now_s() - worker->got_on_at_s;
+    const double silent_s = now_s() - worker->progress_at_s;
     if (tells && !task.empty()) {
       lines_.say(fmt::format("{}: {}", worker->spec().name, task));
     } else if (tells && silent_s >= kBetweenTellings_s) {

@@ -16,8 +16,8 @@
 
 #include "base/result.h"
 #include "cluster/launch/worker_group.h"
-#include "job/config.h"
 #include "plan/cluster.h"
+#include "run_config/config.h"
 
 namespace motley {
 

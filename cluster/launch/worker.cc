@@ -52,7 +52,7 @@ Result<void> Worker::start(const std::filesystem::path& log_folder, double lease
   process_.emplace(std::move(process).value());
   running_ = true;
   to_start = false;
-  heard_at_s = got_on_at_s = now_s();
+  heard_at_s = progress_at_s = now_s();
   spec_.job.lease_s = lease_s;
   input_.open(std::move(process_->input()));
   input_.send({{"job", job_to_json(spec_.job)}});
@@ -102,9 +102,9 @@ Result<void> Worker::take_line(const std::string& line, std::vector<Json>& event
       event ? json_get<std::string>(*event, "event", spec_.name) : event.error();
   // Output of a remote shell's start-up files before the hello, or of the shell as it ends, must
   // not fail a run.
-  if (!kind && (!greeted_ || has_said_its_last_)) return log_line(line), Result<void>();
+  if (!kind && (!greeted_ || has_sent_final_event_)) return log_line(line), Result<void>();
   if (!kind) return protocol_error(kind.error().cause);
-  has_said_its_last_ = *kind == "done" || *kind == "error";
+  has_sent_final_event_ = *kind == "done" || *kind == "error";
   if (*kind == "hello") {
     MOTLEY_ASSIGN(const std::int64_t version,
                   json_get<std::int64_t>(*event, "protocol", spec_.name));
@@ -125,13 +125,13 @@ Error Worker::protocol_error(const std::string& cause) const {
           "use the same version of Motley on every machine"};
 }
 
-bool Worker::take_beat(const Json& beat) {
+bool Worker::take_heartbeat(const Json& beat) {
   const Result<std::int64_t> step = json_get<std::int64_t>(beat, "step", spec_.name);
-  const Result<std::string> doing = json_get<std::string>(beat, "doing", spec_.name);
+  const Result<std::string> current_action = json_get<std::string>(beat, "doing", spec_.name);
   const Result<std::string> task = json_get<std::string>(beat, "task", spec_.name);
   const Result<std::int64_t> count = json_get<std::int64_t>(beat, "progress", spec_.name);
   if (step) activity.step = *step;
-  if (doing) activity.doing = *doing;
+  if (current_action) activity.current_action = *current_action;
   if (task) activity.task = *task;
   take_bytes(beat);
   return count && std::exchange(progress, *count) != *count;
@@ -142,7 +142,7 @@ void Worker::take_bytes(const Json& beat) {
   const auto bytes = beat.find("bytes");
   if (bytes == beat.end() || !bytes->is_array() || bytes->size() != 2) return;
   if (!bytes->at(0).is_number_unsigned() || !bytes->at(1).is_number_unsigned()) return;
-  const WorkBytes told{bytes->at(0).get<std::uint64_t>(), bytes->at(1).get<std::uint64_t>()};
+  const ProgressBytes told{bytes->at(0).get<std::uint64_t>(), bytes->at(1).get<std::uint64_t>()};
   if (told.total > 0) task_bytes = told;
 }
 
@@ -185,7 +185,7 @@ void Worker::kill() {
   if (running_) process_->kill_group();
 }
 
-Identity Worker::identity() const {
+WorkerIdentity Worker::identity() const {
   return {.name = spec_.name,
           .machine = spec_.machine.name,
           .trains = spec_.job.verb == "train",

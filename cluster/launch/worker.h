@@ -12,9 +12,9 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/progress_counter.h"
 #include "base/result.h"
 #include "base/system/owned_fd.h"
-#include "base/work_counter.h"
 #include "cluster/launch/failure.h"
 #include "cluster/launch/worker_group.h"
 #include "cluster/lease/worker_input.h"
@@ -51,7 +51,7 @@ class Worker {
   [[nodiscard]] Result<std::vector<Json>> read_events();
   // Copies the members that a heartbeat has into `activity`. Returns whether the worker made
   // progress since the previous one.
-  bool take_beat(const Json& beat);
+  bool take_heartbeat(const Json& beat);
   // Stores the peers of an "unreached" event.
   [[nodiscard]] Result<void> take_unreached(const Json& event);
   // Copies the available stderr to the log.
@@ -65,7 +65,7 @@ class Worker {
   // Collects the exit status of a process whose exit_fd() is readable.
   [[nodiscard]] ProcessExit reap();
   void kill();
-  [[nodiscard]] Identity identity() const;
+  [[nodiscard]] WorkerIdentity identity() const;
   // The error for ending without an error event.
   [[nodiscard]] Error death(const ProcessExit& exit) const;
 
@@ -89,9 +89,9 @@ class Worker {
 
   // The worker's reported state; maintained by WorkerGroup.
   WorkerActivity activity;
-  WorkBytes task_bytes;          // of its last heartbeat with a task's byte count
-  std::int64_t progress = 0;     // of its last heartbeat
-  double got_on_at_s = now_s();  // time of its last progress
+  ProgressBytes task_bytes;        // of its last heartbeat with a task's byte count
+  std::int64_t progress = 0;       // of its last heartbeat
+  double progress_at_s = now_s();  // time of its last progress
   std::optional<std::string> address;
   std::vector<UnreachedPeer> unreached;      // its last report
   std::vector<UnreachedPeer> was_unreached;  // its last non-empty report
@@ -112,7 +112,7 @@ class Worker {
   std::optional<Process> process_;
   bool running_ = false;
   bool greeted_ = false;
-  bool has_said_its_last_ = false;  // further output is the shell's
+  bool has_sent_final_event_ = false;  // further output is the shell's
   WorkerInput input_;
   LineSplitter events_;
   LineSplitter errors_;

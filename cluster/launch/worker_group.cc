@@ -16,7 +16,7 @@
 #include "cluster/launch/stop_policy.h"
 #include "cluster/launch/worker.h"
 #include "cluster/launch/worker_poll.h"
-#include "cluster/lease/lease_keeper.h"
+#include "cluster/lease/lease_renewer.h"
 #include "cluster/process/process.h"
 #include "cluster/process/stop_signals.h"
 #include "protocol/link_message.h"
@@ -58,7 +58,7 @@ struct WorkerGroup::Impl {
   void finish();
   void send_addresses_when_complete();
   void fail(Worker& worker, FailureKind kind, Error error);
-  void got_on(Worker& worker);
+  void note_progress_made(Worker& worker);
   int index_of(const Worker& worker) const;
 
   template <class Predicate>
@@ -105,8 +105,8 @@ struct WorkerGroup::Impl {
   bool addresses_sent = false;
   bool ending = false;  // events no longer count
   StopPolicy stop_policy;
-  bool quiet = false;                 // the last poll found nothing to handle
-  std::optional<LeaseKeeper> keeper;  // destroyed before the workers
+  bool quiet = false;                  // the last poll found nothing to handle
+  std::optional<LeaseRenewer> keeper;  // destroyed before the workers
 };
 
 Result<void> WorkerGroup::Impl::run(const EventHandler& handler) {
@@ -217,7 +217,7 @@ Result<void> WorkerGroup::Impl::handle_event(Worker& worker, const Json& event) 
   worker.heard_at_s = now_s();
   const auto kind = event["event"].get<std::string>();
   if (kind == kUnreachedEvent) return handle_unreached(worker, event);
-  if (kind != "beat") got_on(worker);
+  if (kind != "beat") note_progress_made(worker);
   if (kind == "hello") return starter.greeted(worker), Result<void>();
   if (kind == "address") {
     Result<std::string> address = json_get<std::string>(event, "address", worker.spec().name);
@@ -228,13 +228,13 @@ Result<void> WorkerGroup::Impl::handle_event(Worker& worker, const Json& event) 
     worker.activity.ready = true;
     worker.done = worker.done || kind == "done";
     const bool had_started = waits.started();
-    waits.one_got_further();
+    waits.record_worker_progress();
     if (waits.started() && !had_started) {
       for (const std::string& line : failures.one_way_links()) warn(line);
     }
     if (kind == "done") return hand_on(worker, event);
   } else if (kind == "beat") {
-    if (worker.take_beat(event)) got_on(worker);
+    if (worker.take_heartbeat(event)) note_progress_made(worker);
     if (options.on_task) options.on_task(index_of(worker), worker.task_bytes);
   } else if (kind == "error") {
     Error error = error_from_json(event);
@@ -254,13 +254,13 @@ Result<void> WorkerGroup::Impl::handle_unreached(Worker& worker, const Json& eve
   return dead ? Result<void>(blame(*std::move(dead))) : Result<void>();
 }
 
-void WorkerGroup::Impl::got_on(Worker& worker) {
-  worker.got_on_at_s = now_s();
-  if (keeper) keeper->got_on();
+void WorkerGroup::Impl::note_progress_made(Worker& worker) {
+  worker.progress_at_s = now_s();
+  if (keeper) keeper->note_progress_made();
 }
 
 Result<void> WorkerGroup::Impl::hand_on(const Worker& worker, const Json& event) {
-  std::optional<LeaseKeeper::Work> work;
+  std::optional<LeaseRenewer::Work> work;
   if (keeper) work.emplace(*keeper);
   return (*on_event)(index_of(worker), event);
 }
@@ -332,9 +332,9 @@ void WorkerGroup::finish() {
   impl_->finish();
 }
 
-double WorkerGroup::got_on_at_s() const {
+double WorkerGroup::progress_at_s() const {
   double last_s = 0;
-  for (const auto& worker : impl_->workers) last_s = std::max(last_s, worker->got_on_at_s);
+  for (const auto& worker : impl_->workers) last_s = std::max(last_s, worker->progress_at_s);
   return last_s;
 }
 

@@ -14,8 +14,8 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/progress_counter.h"
 #include "base/result.h"
-#include "base/work_counter.h"
 #include "cluster/reach/peer_fault.h"
 #include "plan/cluster.h"
 #include "protocol/protocol.h"
@@ -38,7 +38,7 @@ struct WorkerGroupOptions {
   // Each worker's stderr is appended to <folder>/<rank>.log; "" = none.
   std::filesystem::path log_folder;
   // Called with each heartbeat of a worker: bytes done and total bytes of its task.
-  std::function<void(int worker, const WorkBytes& bytes)> on_task;
+  std::function<void(int worker, const ProgressBytes& bytes)> on_task;
   // Called before each line that goes to the log, so that a live progress line can erase itself.
   std::function<void()> before_log;
   // If set: once all are ready, the first signal only asks the workers to finish the step and save,
@@ -66,7 +66,7 @@ class WorkerGroup {
   // error is the *first* cause (cluster/launch/failure.h): a worker's death, as "<name> was killed
   // by signal 9 (Killed), while it did <its last activity>" (kPeer); its own error event; its stall
   // before it was ready or its silence (kPeer); kInterrupted / kTerminated; machines that cannot
-  // connect to each other (cluster/reach/link_verdict.h); or kPeer if this program itself was
+  // connect to each other (cluster/reach/link_diagnosis.h); or kPeer if this program itself was
   // stopped for longer than the leases.
   // REQUIRES: called once.
   [[nodiscard]] Result<void> run(const EventHandler& on_event);
@@ -80,7 +80,7 @@ class WorkerGroup {
   void finish();
 
   // The time of the last progress of any worker, as now_s(); 0 = none.
-  [[nodiscard]] double got_on_at_s() const;
+  [[nodiscard]] double progress_at_s() const;
 
   // The signal after which the workers finished, kInterrupted or kTerminated; nothing if none came
   // or if it terminated them at once. REQUIRES: run() has returned.

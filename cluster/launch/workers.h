@@ -8,9 +8,9 @@
 
 #include "base/result.h"
 #include "cluster/launch/worker_group.h"
-#include "job/config.h"
 #include "plan/cluster.h"
 #include "plan/plan.h"
+#include "run_config/config.h"
 
 namespace motley {
 

@@ -120,8 +120,8 @@ Result<void> check_planning(const PlanOptions& options,
   if (covered.machines.empty()) return {};
   // Other codecs are used only if they were measured.
   MOTLEY_ASSIGN(const CostModel cost,
-                CostModel::make(model, covered, known, options.default_threads, options.kept,
-                                options.gradient_codecs.front()));
+                CostModel::make(model, covered, known, options.default_threads,
+                                options.process_state, options.gradient_codecs.front()));
   return check_measured(options, cost);
 }
 

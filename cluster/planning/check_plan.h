@@ -6,12 +6,12 @@
 #include <string>
 
 #include "base/result.h"
-#include "job/config.h"
 #include "models/spec/model_spec.h"
 #include "partitioner/search/plan_options.h"
 #include "plan/cluster.h"
 #include "plan/plan.h"
 #include "plan/profile.h"
+#include "run_config/config.h"
 
 namespace motley {
 

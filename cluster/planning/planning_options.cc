@@ -8,8 +8,8 @@
 
 #include "compression/codec_chain.h"
 #include "compression/make_codec.h"
-#include "data/held_bytes.h"
-#include "job/optimizers.h"
+#include "data/resident_bytes.h"
+#include "run_config/optimizers.h"
 #include "training/optimizer/optimizer.h"
 
 namespace motley {
@@ -43,9 +43,9 @@ std::vector<CoarserCodecs> coarser_codecs(const CompressionConfig& compression) 
   return coarser;
 }
 
-KeptState kept_state(const Config& config, const ModelSpec& model) {
+ResidentState resident_state(const Config& config, const ModelSpec& model) {
   return {.moments_per_parameter = moments_per_parameter(config.train),
-          .unsent = config.compression.error_feedback,
+          .has_residual = config.compression.error_feedback,
           .velocity = momentum_of_senders(config, model.keeps_statistics()) > 0};
 }
 
@@ -82,8 +82,8 @@ Result<PlanOptions> plan_options(const Config& config, const ModelSpec& model, i
   MOTLEY_ASSIGN(options.gradient_codecs,
                 codecs_to_plan_with("compression.gradients", config.compression.gradients));
   options.coarser = coarser_codecs(config.compression);
-  options.kept = kept_state(config, model);
-  options.kept.data_bytes = held_data_bytes(config.data, model.sample);
+  options.process_state = resident_state(config, model);
+  options.process_state.data_bytes = resident_data_bytes(config.data, model.sample);
   return options;
 }
 

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "base/result.h"
-#include "job/config.h"
 #include "models/spec/model_spec.h"
 #include "partitioner/search/plan_options.h"
+#include "run_config/config.h"
 
 namespace motley {
 

@@ -5,7 +5,7 @@
 
 #include "base/system/files.h"
 #include "checkpoint/checkpoint.h"
-#include "cluster/examine/automatic_devices.h"
+#include "cluster/diagnose/automatic_devices.h"
 #include "cluster/launch/reachability.h"
 #include "cluster/planning/check_plan.h"
 #include "cluster/planning/planning_options.h"
@@ -43,7 +43,7 @@ Result<void> settle_devices(PlanningInput& input,
                             double timeout_s,
                             const Log& log) {
   if (std::ranges::none_of(input.cluster.machines, has_automatic_devices)) return {};
-  MOTLEY_TRY(settle_by_asking(input.cluster, program, timeout_s, log));
+  MOTLEY_TRY(settle_by_queries(input.cluster, program, timeout_s, log));
   return check_planning(input.options, input.model, input.cluster, input.profile);
 }
 
@@ -54,7 +54,8 @@ Result<void> measure_devices(PlanningInput& input,
                              MeasureOptions options,
                              const Log& log) {
   if (must_hold_model) {
-    options.least_bytes = least_memory_bytes(input.model, input.options.kept.moments_per_parameter);
+    options.least_bytes =
+        least_memory_bytes(input.model, input.options.process_state.moments_per_parameter);
   }
   MOTLEY_ASSIGN(input.profile,
                 measure_cluster(input.cluster, config, program, input.profile, options, log));
@@ -83,7 +84,7 @@ Result<void> check_usable(const Cluster& cluster,
                           bool have_answered) {
   MOTLEY_TRY(have_answered ? check_devices(cluster, machines)
                            : check_reachable(cluster, machines, program));
-  const auto package = model.package_mark();
+  const auto package = model.package_fingerprint();
   return package ? check_package_seen(cluster, machines, *package) : Result<void>();
 }
 

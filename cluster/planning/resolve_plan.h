@@ -9,14 +9,14 @@
 
 #include "base/log.h"
 #include "base/result.h"
-#include "cluster/examine/measure.h"
-#include "job/config.h"
-#include "job/config_io.h"
+#include "cluster/diagnose/measure.h"
 #include "models/spec/initial_weights.h"
-#include "partitioner/advise/planning_input.h"
+#include "partitioner/report/planning_input.h"
 #include "plan/cluster.h"
 #include "plan/plan.h"
 #include "plan/profile.h"
+#include "run_config/config.h"
+#include "run_config/config_io.h"
 
 namespace motley {
 
@@ -37,7 +37,7 @@ struct PlanRequest {
 [[nodiscard]] Result<PlanningInput> resolve_plan(const PlanRequest& request);
 
 // Queries the devices of machines with "auto", and checks that a plan can be made with these.
-// Errors are those of settle_by_asking and check_planning. REQUIRES: check_usable().
+// Errors are those of settle_by_queries and check_planning. REQUIRES: check_usable().
 [[nodiscard]] Result<void> settle_devices(PlanningInput& input,
                                           const std::filesystem::path& program,
                                           double timeout_s,

@@ -15,7 +15,7 @@ namespace motley {
 
 // To be called first in main. Restores SIGHUP's disposition from before UCX was loaded, which
 // replaces it: default, or ignored (nohup).
-void take_back_hangup();
+void restore_hangup_default();
 
 class StopSignals {
  public:

@@ -34,7 +34,7 @@ using Early = void (*)(int, char**, char**);
 
 }  // namespace
 
-void take_back_hangup() {
+void restore_hangup_default() {
   std::signal(SIGHUP, was_hangup_ignored ? SIG_IGN : SIG_DFL);
 }
 

@@ -6,19 +6,19 @@
 #include <vector>
 
 #include "cluster/run/resume.h"
-#include "job/config_io.h"
 #include "models/spec/hf_config.h"
 #include "protocol/shard_message.h"
+#include "run_config/config_io.h"
 
 namespace motley {
 
-KeepRule keep_rule(const CheckpointConfig& config) {
+RetentionPolicy retention_policy(const CheckpointConfig& config) {
   return {.newest = config.keep, .every = config.keep_every};
 }
 
-std::set<std::int64_t> kept_beside(std::int64_t at,
-                                   const std::vector<CheckpointInfo>& checkpoints,
-                                   KeepRule rule) {
+std::set<std::int64_t> retained_with(std::int64_t at,
+                                     const std::vector<CheckpointInfo>& checkpoints,
+                                     RetentionPolicy rule) {
   std::vector<CheckpointInfo> up_to;
   std::set<std::int64_t> later;
   for (const CheckpointInfo& each : checkpoints) {
@@ -29,7 +29,7 @@ std::set<std::int64_t> kept_beside(std::int64_t at,
     }
   }
   rule.always.insert(at);
-  std::set<std::int64_t> kept = kept_steps(up_to, rule);
+  std::set<std::int64_t> kept = retained_steps(up_to, rule);
   kept.merge(later);
   return kept;
 }
@@ -53,7 +53,7 @@ CheckpointCommitter::CheckpointCommitter(std::filesystem::path run_dir,
   common_.model_family = model.family;
   common_.plan_hash = plan_hash_text(plan);
   common_.optimizer = config.train.optimizer;
-  common_.plan = plan_mark(plan);
+  common_.plan = plan_fingerprint(plan);
 }
 
 Result<std::optional<SaveOutcome>> CheckpointCommitter::add_shard(int rank, const Json& event) {
@@ -110,12 +110,12 @@ std::optional<SaveOutcome> CheckpointCommitter::end_when_complete(std::int64_t s
 
 Result<void> CheckpointCommitter::prune() const {
   if (!newest_) return {};
-  KeepRule rule = keep_rule(config_.checkpoint);
-  rule.always = always_kept_;
+  RetentionPolicy rule = retention_policy(config_.checkpoint);
+  rule.always = always_retained_;
   // Later ones are of a run that lost a machine and repeated these steps.
   std::vector<CheckpointInfo> checkpoints = list_checkpoints(run_dir_);
   std::erase_if(checkpoints, [&](const CheckpointInfo& each) { return each.step > *newest_; });
-  return prune_to(run_dir_, kept_steps(checkpoints, rule), launch_);
+  return prune_to(run_dir_, retained_steps(checkpoints, rule), launch_);
 }
 
 Result<std::filesystem::path> CheckpointCommitter::commit(Open& open) const {

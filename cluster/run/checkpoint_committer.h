@@ -15,9 +15,9 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "checkpoint/checkpoint.h"
-#include "job/config.h"
 #include "models/spec/model_spec.h"
 #include "plan/plan.h"
+#include "run_config/config.h"
 
 namespace motley {
 
@@ -32,13 +32,13 @@ struct SaveOutcome {
 };
 
 // The rule for the checkpoints to retain beside a new one.
-[[nodiscard]] KeepRule keep_rule(const CheckpointConfig& config);
+[[nodiscard]] RetentionPolicy retention_policy(const CheckpointConfig& config);
 
 // The steps to retain when a run resumes after step `at`, including that one. Later ones are of
 // lost machines and could not be resumed; they are retained until the run has saved again.
-[[nodiscard]] std::set<std::int64_t> kept_beside(std::int64_t at,
-                                                 const std::vector<CheckpointInfo>& checkpoints,
-                                                 KeepRule rule);
+[[nodiscard]] std::set<std::int64_t> retained_with(std::int64_t at,
+                                                   const std::vector<CheckpointInfo>& checkpoints,
+                                                   RetentionPolicy rule);
 
 class CheckpointCommitter {
  public:
@@ -52,11 +52,11 @@ class CheckpointCommitter {
                       std::set<int> elsewhere = {});
 
   // The data recorded in the manifests from now on.
-  void set_data(DataMark data) { common_.data = std::move(data); }
+  void set_data(DataFingerprint data) { common_.data = std::move(data); }
 
   // Excludes these steps from pruning: checkpoints that survive the loss of any one machine, or
   // will once they are copied.
-  void keep_always(std::set<std::int64_t> steps) { always_kept_ = std::move(steps); }
+  void retain_always(std::set<std::int64_t> steps) { always_retained_ = std::move(steps); }
 
   // Removes the checkpoints that need not be retained beside the newest one committed here; no
   // effect before the first commit. Each commit calls it.
@@ -85,8 +85,8 @@ class CheckpointCommitter {
   std::vector<std::string> machines_;       // by rank
   CheckpointState common_;                  // the part that is the same for all steps
   int rank_count_;
-  ShardsElsewhere elsewhere_;
-  std::set<std::int64_t> always_kept_;
+  RemoteShards elsewhere_;
+  std::set<std::int64_t> always_retained_;
   std::optional<std::int64_t> newest_;  // committed here
   std::map<std::int64_t, Open> open_;   // by step
 };

@@ -7,19 +7,19 @@
 #include <utility>
 
 #include "cluster/launch/workers.h"
-#include "cluster/stores/move.h"
-#include "cluster/stores/plan_moves.h"
-#include "cluster/stores/prune.h"
-#include "cluster/stores/room.h"
-#include "job/optimizers.h"
+#include "cluster/replication/free_space.h"
+#include "cluster/replication/plan_transfers.h"
+#include "cluster/replication/prune.h"
+#include "cluster/replication/transfers.h"
+#include "run_config/optimizers.h"
 
 namespace motley {
 namespace {
 
 // Before the launcher's folder is locked there is no launch number to send to the machines.
-StoresRequest stores_request(const PreparedRun& run,
-                             const TrainingRequest& request,
-                             const std::set<std::string>& machines) {
+InventoryRequest inventory_request(const PreparedRun& run,
+                                   const TrainingRequest& request,
+                                   const std::set<std::string>& machines) {
   return {.cluster = run.cluster,
           .machines = machines,
           .run_dir = run.folder.dir(),
@@ -31,14 +31,14 @@ StoresRequest stores_request(const PreparedRun& run,
 }
 
 // A new run never uses a folder that contains another run.
-Result<void> check_no_run(const Stores& stores) {
+Result<void> check_no_run(const StoreInventory& stores) {
   for (const auto& [id, store] : stores.by_id) {
-    if (id.empty() || store.answer.steps.empty()) continue;
-    const std::string dir = store.answer.place.dir.string();
+    if (id.empty() || store.contents.steps.empty()) continue;
+    const std::string dir = store.contents.location.dir.string();
     return Error{
         ErrorCode::kConfig, fmt::format("{} already holds a run, {}", store.machines.front(), dir),
         fmt::format("its part of step {} is there; a run is never overwritten",
-                    store.answer.steps.back()),
+                    store.contents.steps.back()),
         "continue it with --resume, choose another folder by --run, or remove that folder there"};
   }
   return {};
@@ -49,7 +49,7 @@ Result<void> check_no_run(const Stores& stores) {
 Result<void> check_is_newest(const PreparedRun& run, const std::vector<std::string>& away) {
   const auto known = list_checkpoints(run.folder.dir());
   if (away.empty() || known.empty() || !run.restore_point) return {};
-  const std::int64_t step = run.restore_point->texts.step();
+  const std::int64_t step = run.restore_point->step_metadata.step();
   if (step >= known.back().step) return {};
   return Error{
       ErrorCode::kPeer,
@@ -61,17 +61,17 @@ Result<void> check_is_newest(const PreparedRun& run, const std::vector<std::stri
 }
 
 // Whether a machine has no folder for the run yet.
-bool has_absent_folder(const Stores& stores) {
+bool has_absent_folder(const StoreInventory& stores) {
   return std::ranges::any_of(stores.by_id, [](const auto& store) {
-    const StorePlace& place = store.second.answer.place;
-    return !place.is_shared && place.id.empty();
+    const StoreLocation& location = store.second.contents.location;
+    return !location.is_shared && location.id.empty();
   });
 }
 
 // A folder gets its id when it is created: ids of absent folders are looked up by their machine.
-void replace_ids(RestorePoint& point, const Stores& before, const Stores& after) {
-  for (auto& [file, holders] : point.holders) {
-    for (StoreId& id : holders) {
+void replace_ids(RestorePoint& point, const StoreInventory& before, const StoreInventory& after) {
+  for (auto& [file, locations] : point.locations) {
+    for (StoreId& id : locations) {
       if (!after.by_id.contains(id)) id = after.of(before.by_id.at(id).machines.front());
     }
   }
@@ -83,10 +83,10 @@ Result<void> require_run_somewhere(const PreparedRun& run,
                                    const TrainingRequest& request,
                                    const RunMachines& machines,
                                    const Log& log) {
-  StoresRequest query = stores_request(run, request, machines.names);
+  InventoryRequest query = inventory_request(run, request, machines.names);
   query.if_absent = IfAbsent::kLeave;
-  MOTLEY_ASSIGN(const Stores stores, inventory_stores(query, {}, log));
-  const auto has_part = [](const auto& store) { return !store.second.answer.steps.empty(); };
+  MOTLEY_ASSIGN(const StoreInventory stores, inventory_stores(query, {}, log));
+  const auto has_part = [](const auto& store) { return !store.second.contents.steps.empty(); };
   if (std::ranges::any_of(stores.by_id, has_part)) return {};
   return Error{
       ErrorCode::kConfig,
@@ -97,15 +97,15 @@ Result<void> require_run_somewhere(const PreparedRun& run,
       "check --run; a new run starts without --resume"};
 }
 
-Result<void> find_parts(PreparedRun& run,
-                        const TrainingRequest& request,
-                        const RunMachines& machines,
-                        const Log& log) {
-  StoresRequest query = stores_request(run, request, machines.names);
+Result<void> find_shards(PreparedRun& run,
+                         const TrainingRequest& request,
+                         const RunMachines& machines,
+                         const Log& log) {
+  InventoryRequest query = inventory_request(run, request, machines.names);
   // A run that cannot be resumed creates no folders.
   if (request.resume) query.if_absent = IfAbsent::kLeave;
-  const AskStores ask = [&](const StoreQuestion& question) -> Result<Stores> {
-    MOTLEY_ASSIGN(run.stores, inventory_stores(query, question, log));
+  const QueryStores ask = [&](const StoreQuery& store_query) -> Result<StoreInventory> {
+    MOTLEY_ASSIGN(run.stores, inventory_stores(query, store_query, log));
     return run.stores;
   };
   if (request.resume) {
@@ -113,40 +113,41 @@ Result<void> find_parts(PreparedRun& run,
                   find_restore_point(run.folder.dir(), run.lock->launch(), ask, log));
     MOTLEY_TRY(check_is_newest(run, request.away));
   } else {
-    MOTLEY_ASSIGN(const Stores stores, ask({}));
+    MOTLEY_ASSIGN(const StoreInventory stores, ask({}));
     MOTLEY_TRY(check_no_run(stores));
   }
-  return run.lock->rise_above(run.stores.last_launch(), log);
+  return run.lock->advance_past(run.stores.last_launch(), log);
 }
 
-Result<void> deliver_parts(PreparedRun& run, const TrainingRequest& request, const Log& log) {
+Result<void> deliver_shards(PreparedRun& run, const TrainingRequest& request, const Log& log) {
   if (has_absent_folder(run.stores)) {
-    const Stores before = std::move(run.stores);
+    const StoreInventory before = std::move(run.stores);
     MOTLEY_ASSIGN(run.stores,
-                  inventory_stores(stores_request(run, request, before.machines()), {}, log));
+                  inventory_stores(inventory_request(run, request, before.machines()), {}, log));
     if (run.restore_point) replace_ids(*run.restore_point, before, run.stores);
   }
   if (!run.restore_point) return {};
   const auto parameters = parameters_by_store(run.plan, run.model, run.stores);
-  const auto moves = plan_moves(*run.restore_point, parameters, run.stores, run.cluster);
+  const auto transfers = plan_transfers(*run.restore_point, parameters, run.stores, run.cluster);
   const std::set<std::string> machines = machines_in_use(run.plan);
-  for (const std::string& line : saves_without_room(
+  for (const std::string& line : saves_without_space(
            save_bytes(parameters, run.model, moments_per_parameter(run.config.train)),
            run.stores)) {
     log.warn(line);
   }
-  MOTLEY_ASSIGN(run.resume_folders, move_files(moves, stores_request(run, request, machines),
-                                               run.stores, run.config, log));
+  MOTLEY_ASSIGN(run.resume_folders,
+                transfer_files(transfers, inventory_request(run, request, machines), run.stores,
+                               run.config, log));
   return {};
 }
 
-Result<void> prune_parts(const PreparedRun& run, const TrainingRequest& request, const Log& log) {
+Result<void> prune_shards(const PreparedRun& run, const TrainingRequest& request, const Log& log) {
   std::set<std::int64_t> kept;
   for (const CheckpointInfo& checkpoint : list_checkpoints(run.folder.dir())) {
     kept.insert(checkpoint.step);
   }
   const std::set<std::string> machines = machines_in_use(run.plan);
-  return prune_stores(kept, stores_request(run, request, machines), run.stores, log);
+  return prune_stores(kept, inventory_request(run, request, machines), run.stores, log);
 }
 
 }  // namespace motley

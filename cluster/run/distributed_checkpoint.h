@@ -32,22 +32,22 @@ struct RunMachines {
 // kConfig for a new run if a machine's folder contains a run; kCorrupt if no checkpoint is usable;
 // kPeer if another launcher uses a folder, or if the newest checkpoint needs a machine that does
 // not answer. REQUIRES: run.lock holds the launcher's folder; check_reachable() for the machines.
-[[nodiscard]] Result<void> find_parts(PreparedRun& run,
-                                      const TrainingRequest& request,
-                                      const RunMachines& machines,
-                                      const Log& log);
+[[nodiscard]] Result<void> find_shards(PreparedRun& run,
+                                       const TrainingRequest& request,
+                                       const RunMachines& machines,
+                                       const Log& log);
 
 // Creates the machines' folders that are still absent, moves the parts of run.restore_point to the
 // ranks that read them, and sets run.resume_folders. Logs a warning for each folder without room
 // for a save. REQUIRES: run.plan is set.
-[[nodiscard]] Result<void> deliver_parts(PreparedRun& run,
-                                         const TrainingRequest& request,
-                                         const Log& log);
+[[nodiscard]] Result<void> deliver_shards(PreparedRun& run,
+                                          const TrainingRequest& request,
+                                          const Log& log);
 
 // Deletes, in the machines' own folders, the checkpoints that the launcher's folder no longer has.
 // Errors as those of WorkerGroup. REQUIRES: the run's training has ended.
-[[nodiscard]] Result<void> prune_parts(const PreparedRun& run,
-                                       const TrainingRequest& request,
-                                       const Log& log);
+[[nodiscard]] Result<void> prune_shards(const PreparedRun& run,
+                                        const TrainingRequest& request,
+                                        const Log& log);
 
 }  // namespace motley

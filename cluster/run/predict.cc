@@ -8,9 +8,9 @@
 
 #include "base/json.h"
 #include "base/system/files.h"
-#include "cluster/follow/codec_bounds.h"
-#include "cluster/follow/run_prediction.h"
 #include "cluster/launch/workers.h"
+#include "cluster/run_record/codec_bounds.h"
+#include "cluster/run_record/run_prediction.h"
 #include "partitioner/cost/cost_model.h"
 #include "partitioner/cost/step_bytes.h"
 #include "partitioner/search/simulate_plan.h"
@@ -26,7 +26,7 @@ Result<std::vector<std::int64_t>> memory_limits(const PreparedRun& run,
                                                 const PlanOptions& options) {
   MOTLEY_ASSIGN(const CostModel cost,
                 CostModel::make(run.model, run.cluster, run.profile, options.default_threads,
-                                options.kept, run.plan.gradient_codec));
+                                options.process_state, run.plan.gradient_codec));
   MOTLEY_ASSIGN(const std::vector<int> slots, slots_of_ranks(run.plan, cost));
   std::vector<std::int64_t> limits;
   for (const int slot : slots) {
@@ -78,7 +78,7 @@ void leave(const std::filesystem::path& path, const Result<std::string>& text, c
 
 }  // namespace
 
-void leave_prediction(const PreparedRun& run, const PlanOptions& options, const Log& log) {
+void write_prediction(const PreparedRun& run, const PlanOptions& options, const Log& log) {
   const Result<RunPrediction> prediction = predict(run, options);
   const Result<std::string> text =
       prediction.ok() ? Result<std::string>(prediction_to_json(*prediction).dump() + "\n")

@@ -9,6 +9,6 @@ namespace motley {
 
 // Writes prediction.json and, if the devices were measured, the trace of a simulated step. Training
 // does not use them: a part that cannot be predicted or written is left out, and the run continues.
-void leave_prediction(const PreparedRun& run, const PlanOptions& options, const Log& log);
+void write_prediction(const PreparedRun& run, const PlanOptions& options, const Log& log);
 
 }  // namespace motley

@@ -8,8 +8,7 @@
 
 #include "base/system/files.h"
 #include "checkpoint/checkpoint.h"
-#include "cluster/examine/precision_check.h"
-#include "cluster/follow/run_report.h"
+#include "cluster/diagnose/precision_check.h"
 #include "cluster/launch/reachability.h"
 #include "cluster/launch/workers.h"
 #include "cluster/planning/check_plan.h"
@@ -20,8 +19,9 @@
 #include "cluster/run/predict.h"
 #include "cluster/run/resumed_plan.h"
 #include "cluster/run/resumption.h"
+#include "cluster/run_record/run_report.h"
 #include "data/source.h"
-#include "job/config_io.h"
+#include "run_config/config_io.h"
 #include "training/optimizer/rate_change.h"
 
 namespace motley {
@@ -58,8 +58,9 @@ RunMachines machines_of(const TrainingRequest& request,
       request.plan ? machines_in_use(*request.plan) : machines_to_plan_with(cluster, options.pins);
   const auto checkpoints = list_checkpoints(request.config.run.dir);
   machines.may_be_distributed =
-      !is_virtual(cluster) && (may_have_own_folders(cluster, machines.names) ||
-                               std::ranges::any_of(checkpoints, is_part, &CheckpointInfo::folder));
+      !is_virtual(cluster) &&
+      (may_have_own_folders(cluster, machines.names) ||
+       std::ranges::any_of(checkpoints, is_partial_copy, &CheckpointInfo::folder));
   return machines;
 }
 
@@ -114,7 +115,7 @@ Result<void> take_folder(PreparedRun& run,
   MOTLEY_ASSIGN(const bool exists, path_exists(run.folder.dir()));
   if (resumes && !exists) MOTLEY_TRY(require_run(run, request, machines, log));
   MOTLEY_TRY(run.folder.make());
-  MOTLEY_ASSIGN(RunLock lock, RunLock::take(run.folder.dir(), log));
+  MOTLEY_ASSIGN(RunLock lock, RunLock::acquire(run.folder.dir(), log));
   run.lock = std::make_unique<RunLock>(std::move(lock));
   if (!resumes) {
     Result<void> created = run.folder.create(run.lock->number());
@@ -134,7 +135,7 @@ int threads_of_all(const Plan& plan) {
 }
 
 // A simulated run reads no data and trains nothing, so there is nothing to save or resume.
-Result<void> check_rehearsal(const TrainingRequest& request, const Log& log) {
+Result<void> check_simulated_run(const TrainingRequest& request, const Log& log) {
   if (request.resume) {
     return Error{ErrorCode::kUsage, "a run on virtual devices cannot be resumed",
                  "it trains nothing and saves no checkpoints",
@@ -142,7 +143,7 @@ Result<void> check_rehearsal(const TrainingRequest& request, const Log& log) {
   }
   log.info(
       fmt::format("{}; no data is read, no loss computed, no checkpoint saved", kVirtualNotice));
-  log.info(kRehearsedLinksNotice);
+  log.info(kSimulatedLinksNotice);
   return {};
 }
 
@@ -165,10 +166,10 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
   run.model = input.model;
   run.cluster = input.cluster;
   const RunMachines machines = machines_of(request, run.cluster, input.options);
-  MOTLEY_ASSIGN(bool is_resumed, goes_on(request, run.folder, machines));
+  MOTLEY_ASSIGN(bool is_resumed, is_resume(request, run.folder, machines));
   std::optional<DataIdentity> data;
   if (is_virtual(request.cluster)) {
-    MOTLEY_TRY(check_rehearsal(request, log));
+    MOTLEY_TRY(check_simulated_run(request, log));
   } else {
     if (!is_resumed) MOTLEY_TRY(check_initial_weights_here(run.config, request.origins));
     MOTLEY_ASSIGN(data, check_data(request, run.model, is_resumed));
@@ -179,7 +180,7 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
   } else {
     MOTLEY_TRY(take_folder(run, request, is_resumed, machines, log));
     MOTLEY_TRY(make_folders(run.folder.log_dir()));
-    MOTLEY_TRY(log.keep_in(run.folder.log_dir() / "motley.log"));
+    MOTLEY_TRY(log.write_to(run.folder.log_dir() / "motley.log"));
   }
   const bool is_scattered = machines.may_be_distributed && !request.dry_run;
   if (is_scattered) {
@@ -226,7 +227,7 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
       MOTLEY_TRY(run.lock->confirm());
       MOTLEY_TRY(run.folder.write_profile(run.profile));
     }
-    if (saved.mark) tell_change(*saved.mark, run, log);
+    if (saved.mark) log_plan_change(*saved.mark, run, log);
   }
   run.config.train.micro_batch = run.plan.micro_batch;
   run.config.run.threads = threads_of_all(run.plan);
@@ -236,14 +237,14 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
   // Pruning now frees space before the next save, for example after checkpoint.keep was lowered.
   // The newest checkpoint was verified, and all checks of the run have passed.
   MOTLEY_TRY(prune_to(run.folder.dir(),
-                      kept_beside(run.first_step - 1, list_checkpoints(run.folder.dir()),
-                                  keep_rule(run.config.checkpoint)),
+                      retained_with(run.first_step - 1, list_checkpoints(run.folder.dir()),
+                                    retention_policy(run.config.checkpoint)),
                       run.lock->launch()));
-  MOTLEY_ASSIGN(run.id, run.folder.keep_run_id(run.stores.run));
+  MOTLEY_ASSIGN(run.id, run.folder.ensure_run_id(run.stores.run));
   MOTLEY_TRY(run.folder.write_config(run.config));
   MOTLEY_TRY(run.folder.write_plan(run.plan));
-  leave_prediction(run, input.options, log);
-  MOTLEY_TRY(deliver_parts(run, request, log));
+  write_prediction(run, input.options, log);
+  MOTLEY_TRY(deliver_shards(run, request, log));
   return run;
 }
 

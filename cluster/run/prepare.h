@@ -15,27 +15,27 @@
 #include "base/result.h"
 #include "checkpoint/lock/run_lock.h"
 #include "cluster/launch/transport_choice.h"
+#include "cluster/replication/machine_stores.h"
+#include "cluster/replication/restore_point.h"
 #include "cluster/run/resume_hint.h"
 #include "cluster/run/run_folder.h"
-#include "cluster/stores/machine_stores.h"
-#include "cluster/stores/restore_point.h"
-#include "job/config_io.h"
 #include "models/spec/initial_weights.h"
 #include "models/spec/model_spec.h"
 #include "partitioner/search/planner.h"
 #include "plan/cluster.h"
 #include "plan/plan.h"
 #include "plan/profile.h"
+#include "run_config/config_io.h"
 
 namespace motley {
 
-class WorkLine;
+class ProgressLine;
 
-// The use of a run's measurements of its plan (cluster/learn/adaptation.h).
-enum class Learning {
+// The use of a run's measurements of its plan (cluster/replan/adaptation.h).
+enum class ReplanMode {
   kOff,
-  kTell,  // report a better plan
-  kMove,  // switch to a better plan
+  kReportOnly,  // report a better plan
+  kSwitch,      // switch to a better plan
 };
 
 struct TrainingRequest {
@@ -57,13 +57,13 @@ struct TrainingRequest {
   std::vector<std::string> away;
   // When the previous launch failed, as now_s(): the first step logs the time since then.
   std::optional<double> failed_at_s;
-  Learning learning = Learning::kTell;
-  int moves_done = 0;  // switches to better plans by earlier launches
+  ReplanMode replan_mode = ReplanMode::kReportOnly;
+  int switches_done = 0;  // switches to better plans by earlier launches
   // The given plan may round differently than the run so far; logged.
-  bool may_round_otherwise = false;
+  bool may_round_differently = false;
   bool quiet = false;  // no progress output
   // Displays the progress of work on a checkpoint's files; nullptr = none.
-  WorkLine* line = nullptr;
+  ProgressLine* line = nullptr;
   // As WorkerGroupOptions::on_fault, for the workers that prepare the run.
   std::function<void(const PeerFault& fault)> on_fault;
   bool dry_run = false;  // check and plan, without changing the folder
@@ -77,16 +77,16 @@ struct PreparedRun {
   Plan plan;
   TransportChoice transport;
   RunFolder folder{""};
-  std::string id;                 // RunFolder::keep_run_id; set except in a dry run
+  std::string id;                 // RunFolder::ensure_run_id; set except in a dry run
   std::unique_ptr<RunLock> lock;  // of the folder; set except in a dry run
   std::optional<CheckpointInfo> resume_from;
   // If machines may have folders of their own: these folders, the checkpoint to resume, and the
   // folders from which their ranks read it. Ranks of a folder without an entry read resume_from.
-  Stores stores;
+  StoreInventory stores;
   std::optional<RestorePoint> restore_point;
   std::map<StoreId, std::filesystem::path> resume_folders;
   // The data of the resumed run, if it is known and must be the same.
-  std::optional<DataMark> saved_data;
+  std::optional<DataFingerprint> saved_data;
   std::int64_t first_step = 1;
 };
 

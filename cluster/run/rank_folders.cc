@@ -3,12 +3,12 @@
 #include <utility>
 
 #include "checkpoint/folders.h"
-#include "cluster/stores/copy_plan.h"
+#include "cluster/replication/copy_plan.h"
 
 namespace motley {
 namespace {
 
-std::map<StoreId, std::vector<int>> ranks_by_store(const Plan& plan, const Stores& stores) {
+std::map<StoreId, std::vector<int>> ranks_by_store(const Plan& plan, const StoreInventory& stores) {
   std::map<StoreId, std::vector<int>> ranks;
   for (int rank = 0; rank < plan.rank_count(); ++rank) {
     ranks[stores.of(plan.ranks[static_cast<std::size_t>(rank)].machine)].push_back(rank);
@@ -18,7 +18,7 @@ std::map<StoreId, std::vector<int>> ranks_by_store(const Plan& plan, const Store
 
 }  // namespace
 
-std::set<int> ranks_elsewhere(const Plan& plan, const Stores& stores) {
+std::set<int> ranks_elsewhere(const Plan& plan, const StoreInventory& stores) {
   std::set<int> elsewhere;
   for (const auto& [store, ranks] : ranks_by_store(plan, stores)) {
     if (!store.empty()) elsewhere.insert(ranks.begin(), ranks.end());
@@ -26,29 +26,30 @@ std::set<int> ranks_elsewhere(const Plan& plan, const Stores& stores) {
   return elsewhere;
 }
 
-std::map<int, KeeperJob> plan_keepers(const Plan& plan,
-                                      const Stores& stores,
-                                      const Cluster& cluster,
-                                      int copies) {
-  std::map<int, KeeperJob> keepers;
+std::map<int, ReplicatorJob> plan_replicators(const Plan& plan,
+                                              const StoreInventory& stores,
+                                              const Cluster& cluster,
+                                              int copies) {
+  std::map<int, ReplicatorJob> keepers;
   if (ranks_elsewhere(plan, stores).empty()) return keepers;
   std::vector<StoreId> writers;
-  std::map<StoreId, int> keeper_of;
+  std::map<StoreId, int> replicator_of;
   for (const auto& [store, ranks] : ranks_by_store(plan, stores)) {
     writers.push_back(store);
-    keeper_of[store] = ranks.front();
+    replicator_of[store] = ranks.front();
     keepers[ranks.front()] = {};
   }
   for (const auto& [from, targets] : plan_copies(writers, stores, cluster, copies)) {
     for (const StoreId& to : targets) {
-      keepers[keeper_of[from]].copies_to.push_back(Rank{keeper_of[to]});
-      keepers[keeper_of[to]].copies_from.push_back(Rank{keeper_of[from]});
+      keepers[replicator_of[from]].copies_to.push_back(Rank{replicator_of[to]});
+      keepers[replicator_of[to]].copies_from.push_back(Rank{replicator_of[from]});
     }
   }
   return keepers;
 }
 
-std::map<int, std::vector<std::string>> files_by_keeper(const Plan& plan, const Stores& stores) {
+std::map<int, std::vector<std::string>> files_by_replicator(const Plan& plan,
+                                                            const StoreInventory& stores) {
   std::map<int, std::vector<std::string>> files;
   for (const auto& [store, ranks] : ranks_by_store(plan, stores)) {
     for (const int rank : ranks) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "compression/codec_chain.h"
-#include "job/config_changes.h"
+#include "run_config/config_changes.h"
 #include "training/optimizer/rate_change.h"
 
 namespace motley {
@@ -27,7 +27,7 @@ std::set<std::string> distinct(const std::vector<std::string>& codecs) {
 }
 
 // The number of replicas of each chunk that has several.
-std::vector<int> shared(const PlanMark& plan) {
+std::vector<int> shared(const PlanFingerprint& plan) {
   std::vector<int> counts;
   for (const int count : plan.replicas) {
     if (count > 1) counts.push_back(count);
@@ -111,7 +111,7 @@ Result<void> refuse_changes(const std::vector<std::string>& changes, const std::
                   kAllow, hint.empty() ? "" : "\n" + hint)};
 }
 
-Result<void> check_same_data(const DataMark& saved,
+Result<void> check_same_data(const DataFingerprint& saved,
                              const DataIdentity& found,
                              const DataConfig& data) {
   if (data.changed == "accept") return {};
@@ -125,12 +125,12 @@ Result<void> check_same_data(const DataMark& saved,
       fmt::format("restore the data of the run, {}", kAllow)};
 }
 
-DataMark data_mark(const DataIdentity& identity, const DataConfig& data) {
+DataFingerprint data_fingerprint(const DataIdentity& identity, const DataConfig& data) {
   return {data.kind, identity.bytes, identity.hash, data.holdout};
 }
 
-PlanMark plan_mark(const Plan& plan) {
-  PlanMark mark{.micro_batch = plan.micro_batch, .gradient_codec = plan.gradient_codec};
+PlanFingerprint plan_fingerprint(const Plan& plan) {
+  PlanFingerprint mark{.micro_batch = plan.micro_batch, .gradient_codec = plan.gradient_codec};
   for (const ChunkPlan& chunk : plan.chunks) {
     mark.replicas.push_back(static_cast<int>(chunk.replicas.size()));
     mark.codecs.push_back(chunk.codec);
@@ -139,7 +139,7 @@ PlanMark plan_mark(const Plan& plan) {
   return mark;
 }
 
-PlanOptions options_like(const PlanMark& saved, const Config& config, PlanOptions options) {
+PlanOptions options_like(const PlanFingerprint& saved, const Config& config, PlanOptions options) {
   if (config.compression.activations == "auto" && !saved.codecs.empty()) {
     const std::set<std::string> codecs = distinct(saved.codecs);
     options.codecs.assign(codecs.begin(), codecs.end());
@@ -163,7 +163,7 @@ Cluster with_threads_of(const Plan& plan, Cluster cluster) {
   return cluster;
 }
 
-std::optional<std::string> plan_change(const PlanMark& saved, const PlanMark& now) {
+std::optional<std::string> plan_change(const PlanFingerprint& saved, const PlanFingerprint& now) {
   std::vector<std::string> changes;
   if (saved.micro_batch != now.micro_batch) {
     changes.push_back(fmt::format("micro-batches of {} samples instead of {}", now.micro_batch,
@@ -185,7 +185,7 @@ std::optional<std::string> plan_change(const PlanMark& saved, const PlanMark& no
   return fmt::format("{}", fmt::join(changes, ", "));
 }
 
-bool sums_alike(const Plan& a, const Plan& b) {
+bool rounds_alike(const Plan& a, const Plan& b) {
   // [layer][machine][replica]: micro-batches
   const auto shares_of = [](const Plan& plan) {
     std::vector<std::vector<std::vector<int>>> shares;

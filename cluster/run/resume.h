@@ -9,11 +9,11 @@
 #include "base/result.h"
 #include "checkpoint/checkpoint.h"
 #include "data/source.h"
-#include "job/config.h"
 #include "models/spec/model_spec.h"
 #include "partitioner/search/plan_options.h"
 #include "plan/cluster.h"
 #include "plan/plan.h"
+#include "run_config/config.h"
 
 namespace motley {
 
@@ -38,16 +38,17 @@ namespace motley {
 
 // Checks that the data is the run's. kData, with both, if it is not and data.changed refuses a
 // change.
-[[nodiscard]] Result<void> check_same_data(const DataMark& saved,
+[[nodiscard]] Result<void> check_same_data(const DataFingerprint& saved,
                                            const DataIdentity& found,
                                            const DataConfig& data);
 
-[[nodiscard]] DataMark data_mark(const DataIdentity& identity, const DataConfig& data);
-[[nodiscard]] PlanMark plan_mark(const Plan& plan);
+[[nodiscard]] DataFingerprint data_fingerprint(const DataIdentity& identity,
+                                               const DataConfig& data);
+[[nodiscard]] PlanFingerprint plan_fingerprint(const Plan& plan);
 
 // The options restricted to plans that round like the run so far, if the configuration leaves this
 // open: with its codecs, except for a removed one, and without replicas if it had none.
-[[nodiscard]] PlanOptions options_like(const PlanMark& saved,
+[[nodiscard]] PlanOptions options_like(const PlanFingerprint& saved,
                                        const Config& config,
                                        PlanOptions options);
 
@@ -55,10 +56,11 @@ namespace motley {
 [[nodiscard]] Cluster with_threads_of(const Plan& plan, Cluster cluster);
 
 // "micro-batches of 4 samples instead of 2, …" if `now` rounds differently, else nothing.
-[[nodiscard]] std::optional<std::string> plan_change(const PlanMark& saved, const PlanMark& now);
+[[nodiscard]] std::optional<std::string> plan_change(const PlanFingerprint& saved,
+                                                     const PlanFingerprint& now);
 
 // Whether both plans add each layer's gradient in the same order: equal parts of the batch on as
 // many replicas, placed on machines in the same pattern. True for plans without replicas.
-[[nodiscard]] bool sums_alike(const Plan& a, const Plan& b);
+[[nodiscard]] bool rounds_alike(const Plan& a, const Plan& b);
 
 }  // namespace motley

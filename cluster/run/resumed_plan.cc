@@ -9,8 +9,8 @@
 #include "base/json.h"
 #include "cluster/planning/check_plan.h"
 #include "cluster/run/resume.h"
-#include "job/config_io.h"
-#include "partitioner/advise/remedy.h"
+#include "partitioner/report/remedy.h"
+#include "run_config/config_io.h"
 
 namespace motley {
 namespace {
@@ -30,11 +30,11 @@ std::optional<Plan> plan_so_far(const SavedPlanning& saved,
   auto plan = read_plan(run.folder.plan_path());
   const bool is_wanted = plan.ok() && ask_alike(saved.config, run.config) &&
                          (options.stages == 0 || options.stages == plan->rank_count()) &&
-                         !plan_change(*saved.mark, plan_mark(*plan));
+                         !plan_change(*saved.mark, plan_fingerprint(*plan));
   if (!is_wanted || !check_plan(*plan, run.model, run.config, run.cluster)) return {};
   for (RankPlan& rank : plan->ranks) {
     const DeviceProfile* const device = run.profile.find(rank.machine, rank.device);
-    if (device != nullptr) rank.numbers = device->numbers;
+    if (device != nullptr) rank.compute_dtype = device->compute_dtype;
   }
   return std::move(plan).value();
 }
@@ -57,19 +57,19 @@ Result<Plan> plan_like(const SavedPlanning& saved,
   return std::move(planning.plan);
 }
 
-std::optional<std::string> rounding_change(const PlanMark& saved,
+std::optional<std::string> rounding_change(const PlanFingerprint& saved,
                                            const RunFolder& folder,
                                            const Plan& plan) {
-  const PlanMark now = plan_mark(plan);
+  const PlanFingerprint now = plan_fingerprint(plan);
   if (auto change = plan_change(saved, now)) return change;
   if (std::ranges::max(now.replicas) == 1) return {};
   // A checkpoint does not contain the replicas' shares of the batch.
   const auto before = read_plan(folder.plan_path());
-  if (!before.ok() || sums_alike(*before, plan)) return {};
+  if (!before.ok() || rounds_alike(*before, plan)) return {};
   return "other layers or other shares of the batch on its replicas";
 }
 
-void tell_change(const PlanMark& saved, const PreparedRun& run, const Log& log) {
+void log_plan_change(const PlanFingerprint& saved, const PreparedRun& run, const Log& log) {
   const auto change = rounding_change(saved, run.folder, run.plan);
   if (!change) return;
   log.warn(

@@ -9,15 +9,16 @@
 #include "base/result.h"
 #include "checkpoint/checkpoint.h"
 #include "cluster/run/prepare.h"
-#include "job/config.h"
 #include "partitioner/search/plan_options.h"
 #include "plan/plan.h"
+#include "run_config/config.h"
 
 namespace motley {
 
 // The planning data in a checkpoint.
 struct SavedPlanning {
-  std::optional<PlanMark> mark;  // determines the rounding of sums; older checkpoints lack it
+  std::optional<PlanFingerprint>
+      mark;  // determines the rounding of sums; older checkpoints lack it
   Config config;
 };
 
@@ -29,11 +30,11 @@ struct SavedPlanning {
 
 // How the plan's rounding differs from the run's so far: as plan_change, and for a plan with
 // replicas also compared with the plan in the run's folder. Nothing if it does not differ.
-[[nodiscard]] std::optional<std::string> rounding_change(const PlanMark& saved,
+[[nodiscard]] std::optional<std::string> rounding_change(const PlanFingerprint& saved,
                                                          const RunFolder& folder,
                                                          const Plan& plan);
 
 // Logs a warning if the run's plan rounds differently than before.
-void tell_change(const PlanMark& saved, const PreparedRun& run, const Log& log);
+void log_plan_change(const PlanFingerprint& saved, const PreparedRun& run, const Log& log);
 
 }  // namespace motley

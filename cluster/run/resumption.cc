@@ -9,16 +9,16 @@
 
 #include "base/system/files.h"
 #include "checkpoint/checkpoint.h"
+#include "cluster/replication/shards_progress.h"
 #include "cluster/run/resume.h"
-#include "cluster/stores/parts_progress.h"
-#include "job/config_io.h"
+#include "run_config/config_io.h"
 #include "training/optimizer/rate_change.h"
 
 namespace motley {
 namespace {
 
 // Runs of earlier versions lack this key.
-bool has_early_rates(const Manifest& manifest) {
+bool has_legacy_rates(const Manifest& manifest) {
   const Json& config = manifest.config;
   return !config.contains("train") || !config["train"].contains("schedule_steps");
 }
@@ -32,7 +32,7 @@ Result<void> check_changes(const SavedPlanning& saved,
   std::vector<std::string> changes = changes_of(saved.config, run.config);
   if (saved.mark && request.plan) {
     const auto change = rounding_change(*saved.mark, run.folder, *request.plan);
-    if (change && request.may_round_otherwise) {
+    if (change && request.may_round_differently) {
       log.warn(
           fmt::format("the plan has {}: sums are rounded differently from this step on", *change));
     } else if (change) {
@@ -40,7 +40,7 @@ Result<void> check_changes(const SavedPlanning& saved,
     }
   }
   const auto jump = rate_jump(rates, run.config.train);
-  const auto hint = way_without_jump(rates, run.config.train);
+  const auto hint = option_without_jump(rates, run.config.train);
   if (!changes.empty() && jump) changes.push_back(*jump);
   if (!request.allow_changes) MOTLEY_TRY(refuse_changes(changes, hint.value_or("")));
   if (!changes.empty()) {
@@ -55,21 +55,21 @@ Result<CheckpointInfo> checkpoint_to_resume(const PreparedRun& run,
                                             const TrainingRequest& request) {
   const auto checkpoints = list_checkpoints(run.folder.dir());
   // A dry run does not query machines for their parts.
-  if (request.dry_run && !checkpoints.empty() && is_part(checkpoints.back().folder)) {
+  if (request.dry_run && !checkpoints.empty() && is_partial_copy(checkpoints.back().folder)) {
     return checkpoints.back();
   }
   FilesProgress progress(request.line);
   if (!run.restore_point) return run.folder.newest_checkpoint(&progress);
-  return CheckpointInfo{run.restore_point->texts.step(), run.restore_point->folder};
+  return CheckpointInfo{run.restore_point->step_metadata.step(), run.restore_point->folder};
 }
 
 }  // namespace
 
-Result<bool> goes_on(const TrainingRequest& request,
-                     const RunFolder& folder,
-                     const RunMachines& machines) {
+Result<bool> is_resume(const TrainingRequest& request,
+                       const RunFolder& folder,
+                       const RunMachines& machines) {
   if (!request.resume) return false;
-  if (machines.may_be_distributed && !request.dry_run) return true;  // find_parts() determines it
+  if (machines.may_be_distributed && !request.dry_run) return true;  // find_shards() determines it
   MOTLEY_ASSIGN(const bool is_run, path_exists(folder.config_path()));
   if (!is_run || !list_checkpoints(folder.dir()).empty()) return true;
   MOTLEY_TRY(require_all_count(folder.dir()));
@@ -80,7 +80,7 @@ Result<bool> look_for_checkpoint(PreparedRun& run,
                                  const TrainingRequest& request,
                                  const RunMachines& machines,
                                  const Log& log) {
-  MOTLEY_TRY(find_parts(run, request, machines, log));
+  MOTLEY_TRY(find_shards(run, request, machines, log));
   if (!request.resume || run.restore_point) return request.resume;
   MOTLEY_ASSIGN(const bool is_run, path_exists(run.folder.config_path()));
   if (!is_run) return run.folder.newest_checkpoint().error();
@@ -111,7 +111,7 @@ Result<SavedPlanning> resume(PreparedRun& run,
     const auto plan = read_plan(run.folder.plan_path());
     if (plan.ok()) run.cluster = with_threads_of(*plan, std::move(run.cluster));
   }
-  const RateHistory rates{planning.config.train, has_early_rates(manifest), saved.step};
+  const RateHistory rates{planning.config.train, has_legacy_rates(manifest), saved.step};
   MOTLEY_TRY(check_changes(planning, rates, run, request, log));
   if (!request.allow_changes) run.saved_data = saved.data;
   if (run.saved_data && data) MOTLEY_TRY(check_same_data(*run.saved_data, *data, run.config.data));

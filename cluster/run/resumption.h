@@ -15,13 +15,13 @@ namespace motley {
 // Whether the run resumes from a checkpoint. A run that ended before its first checkpoint starts
 // again from step 1, even if --resume is given. If checkpoints may be distributed this is not known
 // yet, and the result is true.
-[[nodiscard]] Result<bool> goes_on(const TrainingRequest& request,
-                                   const RunFolder& folder,
-                                   const RunMachines& machines);
+[[nodiscard]] Result<bool> is_resume(const TrainingRequest& request,
+                                     const RunFolder& folder,
+                                     const RunMachines& machines);
 
-// The same for distributed checkpoints, by find_parts(), with its errors. False, with the folder
+// The same for distributed checkpoints, by find_shards(), with its errors. False, with the folder
 // prepared for a new run, if no machine has a checkpoint of a run that was started. REQUIRES: those
-// of find_parts().
+// of find_shards().
 [[nodiscard]] Result<bool> look_for_checkpoint(PreparedRun& run,
                                                const TrainingRequest& request,
                                                const RunMachines& machines,

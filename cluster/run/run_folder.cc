@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/system/files.h"
 #include "base/system/privacy.h"
-#include "checkpoint/store/folder_id.h"
+#include "checkpoint/replication/folder_id.h"
 
 namespace motley {
 namespace {
@@ -34,9 +34,9 @@ Result<void> RunFolder::make() const {
   std::error_code code;
   const auto absolute = std::filesystem::absolute(dir_, code).lexically_normal();
   if (code) return file_error("find", dir_, code.value());  // the working folder was deleted
-  MOTLEY_TRY(make_lasting_folders(absolute.parent_path()));
+  MOTLEY_TRY(make_durable_folders(absolute.parent_path()));
   keep_files_private(dir_);
-  return make_lasting_folders(dir_);
+  return make_durable_folders(dir_);
 }
 
 Result<void> RunFolder::check_new() const {
@@ -67,7 +67,7 @@ Result<void> RunFolder::create(std::int64_t launch) const {
   return {};
 }
 
-Result<CheckpointInfo> RunFolder::newest_checkpoint(WorkWatch* watch) const {
+Result<CheckpointInfo> RunFolder::newest_checkpoint(WorkObserver* watch) const {
   const std::vector<CheckpointInfo> checkpoints = list_checkpoints(dir_);
   if (checkpoints.empty()) {
     MOTLEY_TRY(require_all_count(dir_));
@@ -80,7 +80,7 @@ Result<CheckpointInfo> RunFolder::newest_checkpoint(WorkWatch* watch) const {
   return checkpoints.back();
 }
 
-Result<std::string> RunFolder::keep_run_id(const std::string& known) const {
+Result<std::string> RunFolder::ensure_run_id(const std::string& known) const {
   MOTLEY_ASSIGN(std::string id, read_run_id(dir_));
   if (!id.empty()) return id;
   MOTLEY_ASSIGN(id, known.empty() ? make_folder_id() : known);

@@ -8,10 +8,10 @@
 
 #include "base/result.h"
 #include "checkpoint/checkpoint.h"
-#include "cluster/follow/run_report.h"
-#include "job/config_io.h"
+#include "cluster/run_record/run_report.h"
 #include "plan/plan.h"
 #include "plan/profile.h"
+#include "run_config/config_io.h"
 
 namespace motley {
 
@@ -61,11 +61,11 @@ class RunFolder {
   // The newest checkpoint, with every byte verified. kConfig if there is none, kCorrupt if it is
   // damaged (the remedy names the previous one, if any). `watch` receives the progress in bytes;
   // nullptr: none.
-  [[nodiscard]] Result<CheckpointInfo> newest_checkpoint(WorkWatch* watch = nullptr) const;
+  [[nodiscard]] Result<CheckpointInfo> newest_checkpoint(WorkObserver* watch = nullptr) const;
 
-  // The id of the run (checkpoint/store/folder_id.h), which is stored in the folder. If the folder
-  // has none yet, `known` is stored, or a new id if that is "".
-  [[nodiscard]] Result<std::string> keep_run_id(const std::string& known) const;
+  // The id of the run (checkpoint/replication/folder_id.h), which is stored in the folder. If the
+  // folder has none yet, `known` is stored, or a new id if that is "".
+  [[nodiscard]] Result<std::string> ensure_run_id(const std::string& known) const;
   [[nodiscard]] Result<void> write_config(const Config& config) const;
   [[nodiscard]] Result<void> write_plan(const Plan& plan) const;
   [[nodiscard]] Result<void> write_profile(const Profile& profile) const;

@@ -26,7 +26,7 @@ bool is_same_data(const DataMessage& a, const DataMessage& b) {
 
 RunFollower::RunFollower(const PreparedRun& run,
                          std::optional<double> failed_at_s,
-                         FolderKeepers::Send send,
+                         FolderReplicators::Send send,
                          StepListener on_rank_step,
                          MetricsFile metrics_file,
                          Progress& progress,
@@ -54,7 +54,7 @@ RunFollower::RunFollower(const PreparedRun& run,
   summary_.predicted_step_s = run.plan.predicted_step_s;
 }
 
-void RunFollower::tell_start(std::int64_t last_step) const {
+void RunFollower::log_start(std::int64_t last_step) const {
   const bool is_resumed = run_.first_step > 1;
   tell(is_resumed ? RunEventKind::kResumed : RunEventKind::kStarted, run_.first_step - 1,
        fmt::format("{} step {}, to step {}, on {}: {:.3f} s a step predicted",
@@ -85,7 +85,7 @@ Result<TrainingSummary> RunFollower::finish() {
   if (const auto unsaved = saves_.unsaved()) return *unsaved;
   MOTLEY_TRY(metrics_file_.finish());
   for (std::size_t r = 0; r < run_.plan.ranks.size(); ++r) {
-    summary_.numbers.push_back(precision_.numbers_of(r));
+    summary_.compute_dtype.push_back(precision_.compute_dtype_of(r));
   }
   summary_.is_finished = summary_.last_step >= run_.config.train.steps;
   // The first step touches all memory for the first time; it is not typical.
@@ -99,10 +99,10 @@ Result<TrainingSummary> RunFollower::finish() {
   return summary_;
 }
 
-Result<void> RunFollower::write_report(const std::optional<EarlyEnd>& ended) const {
+Result<void> RunFollower::write_report(const std::optional<EarlyTermination>& ended) const {
   MOTLEY_ASSIGN(RunReport report, report_.report(run_.plan, run_.model));
   for (std::size_t r = 0; r < report.ranks.size(); ++r) {
-    report.ranks[r].numbers = precision_.numbers_of(r);
+    report.ranks[r].compute_dtype = precision_.compute_dtype_of(r);
   }
   report.ended = ended;
   report.steps_without_targets = targets_.steps_without();
@@ -111,7 +111,7 @@ Result<void> RunFollower::write_report(const std::optional<EarlyEnd>& ended) con
 
 Result<void> RunFollower::on_step(int worker, const Json& event) {
   MOTLEY_ASSIGN(StepReport report, step_from_json(event, "a worker's step"));
-  if (!tells_memory(worker)) report.memory_bytes = 0;
+  if (!reports_memory(worker)) report.memory_bytes = 0;
   MOTLEY_ASSIGN(auto metrics, metrics_.add(Rank{worker}, report));
   report_.add_step(Rank{worker}, report);
   on_rank_step_(Rank{worker}, report);
@@ -121,7 +121,7 @@ Result<void> RunFollower::on_step(int worker, const Json& event) {
   if (!metrics.has_value()) return {};
   metrics->time_s = unix_time_s();
   append(*metrics);
-  if (failed_at_s_) tell_recovered(metrics->step);
+  if (failed_at_s_) log_recovered(metrics->step);
   summary_.last_step = metrics->step;
   if (!metrics->without_targets) summary_.last_loss = metrics->loss;
   if (metrics->eval_loss) {
@@ -139,7 +139,7 @@ Result<void> RunFollower::on_step(int worker, const Json& event) {
 }
 
 // Logs, after the first step, the time lost by the failure before this launch.
-void RunFollower::tell_recovered(std::int64_t step) {
+void RunFollower::log_recovered(std::int64_t step) {
   tell(RunEventKind::kRestarted, step,
        fmt::format("recovered: step {} completed {:.1f} s after the failure", step,
                    now_s() - *failed_at_s_));
@@ -213,7 +213,7 @@ Result<void> RunFollower::on_data(int worker, const Json& event) {
   data_ = {name, message};
   for (const std::string& remark : message.remarks) warn(excerpt(remark, kRemarkBytesMax));
   const DataIdentity found{message.bytes, message.hash};
-  saves_.set_data(data_mark(found, run_.config.data));
+  saves_.set_data(data_fingerprint(found, run_.config.data));
   if (!run_.saved_data) return {};
   const Result<void> same = check_same_data(*run_.saved_data, found, run_.config.data);
   if (!same) return with_context(same.error(), name);
@@ -235,12 +235,12 @@ void RunFollower::write_trace() {
 // device the process's memory is only a part.
 void RunFollower::on_done(int worker, const Json& event) {
   const auto peak_bytes = json_get<std::int64_t>(event, "peak_bytes", "a worker");
-  if (peak_bytes.ok() && *peak_bytes > 0 && tells_memory(worker))
+  if (peak_bytes.ok() && *peak_bytes > 0 && reports_memory(worker))
     report_.add_peak(Rank{worker}, *peak_bytes);
 }
 
 // A process reports its host memory, which differs from the memory of a device with its own.
-bool RunFollower::tells_memory(int worker) const {
+bool RunFollower::reports_memory(int worker) const {
   return !is_virtual(run_.plan) &&
          !has_own_memory(run_.plan.ranks[static_cast<std::size_t>(worker)].device);
 }

@@ -12,20 +12,20 @@
 #include "base/json_fwd.h"
 #include "base/log.h"
 #include "base/result.h"
-#include "cluster/examine/precision_check.h"
-#include "cluster/follow/divergence_watch.h"
-#include "cluster/follow/event_log.h"
-#include "cluster/follow/metrics.h"
-#include "cluster/follow/metrics_file.h"
-#include "cluster/follow/pace_watch.h"
-#include "cluster/follow/progress.h"
-#include "cluster/follow/report_collector.h"
-#include "cluster/follow/target_watch.h"
-#include "cluster/follow/trace_collector.h"
-#include "cluster/run/folder_keepers.h"
+#include "cluster/diagnose/precision_check.h"
+#include "cluster/run/folder_replicators.h"
 #include "cluster/run/prepare.h"
 #include "cluster/run/save_follower.h"
 #include "cluster/run/training_run.h"
+#include "cluster/run_record/divergence_detector.h"
+#include "cluster/run_record/event_log.h"
+#include "cluster/run_record/metrics.h"
+#include "cluster/run_record/metrics_file.h"
+#include "cluster/run_record/progress.h"
+#include "cluster/run_record/report_collector.h"
+#include "cluster/run_record/straggler_detector.h"
+#include "cluster/run_record/target_monitor.h"
+#include "cluster/run_record/trace_collector.h"
 #include "cluster/tensorboard/tensorboard_log.h"
 #include "protocol/data_message.h"
 
@@ -42,7 +42,7 @@ class RunFollower {
   // `send`: sends a message to a worker of the run.
   RunFollower(const PreparedRun& run,
               std::optional<double> failed_at_s,
-              FolderKeepers::Send send,
+              FolderReplicators::Send send,
               StepListener on_rank_step,
               MetricsFile metrics_file,
               Progress& progress,
@@ -50,7 +50,7 @@ class RunFollower {
   RunFollower(const RunFollower&) = delete;
   RunFollower& operator=(const RunFollower&) = delete;
 
-  void tell_start(std::int64_t last_step) const;
+  void log_start(std::int64_t last_step) const;
 
   // An error ends the run: kPeer for an invalid event, kData if ranks do not read the same data,
   // kConfig if no device supports train.precision, kDiverged for too many skipped steps, and those
@@ -61,13 +61,13 @@ class RunFollower {
   // error.
   [[nodiscard]] Result<TrainingSummary> finish();
 
-  // As SaveFollower::machines_hold_more().
-  [[nodiscard]] bool machines_hold_more() const { return saves_.machines_hold_more(); }
+  // As SaveFollower::machines_have_stale().
+  [[nodiscard]] bool machines_have_stale() const { return saves_.machines_have_stale(); }
 
   // The summary of the steps trained so far.
   [[nodiscard]] const TrainingSummary& summary() const { return summary_; }
 
-  [[nodiscard]] Result<void> write_report(const std::optional<EarlyEnd>& ended) const;
+  [[nodiscard]] Result<void> write_report(const std::optional<EarlyTermination>& ended) const;
 
  private:
   [[nodiscard]] Result<void> on_step(int worker, const Json& event);
@@ -78,11 +78,11 @@ class RunFollower {
   void begin_tensorboard();
   void end_tensorboard();
   void write_trace();
-  void tell_recovered(std::int64_t step);
+  void log_recovered(std::int64_t step);
   // `rank`: the rank concerned; -1 = none in particular.
   void warn(const std::string& line, int rank = -1) const;
   void tell(RunEventKind kind, std::int64_t step, const std::string& line, int rank = -1) const;
-  [[nodiscard]] bool tells_memory(int worker) const;
+  [[nodiscard]] bool reports_memory(int worker) const;
 
   const PreparedRun& run_;
   std::optional<double> failed_at_s_;
@@ -91,11 +91,11 @@ class RunFollower {
   MetricsFile metrics_file_;
   std::optional<TensorboardLog> tensorboard_;
   ReportCollector report_;
-  PaceWatch pace_;
+  StragglerDetector pace_;
   TraceCollector trace_;
-  LossWatch loss_;
-  DivergenceWatch divergence_;
-  TargetWatch targets_;
+  LossMonitor loss_;
+  DivergenceDetector divergence_;
+  TargetMonitor targets_;
   PrecisionCheck precision_;
   // Of the first rank that reported, with its name.
   std::optional<std::pair<std::string, DataMessage>> data_;

@@ -14,22 +14,24 @@ namespace motley {
 namespace {
 
 std::optional<CheckpointMetadata> resumed_texts(const PreparedRun& run) {
-  return run.restore_point ? std::optional(run.restore_point->texts) : std::nullopt;
+  return run.restore_point ? std::optional(run.restore_point->step_metadata) : std::nullopt;
 }
 
 }  // namespace
 
-SaveFollower::SaveFollower(const PreparedRun& run, FolderKeepers::Send send, Tell tell)
+SaveFollower::SaveFollower(const PreparedRun& run,
+                           FolderReplicators::Send send,
+                           EmitEvent emit_event)
     : run_(run),
-      tell_(std::move(tell)),
+      emit_event_(std::move(emit_event)),
       committer_(run.folder.dir(),
                  run.lock->launch(),
                  run.config,
                  run.model,
                  run.plan,
                  ranks_elsewhere(run.plan, run.stores)),
-      keepers_(run, resumed_texts(run), std::move(send)) {
-  committer_.keep_always(keepers_.safe_steps());
+      replicators_(run, resumed_texts(run), std::move(send)) {
+  committer_.retain_always(replicators_.safe_steps());
 }
 
 Result<void> SaveFollower::on_event(int worker, const std::string& kind, const Json& event) {
@@ -37,8 +39,8 @@ Result<void> SaveFollower::on_event(int worker, const std::string& kind, const J
   if (kind == "shard_failed") return end_save(committer_.add_failure(worker, event));
   if (kind == "copied") return on_copied(worker, event);
   if (kind == "copy_failed") return on_copy_failed(worker, event);
-  if (kind == "keep_failed") on_keep_failed(worker, event);
-  if (kind == "keeper") keepers_.add(worker);
+  if (kind == "keep_failed") on_store_failed(worker, event);
+  if (kind == "keeper") replicators_.add(worker);
   return {};
 }
 
@@ -46,23 +48,24 @@ Result<void> SaveFollower::end_save(Result<std::optional<SaveOutcome>> ended) {
   MOTLEY_ASSIGN(const std::optional<SaveOutcome> outcome, std::move(ended));
   if (!outcome) return {};
   unsaved_ = outcome->failure;
-  if (!outcome->folder) keepers_.tell_dropped(outcome->step);
+  if (!outcome->folder) replicators_.notify_dropped(outcome->step);
   if (outcome->folder) {
-    MOTLEY_TRY(keepers_.tell_committed(*outcome->folder));
-    machines_hold_more_ = false;
-    committer_.keep_always(keepers_.safe_steps());
+    MOTLEY_TRY(replicators_.notify_committed(*outcome->folder));
+    machines_have_stale_ = false;
+    committer_.retain_always(replicators_.safe_steps());
     checkpoint_ = *outcome->folder;
-    tell_(RunEventKind::kCheckpoint, outcome->step,
-          fmt::format("saved {}", outcome->folder->string()), -1);
+    emit_event_(RunEventKind::kCheckpoint, outcome->step,
+                fmt::format("saved {}", outcome->folder->string()), -1);
   } else {
     const std::string where =
         outcome->failed_rank ? rank_name(run_.plan, Rank{*outcome->failed_rank}) + ": " : "";
     const std::string way_out =
         unsaved_->remedy.empty() ? "" : "; before the next save, " + unsaved_->remedy;
-    tell_(RunEventKind::kCheckpointFailed, outcome->step,
-          fmt::format("step {} was not saved: {}{}: {}. {}, and the run continues{}", outcome->step,
-                      where, unsaved_->what, unsaved_->cause, what_stands(), way_out),
-          outcome->failed_rank.value_or(-1));
+    emit_event_(
+        RunEventKind::kCheckpointFailed, outcome->step,
+        fmt::format("step {} was not saved: {}{}: {}. {}, and the run continues{}", outcome->step,
+                    where, unsaved_->what, unsaved_->cause, last_saved_text(), way_out),
+        outcome->failed_rank.value_or(-1));
   }
   if (outcome->stale) warn_of_stale(*outcome->stale);
   return {};
@@ -73,7 +76,7 @@ void SaveFollower::warn_of_stale(const Error& error) const {
 }
 
 // The files remain under the names of a save in progress, and are found there.
-void SaveFollower::on_keep_failed(int worker, const Json& event) const {
+void SaveFollower::on_store_failed(int worker, const Json& event) const {
   const Error error = error_from_json(event);
   warn(fmt::format("{}: its part of a checkpoint could not be moved into place: {}: {}",
                    rank_name(run_.plan, Rank{worker}), error.what, error.cause),
@@ -81,21 +84,21 @@ void SaveFollower::on_keep_failed(int worker, const Json& event) const {
 }
 
 Result<void> SaveFollower::on_copied(int worker, const Json& event) {
-  const auto before = keepers_.safe_steps();
-  MOTLEY_TRY(keepers_.add_copied(worker, event));
-  if (keepers_.safe_steps() == before) return {};
+  const auto before = replicators_.safe_steps();
+  MOTLEY_TRY(replicators_.add_copied(worker, event));
+  if (replicators_.safe_steps() == before) return {};
   // The previous safe checkpoint may be removed.
-  committer_.keep_always(keepers_.safe_steps());
+  committer_.retain_always(replicators_.safe_steps());
   const std::size_t stood = list_checkpoints(run_.folder.dir()).size();
   if (const Result<void> pruned = committer_.prune(); !pruned.ok()) warn_of_stale(pruned.error());
-  if (list_checkpoints(run_.folder.dir()).size() < stood) machines_hold_more_ = true;
+  if (list_checkpoints(run_.folder.dir()).size() < stood) machines_have_stale_ = true;
   return {};
 }
 
 // A later save tries again. A checkpoint that was removed meanwhile needs no copies.
 Result<void> SaveFollower::on_copy_failed(int worker, const Json& event) {
-  MOTLEY_TRY(keepers_.add_failed(event));
-  committer_.keep_always(keepers_.safe_steps());
+  MOTLEY_TRY(replicators_.add_failed(event));
+  committer_.retain_always(replicators_.safe_steps());
   MOTLEY_ASSIGN(const std::int64_t step, json_get<std::int64_t>(event, "step", "a keeper"));
   const auto stand = list_checkpoints(run_.folder.dir());
   if (std::ranges::count(stand, step, &CheckpointInfo::step) == 0) return {};
@@ -106,7 +109,7 @@ Result<void> SaveFollower::on_copy_failed(int worker, const Json& event) {
   return {};
 }
 
-std::string SaveFollower::what_stands() const {
+std::string SaveFollower::last_saved_text() const {
   const auto checkpoints = list_checkpoints(run_.folder.dir());
   if (checkpoints.empty()) return "No checkpoint exists yet";
   return fmt::format("The checkpoint of step {} remains", checkpoints.back().step);
@@ -116,12 +119,12 @@ std::optional<Error> SaveFollower::unsaved() const {
   if (!unsaved_) return {};
   Error error = *unsaved_;
   error.what = fmt::format("the last step was completed but not saved: {}", error.what);
-  error.cause += ". " + what_stands();
+  error.cause += ". " + last_saved_text();
   return error;
 }
 
 void SaveFollower::warn(const std::string& line, int rank) const {
-  tell_(RunEventKind::kWarning, std::nullopt, line, rank);
+  emit_event_(RunEventKind::kWarning, std::nullopt, line, rank);
 }
 
 }  // namespace motley

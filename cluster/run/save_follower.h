@@ -11,10 +11,10 @@
 #include "base/json_fwd.h"
 #include "base/result.h"
 #include "checkpoint/checkpoint.h"
-#include "cluster/follow/run_event.h"
 #include "cluster/run/checkpoint_committer.h"
-#include "cluster/run/folder_keepers.h"
+#include "cluster/run/folder_replicators.h"
 #include "cluster/run/prepare.h"
+#include "cluster/run_record/run_event.h"
 
 namespace motley {
 
@@ -22,14 +22,14 @@ namespace motley {
 class SaveFollower {
  public:
   // `step`: nothing = the last one done. `rank`: the rank concerned; -1 = none in particular.
-  using Tell = std::function<void(
+  using EmitEvent = std::function<void(
       RunEventKind kind, std::optional<std::int64_t> step, const std::string& line, int rank)>;
 
   // The run must outlive this object. `send`: sends a message to a worker of the run.
-  SaveFollower(const PreparedRun& run, FolderKeepers::Send send, Tell tell);
+  SaveFollower(const PreparedRun& run, FolderReplicators::Send send, EmitEvent emit_event);
 
   // Sets the data that the run reads, for manifests. REQUIRES: no save has ended.
-  void set_data(DataMark mark) { committer_.set_data(std::move(mark)); }
+  void set_data(DataFingerprint mark) { committer_.set_data(std::move(mark)); }
 
   // Handles an event of any kind; those not about saves are ignored. A failed save is reported and
   // is not an error; an invalid event is.
@@ -42,25 +42,25 @@ class SaveFollower {
 
   // Whether checkpoints were removed from the launcher's folder after the last list of retained
   // ones was sent to the machines' own folders.
-  [[nodiscard]] bool machines_hold_more() const { return machines_hold_more_; }
+  [[nodiscard]] bool machines_have_stale() const { return machines_have_stale_; }
 
   // The error of the last save if it failed; at the end of a run it is the run's error.
   [[nodiscard]] std::optional<Error> unsaved() const;
 
  private:
   [[nodiscard]] Result<void> end_save(Result<std::optional<SaveOutcome>> ended);
-  void on_keep_failed(int worker, const Json& event) const;
+  void on_store_failed(int worker, const Json& event) const;
   [[nodiscard]] Result<void> on_copied(int worker, const Json& event);
   [[nodiscard]] Result<void> on_copy_failed(int worker, const Json& event);
   void warn_of_stale(const Error& error) const;
   void warn(const std::string& line, int rank = -1) const;
-  [[nodiscard]] std::string what_stands() const;
+  [[nodiscard]] std::string last_saved_text() const;
 
   const PreparedRun& run_;
-  const Tell tell_;
+  const EmitEvent emit_event_;
   CheckpointCommitter committer_;
-  FolderKeepers keepers_;
-  bool machines_hold_more_ = false;
+  FolderReplicators replicators_;
+  bool machines_have_stale_ = false;
   std::optional<Error> unsaved_;
   std::optional<std::filesystem::path> checkpoint_;
 };

@@ -10,16 +10,16 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/system/files.h"
-#include "cluster/follow/event_log.h"
-#include "cluster/follow/metrics_file.h"
-#include "cluster/follow/progress.h"
 #include "cluster/launch/worker_group.h"
 #include "cluster/launch/workers.h"
 #include "cluster/run/distributed_checkpoint.h"
-#include "cluster/run/folder_keepers.h"
+#include "cluster/run/folder_replicators.h"
 #include "cluster/run/rank_folders.h"
 #include "cluster/run/resume_hint.h"
 #include "cluster/run/run_follower.h"
+#include "cluster/run_record/event_log.h"
+#include "cluster/run_record/metrics_file.h"
+#include "cluster/run_record/progress.h"
 
 namespace motley {
 namespace {
@@ -27,10 +27,10 @@ namespace {
 // Sets the folder to which each rank writes, and the one from which it resumes.
 void give_folders(const PreparedRun& run, std::vector<WorkerSpec>& workers) {
   const auto keepers =
-      plan_keepers(run.plan, run.stores, run.cluster, run.config.checkpoint.copies);
+      plan_replicators(run.plan, run.stores, run.cluster, run.config.checkpoint.copies);
   for (WorkerSpec& worker : workers) {
-    const auto keeper = keepers.find(worker.job.rank.value);
-    if (keeper != keepers.end()) worker.job.keeper = keeper->second;
+    const auto replicator = keepers.find(worker.job.rank.value);
+    if (replicator != keepers.end()) worker.job.replicator = replicator->second;
     worker.job.launch = run.lock->launch();
     worker.job.store = run.stores.of(worker.machine.name);
     worker.job.run_id = run.id;
@@ -51,23 +51,23 @@ void give_folders(const PreparedRun& run, std::vector<WorkerSpec>& workers) {
 
 // A failure to prune does not fail the run, which is complete.
 void prune_machines(const PreparedRun& run, const TrainingRequest& request, const Log& log) {
-  const Result<void> pruned = prune_parts(run, request, log);
+  const Result<void> pruned = prune_shards(run, request, log);
   if (pruned.ok()) return;
   log.warn(fmt::format("old checkpoints were not removed on other machines: {}: {}",
                        pruned.error().what, pruned.error().cause));
 }
 
 // A message that needs an action by the user is recorded as an event.
-void tell_wish(const StepDirective& wish,
-               std::int64_t step,
-               const PreparedRun& run,
-               Progress& progress,
-               const Log& log) {
+void log_directive(const StepDirective& directive,
+                   std::int64_t step,
+                   const PreparedRun& run,
+                   Progress& progress,
+                   const Log& log) {
   progress.clear();
-  if (wish.finish) {
-    log.info(wish.line);
+  if (directive.finish) {
+    log.info(directive.line);
   } else {
-    EventLog(run.folder.events_path(), log).emit(RunEventKind::kWarning, step, wish.line);
+    EventLog(run.folder.events_path(), log).emit(RunEventKind::kWarning, step, directive.line);
   }
 }
 
@@ -85,7 +85,7 @@ Result<TrainingSummary> train(const PreparedRun& run,
                               const TrainingRequest& request,
                               const Log& log,
                               std::FILE* progress_out,
-                              const StepWatch& watch,
+                              const StepObserver& watch,
                               TrainingEnd& end) {
   auto workers =
       training_workers(run.cluster, run.plan, run.config, request.stage_program, run.folder.dir());
@@ -106,9 +106,9 @@ Result<TrainingSummary> train(const PreparedRun& run,
   std::optional<WorkerGroup> group;
   bool finishes = false;
   const auto on_rank_step = [&](Rank rank, const StepReport& report) {
-    const StepDirective wish = watch(rank, report);
-    if (!wish.line.empty()) tell_wish(wish, report.step, run, progress, log);
-    if (!wish.finish || finishes) return;
+    const StepDirective directive = watch(rank, report);
+    if (!directive.line.empty()) log_directive(directive, report.step, run, progress, log);
+    if (!directive.finish || finishes) return;
     finishes = true;
     group->finish();
   };
@@ -131,12 +131,12 @@ Result<TrainingSummary> train(const PreparedRun& run,
   }
   options.on_fault = [&](const PeerFault& fault) { end.fault = fault; };
   group.emplace(std::move(workers), options, log);
-  follower.tell_start(last_step_of(run, request));
+  follower.log_start(last_step_of(run, request));
   const auto done =
       group->run([&](int worker, const Json& event) { return follower.on_event(worker, event); });
   progress.finish();
   end.summary = follower.summary();
-  end.got_on_at_s = group->got_on_at_s();
+  end.progress_at_s = group->progress_at_s();
   Result<TrainingSummary> ended = done.ok() ? follower.finish() : done.error();
   if (const auto& stop = group->finished_by(); stop && !ended.ok()) {
     ended = ended_by(*stop, ended.error());
@@ -147,13 +147,14 @@ Result<TrainingSummary> train(const PreparedRun& run,
   }
   // A folder that another launcher has locked is not changed.
   if (!run.lock->confirm().ok()) return ended;
-  std::optional<EarlyEnd> early;
+  std::optional<EarlyTermination> early;
   if (!ended.ok())
-    early = {static_cast<int>(ended.error().code), excerpt(ended.error().what, kEarlyEndBytesMax)};
+    early = {static_cast<int>(ended.error().code),
+             excerpt(ended.error().what, kEarlyTerminationBytesMax)};
   const Result<void> reported = follower.write_report(early);
   if (ended.ok()) {
     MOTLEY_TRY(reported);
-    if (follower.machines_hold_more()) prune_machines(run, request, log);
+    if (follower.machines_have_stale()) prune_machines(run, request, log);
     return ended;
   }
   if (!reported.ok()) log.warn(fmt::format("no report: {}", reported.error().what));
@@ -182,7 +183,7 @@ TrainingEnd run_training(const PreparedRun& run,
                          const TrainingRequest& request,
                          const Log& log,
                          std::FILE* progress_out,
-                         const StepWatch& watch) {
+                         const StepObserver& watch) {
   TrainingEnd end;
   Result<TrainingSummary> trained = train(run, request, log, progress_out, watch, end);
   if (trained.ok()) {

@@ -25,7 +25,7 @@ struct TrainingSummary {
   double median_step_s = 0;                  // of this session's steps except the first
   double units_per_s = 0;                    // at the median step
   double predicted_step_s = 0;
-  std::vector<std::string> numbers;                 // by rank: the dtype of its matrix products
+  std::vector<std::string> compute_dtype;           // by rank: the dtype of its matrix products
   std::optional<std::filesystem::path> checkpoint;  // the newest committed in this session
   bool has_trace = false;                           // one was written in this session
   bool is_finished = false;                         // the run's last step is done
@@ -36,7 +36,7 @@ struct TrainingEnd {
   TrainingSummary summary;     // of the trained steps, in any case
   std::optional<Error> early;  // why it ended before its last step
   PeerFault fault;             // the machines that caused it, if known
-  double got_on_at_s = 0;      // as now_s(): the time of the last progress
+  double progress_at_s = 0;    // as now_s(): the time of the last progress
 };
 
 // The request of a step watcher to the launch.
@@ -47,7 +47,7 @@ struct StepDirective {
 
 // Called with each step report of each rank; memory is 0 if the process's memory is not the
 // device's.
-using StepWatch = std::function<StepDirective(Rank rank, const StepReport& report)>;
+using StepObserver = std::function<StepDirective(Rank rank, const StepReport& report)>;
 
 // "step 40 done, loss 2.3140, held-out loss 2.4000, 45.10 % of the held-out right", on one line.
 [[nodiscard]] std::string done_text(const TrainingSummary& summary, bool is_virtual);
@@ -64,6 +64,6 @@ using StepWatch = std::function<StepDirective(Rank rank, const StepReport& repor
                                        const TrainingRequest& request,
                                        const Log& log,
                                        std::FILE* progress_out,
-                                       const StepWatch& watch);
+                                       const StepObserver& watch);
 
 }  // namespace motley

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cluster/follow/appended_file.h"
-#include "cluster/follow/metrics.h"
+#include "cluster/run_record/appended_file.h"
+#include "cluster/run_record/metrics.h"
 #include "cluster/tensorboard/event_records.h"
 
 namespace motley {

@@ -16,8 +16,8 @@ constexpr const char* kSamePlan = "start all ranks from the same plan, in the sa
 // The frame's name without the step.
 std::string what_of(const FrameId& id) {
   const auto part = [&] {
-    return fmt::format("bucket {}, phase {}", id.number() / SumPart::kPhases,
-                       id.number() % SumPart::kPhases);
+    return fmt::format("bucket {}, phase {}", id.number() / BucketPhase::kPhases,
+                       id.number() % BucketPhase::kPhases);
   };
   switch (id.kind()) {
     case FrameKind::kActivation:
@@ -31,7 +31,7 @@ std::string what_of(const FrameId& id) {
     case FrameKind::kVote:
       return id == FrameId::all_votes(id.step()) ? "all votes"
                                                  : fmt::format("vote of rank {}", id.source());
-    case FrameKind::kReplicaSum:
+    case FrameKind::kReplicaAllreduce:
       return fmt::format("all-reduce of the gradients of chunk {}, {}", id.source(), part());
     case FrameKind::kFilePart:
       return fmt::format("{}part {} of file {}", id.number() % 2 == 0 ? "" : "answer to ",
@@ -48,7 +48,7 @@ std::string what_of(const FrameId& id) {
 // Frames that are needed only as part of a larger whole: the values of micro-batches are sent
 // first.
 bool is_bulk(FrameKind kind) {
-  return kind == FrameKind::kReplicaSum || kind == FrameKind::kTiedGradient ||
+  return kind == FrameKind::kReplicaAllreduce || kind == FrameKind::kTiedGradient ||
          kind == FrameKind::kFilePart;
 }
 
@@ -106,14 +106,14 @@ std::string to_words(const FrameId& id) {
   return fmt::format("{}, step {}", what_of(id), id.step());
 }
 
-void CarriedBytes::add_sent(Rank to, std::uint64_t bytes) {
+void TrafficCounter::add_sent(Rank to, std::uint64_t bytes) {
   sent_ += bytes;
   const std::lock_guard lock(mutex_);
   if (sent_to_.size() <= to.index()) sent_to_.resize(to.index() + 1);
   sent_to_[to.index()] += bytes;
 }
 
-std::vector<std::uint64_t> CarriedBytes::sent_to() const {
+std::vector<std::uint64_t> TrafficCounter::sent_to() const {
   const std::lock_guard lock(mutex_);
   return sent_to_;
 }
@@ -125,7 +125,7 @@ Result<Buffer> PendingFrame::wait(Deadline deadline) {
   if (auto intact = check_frame(buffer, expected); !intact.ok()) {
     return with_context(std::move(intact).error(), fmt::format("waiting for {}", what));
   }
-  if (is_counted(id_.kind())) carried_->add_received(buffer.message().size() + shown_bytes_);
+  if (is_counted(id_.kind())) traffic_->add_received(buffer.message().size() + shared_bytes_);
   return buffer;
 }
 
@@ -134,9 +134,9 @@ FrameLink::FrameLink(Transport& transport, Rank self, std::uint32_t epoch, std::
       self_(self),
       epoch_(epoch),
       plan_hash_(plan_hash),
-      carried_(std::make_shared<CarriedBytes>()) {}
+      traffic_(std::make_shared<TrafficCounter>()) {}
 
-Pending FrameLink::send(Rank to, const FrameId& id, Buffer buffer, std::size_t shown_bytes) {
+Pending FrameLink::send(Rank to, const FrameId& id, Buffer buffer, std::size_t shared_bytes) {
   const FrameHeader header{epoch_,
                            plan_hash_,
                            self_,
@@ -144,19 +144,22 @@ Pending FrameLink::send(Rank to, const FrameId& id, Buffer buffer, std::size_t s
                            buffer.payload_bytes(),
                            hash64(std::as_const(buffer).payload())};
   write_header(header, buffer.header().first<kFrameHeaderBytes>());
-  if (is_counted(id.kind())) carried_->add_sent(to, buffer.message().size() + shown_bytes);
+  if (is_counted(id.kind())) traffic_->add_sent(to, buffer.message().size() + shared_bytes);
   return transport_.send(to, tag_of(id), std::move(buffer));
 }
 
-PendingFrame FrameLink::recv(Rank from, const FrameId& id, Buffer buffer, std::size_t shown_bytes) {
+PendingFrame FrameLink::recv(Rank from,
+                             const FrameId& id,
+                             Buffer buffer,
+                             std::size_t shared_bytes) {
   PendingFrame frame;
   frame.pending_ = transport_.recv(from, tag_of(id), std::move(buffer));
   frame.id_ = id;
   frame.from_ = from;
   frame.epoch_ = epoch_;
   frame.plan_hash_ = plan_hash_;
-  frame.shown_bytes_ = shown_bytes;
-  frame.carried_ = carried_;
+  frame.shared_bytes_ = shared_bytes;
+  frame.traffic_ = traffic_;
   return frame;
 }
 

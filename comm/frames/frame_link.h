@@ -26,13 +26,13 @@ enum class FrameKind : std::uint8_t {
   kTargets = 3,
   kTiedGradient = 4,
   kVote = 5,
-  kReplicaSum = 6,
+  kReplicaAllreduce = 6,
   kFilePart = 7,
   kMemory = 8,
 };
 
 // A message of an all-reduce of gradients: a bucket in one of its phases.
-struct SumPart {
+struct BucketPhase {
   static constexpr std::int32_t kPhases = 4;
 
   std::int32_t bucket = 0;
@@ -50,20 +50,20 @@ class FrameId {
       : FrameId(kind, chunk.value, micro.value, step) {}
 
   // A message of the all-reduce of the chunk's gradient over its replicas.
-  [[nodiscard]] static constexpr FrameId replica_sum(ChunkId chunk,
-                                                     SumPart part,
-                                                     std::int64_t step) {
-    return {FrameKind::kReplicaSum, chunk.value, number_of(part), step};
+  [[nodiscard]] static constexpr FrameId replica_allreduce(ChunkId chunk,
+                                                           BucketPhase part,
+                                                           std::int64_t step) {
+    return {FrameKind::kReplicaAllreduce, chunk.value, number_of(part), step};
   }
 
   // A message of the all-reduce of the tied parameter's gradient.
-  [[nodiscard]] static constexpr FrameId tied_sum(SumPart part, std::int64_t step) {
+  [[nodiscard]] static constexpr FrameId tied_allreduce(BucketPhase part, std::int64_t step) {
     return {FrameKind::kTiedGradient, 0, number_of(part), step};
   }
 
   // A rank's vote to rank 0, and rank 0's answer to all ranks.
-  [[nodiscard]] static constexpr FrameId vote(Rank giver, std::int64_t step) {
-    return {FrameKind::kVote, giver.value, 0, step};
+  [[nodiscard]] static constexpr FrameId vote(Rank voter_rank, std::int64_t step) {
+    return {FrameKind::kVote, voter_rank.value, 0, step};
   }
 
   [[nodiscard]] static constexpr FrameId all_votes(std::int64_t step) {
@@ -79,9 +79,9 @@ class FrameId {
     return {FrameKind::kFilePart, stream, number_of(part), step};
   }
 
-  [[nodiscard]] static constexpr FrameId file_answer(std::int32_t stream,
-                                                     std::int64_t part,
-                                                     std::int64_t step) {
+  [[nodiscard]] static constexpr FrameId file_ack(std::int32_t stream,
+                                                  std::int64_t part,
+                                                  std::int64_t step) {
     return {FrameKind::kFilePart, stream, number_of(part) + 1, step};
   }
 
@@ -93,9 +93,9 @@ class FrameId {
     return {FrameKind::kMemory, is_tied ? 0 : chunk.value, is_tied ? 2 : 0, step};
   }
 
-  [[nodiscard]] static constexpr FrameId memory_answer(ChunkId chunk,
-                                                       bool is_tied,
-                                                       std::int64_t step) {
+  [[nodiscard]] static constexpr FrameId memory_ack(ChunkId chunk,
+                                                    bool is_tied,
+                                                    std::int64_t step) {
     return {FrameKind::kMemory, is_tied ? 0 : chunk.value, is_tied ? 3 : 1, step};
   }
 
@@ -125,8 +125,8 @@ class FrameId {
   constexpr FrameId(FrameKind kind, std::int32_t source, std::int32_t number, std::int64_t step)
       : kind_(kind), source_(source), number_(number), step_(step) {}
 
-  [[nodiscard]] static constexpr std::int32_t number_of(SumPart part) {
-    return part.bucket * SumPart::kPhases + part.phase;
+  [[nodiscard]] static constexpr std::int32_t number_of(BucketPhase part) {
+    return part.bucket * BucketPhase::kPhases + part.phase;
   }
 
   // The number of a part of a file; the next number is that of its answer.
@@ -145,7 +145,7 @@ class FrameId {
 
 // Training bytes carried by a rank's links: everything but parts of files and offers of memory.
 // Values in shared memory that a message refers to count as part of it. Any thread.
-class CarriedBytes {
+class TrafficCounter {
  public:
   void add_sent(Rank to, std::uint64_t bytes);
 
@@ -173,8 +173,10 @@ class PendingFrame {
 
   [[nodiscard]] bool done() const { return pending_.done(); }
 
-  // Behaves as Completion::tell. REQUIRES: valid().
-  void tell(std::shared_ptr<Bell> bell) { pending_.tell(std::move(bell)); }
+  // Behaves as Completion::notify_when_done. REQUIRES: valid().
+  void notify_when_done(std::shared_ptr<Notifier> notifier) {
+    pending_.notify_when_done(std::move(notifier));
+  }
 
   // kPeer after the deadline or when the peer is lost; kCorrupt for a frame that does not match.
   // Each names the frame and the peer.
@@ -187,8 +189,8 @@ class PendingFrame {
   Rank from_;
   std::uint32_t epoch_ = 0;
   std::uint64_t plan_hash_ = 0;
-  std::size_t shown_bytes_ = 0;
-  std::shared_ptr<CarriedBytes> carried_;
+  std::size_t shared_bytes_ = 0;
+  std::shared_ptr<TrafficCounter> traffic_;
 };
 
 // Not thread safe: one owner thread per link. Another thread uses a copy; both add to the same byte
@@ -198,27 +200,27 @@ class FrameLink {
   FrameLink(Transport& transport, Rank self, std::uint32_t epoch, std::uint64_t plan_hash);
 
   // Writes the header (with the payload's checksum) and sends. The pending returns the buffer.
-  // shown_bytes: size of the values in shared memory that the frame refers to.
+  // shared_bytes: size of the values in shared memory that the frame refers to.
   [[nodiscard]] Pending send(Rank to,
                              const FrameId& id,
                              Buffer buffer,
-                             std::size_t shown_bytes = 0);
+                             std::size_t shared_bytes = 0);
   [[nodiscard]] PendingFrame recv(Rank from,
                                   const FrameId& id,
                                   Buffer buffer,
-                                  std::size_t shown_bytes = 0);
+                                  std::size_t shared_bytes = 0);
 
   [[nodiscard]] bool shares_memory(Rank peer) const { return transport_.shares_memory(peer); }
 
   // Training bytes sent so far, headers included.
-  [[nodiscard]] std::uint64_t wire_bytes() const { return carried_->sent(); }
+  [[nodiscard]] std::uint64_t wire_bytes() const { return traffic_->sent(); }
 
   // The same by receiver, [Rank], up to the last rank that received any.
-  [[nodiscard]] std::vector<std::uint64_t> sent_bytes() const { return carried_->sent_to(); }
+  [[nodiscard]] std::vector<std::uint64_t> sent_bytes() const { return traffic_->sent_to(); }
 
   // Training bytes sent and received, over all peers.
   [[nodiscard]] std::uint64_t moved_bytes() const {
-    return carried_->sent() + carried_->received();
+    return traffic_->sent() + traffic_->received();
   }
 
  private:
@@ -226,7 +228,7 @@ class FrameLink {
   Rank self_;
   std::uint32_t epoch_;
   std::uint64_t plan_hash_;
-  std::shared_ptr<CarriedBytes> carried_;  // shared by the copies of all threads
+  std::shared_ptr<TrafficCounter> traffic_;  // shared by the copies of all threads
 };
 
 // Each rank contributes a payload of at most `bytes_max`; every rank gets all of them, [Rank]. A

@@ -37,13 +37,13 @@ GlooPeer::GlooPeer(const std::shared_ptr<gt::Device>& device,
                    Rank self,
                    Rank rank,
                    int rank_count,
-                   Patience patience,
-                   std::uint64_t early_bytes_max)
+                   StallTimeout stall_timeout,
+                   std::uint64_t unexpected_bytes_max)
     : self_(self),
       rank_(rank),
-      patience_(patience),
+      stall_timeout_(stall_timeout),
       context_(device->createContext(self.value, rank_count)),
-      early_share_(early_bytes_max) {
+      unexpected_quota_(unexpected_bytes_max) {
   context_->setTimeout(std::chrono::hours(1));  // wait_connected() ends connect() instead
   pair_ = context_->createPair(rank.value).get();
 }
@@ -74,7 +74,7 @@ Result<void> GlooPeer::wait_connected(Deadline deadline) {
 
 // Copies `message` into the buffer of a receive and completes it.
 void GlooPeer::deliver(Operation receive, std::span<const std::byte> message) const {
-  const auto room = receive.buffer.message_room();
+  const auto room = receive.buffer.message_space();
   if (message.size() <= room.size()) std::memcpy(room.data(), message.data(), message.size());
   receive.completion->finish(received(rank_, std::move(receive.buffer), message.size()));
 }
@@ -97,7 +97,7 @@ Pending GlooPeer::recv(Tag tag, Buffer buffer) {
   Pending pending(operation.completion);
   std::unique_lock lock(mutex_);
   if (auto early = take_first(early_, tag)) {
-    early_share_.give(early->message().size());
+    unexpected_quota_.give(early->message().size());
     changed_.notify_all();
     lock.unlock();
     deliver(std::move(operation), early->message());
@@ -172,8 +172,8 @@ bool GlooPeer::read_message(const MessageHeader& header) {
   }
   auto place = place_for(header);
   if (!place) return false;
-  const auto room = place->buffer.message_room();
-  const bool came = receive(room.data(), header.bytes, kMessageSlot, patience_.deadline());
+  const auto room = place->buffer.message_space();
+  const bool came = receive(room.data(), header.bytes, kMessageSlot, stall_timeout_.deadline());
   if (place->asked_for) {
     place->completion->finish(came ? received(rank_, std::move(place->buffer), header.bytes)
                                    : Result<Buffer>(peer_lost(rank_, loss())));
@@ -193,12 +193,12 @@ std::optional<GlooPeer::Place> GlooPeer::place_for(const MessageHeader& header) 
     if (!lost_.empty()) return std::nullopt;
     const auto posted = receives_.find(header.tag);
     const bool fits = posted != receives_.end() &&
-                      header.bytes <= posted->second.front().buffer.message_room().size();
+                      header.bytes <= posted->second.front().buffer.message_space().size();
     if (fits) {
       auto receive = take_first(receives_, header.tag);
       return Place{std::move(receive->buffer), std::move(receive->completion), true};
     }
-    if (early_share_.take(header.bytes)) {
+    if (unexpected_quota_.take(header.bytes)) {
       return Place{Buffer(header.bytes - kFrameHeaderBytes), nullptr, false};
     }
     if (posted != receives_.end()) {
@@ -219,7 +219,7 @@ void GlooPeer::keep(Tag tag, Buffer message) {
     early_[tag].push_back(std::move(message));
     return;
   }
-  early_share_.give(message.message().size());
+  unexpected_quota_.give(message.message().size());
   lock.unlock();
   deliver(std::move(*receive), message.message());
 }
@@ -258,7 +258,7 @@ bool GlooPeer::receive(void* bytes, std::size_t count, Slot slot, Deadline deadl
 
 bool GlooPeer::send_whole(void* bytes, std::size_t count, Slot slot) {
   const auto buffer = context_->createUnboundBuffer(bytes, count);
-  return enter(writing_, buffer.get(), patience_.deadline()) && leave(writing_, [&] {
+  return enter(writing_, buffer.get(), stall_timeout_.deadline()) && leave(writing_, [&] {
            buffer->send(rank_.value, slot);
            return buffer->waitSend(nullptr, kForever);
          });
@@ -272,7 +272,7 @@ void GlooPeer::tick() {
     };
     if (!stands_still(reading_) && !stands_still(writing_)) return;
   }
-  lose(fmt::format("a transfer between the two stalled for {:.3g} s", patience_.timeout_s()));
+  lose(fmt::format("a transfer between the two stalled for {:.3g} s", stall_timeout_.timeout_s()));
 }
 
 // Registers the wait, so that lose() and tick() can end it.

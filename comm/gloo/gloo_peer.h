@@ -44,14 +44,14 @@ void block_sigpipe();
 
 class GlooPeer {
  public:
-  // Starts to listen. `patience` and `early_bytes_max` as in TransportOptions. May throw Gloo's
-  // exceptions.
+  // Starts to listen. `stall_timeout` and `unexpected_bytes_max` as in TransportOptions. May throw
+  // Gloo's exceptions.
   GlooPeer(const std::shared_ptr<gloo::transport::Device>& device,
            Rank self,
            Rank rank,
            int rank_count,
-           Patience patience,
-           std::uint64_t early_bytes_max);
+           StallTimeout stall_timeout,
+           std::uint64_t unexpected_bytes_max);
   ~GlooPeer();
   GlooPeer(const GlooPeer&) = delete;
   GlooPeer& operator=(const GlooPeer&) = delete;
@@ -125,7 +125,7 @@ class GlooPeer {
 
   const Rank self_;
   const Rank rank_;
-  const Patience patience_;
+  const StallTimeout stall_timeout_;
   const std::shared_ptr<gloo::transport::Context> context_;
   gloo::transport::Pair* pair_;  // owned by the context
 
@@ -137,7 +137,7 @@ class GlooPeer {
   SendOrder<std::pair<Tag, Operation>> sends_;
   std::map<Tag, std::deque<Operation>> receives_;
   std::map<Tag, std::deque<Buffer>> early_;  // arrived before their receive
-  EarlyShare early_share_;
+  UnexpectedMessageQuota unexpected_quota_;
   Wait reading_;  // the reader's
   Wait writing_;  // the writer's
 

@@ -29,10 +29,10 @@ class GlooTransport : public WatchableTransport {
   GlooTransport(const TransportOptions& options, std::shared_ptr<gt::Device> device)
       : self_(options.rank), device_(std::move(device)) {
     for (Rank rank{0}; rank.value < options.rank_count; ++rank.value) {
-      peers_.push_back(rank == self_
-                           ? nullptr
-                           : std::make_unique<GlooPeer>(device_, self_, rank, options.rank_count,
-                                                        options.patience, options.early_bytes_max));
+      peers_.push_back(rank == self_ ? nullptr
+                                     : std::make_unique<GlooPeer>(
+                                           device_, self_, rank, options.rank_count,
+                                           options.stall_timeout, options.unexpected_bytes_max));
     }
     ticks_ = std::jthread([this](const std::stop_token& stop) { tick_until(stop); });
   }

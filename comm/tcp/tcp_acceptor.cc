@@ -14,7 +14,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::size_t kCandidatesMax = 64;
-constexpr std::chrono::seconds kPatience{5};
+constexpr std::chrono::seconds kStallTimeout{5};
 constexpr std::chrono::milliseconds kPause{100};  // after a failed accept
 
 }  // namespace
@@ -82,13 +82,13 @@ void TcpAcceptor::receive(asio::ip::tcp::socket socket) {
   boost::system::error_code gone;
   const asio::ip::address from = socket.remote_endpoint(gone).address();
   if (gone) return;
-  make_room_for(from);
+  evict_for(from);
   const auto candidate =
       candidates_.insert(candidates_.end(), Candidate{nullptr, from, SteadyClock::now()});
   candidate->handshake = TcpHandshake::start(
       TcpStream(std::move(socket), group_.new_session(TlsSession::Role::kServer)), group_.self,
       /*initiated=*/false, accept_, [this, candidate](const Result<Hello>& hello) {
-        if (!hello.ok()) return send_away(candidate, hello.error().cause);
+        if (!hello.ok()) return reject(candidate, hello.error().cause);
         const auto handshake = std::move(candidate->handshake);
         candidates_.erase(candidate);
         entered_(hello->from, handshake->take_stream());
@@ -96,24 +96,24 @@ void TcpAcceptor::receive(asio::ip::tcp::socket socket) {
 }
 
 // A machine's ranks connect from one address, all at once while the group forms.
-void TcpAcceptor::make_room_for(const asio::ip::address& from) {
+void TcpAcceptor::evict_for(const asio::ip::address& from) {
   const std::size_t from_one_max = static_cast<std::size_t>(std::max(4, group_.self.rank_count));
   const auto is_neighbour = [&](const Candidate& candidate) { return candidate.from == from; };
   const auto from_here = std::ranges::count_if(candidates_, is_neighbour);
   if (static_cast<std::size_t>(from_here) >= from_one_max) {
-    send_away(std::ranges::find_if(candidates_, is_neighbour),
-              "too many connections from its address");
+    reject(std::ranges::find_if(candidates_, is_neighbour),
+           "too many connections from its address");
   }
-  if (candidates_.size() >= kCandidatesMax) send_away(candidates_.begin(), "too many connections");
+  if (candidates_.size() >= kCandidatesMax) reject(candidates_.begin(), "too many connections");
 }
 
 void TcpAcceptor::tick(SteadyClock::time_point now) {
-  while (!candidates_.empty() && now - candidates_.front().since > kPatience) {
-    send_away(candidates_.begin(), "it did not authenticate in time");
+  while (!candidates_.empty() && now - candidates_.front().since > kStallTimeout) {
+    reject(candidates_.begin(), "it did not authenticate in time");
   }
 }
 
-void TcpAcceptor::send_away(std::list<Candidate>::iterator candidate, const std::string& why) {
+void TcpAcceptor::reject(std::list<Candidate>::iterator candidate, const std::string& why) {
   last_refusal_ = fmt::format("{}: {}", candidate->from.to_string(), why);
   const auto handshake = std::move(candidate->handshake);
   candidates_.erase(candidate);

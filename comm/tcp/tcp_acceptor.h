@@ -60,8 +60,8 @@ class TcpAcceptor {
   TcpAcceptor(boost::asio::io_context& io, const TcpGroup& group, Accept accept, Entered entered);
   void accept_next();
   void receive(boost::asio::ip::tcp::socket socket);
-  void make_room_for(const boost::asio::ip::address& from);
-  void send_away(std::list<Candidate>::iterator candidate, const std::string& why);
+  void evict_for(const boost::asio::ip::address& from);
+  void reject(std::list<Candidate>::iterator candidate, const std::string& why);
 
   const TcpGroup& group_;
   const Accept accept_;

@@ -40,8 +40,8 @@ void TcpHandshake::open_memory() {
   mine_.memory = memory_->offer();
 }
 
-Result<void> TcpHandshake::go_local() {
-  MOTLEY_TRY(stream_->go_local());
+Result<void> TcpHandshake::use_local_channel() {
+  MOTLEY_TRY(stream_->use_local_channel());
   if (!memory_.has_value() || theirs_.memory != mine_.memory) return {};
   stream_->share(
       {std::move(*memory_), initiated_ ? RingPair::End::kOffering : RingPair::End::kOpening});
@@ -56,11 +56,11 @@ void TcpHandshake::cancel() {
 void TcpHandshake::wait(Socket::wait_type for_what) {
   stream_->socket().async_wait(
       for_what, [self = shared_from_this()](const boost::system::error_code& /*stopped*/) {
-        if (self->done_ != nullptr) self->go_on();
+        if (self->done_ != nullptr) self->proceed();
       });
 }
 
-void TcpHandshake::go_on() {
+void TcpHandshake::proceed() {
   const Result<bool> finished = advance();
   if (finished.ok() && !*finished) {
     return wait(stream_->blocked() ? Socket::wait_write : Socket::wait_read);
@@ -77,7 +77,7 @@ Result<bool> TcpHandshake::advance() {
     if (!proved_) return false;
   }
   MOTLEY_ASSIGN(const bool met, exchange_hellos());
-  if (met && mine_.local && theirs_.local) MOTLEY_TRY(go_local());
+  if (met && mine_.local && theirs_.local) MOTLEY_TRY(use_local_channel());
   return met;
 }
 

@@ -41,7 +41,7 @@ class TcpHandshake : public std::enable_shared_from_this<TcpHandshake> {
 
  private:
   TcpHandshake(TcpStream stream, const Hello& mine, bool initiated, Accept accept, Done done);
-  void go_on();
+  void proceed();
   void wait(boost::asio::ip::tcp::socket::wait_type for_what);
   [[nodiscard]] Result<bool> advance();
   [[nodiscard]] Result<bool> exchange_hellos();
@@ -49,7 +49,7 @@ class TcpHandshake : public std::enable_shared_from_this<TcpHandshake> {
   [[nodiscard]] Result<bool> receive_hello();
   void offer_memory();
   void open_memory();
-  [[nodiscard]] Result<void> go_local();
+  [[nodiscard]] Result<void> use_local_channel();
 
   std::optional<TcpStream> stream_;
   Hello mine_;

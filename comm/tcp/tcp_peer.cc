@@ -16,7 +16,7 @@ namespace {
 namespace asio = boost::asio;
 using Socket = asio::ip::tcp::socket;
 
-constexpr std::chrono::seconds kBetweenBeats{1};
+constexpr std::chrono::seconds kBetweenHeartbeats{1};
 constexpr std::chrono::seconds kSilenceMax{4};
 constexpr int kTurnsMax = 32;  // loop iterations for one peer before the others are served
 // The most that a sending thread writes itself: encrypting it takes less time than waking the I/O
@@ -36,14 +36,14 @@ constexpr std::size_t kUnsentMin = std::size_t{16} << 10;
 
 TcpPeer::TcpPeer(asio::io_context& io,
                  Rank rank,
-                 SendTurns& turns,
-                 Patience patience,
-                 std::uint64_t early_bytes_max)
+                 EgressScheduler& egress,
+                 StallTimeout stall_timeout,
+                 std::uint64_t unexpected_bytes_max)
     : io_(io),
-      patience_(patience),
-      mailbox_(rank, early_bytes_max),
+      stall_timeout_(stall_timeout),
+      mailbox_(rank, unexpected_bytes_max),
       queue_(rank),
-      turns_(turns),
+      egress_(egress),
       reader_(mailbox_) {}
 
 Pending TcpPeer::send(Tag tag, Buffer buffer) {
@@ -70,10 +70,10 @@ void TcpPeer::join(TcpStream stream) {
   stream_.emplace(std::move(stream));
   stream_->grow();
   // Without acknowledged byte counts, a slow peer's turn would delay the other peers.
-  const bool is_measured = !stream_->is_local() && TcpStream::tells_acknowledged();
-  if (is_measured) queue_.take_turns(turns_);
+  const bool is_measured = !stream_->is_local() && TcpStream::reports_acknowledged();
+  if (is_measured) queue_.use_scheduler(egress_);
   received_at_ = sent_at_ = SteadyClock::now();
-  stuck_until_ = patience_.deadline();
+  stuck_until_ = stall_timeout_.deadline();
   read();
   write();
 }
@@ -136,7 +136,7 @@ void TcpPeer::write_up_to(std::size_t bytes_max) {
 
 void TcpPeer::wait_readable() {
   awaits_readable_ = true;
-  if (stream_->shares_memory()) return wait_for_bell();
+  if (stream_->shares_memory()) return arm_notification();
   stream_->socket().async_wait(Socket::wait_read, [this](const boost::system::error_code&) {
     const std::lock_guard lock(mutex_);
     awaits_readable_ = false;
@@ -146,7 +146,7 @@ void TcpPeer::wait_readable() {
 
 void TcpPeer::wait_writable() {
   awaits_writable_ = true;
-  if (stream_->shares_memory()) return wait_for_bell();
+  if (stream_->shares_memory()) return arm_notification();
   stream_->socket().async_wait(Socket::wait_write, [this](const boost::system::error_code&) {
     const std::lock_guard lock(mutex_);
     awaits_writable_ = false;
@@ -155,13 +155,13 @@ void TcpPeer::wait_writable() {
 }
 
 // One notification may mean that there is data to read, space to write, or both.
-void TcpPeer::wait_for_bell() {
-  if (std::exchange(awaits_bell_, true)) return;
+void TcpPeer::arm_notification() {
+  if (std::exchange(awaits_notification_, true)) return;
   stream_->socket().async_wait(Socket::wait_read, [this](const boost::system::error_code&) {
     const std::lock_guard lock(mutex_);
-    awaits_bell_ = awaits_readable_ = awaits_writable_ = false;
+    awaits_notification_ = awaits_readable_ = awaits_writable_ = false;
     if (!stream_) return;
-    stream_->hear_bells();
+    stream_->receive_notifications();
     read();
     write();
   });
@@ -177,25 +177,25 @@ void TcpPeer::tick(SteadyClock::time_point now, bool overslept) {
     return lose(fmt::format("no heartbeat for {} s: the process is frozen or the network is down",
                             kSilenceMax.count()));
   }
-  keep_pace(now);
+  update_bandwidth(now);
   const bool has_moved = overslept || stream_->sent_bytes() != sent_bytes_;
   const bool is_idle = queue_.idle() && !stream_->blocked();
   if (has_moved || is_idle) {
     sent_bytes_ = stream_->sent_bytes();
-    stuck_until_ = patience_.deadline();
+    stuck_until_ = stall_timeout_.deadline();
   } else if (stuck_until_.passed()) {
-    return lose(
-        fmt::format("it has received nothing of a message for {:.3g} s", patience_.timeout_s()));
+    return lose(fmt::format("it has received nothing of a message for {:.3g} s",
+                            stall_timeout_.timeout_s()));
   }
   if (has_moved) {
     sent_at_ = now;
-  } else if (is_idle && now - sent_at_ >= kBetweenBeats) {
-    queue_.push_beat();
+  } else if (is_idle && now - sent_at_ >= kBetweenHeartbeats) {
+    queue_.push_heartbeat();
     write();
   }
 }
 
-SendTurns::Sent TcpPeer::sent() {
+EgressScheduler::Sent TcpPeer::sent() {
   const std::lock_guard lock(mutex_);
   if (stream_ && !stream_->is_local()) {
     sent_.sent_bytes = stream_->sent_bytes();
@@ -206,11 +206,11 @@ SendTurns::Sent TcpPeer::sent() {
   return sent_;
 }
 
-void TcpPeer::keep_pace(SteadyClock::time_point now) {
-  pace_.look(now, stream_->sent_bytes(), stream_->blocked());
-  if (!pace_.bytes_per_s()) return;
-  queue_.set_piece_bytes(pace_.bytes_in(kPieceTime, kPieceBytesMin, kPieceBytesMax));
-  stream_->keep_unsent(pace_.bytes_in(kUnsentTime, kUnsentMin, kUnsentMax));
+void TcpPeer::update_bandwidth(SteadyClock::time_point now) {
+  bandwidth_.look(now, stream_->sent_bytes(), stream_->blocked());
+  if (!bandwidth_.bytes_per_s()) return;
+  queue_.set_piece_bytes(bandwidth_.bytes_in(kPieceTime, kPieceBytesMin, kPieceBytesMax));
+  stream_->limit_unsent(bandwidth_.bytes_in(kUnsentTime, kUnsentMin, kUnsentMax));
 }
 
 void TcpPeer::lose(const std::string& cause) {

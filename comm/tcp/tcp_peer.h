@@ -20,7 +20,7 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
-#include "comm/tcp/link_pace.h"
+#include "comm/tcp/bandwidth_estimate.h"
 #include "comm/tcp/tcp_stream.h"
 #include "comm/transport/mailbox.h"
 #include "comm/transport/message_stream.h"
@@ -29,13 +29,13 @@ namespace motley {
 
 class TcpPeer {
  public:
-  // patience and early_bytes_max: as in TransportOptions. `turns`: shared by all peers that are
-  // reached through the network.
+  // stall_timeout and unexpected_bytes_max: as in TransportOptions. `egress`: shared by all peers
+  // that are reached through the network.
   TcpPeer(boost::asio::io_context& io,
           Rank rank,
-          SendTurns& turns,
-          Patience patience,
-          std::uint64_t early_bytes_max);
+          EgressScheduler& egress,
+          StallTimeout stall_timeout,
+          std::uint64_t unexpected_bytes_max);
 
   [[nodiscard]] Pending send(Tag tag, Buffer buffer);
   [[nodiscard]] Pending recv(Tag tag, Buffer buffer);
@@ -46,11 +46,11 @@ class TcpPeer {
   // process itself was stopped for a while, so the peer's silence proves nothing.
   void tick(SteadyClock::time_point now, bool overslept);
 
-  // Continues to send after SendTurns has released the peer.
-  void go_on() { write_later(); }
+  // Continues to send after EgressScheduler has released the peer.
+  void proceed() { write_later(); }
 
   // The bytes sent over the network.
-  [[nodiscard]] SendTurns::Sent sent();
+  [[nodiscard]] EgressScheduler::Sent sent();
   // Ends the stream and every operation: this rank leaves. No function is called afterwards.
   void leave();
 
@@ -67,17 +67,17 @@ class TcpPeer {
   void write_up_to(std::size_t bytes_max);
   void wait_readable();
   void wait_writable();
-  void wait_for_bell();
+  void arm_notification();
   // Adapts the piece size and the send buffer to the link's bandwidth, which bounds the delay of
   // urgent messages.
-  void keep_pace(SteadyClock::time_point now);
+  void update_bandwidth(SteadyClock::time_point now);
   void lose(const std::string& cause);
 
   boost::asio::io_context& io_;
-  const Patience patience_;
+  const StallTimeout stall_timeout_;
   Mailbox mailbox_;  // recv() needs no mutex_
   SendQueue queue_;  // push() needs none either
-  SendTurns& turns_;
+  EgressScheduler& egress_;
 
   std::mutex mutex_;
   // Guarded by mutex_, as are the reader's side of the mailbox and the writer's side of the queue.
@@ -86,11 +86,11 @@ class TcpPeer {
 
   bool awaits_readable_ = false;
   bool awaits_writable_ = false;
-  bool awaits_bell_ = false;     // ends both waits
-  bool awaits_receive_ = false;  // reading is suspended until a receive is posted
+  bool awaits_notification_ = false;  // ends both waits
+  bool awaits_receive_ = false;       // reading is suspended until a receive is posted
 
-  LinkPace pace_;
-  SendTurns::Sent sent_;  // at the last call of sent()
+  BandwidthEstimate bandwidth_;
+  EgressScheduler::Sent sent_;  // at the last call of sent()
 
   // At the last tick that saw a change.
   std::uint64_t received_bytes_ = 0;
@@ -98,7 +98,8 @@ class TcpPeer {
   SteadyClock::time_point received_at_;
   SteadyClock::time_point sent_at_;
   Deadline stuck_until_ =
-      patience_.deadline();  // extended while sending makes progress or there is nothing to send
+      stall_timeout_
+          .deadline();  // extended while sending makes progress or there is nothing to send
 };
 
 }  // namespace motley

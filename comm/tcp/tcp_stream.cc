@@ -45,10 +45,10 @@ TcpStream::TcpStream(asio::ip::tcp::socket socket, std::unique_ptr<TlsSession> t
   boost::system::error_code ignored;  // the next operation on the socket reports its error
   socket_.non_blocking(true, ignored);
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
-  keep_unsent(kUnsentMax);
+  limit_unsent(kUnsentMax);
 }
 
-void TcpStream::keep_unsent(std::size_t bytes_max) {
+void TcpStream::limit_unsent(std::size_t bytes_max) {
 #ifdef TCP_NOTSENT_LOWAT
   // If it fails, urgent messages only have a longer delay.
   const int bytes = static_cast<int>(std::min(bytes_max, kUnsentMax));
@@ -58,7 +58,7 @@ void TcpStream::keep_unsent(std::size_t bytes_max) {
 #endif
 }
 
-bool TcpStream::tells_acknowledged() {
+bool TcpStream::reports_acknowledged() {
 #ifdef __linux__
   return true;
 #else
@@ -82,10 +82,10 @@ bool TcpStream::ends_share_address() const {
   return !gone && here == there;
 }
 
-Result<void> TcpStream::go_local() {
+Result<void> TcpStream::use_local_channel() {
   is_local_ = true;
   if (tls_ == nullptr) return {};
-  MOTLEY_ASSIGN(const auto rest, tls_->leave_off());
+  MOTLEY_ASSIGN(const auto rest, tls_->stop_encryption());
   const auto room = ahead_.room();
   MOTLEY_CHECK(rest.size() <= room.size(), "{} bytes for a buffer of {}", rest.size(), room.size());
   std::ranges::copy(rest, room.begin());
@@ -146,7 +146,7 @@ Result<bool> TcpStream::handshake() {
 Result<std::size_t> TcpStream::read_shared(std::span<std::byte> into) {
   MOTLEY_ASSIGN(const RingMove move,
                 rings_->reader().read(into.first(std::min(into.size(), kSharedMax))));
-  if (move.wakes_peer) ring_bell();
+  if (move.wakes_peer) notify_peer();
   if (move.count == 0 && gone_.has_value()) return *gone_;
   received_bytes_ += move.count;
   return move.count;
@@ -160,7 +160,7 @@ Result<std::size_t> TcpStream::write_shared(std::array<std::span<const std::byte
     while (!piece.empty() && !blocked_ && taken < kTakenMax) {
       const auto turn = piece.first(std::min(piece.size(), kSharedMax));
       MOTLEY_ASSIGN(const RingMove move, rings_->writer().write(turn));
-      if (move.wakes_peer) ring_bell();
+      if (move.wakes_peer) notify_peer();
       taken += move.count;
       piece = piece.subspan(move.count);
       blocked_ = move.count < turn.size();
@@ -171,14 +171,14 @@ Result<std::size_t> TcpStream::write_shared(std::array<std::span<const std::byte
 }
 
 // If the socket is full, it already contains notifications that the other end has not read.
-void TcpStream::ring_bell() {
+void TcpStream::notify_peer() {
   constexpr std::array kBell = {std::byte{1}};
   boost::system::error_code failure;
   socket_.write_some(asio::buffer(kBell), failure);
   if (failure && !is_would_block(failure)) gone_ = connection_error(failure);
 }
 
-void TcpStream::hear_bells() {
+void TcpStream::receive_notifications() {
   std::array<std::byte, 64> bells;
   boost::system::error_code failure;
   do {

@@ -49,23 +49,23 @@ class TcpStream {
   // Continues without TLS after the last byte read and the last one written. Both ends must have
   // announced that they share an address. kPeer if the other end has sent more TLS data. REQUIRES:
   // !blocked().
-  [[nodiscard]] Result<void> go_local();
+  [[nodiscard]] Result<void> use_local_channel();
 
-  // Returns whether go_local() was called.
+  // Returns whether use_local_channel() was called.
   [[nodiscard]] bool is_local() const { return is_local_; }
 
   // Continues through this memory; the other end must do the same. REQUIRES: is_local().
   void share(RingPair rings) { rings_.emplace(std::move(rings)); }
 
   // Returns whether share() was called. Both directions then wait for notifications, which make the
-  // socket readable; the caller calls hear_bells() first, and then both may continue.
+  // socket readable; the caller calls receive_notifications() first, and then both may continue.
   [[nodiscard]] bool shares_memory() const { return rings_.has_value(); }
 
-  void hear_bells();
+  void receive_notifications();
 
   // Limits the unsent bytes that the system buffers: any later message, even an urgent one, waits
   // for them.
-  void keep_unsent(std::size_t bytes_max);
+  void limit_unsent(std::size_t bytes_max);
 
   // Enlarges the buffers, once the other end is authenticated.
   void grow();
@@ -79,8 +79,8 @@ class TcpStream {
   [[nodiscard]] std::uint64_t sent_bytes() const { return sent_bytes_; }
 
   // Returns whether this system reports the bytes that the other end has acknowledged.
-  [[nodiscard]] static bool tells_acknowledged();
-  // The acknowledged part of sent_bytes(). REQUIRES: tells_acknowledged().
+  [[nodiscard]] static bool reports_acknowledged();
+  // The acknowledged part of sent_bytes(). REQUIRES: reports_acknowledged().
   [[nodiscard]] std::uint64_t acknowledged_bytes();
 
   [[nodiscard]] std::uint64_t received_bytes() const { return received_bytes_; }
@@ -93,7 +93,7 @@ class TcpStream {
   [[nodiscard]] Result<void> flush();
   [[nodiscard]] Result<std::size_t> read_shared(std::span<std::byte> into);
   [[nodiscard]] Result<std::size_t> write_shared(std::array<std::span<const std::byte>, 2> pieces);
-  void ring_bell();
+  void notify_peer();
 
   boost::asio::ip::tcp::socket socket_;
   std::unique_ptr<TlsSession> tls_;

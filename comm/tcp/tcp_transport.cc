@@ -50,7 +50,7 @@ class TcpTransport : public LocatingTransport {
   TcpTransport(const TransportOptions& options, TcpGroup group, OnMissing on_missing)
       : self_(options.rank),
         group_(std::move(group)),
-        turns_(options.rank_count, [this] { look_soon(); }),
+        egress_(options.rank_count, [this] { check_soon(); }),
         turns_timer_(io_),
         other_way_timer_(io_),
         ticker_(io_),
@@ -58,8 +58,8 @@ class TcpTransport : public LocatingTransport {
     for (Rank rank{0}; rank.value < options.rank_count; ++rank.value) {
       peers_.push_back(rank == self_
                            ? nullptr
-                           : std::make_unique<TcpPeer>(io_, rank, turns_, options.patience,
-                                                       options.early_bytes_max));
+                           : std::make_unique<TcpPeer>(io_, rank, egress_, options.stall_timeout,
+                                                       options.unexpected_bytes_max));
     }
     joined_.resize(peers_.size());
     joined_[self_.index()] = true;
@@ -149,7 +149,7 @@ class TcpTransport : public LocatingTransport {
       const auto next = SteadyClock::now() + kBetweenTellings;
       if (changed_.wait_until(lock, std::min(next, deadline.time()), decided)) break;
       lock.unlock();
-      has_told = tell_missing(has_told);
+      has_told = log_missing(has_told);
       lock.lock();
     }
     if (decided()) return refusal_ ? Result<void>(*refusal_) : Result<void>();
@@ -177,7 +177,7 @@ class TcpTransport : public LocatingTransport {
   }
 
   // Returns whether there was something to report.
-  bool tell_missing(bool has_told) {
+  bool log_missing(bool has_told) {
     if (!on_missing_) return false;
     std::promise<std::vector<MissingPeer>> answer;
     asio::post(io_, [&] {
@@ -265,19 +265,19 @@ class TcpTransport : public LocatingTransport {
   }
 
   // May be called from any thread.
-  void look_soon() {
+  void check_soon() {
     asio::post(io_, [this] { look_at_turns(); });
   }
 
   void look_at_turns() {
-    std::vector<SendTurns::Sent> sent;
+    std::vector<EgressScheduler::Sent> sent;
     for (const auto& each : peers_) {
-      sent.push_back(each == nullptr ? SendTurns::Sent{} : each->sent());
+      sent.push_back(each == nullptr ? EgressScheduler::Sent{} : each->sent());
     }
-    const auto seen = turns_.look(SteadyClock::now(), sent);
-    for (const Rank rank : seen.released) peers_[rank.index()]->go_on();
+    const auto seen = egress_.poll(SteadyClock::now(), sent);
+    for (const Rank rank : seen.released) peers_[rank.index()]->proceed();
     if (!seen.is_due_again) return;
-    turns_timer_.expires_after(SendTurns::kBetweenLooks);  // replaces an earlier wait
+    turns_timer_.expires_after(EgressScheduler::kBetweenChecks);  // replaces an earlier wait
     turns_timer_.async_wait([this](const boost::system::error_code& ended) {
       if (!ended) look_at_turns();
     });
@@ -301,7 +301,7 @@ class TcpTransport : public LocatingTransport {
   const Rank self_;
   const TcpGroup group_;
   asio::io_context io_{1};
-  SendTurns turns_;
+  EgressScheduler egress_;
   asio::steady_timer turns_timer_;
   std::vector<std::unique_ptr<TcpPeer>> peers_;            // [Rank]; no entry for this rank
   std::vector<std::unique_ptr<TcpConnector>> connectors_;  // [Rank]; null where none was started

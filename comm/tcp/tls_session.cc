@@ -229,7 +229,7 @@ Result<std::size_t> TlsSession::write(std::span<const std::byte> plain) {
 
 // OpenSSL reads no more from its network than the requested record (SSL_set_read_ahead is off), so
 // later bytes are still in the queue.
-Result<std::span<const std::byte>> TlsSession::leave_off() {
+Result<std::span<const std::byte>> TlsSession::stop_encryption() {
   MOTLEY_CHECK(outgoing_.bytes().empty(), "{} bytes were not sent", outgoing_.bytes().size());
   if (SSL_has_pending(ssl_) == 0) return incoming_.bytes();
   return Error{ErrorCode::kPeer, "TLS", "it continued with TLS after its announced end", ""};

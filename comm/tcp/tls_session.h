@@ -81,7 +81,7 @@ class TlsSession {
   // Ends the session at a position agreed on by both ends, with nothing left to send. Returns the
   // bytes received after the last record that was read, which are not TLS; they stay valid as long
   // as the session. kPeer if the other end had begun another record. REQUIRES: outgoing() is empty.
-  [[nodiscard]] Result<std::span<const std::byte>> leave_off();
+  [[nodiscard]] Result<std::span<const std::byte>> stop_encryption();
 
   // Enlarges both queues. They are small until the other end is authenticated.
   void grow();

@@ -26,8 +26,8 @@ class WatchedTransport : public Transport {
 
   ~WatchedTransport() override {
     stopping_ = true;
-    heard_->ring();
-    stopped_.ring();
+    heard_->notify();
+    stopped_.notify();
     if (watcher_.joinable()) watcher_.join();
     watched_.reset();  // before beside_, so that peers still receive its last messages
   }
@@ -53,7 +53,7 @@ class WatchedTransport : public Transport {
     for (Rank peer{0}; peer.index() < losses_.size(); ++peer.value) {
       if (peer == self_) continue;
       losses_[peer.index()] = beside_->recv(peer, kNeverSent, Buffer(0));
-      losses_[peer.index()].tell(heard_);
+      losses_[peer.index()].notify_when_done(heard_);
     }
     watcher_ = std::thread([this] { watch(); });
     return {};
@@ -87,8 +87,8 @@ class WatchedTransport : public Transport {
   const std::unique_ptr<Transport> beside_;
   std::unique_ptr<WatchableTransport> watched_;
   std::vector<Pending> losses_;  // [Rank]; used by the watcher once it runs
-  const std::shared_ptr<Bell> heard_ = std::make_shared<Bell>();
-  Bell stopped_;
+  const std::shared_ptr<Notifier> heard_ = std::make_shared<Notifier>();
+  Notifier stopped_;
   std::atomic<bool> stopping_ = false;
   std::thread watcher_;
 };

@@ -43,7 +43,7 @@ void Buffer::set_payload_bytes(std::size_t bytes) {
 }
 
 std::span<std::byte> Buffer::payload() {
-  return payload_room().first(payload_bytes_);
+  return payload_space().first(payload_bytes_);
 }
 
 std::span<const std::byte> Buffer::payload() const {
@@ -52,13 +52,13 @@ std::span<const std::byte> Buffer::payload() const {
              : std::span<const std::byte>(bytes_.get() + kFrameHeaderBytes, payload_bytes_);
 }
 
-std::span<std::byte> Buffer::payload_room() {
+std::span<std::byte> Buffer::payload_space() {
   return bytes_.get() == nullptr ? std::span<std::byte>()
                                  : std::span(bytes_.get() + kFrameHeaderBytes, payload_bytes_max_);
 }
 
 std::span<std::byte> Buffer::header() {
-  return message_room().first(kFrameHeaderBytes);
+  return message_space().first(kFrameHeaderBytes);
 }
 
 std::span<const std::byte> Buffer::header() const {
@@ -67,10 +67,10 @@ std::span<const std::byte> Buffer::header() const {
 }
 
 std::span<std::byte> Buffer::message() {
-  return message_room().first(kFrameHeaderBytes + payload_bytes_);
+  return message_space().first(kFrameHeaderBytes + payload_bytes_);
 }
 
-std::span<std::byte> Buffer::message_room() {
+std::span<std::byte> Buffer::message_space() {
   MOTLEY_CHECK(bytes_.get() != nullptr, "a buffer without memory cannot be sent");
   return {bytes_.get(), kFrameHeaderBytes + payload_bytes_max_};
 }

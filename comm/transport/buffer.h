@@ -29,13 +29,13 @@ class Buffer {
 
   [[nodiscard]] std::span<std::byte> payload();  // payload_bytes() long
   [[nodiscard]] std::span<const std::byte> payload() const;
-  [[nodiscard]] std::span<std::byte> payload_room();  // payload_bytes_max() long
-  [[nodiscard]] std::span<std::byte> header();        // kFrameHeaderBytes long
+  [[nodiscard]] std::span<std::byte> payload_space();  // payload_bytes_max() long
+  [[nodiscard]] std::span<std::byte> header();         // kFrameHeaderBytes long
   [[nodiscard]] std::span<const std::byte> header() const;
   // Header and payload, as sent.
   [[nodiscard]] std::span<std::byte> message();
   // Header and all payload space, as passed to a receive.
-  [[nodiscard]] std::span<std::byte> message_room();
+  [[nodiscard]] std::span<std::byte> message_space();
 
  private:
   struct Free {

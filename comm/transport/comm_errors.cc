@@ -36,15 +36,15 @@ Error peer_refused(Rank peer, const std::string& cause) {
           "earlier launches"};
 }
 
-Error message_too_long(Rank from, std::size_t room_bytes) {
+Error message_too_long(Rank from, std::size_t capacity_bytes) {
   return {ErrorCode::kCorrupt, fmt::format("a message from rank {} is too long", from.value),
-          fmt::format("{} bytes were expected at most", room_bytes),
+          fmt::format("{} bytes were expected at most", capacity_bytes),
           "start all ranks from the same plan and version"};
 }
 
 Result<Buffer> received(Rank from, Buffer buffer, std::size_t message_bytes) {
-  const std::size_t room_bytes = buffer.message_room().size();
-  if (message_bytes > room_bytes) return message_too_long(from, room_bytes);
+  const std::size_t capacity_bytes = buffer.message_space().size();
+  if (message_bytes > capacity_bytes) return message_too_long(from, capacity_bytes);
   if (message_bytes < kFrameHeaderBytes) {
     return Error{ErrorCode::kCorrupt,
                  fmt::format("a message from rank {} is too short", from.value),

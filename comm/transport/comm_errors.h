@@ -23,7 +23,7 @@ namespace motley {
 [[nodiscard]] Error peer_refused(Rank peer, const std::string& cause);
 
 // kCorrupt: a message that is larger than its receive.
-[[nodiscard]] Error message_too_long(Rank from, std::size_t room_bytes);
+[[nodiscard]] Error message_too_long(Rank from, std::size_t capacity_bytes);
 
 // Sets the size of the received message in `buffer`. kCorrupt if it cannot be a message: longer
 // than the buffer, or shorter than a header.

@@ -32,7 +32,7 @@ struct Channel {
 
 void transfer(Rank from, Operation send, Operation receive) {
   const auto source = send.buffer.message();
-  const auto target = receive.buffer.message_room();
+  const auto target = receive.buffer.message_space();
   if (source.size() <= target.size()) {
     std::memcpy(target.data(), source.data(), source.size());
   }

@@ -20,10 +20,10 @@ Mailbox::Posted Mailbox::recv(Tag tag, Buffer buffer) {
   Posted posted{Pending(receive.completion)};
   std::unique_lock lock(mutex_);
   if (auto early = take_first(early_, tag)) {
-    early_share_.give(early->message().size());
+    unexpected_quota_.give(early->message().size());
     posted.wakes_reader = std::exchange(reader_waits_, false);
     lock.unlock();
-    deliver_early(std::move(receive), std::move(*early));
+    deliver_unexpected(std::move(receive), std::move(*early));
   } else if (lost_.empty()) {
     receives_[tag].push_back(std::move(receive));
     posted.wakes_reader = std::exchange(reader_waits_, false);
@@ -39,15 +39,15 @@ bool Mailbox::begin(Tag tag, std::uint64_t message_bytes) {
   Arrival arrival{tag, message_bytes};
   if (auto receive = take_first(receives_, tag)) {
     lock.unlock();
-    const std::size_t room_bytes = receive->buffer.message_room().size();
-    arrival.is_kept = message_bytes <= room_bytes;
+    const std::size_t capacity_bytes = receive->buffer.message_space().size();
+    arrival.is_kept = message_bytes <= capacity_bytes;
     if (arrival.is_kept) {
       arrival.buffer = std::move(receive->buffer);
       arrival.completion = std::move(receive->completion);
     } else {
-      receive->completion->finish(message_too_long(from_, room_bytes));
+      receive->completion->finish(message_too_long(from_, capacity_bytes));
     }
-  } else if (early_share_.take(message_bytes)) {
+  } else if (unexpected_quota_.take(message_bytes)) {
     lock.unlock();
     arrival.buffer = Buffer(message_bytes - kFrameHeaderBytes);
   } else {
@@ -61,7 +61,7 @@ bool Mailbox::begin(Tag tag, std::uint64_t message_bytes) {
 std::span<std::byte> Mailbox::room() {
   if (!arrival_) return {};
   const std::uint64_t left = arrival_->bytes - arrival_->filled;
-  if (arrival_->is_kept) return arrival_->buffer.message_room().subspan(arrival_->filled, left);
+  if (arrival_->is_kept) return arrival_->buffer.message_space().subspan(arrival_->filled, left);
   dropped_.resize(kDroppedAtOnce);
   return std::span(dropped_).first(std::min<std::uint64_t>(left, kDroppedAtOnce));
 }
@@ -81,7 +81,7 @@ std::uint64_t Mailbox::cut_bytes() const {
   return cut_ ? cut_->bytes - cut_->filled : 0;
 }
 
-void Mailbox::go_on() {
+void Mailbox::proceed() {
   MOTLEY_CHECK(cut_ && !arrival_, "nothing was cut, or something has begun");
   arrival_ = std::exchange(cut_, std::nullopt);
 }
@@ -100,14 +100,14 @@ void Mailbox::deliver(Arrival arrival) {
     early_[arrival.tag].push_back(std::move(arrival.buffer));
     return;
   }
-  early_share_.give(arrival.bytes);
+  unexpected_quota_.give(arrival.bytes);
   lock.unlock();
-  deliver_early(std::move(*receive), std::move(arrival.buffer));
+  deliver_unexpected(std::move(*receive), std::move(arrival.buffer));
 }
 
-void Mailbox::deliver_early(Receive receive, Buffer message) const {
+void Mailbox::deliver_unexpected(Receive receive, Buffer message) const {
   const auto source = message.message();
-  const auto room = receive.buffer.message_room();
+  const auto room = receive.buffer.message_space();
   if (source.size() <= room.size()) std::memcpy(room.data(), source.data(), source.size());
   receive.completion->finish(received(from_, std::move(receive.buffer), source.size()));
 }

@@ -19,16 +19,16 @@
 
 #include "base/ids.h"
 #include "comm/transport/buffer.h"
-#include "comm/transport/early_share.h"
 #include "comm/transport/pending.h"
 #include "comm/transport/transport.h"
+#include "comm/transport/unexpected_message_quota.h"
 
 namespace motley {
 
 class Mailbox {
  public:
-  explicit Mailbox(Rank from, std::uint64_t early_bytes_max = kEarlyBytesMax)
-      : from_(from), early_share_(early_bytes_max) {}
+  explicit Mailbox(Rank from, std::uint64_t unexpected_bytes_max = kUnexpectedBytesMax)
+      : from_(from), unexpected_quota_(unexpected_bytes_max) {}
 
   struct Posted {
     Pending pending;
@@ -54,7 +54,7 @@ class Mailbox {
   // The bytes still missing of a message that was cut; 0: none was.
   [[nodiscard]] std::uint64_t cut_bytes() const;
   // Resumes it. REQUIRES: cut_bytes() > 0, and the previous message is complete.
-  void go_on();
+  void proceed();
   // Ends every current and future receive with kPeer and this cause. The first cause is retained.
   void lose(const std::string& cause);
 
@@ -75,7 +75,7 @@ class Mailbox {
   };
 
   void deliver(Arrival arrival);
-  void deliver_early(Receive receive, Buffer message) const;
+  void deliver_unexpected(Receive receive, Buffer message) const;
 
   const Rank from_;
 
@@ -83,7 +83,7 @@ class Mailbox {
   // Guarded by mutex_.
   std::map<Tag, std::deque<Receive>> receives_;
   std::map<Tag, std::deque<Buffer>> early_;  // complete
-  EarlyShare early_share_;                   // early messages, including the one being read
+  UnexpectedMessageQuota unexpected_quota_;  // early messages, including the one being read
   bool reader_waits_ = false;
   std::string lost_;  // the reason; empty while connected
 

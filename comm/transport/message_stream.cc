@@ -45,19 +45,19 @@ void write_stream_header(Tag tag,
   std::memcpy(bytes.data(), &layout, kStreamHeaderBytes);
 }
 
-void SendQueue::take_turns(SendTurns& turns) {
+void SendQueue::use_scheduler(EgressScheduler& egress) {
   const std::lock_guard lock(mutex_);
-  turns_ = &turns;
+  egress_ = &egress;
 }
 
 SendQueue::Pushed SendQueue::push(Tag tag, Buffer buffer) {
   Send send{tag, std::move(buffer), std::make_shared<Completion>()};
   Pushed pushed{Pending(send.completion)};
-  const bool is_long = !is_bulk(send) && message_bytes(send) >= SendTurns::kMessageBytesMin;
+  const bool is_long = !is_bulk(send) && message_bytes(send) >= EgressScheduler::kMessageBytesMin;
   const std::lock_guard lock(mutex_);
   if (lost_.empty()) {
-    send.has_place = is_long && turns_ != nullptr;
-    if (send.has_place) turns_->enter(to_);
+    send.has_place = is_long && egress_ != nullptr;
+    if (send.has_place) egress_->enqueue(to_);
     waiting_.push(tag, std::move(send));
     pushed.wakes_writer = std::exchange(idle_, false);
   } else {
@@ -66,10 +66,10 @@ SendQueue::Pushed SendQueue::push(Tag tag, Buffer buffer) {
   return pushed;
 }
 
-void SendQueue::push_beat() {
+void SendQueue::push_heartbeat() {
   const std::lock_guard lock(mutex_);
   if (!lost_.empty()) return;
-  waiting_.push_front({kBeatTag, Buffer(), nullptr});
+  waiting_.push_front({kHeartbeatTag, Buffer(), nullptr});
   idle_ = false;
 }
 
@@ -87,18 +87,18 @@ bool SendQueue::is_bulk(const Send& send) {
   return (send.tag & kBulkTag) != 0 && send.completion != nullptr;
 }
 
-bool SendQueue::has_turn() const {
-  if (turns_ == nullptr) return true;
+bool SendQueue::may_send_next() const {
+  if (egress_ == nullptr) return true;
   const bool goes_on = cut_ && !waiting_.has_urgent();
   const Send& next = goes_on ? *cut_ : waiting_.front();
-  if (next.has_place) return turns_->may_begin(to_, SendTurns::Kind::kUrgent);
-  return !is_bulk(next) || turns_->may_begin(to_, SendTurns::Kind::kBulk);
+  if (next.has_place) return egress_->may_begin(to_, EgressScheduler::Kind::kUrgent);
+  return !is_bulk(next) || egress_->may_begin(to_, EgressScheduler::Kind::kBulk);
 }
 
 bool SendQueue::begin_next() {
   {
     const std::lock_guard lock(mutex_);
-    idle_ = (waiting_.empty() && !cut_) || !has_turn();
+    idle_ = (waiting_.empty() && !cut_) || !may_send_next();
     if (idle_) return false;
     if (!cut_ || waiting_.has_urgent()) current_ = waiting_.pop();
   }
@@ -134,7 +134,7 @@ void SendQueue::taken(std::size_t count) {
   if (written_ < headers_bytes_ + piece_bytes_) return;
   Send send = *std::exchange(current_, std::nullopt);
   send.sent += piece_bytes_;
-  if (send.has_place) turns_->leave(to_);
+  if (send.has_place) egress_->dequeue(to_);
   if (send.sent < message_bytes(send)) {
     cut_ = std::move(send);
   } else if (send.completion != nullptr) {
@@ -149,7 +149,7 @@ void SendQueue::lose(const std::string& cause) {
     if (!lost_.empty()) return;
     lost_ = cause;
     dropped = waiting_.drain();
-    if (turns_ != nullptr) turns_->leave_all(to_);
+    if (egress_ != nullptr) egress_->forget_peer(to_);
   }
   for (auto* begun : {&cut_, &current_}) {
     if (*begun) dropped.push_front(*std::exchange(*begun, std::nullopt));
@@ -162,7 +162,7 @@ void SendQueue::lose(const std::string& cause) {
 Result<bool> MessageReader::begin() {
   Layout layout{};
   std::memcpy(&layout, header_.data(), kStreamHeaderBytes);
-  const Tag tag = layout.tag_and_check & kBeatTag;
+  const Tag tag = layout.tag_and_check & kHeartbeatTag;
   const std::uint64_t bytes = layout.message_bytes;
   if (layout.tag_and_check != (tag | check_of(tag, bytes))) {
     return broken_stream("its data was damaged in transit");
@@ -176,7 +176,7 @@ Result<bool> MessageReader::begin() {
   if (!expected()) return broken_stream("it sent a malformed message");
   left_bytes_ = is_bulk ? 0 : bytes;
   if (tag == kPieceTag) {
-    if (bytes > 0) mailbox_.go_on();
+    if (bytes > 0) mailbox_.proceed();
     return true;
   }
   if (!mailbox_.begin(tag, bytes)) return false;

@@ -16,19 +16,19 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "comm/transport/buffer.h"
+#include "comm/transport/egress_scheduler.h"
 #include "comm/transport/mailbox.h"
 #include "comm/transport/pending.h"
 #include "comm/transport/send_order.h"
-#include "comm/transport/send_turns.h"
 #include "comm/transport/transport.h"
 
 namespace motley {
 
 inline constexpr std::size_t kStreamHeaderBytes = 16;
-inline constexpr Tag kBeatTag = kTagsEnd;   // beyond the callers' tags; all kTagBits set
-inline constexpr Tag kPieceTag = kBeatTag;  // with bytes: a piece of a bulk message
+inline constexpr Tag kHeartbeatTag = kTagsEnd;   // beyond the callers' tags; all kTagBits set
+inline constexpr Tag kPieceTag = kHeartbeatTag;  // with bytes: a piece of a bulk message
 
-// REQUIRES: tag <= kBeatTag.
+// REQUIRES: tag <= kHeartbeatTag.
 void write_stream_header(Tag tag,
                          std::uint64_t message_bytes,
                          std::span<std::byte, kStreamHeaderBytes> bytes);
@@ -43,8 +43,8 @@ class SendQueue {
   explicit SendQueue(Rank to) : to_(to) {}
 
   // From now on the peer takes turns with others, and next() returns nothing while it waits for its
-  // turn. `turns` must outlive the queue.
-  void take_turns(SendTurns& turns);
+  // turn. `egress` must outlive the queue.
+  void use_scheduler(EgressScheduler& egress);
 
   struct Pushed {
     Pending pending;
@@ -67,7 +67,7 @@ class SendQueue {
   void set_piece_bytes(std::size_t bytes) { piece_bytes_max_ = bytes; }
 
   // Makes a heartbeat the next bytes. REQUIRES: next() returned nothing.
-  void push_beat();
+  void push_heartbeat();
 
   // Returns whether the last call of next() returned nothing.
   [[nodiscard]] bool idle();
@@ -81,7 +81,7 @@ class SendQueue {
     Buffer buffer;
     std::shared_ptr<Completion> completion;  // null: a heartbeat
     std::size_t sent = 0;                    // bytes of the message in earlier pieces
-    bool has_place = false;                  // queued in turns_
+    bool has_place = false;                  // queued in egress_
   };
 
   [[nodiscard]] static std::size_t message_bytes(Send& send);
@@ -90,13 +90,13 @@ class SendQueue {
   bool begin_next();
   // Whether the next message or piece may begin. REQUIRES: mutex_ is held; a message waits or is
   // cut.
-  [[nodiscard]] bool has_turn() const;
+  [[nodiscard]] bool may_send_next() const;
 
   const Rank to_;
 
   std::mutex mutex_;
   // Guarded by mutex_.
-  SendTurns* turns_ = nullptr;  // null: the peer does not take turns
+  EgressScheduler* egress_ = nullptr;  // null: the peer does not take turns
   SendOrder<Send> waiting_;
   bool idle_ = true;
   std::string lost_;  // the reason; empty while connected

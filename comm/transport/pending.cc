@@ -7,44 +7,44 @@
 
 namespace motley {
 
-void Bell::ring() {
+void Notifier::notify() {
   {
     const std::lock_guard lock(mutex_);
-    rung_ = true;
+    is_notified_ = true;
   }
   changed_.notify_all();
 }
 
-bool Bell::wait(Deadline deadline) {
+bool Notifier::wait(Deadline deadline) {
   std::unique_lock lock(mutex_);
-  while (!changed_.wait_until(lock, deadline.time(), [&] { return rung_; })) {
+  while (!changed_.wait_until(lock, deadline.time(), [&] { return is_notified_; })) {
     if (deadline.passed()) return false;
   }
-  rung_ = false;
+  is_notified_ = false;
   return true;
 }
 
 void Completion::finish(Result<Buffer> outcome) {
-  std::shared_ptr<Bell> bell;
+  std::shared_ptr<Notifier> notifier;
   {
     const std::lock_guard lock(mutex_);
     MOTLEY_CHECK(!outcome_.has_value(), "an operation ended twice");
     outcome_ = std::move(outcome);
-    bell = std::move(bell_);
+    notifier = std::move(notifier_);
   }
   changed_.notify_all();
-  if (bell != nullptr) bell->ring();
+  if (notifier != nullptr) notifier->notify();
 }
 
-void Completion::tell(std::shared_ptr<Bell> bell) {
+void Completion::notify_when_done(std::shared_ptr<Notifier> notifier) {
   {
     const std::lock_guard lock(mutex_);
     if (!outcome_.has_value()) {
-      bell_ = std::move(bell);
+      notifier_ = std::move(notifier);
       return;
     }
   }
-  bell->ring();
+  notifier->notify();
 }
 
 bool Completion::done() const {

@@ -19,16 +19,16 @@
 namespace motley {
 
 // A notifier for the end of operations, so that a thread can wait for the first of many.
-class Bell {
+class Notifier {
  public:
-  void ring();
-  // Waits for a ring() since this last returned true; false if the deadline passes first.
+  void notify();
+  // Waits for a notify() since this last returned true; false if the deadline passes first.
   [[nodiscard]] bool wait(Deadline deadline);
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool rung_ = false;  // guarded by mutex_
+  bool is_notified_ = false;  // guarded by mutex_
 };
 
 // Shared by the waiter and the transport; shared_ptr because either may release it last.
@@ -40,13 +40,13 @@ class Completion {
   // Called once. kPeer if the deadline passes. Every error begins with "waiting for <what>: ".
   [[nodiscard]] Result<Buffer> wait(Deadline deadline, const std::string& what);
   // Rings the bell when the operation ends, or at once if it has ended.
-  void tell(std::shared_ptr<Bell> bell);
+  void notify_when_done(std::shared_ptr<Notifier> notifier);
 
  private:
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<Result<Buffer>> outcome_;  // guarded by mutex_
-  std::shared_ptr<Bell> bell_;             // guarded by mutex_; shared as it may outlive the waiter
+  std::shared_ptr<Notifier> notifier_;     // guarded by mutex_; shared as it may outlive the waiter
 };
 
 class Pending {
@@ -60,8 +60,10 @@ class Pending {
   // REQUIRES: valid().
   [[nodiscard]] bool done() const { return completion_->done(); }
 
-  // Behaves as Completion::tell. REQUIRES: valid().
-  void tell(std::shared_ptr<Bell> bell) { completion_->tell(std::move(bell)); }
+  // Behaves as Completion::notify_when_done. REQUIRES: valid().
+  void notify_when_done(std::shared_ptr<Notifier> notifier) {
+    completion_->notify_when_done(std::move(notifier));
+  }
 
   // Takes the outcome; afterwards valid() is false. REQUIRES: valid().
   [[nodiscard]] Result<Buffer> wait(Deadline deadline, const std::string& what) {

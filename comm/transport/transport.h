@@ -24,8 +24,8 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "comm/transport/buffer.h"
-#include "comm/transport/early_share.h"
 #include "comm/transport/pending.h"
+#include "comm/transport/unexpected_message_quota.h"
 
 namespace motley {
 
@@ -55,7 +55,7 @@ class Transport {
   // Sends buffer.message() to another rank. The pending returns the buffer.
   [[nodiscard]] virtual Pending send(Rank to, Tag tag, Buffer buffer) = 0;
 
-  // Receives into buffer.message_room(); on success payload_bytes() is the received size. kCorrupt
+  // Receives into buffer.message_space(); on success payload_bytes() is the received size. kCorrupt
   // for a message that is longer than the buffer or shorter than a header.
   [[nodiscard]] virtual Pending recv(Rank from, Tag tag, Buffer buffer) = 0;
 
@@ -69,13 +69,13 @@ struct TransportOptions {
   std::string kind = "auto";  // auto | ucx | gloo | tcp
   Rank rank;
   int rank_count = 1;
-  std::string bind_address;  // numeric; "" = loopback, for ranks on one machine
-  std::string interface;     // "" = the interface that holds bind_address
-  Patience patience = 60;    // stall timeout of a message that has begun (gloo, tcp)
-  std::uint32_t epoch = 1;   // tcp: ranks of another epoch are refused
+  std::string bind_address;         // numeric; "" = loopback, for ranks on one machine
+  std::string interface;            // "" = the interface that holds bind_address
+  StallTimeout stall_timeout = 60;  // stall timeout of a message that has begun (gloo, tcp)
+  std::uint32_t epoch = 1;          // tcp: ranks of another epoch are refused
   // gloo, tcp: the memory budget for one peer's early messages, those without a posted receive;
   // further ones wait in the network.
-  std::uint64_t early_bytes_max = kEarlyBytesMax;
+  std::uint64_t unexpected_bytes_max = kUnexpectedBytesMax;
   // tcp: kSecretBytes (base/secret.h) that all ranks of the launch and no other processes have:
   // only holders can connect, and connections are encrypted. "" = neither; the caller then
   // guarantees that every process that can reach the address is trusted.

@@ -99,7 +99,7 @@ void UcxPeers::start_receive(Message& message) {
   ucp_request_param_t param = request_param(message);
   param.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
   param.cb.recv = on_received;
-  const auto room = message.operation.buffer.message_room();
+  const auto room = message.operation.buffer.message_space();
   const auto request =
       ucp_tag_recv_nbx(worker_, room.data(), room.size(),
                        wire_tag(message.peer->rank, message.operation.tag), ~ucp_tag_t{0}, &param);
@@ -153,7 +153,7 @@ void UcxPeers::finish_receive(Message& message, ucs_status_t status, std::size_t
   } else if (status == UCS_OK) {
     answer(message, received(from, std::move(buffer), bytes));
   } else if (status == UCS_ERR_MESSAGE_TRUNCATED) {
-    answer(message, message_too_long(from, buffer.message_room().size()));
+    answer(message, message_too_long(from, buffer.message_space().size()));
   } else {
     answer(message, peer_lost(from, ucs_status_string(status)));
   }

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "compression/codec_chain.h"
 #include "compression/feedback/gradient_compressor.h"
-#include "compression/kernels/sum_kernels.h"
+#include "compression/kernels/add_kernels.h"
 
 namespace motley {
 namespace {
@@ -90,7 +90,7 @@ Result<CodecRates> measure_codec_rates(const std::string& chain,
                count, slice_count, rounds);
   MOTLEY_ASSIGN(std::vector<Slice> slices, make_slices(chain, count, slice_count));
   const Codec& codec = slices.front().sender->codec();
-  const SumKernels& sums = best_sum_kernels();
+  const AddKernels& sums = best_add_kernels();
   std::vector<float> values_N = normal_values(count);
   std::vector<float> decoded_N(count);
   std::vector<std::byte> wire_B(slices.size() * slices.front().sender->bytes_max());

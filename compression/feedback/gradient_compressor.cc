@@ -91,7 +91,7 @@ std::size_t GradientCompressor::encode(std::span<const float> gradient_N,
   return encode(gradient_N, step, /*is_gathered=*/false, wire_B);
 }
 
-void GradientCompressor::push(std::span<float> gradient_N) {
+void GradientCompressor::apply_momentum(std::span<float> gradient_N) {
   MOTLEY_CHECK(options_.momentum > 0 && gradient_N.size() == count_,
                "{} values of a slice of {}, momentum {}", gradient_N.size(), count_,
                options_.momentum);
@@ -101,10 +101,10 @@ void GradientCompressor::push(std::span<float> gradient_N) {
   }
 }
 
-std::size_t GradientCompressor::encode_pushes(std::span<const float> pushes_N,
-                                              std::int64_t step,
-                                              std::span<std::byte> wire_B) {
-  return encode(pushes_N, step, /*is_gathered=*/true, wire_B);
+std::size_t GradientCompressor::encode_corrected(std::span<const float> corrected_N,
+                                                 std::int64_t step,
+                                                 std::span<std::byte> wire_B) {
+  return encode(corrected_N, step, /*is_gathered=*/true, wire_B);
 }
 
 std::size_t GradientCompressor::encode(std::span<const float> values_N,

@@ -46,11 +46,11 @@ struct CompressorOptions {
 };
 
 // The state that a compressor retains between steps.
-enum class Kept : std::uint8_t { kResidual, kVelocity };
+enum class FeedbackKind : std::uint8_t { kResidual, kVelocity };
 
 // Which part of the state, where several compressors of the same values take part in one
 // all-reduce: this one's, or the total of all.
-enum class KeptBy : std::uint8_t { kSelf, kAll };
+enum class FeedbackScope : std::uint8_t { kSelf, kAll };
 
 class GradientCompressor {
  public:
@@ -76,13 +76,13 @@ class GradientCompressor {
                      std::span<std::byte> wire_B);
 
   // Applies momentum correction in place to a gradient that is added to those of other compressors
-  // before sending. encode_pushes() then sends the sum; where it sends a value, this compressor's
-  // velocity is reset. REQUIRES: momentum > 0, gradient_N.size() is the count.
-  void push(std::span<float> gradient_N);
+  // before sending. encode_corrected() then sends the sum; where it sends a value, this
+  // compressor's velocity is reset. REQUIRES: momentum > 0, gradient_N.size() is the count.
+  void apply_momentum(std::span<float> gradient_N);
   // As encode(), for a sum of momentum-corrected gradients.
-  std::size_t encode_pushes(std::span<const float> pushes_N,
-                            std::int64_t step,
-                            std::span<std::byte> wire_B);
+  std::size_t encode_corrected(std::span<const float> corrected_N,
+                               std::int64_t step,
+                               std::span<std::byte> wire_B);
 
   // The error-feedback residual, and the velocity. Empty spans if the options need none.
   [[nodiscard]] std::span<const float> residual() const { return residual_N_; }
@@ -90,8 +90,8 @@ class GradientCompressor {
   [[nodiscard]] std::span<const float> velocity() const { return velocity_N_; }
 
   // The same by kind; writable, to restore the state of another compressor with the same options.
-  [[nodiscard]] std::span<float> kept(Kept what) {
-    return what == Kept::kResidual ? residual_N_ : velocity_N_;
+  [[nodiscard]] std::span<float> state_array(FeedbackKind what) {
+    return what == FeedbackKind::kResidual ? residual_N_ : velocity_N_;
   }
 
   // Resets the state to that of a sender that has sent nothing.

@@ -11,8 +11,8 @@
 #include <cstddef>
 #include <span>
 
+#include "compression/kernels/add_kernels.h"
 #include "compression/kernels/prefetch.h"
-#include "compression/kernels/sum_kernels.h"
 
 namespace motley {
 
@@ -23,7 +23,7 @@ inline constexpr std::size_t kPieceValues = 512;
 // Bytes(count): the size of a message.
 template <auto Bytes, auto Decode>
 void decode_add_pieces(const std::byte* wire_B, std::span<float> sum_N) {
-  const SumKernels& sums = best_sum_kernels();
+  const AddKernels& sums = best_add_kernels();
   std::array<float, kPieceValues> decoded_N;
   while (!sum_N.empty()) {
     const auto piece_N = std::span(decoded_N).first(std::min(sum_N.size(), kPieceValues));
@@ -38,7 +38,7 @@ template <auto Bytes, auto Encode, auto Decode>
 void encode_feedback_pieces(std::span<const float> gradient_N,
                             std::span<float> residual_N,
                             std::byte* wire_B) {
-  const SumKernels& sums = best_sum_kernels();
+  const AddKernels& sums = best_add_kernels();
   std::array<float, kPieceValues> sent_N;
   while (!residual_N.empty()) {
     const auto piece_N = residual_N.first(std::min(residual_N.size(), kPieceValues));

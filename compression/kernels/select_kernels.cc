@@ -3,7 +3,6 @@
 #include <bit>
 #include <cstddef>
 
-
 namespace motley {
 namespace {
 

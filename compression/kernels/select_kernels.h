@@ -1,6 +1,6 @@
 // SelectKernels mark the large values of a block, one bit per value, and compute the sums of error
 // feedback in the same pass. The selected values are then located from the bits
-// (compression/sparse/list_places.h) while the values are in the L1 cache.
+// (compression/sparse/list_positions.h) while the values are in the L1 cache.
 //
 // A value is large if its bits without the sign are at least threshold_bits. As integers,
 // magnitudes are ordered: finite ones by size, then infinity, then NaN. With a threshold of at most

@@ -39,7 +39,7 @@ std::byte* write_gaps(std::span<const std::uint16_t> places, std::byte* to) {
 std::size_t read_gaps(std::span<const std::byte> wire_B,
                       std::size_t block_values,
                       std::size_t count,
-                      KeptValues& kept) {
+                      SelectedValues& kept) {
   std::size_t at = 0;
   std::size_t next = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -59,32 +59,32 @@ std::size_t read_gaps(std::span<const std::byte> wire_B,
 std::size_t read_mask(std::span<const std::byte> wire_B,
                       std::size_t block_values,
                       std::size_t count,
-                      KeptValues& kept) {
+                      SelectedValues& kept) {
   const std::size_t bytes = mask_bytes(block_values);
   if (wire_B.size() < bytes) return 0;
   kept.mask.fill(0);
   std::memcpy(kept.mask.data(), wire_B.data(), bytes);
-  list_places(kept);
+  list_positions(kept);
   const bool right = kept.count == count && kept.places[count - 1] < block_values;
   return right ? bytes : 0;
 }
 
 }  // namespace
 
-void list_places(KeptValues& kept) {
-  static const ListPlaces list = best_list_places();
+void list_positions(SelectedValues& kept) {
+  static const ListPositions list = best_list_positions();
   kept.count = list(kept.mask, kept.places.data());
 }
 
-void keep_first(KeptValues& kept, std::size_t count) {
+void select_first(SelectedValues& kept, std::size_t count) {
   MOTLEY_CHECK(count <= kept.count, "{} of {} kept values", count, kept.count);
-  for (const std::uint16_t place : kept.kept_places().subspan(count)) {
+  for (const std::uint16_t place : kept.selected_positions().subspan(count)) {
     kept.mask[place / 64] &= ~(std::uint64_t{1} << (place % 64));
   }
   kept.count = count;
 }
 
-std::size_t write_sparse_block(const KeptValues& kept,
+std::size_t write_sparse_block(const SelectedValues& kept,
                                std::size_t block_values,
                                const FixedSizeFormat& format,
                                std::byte* block_B) {
@@ -93,19 +93,19 @@ std::size_t write_sparse_block(const KeptValues& kept,
   std::byte* to = block_B + sizeof head;
   if (!kept.finite) return sizeof head;
   if (kept.count < mask_bytes(block_values)) {
-    to = write_gaps(kept.kept_places(), to);
+    to = write_gaps(kept.selected_positions(), to);
   } else {
     std::memcpy(to, kept.mask.data(), mask_bytes(block_values));
     to += mask_bytes(block_values);
   }
-  format.encode(kept.kept_values(), to);
+  format.encode(kept.selected_values(), to);
   return static_cast<std::size_t>(to - block_B) + format.bytes(kept.count);
 }
 
 Result<std::size_t> read_sparse_block(std::span<const std::byte> wire_B,
                                       std::size_t block_values,
                                       const FixedSizeFormat& format,
-                                      KeptValues& kept) {
+                                      SelectedValues& kept) {
   std::uint16_t head = 0;
   if (wire_B.size() < sizeof head) return damaged("it ends before its last block");
   std::memcpy(&head, wire_B.data(), sizeof head);
@@ -123,7 +123,7 @@ Result<std::size_t> read_sparse_block(std::span<const std::byte> wire_B,
   at += place_bytes;
   if (wire_B.size() - at < format.bytes(head)) return damaged("it ends within a block");
   kept.count = head;
-  format.decode(wire_B.data() + at, kept.kept_values());
+  format.decode(wire_B.data() + at, kept.selected_values());
   return at + format.bytes(head);
 }
 

@@ -19,13 +19,13 @@ Error damaged(const std::string& cause) {
           "start both ends from one plan; if it happens again, check the network and the memory"};
 }
 
-void write_values(const KeptValues& kept, std::span<float> block_N) {
+void write_values(const SelectedValues& kept, std::span<float> block_N) {
   const float others = kept.finite ? 0.0F : std::numeric_limits<float>::quiet_NaN();
   std::ranges::fill(block_N, others);
   for (std::size_t i = 0; i < kept.count; ++i) block_N[kept.places[i]] = kept.values[i];
 }
 
-void add_values(const KeptValues& kept, std::span<float> block_N) {
+void add_values(const SelectedValues& kept, std::span<float> block_N) {
   if (!kept.finite) std::ranges::fill(block_N, std::numeric_limits<float>::quiet_NaN());
   for (std::size_t i = 0; i < kept.count; ++i) block_N[kept.places[i]] += kept.values[i];
 }
@@ -76,7 +76,7 @@ class SparseCodec : public Codec {
       return damaged(fmt::format("it has {} values instead of {}", count, values_N.size()));
     }
     wire_B = wire_B.subspan(kSparseHeaderBytes);
-    KeptValues kept;
+    SelectedValues kept;
     while (!values_N.empty()) {
       const auto block_N = values_N.first(std::min(values_N.size(), kSparseBlockValues));
       MOTLEY_ASSIGN(const std::size_t bytes,

@@ -48,7 +48,9 @@ std::uint32_t magnitude_bits(float value) {
 }
 
 // Copies the marks of the block that begins at `first` from those of its slice.
-void copy_marks(std::span<const std::uint64_t> slice_marks, std::size_t first, KeptValues& kept) {
+void copy_marks(std::span<const std::uint64_t> slice_marks,
+                std::size_t first,
+                SelectedValues& kept) {
   const auto marks = slice_marks.subspan(first / 64);
   std::ranges::copy(marks.first(std::min(marks.size(), kMaskWords)), kept.mask.begin());
   std::fill(kept.mask.begin() + static_cast<std::ptrdiff_t>(std::min(marks.size(), kMaskWords)),
@@ -56,7 +58,7 @@ void copy_marks(std::span<const std::uint64_t> slice_marks, std::size_t first, K
 }
 
 // Retains only the values that reach the threshold. Branch-free, because about half of them do.
-void keep_from(std::uint32_t threshold_bits, KeptValues& kept) {
+void keep_from(std::uint32_t threshold_bits, SelectedValues& kept) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < kept.count; ++i) {
     const std::uint16_t place = kept.places[i];
@@ -70,8 +72,8 @@ void keep_from(std::uint32_t threshold_bits, KeptValues& kept) {
   kept.count = count;
 }
 
-void fetch_kept(std::span<const float> values_N, KeptValues& kept) {
-  list_places(kept);
+void fetch_selected(std::span<const float> values_N, SelectedValues& kept) {
+  list_positions(kept);
   kept.finite = true;
   for (std::size_t i = 0; i < kept.count; ++i) {
     kept.values[i] = values_N[kept.places[i]];
@@ -79,9 +81,9 @@ void fetch_kept(std::span<const float> values_N, KeptValues& kept) {
   }
 }
 
-void drop_not_finite(const KeptValues& kept, const Feedback& block) {
+void drop_not_finite(const SelectedValues& kept, const Feedback& block) {
   if (block.residual_N.empty()) return;
-  for (const std::uint16_t place : kept.kept_places()) {
+  for (const std::uint16_t place : kept.selected_positions()) {
     if (std::isfinite(block.residual_N[place])) continue;
     block.residual_N[place] = 0;
     if (!block.velocity_N.empty()) block.velocity_N[place] = 0;
@@ -92,7 +94,7 @@ void drop_not_finite(const KeptValues& kept, const Feedback& block) {
 
 // A position takes a byte as a gap, and less in a mask.
 std::size_t sparse_bytes_max(std::size_t count, double density, const FixedSizeFormat& format) {
-  const std::size_t kept = kept_max(count, density);
+  const std::size_t kept = selected_max(count, density);
   return kSparseHeaderBytes + block_count(count) * kSparseBlockBytesMore + kept +
          format.bytes(kept);
 }
@@ -118,11 +120,11 @@ Selection SparseEncoder::select(std::span<const float> values_N,
 
 // Fills candidates_ from the marks.
 void SparseEncoder::list_candidates(std::span<const float> marked_N) {
-  KeptValues kept;
+  SelectedValues kept;
   candidates_.clear();
   for (std::size_t first = 0; first < marked_N.size(); first += kSparseBlockValues) {
     copy_marks(marks_, first, kept);
-    list_places(kept);
+    list_positions(kept);
     const std::size_t before = candidates_.size();
     candidates_.resize(before + kept.count);
     for (std::size_t i = 0; i < kept.count; ++i) {
@@ -136,7 +138,7 @@ void SparseEncoder::list_candidates(std::span<const float> marked_N) {
 Selection SparseEncoder::mark_exactly(std::span<const float> values_N,
                                       double density,
                                       const Feedback& feedback) {
-  const std::size_t wanted = kept_target(values_N.size(), density);
+  const std::size_t wanted = selection_target(values_N.size(), density);
   const auto marked_N = marked_values(values_N, feedback);
   marks_.resize((values_N.size() + 63) / 64);
   add_and_mark(kernels_, values_N, feedback, threshold_.last_bound(), marks_.data());
@@ -153,16 +155,16 @@ Selection SparseEncoder::mark_exactly(std::span<const float> values_N,
 }
 
 // values_B: the selected values as encoded.
-void SparseEncoder::take_sent(KeptValues& kept,
+void SparseEncoder::take_sent(SelectedValues& kept,
                               const std::byte* values_B,
                               const Feedback& block) const {
   if (block.residual_N.empty()) return;
-  format_.decode(values_B, kept.kept_values());
+  format_.decode(values_B, kept.selected_values());
   for (std::size_t i = 0; i < kept.count; ++i) {
     block.residual_N[kept.places[i]] -= kept.values[i];
   }
   if (block.velocity_N.empty()) return;
-  for (const std::uint16_t place : kept.kept_places()) block.velocity_N[place] = 0;
+  for (const std::uint16_t place : kept.selected_positions()) block.velocity_N[place] = 0;
 }
 
 std::size_t SparseEncoder::encode(std::span<const float> values_N,
@@ -180,8 +182,8 @@ std::size_t SparseEncoder::encode(std::span<const float> values_N,
   std::memcpy(wire_B.data(), &header, kSparseHeaderBytes);
   std::size_t at = kSparseHeaderBytes;
   std::size_t selected = 0;
-  std::size_t room = selection.kept_max;
-  KeptValues kept;
+  std::size_t room = selection.selected_max;
+  SelectedValues kept;
   for (std::size_t first = 0; first < count; first += kSparseBlockValues) {
     const auto block_N = values_N.subspan(first, std::min(count - first, kSparseBlockValues));
     const Feedback block = feedback_of_block(feedback, first, block_N.size());
@@ -191,19 +193,19 @@ std::size_t SparseEncoder::encode(std::span<const float> values_N,
       if (block_N.size() < kSparseBlockValues) kept.mask.fill(0);
       add_and_mark(kernels_, block_N, block, selection.threshold_bits, kept.mask.data());
     }
-    fetch_kept(marked_values(block_N, block), kept);
+    fetch_selected(marked_values(block_N, block), kept);
     if (exact) keep_from(selection.threshold_bits, kept);
     if (!kept.finite) {
       drop_not_finite(kept, block);
       kept.count = 0;
     }
     selected += kept.count;
-    if (kept.count > room) keep_first(kept, room);
+    if (kept.count > room) select_first(kept, room);
     room -= kept.count;
     at += write_sparse_block(kept, block_N.size(), format_, wire_B.data() + at);
     take_sent(kept, wire_B.data() + at - format_.bytes(kept.count), block);
   }
-  threshold_.adapt(selected, kept_target(count, density));
+  threshold_.adapt(selected, selection_target(count, density));
   return at;
 }
 

@@ -15,7 +15,7 @@
 
 namespace motley {
 
-struct KeptValues;
+struct SelectedValues;
 
 // A message begins with the slice's number of values.
 inline constexpr std::size_t kSparseHeaderBytes = 8;
@@ -68,7 +68,7 @@ class SparseEncoder {
   [[nodiscard]] Selection mark_exactly(std::span<const float> values_N,
                                        double density,
                                        const Feedback& feedback);
-  void take_sent(KeptValues& kept, const std::byte* values_B, const Feedback& block) const;
+  void take_sent(SelectedValues& kept, const std::byte* values_B, const Feedback& block) const;
 
   FixedSizeFormat format_;
   SelectKernels kernels_ = best_select_kernels();

@@ -58,13 +58,13 @@ Ranked nth_largest(std::span<std::uint32_t> magnitudes, std::size_t rank) {
 
 }  // namespace
 
-std::size_t kept_target(std::size_t count, double density) {
+std::size_t selection_target(std::size_t count, double density) {
   const auto share = static_cast<std::size_t>(std::llround(density * static_cast<double>(count)));
   return std::min(count, std::max<std::size_t>(share, 1));
 }
 
-std::size_t kept_max(std::size_t count, double density) {
-  const std::size_t target = kept_target(count, density);
+std::size_t selected_max(std::size_t count, double density) {
+  const std::size_t target = selection_target(count, density);
   return std::min(count, target + target / 2 + 16);
 }
 
@@ -76,8 +76,8 @@ std::size_t SparseThreshold::stride(std::size_t count, double density, double ke
 }
 
 // Fewer for a small slice, which would otherwise be read twice.
-double SparseThreshold::check_kept(std::size_t count, double density) {
-  return std::clamp(static_cast<double>(kept_target(count, density)) / 16, 100.0, 400.0);
+double SparseThreshold::check_selected(std::size_t count, double density) {
+  return std::clamp(static_cast<double>(selection_target(count, density)) / 16, 100.0, 400.0);
 }
 
 bool SparseThreshold::still_fits(std::size_t count, double density) const {
@@ -85,7 +85,7 @@ bool SparseThreshold::still_fits(std::size_t count, double density) const {
       magnitudes_, [bits = std::bit_cast<std::uint32_t>(threshold_)](std::uint32_t magnitude) {
         return magnitude >= bits;
       }));
-  const auto wanted = static_cast<double>(kept_target(magnitudes_.size(), density));
+  const auto wanted = static_cast<double>(selection_target(magnitudes_.size(), density));
   // The sampling error of the share.
   const double chance = magnitudes_.size() == count ? 0 : std::sqrt(wanted);
   return 0.87 * wanted - chance <= above && above <= 1.15 * wanted + chance;
@@ -100,7 +100,7 @@ Selection SparseThreshold::choose(std::vector<std::uint32_t>& magnitudes,
   const Ranked least = rank <= magnitudes.size() ? nth_largest(magnitudes, rank) : Ranked{};
   threshold_ = std::bit_cast<float>(std::clamp(least.bits, kSmallestBits, kLargestBits));
   const bool tied = least.bits > 0 && least.reached > rank + rank / 10;
-  return selection(tied ? kept_target(count, density) : kept_max(count, density));
+  return selection(tied ? selection_target(count, density) : selected_max(count, density));
 }
 
 std::uint32_t SparseThreshold::last_bound() const {
@@ -123,7 +123,7 @@ std::uint32_t SparseThreshold::sampled_bound(std::span<const float> values_N, st
 Selection SparseThreshold::select_among(std::vector<std::uint32_t>& candidates,
                                         std::size_t count,
                                         double density) {
-  return choose(candidates, kept_target(count, density), count, density);
+  return choose(candidates, selection_target(count, density), count, density);
 }
 
 Selection SparseThreshold::selection(std::size_t kept) const {

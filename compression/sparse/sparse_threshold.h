@@ -24,33 +24,33 @@ namespace motley {
 
 // The number of `count` values to select: the share `density`, and at least one unless there are
 // none. REQUIRES: 0 < density <= 1.
-[[nodiscard]] std::size_t kept_target(std::size_t count, double density);
+[[nodiscard]] std::size_t selection_target(std::size_t count, double density);
 
 // The maximum number selected: a threshold may select somewhat more than the target.
-[[nodiscard]] std::size_t kept_max(std::size_t count, double density);
+[[nodiscard]] std::size_t selected_max(std::size_t count, double density);
 
 struct Selection {
   std::uint32_t threshold_bits = 0;  // as in compression/kernels/select_kernels.h
-  std::size_t kept_max = 0;          // only the first so many by position
+  std::size_t selected_max = 0;      // only the first so many by position
 };
 
 class SparseThreshold {
  public:
   // value_at(i) is value i of the slice. Zeros are never selected. If many values equal the
-  // threshold, kept_max is the target.
+  // threshold, selected_max is the target.
   template <class ValueAt>
   [[nodiscard]] Selection select(std::size_t count, double density, const ValueAt& value_at) {
     if (threshold_ > 0) {
-      sample(count, density, check_kept(count, density), value_at);
-      if (still_fits(count, density)) return selection(kept_max(count, density));
+      sample(count, density, check_selected(count, density), value_at);
+      if (still_fits(count, density)) return selection(selected_max(count, density));
     }
-    sample(count, density, kChooseKept, value_at);
-    return choose(magnitudes_, kept_target(magnitudes_.size(), density), count, density);
+    sample(count, density, kChooseSelected, value_at);
+    return choose(magnitudes_, selection_target(magnitudes_.size(), density), count, density);
   }
 
   // Returns whether the exact threshold costs almost nothing more.
   [[nodiscard]] static bool is_exact(std::size_t count, double density) {
-    return stride(count, density, kChooseKept) == 1;
+    return stride(count, density, kChooseSelected) == 1;
   }
 
   // A bound of the candidates, as bits, from the last threshold; without one, only values that are
@@ -79,10 +79,10 @@ class SparseThreshold {
   [[nodiscard]] float value() const { return threshold_; }
 
  private:
-  static constexpr double kChooseKept = 1500;
+  static constexpr double kChooseSelected = 1500;
   static constexpr std::size_t kCandidatesMost = 4;  // per wanted value
 
-  [[nodiscard]] static double check_kept(std::size_t count, double density);
+  [[nodiscard]] static double check_selected(std::size_t count, double density);
   [[nodiscard]] static std::size_t stride(std::size_t count, double density, double kept);
   [[nodiscard]] bool still_fits(std::size_t count, double density) const;
   [[nodiscard]] Selection choose(std::vector<std::uint32_t>& magnitudes,

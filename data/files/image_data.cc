@@ -52,7 +52,7 @@ Error no_images(const fs::path& folder) {
 
 Result<ExampleFiles> open_image_data(const fs::path& folder,
                                      std::span<const std::int64_t> shape,
-                                     WorkCounter* work) {
+                                     ProgressCounter* work) {
   if (holds_idx(folder)) return open_idx_folder(folder);
   if (holds_cifar(folder)) return open_cifar_folder(folder);
   if (holds_pictures(folder)) return open_picture_folder(folder, shape, work);

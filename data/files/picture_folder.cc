@@ -105,7 +105,7 @@ Result<std::vector<Picture>> list_examples(const fs::path& folder,
 
 class PictureReader {
  public:
-  PictureReader(std::span<const std::int64_t> shape, WorkCounter* work)
+  PictureReader(std::span<const std::int64_t> shape, ProgressCounter* work)
       : shape_(shape.begin(), shape.end()),
         bytes_each_(static_cast<std::size_t>(shape[0] * shape[1] * shape[2])),
         work_(work) {}
@@ -151,7 +151,7 @@ class PictureReader {
 
   std::vector<std::int64_t> shape_;
   std::size_t bytes_each_;
-  WorkCounter* work_;
+  ProgressCounter* work_;
 };
 
 Result<void> check_wanted_shape(std::span<const std::int64_t> shape) {
@@ -210,7 +210,7 @@ std::uint64_t picture_folder_bytes(const fs::path& folder, std::span<const std::
 
 Result<ExampleFiles> open_picture_folder(const fs::path& folder,
                                          std::span<const std::int64_t> shape,
-                                         WorkCounter* work) {
+                                         ProgressCounter* work) {
   MOTLEY_TRY(check_wanted_shape(shape));
   // A class may be called "train"; its folder has no sub-folders.
   const bool has_parts = has_sub_folders(folder / "train");
@@ -232,7 +232,7 @@ Result<ExampleFiles> open_picture_folder(const fs::path& folder,
                     bytes, kPictureBytesMax),
         "save them as uint8 arrays, which are mapped instead of loaded: data.kind = \"arrays\""};
   }
-  std::optional<WorkCounter::Task> reading;
+  std::optional<ProgressCounter::Task> reading;
   if (work != nullptr) reading.emplace(*work, "reading the data", bytes);
   ExampleStorage storage;
   MOTLEY_ASSIGN(Examples trained, reader.read(train, train_folder, storage));

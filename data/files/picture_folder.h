@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <span>
 
+#include "base/progress_counter.h"
 #include "base/result.h"
-#include "base/work_counter.h"
 #include "data/files/columns.h"
 
 namespace motley {
@@ -24,6 +24,6 @@ namespace motley {
 // nullptr: not counted.
 [[nodiscard]] Result<ExampleFiles> open_picture_folder(const std::filesystem::path& folder,
                                                        std::span<const std::int64_t> shape,
-                                                       WorkCounter* work);
+                                                       ProgressCounter* work);
 
 }  // namespace motley

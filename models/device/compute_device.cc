@@ -11,7 +11,7 @@
 
 #include "models/device/device_copies.h"
 #include "models/device/device_event.h"
-#include "models/device/device_standstill.h"
+#include "models/device/device_stall.h"
 #include "models/device/kinds/device_kinds.h"
 #include "models/device/kinds/library_exception.h"
 #include "models/device/reproducible.h"
@@ -29,7 +29,7 @@ int index_of(const std::string& name) {
 
 }  // namespace
 
-Result<ComputeDevice> ComputeDevice::open(const std::string& name, double patience_s) {
+Result<ComputeDevice> ComputeDevice::open(const std::string& name, double stall_timeout_s) {
   MOTLEY_TRY(check_device(name));
   if (name == "cpu") return ComputeDevice();
   const DeviceKind* kind = device_kind_of(name);
@@ -40,16 +40,17 @@ Result<ComputeDevice> ComputeDevice::open(const std::string& name, double patien
   const DeviceCount found = count_devices(*kind);
   if (found.count == 0) {
     return Error{ErrorCode::kConfig, fmt::format("no device '{}' on this machine", name),
-                 found.why_none.cause, found.why_none.remedy};
+                 found.unavailable.cause, found.unavailable.remedy};
   }
   const int index = index_of(name);
   if (index >= found.count) {
     return Error{ErrorCode::kConfig, fmt::format("no device '{}' on this machine", name),
-                 fmt::format("this machine has {}", fmt::join(devices_here(), ", ")),
+                 fmt::format("this machine has {}", fmt::join(local_devices(), ", ")),
                  "use one of these, in the cluster file or with --device"};
   }
-  ComputeDevice device(c10::Device(kind->type, static_cast<c10::DeviceIndex>(index)), patience_s);
-  device.use_here();
+  ComputeDevice device(c10::Device(kind->type, static_cast<c10::DeviceIndex>(index)),
+                       stall_timeout_s);
+  device.make_current();
   MOTLEY_TRY(device.try_out(name));
   return device;
 }
@@ -60,16 +61,16 @@ Result<void> ComputeDevice::try_out(const std::string& name) const {
   try {
     DeviceCopies(*this).download(at::ones({1}, at::device(device_)).add_(1)).wait();
     return {};
-  } catch (const DeviceStandstill& stood) {
+  } catch (const DeviceStall& stood) {
     return stood.error("its first operation");
   } catch (const std::exception& thrown) {
     const std::string said = first_line_of(thrown);
-    if (lacks_memory(thrown)) {
+    if (is_out_of_memory(thrown)) {
       return Error{ErrorCode::kInfeasible, fmt::format("{} is out of memory", name), said,
                    "end other programs on it, or use another device"};
     }
     const DeviceKind* const kind = device_kind_of(device_.type());
-    const auto known = kind->trouble == nullptr ? std::nullopt : kind->trouble(device_.index());
+    const auto known = kind->problem == nullptr ? std::nullopt : kind->problem(device_.index());
     return Error{ErrorCode::kConfig, fmt::format("{} cannot compute", name),
                  known ? fmt::format("{} ({})", known->cause, said) : said,
                  known ? known->remedy
@@ -77,20 +78,20 @@ Result<void> ComputeDevice::try_out(const std::string& name) const {
   }
 }
 
-void ComputeDevice::use_here() const {
+void ComputeDevice::make_current() const {
   if (!is_host()) c10::impl::VirtualGuardImpl(device_.type()).setDevice(device_);
 }
 
 void ComputeDevice::finish() const {
   if (is_host()) return;
   const c10::impl::VirtualGuardImpl guard(device_.type());
-  DeviceEvent(guard.getStream(device_)).wait(patience_s_);
+  DeviceEvent(guard.getStream(device_)).wait(stall_timeout_s_);
 }
 
-std::optional<DeviceRoom> ComputeDevice::memory() const {
+std::optional<DeviceMemoryInfo> ComputeDevice::memory() const {
   const DeviceKind* const kind = device_kind_of(device_.type());
   if (kind == nullptr || kind->memory == nullptr) return std::nullopt;
-  use_here();
+  make_current();
   return kind->memory();
 }
 
@@ -103,7 +104,7 @@ std::string device_model(const std::string& name) {
   return kind == nullptr || kind->model == nullptr ? "" : kind->model(index_of(name));
 }
 
-std::vector<std::string> devices_here() {
+std::vector<std::string> local_devices() {
   std::vector<std::string> names = {"cpu"};
   for (const DeviceKind& kind : device_kinds()) {
     const int count = count_devices(kind).count;

@@ -31,35 +31,37 @@ class ComputeDevice {
   // other than the processor are set to compute reproducibly (models/device/reproducible.h).
   // kConfig, listing the available devices, for an invalid name, for a device that this machine or
   // this LibTorch lacks, or one that cannot compute; kInfeasible if its memory is full; kInternal
-  // if the test operation does not finish. `patience_s`: the stall timeout of waits for the device.
+  // if the test operation does not finish. `stall_timeout_s`: the stall timeout of waits for the
+  // device.
   [[nodiscard]] static Result<ComputeDevice> open(const std::string& name,
-                                                  double patience_s = kPatience_s);
+                                                  double stall_timeout_s = kStallTimeout_s);
 
-  static constexpr double kPatience_s = 60;  // as comm.timeout_s
+  static constexpr double kStallTimeout_s = 60;  // as comm.timeout_s
 
   [[nodiscard]] c10::Device torch() const { return device_; }
 
-  [[nodiscard]] double patience_s() const { return patience_s_; }
+  [[nodiscard]] double stall_timeout_s() const { return stall_timeout_s_; }
 
   // Whether its tensors lie in this process's memory.
   [[nodiscard]] bool is_host() const { return device_.is_cpu(); }
 
-  // Waits until the device has done all work that this thread submitted. Throws DeviceStandstill.
+  // Waits until the device has done all work that this thread submitted. Throws DeviceStall.
   void finish() const;
 
   // The device's own memory; nullopt on the host and if the device does not report it.
-  [[nodiscard]] std::optional<DeviceRoom> memory() const;
+  [[nodiscard]] std::optional<DeviceMemoryInfo> memory() const;
 
   // Makes it the current device of this thread.
-  void use_here() const;
+  void make_current() const;
 
  private:
-  ComputeDevice(c10::Device device, double patience_s) : device_(device), patience_s_(patience_s) {}
+  ComputeDevice(c10::Device device, double stall_timeout_s)
+      : device_(device), stall_timeout_s_(stall_timeout_s) {}
 
   [[nodiscard]] Result<void> try_out(const std::string& name) const;
 
   c10::Device device_{c10::kCPU};
-  double patience_s_ = kPatience_s;
+  double stall_timeout_s_ = kStallTimeout_s;
 };
 
 // fp64 if the device supports it, else fp32.
@@ -69,6 +71,6 @@ class ComputeDevice {
 [[nodiscard]] std::string device_model(const std::string& name);
 
 // The names of the devices that can be opened here; the processor first.
-[[nodiscard]] std::vector<std::string> devices_here();
+[[nodiscard]] std::vector<std::string> local_devices();
 
 }  // namespace motley

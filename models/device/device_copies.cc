@@ -30,9 +30,10 @@ DeviceCopies::DeviceCopies(const ComputeDevice& device)
 }
 
 DeviceCopies::~DeviceCopies() {
-  constexpr double kPatience_s = 0.1;  // callers that needed a copy have already waited for it
+  constexpr double kStallTimeout_s = 0.1;  // callers that needed a copy have already waited for it
   try {
-    for (const UnderWay& copy : under_way_) copy.done->wait(std::min(kPatience_s, patience_s()));
+    for (const UnderWay& copy : under_way_)
+      copy.done->wait(std::min(kStallTimeout_s, stall_timeout_s()));
   } catch (const std::exception&) {
     new std::deque<UnderWay>(std::move(under_way_));  // leaked: the device may still write to it
   }
@@ -50,7 +51,7 @@ at::Tensor DeviceCopies::staging(at::IntArrayRef sizes, at::ScalarType type) {
   return at::empty(sizes, options);
 }
 
-at::Tensor DeviceCopies::upload(at::Tensor host, const Beside& beside) {
+at::Tensor DeviceCopies::upload(at::Tensor host, const StagingCopy& beside) {
   const c10::impl::VirtualGuardImpl guard(device_.torch().type());
   const c10::Stream computes = computing();
   at::Tensor there;
@@ -62,20 +63,20 @@ at::Tensor DeviceCopies::upload(at::Tensor host, const Beside& beside) {
     there.copy_(host, /*non_blocking=*/true);
     if (beside) there = beside(there);
   }
-  keep(std::move(host), {})->hold_back(computes);
+  keep(std::move(host), {})->block_stream(computes);
   guard.recordDataPtrOnStream(there.storage().data_ptr(), computes);
   return there;
 }
 
 std::shared_ptr<const DeviceEvent> DeviceCopies::upload(at::Tensor host, at::Tensor& device) {
   const c10::Stream computes = computing();
-  DeviceEvent(computes).hold_back(copying_);
+  DeviceEvent(computes).block_stream(copying_);
   {
     const c10::StreamGuard on_copying(copying_);
     device.copy_(host, /*non_blocking=*/true);
   }
   auto done = keep(std::move(host), device);
-  done->hold_back(computes);
+  done->block_stream(computes);
   return done;
 }
 
@@ -84,17 +85,17 @@ DeviceCopies::Download DeviceCopies::download(const at::Tensor& tensor) {
 }
 
 DeviceCopies::Download DeviceCopies::download(const at::Tensor& tensor, at::Tensor host) {
-  DeviceEvent(computing()).hold_back(copying_);
+  DeviceEvent(computing()).block_stream(copying_);
   {
     const c10::StreamGuard on_copying(copying_);
     host.copy_(tensor, /*non_blocking=*/true);
   }
   auto done = keep(host, tensor);
-  return {std::move(host), std::move(done), patience_s()};
+  return {std::move(host), std::move(done), stall_timeout_s()};
 }
 
-DeviceCopies::Download DeviceCopies::download(const at::Tensor& tensor, const Beside& beside) {
-  DeviceEvent(computing()).hold_back(copying_);
+DeviceCopies::Download DeviceCopies::download(const at::Tensor& tensor, const StagingCopy& beside) {
+  DeviceEvent(computing()).block_stream(copying_);
   at::Tensor host;
   {
     const c10::StreamGuard on_copying(copying_);
@@ -103,7 +104,7 @@ DeviceCopies::Download DeviceCopies::download(const at::Tensor& tensor, const Be
     host.copy_(made, /*non_blocking=*/true);
   }
   auto done = keep(host, tensor);
-  return {std::move(host), std::move(done), patience_s()};
+  return {std::move(host), std::move(done), stall_timeout_s()};
 }
 
 c10::Stream DeviceCopies::computing() const {

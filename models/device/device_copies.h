@@ -34,12 +34,12 @@ class DeviceCopies {
 
   // An operation on the device that runs on the copying stream. It must keep nothing except its
   // result, which is contiguous.
-  using Beside = std::function<at::Tensor(const at::Tensor& tensor)>;
+  using StagingCopy = std::function<at::Tensor(const at::Tensor& tensor)>;
 
   // A tensor on the device with the values of `host`, or with the result of `beside` for them, for
   // all work submitted from now on. Holds the host's memory until the copy is done; nothing may
   // write to it any more.
-  [[nodiscard]] at::Tensor upload(at::Tensor host, const Beside& beside = {});
+  [[nodiscard]] at::Tensor upload(at::Tensor host, const StagingCopy& beside = {});
   // The same into existing memory. When the event is done, `host` may be written to again.
   std::shared_ptr<const DeviceEvent> upload(at::Tensor host, at::Tensor& device);
 
@@ -47,10 +47,10 @@ class DeviceCopies {
   struct Download {
     at::Tensor host;  // readable after wait()
     std::shared_ptr<const DeviceEvent> done;
-    double patience_s;  // the device's
+    double stall_timeout_s;  // the device's
 
-    // Throws DeviceStandstill.
-    void wait() const { done->wait(patience_s); }
+    // Throws DeviceStall.
+    void wait() const { done->wait(stall_timeout_s); }
   };
 
   // Copies the value that `tensor`, contiguous and on the device, has after all work submitted so
@@ -59,10 +59,10 @@ class DeviceCopies {
   // The same into existing host memory.
   [[nodiscard]] Download download(const at::Tensor& tensor, at::Tensor host);
   // Copies the result of `beside` instead.
-  [[nodiscard]] Download download(const at::Tensor& tensor, const Beside& beside);
+  [[nodiscard]] Download download(const at::Tensor& tensor, const StagingCopy& beside);
 
   // The stall timeout of waits for a copy.
-  [[nodiscard]] double patience_s() const { return device_.patience_s(); }
+  [[nodiscard]] double stall_timeout_s() const { return device_.stall_timeout_s(); }
 
  private:
   // Holds the memory of a copy under way.

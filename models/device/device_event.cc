@@ -7,7 +7,7 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include "base/clock.h"
-#include "models/device/device_standstill.h"
+#include "models/device/device_stall.h"
 #include "models/device/torch_compat.h"
 
 namespace motley {
@@ -20,21 +20,21 @@ const c10::impl::DeviceGuardImplInterface& device_of(const c10::Stream& stream) 
 }  // namespace
 
 DeviceEvent::DeviceEvent(const c10::Stream& stream, Kind kind) : stream_(stream), kind_(kind) {
-  mark_again();
+  record_again();
 }
 
 DeviceEvent::~DeviceEvent() {
   device_of(stream_).destroyEvent(event_, stream_.device_index());
 }
 
-void DeviceEvent::mark_again() {
+void DeviceEvent::record_again() {
   // CUDA records a time only with the second flag.
   const c10::EventFlag flag =
       kind_ == Kind::kOrder ? c10::EventFlag::PYTORCH_DEFAULT : c10::EventFlag::BACKEND_DEFAULT;
   device_of(stream_).record(&event_, stream_, stream_.device_index(), flag);
 }
 
-void DeviceEvent::hold_back(const c10::Stream& later) const {
+void DeviceEvent::block_stream(const c10::Stream& later) const {
   device_of(stream_).block(event_, later);
 }
 
@@ -43,7 +43,7 @@ bool DeviceEvent::is_done() const {
 }
 
 // LibTorch's own wait has no deadline, and CUDA's occupies a whole core.
-void DeviceEvent::wait(double patience_s) const {
+void DeviceEvent::wait(double stall_timeout_s) const {
   constexpr double kShortest_s = 20e-6;
   constexpr double kLongest_s = 0.5e-3;  // so that polling takes at most 2 % of a core
   constexpr double kShare = 0.125;       // of the time waited so far
@@ -54,7 +54,7 @@ void DeviceEvent::wait(double patience_s) const {
   const double start_s = now_s();
   while (!is_done()) {
     const double waited_s = now_s() - start_s;
-    if (waited_s > patience_s) throw DeviceStandstill(stream_.device().str(), patience_s);
+    if (waited_s > stall_timeout_s) throw DeviceStall(stream_.device().str(), stall_timeout_s);
     const double sleep_s = std::clamp(kShare * waited_s, kShortest_s, kLongest_s);
     std::this_thread::sleep_for(std::chrono::duration<double>(sleep_s));
   }

@@ -23,16 +23,16 @@ class DeviceEvent {
   DeviceEvent& operator=(const DeviceEvent&) = delete;
 
   // Moves the marker behind the work submitted by now. REQUIRES: no thread waits for it.
-  void mark_again();
+  void record_again();
 
   // Work submitted to `later` from now on starts after the marker.
-  void hold_back(const c10::Stream& later) const;
+  void block_stream(const c10::Stream& later) const;
 
   // Whether all work before the marker is done.
   [[nodiscard]] bool is_done() const;
   // Sleeps until is_done(), at most about 0.5 ms or an eighth of the wait too long. Throws
-  // DeviceStandstill after `patience_s`.
-  void wait(double patience_s) const;
+  // DeviceStall after `stall_timeout_s`.
+  void wait(double stall_timeout_s) const;
 
   // Seconds by the device's clock from this marker to the other. Throws if the device has no such
   // clock. REQUIRES: both are kTimed, of one stream and done.

@@ -22,12 +22,13 @@ std::unique_ptr<DeviceTimeline> DeviceTimeline::make(const ComputeDevice& device
 }
 
 // The device is idle, so it reaches the marker at once.
-DeviceTimeline::DeviceTimeline(const ComputeDevice& device) : device_(device), known_(new_mark()) {
-  known_->wait(device.patience_s());
+DeviceTimeline::DeviceTimeline(const ComputeDevice& device)
+    : device_(device), known_(new_timing_event()) {
+  known_->wait(device.stall_timeout_s());
   known_s_ = now_s();
 }
 
-std::unique_ptr<DeviceEvent> DeviceTimeline::new_mark() {
+std::unique_ptr<DeviceEvent> DeviceTimeline::new_timing_event() {
   if (unused_.empty()) {
     const c10::impl::VirtualGuardImpl guard(device_.torch().type());
     return std::make_unique<DeviceEvent>(guard.getStream(device_.torch()),
@@ -35,12 +36,12 @@ std::unique_ptr<DeviceEvent> DeviceTimeline::new_mark() {
   }
   std::unique_ptr<DeviceEvent> mark = std::move(unused_.back());
   unused_.pop_back();
-  mark->mark_again();
+  mark->record_again();
   return mark;
 }
 
 void DeviceTimeline::mark() {
-  marks_.push_back(new_mark());
+  timing_events_.push_back(new_timing_event());
 }
 
 std::vector<double> DeviceTimeline::reached() {
@@ -48,10 +49,10 @@ std::vector<double> DeviceTimeline::reached() {
   const double before_s = known_s_;
   std::unique_ptr<DeviceEvent> before = std::move(known_);
   // All relative to one marker: successive differences would accumulate rounding errors.
-  while (!marks_.empty() && marks_.front()->is_done()) {
+  while (!timing_events_.empty() && timing_events_.front()->is_done()) {
     if (known_ != nullptr) unused_.push_back(std::move(known_));
-    known_ = std::move(marks_.front());
-    marks_.pop_front();
+    known_ = std::move(timing_events_.front());
+    timing_events_.pop_front();
     known_s_ = before_s + before->seconds_to(*known_);
     times_s.push_back(known_s_);
   }
@@ -64,7 +65,7 @@ std::vector<double> DeviceTimeline::reached() {
 }
 
 void DeviceTimeline::finish() const {
-  if (!marks_.empty()) marks_.back()->wait(device_.patience_s());
+  if (!timing_events_.empty()) timing_events_.back()->wait(device_.stall_timeout_s());
 }
 
 }  // namespace motley

@@ -28,19 +28,19 @@ class DeviceTimeline {
   // Does not wait.
   [[nodiscard]] std::vector<double> reached();
 
-  // Waits until all markers are reached. Throws DeviceStandstill.
+  // Waits until all markers are reached. Throws DeviceStall.
   void finish() const;
 
  private:
   explicit DeviceTimeline(const ComputeDevice& device);
 
-  [[nodiscard]] std::unique_ptr<DeviceEvent> new_mark();
+  [[nodiscard]] std::unique_ptr<DeviceEvent> new_timing_event();
 
   const ComputeDevice device_;
   std::vector<std::unique_ptr<DeviceEvent>> unused_;  // for reuse
   std::unique_ptr<DeviceEvent> known_;                // its time is known_s_
   double known_s_ = 0;
-  std::deque<std::unique_ptr<DeviceEvent>> marks_;  // after it
+  std::deque<std::unique_ptr<DeviceEvent>> timing_events_;  // after it
 };
 
 }  // namespace motley

@@ -207,7 +207,7 @@ struct GraphRunner::Impl {
       try {
         MOTLEY_TRY(run_step(step, values, draws));
       } catch (const std::exception& thrown) {
-        if (lacks_memory(thrown)) throw;
+        if (is_out_of_memory(thrown)) throw;
         return failure(step, first_line_of(thrown));
       }
       if (observer) observer(static_cast<std::size_t>(&step - steps.data()), values);

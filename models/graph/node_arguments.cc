@@ -205,7 +205,7 @@ class Preparer {
       out_.stack.back() = *text;
       return wanted.kind == TypeKind::StringType && !wanted.is_list;
     }
-    if (const auto* const type = std::get_if<NumberType>(&argument)) {
+    if (const auto* const type = std::get_if<Dtype>(&argument)) {
       out_.stack.back() = static_cast<std::int64_t>(scalar_type(*type));
       return wanted.kind == TypeKind::ScalarTypeType && !wanted.is_list;
     }

@@ -28,7 +28,7 @@ Result<GraphRunner> make_runner(const Graph& graph,
 // As its own type: what is computed of a narrow one is float32 or int64 only while it is used.
 Result<at::Tensor> read_constant(const SafetensorsFile& file, const PackageConstant& constant) {
   const auto& [type, shape] = constant.tensor;
-  const bool is_bool = type == NumberType::kBool;
+  const bool is_bool = type == Dtype::kBool;
   at::Tensor tensor = at::empty(shape, is_bool ? at::kByte : scalar_type(type));
   const std::span bytes(static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes());
   MOTLEY_TRY(file.read_bytes(constant.name, stored_dtype(type), shape, bytes));

@@ -242,7 +242,7 @@ std::int64_t reference_check_bytes(const Package& package, const LayerReference&
       package.graphs[static_cast<std::size_t>(package.layers[index].graph)].memory;
   std::int64_t bytes = 0;
   for (const PackageParameter& parameter : package.layers[index].parameters) {
-    bytes += TensorSpec{NumberType::kFloat32, parameter.shape}.bytes();
+    bytes += TensorSpec{Dtype::kFloat32, parameter.shape}.bytes();
   }
   for (const PackageConstant& constant : package.layers[index].constants) {
     bytes += constant.tensor.bytes();

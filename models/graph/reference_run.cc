@@ -64,14 +64,14 @@ at::Tensor made_sample(const TensorSpec& spec,
                        const LayerReference& reference,
                        const HashedStream& stream,
                        std::optional<std::int64_t> ignored) {
-  const bool is_float = spec.type == NumberType::kFloat32;
+  const bool is_float = spec.type == Dtype::kFloat32;
   at::Tensor made = at::empty(spec.sizes(reference.samples), is_float ? at::kFloat : at::kLong);
   if (is_float) {
     fill_samples(values_of<float>(made), pieces, stream);
   } else {
     fill_samples(values_of<std::int64_t>(made), pieces, stream, ignored);
   }
-  return spec.type == NumberType::kBool ? made.ne(0) : made;
+  return spec.type == Dtype::kBool ? made.ne(0) : made;
 }
 
 }  // namespace
@@ -122,7 +122,7 @@ Result<void> ReferenceRun::read_weights() {
     } else {
       MOTLEY_TRY(file.read(entry.name, entry.shape, values_of<float>(tensor)));
     }
-    lasting_[{role.role, role.index}] = tensor.to(device_);
+    persistent_[{role.role, role.index}] = tensor.to(device_);
     return {};
   };
   for (std::size_t k = 0; k < layer_.parameters.size(); ++k) {
@@ -135,7 +135,7 @@ Result<void> ReferenceRun::read_weights() {
   }
   int index = 0;
   for (at::Tensor& constant : prepared_->constants(reference_.layer)) {
-    lasting_[{Role::kConstant, index++}] = std::move(constant);
+    persistent_[{Role::kConstant, index++}] = std::move(constant);
   }
   return {};
 }
@@ -169,7 +169,7 @@ Result<RoleTensors> ReferenceRun::run(PartName part,
   std::vector<at::Tensor> takes;
   for (const RoleIndex& role : runs.graph().takes) {
     const auto found = roles.find({role.role, role.index});
-    takes.push_back(found != roles.end() ? found->second : lasting_.at({role.role, role.index}));
+    takes.push_back(found != roles.end() ? found->second : persistent_.at({role.role, role.index}));
   }
   const ReferenceDraws draws(reference_.seed);
   if (observer) {

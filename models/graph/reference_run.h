@@ -64,7 +64,7 @@ class ReferenceRun {
   const LayerReference& reference_;
   const PackageLayer& layer_;
   c10::Device device_;
-  RoleTensors lasting_;
+  RoleTensors persistent_;
 };
 
 }  // namespace motley

@@ -7,21 +7,21 @@
 
 namespace motley {
 
-[[nodiscard]] inline c10::ScalarType scalar_type(NumberType type) {
+[[nodiscard]] inline c10::ScalarType scalar_type(Dtype type) {
   switch (type) {
-    case NumberType::kFloat32:
+    case Dtype::kFloat32:
       return c10::ScalarType::Float;
-    case NumberType::kInt64:
+    case Dtype::kInt64:
       return c10::ScalarType::Long;
-    case NumberType::kBool:
+    case Dtype::kBool:
       return c10::ScalarType::Bool;
-    case NumberType::kBFloat16:
+    case Dtype::kBFloat16:
       return c10::ScalarType::BFloat16;
-    case NumberType::kFloat16:
+    case Dtype::kFloat16:
       return c10::ScalarType::Half;
-    case NumberType::kInt8:
+    case Dtype::kInt8:
       return c10::ScalarType::Char;
-    case NumberType::kUInt8:
+    case Dtype::kUInt8:
       return c10::ScalarType::Byte;
   }
   return c10::ScalarType::Float;

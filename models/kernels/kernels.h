@@ -15,7 +15,7 @@
 namespace motley::kernels {
 
 // Incremented when kernels, layers or the optimizer change in speed: stored profiles
-// (measure/kept/profile_store.h) are valid for one version.
+// (profiling/cache/profile_store.h) are valid for one version.
 inline constexpr int kVersion = 2;
 
 // u_RN += bias_N; g_RN = gelu(u_RN), GELU in its tanh form.

@@ -25,7 +25,7 @@ at::Tensor flat_bytes(const at::Tensor& tensor) {
 // A block of bytes as a tensor of the type in `spec`, still flat.
 at::Tensor meant_by(at::Tensor block, const BoundarySpec& spec) {
   // Bytes other than 0 and 1 are not valid truth values.
-  if (spec.type == NumberType::kBool) return block.ne(0);
+  if (spec.type == Dtype::kBool) return block.ne(0);
   const at::ScalarType type = scalar_type(spec.type);
   // view() requires an offset that is a multiple of the element size.
   const auto number_bytes = static_cast<std::int64_t>(c10::elementSize(type));
@@ -44,8 +44,7 @@ BoundaryLayout activation_layout(const LayerSpec& layer, std::int64_t samples) {
 BoundaryLayout gradient_layout(const LayerSpec& layer, std::int64_t samples) {
   const std::int64_t floats = layer.boundary(samples).floats;
   if (layer.outputs.size() != 1) return {{floats}, at::kFloat, floats};
-  return {TensorSpec{NumberType::kFloat32, layer.outputs.front()}.sizes(samples), at::kFloat,
-          floats};
+  return {TensorSpec{Dtype::kFloat32, layer.outputs.front()}.sizes(samples), at::kFloat, floats};
 }
 
 at::Tensor join_boundary(const Tensors& with_gradient, const Tensors& exact) {

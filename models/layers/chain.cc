@@ -49,13 +49,13 @@ LayerChain::LayerChain(const ModelConfig& config,
                        const ChainOptions& options)
     : first_(first),
       recompute_(options.recompute),
-      numbers_(options.products),
+      product_dtype_(options.products),
       memory_(spec, first, last, options.device, rounded_values(spec, options)) {
   const std::shared_ptr<PreparedPackage> package = prepare(spec, first, last, options);
   for (int index = first; index < last; ++index) {
     const LayerSpec& layer = spec.layers[static_cast<std::size_t>(index)];
-    const LayerContext context{config,         index,    package,
-                               options.device, numbers_, options.plain_operations};
+    const LayerContext context{config,         index,          package,
+                               options.device, product_dtype_, options.plain_operations};
     if (index + 1 == static_cast<int>(spec.layers.size())) {
       loss_layer_ = make_loss_layer(layer, context, memory_.of_layer(index));
     } else {
@@ -66,7 +66,7 @@ LayerChain::LayerChain(const ModelConfig& config,
 
 void LayerChain::begin(double gradient_scale) {
   memory_.round_values();
-  numbers_.set_gradient_scale(gradient_scale);
+  product_dtype_.set_gradient_scale(gradient_scale);
 }
 
 at::Tensor LayerChain::forward(at::Tensor x, const MicroContext& micro) {
@@ -102,13 +102,13 @@ void LayerChain::backward_weight(std::int64_t micro) {
   std::vector<SavedTensors>& saved = node.mapped();
   if (ends_in_loss()) {
     loss_layer_->backward_weight(saved.back());
-    if (on_final_) on_final_(memory_.offset(layers_.size()));
+    if (on_ready_) on_ready_(memory_.offset(layers_.size()));
   }
   for (std::size_t i = layers_.size(); i-- > 0;) {
     layers_[i]->backward_weight(saved[i]);
-    if (on_final_) on_final_(memory_.offset(i));
+    if (on_ready_) on_ready_(memory_.offset(i));
   }
-  on_final_ = nullptr;
+  on_ready_ = nullptr;
 }
 
 LossLayer::Outcome LayerChain::forward_loss(at::Tensor x,
@@ -117,14 +117,14 @@ LossLayer::Outcome LayerChain::forward_loss(at::Tensor x,
   return read_loss(forward_loss_unread(std::move(x), targets, micro).numbers.to(at::kCPU));
 }
 
-LossLayer::Outcome LayerChain::read_loss(const at::Tensor& host_numbers) const {
+LossLayer::Outcome LayerChain::read_loss(const at::Tensor& host_totals) const {
   MOTLEY_CHECK(ends_in_loss(), "this chain does not end in a loss");
-  return loss_layer_->read(host_numbers);
+  return loss_layer_->read(host_totals);
 }
 
-LossNumbers LayerChain::forward_loss_unread(at::Tensor x,
-                                            const at::Tensor& targets,
-                                            const MicroContext& micro) {
+LossTotals LayerChain::forward_loss_unread(at::Tensor x,
+                                           const at::Tensor& targets,
+                                           const MicroContext& micro) {
   MOTLEY_CHECK(ends_in_loss(), "this chain does not end in a loss");
   if (repeats(micro)) {
     keep_inputs(micro, {x.clone(), targets});
@@ -134,7 +134,7 @@ LossNumbers LayerChain::forward_loss_unread(at::Tensor x,
   }
   std::vector<SavedTensors> saved(layers_.size() + 1);
   at::Tensor y = forward_inner(std::move(x), micro, &saved);
-  LossNumbers loss = loss_layer_->forward(std::move(y), targets, micro, saved.back());
+  LossTotals loss = loss_layer_->forward(std::move(y), targets, micro, saved.back());
   keep_saved(micro, std::move(saved));
   return loss;
 }
@@ -201,9 +201,9 @@ at::Tensor LayerChain::backward_inner(at::Tensor grad,
     grad = layers_[i]->backward_input(std::move(grad), micro, saved[i]);
     if (!weights) continue;
     layers_[i]->backward_weight(saved[i]);
-    if (on_final_) on_final_(memory_.offset(i));
+    if (on_ready_) on_ready_(memory_.offset(i));
   }
-  on_final_ = nullptr;
+  on_ready_ = nullptr;
   return grad;
 }
 
@@ -212,7 +212,7 @@ at::Tensor LayerChain::backward_loss_inner(const MicroContext& micro,
                                            bool weights) {
   at::Tensor grad = loss_layer_->backward_input(micro, saved.back());
   if (weights) loss_layer_->backward_weight(saved.back());
-  if (weights && on_final_) on_final_(memory_.offset(layers_.size()));
+  if (weights && on_ready_) on_ready_(memory_.offset(layers_.size()));
   return backward_inner(std::move(grad), micro, saved, weights);
 }
 

@@ -31,7 +31,7 @@ struct ChainOptions {
   bool recompute = false;
   c10::Device device{c10::kCPU};
   bool plain_operations = false;         // LayerContext
-  at::ScalarType products = at::kFloat;  // ProductNumbers
+  at::ScalarType products = at::kFloat;  // ProductDtype
 };
 
 class LayerChain {
@@ -69,7 +69,7 @@ class LayerChain {
   void initialize(std::int64_t seed) { memory_.initialize(seed); }
 
   // Called at the start of a batch: products use the values as they are now, and gradients enter
-  // them with this scale (ProductNumbers).
+  // them with this scale (ProductDtype).
   void begin(double gradient_scale);
 
   // x: the data's inputs for the first layer, else the previous layer's output
@@ -90,9 +90,9 @@ class LayerChain {
 
   // For the next backward or backward_weight: called after each layer, with the index in
   // gradients() from which on they are final.
-  using OnFinal = std::function<void(std::size_t first)>;
+  using OnReady = std::function<void(std::size_t first)>;
 
-  void tell_final(OnFinal on_final) { on_final_ = std::move(on_final); }
+  void notify_ready(OnReady on_ready) { on_ready_ = std::move(on_ready); }
 
   // The same for a chain that ends in the loss. REQUIRES: ends_in_loss().
   [[nodiscard]] LossLayer::Outcome forward_loss(at::Tensor x,
@@ -100,10 +100,10 @@ class LayerChain {
                                                 const MicroContext& micro);
   // The same without waiting for the device; read_loss reads the numbers after they are copied to
   // the host.
-  [[nodiscard]] LossNumbers forward_loss_unread(at::Tensor x,
-                                                const at::Tensor& targets,
-                                                const MicroContext& micro);
-  [[nodiscard]] LossLayer::Outcome read_loss(const at::Tensor& host_numbers) const;
+  [[nodiscard]] LossTotals forward_loss_unread(at::Tensor x,
+                                               const at::Tensor& targets,
+                                               const MicroContext& micro);
+  [[nodiscard]] LossLayer::Outcome read_loss(const at::Tensor& host_totals) const;
   [[nodiscard]] at::Tensor backward_loss(const MicroContext& micro);
   [[nodiscard]] at::Tensor backward_loss_input(const MicroContext& micro);
   [[nodiscard]] at::Tensor logits_at(at::Tensor x,
@@ -154,9 +154,9 @@ class LayerChain {
 
   int first_;
   bool recompute_;
-  ProductNumbers numbers_;
+  ProductDtype product_dtype_;
   ParameterMemory memory_;
-  OnFinal on_final_;                                         // of the next backward
+  OnReady on_ready_;                                         // of the next backward
   std::vector<std::unique_ptr<Layer>> layers_;               // all but a loss layer
   std::unique_ptr<LossLayer> loss_layer_;                    // may be null
   std::map<std::int64_t, std::vector<SavedTensors>> saved_;  // [micro][layer]

@@ -135,7 +135,7 @@ at::Tensor GraphCore::backward_input(at::Tensor grad_output, SavedTensors& saved
   for (std::size_t k = 0; k < weights_take_.size(); ++k) {
     kept.push_back(weights_take_[k] ? saved[k] : at::Tensor());
   }
-  GraphRoles roles = lasting();
+  GraphRoles roles = persistent_roles();
   if (grad_output.defined()) {
     roles[Role::kGrad] =
         unpack_gradients(std::exchange(grad_output, at::Tensor()), layer_.outputs, samples);
@@ -152,7 +152,7 @@ at::Tensor GraphCore::backward_input(at::Tensor grad_output, SavedTensors& saved
 
 void GraphCore::backward_weight(SavedTensors& saved) {
   const auto [samples, micro] = split_off_position(saved);
-  GraphRoles roles = lasting();
+  GraphRoles roles = persistent_roles();
   const auto first_queued = saved.begin() + static_cast<std::ptrdiff_t>(weights_take_.size());
   roles[Role::kQueued].assign(first_queued, saved.end());
   saved.erase(first_queued, saved.end());
@@ -194,7 +194,7 @@ void GraphCore::fail(std::string cause) const {
                       std::move(cause), "export the model again"});
 }
 
-GraphRoles GraphCore::lasting() const {
+GraphRoles GraphCore::persistent_roles() const {
   GraphRoles roles;
   roles[Role::kParameter] = parameters_;
   roles[Role::kConstant] = constants_;
@@ -203,7 +203,7 @@ GraphRoles GraphCore::lasting() const {
 }
 
 GraphRoles GraphCore::inputs(const at::Tensor& x, std::int64_t samples) const {
-  GraphRoles roles = lasting();
+  GraphRoles roles = persistent_roles();
   roles[Role::kInput] = takes_plain_data() ? Tensors{x.view(inputs_.front().sizes(samples))}
                                            : unpack_boundary(x, inputs_, samples);
   return roles;

@@ -71,7 +71,7 @@ class GraphCore {
   [[nodiscard]] bool takes_plain_data() const { return index_ == 0 && inputs_.size() == 1; }
 
   // Parameters, constants and statistics.
-  [[nodiscard]] GraphRoles lasting() const;
+  [[nodiscard]] GraphRoles persistent_roles() const;
   [[nodiscard]] GraphRoles inputs(const at::Tensor& x, std::int64_t samples) const;
   [[nodiscard]] GraphRoles run(GraphRunner& runner,
                                GraphRoles roles,

@@ -50,10 +50,10 @@ class GraphLossLayer final : public LossLayer {
  public:
   explicit GraphLossLayer(GraphCore core) : core_(std::move(core)) {}
 
-  LossNumbers forward(at::Tensor x,
-                      const at::Tensor& targets,
-                      const MicroContext& micro,
-                      SavedTensors& saved) override {
+  LossTotals forward(at::Tensor x,
+                     const at::Tensor& targets,
+                     const MicroContext& micro,
+                     SavedTensors& saved) override {
     const std::int64_t samples = core_.samples_of(x);
     const bool on_host = x.device().is_cpu();
     GraphRoles given = core_.forward(std::move(x), targets, micro, saved);
@@ -71,11 +71,11 @@ class GraphLossLayer final : public LossLayer {
     return {at::stack(numbers)};
   }
 
-  Outcome read(const at::Tensor& host_numbers) const override {
-    for (std::int64_t i = 1; i < host_numbers.size(0); ++i) {
-      check_count(host_numbers[i].item().toDouble());
+  Outcome read(const at::Tensor& host_totals) const override {
+    for (std::int64_t i = 1; i < host_totals.size(0); ++i) {
+      check_count(host_totals[i].item().toDouble());
     }
-    Outcome outcome = outcome_of(host_numbers);
+    Outcome outcome = outcome_of(host_totals);
     if (!outcome.correct) return outcome;
     if (*outcome.correct > outcome.count * (1 + kRoundingOfWeights)) {
       core_.fail(fmt::format("it counts {} correct of {}", *outcome.correct, outcome.count));

@@ -26,10 +26,10 @@ class Head final : public LossLayer {
         weight_(parameters.rounded[2]),
         grad_weight_(parameters.gradients[2]) {}
 
-  LossNumbers forward(at::Tensor x,
-                      const at::Tensor& targets,
-                      const MicroContext& micro,
-                      SavedTensors& saved) override {
+  LossTotals forward(at::Tensor x,
+                     const at::Tensor& targets,
+                     const MicroContext& micro,
+                     SavedTensors& saved) override {
     const at::Tensor x_rows = as_matrix(x);
     const std::int64_t rows = x_rows.size(0);
     const std::int64_t vocab = weight_.size(0);
@@ -51,10 +51,10 @@ class Head final : public LossLayer {
     if (micro.training) {
       saved = {std::move(x), normed.mean, normed.inverse_deviation, normed.y, std::move(logits)};
     }
-    return loss_numbers(at::scalar_tensor(loss_sum, at::kDouble), rows);
+    return loss_totals(at::scalar_tensor(loss_sum, at::kDouble), rows);
   }
 
-  Outcome read(const at::Tensor& host_numbers) const override { return outcome_of(host_numbers); }
+  Outcome read(const at::Tensor& host_totals) const override { return outcome_of(host_totals); }
 
   at::Tensor backward_input(const MicroContext& /*micro*/, SavedTensors& saved) override {
     const SavedTensors kept = std::exchange(saved, {});

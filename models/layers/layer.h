@@ -11,7 +11,7 @@
 //
 // Shapes: B samples, T tokens, D width. Activations and their gradients are contiguous, with the
 // sizes and types of models/layers/boundary_layout.h; in the native layers, fp32 x_BTD.
-// ProductNumbers describes the use of bf16 and fp16 inside a layer. Threads: one thread per layer
+// ProductDtype describes the use of bf16 and fp16 inside a layer. Threads: one thread per layer
 // object.
 #pragma once
 
@@ -23,7 +23,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
-#include "models/layers/product_numbers.h"
+#include "models/layers/product_dtype.h"
 #include "models/spec/initialize.h"
 #include "models/spec/model_spec.h"
 
@@ -73,7 +73,7 @@ class Layer {
 
 // The result of a loss on the layer's device, perhaps not computed yet. Reading it waits for the
 // device, so a step reads those of its micro-batches together.
-struct LossNumbers {
+struct LossTotals {
   at::Tensor numbers;  // {loss_sum, tokens} or {loss_sum, tokens, correct} of LossLayer::Outcome;
                        // fp64, or fp32 if the device has no fp64
 };
@@ -92,13 +92,13 @@ class LossLayer {
 
   // targets: the data's (tokens: int64, B x T). If micro.training, saves what backward needs; the
   // gradient that backward_input returns is that of loss_sum.
-  [[nodiscard]] virtual LossNumbers forward(at::Tensor x,
-                                            const at::Tensor& targets,
-                                            const MicroContext& micro,
-                                            SavedTensors& saved) = 0;
+  [[nodiscard]] virtual LossTotals forward(at::Tensor x,
+                                           const at::Tensor& targets,
+                                           const MicroContext& micro,
+                                           SavedTensors& saved) = 0;
   // Converts the numbers, once they are on the host. Throws GraphFailure if the graph of a package
   // returns an invalid count.
-  [[nodiscard]] virtual Outcome read(const at::Tensor& host_numbers) const = 0;
+  [[nodiscard]] virtual Outcome read(const at::Tensor& host_totals) const = 0;
   // As Layer's two parts.
   [[nodiscard]] virtual at::Tensor backward_input(const MicroContext& micro,
                                                   SavedTensors& saved) = 0;
@@ -121,7 +121,7 @@ struct LayerContext {
   int index = 0;                             // in the model's chain; decides dropout streams
   std::shared_ptr<PreparedPackage> package;  // of a package's model, else nullptr
   c10::Device device{c10::kCPU};             // where parameters and activations lie
-  ProductNumbers numbers;
+  ProductDtype product_dtype;
   bool plain_operations = false;  // native layers of other devices also on the CPU, for tests
 };
 

@@ -21,7 +21,7 @@ void dropout_in_place(at::Tensor& x, double p, const MicroContext& micro, int la
   DropoutStream(p, micro, layer, DropoutSite::kOutput).apply(data, data, x.numel(), 0);
 }
 
-LossNumbers loss_numbers(const at::Tensor& loss_sum, std::int64_t tokens) {
+LossTotals loss_totals(const at::Tensor& loss_sum, std::int64_t tokens) {
   const c10::Device device = loss_sum.device();
   at::Tensor numbers = at::full({2}, at::Scalar(static_cast<double>(tokens)),
                                 at::device(device).dtype(exact_type(device)));
@@ -29,8 +29,8 @@ LossNumbers loss_numbers(const at::Tensor& loss_sum, std::int64_t tokens) {
   return {std::move(numbers)};
 }
 
-LossLayer::Outcome outcome_of(const at::Tensor& host_numbers) {
-  const at::Tensor numbers = host_numbers.to(at::kDouble).contiguous();
+LossLayer::Outcome outcome_of(const at::Tensor& host_totals) {
+  const at::Tensor numbers = host_totals.to(at::kDouble).contiguous();
   const auto* const values = numbers.data_ptr<double>();
   LossLayer::Outcome outcome{.loss_sum = values[0], .count = values[1]};
   if (numbers.numel() > 2) outcome.correct = values[2];

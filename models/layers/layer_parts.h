@@ -21,9 +21,9 @@ namespace motley {
 void dropout_in_place(at::Tensor& x, double p, const MicroContext& micro, int layer);
 
 // REQUIRES: loss_sum is one number.
-[[nodiscard]] LossNumbers loss_numbers(const at::Tensor& loss_sum, std::int64_t tokens);
+[[nodiscard]] LossTotals loss_totals(const at::Tensor& loss_sum, std::int64_t tokens);
 // LossLayer::read, for layers with valid counts.
-[[nodiscard]] LossLayer::Outcome outcome_of(const at::Tensor& host_numbers);
+[[nodiscard]] LossLayer::Outcome outcome_of(const at::Tensor& host_totals);
 
 // Layer normalisation over the last dimension.
 class Norm {

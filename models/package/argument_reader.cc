@@ -85,9 +85,8 @@ ReadArgument read_object(const Json& json, int values) {
   if (key == "batch") return read_as(batch_integer(value), "'batch' is not two integers");
   if (key == "float") return read_as(named_float(value), "'float' is not inf, -inf or nan");
   if (key == "type") {
-    return read_as(
-        value.is_string() ? number_type_of(value.get_ref<const std::string&>()) : std::nullopt,
-        "'type' is not float32, int64 or bool");
+    return read_as(value.is_string() ? dtype_of(value.get_ref<const std::string&>()) : std::nullopt,
+                   "'type' is not float32, int64 or bool");
   }
   if (key == "text") return read_text(value);
   if (key == "memory_format") return read_memory_format(value);
@@ -122,34 +121,34 @@ ReadArgument read_list(const Json& json) {
 
 }  // namespace
 
-std::optional<NumberType> number_type_of(std::string_view text) {
+std::optional<Dtype> dtype_of(std::string_view text) {
   const auto type = constant_type_of(text);
   return type && is_narrow(*type) ? std::nullopt : type;
 }
 
-std::optional<NumberType> constant_type_of(std::string_view text) {
-  using enum NumberType;
-  for (const NumberType type : {kFloat32, kInt64, kBool, kBFloat16, kFloat16, kInt8, kUInt8}) {
-    if (text == number_type_name(type)) return type;
+std::optional<Dtype> constant_type_of(std::string_view text) {
+  using enum Dtype;
+  for (const Dtype type : {kFloat32, kInt64, kBool, kBFloat16, kFloat16, kInt8, kUInt8}) {
+    if (text == dtype_name(type)) return type;
   }
   return std::nullopt;
 }
 
-std::string_view number_type_name(NumberType type) {
+std::string_view dtype_name(Dtype type) {
   switch (type) {
-    case NumberType::kFloat32:
+    case Dtype::kFloat32:
       return "float32";
-    case NumberType::kInt64:
+    case Dtype::kInt64:
       return "int64";
-    case NumberType::kBool:
+    case Dtype::kBool:
       return "bool";
-    case NumberType::kBFloat16:
+    case Dtype::kBFloat16:
       return "bfloat16";
-    case NumberType::kFloat16:
+    case Dtype::kFloat16:
       return "float16";
-    case NumberType::kInt8:
+    case Dtype::kInt8:
       return "int8";
-    case NumberType::kUInt8:
+    case Dtype::kUInt8:
       return "uint8";
   }
   return "";

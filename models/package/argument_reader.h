@@ -9,10 +9,10 @@
 namespace motley {
 
 // The names of dtypes in packages: "float32", "int64", "bool"; nullopt for narrow ones.
-[[nodiscard]] std::optional<NumberType> number_type_of(std::string_view text);
+[[nodiscard]] std::optional<Dtype> dtype_of(std::string_view text);
 // The same with narrow ones: "bfloat16", "float16", "int8", "uint8".
-[[nodiscard]] std::optional<NumberType> constant_type_of(std::string_view text);
-[[nodiscard]] std::string_view number_type_name(NumberType type);
+[[nodiscard]] std::optional<Dtype> constant_type_of(std::string_view text);
+[[nodiscard]] std::string_view dtype_name(Dtype type);
 
 struct ReadArgument {
   Argument argument;

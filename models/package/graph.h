@@ -77,7 +77,7 @@ using Argument = std::variant<std::monostate,  // none
                               ValueId,
                               std::vector<std::optional<ValueId>>,
                               BatchInteger,
-                              NumberType,
+                              Dtype,
                               std::string,
                               MemoryFormatName,
                               std::vector<ListItem>>;

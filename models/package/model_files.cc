@@ -90,7 +90,7 @@ Result<std::map<std::string, std::string>> read_adapter_names(const JsonFields& 
 
 Result<std::string> read_model_file(const std::filesystem::path& folder,
                                     const ModelFile& file,
-                                    WorkCounter* work) {
+                                    ProgressCounter* work) {
   MOTLEY_ASSIGN(const InputFile input,
                 InputFile::open(folder / kModelFilesFolder / file.name, work));
   if (input.bytes() != file.bytes) {

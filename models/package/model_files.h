@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/progress_counter.h"
 #include "base/result.h"
-#include "base/work_counter.h"
 
 namespace motley {
 
@@ -38,6 +38,6 @@ inline constexpr const char* kModelFilesFolder = "files";
 // has another size or hash. `work` counts its bytes; nullptr: not counted.
 [[nodiscard]] Result<std::string> read_model_file(const std::filesystem::path& folder,
                                                   const ModelFile& file,
-                                                  WorkCounter* work = nullptr);
+                                                  ProgressCounter* work = nullptr);
 
 }  // namespace motley

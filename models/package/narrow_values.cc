@@ -27,7 +27,7 @@ bool takes_narrow(std::string_view operation) {
 bool converts(const Node& node) {
   return node.operation == "aten::_to_copy" &&
          std::ranges::any_of(node.kwargs, [](const auto& kwarg) {
-           return kwarg.first == "dtype" && std::holds_alternative<NumberType>(kwarg.second);
+           return kwarg.first == "dtype" && std::holds_alternative<Dtype>(kwarg.second);
          });
 }
 

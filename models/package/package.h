@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/folder_mark.h"
+#include "base/folder_fingerprint.h"
+#include "base/progress_counter.h"
 #include "base/result.h"
-#include "base/work_counter.h"
 #include "models/package/graph.h"
 #include "models/package/model_files.h"
 #include "models/package/quantised_weight.h"
@@ -100,11 +100,11 @@ struct Package {
   [[nodiscard]] std::filesystem::path weights_path() const { return folder / weights.file; }
 
   // Fingerprint that identifies copies on other machines. REQUIRES: it was read from a folder.
-  [[nodiscard]] FolderMark mark() const;
+  [[nodiscard]] FolderFingerprint mark() const;
 };
 
 // How safetensors name it: "F32", "BF16", …
-[[nodiscard]] const char* stored_dtype(NumberType type);
+[[nodiscard]] const char* stored_dtype(Dtype type);
 
 inline constexpr const char* kPackageFileName = "package.json";
 
@@ -119,6 +119,6 @@ inline constexpr const char* kPackageFileName = "package.json";
 
 // Reads all of its files and compares their hashes. kCorrupt if one differs. `work` counts the
 // bytes; nullptr: not counted.
-[[nodiscard]] Result<void> verify_package(const Package& package, WorkCounter* work = nullptr);
+[[nodiscard]] Result<void> verify_package(const Package& package, ProgressCounter* work = nullptr);
 
 }  // namespace motley

@@ -18,9 +18,9 @@ namespace {
 
 constexpr double kFlopsMax = 1e30;
 
-Result<NumberType> read_type(const JsonFields& fields) {
+Result<Dtype> read_type(const JsonFields& fields) {
   MOTLEY_ASSIGN(const std::string text, fields.text("type"));
-  if (const auto type = number_type_of(text)) return *type;
+  if (const auto type = dtype_of(text)) return *type;
   return fields.bad("type",
                     fmt::format("it is '{}'; float32, int64 or bool was expected", excerpt(text)));
 }
@@ -41,7 +41,7 @@ Result<BoundarySpec> read_output(const JsonFields& fields, std::int64_t version)
   BoundarySpec output;
   MOTLEY_ASSIGN(output.type, read_type(fields));
   MOTLEY_ASSIGN(output.shape, read_shape(fields));
-  output.gradient = output.type == NumberType::kFloat32;
+  output.gradient = output.type == Dtype::kFloat32;
   if (version < kExactValuesVersion && !output.gradient) {
     return fields.bad("type", "values between layers must be float32 in packages of version 1");
   }
@@ -72,7 +72,7 @@ Result<PackageStatistic> read_statistic(const JsonFields& fields) {
 }
 
 // From version 2 on it may be of a narrow type.
-Result<NumberType> read_constant_type(const JsonFields& fields, std::int64_t version) {
+Result<Dtype> read_constant_type(const JsonFields& fields, std::int64_t version) {
   if (version < kNarrowConstantsVersion) return read_type(fields);
   MOTLEY_ASSIGN(const std::string text, fields.text("type"));
   if (const auto type = constant_type_of(text)) return *type;
@@ -120,7 +120,7 @@ Result<SampleInput> read_input(const JsonFields& fields) {
   MOTLEY_ASSIGN(input.tensor.shape, read_shape(fields));
   MOTLEY_ASSIGN(const JsonFields limit, fields.member("limit"));
   if (limit.value().is_null()) return input;
-  if (input.tensor.type != NumberType::kInt64) return limit.bad("only integers have a limit");
+  if (input.tensor.type != Dtype::kInt64) return limit.bad("only integers have a limit");
   MOTLEY_ASSIGN(input.limit, fields.integer("limit", 1, kPackageUnitsMax));
   return input;
 }
@@ -234,14 +234,14 @@ Result<std::vector<SampleInput>> read_only_input(const JsonFields& fields) {
 Result<TensorSpec> read_sample(const JsonFields& fields, const char* key) {
   MOTLEY_ASSIGN(const JsonFields field, fields.member(key));
   MOTLEY_ASSIGN(TensorSpec tensor, read_tensor(field));
-  if (tensor.type == NumberType::kBool) return field.bad("float32 or int64 was expected");
+  if (tensor.type == Dtype::kBool) return field.bad("float32 or int64 was expected");
   return tensor;
 }
 
 Result<std::int64_t> read_limit(const JsonFields& fields,
                                 const char* key,
                                 const TensorSpec& tensor) {
-  const bool is_integer = tensor.type == NumberType::kInt64;
+  const bool is_integer = tensor.type == Dtype::kInt64;
   return fields.integer(key, is_integer ? 1 : 0, is_integer ? kPackageUnitsMax : 0);
 }
 

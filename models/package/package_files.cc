@@ -88,27 +88,27 @@ Result<void> read_model_config(Package& package) {
 
 }  // namespace
 
-const char* stored_dtype(NumberType type) {
+const char* stored_dtype(Dtype type) {
   switch (type) {
-    case NumberType::kFloat32:
+    case Dtype::kFloat32:
       return "F32";
-    case NumberType::kInt64:
+    case Dtype::kInt64:
       return "I64";
-    case NumberType::kBool:
+    case Dtype::kBool:
       return "BOOL";
-    case NumberType::kBFloat16:
+    case Dtype::kBFloat16:
       return "BF16";
-    case NumberType::kFloat16:
+    case Dtype::kFloat16:
       return "F16";
-    case NumberType::kInt8:
+    case Dtype::kInt8:
       return "I8";
-    case NumberType::kUInt8:
+    case Dtype::kUInt8:
       return "U8";
   }
   return "";
 }
 
-FolderMark Package::mark() const {
+FolderFingerprint Package::mark() const {
   return {fs::absolute(folder).lexically_normal(), kPackageFileName, sha256, weights.file,
           weights.bytes};
 }
@@ -131,7 +131,7 @@ Result<std::shared_ptr<const Package>> read_package(const fs::path& folder) {
   return std::make_shared<const Package>(std::move(package));
 }
 
-Result<void> verify_package(const Package& package, WorkCounter* work) {
+Result<void> verify_package(const Package& package, ProgressCounter* work) {
   MOTLEY_TRY(check_size(package));
   MOTLEY_ASSIGN(const InputFile file, InputFile::open(package.weights_path(), work));
   MOTLEY_ASSIGN(Sha256 hash, Sha256::make());

@@ -20,14 +20,13 @@ std::string PackageNames::add(const PackageLayer& layer) {
       }
       continue;
     }
-    if (!tensors_.emplace(parameter.name, TensorSpec{NumberType::kFloat32, parameter.shape})
-             .second) {
+    if (!tensors_.emplace(parameter.name, TensorSpec{Dtype::kFloat32, parameter.shape}).second) {
       return twice(parameter.name);
     }
     owned_.emplace(parameter.name, parameter);
   }
   for (const PackageStatistic& statistic : layer.statistics) {
-    const TensorSpec tensor{NumberType::kFloat32, statistic.shape};
+    const TensorSpec tensor{Dtype::kFloat32, statistic.shape};
     if (!tensors_.emplace(statistic.name, tensor).second) return twice(statistic.name);
   }
   for (const PackageConstant& constant : layer.constants) {

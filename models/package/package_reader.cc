@@ -34,7 +34,7 @@ std::size_t nodes_of(const LayerGraph& graph) {
 
 void add_shape(Hasher128& hasher, const std::string& what, const TensorSpec& tensor) {
   hasher.add(
-      fmt::format("{} {} {}\n", what, number_type_name(tensor.type), fmt::join(tensor.shape, ",")));
+      fmt::format("{} {} {}\n", what, dtype_name(tensor.type), fmt::join(tensor.shape, ",")));
 }
 
 // Tensors with a gradient are hashed as in packages of version 1.
@@ -54,10 +54,10 @@ std::string signature_of(const Package& package, int index, const std::string& g
   for (const BoundarySpec& output : layer.outputs) add_boundary(hasher, "output", output);
   if (layer.outputs.empty()) add_shape(hasher, "target", package.target);
   for (const auto& parameter : layer.parameters) {
-    add_shape(hasher, "parameter", {NumberType::kFloat32, parameter.shape});
+    add_shape(hasher, "parameter", {Dtype::kFloat32, parameter.shape});
   }
   for (const auto& statistic : layer.statistics) {
-    add_shape(hasher, "statistic", {NumberType::kFloat32, statistic.shape});
+    add_shape(hasher, "statistic", {Dtype::kFloat32, statistic.shape});
   }
   for (const auto& constant : layer.constants) add_shape(hasher, "constant", constant.tensor);
   return hasher.hex();
@@ -105,7 +105,7 @@ class PackageReader {
     if (!ignored.value().is_null()) {
       MOTLEY_ASSIGN(package_.ignored,
                     fields.integer("ignored", -kPackageUnitsMax, kPackageUnitsMax));
-      if (package_.target.type != NumberType::kInt64) {
+      if (package_.target.type != Dtype::kInt64) {
         return ignored.bad("only an integer target can be ignored");
       }
     }

@@ -21,22 +21,21 @@ constexpr std::int64_t kByteValues = 256;
 constexpr std::int64_t kCodesInByte = 2;
 
 std::string text_of(const TensorSpec& tensor) {
-  return fmt::format("{} [{}]", number_type_name(tensor.type), fmt::join(tensor.shape, ", "));
+  return fmt::format("{} [{}]", dtype_name(tensor.type), fmt::join(tensor.shape, ", "));
 }
 
 // Its scales go along one of the two dimensions.
 std::vector<TensorSpec> possible_scales(const QuantisedWeight& weight) {
   const auto& shape = weight.tensor.shape;
   if (weight.has_four_bits()) {
-    return {{NumberType::kFloat32, {quantised_blocks(weight.tensor.count()), 1}}};
+    return {{Dtype::kFloat32, {quantised_blocks(weight.tensor.count()), 1}}};
   }
-  return {{NumberType::kFloat32, {shape[0], 1}}, {NumberType::kFloat32, {1, shape[1]}}};
+  return {{Dtype::kFloat32, {shape[0], 1}}, {Dtype::kFloat32, {1, shape[1]}}};
 }
 
 TensorSpec codes_of(const QuantisedWeight& weight) {
-  if (!weight.has_four_bits()) return {NumberType::kInt8, weight.tensor.shape};
-  return {NumberType::kUInt8,
-          {quantised_blocks(weight.tensor.count()), kQuantisedBlock / kCodesInByte}};
+  if (!weight.has_four_bits()) return {Dtype::kInt8, weight.tensor.shape};
+  return {Dtype::kUInt8, {quantised_blocks(weight.tensor.count()), kQuantisedBlock / kCodesInByte}};
 }
 
 Result<void> check_part(const JsonFields& fields,
@@ -59,7 +58,7 @@ Result<QuantisedWeight> read_weight(const JsonFields& fields,
   QuantisedWeight weight;
   MOTLEY_ASSIGN(const std::string type, fields.text("type"));
   const auto known = constant_type_of(type);
-  using enum NumberType;
+  using enum Dtype;
   if (!known || (*known != kFloat32 && *known != kBFloat16 && *known != kFloat16)) {
     return fields.bad("type", fmt::format("it is '{}'; float32, bfloat16 or float16 was expected",
                                           excerpt(type)));

@@ -13,14 +13,14 @@
 namespace motley {
 
 // The last four, the narrow ones, are of constants alone: graphs convert them before they compute.
-enum class NumberType { kFloat32, kInt64, kBool, kBFloat16, kFloat16, kInt8, kUInt8 };
+enum class Dtype { kFloat32, kInt64, kBool, kBFloat16, kFloat16, kInt8, kUInt8 };
 
-[[nodiscard]] constexpr bool is_narrow(NumberType type) {
-  return type > NumberType::kBool;
+[[nodiscard]] constexpr bool is_narrow(Dtype type) {
+  return type > Dtype::kBool;
 }
 
 struct TensorSpec {
-  NumberType type = NumberType::kFloat32;
+  Dtype type = Dtype::kFloat32;
   std::vector<std::int64_t> shape;  // of one sample, without the batch dimension, if it has one
 
   [[nodiscard]] std::int64_t count() const {

@@ -24,10 +24,10 @@ enum class AttentionPath {
 
 // Bytes saved for one sample from forward to backward besides queries, keys, values and outputs:
 // `value_bytes` for each probability, or the logarithm of each row's sum in fp32.
-[[nodiscard]] constexpr std::int64_t attention_kept_bytes(AttentionPath path,
-                                                          std::int64_t heads,
-                                                          std::int64_t tokens,
-                                                          std::int64_t value_bytes) {
+[[nodiscard]] constexpr std::int64_t attention_saved_bytes(AttentionPath path,
+                                                           std::int64_t heads,
+                                                           std::int64_t tokens,
+                                                           std::int64_t value_bytes) {
   constexpr std::int64_t kSumBytes = 4;
   constexpr std::int64_t kEfficientRows = 32;  // its rows are padded to a multiple of this
   switch (path) {

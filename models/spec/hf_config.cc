@@ -50,7 +50,7 @@ std::span<const char* const> huggingface_companions() {
   return kNames;
 }
 
-Json with_number_type(Json config, const char* torch_type) {
+Json with_dtype(Json config, const char* torch_type) {
   config["torch_dtype"] = torch_type;
   if (config.contains("dtype")) config["dtype"] = torch_type;  // the key of newer versions
   return config;
@@ -63,7 +63,7 @@ Result<Json> checkpoint_config(const Package& package) {
       package.untrained, [&](const std::string& name) { return name.ends_with(kCounter); });
   if (package.model_config.empty() || !is_whole) return Json{{"model_type", "motley-package"}};
   MOTLEY_ASSIGN(Json config, parse_json(package.model_config, kModelConfigName));
-  return with_number_type(std::move(config), "float32");
+  return with_dtype(std::move(config), "float32");
 }
 
 std::string huggingface_name(const ModelConfig& model, const std::string& parameter) {

@@ -7,8 +7,8 @@
 
 #include "base/json_fwd.h"
 #include "base/result.h"
-#include "job/config.h"
 #include "models/package/package.h"
+#include "run_config/config.h"
 
 namespace motley {
 
@@ -25,7 +25,7 @@ namespace motley {
 
 // `config` for weights of that dtype, by torch's name: transformers loads them with the dtype that
 // config.json names.
-[[nodiscard]] Json with_number_type(Json config, const char* torch_type);
+[[nodiscard]] Json with_dtype(Json config, const char* torch_type);
 
 // The config.json with which transformers opens a folder with only a package's parameters and
 // statistics. If the package has none, or the model has further tensors that transformers would

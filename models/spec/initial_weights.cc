@@ -40,7 +40,7 @@ Error other_model(std::vector<std::string> differences,
                   const std::string& source) {
   name_some(differences, match.missing, "are missing");
   name_some(differences, match.reshaped, "have another shape");
-  name_some(differences, match.strange, "are not in this model");
+  name_some(differences, match.unexpected, "are not in this model");
   return {ErrorCode::kConfig, fmt::format("the initial weights are of another model, {}", source),
           fmt::format("{}", fmt::join(differences, "; ")),
           "`motley config --from FOLDER` prints the matching [model] section; or leave "

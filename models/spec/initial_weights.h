@@ -7,8 +7,8 @@
 
 #include "base/json_fwd.h"
 #include "base/result.h"
-#include "job/config.h"
 #include "models/spec/weight_match.h"
+#include "run_config/config.h"
 
 namespace motley {
 

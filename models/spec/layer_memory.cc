@@ -28,7 +28,7 @@ LayerMemory memory_of(const std::string& kind, const Shape& shape, AttentionPath
   }
   if (kind == "gpt2.attn") {
     // x, its norm, queries, keys and values, the heads.
-    return {row * 6 * d + attention_kept_bytes(path, heads, t, kFloatBytes) + norm, row * 6 * d,
+    return {row * 6 * d + attention_saved_bytes(path, heads, t, kFloatBytes) + norm, row * 6 * d,
             row * 7 * d};
   }
   if (kind == "gpt2.mlp") {
@@ -46,11 +46,11 @@ LayerMemory memory_of(const std::string& kind, const Shape& shape, AttentionPath
 
 }  // namespace
 
-LastingMemory lasting_memory(const ModelSpec& model,
-                             int first,
-                             int last,
-                             int moments_per_parameter) {
-  LastingMemory memory;
+PersistentMemory persistent_memory(const ModelSpec& model,
+                                   int first,
+                                   int last,
+                                   int moments_per_parameter) {
+  PersistentMemory memory;
   std::set<std::string_view> constants;
   std::set<std::string_view> updated;
   for (int l = first; l < last; ++l) {

@@ -22,7 +22,7 @@ struct LayerMemory {
 };
 
 // The memory that a process holds for layers throughout their training, in fp32.
-struct LastingMemory {
+struct PersistentMemory {
   std::int64_t constant_bytes = 0;  // in their own dtypes; one that several layers use counts once
   std::int64_t value_bytes = 0;     // parameters and statistics, each use of a tied one
   std::int64_t gradient_bytes = 0;  // including the sums of observed statistics
@@ -35,10 +35,10 @@ struct LastingMemory {
 
 // For layers [first, last), with an optimizer that has this many moments for each parameter.
 // REQUIRES: 0 <= first <= last <= model.layers.size().
-[[nodiscard]] LastingMemory lasting_memory(const ModelSpec& model,
-                                           int first,
-                                           int last,
-                                           int moments_per_parameter);
+[[nodiscard]] PersistentMemory persistent_memory(const ModelSpec& model,
+                                                 int first,
+                                                 int last,
+                                                 int moments_per_parameter);
 
 // For the native families, with attention by products of whole score matrices. A device's path is
 // known only on the device (models/layers/device), where its layers are measured. REQUIRES: 0 <=

@@ -71,7 +71,7 @@ bool ModelSpec::keeps_statistics() const {
   });
 }
 
-std::optional<FolderMark> ModelSpec::package_mark() const {
+std::optional<FolderFingerprint> ModelSpec::package_fingerprint() const {
   if (package == nullptr) return {};
   return package->mark();
 }

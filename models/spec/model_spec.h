@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "base/folder_mark.h"
+#include "base/folder_fingerprint.h"
 #include "base/result.h"
 #include "base/wire_sizes.h"
-#include "job/config.h"
 #include "models/package/tensor_spec.h"
 #include "models/spec/sample_format.h"
+#include "run_config/config.h"
 
 namespace motley {
 
@@ -105,7 +105,7 @@ struct ModelSpec {
   [[nodiscard]] std::int64_t constant_values() const;
   [[nodiscard]] std::int64_t constant_bytes() const;
   // Fingerprint of the package that every machine must have, for a model of a package.
-  [[nodiscard]] std::optional<FolderMark> package_mark() const;
+  [[nodiscard]] std::optional<FolderFingerprint> package_fingerprint() const;
 
   // A warning about layers that no machine can compare with PyTorch's; "" if all layers of a
   // package have a reference, and for other models. kCorrupt if the references are damaged.

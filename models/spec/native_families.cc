@@ -65,7 +65,7 @@ class Describer {
   explicit Describer(const ModelConfig& config) : config_(config) {
     spec_.family = config.kind;
     spec_.tokens_per_sample = config.context;
-    const TensorSpec tokens{NumberType::kInt64, {config.context}};
+    const TensorSpec tokens{Dtype::kInt64, {config.context}};
     spec_.sample = {{{"", tokens, config.vocab}}, tokens, config.vocab, /*is_next_token=*/true, {}};
   }
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/result.h"
-#include "job/config.h"
 #include "models/spec/model_spec.h"
+#include "run_config/config.h"
 
 namespace motley {
 

@@ -107,7 +107,7 @@ LayerSpec describe_layer(const PackageLayer& layer, const LayerGraph& graph) {
 bool predicts_next_token(const Package& package) {
   if (package.unit != Package::Unit::kToken || package.inputs.size() != 1) return false;
   const SampleInput& input = package.inputs.front();
-  return input.tensor.type == NumberType::kInt64 && input.tensor.shape.size() == 1 &&
+  return input.tensor.type == Dtype::kInt64 && input.tensor.shape.size() == 1 &&
          package.target == input.tensor && input.limit == package.target_limit;
 }
 
@@ -159,7 +159,7 @@ LayerMemory package_layer_memory(const ModelSpec& model, int layer) {
   const auto& memory = package.graphs[static_cast<std::size_t>(described.graph)].memory;
   std::int64_t parameters = 0;
   for (const PackageParameter& parameter : described.parameters) {
-    parameters += TensorSpec{NumberType::kFloat32, parameter.shape}.bytes();
+    parameters += TensorSpec{Dtype::kFloat32, parameter.shape}.bytes();
   }
   return {memory.saved_bytes, memory.queued_bytes, memory.workspace_bytes, parameters,
           memory.converted_bytes};

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "base/result.h"
-#include "job/config.h"
 #include "models/spec/layer_memory.h"
 #include "models/spec/model_spec.h"
+#include "run_config/config.h"
 
 namespace motley {
 

@@ -65,7 +65,7 @@ class Matcher {
 
   WeightMatch match() {
     is_transposed_ = is_transposed_ && linear_weights_are_transposed();
-    for (WeightPlace& place : match_.places) {
+    for (WeightLocation& place : match_.places) {
       place.transposed = is_transposed_ && is_linear_of_gpt2(place.name);
       const std::vector<std::int64_t>& found = tensors_.at(place.stored);
       if (place.transposed ? is_transpose(place.shape, found) : place.shape == found) continue;
@@ -91,7 +91,7 @@ class Matcher {
   // All weights whose shape decides it must be transposed.
   [[nodiscard]] bool linear_weights_are_transposed() const {
     bool is_told = false;
-    for (const WeightPlace& place : match_.places) {
+    for (const WeightLocation& place : match_.places) {
       const std::vector<std::int64_t>& found = tensors_.at(place.stored);
       if (!is_linear_of_gpt2(place.name) || place.shape.size() != 2) continue;
       if (place.shape[0] == place.shape[1]) continue;
@@ -105,10 +105,10 @@ class Matcher {
     if (taken_.contains(name) || is_buffer(name)) return;
     if (untrained_.contains(bare_weight_name(name))) return;
     if (bare_weight_name(name) == kHead && tied_shape_ == shape) {
-      match_.tied_copy = WeightPlace{std::string(kHead), shape, name};
+      match_.tied_copy = WeightLocation{std::string(kHead), shape, name};
       return;
     }
-    match_.strange.push_back(
+    match_.unexpected.push_back(
         fmt::format("'{}' {} is not in this model", excerpt(name), shape_text(shape)));
   }
 

@@ -14,7 +14,7 @@ namespace motley {
 
 using TensorShapes = std::map<std::string, std::vector<std::int64_t>>;  // by name
 
-struct WeightPlace {
+struct WeightLocation {
   std::string name;  // of the parameter
   std::vector<std::int64_t> shape;
   std::string stored;       // the tensor's name there
@@ -22,17 +22,17 @@ struct WeightPlace {
 };
 
 struct WeightMatch {
-  std::vector<WeightPlace> places;  // in the model's order, a tied parameter once
+  std::vector<WeightLocation> places;  // in the model's order, a tied parameter once
   // The head of a tied model, saved beside the embedding; it must have the same values.
-  std::optional<WeightPlace> tied_copy;
+  std::optional<WeightLocation> tied_copy;
   // With names and shapes; all three are empty if the tensors are exactly the model's parameters.
   // Buffers without information are left out.
   std::vector<std::string> missing;
   std::vector<std::string> reshaped;
-  std::vector<std::string> strange;  // not part of the model
+  std::vector<std::string> unexpected;  // not part of the model
 
   [[nodiscard]] bool is_exact() const {
-    return missing.empty() && reshaped.empty() && strange.empty();
+    return missing.empty() && reshaped.empty() && unexpected.empty();
   }
 };
 

@@ -13,9 +13,9 @@ BoundaryPrice::Message message_price(const CostModel& cost,
   BoundaryPrice::Message price{cost.frame_bytes(slot, size, codec),
                                cost.message_s(slot) + cost.encode_s(slot, size, codec),
                                cost.message_s(slot) + cost.decode_s(slot, size, codec)};
-  if (cost.codecs_beside(slot)) {
-    price.beside_send_s = price.send_s;
-    price.beside_receive_s = price.receive_s;
+  if (cost.overlaps_codecs(slot)) {
+    price.overlapped_send_s = price.send_s;
+    price.overlapped_receive_s = price.receive_s;
   }
   return price;
 }
@@ -33,8 +33,8 @@ BoundaryPrices::BoundaryPrices(const StageTable& table, const SearchSpace& space
     if (!added) continue;
     for (int slot = 0; slot < static_cast<int>(slots_); ++slot) {
       for (const std::string& codec : space.codecs) {
-        prices_.push_back({cost.crossing_before_s(slot, size, codec),
-                           cost.crossing_behind_s(slot, size, codec),
+        prices_.push_back({cost.boundary_before_s(slot, size, codec),
+                           cost.boundary_behind_s(slot, size, codec),
                            message_price(cost, slot, size, codec),
                            message_price(cost, slot, size.gradient(), codec)});
       }

@@ -16,12 +16,12 @@ struct BoundaryPrice {
     double bytes = 0;   // CostModel::frame_bytes
     double send_s = 0;  // message and codec, on the compute stream or overlapped
     double receive_s = 0;
-    double beside_send_s = 0;     // the slot's part of CostModel::beside_s as the sender
-    double beside_receive_s = 0;  // as the receiver
+    double overlapped_send_s = 0;     // the slot's part of CostModel::overlapped_s as the sender
+    double overlapped_receive_s = 0;  // as the receiver
   };
 
-  double before_s = 0;  // CostModel::crossing_before_s
-  double behind_s = 0;  // CostModel::crossing_behind_s
+  double before_s = 0;  // CostModel::boundary_before_s
+  double behind_s = 0;  // CostModel::boundary_behind_s
   Message activation;
   Message gradient;
 };

@@ -14,8 +14,8 @@ constexpr std::int64_t kFloatBytes = 4;
 constexpr const char* kUncoded = "none";  // exact bytes cost what this codec costs
 // Bytes of an all-reduce in flight in each direction: frames, or the buffers that ranks on a
 // machine share, which count towards the memory of the ranks that read them
-// (pipeline/reduce/hierarchical_allreduce.h, decision 0042).
-constexpr std::int64_t kSumWindowBytes = 12 << 18;
+// (pipeline/collectives/hierarchical_allreduce.h, decision 0042).
+constexpr std::int64_t kAllreduceWindowBytes = 12 << 18;
 
 }  // namespace
 
@@ -107,31 +107,32 @@ double CostModel::take_s(int slot, double floats) const {
   return shared_s > 0 ? floats * shared_s : decode_s(slot, floats, kUncoded);
 }
 
-bool CostModel::codecs_beside(int slot) const {
+bool CostModel::overlaps_codecs(int slot) const {
   return leaves_processor_free(slots_[static_cast<std::size_t>(slot)].device);
 }
 
-double CostModel::crossing_before_s(int slot,
+double CostModel::boundary_before_s(int slot,
                                     const BoundarySize& size,
                                     const std::string& codec) const {
-  if (codecs_beside(slot)) return 0;
+  if (overlaps_codecs(slot)) return 0;
   return encode_s(slot, size, codec) + decode_s(slot, size.gradient(), codec) + 2 * message_s(slot);
 }
 
-double CostModel::crossing_behind_s(int slot,
+double CostModel::boundary_behind_s(int slot,
                                     const BoundarySize& size,
                                     const std::string& codec) const {
-  if (codecs_beside(slot)) return 0;
+  if (overlaps_codecs(slot)) return 0;
   return encode_s(slot, size.gradient(), codec) + decode_s(slot, size, codec) + 2 * message_s(slot);
 }
 
-double CostModel::beside_s(int from_slot,
-                           int to_slot,
-                           const BoundarySize& size,
-                           const std::string& codec) const {
+double CostModel::overlapped_s(int from_slot,
+                               int to_slot,
+                               const BoundarySize& size,
+                               const std::string& codec) const {
   double seconds = 0;
-  if (codecs_beside(from_slot)) seconds += message_s(from_slot) + encode_s(from_slot, size, codec);
-  if (codecs_beside(to_slot)) seconds += message_s(to_slot) + decode_s(to_slot, size, codec);
+  if (overlaps_codecs(from_slot))
+    seconds += message_s(from_slot) + encode_s(from_slot, size, codec);
+  if (overlaps_codecs(to_slot)) seconds += message_s(to_slot) + decode_s(to_slot, size, codec);
   return seconds;
 }
 
@@ -151,7 +152,7 @@ double CostModel::frame_bytes(int slot,
          static_cast<double>(size.exact_bytes);
 }
 
-bool CostModel::takes_turns(int slot, int other) const {
+bool CostModel::is_half_duplex(int slot, int other) const {
   return !same_machine(slot, other) && !(networks_[machine_of(slot)].medium.empty() &&
                                          networks_[machine_of(other)].medium.empty());
 }
@@ -173,18 +174,19 @@ double CostModel::machine_bandwidth(int slot, std::span<const int> slots) const 
 
 // Buckets overlap, so the phases inside machines and those between them each keep their links busy
 // to the end; only the first and last buckets do not overlap, and are short.
-SumTime CostModel::sum_time(std::span<const int> slots, std::int64_t parameters) const {
+AllreduceTime CostModel::allreduce_time(std::span<const int> slots, std::int64_t parameters) const {
   if (slots.size() < 2) return {};
   const auto floats = static_cast<double>(parameters);
   std::size_t machines = 0;
   double inside_s = 0;
   double inside_busy_s = 0;  // in the first of the two phases
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    const auto shares = [&](int slot) { return machine_of(slot) == machine_of(slots[i]); };
-    if (std::none_of(slots.begin(), slots.begin() + static_cast<std::ptrdiff_t>(i), shares)) {
+    const auto batch_split = [&](int slot) { return machine_of(slot) == machine_of(slots[i]); };
+    if (std::none_of(slots.begin(), slots.begin() + static_cast<std::ptrdiff_t>(i), batch_split)) {
       ++machines;
     }
-    const auto others = static_cast<double>(std::count_if(slots.begin(), slots.end(), shares) - 1);
+    const auto others =
+        static_cast<double>(std::count_if(slots.begin(), slots.end(), batch_split) - 1);
     // In each of two phases every rank of the machine sends a slice to each other one.
     if (others > 0) {
       const double there_s = transfer_s(slots[i], slots[i], others * floats * kFloatBytes);
@@ -204,7 +206,7 @@ SumTime CostModel::sum_time(std::span<const int> slots, std::int64_t parameters)
     for (const int to : slots) {
       if (machine_of(from) == machine_of(to)) continue;
       // Each machine sends while it receives.
-      const double both_ways = takes_turns(from, to) ? 2 : 1;
+      const double both_ways = is_half_duplex(from, to) ? 2 : 1;
       const double there_s = transfer_s(from, to, both_ways * bytes);
       phase_s = std::max(phase_s, there_s);
       phase_busy_s = std::max(phase_busy_s, there_s - link(from, to).latency_s);
@@ -217,12 +219,12 @@ std::int64_t CostModel::encoder_bytes(std::span<const int> slots,
                                       int slot,
                                       int first,
                                       int last) const {
-  if (kept_per_encoded_ == 0) return 0;
+  if (feedback_per_encoded_ == 0) return 0;
   const auto here = std::ranges::count_if(slots, [&](int it) { return same_machine(it, slot); });
   if (here == std::ssize(slots)) return 0;
   // The ranks of a machine divide what it sends: its contributions to other parts, and the total of
   // its own part.
-  return MemoryParts::resident(encoder_bytes(sizes_.summed_parameters(first, last) / here));
+  return MemoryParts::resident(encoder_bytes(sizes_.reduced_parameters(first, last) / here));
 }
 
 CostModel CostModel::without_tied() const {
@@ -249,7 +251,7 @@ CostModel::MemoryParts CostModel::fixed_memory(int slot,
   if (tied_uses == 1) {
     // Of the all-reduce over the ranks that hold a use: outgoing and incoming frames, or this
     // rank's shared buffer and the other's.
-    parts.sum_bytes = 2 * std::min(tied_bytes, kSumWindowBytes);
+    parts.allreduce_bytes = 2 * std::min(tied_bytes, kAllreduceWindowBytes);
   } else if (tied_uses == 2) {
     // The second use has values and gradients of its own.
     parts.value_bytes += tied_bytes + sizes_.tied_parameters() * costs.rounded_bytes_per_parameter;
@@ -275,7 +277,7 @@ CostModel::MemoryParts CostModel::memory_parts(int slot,
     if (sample.split) parts.queued_bytes += sample.split->queued_bytes;
     parts.workspace_bytes = std::max(parts.workspace_bytes, sample.workspace_bytes);
   }
-  parts.saved_bytes -= sizes_.kept_twice_bytes(first, last, micro_batch);
+  parts.saved_bytes -= sizes_.saved_twice_bytes(first, last, micro_batch);
   return parts;
 }
 

@@ -13,9 +13,9 @@
 #include "base/result.h"
 #include "base/wire_sizes.h"
 #include "models/spec/model_spec.h"
-#include "partitioner/cost/kept_state.h"
+#include "partitioner/cost/allreduce_time.h"
 #include "partitioner/cost/model_sizes.h"
-#include "partitioner/cost/sum_time.h"
+#include "partitioner/cost/resident_state.h"
 #include "plan/cluster.h"
 #include "plan/profile.h"
 
@@ -28,9 +28,9 @@ struct DeviceSlot {
   std::string machine;
   std::string device;
   int threads = 1;
-  std::int64_t memory_bytes = 0;  // limit for its process
-  double alone_factor = 1;        // as in DeviceProfile
-  std::string numbers = "fp32";   // as in DeviceProfile
+  std::int64_t memory_bytes = 0;       // limit for its process
+  double single_device_factor = 1;     // as in DeviceProfile
+  std::string compute_dtype = "fp32";  // as in DeviceProfile
 };
 
 class CostModel {
@@ -41,7 +41,7 @@ class CostModel {
                                               const Cluster& cluster,
                                               const Profile& profile,
                                               int default_threads,
-                                              const KeptState& kept,
+                                              const ResidentState& process_state,
                                               const std::string& gradient_codec = "none");
 
   // Lowers the limit of every slot of the machine to that share of it. REQUIRES: 0 < share <= 1.
@@ -55,8 +55,9 @@ class CostModel {
 
   // Factor on the times of a plan on these slots, [Rank]: a single device does not share its
   // computer with the devices that were measured at the same time.
-  [[nodiscard]] double pace_of(const std::vector<int>& slots) const {
-    return slots.size() == 1 ? slots_[static_cast<std::size_t>(slots.front())].alone_factor : 1;
+  [[nodiscard]] double single_device_factor_of(const std::vector<int>& slots) const {
+    return slots.size() == 1 ? slots_[static_cast<std::size_t>(slots.front())].single_device_factor
+                             : 1;
   }
 
   // Whether two slots have equal costs except for their links.
@@ -109,21 +110,21 @@ class CostModel {
 
   // Whether the slot encodes, decodes and handles messages asynchronously, on threads of their own
   // (pipeline/execute/executor.h).
-  [[nodiscard]] bool codecs_beside(int slot) const;
+  [[nodiscard]] bool overlaps_codecs(int slot) const;
   // Time on the compute stream for an activation and its gradient over a boundary. The slot before
   // it encodes the activation and decodes the gradient; the slot behind it does the reverse. 0 if
   // the slot runs codecs asynchronously.
-  [[nodiscard]] double crossing_before_s(int slot,
+  [[nodiscard]] double boundary_before_s(int slot,
                                          const BoundarySize& size,
                                          const std::string& codec) const;
-  [[nodiscard]] double crossing_behind_s(int slot,
+  [[nodiscard]] double boundary_behind_s(int slot,
                                          const BoundarySize& size,
                                          const std::string& codec) const;
   // The time that asynchronous codecs at either end add to the transfer of a message between them.
-  [[nodiscard]] double beside_s(int from_slot,
-                                int to_slot,
-                                const BoundarySize& size,
-                                const std::string& codec) const;
+  [[nodiscard]] double overlapped_s(int from_slot,
+                                    int to_slot,
+                                    const BoundarySize& size,
+                                    const std::string& codec) const;
 
   // The size of the boundary after the layer.
   [[nodiscard]] BoundarySize boundary(int layer, int micro_batch) const {
@@ -154,7 +155,7 @@ class CostModel {
   }
 
   // Whether the two directions between them share the medium, so that messages alternate.
-  [[nodiscard]] bool takes_turns(int slot, int other) const;
+  [[nodiscard]] bool is_half_duplex(int slot, int other) const;
 
   [[nodiscard]] double transfer_s(int from_slot, int to_slot, double bytes) const;
   // The bandwidth between the slot's machine and the machine of `slots` to which it has the fastest
@@ -165,11 +166,12 @@ class CostModel {
 
   // The all-reduce of that many gradients over the ranks on those slots, by the messages of
   // pipeline/schedule/allreduce_plan.h; 0 for one. Without the time of codecs.
-  [[nodiscard]] SumTime sum_time(std::span<const int> slots, std::int64_t parameters) const;
+  [[nodiscard]] AllreduceTime allreduce_time(std::span<const int> slots,
+                                             std::int64_t parameters) const;
 
   // The error-feedback state of a rank for that many values that it encodes for other machines.
   [[nodiscard]] std::int64_t encoder_bytes(std::int64_t encoded_values) const {
-    return encoded_values * kept_per_encoded_ * static_cast<std::int64_t>(sizeof(float));
+    return encoded_values * feedback_per_encoded_ * static_cast<std::int64_t>(sizeof(float));
   }
 
   // The same for each of those slots that all-reduce the gradients of layers [first, last), with
@@ -202,7 +204,7 @@ class CostModel {
     std::int64_t gradient_bytes = 0;
     std::int64_t moment_bytes = 0;
     std::int64_t data_bytes = 0;       // resident data, and the loaded micro-batches
-    std::int64_t sum_bytes = 0;        // of a tied gradient's all-reduce: in flight
+    std::int64_t allreduce_bytes = 0;  // of a tied gradient's all-reduce: in flight
     std::int64_t boundary_bytes = 0;   // of one micro-batch: input and output
     std::int64_t saved_bytes = 0;      // of one micro-batch
     std::int64_t queued_bytes = 0;     // of one micro-batch between the two parts of backward
@@ -220,7 +222,8 @@ class CostModel {
 
     // What the process holds for its layers throughout a step.
     [[nodiscard]] std::int64_t fixed_bytes() const {
-      return constant_bytes + value_bytes + gradient_bytes + moment_bytes + sum_bytes + data_bytes;
+      return constant_bytes + value_bytes + gradient_bytes + moment_bytes + allreduce_bytes +
+             data_bytes;
     }
 
     [[nodiscard]] std::int64_t total(int in_flight, bool recompute, int queued_weights = 0) const {
@@ -263,7 +266,7 @@ class CostModel {
   std::vector<std::size_t> kinds_;        // [layer] index into the slots' samples
   int moments_per_parameter_ = 0;
   std::int64_t data_bytes_ = 0;
-  int kept_per_encoded_ = 0;
+  int feedback_per_encoded_ = 0;
   std::string gradient_codec_;
   std::vector<double> gradient_bytes_per_float_;  // [slot]
   // The codecs that the profiles name and whose size depends only on the number of values.

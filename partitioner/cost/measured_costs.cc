@@ -48,12 +48,12 @@ Result<CostModel> CostModel::make(const ModelSpec& model,
                                   const Cluster& cluster,
                                   const Profile& profile,
                                   int default_threads,
-                                  const KeptState& kept,
+                                  const ResidentState& process_state,
                                   const std::string& gradient_codec) {
   CostModel cost(model);
   cost.gradient_codec_ = gradient_codec;
-  cost.moments_per_parameter_ = kept.moments_per_parameter;
-  cost.data_bytes_ = kept.data_bytes;
+  cost.moments_per_parameter_ = process_state.moments_per_parameter;
+  cost.data_bytes_ = process_state.data_bytes;
 
   std::map<std::string, std::size_t> kinds;
   for (const LayerSpec& layer : model.layers) {
@@ -86,8 +86,8 @@ Result<CostModel> CostModel::make(const ModelSpec& model,
       cost.slot_costs_.push_back(std::move(slot_cost));
       cost.machines_.push_back(machine_number);
       cost.slots_.push_back({machine.name, device, threads_of(machine, *measured, default_threads),
-                             memory_limit(machine, *measured), measured->alone_factor,
-                             measured->numbers});
+                             memory_limit(machine, *measured), measured->single_device_factor,
+                             measured->compute_dtype});
     }
   }
   for (const DeviceSlot& from : cost.slots_) {
@@ -98,7 +98,7 @@ Result<CostModel> CostModel::make(const ModelSpec& model,
   cost.find_networks(cluster);
   cost.find_fixed_sizes();
   MOTLEY_TRY(cost.check_codec(gradient_codec));
-  cost.kept_per_encoded_ = kept_per_encoded(kept, gradient_codec);
+  cost.feedback_per_encoded_ = feedback_per_encoded(process_state, gradient_codec);
   for (const SlotCost& slot : cost.slot_costs_) {
     cost.gradient_bytes_per_float_.push_back(slot.codecs.at(gradient_codec).bytes_per_float);
   }
@@ -117,8 +117,8 @@ bool CostModel::same_costs(int slot, int other) const {
   const auto a = static_cast<std::size_t>(slot);
   const auto b = static_cast<std::size_t>(other);
   return slots_[a].memory_bytes == slots_[b].memory_bytes &&
-         slots_[a].alone_factor == slots_[b].alone_factor &&
-         codecs_beside(slot) == codecs_beside(other) && slot_costs_[a] == slot_costs_[b];
+         slots_[a].single_device_factor == slots_[b].single_device_factor &&
+         overlaps_codecs(slot) == overlaps_codecs(other) && slot_costs_[a] == slot_costs_[b];
 }
 
 void CostModel::find_networks(const Cluster& cluster) {

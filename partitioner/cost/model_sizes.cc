@@ -31,7 +31,7 @@ ModelSizes::ModelSizes(const ModelSpec& model)
       target_bytes_(bytes_of(model.sample.target)) {
   stored_before_.push_back(0);
   statistics_before_.push_back(0);
-  kept_twice_before_.push_back(0);
+  saved_twice_before_.push_back(0);
   for (const LayerSpec& layer : model.layers) {
     outputs_.push_back(layer.boundary(1));
     std::int64_t stored = 0;
@@ -45,8 +45,8 @@ ModelSizes::ModelSizes(const ModelSpec& model)
     const std::size_t next = outputs_.size();
     const bool is_twice =
         layer.keeps_output && next < model.layers.size() && model.layers[next].keeps_input;
-    kept_twice_before_.push_back(kept_twice_before_.back() +
-                                 (is_twice ? outputs_.back().floats : 0));
+    saved_twice_before_.push_back(saved_twice_before_.back() +
+                                  (is_twice ? outputs_.back().floats : 0));
   }
   add_constants(model);
   if (const auto pair = model.tied_pair()) {
@@ -85,11 +85,11 @@ BoundarySize ModelSizes::boundary(int layer, int micro_batch) const {
   return {sample.floats * micro_batch, sample.exact_bytes * micro_batch};
 }
 
-std::int64_t ModelSizes::kept_twice_bytes(int first, int last, int micro_batch) const {
+std::int64_t ModelSizes::saved_twice_bytes(int first, int last, int micro_batch) const {
   constexpr std::int64_t kFloatBytes = 4;
   return kFloatBytes * micro_batch *
-         (kept_twice_before_[static_cast<std::size_t>(last) - 1] -
-          kept_twice_before_[static_cast<std::size_t>(first)]);
+         (saved_twice_before_[static_cast<std::size_t>(last) - 1] -
+          saved_twice_before_[static_cast<std::size_t>(first)]);
 }
 
 std::int64_t ModelSizes::sample_bytes(int first, int last, int micro_batch) const {
@@ -125,15 +125,15 @@ std::int64_t ModelSizes::constant_bytes(int first, int last) const {
   return bytes;
 }
 
-std::int64_t ModelSizes::summed_parameters(int first, int last) const {
+std::int64_t ModelSizes::reduced_parameters(int first, int last) const {
   return updated_parameters(first, last) - (tied_uses(first, last) > 0 ? tied_->parameters : 0);
 }
 
-int ModelSizes::sum_pieces(int first, int last) const {
+int ModelSizes::allreduce_pieces(int first, int last) const {
   constexpr int kMost = 4;
   int pieces = 0;
   for (int layer = first; layer < last && pieces < kMost; ++layer) {
-    if (summed_parameters(layer, layer + 1) > 0) ++pieces;
+    if (reduced_parameters(layer, layer + 1) > 0) ++pieces;
   }
   return std::max(pieces, 1);
 }

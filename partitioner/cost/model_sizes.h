@@ -25,7 +25,7 @@ class ModelSizes {
 
   // The bytes that two of the layers [first, last) save for a micro-batch in the same memory: an
   // output of one that is saved as the input of the next.
-  [[nodiscard]] std::int64_t kept_twice_bytes(int first, int last, int micro_batch) const;
+  [[nodiscard]] std::int64_t saved_twice_bytes(int first, int last, int micro_batch) const;
 
   // The memory of the next micro-batch's data if layers [first, last) begin or end the model: its
   // numbers and the tensor made from them.
@@ -42,11 +42,11 @@ class ModelSizes {
   [[nodiscard]] std::int64_t constant_bytes(int first, int last) const;
 
   // The parameters that the replicas of layers [first, last) all-reduce: all except a tied one.
-  [[nodiscard]] std::int64_t summed_parameters(int first, int last) const;
+  [[nodiscard]] std::int64_t reduced_parameters(int first, int last) const;
 
   // The number of equal pieces in which their gradient becomes final in a backward: one for each
   // layer with such parameters, at least one and at most four.
-  [[nodiscard]] int sum_pieces(int first, int last) const;
+  [[nodiscard]] int allreduce_pieces(int first, int last) const;
 
   // The parameters that all ranks with a use of them all-reduce in addition; 0 if nothing is tied.
   [[nodiscard]] std::int64_t tied_parameters() const { return tied_ ? tied_->parameters : 0; }
@@ -73,10 +73,11 @@ class ModelSizes {
   };
 
   std::int64_t tokens_per_sample_;
-  std::int64_t input_bytes_;                     // of one sample
-  std::int64_t target_bytes_;                    // of its target
-  std::vector<BoundarySize> outputs_;            // [layer] boundary after it, of one sample
-  std::vector<std::int64_t> kept_twice_before_;  // [layer] floats that two earlier layers both save
+  std::int64_t input_bytes_;           // of one sample
+  std::int64_t target_bytes_;          // of its target
+  std::vector<BoundarySize> outputs_;  // [layer] boundary after it, of one sample
+  std::vector<std::int64_t>
+      saved_twice_before_;                       // [layer] floats that two earlier layers both save
   std::vector<std::int64_t> stored_before_;      // [layer] parameters without tied uses
   std::vector<std::int64_t> statistics_before_;  // [layer] of these
   std::vector<std::int64_t> constants_before_;   // [layer] bytes that no other layer uses

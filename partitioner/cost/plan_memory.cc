@@ -9,7 +9,7 @@
 #include "partitioner/cost/model_sizes.h"
 #include "pipeline/schedule/allreduce_plan.h"
 #include "pipeline/schedule/process_group.h"
-#include "plan/holders.h"
+#include "plan/gradient_group.h"
 
 namespace motley {
 namespace {
@@ -23,7 +23,7 @@ struct HeldChunk {
   MemoryParts parts;
 
   // For a micro-batch between forward and backward.
-  [[nodiscard]] std::int64_t kept_bytes() const {
+  [[nodiscard]] std::int64_t retained_bytes() const {
     return parts.boundary_bytes + (recompute ? 0 : parts.saved_bytes);
   }
 
@@ -37,11 +37,11 @@ struct HeldChunk {
   [[nodiscard]] std::int64_t held_by(ActionKind kind) const {
     switch (kind) {
       case ActionKind::kForward:
-        return kept_bytes();
+        return retained_bytes();
       case ActionKind::kBackward:
-        return -kept_bytes();
+        return -retained_bytes();
       case ActionKind::kBackwardInput:
-        return parts.queued_bytes - kept_bytes();
+        return parts.queued_bytes - retained_bytes();
       case ActionKind::kBackwardWeight:
         return -parts.queued_bytes;
       default:
@@ -108,7 +108,7 @@ std::vector<std::int64_t> encoder_bytes(const Plan& plan, const CostModel& cost)
   if (cost.encoder_bytes(1) == 0) return encoded;
   for (const ChunkPlan& chunk : plan.chunks) {
     const int end = chunk.first_layer + chunk.layer_count;
-    add_encoded(plan, replica_ranks(chunk), sizes.summed_parameters(chunk.first_layer, end),
+    add_encoded(plan, replica_ranks(chunk), sizes.reduced_parameters(chunk.first_layer, end),
                 encoded);
   }
   add_encoded(plan, tied_parameter_ranks(plan), sizes.tied_parameters(), encoded);
@@ -126,7 +126,7 @@ RankMemory peak_of(const std::vector<HeldChunk>& chunks,
     memory.values += chunk.parts.value_bytes;
     memory.gradients += chunk.parts.gradient_bytes;
     memory.moments += chunk.parts.moment_bytes;
-    memory.sums += chunk.parts.sum_bytes;
+    memory.sums += chunk.parts.allreduce_bytes;
     memory.data += chunk.parts.data_bytes;
     memory.micro_batches += 2 * chunk.parts.boundary_bytes;
   }

@@ -25,8 +25,8 @@ struct SearchSpace {
 
 // A stage: the layers from first_layer up to the next stage's, on one slot or on several replicas.
 struct StageChoice {
-  std::vector<int> slots;   // of the cost model, ascending
-  std::vector<int> shares;  // [of slots] micro-batches of a step
+  std::vector<int> slots;        // of the cost model, ascending
+  std::vector<int> batch_split;  // [of slots] micro-batches of a step
   int first_layer = 0;
   bool recompute = false;
   int codec = 0;  // index in SearchSpace::codecs, for the boundary behind it

@@ -23,9 +23,9 @@ BoundarySize smallest_boundary(const StageTable& table) {
 }  // namespace
 
 StageReach::StageReach(const StepEstimate& estimate,
-                       const Pace& pace,
+                       const ThroughputBound& pace,
                        const std::vector<std::vector<int>>& classes)
-    : estimate_(estimate), pace_(pace), classes_(classes) {
+    : estimate_(estimate), throughput_(pace), classes_(classes) {
   const StageTable& table = estimate.table();
   const CostModel& cost = table.cost();
   const std::vector<std::string>& codecs = estimate.space().codecs;
@@ -38,8 +38,8 @@ StageReach::StageReach(const StepEstimate& estimate,
     double bytes = before_s;
     double back_bytes = before_s;
     for (const std::string& codec : codecs) {
-      before_s = std::min(before_s, cost.crossing_before_s(slot, size, codec));
-      behind_s = std::min(behind_s, cost.crossing_behind_s(slot, size, codec));
+      before_s = std::min(before_s, cost.boundary_before_s(slot, size, codec));
+      behind_s = std::min(behind_s, cost.boundary_behind_s(slot, size, codec));
       bytes = std::min(bytes, cost.frame_bytes(slot, size, codec));
       back_bytes = std::min(back_bytes, cost.frame_bytes(slot, size.gradient(), codec));
     }
@@ -85,14 +85,15 @@ void StageReach::set_period(double period_s) {
   capacity_.clear();
   // A model that just fits must not fail because of rounding.
   constexpr double kRounding = 1e-12;
-  slack_ = -pace_.weight() * (1 - kRounding);
+  slack_ = -throughput_.weight() * (1 - kRounding);
   for (int c = 0; c < class_count(); ++c) {
     const InTime& once = once_.emplace_back(in_time(c, false));
     twice_.push_back(in_time(c, true));
     double capacity = 0;
     for (int last = estimate_.table().layer_count(); last >= 1; --last) {
       const int first = once.from_start[at(last)] ? 0 : once.inner_first[at(last)];
-      capacity = std::max(capacity, pace_.weight_before(last) - pace_.weight_before(first));
+      capacity =
+          std::max(capacity, throughput_.weight_before(last) - throughput_.weight_before(first));
     }
     capacity_.push_back(capacity);
     slack_ += capacity * static_cast<double>(members(c).size());

@@ -10,10 +10,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "partitioner/cost/pace.h"
 #include "partitioner/cost/search_space.h"
 #include "partitioner/cost/stage_table.h"
 #include "partitioner/cost/step_estimate.h"
+#include "partitioner/cost/throughput_bound.h"
 
 namespace motley {
 
@@ -21,7 +21,7 @@ class StageReach {
  public:
   // All must outlive it. classes: the result of slot_classes.
   StageReach(const StepEstimate& estimate,
-             const Pace& pace,
+             const ThroughputBound& pace,
              const std::vector<std::vector<int>>& classes);
 
   [[nodiscard]] int class_count() const { return static_cast<int>(classes_.size()); }
@@ -48,8 +48,8 @@ class StageReach {
   [[nodiscard]] double least_period_s(const std::vector<int>& slots,
                                       const std::vector<int>& first_layers) const;
 
-  // The most weight (pace.h) of consecutive layers that a slot of the class can hold within the
-  // period.
+  // The most weight (throughput_bound.h) of consecutive layers that a slot of the class can hold
+  // within the period.
   [[nodiscard]] double capacity(int slot_class) const {
     return capacity_[static_cast<std::size_t>(slot_class)];
   }
@@ -89,7 +89,7 @@ class StageReach {
   [[nodiscard]] int slot_of(int slot_class) const { return members(slot_class).front(); }
 
   const StepEstimate& estimate_;
-  const Pace& pace_;
+  const ThroughputBound& throughput_;
   const std::vector<std::vector<int>>& classes_;
   std::vector<double> before_s_;     // [class] least compute time for a boundary after its layers
   std::vector<double> behind_s_;     // [class] the same for one before its layers

@@ -58,7 +58,7 @@ CostModel::MemoryParts StageTable::memory_parts(int slot, int first, int last) c
   const auto l = static_cast<std::size_t>(last);
   CostModel::MemoryParts parts = cost_.fixed_memory(slot, first, last, shape_.micro_batch);
   parts.saved_bytes = column.saved_before[l] - column.saved_before[f] -
-                      cost_.sizes().kept_twice_bytes(first, last, shape_.micro_batch);
+                      cost_.sizes().saved_twice_bytes(first, last, shape_.micro_batch);
   const auto level = static_cast<std::size_t>(std::bit_width(l - f) - 1);
   parts.workspace_bytes =
       std::max(column.workspace[level][f], column.workspace[level][l - (std::size_t{1} << level)]);

@@ -33,8 +33,8 @@ void StepBound::add_boundary(const StageChoice& front,
   if (std::ranges::any_of(front.slots, [&](int slot) { return has(behind, slot); })) return;
   const CostModel& cost = estimate_.table().cost();
   const bool one_link = front.slots.size() == 1 && behind.slots.size() == 1;
-  stage.send_s = stage.way_s = stage.receive_s = kUnknown;
-  stage.back_send_s = stage.back_way_s = stage.back_receive_s = kUnknown;
+  stage.send_s = stage.path_s = stage.receive_s = kUnknown;
+  stage.back_send_s = stage.back_path_s = stage.back_receive_s = kUnknown;
   for (const int a : front.slots) {
     const BoundaryPrice& here = estimate_.prices().of(a, stage.last - 1, front.codec);
     for (const int b : behind.slots) {
@@ -43,10 +43,10 @@ void StepBound::add_boundary(const StageChoice& front,
       const double back_bytes = std::min(here.gradient.bytes, there.gradient.bytes);
       stage.send_s = std::min(stage.send_s, here.activation.send_s);
       stage.receive_s = std::min(stage.receive_s, there.activation.receive_s);
-      stage.way_s = std::min(stage.way_s, cost.transfer_s(a, b, bytes));
+      stage.path_s = std::min(stage.path_s, cost.transfer_s(a, b, bytes));
       stage.back_send_s = std::min(stage.back_send_s, there.gradient.send_s);
       stage.back_receive_s = std::min(stage.back_receive_s, here.gradient.receive_s);
-      stage.back_way_s = std::min(stage.back_way_s, cost.transfer_s(b, a, back_bytes));
+      stage.back_path_s = std::min(stage.back_path_s, cost.transfer_s(b, a, back_bytes));
       if (!one_link) continue;
       stage.load_s = bytes / cost.link(a, b).bandwidth_bytes_per_s;
       stage.back_load_s = back_bytes / cost.link(b, a).bandwidth_bytes_per_s;
@@ -79,7 +79,7 @@ std::vector<StepBound::Stage> StepBound::stages_of(const Candidate& candidate) c
   return stages;
 }
 
-double StepBound::ways_s(const Candidate& candidate, const std::vector<Stage>& stages) const {
+double StepBound::paths_s(const Candidate& candidate, const std::vector<Stage>& stages) const {
   const StepShape& shape = estimate_.table().shape();
   const int others = shape.micro_batches - 1;
   const std::vector<int> in_flight = in_flight_of(candidate.stages, shape);
@@ -90,10 +90,10 @@ double StepBound::ways_s(const Candidate& candidate, const std::vector<Stage>& s
   for (std::size_t i = stages.size(); i-- > 0;) {
     round_s[i] = stages[i].forward_s + stages[i].backward_s;
     if (i + 1 == stages.size()) continue;
-    round_s[i] += stages[i].hop_s() + round_s[i + 1] + stages[i].back_hop_s();
+    round_s[i] += stages[i].transfer_path_s() + round_s[i + 1] + stages[i].back_transfer_path_s();
   }
   for (std::size_t i = 1; i < stages.size(); ++i) {
-    back_s[i] = stages[i - 1].back_hop_s() + stages[i - 1].backward_s + back_s[i - 1];
+    back_s[i] = stages[i - 1].back_transfer_path_s() + stages[i - 1].backward_s + back_s[i - 1];
   }
   double least_s = 0;
   double begins_s = 0;  // forward in stage i
@@ -104,7 +104,7 @@ double StepBound::ways_s(const Candidate& candidate, const std::vector<Stage>& s
       others_s = std::max(others_s, others / in_flight[i] * round_s[i]);
     }
     least_s = std::max(least_s, begins_s + round_s[i] + others_s + back_s[i]);
-    begins_s += stages[i].forward_s + stages[i].hop_s();
+    begins_s += stages[i].forward_s + stages[i].transfer_path_s();
   }
   return least_s;
 }
@@ -140,7 +140,7 @@ double StepBound::least_s(const Candidate& candidate) const {
     const Stage& stage = stages[i];
     for (std::size_t k = 0; k < choice.slots.size(); ++k) {
       const int slot = choice.slots[k];
-      const int share = choice.shares[k];
+      const int share = choice.batch_split[k];
       SlotLoad& load = loads[at(slot)];
       double pass_s = table.pass_s(slot, stage.first, stage.last, choice.recompute);
       double weight_s = 0;
@@ -166,11 +166,11 @@ double StepBound::least_s(const Candidate& candidate) const {
     }
     if (i + 1 == stages.size()) break;
     begins_s +=
-        stage.forward_s + stage.send_s + stage.way_s + (i > 0 ? stages[i - 1].receive_s : 0);
-    drain_s = stage.back_way_s + stage.back_receive_s + stage.backward_s + back_s;
+        stage.forward_s + stage.send_s + stage.path_s + (i > 0 ? stages[i - 1].receive_s : 0);
+    drain_s = stage.back_path_s + stage.back_receive_s + stage.backward_s + back_s;
     back_s = stage.back_send_s + drain_s;
   }
-  double through_s = ways_s(candidate, stages);
+  double through_s = paths_s(candidate, stages);
   double all_s = 0;
   double update_s = 0;
   for (const SlotLoad& load : loads) {
@@ -181,7 +181,8 @@ double StepBound::least_s(const Candidate& candidate) const {
   }
   double least_s = std::max(all_s, through_s + tied_s(candidate)) + update_s;
   if (stages.size() == 1 && candidate.stages.front().slots.size() == 1) {
-    least_s *= table.cost().slots()[at(candidate.stages.front().slots.front())].alone_factor;
+    least_s *=
+        table.cost().slots()[at(candidate.stages.front().slots.front())].single_device_factor;
   }
   return least_s * (1 - kBoundRounding);
 }

@@ -30,24 +30,26 @@ class StepBound {
     double backward_s = 0;  // until the gradient of the input is ready
     // Over the boundary behind it; 0 if a slot of this stage also has the next one.
     double send_s = 0;          // an activation
-    double way_s = 0;           // its transfer
+    double path_s = 0;          // its transfer
     double receive_s = 0;       // at the next stage
     double back_send_s = 0;     // the gradient that the next stage sends
-    double back_way_s = 0;      // its transfer
+    double back_path_s = 0;     // its transfer
     double back_receive_s = 0;  // at this stage
-    double load_s = 0;          // the part of way_s on a link that all micro-batches use
+    double load_s = 0;          // the part of path_s on a link that all micro-batches use
     double back_load_s = 0;
 
-    [[nodiscard]] double hop_s() const { return send_s + way_s + receive_s; }
+    [[nodiscard]] double transfer_path_s() const { return send_s + path_s + receive_s; }
 
-    [[nodiscard]] double back_hop_s() const { return back_send_s + back_way_s + back_receive_s; }
+    [[nodiscard]] double back_transfer_path_s() const {
+      return back_send_s + back_path_s + back_receive_s;
+    }
   };
 
   [[nodiscard]] std::vector<Stage> stages_of(const Candidate& candidate) const;
   void add_boundary(const StageChoice& front, const StageChoice& behind, Stage& stage) const;
   // Until the last gradient has passed the first stage, bounded by the links and by the limit of
   // micro-batches in flight.
-  [[nodiscard]] double ways_s(const Candidate& candidate, const std::vector<Stage>& stages) const;
+  [[nodiscard]] double paths_s(const Candidate& candidate, const std::vector<Stage>& stages) const;
   [[nodiscard]] double tied_s(const Candidate& candidate) const;
 
   const StepEstimate& estimate_;

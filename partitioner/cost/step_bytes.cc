@@ -7,7 +7,7 @@
 #include "base/wire_sizes.h"
 #include "pipeline/schedule/action_rules.h"
 #include "pipeline/schedule/process_group.h"
-#include "plan/holders.h"
+#include "plan/gradient_group.h"
 
 namespace motley {
 namespace {
@@ -24,10 +24,10 @@ class SumCount {
            const PayloadBytes& payload)
       : plan_(plan), group_(process_group(plan, ranks)), values_(values), payload_(payload) {}
 
-  [[nodiscard]] std::vector<SumBytes> messages() const {
+  [[nodiscard]] std::vector<AllreduceBytes> messages() const {
     const AllreducePlan whole(group_.machines, static_cast<std::size_t>(values_),
                               AllreducePlan::kWhole, group_.link_speeds);
-    std::vector<SumBytes> messages;
+    std::vector<AllreduceBytes> messages;
     Sent as_whole;
     for (const ReduceMessage& message : whole.all_messages()) {
       messages.push_back({message, codec_of(message), frame_bytes(message)});
@@ -40,7 +40,7 @@ class SumCount {
             static_cast<double>(alike.count) * frame_bytes(message);
       }
     }
-    for (SumBytes& sum : messages) {
+    for (AllreduceBytes& sum : messages) {
       const std::pair sender(sum.message.phase, sum.message.from);
       const double share = sum.bytes / as_whole.at(sender);
       sum.bytes = share * in_buckets.at(sender);
@@ -68,10 +68,10 @@ class SumCount {
   const PayloadBytes& payload_;
 };
 
-std::vector<SumBytes> count_sum(const Plan& plan,
-                                std::span<const Rank> ranks,
-                                std::int64_t values,
-                                const PayloadBytes& payload) {
+std::vector<AllreduceBytes> count_sum(const Plan& plan,
+                                      std::span<const Rank> ranks,
+                                      std::int64_t values,
+                                      const PayloadBytes& payload) {
   if (ranks.size() < 2 || values == 0) return {};
   return SumCount(plan, ranks, values, payload).messages();
 }
@@ -92,15 +92,15 @@ void for_each_message(const Plan& plan, const StepBytes& bytes, const Add& add) 
     }
     add_message({ValueKind::kTargets, rules.last_chunk(), micro}, bytes.targets());
   }
-  const auto add_sum = [&](const std::vector<SumBytes>& messages) {
-    for (const SumBytes& sum : messages) add(sum.message.from, sum.message.to, sum.bytes);
+  const auto add_allreduce = [&](const std::vector<AllreduceBytes>& messages) {
+    for (const AllreduceBytes& sum : messages) add(sum.message.from, sum.message.to, sum.bytes);
   };
-  for (std::size_t c = 0; c < owners.size(); ++c) add_sum(bytes.sum(c));
-  add_sum(bytes.tied_sum());
+  for (std::size_t c = 0; c < owners.size(); ++c) add_allreduce(bytes.allreduce(c));
+  add_allreduce(bytes.tied_allreduce());
   constexpr Rank kCounts{0};
   for (Rank rank{1}; rank.index() < plan.ranks.size(); ++rank.value) {
     add(rank, kCounts, bytes.vote(rank.index()));
-    add(kCounts, rank, bytes.verdict());
+    add(kCounts, rank, bytes.vote_result());
   }
 }
 
@@ -114,11 +114,11 @@ StepBytes::StepBytes(const Plan& plan, const ModelSizes& model, const PayloadByt
     const BoundarySize size = model.boundary(end - 1, plan.micro_batch);
     gradients_.push_back(kHeader + payload(chunk.replicas.front().rank, size.floats, chunk.codec));
     activations_.push_back(gradients_.back() + static_cast<double>(size.exact_bytes));
-    sums_.push_back(count_sum(plan, replica_ranks(chunk),
-                              model.summed_parameters(chunk.first_layer, end), payload));
+    allreduces_.push_back(count_sum(plan, replica_ranks(chunk),
+                                    model.reduced_parameters(chunk.first_layer, end), payload));
   }
   const std::vector<Rank> ends = tied_parameter_ranks(plan);
-  sums_.push_back(count_sum(plan, ends, model.tied_parameters(), payload));
+  allreduces_.push_back(count_sum(plan, ends, model.tied_parameters(), payload));
   const bool tied = model.tied_parameters() > 0 && ends.size() > 1;
   count_votes(plan, copy_groups(plan, tied));
 }
@@ -129,14 +129,14 @@ void StepBytes::count_votes(const Plan& plan, const std::vector<CopyGroup>& copi
   for (const ChunkPlan& chunk : plan.chunks) {
     layers[chunk.replicas.front().rank.index()] += static_cast<std::size_t>(chunk.layer_count);
   }
-  verdict_ = kHeader;
+  vote_result_ = kHeader;
   for (Rank rank{0}; rank.index() < layers.size(); ++rank.value) {
     const auto hashes = static_cast<std::size_t>(std::ranges::count_if(
         copies, [&](const CopyGroup& group) { return holds_copy(group, rank); }));
     const auto vote = static_cast<double>(
         vote_bytes(layers[rank.index()], rank.value == 0 ? kStepFactors : 0, hashes));
     votes_.push_back(kHeader + vote);
-    verdict_ += static_cast<double>(sizeof(GatheredLength)) + vote;
+    vote_result_ += static_cast<double>(sizeof(GatheredLength)) + vote;
   }
 }
 

@@ -1,6 +1,6 @@
 // StepBytes: the bytes on the wire of a plan's training step, each frame with its header. The
 // simulator's messages, the explanations' links and the report's predictions use these counts;
-// tests/rehearsal/wire_bytes_test.cc compares them with what the executor sends.
+// tests/simulated/wire_bytes_test.cc compares them with what the executor sends.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ using PayloadBytes =
 // What one rank sends another in a phase of an all-reduce, as if each machine's part were one
 // bucket: the overlap gained by smaller buckets is short relative to the transfers. The bytes are
 // those of all frames of the real buckets.
-struct SumBytes {
+struct AllreduceBytes {
   ReduceMessage message;
   std::string codec;
   double bytes = 0;
@@ -47,23 +47,27 @@ class StepBytes {
   // The rank's vote, and rank 0's answer to each other one.
   [[nodiscard]] double vote(std::size_t rank) const { return votes_[rank]; }
 
-  [[nodiscard]] double verdict() const { return verdict_; }
+  [[nodiscard]] double vote_result() const { return vote_result_; }
 
   // The all-reduce of the chunk's gradient over its replicas; empty without replicas.
-  [[nodiscard]] const std::vector<SumBytes>& sum(std::size_t chunk) const { return sums_[chunk]; }
+  [[nodiscard]] const std::vector<AllreduceBytes>& allreduce(std::size_t chunk) const {
+    return allreduces_[chunk];
+  }
 
   // The all-reduce of a tied parameter's gradient over the ranks of the first chunk and the last.
-  [[nodiscard]] const std::vector<SumBytes>& tied_sum() const { return sums_.back(); }
+  [[nodiscard]] const std::vector<AllreduceBytes>& tied_allreduce() const {
+    return allreduces_.back();
+  }
 
  private:
   void count_votes(const Plan& plan, const std::vector<CopyGroup>& copies);
 
-  std::vector<double> activations_;          // [ChunkId]
-  std::vector<double> gradients_;            // [ChunkId]
-  std::vector<double> votes_;                // [Rank]
-  std::vector<std::vector<SumBytes>> sums_;  // [ChunkId], and the tied one
+  std::vector<double> activations_;                      // [ChunkId]
+  std::vector<double> gradients_;                        // [ChunkId]
+  std::vector<double> votes_;                            // [Rank]
+  std::vector<std::vector<AllreduceBytes>> allreduces_;  // [ChunkId], and the tied one
   double targets_ = 0;
-  double verdict_ = 0;
+  double vote_result_ = 0;
 };
 
 // The bytes that each rank sends in a step. [Rank]

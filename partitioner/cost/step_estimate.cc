@@ -55,10 +55,10 @@ bool StepEstimate::allows(std::span<const int> slots, int first, int last) const
 // Assigns whole micro-batches so that the slot that finishes last finishes as early as possible:
 // each slot's share of the total speed rounded down, and the rest one by one to the slot that would
 // finish first.
-std::vector<int> StepEstimate::deal(std::span<const int> slots,
-                                    int first,
-                                    int last,
-                                    bool recompute) const {
+std::vector<int> StepEstimate::split_batch(std::span<const int> slots,
+                                           int first,
+                                           int last,
+                                           bool recompute) const {
   const int m = table_.shape().micro_batches;
   if (slots.size() == 1) return {m};
   std::vector<double> pass_s;
@@ -69,30 +69,31 @@ std::vector<int> StepEstimate::deal(std::span<const int> slots,
     if (pass_s.back() <= 0) pass_s.back() = 1e-12;
     speed += 1 / pass_s.back();
   }
-  std::vector<int> shares;
+  std::vector<int> batch_split;
   int left = m;
   for (const double s : pass_s) {
-    shares.push_back(static_cast<int>(m / (s * speed)));
-    left -= shares.back();
+    batch_split.push_back(static_cast<int>(m / (s * speed)));
+    left -= batch_split.back();
   }
   for (; left > 0; --left) {
     std::size_t next = 0;
-    for (std::size_t i = 1; i < shares.size(); ++i) {
-      const double next_s = (shares[next] + 1) * pass_s[next];
-      if ((shares[i] + 1) * pass_s[i] < next_s * (1 - kSameTime)) next = i;
+    for (std::size_t i = 1; i < batch_split.size(); ++i) {
+      const double next_s = (batch_split[next] + 1) * pass_s[next];
+      if ((batch_split[i] + 1) * pass_s[i] < next_s * (1 - kSameTime)) next = i;
     }
-    ++shares[next];
+    ++batch_split[next];
   }
-  return shares;
+  return batch_split;
 }
 
-std::optional<StageFit> StepEstimate::dealt(std::span<const int> slots,
-                                            int first,
-                                            int last,
-                                            bool recompute) const {
+std::optional<StageFit> StepEstimate::split_fit(std::span<const int> slots,
+                                                int first,
+                                                int last,
+                                                bool recompute) const {
   if (!may_recompute(recompute) || !allows(slots, first, last)) return std::nullopt;
-  StageFit fit{deal(slots, first, last, recompute), recompute};
-  if (std::ranges::any_of(fit.shares, [](int share) { return share < 1; })) return std::nullopt;
+  StageFit fit{split_batch(slots, first, last, recompute), recompute};
+  if (std::ranges::any_of(fit.batch_split, [](int share) { return share < 1; }))
+    return std::nullopt;
   return fit;
 }
 
@@ -107,10 +108,10 @@ bool StepEstimate::fits(
     return true;
   };
   // Usually there is memory for more than a replica can have.
-  if (fit_with([&](std::size_t i) { return std::min(fit.shares[i], in_flight); })) return true;
+  if (fit_with([&](std::size_t i) { return std::min(fit.batch_split[i], in_flight); })) return true;
   if (slots.size() == 1) return false;
   const std::vector<int> own =
-      max_in_window(assign_micro_batches(fit.shares), slots.size(), in_flight);
+      max_in_window(assign_micro_batches(fit.batch_split), slots.size(), in_flight);
   return fit_with([&](std::size_t i) { return own[i]; });
 }
 
@@ -119,7 +120,7 @@ std::optional<StageFit> StepEstimate::fit(std::span<const int> slots,
                                           int last,
                                           int in_flight) const {
   for (const bool recompute : {false, true}) {
-    auto found = dealt(slots, first, last, recompute);
+    auto found = split_fit(slots, first, last, recompute);
     if (found && fits(slots, *found, first, last, in_flight)) return found;
   }
   return std::nullopt;
@@ -131,13 +132,15 @@ StageWork StepEstimate::work(std::span<const int> slots,
                              int last) const {
   const double m = table_.shape().micro_batches;
   const CostModel& cost = table_.cost();
-  const SumTime sum = cost.sum_time(slots, cost.sizes().summed_parameters(first, last));
-  const int pieces = cost.sizes().sum_pieces(first, last);
+  const AllreduceTime sum =
+      cost.allreduce_time(slots, cost.sizes().reduced_parameters(first, last));
+  const int pieces = cost.sizes().allreduce_pieces(first, last);
   StageWork work{{}, first, last};
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const int slot = slots[i];
     const double left_s = sum.left_s(last_backward_s(slot, first, last), pieces);
-    work.slots.push_back({slot, fit.shares[i] / m, table_.pass_s(slot, first, last, fit.recompute),
+    work.slots.push_back({slot, fit.batch_split[i] / m,
+                          table_.pass_s(slot, first, last, fit.recompute),
                           (table_.update_s(slot, first, last) + left_s) / m});
   }
   return work;
@@ -163,34 +166,36 @@ StageTime StepEstimate::time(const StageWork& work, int codec_before, int codec_
   return time;
 }
 
-Hop StepEstimate::hop(std::span<const int> from,
-                      std::span<const int> to,
-                      int boundary,
-                      int codec) const {
+StageTransfer StepEstimate::stage_transfer(std::span<const int> from,
+                                           std::span<const int> to,
+                                           int boundary,
+                                           int codec) const {
   const CostModel& cost = table_.cost();
-  Hop hop;
+  StageTransfer stage_transfer;
   for (const int a : from) {
     const BoundaryPrice& price_a = prices_.of(a, boundary, codec);
     for (const int b : to) {
       const BoundaryPrice& price_b = prices_.of(b, boundary, codec);
-      const auto take = [&](const LinkSpeed& speed, double bytes, double beside_s) {
+      const auto take = [&](const LinkSpeed& speed, double bytes, double overlapped_s) {
         const double load_s = bytes / speed.bandwidth_bytes_per_s;
-        hop.load_s = std::max(hop.load_s, load_s);
-        hop.transfer_s = std::max(hop.transfer_s, speed.latency_s + load_s + beside_s);
+        stage_transfer.load_s = std::max(stage_transfer.load_s, load_s);
+        stage_transfer.transfer_s =
+            std::max(stage_transfer.transfer_s, speed.latency_s + load_s + overlapped_s);
         return load_s;
       };
       const double there_s =
           take(cost.link(a, b), price_a.activation.bytes,
-               price_a.activation.beside_send_s + price_b.activation.beside_receive_s);
+               price_a.activation.overlapped_send_s + price_b.activation.overlapped_receive_s);
       const double back_s =
           take(cost.link(b, a), price_a.gradient.bytes,
-               price_b.gradient.beside_send_s + price_a.gradient.beside_receive_s);
+               price_b.gradient.overlapped_send_s + price_a.gradient.overlapped_receive_s);
       // An activation there and a gradient back, for each micro-batch.
-      if (cost.takes_turns(a, b)) hop.load_s = std::max(hop.load_s, there_s + back_s);
-      hop.remote = hop.remote || !cost.same_machine(a, b);
+      if (cost.is_half_duplex(a, b))
+        stage_transfer.load_s = std::max(stage_transfer.load_s, there_s + back_s);
+      stage_transfer.remote = stage_transfer.remote || !cost.same_machine(a, b);
     }
   }
-  return hop;
+  return stage_transfer;
 }
 
 // With w micro-batches in flight a stage finishes w of them per round trip to the end and back, so
@@ -207,10 +212,12 @@ double StepEstimate::tied_s(std::span<const int> first_slots,
   if (parameters == 0) return 0;
   std::set<int> slots(first_slots.begin(), first_slots.end());
   slots.insert(last_slots.begin(), last_slots.end());
-  return table_.cost().sum_time(std::vector<int>(slots.begin(), slots.end()), parameters).all_s;
+  return table_.cost()
+      .allreduce_time(std::vector<int>(slots.begin(), slots.end()), parameters)
+      .all_s;
 }
 
-bool StepEstimate::uses_all_it_must(const Candidate& candidate) const {
+bool StepEstimate::uses_required_slots(const Candidate& candidate) const {
   return std::all_of(space_.must_use.begin(), space_.must_use.end(), [&](const auto& wanted) {
     return std::any_of(candidate.stages.begin(), candidate.stages.end(), [&](const auto& stage) {
       return std::any_of(stage.slots.begin(), stage.slots.end(), [&](int slot) {
@@ -226,20 +233,20 @@ bool StepEstimate::obeys_pins(const Candidate& candidate) const {
     const int last = is_last ? table_.layer_count() : candidate.stages[i + 1].first_layer;
     if (!allows(candidate.stages[i].slots, candidate.stages[i].first_layer, last)) return false;
   }
-  return uses_all_it_must(candidate);
+  return uses_required_slots(candidate);
 }
 
 bool StepEstimate::rate(Candidate& candidate) const {
-  return uses_all_it_must(candidate) &&
+  return uses_required_slots(candidate) &&
          rate(candidate, [&](const StageChoice& stage, int last, int in_flight) {
            return fit(stage.slots, stage.first_layer, last, in_flight);
          });
 }
 
-bool StepEstimate::rate_dealt(Candidate& candidate) const {
+bool StepEstimate::rate_with_split(Candidate& candidate) const {
   return rate(candidate, [&](const StageChoice& stage, int last, int in_flight) {
     for (const bool recompute : {false, true}) {
-      const StageFit given{stage.shares, recompute};
+      const StageFit given{stage.batch_split, recompute};
       if (!may_recompute(recompute)) continue;
       if (fits(stage.slots, given, stage.first_layer, last, in_flight)) return std::optional(given);
     }
@@ -258,16 +265,16 @@ bool StepEstimate::rate(Candidate& candidate, const FitOf& fit_of) const {
     const int last = is_last ? table_.layer_count() : candidate.stages[at(i + 1)].first_layer;
     const auto found = fit_of(stage, last, in_flight[at(i)]);
     if (!found) return false;
-    stage.shares = found->shares;
+    stage.batch_split = found->batch_split;
     stage.recompute = found->recompute;
     const int codec_before = i > 0 ? candidate.stages[at(i - 1)].codec : 0;
     const StageTime taken =
         time(work(stage.slots, *found, stage.first_layer, last), codec_before, stage.codec);
-    tail = is_last
-               ? last_stage(taken)
-               : prepend(taken,
-                         hop(stage.slots, candidate.stages[at(i + 1)].slots, last - 1, stage.codec),
-                         round_trip_share(in_flight[at(i)]), tail);
+    tail = is_last ? last_stage(taken)
+                   : prepend(taken,
+                             stage_transfer(stage.slots, candidate.stages[at(i + 1)].slots,
+                                            last - 1, stage.codec),
+                             round_trip_share(in_flight[at(i)]), tail);
   }
   candidate.period_s = tail.period_s;
   candidate.estimate_s = step_s(tail);

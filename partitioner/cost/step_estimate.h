@@ -26,7 +26,7 @@ struct ShapedCandidate {
 
 // The batch split of a stage over its slots, and whether it recomputes.
 struct StageFit {
-  std::vector<int> shares;  // [of slots]
+  std::vector<int> batch_split;  // [of slots]
   bool recompute = false;
 };
 
@@ -57,7 +57,7 @@ struct StageTime {
   double busy_s = 0;  // the longest of its slots
 };
 
-struct Hop {
+struct StageTransfer {
   double transfer_s = 0;  // one way
   double load_s = 0;      // the part that occupies the link
   bool remote = false;    // between machines
@@ -79,10 +79,10 @@ class StepEstimate {
 
   // The batch split of the stage, with forward once or twice. nullopt if a pin or the space forbids
   // it, or a replica would have no micro-batch; memory is not checked.
-  [[nodiscard]] std::optional<StageFit> dealt(std::span<const int> slots,
-                                              int first,
-                                              int last,
-                                              bool recompute) const;
+  [[nodiscard]] std::optional<StageFit> split_fit(std::span<const int> slots,
+                                                  int first,
+                                                  int last,
+                                                  bool recompute) const;
   // Whether they have enough memory with that many micro-batches in flight in the stage.
   [[nodiscard]] bool fits(
       std::span<const int> slots, const StageFit& fit, int first, int last, int in_flight) const;
@@ -100,10 +100,10 @@ class StepEstimate {
   // The same with the work for its boundaries. A codec is ignored if there is no boundary.
   [[nodiscard]] StageTime time(const StageWork& work, int codec_before, int codec_behind) const;
   // Between two stages, over the boundary behind the layer.
-  [[nodiscard]] Hop hop(std::span<const int> from,
-                        std::span<const int> to,
-                        int boundary,
-                        int codec) const;
+  [[nodiscard]] StageTransfer stage_transfer(std::span<const int> from,
+                                             std::span<const int> to,
+                                             int boundary,
+                                             int codec) const;
   // The limit of micro-batches in flight bounds the period from below by this share of S, taken
   // from a stage to the end.
   [[nodiscard]] double round_trip_share(int in_flight) const;
@@ -114,14 +114,15 @@ class StepEstimate {
 
   // Prepends a stage to a tail. round_trip_share: of the stage.
   [[nodiscard]] static Tail prepend(const StageTime& time,
-                                    const Hop& hop,
+                                    const StageTransfer& stage_transfer,
                                     double round_trip_share,
                                     const Tail& tail) {
     Tail result;
-    result.sum_s = tail.sum_s + time.work_s + 2 * hop.transfer_s;
-    result.load_s = hop.remote ? hop.load_s : 0;
+    result.sum_s = tail.sum_s + time.work_s + 2 * stage_transfer.transfer_s;
+    result.load_s = stage_transfer.remote ? stage_transfer.load_s : 0;
     // The next stage's device has this traffic in addition to that with the stage behind it.
-    const double behind_load_s = hop.remote ? tail.load_s + hop.load_s : hop.load_s;
+    const double behind_load_s =
+        stage_transfer.remote ? tail.load_s + stage_transfer.load_s : stage_transfer.load_s;
     result.period_s =
         std::max({tail.period_s, time.busy_s, behind_load_s, result.sum_s * round_trip_share});
     return result;
@@ -140,24 +141,24 @@ class StepEstimate {
   // stage does not fit or a pin forbids the candidate.
   [[nodiscard]] bool rate(Candidate& candidate) const;
   // The same for a candidate with given shares, which are not changed. Pins are not checked.
-  [[nodiscard]] bool rate_dealt(Candidate& candidate) const;
+  [[nodiscard]] bool rate_with_split(Candidate& candidate) const;
 
   [[nodiscard]] bool obeys_pins(const Candidate& candidate) const;
 
  private:
   // The duration of the pass that makes the gradients of these layers final.
   [[nodiscard]] double last_backward_s(int slot, int first, int last) const;
-  [[nodiscard]] std::vector<int> deal(std::span<const int> slots,
-                                      int first,
-                                      int last,
-                                      bool recompute) const;
+  [[nodiscard]] std::vector<int> split_batch(std::span<const int> slots,
+                                             int first,
+                                             int last,
+                                             bool recompute) const;
 
   [[nodiscard]] bool may_recompute(bool recompute) const {
     return space_.recompute == Recompute::kAuto ||
            recompute == (space_.recompute == Recompute::kAlways);
   }
 
-  [[nodiscard]] bool uses_all_it_must(const Candidate& candidate) const;
+  [[nodiscard]] bool uses_required_slots(const Candidate& candidate) const;
   template <typename FitOf>
   [[nodiscard]] bool rate(Candidate& candidate, const FitOf& fit_of) const;
   const StageTable& table_;

@@ -28,17 +28,17 @@ StepBytes step_bytes(const Plan& plan, const CostModel& cost, const std::vector<
 StepPrices::StepPrices(const Plan& plan, const CostModel& cost, const std::vector<int>& rank_slots)
     : cost_(cost), rank_slots_(rank_slots), bytes_(step_bytes(plan, cost, rank_slots)) {
   for (std::size_t c = 0; c < plan.chunks.size(); ++c) price_chunk(plan, c);
-  first_holder_.push_back(holders_.size());
-  reduces_.push_back(price_sum(bytes_.tied_sum()));
+  first_member_.push_back(members_.size());
+  reduces_.push_back(price_allreduce(bytes_.tied_allreduce()));
   for (const int slot : rank_slots) {
     small_message_s_.push_back(cost.message_s(slot));
   }
 }
 
-const HolderPrice& StepPrices::of(std::size_t chunk, std::size_t rank) const {
-  std::size_t h = first_holder_[chunk];
-  const std::size_t end = first_holder_[chunk + 1];
-  while (h < end && holders_[h] != rank) ++h;
+const MemberPrice& StepPrices::of(std::size_t chunk, std::size_t rank) const {
+  std::size_t h = first_member_[chunk];
+  const std::size_t end = first_member_[chunk + 1];
+  while (h < end && members_[h] != rank) ++h;
   MOTLEY_CHECK(h < end, "rank {} does not hold chunk {}", rank, chunk);
   return prices_[h];
 }
@@ -48,8 +48,8 @@ void StepPrices::price_chunk(const Plan& plan, std::size_t chunk) {
   const int first = what.first_layer;
   const int last = first + what.layer_count;
   const BoundarySize after = size_after(plan, chunk);
-  reduces_.push_back(price_sum(bytes_.sum(chunk)));
-  first_holder_.push_back(holders_.size());
+  reduces_.push_back(price_allreduce(bytes_.allreduce(chunk)));
+  first_member_.push_back(members_.size());
   for (const Replica& replica : what.replicas) {
     const int slot = rank_slots_[replica.rank.index()];
     // Layers vary independently of each other.
@@ -81,7 +81,7 @@ void StepPrices::price_chunk(const Plan& plan, std::size_t chunk) {
       backward_variance += forward_variance;
       input_variance += forward_variance;
     }
-    HolderPrice price;
+    MemberPrice price;
     price.forward = {forward_s, std::sqrt(forward_variance)};
     price.backward = {backward_s, std::sqrt(backward_variance)};
     price.backward_input = {input_s, std::sqrt(input_variance)};
@@ -96,15 +96,16 @@ void StepPrices::price_chunk(const Plan& plan, std::size_t chunk) {
       price.before = {handling_s + cost_.encode_s(slot, before.gradient(), codec),
                       handling_s + cost_.decode_s(slot, before, codec)};
     }
-    holders_.push_back(replica.rank.index());
+    members_.push_back(replica.rank.index());
     prices_.push_back(price);
   }
 }
 
-std::vector<ReducePrice> StepPrices::price_sum(const std::vector<SumBytes>& messages) const {
+std::vector<ReducePrice> StepPrices::price_allreduce(
+    const std::vector<AllreduceBytes>& messages) const {
   std::vector<ReducePrice> prices;
   std::set<std::pair<Rank, std::size_t>> shown;  // published by a rank, by their first value
-  for (const SumBytes& sum : messages) {
+  for (const AllreduceBytes& sum : messages) {
     const auto floats = static_cast<double>(sum.message.values.count);
     const int from = rank_slots_[sum.message.from.index()];
     const int to = rank_slots_[sum.message.to.index()];

@@ -27,7 +27,7 @@ struct MessagePrice {
 };
 
 // The costs of a chunk on one of its ranks.
-struct HolderPrice {
+struct MemberPrice {
   PricedTime forward;
   PricedTime backward;        // with the second forward if the chunk recomputes
   PricedTime backward_input;  // its two parts, if known
@@ -50,9 +50,10 @@ class StepPrices {
   StepPrices(const Plan& plan, const CostModel& cost, const std::vector<int>& rank_slots);
 
   // REQUIRES: the rank is one of the chunk's replicas.
-  [[nodiscard]] const HolderPrice& of(std::size_t chunk, std::size_t rank) const;
+  [[nodiscard]] const MemberPrice& of(std::size_t chunk, std::size_t rank) const;
 
-  // The messages of the chunk's all-reduce over its replicas (SumBytes). Empty without replicas.
+  // The messages of the chunk's all-reduce over its replicas (AllreduceBytes). Empty without
+  // replicas.
   [[nodiscard]] const std::vector<ReducePrice>& reduce(std::size_t chunk) const {
     return reduces_[chunk];
   }
@@ -69,7 +70,7 @@ class StepPrices {
 
   [[nodiscard]] double vote_bytes(std::size_t rank) const { return bytes_.vote(rank); }
 
-  [[nodiscard]] double verdict_bytes() const { return bytes_.verdict(); }
+  [[nodiscard]] double vote_result_bytes() const { return bytes_.vote_result(); }
 
   [[nodiscard]] double target_bytes() const { return bytes_.targets(); }
 
@@ -78,16 +79,17 @@ class StepPrices {
 
  private:
   void price_chunk(const Plan& plan, std::size_t chunk);
-  [[nodiscard]] std::vector<ReducePrice> price_sum(const std::vector<SumBytes>& messages) const;
+  [[nodiscard]] std::vector<ReducePrice> price_allreduce(
+      const std::vector<AllreduceBytes>& messages) const;
   [[nodiscard]] MessagePrice message(int slot, double floats, const std::string& codec) const;
   [[nodiscard]] BoundarySize size_after(const Plan& plan, std::size_t chunk) const;
 
   const CostModel& cost_;
   const std::vector<int>& rank_slots_;
   const StepBytes bytes_;
-  std::vector<std::size_t> first_holder_;          // [ChunkId], and the total number
-  std::vector<std::size_t> holders_;               // ranks, chunk after chunk
-  std::vector<HolderPrice> prices_;                // parallel to holders_
+  std::vector<std::size_t> first_member_;          // [ChunkId], and the total number
+  std::vector<std::size_t> members_;               // ranks, chunk after chunk
+  std::vector<MemberPrice> prices_;                // parallel to members_
   std::vector<std::vector<ReducePrice>> reduces_;  // [ChunkId], and the tied one
   std::vector<double> small_message_s_;            // [Rank]
 };

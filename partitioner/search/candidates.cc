@@ -5,12 +5,12 @@
 #include <optional>
 #include <utility>
 
-#include "partitioner/cost/pace.h"
 #include "partitioner/cost/step_estimate.h"
-#include "partitioner/pipelines/exact_search.h"
-#include "partitioner/pipelines/period_search.h"
-#include "partitioner/pipelines/shape_tables.h"
-#include "partitioner/pipelines/whole_models.h"
+#include "partitioner/cost/throughput_bound.h"
+#include "partitioner/period_search/exact_search.h"
+#include "partitioner/period_search/period_search.h"
+#include "partitioner/period_search/shape_tables.h"
+#include "partitioner/period_search/whole_model_placements.h"
 
 namespace motley {
 namespace {
@@ -32,7 +32,7 @@ constexpr int kFewMicroBatches = 8;
 // At most this many numbers of devices are simulated with data parallelism. The estimate is least
 // accurate for all-reduces.
 constexpr std::size_t kDataParallelMax = 8;
-// The approximate cost of a tail in a search (SearchWatch::count_work).
+// The approximate cost of a tail in a search (SearchObserver::count_work).
 constexpr std::int64_t kActionsOfATail = 1;
 // Three in flight for each following stage hide hops as long as a stage's computing.
 constexpr int kWarmUpMax = 3;
@@ -59,14 +59,14 @@ class Collector {
     } else if (usable_.size() <= kExactSlotsMax && cost_.layer_count() <= kExactLayersMax) {
       for (const auto& of_one_size : tables_.promising(shapes, shapes.size(), ceiling_s_)) {
         for (const StepShape& shape : of_one_size) {
-          if (goes_on()) search_small(shape);
+          if (may_continue()) search_small(shape);
         }
       }
     } else {
       for (const auto& of_one_size : tables_.promising(shapes, kLargeSizes, ceiling_s_)) {
-        if (goes_on()) search_large(of_one_size);
+        if (may_continue()) search_large(of_one_size);
         for (const StepShape& shape : of_one_size) {
-          if (goes_on()) search_fastest(shape);
+          if (may_continue()) search_fastest(shape);
         }
       }
       add_whole();
@@ -84,8 +84,8 @@ class Collector {
 
  private:
   // A stopped search still returns a candidate, if there is one.
-  [[nodiscard]] bool goes_on() const {
-    return found_.all.empty() || options_.goes_on(std::numeric_limits<double>::infinity());
+  [[nodiscard]] bool may_continue() const {
+    return found_.all.empty() || options_.may_continue(std::numeric_limits<double>::infinity());
   }
 
   static void sort(std::vector<ShapedCandidate>& candidates) {
@@ -111,7 +111,7 @@ class Collector {
                                                         .known = known(table),
                                                         .tails = &tails});
     options_.count_work(tails * kActionsOfATail);
-    const double fluid_s = Pace(table, space_).fluid_period_s();
+    const double fluid_s = ThroughputBound(table, space_).fluid_period_s();
     ShapeBounds bounds{shape, "exact", fluid_s};
     bounds.step_bound_s = candidates.empty() ? ceiling_s : candidates.front().estimate_s;
     found_.bounds.push_back(bounds);
@@ -126,12 +126,12 @@ class Collector {
     const PeriodSearchResult result =
         search_period(table, space_, kKeptPerShape, untied_table ? &*untied_table : nullptr);
     options_.count_work(result.tails * kActionsOfATail);
-    const Pace pace(table, space_);
+    const ThroughputBound throughput_bound(table, space_);
     for (const StepShape& shape : shapes) {
-      found_.bounds.push_back({shape, result.is_complete ? "all sets" : "beam",
-                               result.bounds.fluid_s, result.bounds.granularity_s,
-                               result.bounds.proven_s, result.period_s,
-                               pace.step_bound_s(result.bounds.proven_s, shape.micro_batches)});
+      found_.bounds.push_back(
+          {shape, result.is_complete ? "all sets" : "beam", result.bounds.fluid_s,
+           result.bounds.granularity_s, result.bounds.proven_s, result.period_s,
+           throughput_bound.step_bound_s(result.bounds.proven_s, shape.micro_batches)});
       if (untied_table) add_untied(shape, result.untied);
       const StageTable own_table = tables_.of(shape);
       const StepEstimate estimate(own_table, space_);
@@ -149,7 +149,7 @@ class Collector {
     const StageTable table = tables_.of(shape);
     const SearchSpace fastest = space_of_fastest(table);
     const double ceiling_s = std::min(ceiling_s_, spread(shape) * shortest_s_);
-    if (Pace(table, fastest).step_bound_s(0, shape.micro_batches) > ceiling_s) return;
+    if (ThroughputBound(table, fastest).step_bound_s(0, shape.micro_batches) > ceiling_s) return;
     std::int64_t tails = 0;
     std::vector<Candidate> candidates = search_exactly(
         table, fastest,
@@ -167,15 +167,16 @@ class Collector {
 
   // Required slots first, then the fastest.
   SearchSpace space_of_fastest(const StageTable& table) const {
-    const Pace pace(table, space_);
+    const ThroughputBound throughput_bound(table, space_);
     const auto is_wanted = [&](int slot) {
       return std::ranges::any_of(space_.must_use, [&](const std::vector<int>& wanted) {
         return std::ranges::find(wanted, slot) != wanted.end();
       });
     };
     std::vector<int> order = usable_;
-    std::ranges::stable_sort(order, {},
-                             [&](int slot) { return std::pair(!is_wanted(slot), -pace.of(slot)); });
+    std::ranges::stable_sort(order, {}, [&](int slot) {
+      return std::pair(!is_wanted(slot), -throughput_bound.of(slot));
+    });
     SearchSpace few = space_;
     few.usable.assign(cost_.slots().size(), false);
     for (std::size_t i = 0; i < std::min(fastest_slots(), order.size()); ++i) {
@@ -245,7 +246,7 @@ class Collector {
   const double ceiling_s_;
   std::vector<int> usable_;
   double shortest_s_ = std::numeric_limits<double>::infinity();  // estimate found
-  WholeModels whole_;
+  WholeModelPlacements whole_;
   std::vector<Candidate> last_found_;  // for the last shape with candidates
   ShapeTables tables_;
   Candidates found_;

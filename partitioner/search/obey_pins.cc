@@ -104,16 +104,16 @@ class PinChanges {
       Candidate changed = candidate_;
       const std::size_t own = isolate(changed, i, first, last, codec);
       StageChoice& stage = changed.stages[own];
-      const int micro_batches = std::reduce(stage.shares.begin(), stage.shares.end());
+      const int micro_batches = std::reduce(stage.batch_split.begin(), stage.batch_split.end());
       Candidate moved = changed;
       moved.stages[own].slots = {slot};
-      moved.stages[own].shares = {micro_batches};
+      moved.stages[own].batch_split = {micro_batches};
       found_.push_back(std::move(moved));
-      const auto most = std::ranges::max_element(stage.shares);
+      const auto most = std::ranges::max_element(stage.batch_split);
       if (!space_.replicas || *most < 2 || has_slot(stage, slot)) continue;
       --*most;
       const auto place = std::ranges::lower_bound(stage.slots, slot);
-      stage.shares.insert(stage.shares.begin() + (place - stage.slots.begin()), 1);
+      stage.batch_split.insert(stage.batch_split.begin() + (place - stage.slots.begin()), 1);
       stage.slots.insert(place, slot);
       found_.push_back(std::move(changed));
     }

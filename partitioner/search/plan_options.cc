@@ -144,7 +144,7 @@ std::int64_t rows_per_sample(const ModelSpec& model) {
   for (const LayerSpec& layer : model.layers) {
     for (const std::vector<std::int64_t>& shape : layer.outputs) {
       const std::int64_t width = shape.empty() ? 1 : std::ranges::max(shape);
-      rows = std::max(rows, TensorSpec{NumberType::kFloat32, shape}.count() / width);
+      rows = std::max(rows, TensorSpec{Dtype::kFloat32, shape}.count() / width);
     }
   }
   return rows;

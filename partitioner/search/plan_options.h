@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "models/spec/model_spec.h"
-#include "partitioner/cost/kept_state.h"
+#include "partitioner/cost/resident_state.h"
 #include "plan/cluster.h"
 #include "plan/pins.h"
 #include "plan/plan.h"
@@ -25,16 +25,16 @@ struct CoarserCodecs {
 };
 
 // Follows a search that may take long, and can stop it.
-class SearchWatch {
+class SearchObserver {
  public:
-  SearchWatch() = default;
-  SearchWatch(const SearchWatch&) = delete;
-  SearchWatch& operator=(const SearchWatch&) = delete;
-  virtual ~SearchWatch() = default;
+  SearchObserver() = default;
+  SearchObserver(const SearchObserver&) = delete;
+  SearchObserver& operator=(const SearchObserver&) = delete;
+  virtual ~SearchObserver() = default;
 
   // step_s: the shortest found so far, infinite if there is none. False stops the search with its
   // best result; once false, it stays false.
-  virtual bool goes_on(double step_s) = 0;
+  virtual bool may_continue(double step_s) = 0;
 
   // Work since the last call, in simulated actions or units of similar duration. It is counted, not
   // measured: the same search does the same on any computer.
@@ -59,11 +59,11 @@ struct PlanOptions {
   std::vector<std::string> gradient_codecs = {"none"};
   std::vector<CoarserCodecs> coarser = {};  // each in addition to those before it
   int default_threads = 1;  // of devices without a configured number; 0 = as measured
-  KeptState kept = {};
-  SearchWatch* watch = nullptr;  // must outlive the search; nullptr: no limit
+  ResidentState process_state = {};
+  SearchObserver* watch = nullptr;  // must outlive the search; nullptr: no limit
 
-  [[nodiscard]] bool goes_on(double step_s) const {
-    return watch == nullptr || watch->goes_on(step_s);
+  [[nodiscard]] bool may_continue(double step_s) const {
+    return watch == nullptr || watch->may_continue(step_s);
   }
 
   void count_work(std::int64_t actions) const {

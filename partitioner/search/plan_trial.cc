@@ -118,9 +118,9 @@ class Description {
         plan_.ranks.push_back({.machine = slot.machine,
                                .device = slot.device,
                                .threads = slot.threads,
-                               .numbers = slot.numbers});
+                               .compute_dtype = slot.compute_dtype});
       }
-      chunk.replicas.push_back({Rank{static_cast<std::int32_t>(rank)}, stage.shares[k]});
+      chunk.replicas.push_back({Rank{static_cast<std::int32_t>(rank)}, stage.batch_split[k]});
     }
     std::ranges::sort(chunk.replicas, {}, &Replica::rank);
     plan_.chunks.push_back(std::move(chunk));
@@ -219,7 +219,7 @@ class Description {
                     const BoundarySize& received,
                     double& sending_s,
                     double& receiving_s) const {
-    if (cost_.codecs_beside(slot)) return;
+    if (cost_.overlaps_codecs(slot)) return;
     const std::string& codec = plan_.chunks[i].codec;
     sending_s += cost_.message_s(slot) + cost_.encode_s(slot, sent, codec);
     receiving_s += cost_.message_s(slot) + cost_.decode_s(slot, received, codec);
@@ -230,17 +230,17 @@ class Description {
     for (const int a : stages_[i].slots) {
       for (const int b : stages_[i + 1].slots) {
         if (a == b) continue;
-        longest_s = std::max(
-            {longest_s, hop_s(a, b, i, boundary(i)), hop_s(b, a, i, boundary(i).gradient())});
+        longest_s = std::max({longest_s, transfer_path_s(a, b, i, boundary(i)),
+                              transfer_path_s(b, a, i, boundary(i).gradient())});
       }
     }
     return microseconds(longest_s);
   }
 
-  double hop_s(int from, int to, std::size_t i, const BoundarySize& size) const {
+  double transfer_path_s(int from, int to, std::size_t i, const BoundarySize& size) const {
     const std::string& codec = plan_.chunks[i].codec;
     const double bytes = cost_.frame_bytes(from, size, codec);
-    return cost_.transfer_s(from, to, bytes) + cost_.beside_s(from, to, size, codec);
+    return cost_.transfer_s(from, to, bytes) + cost_.overlapped_s(from, to, size, codec);
   }
 
   // The boundary after the stage.
@@ -271,10 +271,10 @@ Result<PlanTrial> try_candidate(const ModelSpec& model,
   trial.plan = description.plan();
   MOTLEY_ASSIGN(const SimulatedStep step,
                 simulate_step(schedule, trial.plan, model, cost, description.slots()));
-  const double pace = cost.pace_of(description.slots());
-  trial.plan.predicted_step_s = pace * step.step_s;
+  const double throughput_bound = cost.single_device_factor_of(description.slots());
+  trial.plan.predicted_step_s = throughput_bound * step.step_s;
   for (std::size_t r = 0; r < trial.plan.ranks.size(); ++r) {
-    trial.plan.ranks[r].compute_s = pace * (step.compute_s[r] + step.codec_s[r]);
+    trial.plan.ranks[r].compute_s = throughput_bound * (step.compute_s[r] + step.codec_s[r]);
   }
   return trial;
 }

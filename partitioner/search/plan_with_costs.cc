@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "partitioner/search/candidates.h"
-#include "partitioner/search/no_plan.h"
+#include "partitioner/search/no_plan_error.h"
 #include "partitioner/search/plan_notes.h"
 #include "partitioner/search/trial_search.h"
 
@@ -25,7 +25,7 @@ class CostedSearch {
     candidates_ = collect_candidates(setting_.cost, setting_.space, setting_.options,
                                      kEstimateError * wanted_s);
     if (candidates_.all.empty() && std::isinf(wanted_s))
-      return no_plan(setting_.model, setting_.cost, setting_.space, setting_.options);
+      return no_plan_error(setting_.model, setting_.cost, setting_.space, setting_.options);
     MOTLEY_ASSIGN(trials_, simulate_candidates(setting_, candidates_, wanted_s));
     if (trials_.all.empty() || trials_.all.front().plan.predicted_step_s > wanted_s) {
       return std::optional<Planning>();

@@ -12,7 +12,7 @@
 
 #include "base/check.h"
 #include "partitioner/cost/cost_model.h"
-#include "partitioner/pipelines/exact_search.h"
+#include "partitioner/period_search/exact_search.h"
 #include "partitioner/search/plan_notes.h"
 #include "partitioner/search/plan_with_costs.h"
 #include "partitioner/search/trial_memo.h"
@@ -85,13 +85,13 @@ class ChoiceSearch {
       adds_boundary_codec_ = wider.codecs != before.codecs;
       if (!adds_boundary_codec_ && wider.gradient_codecs == before.gradient_codecs) continue;
       const double step_s = planning.plan.predicted_step_s;
-      if (!options_.goes_on(step_s)) break;
+      if (!options_.may_continue(step_s)) break;
       MOTLEY_ASSIGN(auto shorter, with_best_size(wider, (1 - coarser.least_gain) * step_s));
       if (!shorter) continue;
       note_coarser(coarser, step_s, shorter->plan);
       planning = *std::move(shorter);
     }
-    planning.is_complete = options_.goes_on(planning.plan.predicted_step_s);
+    planning.is_complete = options_.may_continue(planning.plan.predicted_step_s);
     if (!planning.is_complete) planning.bounds.proven = false;
     note_size(planning.plan);
     return planning;
@@ -124,7 +124,7 @@ class ChoiceSearch {
     }
     PlanOptions of_others = options;
     of_others.micro_batch_left_out = usual;
-    if (!micro_batch_sizes(of_others).empty() && options.goes_on(usual_s_)) {
+    if (!micro_batch_sizes(of_others).empty() && options.may_continue(usual_s_)) {
       Found other = with_any_codec(
           of_others, std::min(wanted_s, (usual_s_ - kUsualLoss_s) / (1 + kUsualLoss)));
       if (other.ok() ? other->has_value() : other.error().code != ErrorCode::kInfeasible) {
@@ -179,7 +179,7 @@ class ChoiceSearch {
     if (known != costs_.end()) return &*known;
     MOTLEY_ASSIGN(CostModel cost,
                   CostModel::make(model_, cluster_, profile_, options_.default_threads,
-                                  options_.kept, gradient_codec));
+                                  options_.process_state, gradient_codec));
     for (const auto& [machine, share] : options_.pins.memory_share) {
       cost.limit_memory(machine, share);
     }
@@ -228,15 +228,15 @@ Result<Plan> make_plan(const ModelSpec& model,
 bool tied_across_ranks(const ModelSpec& model, const Plan& plan) {
   const auto pair = model.tied_pair();
   if (!pair) return false;
-  std::set<Rank> holders;
+  std::set<Rank> group_members;
   for (const ChunkPlan& chunk : plan.chunks) {
     const auto holds = [&](int layer) {
       return chunk.first_layer <= layer && layer < chunk.first_layer + chunk.layer_count;
     };
     if (!holds(pair->owner_layer) && !holds(pair->user_layer)) continue;
-    for (const Replica& replica : chunk.replicas) holders.insert(replica.rank);
+    for (const Replica& replica : chunk.replicas) group_members.insert(replica.rank);
   }
-  return holders.size() > 1;
+  return group_members.size() > 1;
 }
 
 }  // namespace motley

@@ -12,8 +12,8 @@ Result<SimulatedPlan> simulate_plan(const Plan& plan,
                                     const PlanOptions& options,
                                     const SimulateOptions& how) {
   MOTLEY_ASSIGN(const CostModel cost,
-                CostModel::make(model, cluster, profile, options.default_threads, options.kept,
-                                plan.gradient_codec));
+                CostModel::make(model, cluster, profile, options.default_threads,
+                                options.process_state, plan.gradient_codec));
   MOTLEY_ASSIGN(const std::vector<int> slots, slots_of_ranks(plan, cost));
   SimulatedPlan simulated;
   MOTLEY_ASSIGN(simulated.schedule, make_schedule(plan, tied_across_ranks(model, plan)));

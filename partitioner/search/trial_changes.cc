@@ -9,8 +9,8 @@
 #include "partitioner/cost/at.h"
 #include "partitioner/cost/step_bound.h"
 #include "partitioner/cost/step_estimate.h"
-#include "partitioner/pipelines/polish.h"
-#include "partitioner/pipelines/share.h"
+#include "partitioner/period_search/local_search.h"
+#include "partitioner/period_search/split_layers.h"
 #include "partitioner/search/obey_pins.h"
 #include "partitioner/search/trial_memo.h"
 
@@ -123,7 +123,7 @@ bool TrialChanges::obey(PlanTrial& best, std::int64_t& actions) {
     std::vector<Candidate> changes;
     for (Candidate& change :
          changes_to_obey(best.candidate, setting_.space, setting_.cost.layer_count())) {
-      if (estimate.rate_dealt(change)) changes.push_back(std::move(change));
+      if (estimate.rate_with_split(change)) changes.push_back(std::move(change));
     }
     std::ranges::stable_sort(changes, {}, &Candidate::estimate_s);
     std::optional<PlanTrial> found;
@@ -142,14 +142,16 @@ bool TrialChanges::obey(PlanTrial& best, std::int64_t& actions) {
   return true;
 }
 
-bool TrialChanges::share(const CostModel& cost, PlanTrial& best, std::int64_t& actions) {
+bool TrialChanges::split_layers_further(const CostModel& cost,
+                                        PlanTrial& best,
+                                        std::int64_t& actions) {
   int shared = 0;
-  while (share_once(cost, best, actions)) ++shared;
+  while (split_once(cost, best, actions)) ++shared;
   if (shared > 0) shift(cost, best, actions);
   return shared > 0;
 }
 
-bool TrialChanges::share_once(const CostModel& cost, PlanTrial& best, std::int64_t& actions) {
+bool TrialChanges::split_once(const CostModel& cost, PlanTrial& best, std::int64_t& actions) {
   const int layer_count = setting_.cost.layer_count();
   std::vector<int> parts;
   for (int taken = 1; taken < best.shape.micro_batches; taken += (taken + 1) / 2) {
@@ -157,19 +159,19 @@ bool TrialChanges::share_once(const CostModel& cost, PlanTrial& best, std::int64
   }
   std::vector<Candidate> changes;
   for (const int taken : parts) {
-    std::ranges::move(shared_layers(best.candidate, layer_count, taken),
+    std::ranges::move(split_layers(best.candidate, layer_count, taken),
                       std::back_inserter(changes));
   }
-  if (take_best(cost, changes, kSharingGain, kSharedActionsMax, actions, best)) return true;
+  if (take_best(cost, changes, kSplittingGain, kSharedActionsMax, actions, best)) return true;
   if (both_sides_actions_ >= kBothSidesActionsMax) return false;
   changes.clear();
   for (const int first : parts) {
     for (const int second : parts) {
-      std::ranges::move(layers_shared_on_both_sides(best.candidate, layer_count, first, second),
+      std::ranges::move(layers_split_on_both_sides(best.candidate, layer_count, first, second),
                         std::back_inserter(changes));
     }
   }
-  return take_best(cost, changes, kSharingGain, kBothSidesActionsMax, both_sides_actions_, best);
+  return take_best(cost, changes, kSplittingGain, kBothSidesActionsMax, both_sides_actions_, best);
 }
 
 bool TrialChanges::use_idle(const CostModel& cost, PlanTrial& best, std::int64_t& actions) {
@@ -182,7 +184,7 @@ bool TrialChanges::use_idle(const CostModel& cost, PlanTrial& best, std::int64_t
       std::ranges::move(changes_to_obey(best.candidate, space, setting_.cost.layer_count()),
                         std::back_inserter(changes));
     }
-    better = take_best(cost, changes, kSharingGain, kIdleActionsMax, actions, best);
+    better = take_best(cost, changes, kSplittingGain, kIdleActionsMax, actions, best);
   }
   if (taken > 0) shift(cost, best, actions);
   return taken > 0;
@@ -192,7 +194,7 @@ bool TrialChanges::use_idle(const CostModel& cost, PlanTrial& best, std::int64_t
 void TrialChanges::shift(const CostModel& cost, PlanTrial& best, std::int64_t& actions) {
   std::vector<Candidate> changes;
   do {
-    changes = shifted_shares(best.candidate);
+    changes = shifted_splits(best.candidate);
     std::ranges::move(moved_cuts(best.candidate, setting_.cost.layer_count()),
                       std::back_inserter(changes));
   } while (take_best(cost, changes, 0, kSharedActionsMax, actions, best));
@@ -225,7 +227,7 @@ bool TrialChanges::take_best(const CostModel& cost,
   std::vector<std::pair<double, Candidate>> by_bound;
   for (const Candidate& change : changes) {
     Candidate changed = change;
-    if (!estimate.rate_dealt(changed) || !estimate.obeys_pins(changed)) continue;
+    if (!estimate.rate_with_split(changed) || !estimate.obeys_pins(changed)) continue;
     const double bound_s = StepBound(estimate).least_s(changed);
     if (bound_s <= least_s) by_bound.emplace_back(bound_s, std::move(changed));
   }

@@ -15,7 +15,7 @@ namespace motley {
 
 // Layers are shared only if that shortens the step by this share. Sharing costs memory twice and
 // changes the bits, and on virtual devices half of the gain was measured.
-inline constexpr double kSharingGain = 0.02;
+inline constexpr double kSplittingGain = 0.02;
 
 // The approximate number of actions of simulating a candidate; the unit of search budgets.
 [[nodiscard]] std::int64_t actions_of(const StepShape& shape, const Candidate& candidate);
@@ -43,7 +43,9 @@ class TrialChanges {
   // Shares a further layer between two neighbours, or one on each side of a device, while that
   // pays, then tries other shares and cuts; returns whether the plan changed. cost: one of
   // with_each_codec.
-  [[nodiscard]] bool share(const CostModel& cost, PlanTrial& best, std::int64_t& actions);
+  [[nodiscard]] bool split_layers_further(const CostModel& cost,
+                                          PlanTrial& best,
+                                          std::int64_t& actions);
 
   // The same with a layer, or a part of its micro-batches, on an unused slot.
   [[nodiscard]] bool use_idle(const CostModel& cost, PlanTrial& best, std::int64_t& actions);
@@ -55,7 +57,7 @@ class TrialChanges {
                                       double limit_s,
                                       std::int64_t& actions);
   void refine_stages(PlanTrial& best, std::int64_t& actions);
-  bool share_once(const CostModel& cost, PlanTrial& best, std::int64_t& actions);
+  bool split_once(const CostModel& cost, PlanTrial& best, std::int64_t& actions);
   [[nodiscard]] std::vector<int> idle_slots(const Candidate& candidate) const;
   void shift(const CostModel& cost, PlanTrial& best, std::int64_t& actions);
   bool take_best_order(PlanTrial& best, std::int64_t& actions);

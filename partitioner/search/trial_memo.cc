@@ -14,7 +14,7 @@ TrialMemo::Key TrialMemo::key_of(const CostModel& cost,
     const int codec = number_of(space.codecs[static_cast<std::size_t>(stage.codec)]);
     key.insert(key.end(), {-1, stage.first_layer, stage.recompute, codec});
     key.insert(key.end(), stage.slots.begin(), stage.slots.end());
-    key.insert(key.end(), stage.shares.begin(), stage.shares.end());
+    key.insert(key.end(), stage.batch_split.begin(), stage.batch_split.end());
   }
   return key;
 }

@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "partitioner/search/fold.h"
+#include "partitioner/search/tied_ends.h"
 #include "partitioner/search/trial_changes.h"
 
 namespace motley {
@@ -23,8 +23,8 @@ constexpr std::size_t kCodecTrials = 8;
 constexpr double kFarOff = 1.5;
 // For at most this many of the best pairs of number of stages and micro-batch size, the ends are
 // placed on one device, with these multiples of 1F1B's window in flight.
-constexpr std::size_t kFoldStarts = 12;
-constexpr std::array kFoldWarmUps = {1, 3, 6};
+constexpr std::size_t kTiedEndStarts = 12;
+constexpr std::array kTiedEndWarmUps = {1, 3, 6};
 // At most this many of the best trials share layers, within a budget of their own.
 constexpr std::size_t kShareStarts = 6;
 // At most this many plans that violate pins are changed until they satisfy them, each within a
@@ -40,7 +40,7 @@ class TrialSearch {
     std::int64_t actions = 0;
     for (const ShapedCandidate& candidate : candidates_.all) {
       if (!found_.all.empty() && actions > kSimulatedActionsMax) break;
-      if (candidate.candidate.estimate_s > kEstimateError * wanted_s_ || !goes_on()) break;
+      if (candidate.candidate.estimate_s > kEstimateError * wanted_s_ || !may_continue()) break;
       actions += actions_of(candidate.shape, candidate.candidate);
       MOTLEY_ASSIGN(std::optional<PlanTrial> trial, try_if_it_fits(candidate));
       if (trial) found_.all.push_back(*std::move(trial));
@@ -64,7 +64,7 @@ class TrialSearch {
     if (setting_.options.schedule == "auto" && may_split()) split_the_best();
     if (setting_.options.cuts.empty()) {
       refine();
-      fold_the_best();
+      tie_ends_of_the_best();
       MOTLEY_TRY(obey_with_the_best());
       share_the_best();
       use_idle_with_the_best();
@@ -97,10 +97,10 @@ class TrialSearch {
   }
 
   // A stopped search still returns a trial, if there is one.
-  bool goes_on() const {
+  bool may_continue() const {
     if (found_.all.empty()) return true;
     const PlanTrial& best = *std::ranges::min_element(found_.all, is_better);
-    return setting_.options.goes_on(best.plan.predicted_step_s);
+    return setting_.options.may_continue(best.plan.predicted_step_s);
   }
 
   // No small changes can make it the best.
@@ -118,7 +118,7 @@ class TrialSearch {
   // link, at the cost of one more boundary, which is less on slow links. Only list scheduling runs
   // two chunks of one rank well. The searches do not consider such stages, so this starts from
   // their results for the untied model.
-  void fold_the_best() {
+  void tie_ends_of_the_best() {
     if (!may_split()) return;
     if (setting_.cost.sizes().tied_parameters() == 0 || setting_.options.stages != 0) return;
     // This adds a boundary to its origin, and both ends are on one slot.
@@ -133,13 +133,15 @@ class TrialSearch {
     std::set<std::pair<std::size_t, int>> seen;
     std::vector<PlanTrial> found;
     for (const ShapedCandidate& unfolded : starts) {
-      if (seen.size() == kFoldStarts || !goes_on() || unfolded.candidate.estimate_s > ceiling_s)
+      if (seen.size() == kTiedEndStarts || !may_continue() ||
+          unfolded.candidate.estimate_s > ceiling_s)
         break;
       if (!seen.emplace(unfolded.candidate.stages.size(), unfolded.shape.micro_batch).second) {
         continue;
       }
-      for (const Candidate& folded : folds(unfolded.candidate, setting_.cost.layer_count())) {
-        for (const int warm_up : kFoldWarmUps) {
+      for (const Candidate& folded :
+           tied_end_candidates(unfolded.candidate, setting_.cost.layer_count())) {
+        for (const int warm_up : kTiedEndWarmUps) {
           StepShape shape = unfolded.shape;
           shape.gpipe = false;
           shape.split = true;
@@ -152,7 +154,7 @@ class TrialSearch {
     std::ranges::stable_sort(found, is_better);
     std::int64_t actions = 0;
     for (PlanTrial& best : found) {
-      if (!TrialChanges::may_refine(actions) || !goes_on() || is_far(best)) break;
+      if (!TrialChanges::may_refine(actions) || !may_continue() || is_far(best)) break;
       changes_.refine(best, actions);
     }
     std::move(found.begin(), found.end(), std::back_inserter(found_.all));
@@ -171,7 +173,7 @@ class TrialSearch {
     });
     std::int64_t actions = 0;
     for (PlanTrial& best : starts) {
-      if (!TrialChanges::may_refine(actions) || !goes_on()) break;
+      if (!TrialChanges::may_refine(actions) || !may_continue()) break;
       if (is_far(best)) continue;
       changes_.refine(best, actions);
       found_.all.push_back(std::move(best));
@@ -194,7 +196,7 @@ class TrialSearch {
     MOTLEY_ASSIGN(const Trials trials, search.run());
     std::set<std::pair<std::size_t, int>> seen;
     for (const PlanTrial& trial : trials.all) {
-      if (seen.size() == kObeyStarts || !goes_on()) break;
+      if (seen.size() == kObeyStarts || !may_continue()) break;
       if (trial.shape.gpipe ||
           !seen.emplace(trial.candidate.stages.size(), trial.shape.micro_batch).second) {
         continue;
@@ -202,7 +204,7 @@ class TrialSearch {
       std::int64_t actions = 0;
       PlanTrial changed = trial;
       // It usually shares a layer, which must pay.
-      const double wanted_s = (1 - kSharingGain) * found_best_s();
+      const double wanted_s = (1 - kSplittingGain) * found_best_s();
       if (changes_.obey(changed, actions) && changed.plan.predicted_step_s <= wanted_s) {
         found_.all.push_back(std::move(changed));
       }
@@ -210,7 +212,7 @@ class TrialSearch {
     return {};
   }
 
-  // Two chunks of one rank run well only with list scheduling, as in fold_the_best.
+  // Two chunks of one rank run well only with list scheduling, as in tie_ends_of_the_best.
   void share_the_best() {
     if (!setting_.space.replicas || setting_.options.stages != 0) return;
     std::stable_sort(found_.all.begin(), found_.all.end(), is_better);
@@ -218,13 +220,14 @@ class TrialSearch {
     std::vector<PlanTrial> found;
     std::int64_t actions = 0;
     for (const PlanTrial& trial : found_.all) {
-      if (seen.size() == kShareStarts || !goes_on() || is_far(trial)) break;
+      if (seen.size() == kShareStarts || !may_continue() || is_far(trial)) break;
       if (!trial.shape.split || trial.candidate.stages.size() < 2) continue;
       if (!seen.emplace(trial.candidate.stages.size(), trial.shape.micro_batch).second) continue;
       // Only with an inexpensive codec does sharing save more than the all-reduce costs.
       for (const CostModel* cost : setting_.with_each_codec) {
         PlanTrial shared = trial;
-        if (changes_.share(*cost, shared, actions)) found.push_back(std::move(shared));
+        if (changes_.split_layers_further(*cost, shared, actions))
+          found.push_back(std::move(shared));
       }
     }
     std::move(found.begin(), found.end(), std::back_inserter(found_.all));
@@ -237,7 +240,7 @@ class TrialSearch {
     std::ranges::stable_sort(found_.all, is_better);
     const auto best =
         std::ranges::find_if(found_.all, [](const PlanTrial& trial) { return !trial.shape.gpipe; });
-    if (best == found_.all.end() || is_far(*best) || !goes_on()) return;
+    if (best == found_.all.end() || is_far(*best) || !may_continue()) return;
     std::vector<PlanTrial> found;
     std::int64_t actions = 0;
     for (const CostModel* cost : setting_.with_each_codec) {

@@ -17,15 +17,15 @@ SharedLinks::SharedLinks(const CostModel& cost,
   for (const int slot : rank_slots) machine_of_.push_back(cost.machine_of(slot));
   std::map<std::string, std::size_t> media;
   for (const CostModel::MachineNetwork& network : cost.networks()) {
-    const std::size_t next = ways_.size();
+    const std::size_t next = ports_queues_.size();
     if (network.medium.empty()) {
       ports_.push_back({next, next + 1});
-      ways_.resize(next + 2);
+      ports_queues_.resize(next + 2);
       continue;
     }
     const auto [medium, is_new] = media.emplace(network.medium, next);
     ports_.push_back({medium->second, medium->second});
-    if (is_new) ways_.emplace_back();
+    if (is_new) ports_queues_.emplace_back();
   }
 }
 
@@ -39,13 +39,13 @@ SharedLinks::Route SharedLinks::route(std::size_t number) {
   route.pair_s = message.bytes / speed.bandwidth_bytes_per_s;
   route.latency_s = speed.latency_s;
   if (here == there) return route;
-  route.uplink = &ways_[ports_[here].up];
+  route.uplink = &ports_queues_[ports_[here].up];
   if (ports_[here].up == ports_[there].down) {
     route.uplink_s = route.pair_s;
     return route;
   }
   route.uplink_s = message.bytes / cost_.networks()[here].up_bytes_per_s;
-  route.downlink = &ways_[ports_[there].down];
+  route.downlink = &ports_queues_[ports_[there].down];
   route.downlink_s = message.bytes / cost_.networks()[there].down_bytes_per_s;
   return route;
 }
@@ -96,7 +96,7 @@ void SharedLinks::enter_pair(std::size_t number, double now_s) {
   if (!messages_[number].is_bulk) {
     const double start_s = way.pair->take(way.pair_s, now_s);
     const double end_s = start_s + way.pair_s;
-    state.crossing = {start_s, end_s, end_s + way.latency_s};
+    state.occupation = {start_s, end_s, end_s + way.latency_s};
     return expect(number, Next::kEnterDownlink, start_s + way.latency_s);
   }
   if (way.uplink != nullptr) {
@@ -112,7 +112,7 @@ void SharedLinks::begin_bulk(std::size_t number, double now_s) {
   State& state = states_[number];
   const double start_s = way.pair->begin_s(state.pair);
   if (start_s > now_s) return expect(number, Next::kBegin, start_s);
-  state.crossing.start_s = now_s;
+  state.occupation.start_s = now_s;
   expect(number, Next::kEnterDownlink, now_s + way.latency_s);
   leave_bulk(number, now_s);
 }
@@ -128,7 +128,7 @@ void SharedLinks::leave_bulk(std::size_t number, double now_s) {
     events_.emplace(end_s, messages_.size() + number);
     return;
   }
-  state.crossing.end_s = now_s;
+  state.occupation.end_s = now_s;
   state.has_left = true;
   if (state.next == Next::kArrive) events_.emplace(bulk_arrival_s(number, now_s), number);
 }
@@ -139,7 +139,8 @@ bool SharedLinks::enter_downlink(std::size_t number, double now_s) {
   if (!messages_[number].is_bulk) {
     if (way.downlink != nullptr) {
       way.downlink->take(way.downlink_s, now_s);
-      state.crossing.arrival_s = std::max(state.crossing.arrival_s, way.downlink->values_end_s());
+      state.occupation.arrival_s =
+          std::max(state.occupation.arrival_s, way.downlink->values_end_s());
     }
     return true;
   }
@@ -155,14 +156,14 @@ bool SharedLinks::arrive_bulk(std::size_t number, double now_s) {
     events_.emplace(arrival_s, number);
     return false;
   }
-  states_[number].crossing.arrival_s = now_s;
+  states_[number].occupation.arrival_s = now_s;
   return true;
 }
 
 double SharedLinks::bulk_arrival_s(std::size_t number, double now_s) {
   const Route way = route(number);
   const State& state = states_[number];
-  const double last_byte_s = std::max(now_s, state.crossing.end_s + way.latency_s);
+  const double last_byte_s = std::max(now_s, state.occupation.end_s + way.latency_s);
   if (way.downlink == nullptr) return last_byte_s;
   return std::max(last_byte_s, way.downlink->end_s(state.downlink, now_s));
 }

@@ -45,15 +45,15 @@ class SharedLinks {
   std::optional<std::size_t> run_next();
 
   // The message's occupation of the link between the machines.
-  struct Crossing {
+  struct LinkOccupation {
     double start_s = 0;
     double end_s = 0;
     double arrival_s = 0;
   };
 
   // REQUIRES: run_next returned the message.
-  [[nodiscard]] const Crossing& crossing(std::size_t number) const {
-    return states_[number].crossing;
+  [[nodiscard]] const LinkOccupation& occupation(std::size_t number) const {
+    return states_[number].occupation;
   }
 
  private:
@@ -61,7 +61,7 @@ class SharedLinks {
   enum class Next : std::uint8_t { kEnterPair, kBegin, kEnterDownlink, kArrive };
 
   struct State {
-    Crossing crossing;
+    LinkOccupation occupation;
     LinkQueue::Turn uplink;  // the turns are for bulk messages only
     LinkQueue::Turn pair;
     LinkQueue::Turn downlink;
@@ -71,7 +71,7 @@ class SharedLinks {
 
   // A machine's two directions; on a shared medium both are the same queue.
   struct Port {
-    std::size_t up = 0;  // index in ways_
+    std::size_t up = 0;  // index in ports_queues_
     std::size_t down = 0;
   };
 
@@ -107,7 +107,7 @@ class SharedLinks {
   const std::vector<StepMessage>& messages_;
   std::vector<std::size_t> machine_of_;  // [Rank]
   std::vector<Port> ports_;              // [machine]
-  std::vector<LinkQueue> ways_;          // uplinks, downlinks and shared media
+  std::vector<LinkQueue> ports_queues_;  // uplinks, downlinks and shared media
   std::vector<LinkQueue> pairs_;         // [from machine * machines + to machine]
   std::vector<State> states_;            // [message]
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;

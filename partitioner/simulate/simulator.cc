@@ -71,7 +71,7 @@ class Simulation {
     std::size_t next = 0;  // operation
     double now_s = 0;
     // With asynchronous codecs: when they are done with their queued work.
-    bool codecs_beside = false;
+    bool overlaps_codecs = false;
     double encoder_free_s = 0;
     double decoder_free_s = 0;
   };
@@ -80,7 +80,7 @@ class Simulation {
                                            const std::vector<int>& rank_slots) {
     std::vector<RankState> ranks(rank_slots.size());
     for (std::size_t r = 0; r < ranks.size(); ++r) {
-      ranks[r].codecs_beside = cost.codecs_beside(rank_slots[r]);
+      ranks[r].overlaps_codecs = cost.overlaps_codecs(rank_slots[r]);
     }
     return ranks;
   }
@@ -120,27 +120,29 @@ class Simulation {
   // Returns when the message leaves. The rank continues after the event, from its own time.
   double encode(std::size_t r, const StepOp& op) {
     RankState& state = ranks_[r];
-    if (!state.codecs_beside) {
+    if (!state.overlaps_codecs) {
       spend(r, op, result_.codec_s, "codec");
       return state.now_s;
     }
-    state.encoder_free_s = run_beside(r, op, "encode", std::max(state.now_s, state.encoder_free_s));
+    state.encoder_free_s =
+        run_overlapped(r, op, "encode", std::max(state.now_s, state.encoder_free_s));
     return state.encoder_free_s;
   }
 
   void decode(std::size_t r, const StepOp& op) {
     RankState& state = ranks_[r];
-    const double arrival_s = links_.crossing(op.message).arrival_s;
-    if (!state.codecs_beside) {
+    const double arrival_s = links_.occupation(op.message).arrival_s;
+    if (!state.overlaps_codecs) {
       wait(r, op, arrival_s);
       return spend(r, op, result_.codec_s, "codec");
     }
-    state.decoder_free_s = run_beside(r, op, "decode", std::max(arrival_s, state.decoder_free_s));
+    state.decoder_free_s =
+        run_overlapped(r, op, "decode", std::max(arrival_s, state.decoder_free_s));
     wait(r, op, state.decoder_free_s);
   }
 
   // Returns its end time.
-  double run_beside(std::size_t r, const StepOp& op, const char* lane, double start_s) {
+  double run_overlapped(std::size_t r, const StepOp& op, const char* lane, double start_s) {
     if (with_spans_) add_span(r, op, lane, start_s, start_s + op.seconds);
     return start_s + op.seconds;
   }
@@ -175,9 +177,9 @@ class Simulation {
     message.arrives = true;
     if (with_spans_) {
       const StepMessage& what = program_.messages[number];
-      const SharedLinks::Crossing& crossing = links_.crossing(number);
+      const SharedLinks::LinkOccupation& occupation = links_.occupation(number);
       add_span(what.from, program_.ops[message.send], fmt::format("link to {}", what.to),
-               crossing.start_s, crossing.end_s);
+               occupation.start_s, occupation.end_s);
     }
     if (message.waiting != kNobody) advance(std::exchange(message.waiting, kNobody));
   }

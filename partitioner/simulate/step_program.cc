@@ -7,7 +7,7 @@
 
 #include "base/philox.h"
 #include "partitioner/cost/step_prices.h"
-#include "partitioner/simulate/sum_messages.h"
+#include "partitioner/simulate/allreduce_messages.h"
 #include "pipeline/schedule/action_rules.h"
 
 namespace motley {
@@ -57,8 +57,8 @@ class Compiler {
       find_last_changes();
       for (action_ = 0; action_ < schedule_.ranks[rank_].size(); ++action_) {
         add(schedule_.ranks[rank_][action_]);
-        for (std::size_t s = 0; s < sums_.size(); ++s) {
-          if (last_sends_[s] == action_) send_early(sums_[s], sums_[s].pieces() - 1);
+        for (std::size_t s = 0; s < allreduces_.size(); ++s) {
+          if (last_sends_[s] == action_) send_early(allreduces_[s], allreduces_[s].pieces() - 1);
         }
       }
     }
@@ -73,19 +73,19 @@ class Compiler {
     first_gradient_ = chunks_ * micros_;
     first_target_ = 2 * first_gradient_;
     first_vote_ = first_target_ + micros_;
-    first_verdict_ = first_vote_ + ranks_;
-    std::size_t next = first_verdict_ + ranks_;
-    const auto add_sum = [&](const std::vector<ReducePrice>& prices, std::size_t pieces) {
-      sums_.emplace_back(prices, ranks_, next, pieces);
-      next = sums_.back().end_number();
+    first_check_result_ = first_vote_ + ranks_;
+    std::size_t next = first_check_result_ + ranks_;
+    const auto add_allreduce = [&](const std::vector<ReducePrice>& prices, std::size_t pieces) {
+      allreduces_.emplace_back(prices, ranks_, next, pieces);
+      next = allreduces_.back().end_number();
     };
     for (std::size_t c = 0; c < chunks_; ++c) {
       const ChunkPlan& chunk = plan_.chunks[c];
       const int end = chunk.first_layer + chunk.layer_count;
-      add_sum(prices_.reduce(c),
-              static_cast<std::size_t>(model.sum_pieces(chunk.first_layer, end)));
+      add_allreduce(prices_.reduce(c),
+                    static_cast<std::size_t>(model.allreduce_pieces(chunk.first_layer, end)));
     }
-    add_sum(prices_.reduce_tied(), 1);
+    add_allreduce(prices_.reduce_tied(), 1);
     program_.messages.resize(next);
   }
 
@@ -101,7 +101,7 @@ class Compiler {
       last_changes_[sum] = at;
       last_sends_[sum] = sends ? at + 1 : at;
     };
-    last_changes_.assign(sums_.size(), actions.size());
+    last_changes_.assign(allreduces_.size(), actions.size());
     last_sends_ = last_changes_;
     for (const Action& action : actions) {
       const std::size_t c = action.chunk.index();
@@ -111,8 +111,8 @@ class Compiler {
   }
 
   // Sends a piece of the messages that depend on no other rank.
-  void send_early(const SumMessages& sum, std::size_t piece) {
-    for (const SumMessages::Message& it : sum.early(rank_)) send_piece(it, piece);
+  void send_early(const AllreduceMessages& sum, std::size_t piece) {
+    for (const AllreduceMessages::Message& it : sum.early(rank_)) send_piece(it, piece);
   }
 
   void add(const Action& action) {
@@ -137,9 +137,9 @@ class Compiler {
       case ActionKind::kBackwardWeight:
         return backward(c, price(c).backward_weight, 0);
       case ActionKind::kReduce:
-        return reduce(sums_[c]);
+        return reduce(allreduces_[c]);
       case ActionKind::kReduceTied:
-        return reduce(sums_.back());
+        return reduce(allreduces_.back());
       case ActionKind::kVote:
         return vote();
       case ActionKind::kStep:
@@ -172,7 +172,7 @@ class Compiler {
 
   // Of an activation or a gradient, at the end that is `chunk` on the rank being compiled.
   const MessagePrice& price_at(const Value& value, ChunkId chunk) const {
-    const HolderPrice& here = price(chunk.index());
+    const MemberPrice& here = price(chunk.index());
     return chunk == rules_.boundary(value) ? here.after : here.before;
   }
 
@@ -191,7 +191,7 @@ class Compiler {
   // A pass that adds to the gradients of the chunk's parameters from share `lead` of its time on.
   // The last one submits to the all-reduce what is final already.
   void backward(std::size_t c, const PricedTime& time, double lead) {
-    const SumMessages& sum = sums_[c];
+    const AllreduceMessages& sum = allreduces_[c];
     if (last_changes_[c] != action_ || sum.early(rank_).empty()) return compute(time);
     const double whole_s = seconds(time);
     const double piece_s = (1 - lead) * whole_s / static_cast<double>(sum.pieces());
@@ -202,8 +202,8 @@ class Compiler {
     }
   }
 
-  void reduce(const SumMessages& sum) {
-    for (const SumMessages::Message& it : sum.later(rank_)) {
+  void reduce(const AllreduceMessages& sum) {
+    for (const AllreduceMessages::Message& it : sum.later(rank_)) {
       if (it.price->message.from.index() == rank_) {
         send_piece(it, 0);
         continue;
@@ -214,7 +214,7 @@ class Compiler {
     }
   }
 
-  void send_piece(const SumMessages::Message& it, std::size_t piece) {
+  void send_piece(const AllreduceMessages::Message& it, std::size_t piece) {
     const auto pieces = static_cast<double>(it.pieces);
     send(it.number + piece, it.price->message.to.index(), it.price->bytes / pieces,
          it.price->price.send_s / pieces);
@@ -226,11 +226,11 @@ class Compiler {
     const double message_s = prices_.small_message_s(rank_);
     if (rank_ > 0) {
       send(first_vote_ + rank_, 0, prices_.vote_bytes(rank_), message_s);
-      return receive(first_verdict_ + rank_, message_s);
+      return receive(first_check_result_ + rank_, message_s);
     }
     for (std::size_t from = 1; from < ranks_; ++from) receive(first_vote_ + from, message_s);
     for (std::size_t to = 1; to < ranks_; ++to) {
-      send(first_verdict_ + to, to, prices_.verdict_bytes(), message_s);
+      send(first_check_result_ + to, to, prices_.vote_result_bytes(), message_s);
     }
   }
 
@@ -254,7 +254,7 @@ class Compiler {
         {seconds, static_cast<std::uint32_t>(action_), static_cast<std::uint32_t>(message), kind});
   }
 
-  const HolderPrice& price(std::size_t chunk) const { return prices_.of(chunk, rank_); }
+  const MemberPrice& price(std::size_t chunk) const { return prices_.of(chunk, rank_); }
 
   const Schedule& schedule_;
   const Plan& plan_;
@@ -264,14 +264,14 @@ class Compiler {
   const std::size_t chunks_;
   const std::size_t micros_;
   const std::size_t ranks_;
-  std::vector<double> optimizer_s_;        // [Rank]
-  std::vector<SumMessages> sums_;          // [ChunkId] of R, and of T
-  std::vector<std::size_t> last_changes_;  // parallel to sums_, for the current rank
-  std::vector<std::size_t> last_sends_;    // the same
+  std::vector<double> optimizer_s_;            // [Rank]
+  std::vector<AllreduceMessages> allreduces_;  // [ChunkId] of R, and of T
+  std::vector<std::size_t> last_changes_;      // parallel to allreduces_, for the current rank
+  std::vector<std::size_t> last_sends_;        // the same
   std::size_t first_gradient_ = 0;
   std::size_t first_target_ = 0;
   std::size_t first_vote_ = 0;
-  std::size_t first_verdict_ = 0;
+  std::size_t first_check_result_ = 0;
   std::size_t rank_ = 0;    // the current one
   std::size_t action_ = 0;  // the current one in its list
   StepProgram program_;

@@ -36,14 +36,14 @@ class ActionTimes {
   // The same for the action's last or only part.
   void end(const Action& action, double waited_s = 0);
 
-  struct Sums {
+  struct Totals {
     double compute_s = 0;  // everything except waiting
     WaitTimes wait_s;
     double optimizer_s = 0;  // the part of compute_s in the step
   };
 
   // Totals of finished actions, of training or of evaluation, that were not returned before.
-  [[nodiscard]] Sums take_sums(bool training);
+  [[nodiscard]] Totals take_totals(bool training);
 
   // From now on spans of training go to the recorder, with time counted from here. The next call
   // ends this, after waiting for a device to finish the recorded work.
@@ -84,7 +84,7 @@ class ActionTimes {
   std::deque<Part> parts_;      // marked but not finished
   double end_s_ = 0;            // of the last finished part
   double compute_start_s_ = 0;  // start of what was not added as a span yet
-  std::array<Sums, 2> sums_;    // [training]
+  std::array<Totals, 2> sums_;  // [training]
   TraceRecorder* recorder_ = nullptr;
   double record_start_s_ = 0;
 };

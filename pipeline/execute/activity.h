@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/work_counter.h"
+#include "base/progress_counter.h"
 #include "pipeline/schedule/action.h"
 
 namespace motley {
@@ -47,7 +47,7 @@ class Activity {
   }
 
   // All work that this process has finished, actions included. Any thread may add to it.
-  [[nodiscard]] WorkCounter& work() { return work_; }
+  [[nodiscard]] ProgressCounter& work() { return work_; }
 
   [[nodiscard]] std::int64_t step() const {
     return static_cast<std::int64_t>(packed_.load(std::memory_order_relaxed) >> 40);
@@ -63,7 +63,7 @@ class Activity {
   }
 
  private:
-  WorkCounter work_;
+  ProgressCounter work_;
   std::atomic<bool> waits_{false};
   std::atomic<std::uint64_t> packed_{0};  // step:24 | chunk:14 | micro:20 | kind + 1:6
 };

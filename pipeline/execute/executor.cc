@@ -28,7 +28,7 @@ Result<std::unique_ptr<Executor>> Executor::make(Rank self,
     codecs.push_back(std::move(codec));
   }
   MOTLEY_ASSIGN(auto sums, GradientSync::make(self, plan, link, stage.gradients, options.gradients,
-                                              options.patience, options.local_clip));
+                                              options.stall_timeout, options.local_clip));
   return std::unique_ptr<Executor>(
       new Executor(self, link, stage, activity, options, std::move(codecs), std::move(sums)));
 }
@@ -46,8 +46,12 @@ Executor::Executor(Rank self,
       votes_(stage.votes),
       activity_(activity),
       options_(options),
-      exchange_(
-          self, link, stage.compute, std::move(codecs), options.patience, options.codecs_beside),
+      exchange_(self,
+                link,
+                stage.compute,
+                std::move(codecs),
+                options.stall_timeout,
+                options.overlaps_codecs),
       sums_(std::move(sums)),
       times_(self, stage.clock == nullptr ? host_clock_ : *stage.clock) {}
 
@@ -67,7 +71,7 @@ Result<RunTimes> Executor::run(const Schedule& schedule, const BatchPosition& po
     MOTLEY_TRY(exchange_.finish());
   }
   activity_.clear(position.step);
-  const ActionTimes::Sums sums = times_.take_sums(position.training);
+  const ActionTimes::Totals sums = times_.take_totals(position.training);
   return RunTimes{now_s() - start_s, sums.compute_s, exchange_.times().codec_s, sums.optimizer_s,
                   sums.wait_s};
 }
@@ -103,7 +107,7 @@ Result<void> Executor::execute(const Action& action, std::size_t at) {
       return backward(action, at);
     case ActionKind::kReduce:
     case ActionKind::kReduceTied:
-      return finish_sum(action);
+      return finish_allreduce(action);
     case ActionKind::kVote:
       return vote(action);
     case ActionKind::kStep:
@@ -133,13 +137,13 @@ Result<void> Executor::forward(const Action& action) {
 Result<void> Executor::backward(const Action& action, std::size_t at) {
   MOTLEY_TRY(receive(action));
   OwnedBoundary gradient = compute_.backward(action.chunk, action.micro, part_of(action.kind),
-                                             sums_->on_final(action, at));
+                                             sums_->on_ready(action, at));
   sums_->after(action, at);
   exchange_.take(action, std::move(gradient));
   return {};
 }
 
-Result<void> Executor::finish_sum(const Action& action) {
+Result<void> Executor::finish_allreduce(const Action& action) {
   const Activity::Waiting waiting(activity_);
   const double start_s = now_s();
   MOTLEY_ASSIGN(const GradientReducer::Span span, sums_->wait(action));
@@ -155,7 +159,7 @@ Result<void> Executor::vote(const Action& action) {
   const double start_s = now_s();
   MOTLEY_ASSIGN(const auto votes,
                 all_gather_small(link_, self_, rank_count_, position_.step, mine,
-                                 votes_.vote_bytes_max(), options_.patience.deadline()));
+                                 votes_.vote_bytes_max(), options_.stall_timeout.deadline()));
   times_.end_part(action, now_s() - start_s);
   return votes_.count_votes(votes);
 }
@@ -164,12 +168,14 @@ void Executor::step() {
   sums_->end_step(votes_.step());
 }
 
-bool Executor::add_kept(Kept what) {
-  return sums_->add_kept(what);
+bool Executor::add_feedback(FeedbackKind what) {
+  return sums_->add_feedback(what);
 }
 
-Result<void> Executor::set_kept(Kept what, KeptBy whose, const Schedule& schedule) {
-  return sums_->set_kept(what, whose, schedule);
+Result<void> Executor::set_feedback(FeedbackKind what,
+                                    FeedbackScope whose,
+                                    const Schedule& schedule) {
+  return sums_->set_feedback(what, whose, schedule);
 }
 
 }  // namespace motley

@@ -39,9 +39,9 @@ struct ExecutorOptions {
   // unlimited.
   double local_clip = 0;
   // Stall timeout of a wait for one message. Does not change the result.
-  Patience patience = 60;
+  StallTimeout stall_timeout = 60;
   // Encode and decode on threads of their own. Changes only the speed.
-  bool codecs_beside = false;
+  bool overlaps_codecs = false;
 };
 
 // The rank that is executed: its computing, its gradients and its votes.
@@ -83,10 +83,12 @@ class Executor {
   // Adds the error-feedback state of this rank's compressed all-reduces to the stage's gradients.
   // Residuals are the part of the gradients that later steps still have to send. Returns false, and
   // adds nothing, if there is no such state or no all-reduce. Called between steps.
-  [[nodiscard]] bool add_kept(Kept what);
+  [[nodiscard]] bool add_feedback(FeedbackKind what);
   // Before the first step: sets that state from the stage's gradients, for the schedule's
-  // all-reduces (GradientReducer::set_kept). The caller clears the gradients afterwards.
-  [[nodiscard]] Result<void> set_kept(Kept what, KeptBy whose, const Schedule& schedule);
+  // all-reduces (GradientReducer::set_feedback). The caller clears the gradients afterwards.
+  [[nodiscard]] Result<void> set_feedback(FeedbackKind what,
+                                          FeedbackScope whose,
+                                          const Schedule& schedule);
 
   // After a run that a device did not finish: the first action that it has not finished.
   [[nodiscard]] std::optional<ActionTimes::UnderWay> under_way() { return times_.under_way(); }
@@ -111,7 +113,7 @@ class Executor {
   Result<void> receive(const Action& action);
   Result<void> forward(const Action& action);
   Result<void> backward(const Action& action, std::size_t at);
-  Result<void> finish_sum(const Action& action);
+  Result<void> finish_allreduce(const Action& action);
   Result<void> vote(const Action& action);
   void step();
 

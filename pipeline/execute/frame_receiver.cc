@@ -16,7 +16,7 @@ FrameReceiver::~FrameReceiver() {
     const std::scoped_lock lock(mutex_);
     ending_ = true;
   }
-  bell_->ring();
+  notifier_->notify();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -26,7 +26,7 @@ void FrameReceiver::expect(const Action& posted, PendingFrame frame, Read read) 
   entry.posted = posted;
   entry.frame = std::move(frame);
   entry.read = std::move(read);
-  if (thread_.joinable()) entry.frame.tell(bell_);
+  if (thread_.joinable()) entry.frame.notify_when_done(notifier_);
 }
 
 Result<FrameReceiver::Received> FrameReceiver::wait(const Action& posted, Deadline deadline) {
@@ -57,7 +57,7 @@ Result<FrameReceiver::Received> FrameReceiver::wait(const Action& posted, Deadli
 void FrameReceiver::work() {
   constexpr double kIdle_s = 3600;  // any period: the bell ends the wait
   while (true) {
-    (void)bell_->wait(Deadline::after_s(kIdle_s));
+    (void)notifier_->wait(Deadline::after_s(kIdle_s));
     std::unique_lock lock(mutex_);
     Entry* entry = nullptr;
     while (!ending_ && (entry = first_come()) != nullptr) {

@@ -68,8 +68,9 @@ class FrameReceiver {
   std::condition_variable changed_;
   bool ending_ = false;       // guarded by mutex_
   std::list<Entry> entries_;  // changed by the caller alone, guarded by mutex_; in order of posting
-  std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();  // rings when a frame has arrived
-  std::thread thread_;                                     // only if `beside`
+  std::shared_ptr<Notifier> notifier_ =
+      std::make_shared<Notifier>();  // rings when a frame has arrived
+  std::thread thread_;               // only if `beside`
 };
 
 }  // namespace motley

@@ -8,8 +8,8 @@
 
 namespace motley {
 
-FrameSender::FrameSender(const FrameLink& link, Patience patience, bool beside)
-    : link_(link), patience_(patience) {
+FrameSender::FrameSender(const FrameLink& link, StallTimeout stall_timeout, bool beside)
+    : link_(link), stall_timeout_(stall_timeout) {
   if (beside) thread_ = std::thread([this] { work(); });
 }
 
@@ -68,7 +68,7 @@ void FrameSender::work() {
 
 Result<void> FrameSender::carry_out(const Frame& frame) {
   Buffer buffer = buffers_.take(frame.bytes_max);
-  MOTLEY_ASSIGN(const std::size_t bytes, frame.write(buffer.payload_room()));
+  MOTLEY_ASSIGN(const std::size_t bytes, frame.write(buffer.payload_space()));
   buffer.set_payload_bytes(bytes);
   MOTLEY_TRY(reclaim(/*wait_for_all=*/false));
   sent_.push_back({link_.send(frame.to, frame.id, std::move(buffer)),
@@ -83,7 +83,7 @@ Result<void> FrameSender::reclaim(bool wait_for_all) {
       std::swap(sent_[kept++], sent);
       continue;
     }
-    MOTLEY_ASSIGN(Buffer buffer, sent.pending.wait(patience_.deadline(), sent.words));
+    MOTLEY_ASSIGN(Buffer buffer, sent.pending.wait(stall_timeout_.deadline(), sent.words));
     buffers_.give(std::move(buffer));
   }
   sent_.resize(kept);

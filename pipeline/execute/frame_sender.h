@@ -25,7 +25,7 @@ class FrameSender {
  public:
   // Fills the payload and returns its size in bytes, or an error. Called once, on the filling
   // thread; what it reads must not change until then.
-  using Write = std::function<Result<std::size_t>(std::span<std::byte> room)>;
+  using Write = std::function<Result<std::size_t>(std::span<std::byte> receive_buffer)>;
 
   struct Frame {
     Rank to;
@@ -35,7 +35,7 @@ class FrameSender {
   };
 
   // The link's transport must outlive it. `beside`: fill on a thread of its own.
-  FrameSender(const FrameLink& link, Patience patience, bool beside);
+  FrameSender(const FrameLink& link, StallTimeout stall_timeout, bool beside);
   // Abandons frames under way.
   ~FrameSender();
   FrameSender(const FrameSender&) = delete;
@@ -66,7 +66,7 @@ class FrameSender {
 
   // Used by the filling thread, and by finish() while no frame is to be filled.
   FrameLink link_;
-  const Patience patience_;
+  const StallTimeout stall_timeout_;
   BufferPool buffers_;
   std::vector<Sent> sent_;
 

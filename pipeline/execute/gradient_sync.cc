@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "pipeline/reduce/feedback_encoder.h"
-#include "plan/holders.h"
+#include "pipeline/collectives/feedback_encoder.h"
+#include "plan/gradient_group.h"
 
 namespace motley {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 constexpr AllreduceId kTiedId{FrameKind::kTiedGradient, {}};
 
 AllreduceId replica_id(ChunkId chunk) {
-  return {FrameKind::kReplicaSum, chunk};
+  return {FrameKind::kReplicaAllreduce, chunk};
 }
 
 }  // namespace
@@ -21,10 +21,10 @@ Result<std::unique_ptr<GradientSync>> GradientSync::make(Rank self,
                                                          FrameLink& link,
                                                          StageGradients& gradients,
                                                          const CompressorOptions& options,
-                                                         Patience patience,
+                                                         StallTimeout stall_timeout,
                                                          double local_clip) {
   std::unique_ptr<GradientSync> sync(
-      new GradientSync(self, link, gradients, options, patience, local_clip));
+      new GradientSync(self, link, gradients, options, stall_timeout, local_clip));
   for (const ChunkPlan& chunk : plan.chunks) {
     sync->replica_groups_.push_back(process_group(plan, replica_ranks(chunk)));
   }
@@ -38,13 +38,13 @@ GradientSync::GradientSync(Rank self,
                            FrameLink& link,
                            StageGradients& gradients,
                            const CompressorOptions& options,
-                           Patience patience,
+                           StallTimeout stall_timeout,
                            double local_clip)
     : self_(self),
       link_(link),
       gradients_(gradients),
       options_(options),
-      patience_(patience),
+      stall_timeout_(stall_timeout),
       local_clip_(local_clip) {}
 
 Result<std::vector<GradientReducer::Task>> GradientSync::tasks_of(
@@ -59,7 +59,8 @@ Result<std::vector<GradientReducer::Task>> GradientSync::tasks_of(
     }
   }
   if (!tasks.empty() && reducer_ == nullptr) {
-    MOTLEY_ASSIGN(reducer_, GradientReducer::make(link_, self_, options_, patience_, local_clip_));
+    MOTLEY_ASSIGN(reducer_,
+                  GradientReducer::make(link_, self_, options_, stall_timeout_, local_clip_));
   }
   return tasks;
 }
@@ -71,19 +72,19 @@ Result<void> GradientSync::begin(const Schedule& schedule, std::int64_t step) {
   return tasks.empty() ? Result<void>() : reducer_->begin(step, tasks);
 }
 
-StageCompute::OnFinal GradientSync::on_final(const Action& action, std::size_t at) {
+StageCompute::OnReady GradientSync::on_ready(const Action& action, std::size_t at) {
   const AllreduceId id = replica_id(action.chunk);
   if (last_changes_.chunks[action.chunk.index()] != at || !has_allreduce(id)) return nullptr;
-  return [this, id](std::size_t first) { reducer_->set_final(id, first); };
+  return [this, id](std::size_t first) { reducer_->set_ready(id, first); };
 }
 
 void GradientSync::after(const Action& action, std::size_t at) {
   const AllreduceId id = replica_id(action.chunk);
   if (last_changes_.chunks[action.chunk.index()] == at && has_allreduce(id))
-    reducer_->set_final(id, 0);
+    reducer_->set_ready(id, 0);
   if (last_changes_.tied != at) return;
   gradients_.end_tied_gradient();
-  if (has_allreduce(kTiedId)) reducer_->set_final(kTiedId, 0);
+  if (has_allreduce(kTiedId)) reducer_->set_ready(kTiedId, 0);
 }
 
 Result<GradientReducer::Span> GradientSync::wait(const Action& action) {
@@ -94,22 +95,24 @@ void GradientSync::end_step(StepEffect effect) {
   if (reducer_ != nullptr) reducer_->end_step(effect);
 }
 
-bool GradientSync::add_kept(Kept what) {
+bool GradientSync::add_feedback(FeedbackKind what) {
   const bool has_residual = options_.error_feedback && options_.chain != "none";
-  const bool has_state = what == Kept::kResidual ? has_residual : options_.momentum > 0;
+  const bool has_state = what == FeedbackKind::kResidual ? has_residual : options_.momentum > 0;
   if (!has_state || reducer_ == nullptr) return false;
   for (ChunkId chunk{0}; chunk.index() < replica_groups_.size(); ++chunk.value) {
     const AllreduceId id = replica_id(chunk);
-    if (reducer_->has(id)) reducer_->add_kept(what, id, gradients_.gradients(chunk));
+    if (reducer_->has(id)) reducer_->add_feedback(what, id, gradients_.gradients(chunk));
   }
-  if (reducer_->has(kTiedId)) reducer_->add_kept(what, kTiedId, gradients_.tied_gradient());
+  if (reducer_->has(kTiedId)) reducer_->add_feedback(what, kTiedId, gradients_.tied_gradient());
   return true;
 }
 
-Result<void> GradientSync::set_kept(Kept what, KeptBy whose, const Schedule& schedule) {
+Result<void> GradientSync::set_feedback(FeedbackKind what,
+                                        FeedbackScope whose,
+                                        const Schedule& schedule) {
   MOTLEY_ASSIGN(const auto tasks, tasks_of(schedule.ranks[self_.index()]));
   for (const GradientReducer::Task& task : tasks) {
-    MOTLEY_TRY(reducer_->set_kept(what, whose, task));
+    MOTLEY_TRY(reducer_->set_feedback(what, whose, task));
   }
   return {};
 }

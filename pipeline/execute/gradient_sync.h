@@ -13,9 +13,9 @@
 #include "base/result.h"
 #include "comm/frames/frame_link.h"
 #include "compression/feedback/gradient_compressor.h"
+#include "pipeline/collectives/gradient_reducer.h"
 #include "pipeline/execute/stage_compute.h"
 #include "pipeline/execute/stage_gradients.h"
-#include "pipeline/reduce/gradient_reducer.h"
 #include "pipeline/schedule/action_rules.h"
 #include "pipeline/schedule/process_group.h"
 #include "pipeline/schedule/step_effect.h"
@@ -31,7 +31,7 @@ class GradientSync {
                                                                   FrameLink& link,
                                                                   StageGradients& gradients,
                                                                   const CompressorOptions& options,
-                                                                  Patience patience,
+                                                                  StallTimeout stall_timeout,
                                                                   double local_clip = 0);
 
   // Called before the first action of a step: submits all its all-reduces, in the order of the
@@ -42,7 +42,7 @@ class GradientSync {
   // The gradient-ready callback of a backward at position `at` of the rank's list, which reports
   // from which value on the chunk's gradients are final; empty if they are not all-reduced, or if a
   // later action still changes them.
-  [[nodiscard]] StageCompute::OnFinal on_final(const Action& action, std::size_t at);
+  [[nodiscard]] StageCompute::OnReady on_ready(const Action& action, std::size_t at);
   // Called after every backward.
   void after(const Action& action, std::size_t at);
 
@@ -53,15 +53,17 @@ class GradientSync {
   void end_step(StepEffect effect);
 
   // Contracts as for the functions of Executor of the same names.
-  [[nodiscard]] bool add_kept(Kept what);
-  [[nodiscard]] Result<void> set_kept(Kept what, KeptBy whose, const Schedule& schedule);
+  [[nodiscard]] bool add_feedback(FeedbackKind what);
+  [[nodiscard]] Result<void> set_feedback(FeedbackKind what,
+                                          FeedbackScope whose,
+                                          const Schedule& schedule);
 
  private:
   GradientSync(Rank self,
                FrameLink& link,
                StageGradients& gradients,
                const CompressorOptions& options,
-               Patience patience,
+               StallTimeout stall_timeout,
                double local_clip);
 
   // The all-reduces of a step, in their order. Makes reducer_ if there are any.
@@ -73,7 +75,7 @@ class GradientSync {
   FrameLink& link_;
   StageGradients& gradients_;
   const CompressorOptions options_;
-  const Patience patience_;
+  const StallTimeout stall_timeout_;
   const double local_clip_;
   std::vector<ProcessGroup> replica_groups_;  // [ChunkId]
   ProcessGroup tied_group_;                   // of the first or the last chunk

@@ -47,7 +47,7 @@ struct OwnedBoundary : OwnedValues<float> {
 };
 
 // Receive buffers for the values of a boundary.
-struct BoundaryRoom {
+struct BoundaryBuffer {
   std::span<float> floats;
   std::span<std::byte> exact;
 };
@@ -76,7 +76,7 @@ class StageCompute {
   // repeatedly with the index from which on they are final, from the end to the beginning, so that
   // the all-reduce can start. From then on another thread changes these values. When the backward
   // returns, all are final.
-  using OnFinal = std::function<void(std::size_t first)>;
+  using OnReady = std::function<void(std::size_t first)>;
 
   virtual ~StageCompute() = default;
 
@@ -89,7 +89,7 @@ class StageCompute {
   virtual std::span<const std::int32_t> load(MicroId micro) = 0;
 
   // On the last chunk, if the data is on another rank: the buffer for the received targets.
-  virtual std::span<std::int32_t> targets_room(MicroId micro) = 0;
+  virtual std::span<std::int32_t> targets_buffer(MicroId micro) = 0;
 
   // The size of a micro-batch's boundary between `chunk` and the next one. REQUIRES: one of the two
   // is on this rank.
@@ -97,16 +97,16 @@ class StageCompute {
 
   // Returns the receive buffer for an activation or a gradient from another rank. Called before the
   // action that uses the value.
-  virtual BoundaryRoom room(const Value& value) = 0;
+  virtual BoundaryBuffer receive_buffer(const Value& value) = 0;
 
   // Moves the result of a forward or backward to host memory, which is readable once it has
   // arrived. Called immediately for results that are sent to another rank.
   virtual OwnedBoundary to_host(OwnedBoundary made) { return made; }
 
   // If the stage's device implements the codec, encoded messages instead of values are copied
-  // between it and the host. Otherwise this and message_room() return nullopt, and values use
-  // to_host() and room(). Returns the message for the result of a forward or backward, with the
-  // codec's own bytes. Called immediately.
+  // between it and the host. Otherwise this and message_buffer() return nullopt, and values use
+  // to_host() and receive_buffer(). Returns the message for the result of a forward or backward,
+  // with the codec's own bytes. Called immediately.
   [[nodiscard]] virtual std::optional<OwnedBytes> message_to_host(
       const OwnedBoundary& /*made*/, const BoundaryMessage& /*message*/) {
     return std::nullopt;
@@ -114,23 +114,23 @@ class StageCompute {
 
   // Returns the receive buffer for the encoded message of an activation or a gradient. Its length
   // is checked, but its bytes may be arbitrary.
-  [[nodiscard]] virtual std::optional<std::span<std::byte>> message_room(
+  [[nodiscard]] virtual std::optional<std::span<std::byte>> message_buffer(
       const Value& /*value*/, const BoundaryMessage& /*message*/) {
     return std::nullopt;
   }
 
   // Passes the result of a forward or backward to its consumer on the same rank. It has no other
   // reader.
-  virtual void hand(const Value& value, OwnedBoundary made) = 0;
+  virtual void hand_over_locally(const Value& value, OwnedBoundary made) = 0;
 
   // Returns the output; empty for the last chunk, which adds to the loss instead.
   virtual OwnedBoundary forward(ChunkId chunk, MicroId micro) = 0;
-  // Returns the gradient of the input; empty for chunk 0 and of the part kWeights. `on_final` may
+  // Returns the gradient of the input; empty for chunk 0 and of the part kWeights. `on_ready` may
   // be empty.
   virtual OwnedBoundary backward(ChunkId chunk,
                                  MicroId micro,
                                  BackwardPart part,
-                                 const OnFinal& on_final) = 0;
+                                 const OnReady& on_ready) = 0;
 };
 
 }  // namespace motley

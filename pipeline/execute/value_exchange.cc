@@ -35,16 +35,16 @@ ValueExchange::ValueExchange(Rank self,
                              FrameLink& link,
                              StageCompute& compute,
                              std::vector<std::unique_ptr<const Codec>> codecs,
-                             Patience patience,
-                             bool codecs_beside)
+                             StallTimeout stall_timeout,
+                             bool overlaps_codecs)
     : self_(self),
       link_(link),
       compute_(compute),
       codecs_(std::move(codecs)),
-      patience_(patience),
-      codecs_beside_(codecs_beside),
-      sender_(link, patience, codecs_beside),
-      receiver_(codecs_beside) {}
+      stall_timeout_(stall_timeout),
+      overlaps_codecs_(overlaps_codecs),
+      sender_(link, stall_timeout, overlaps_codecs),
+      receiver_(overlaps_codecs) {}
 
 void ValueExchange::begin(const Schedule& schedule, const BatchPosition& position) {
   rules_.emplace(schedule.owners);
@@ -65,7 +65,7 @@ void ValueExchange::post(const Action& action) {
 }
 
 void ValueExchange::post_targets(const Value& value) {
-  const std::span<std::int32_t> targets = compute_.targets_room(value.micro);
+  const std::span<std::int32_t> targets = compute_.targets_buffer(value.micro);
   expect(value, targets.size_bytes(),
          [targets, micro = value.micro](std::span<const std::byte> payload) -> Result<void> {
            if (payload.size() != targets.size_bytes()) {
@@ -83,7 +83,7 @@ void ValueExchange::post_targets(const Value& value) {
 void ValueExchange::post_boundary(const Value& value) {
   const Codec& codec = codec_of(value);
   const BoundaryMessage message = message_of(value);
-  if (const auto place = compute_.message_room(value, message)) {
+  if (const auto place = compute_.message_buffer(value, message)) {
     expect(value, message.bytes_max,
            [place = *place, message](std::span<const std::byte> payload) -> Result<void> {
              MOTLEY_ASSIGN(const MessageParts parts, parts_of(payload, message));
@@ -95,14 +95,16 @@ void ValueExchange::post_boundary(const Value& value) {
     return;
   }
   // The receive buffer, which is allocated when the message arrives.
-  std::function<BoundaryRoom()> room = [this, value] { return compute_.room(value); };
+  std::function<BoundaryBuffer()> receive_buffer = [this, value] {
+    return compute_.receive_buffer(value);
+  };
   // Only the compute thread may request it, so an asynchronous decoder gets it now.
-  if (codecs_beside_) room = [values = room()] { return values; };
+  if (overlaps_codecs_) receive_buffer = [values = receive_buffer()] { return values; };
   expect(value, message.bytes_max,
-         [&codec, message,
-          room = std::move(room)](std::span<const std::byte> payload) -> Result<void> {
+         [&codec, message, receive_buffer = std::move(receive_buffer)](
+             std::span<const std::byte> payload) -> Result<void> {
            MOTLEY_ASSIGN(const MessageParts parts, parts_of(payload, message));
-           const BoundaryRoom place = room();
+           const BoundaryBuffer place = receive_buffer();
            MOTLEY_CHECK(place.exact.size() == parts.exact.size(), "{} bytes of room for {}",
                         place.exact.size(), parts.exact.size());
            std::ranges::copy(parts.exact, place.exact.begin());
@@ -120,7 +122,7 @@ Result<void> ValueExchange::receive(const Action& action) {
   for (const Value& value : rules_->needs(action)) {
     if (!rules_->crosses(value)) continue;
     MOTLEY_ASSIGN(FrameReceiver::Received received,
-                  receiver_.wait(ActionRules::post_of(value), patience_.deadline()));
+                  receiver_.wait(ActionRules::post_of(value), stall_timeout_.deadline()));
     times_.wait_s += received.wait_s;
     times_.codec_s += received.read_s;
     buffers_.give(std::move(received.buffer));
@@ -140,7 +142,7 @@ void ValueExchange::take(const Action& action, OwnedBoundary made) {
   for (const Value& value : rules_->makes(action)) {
     if (value.kind != ValueKind::kActivation && value.kind != ValueKind::kGradient) continue;
     if (!rules_->crosses(value)) {
-      compute_.hand(value, std::move(made));
+      compute_.hand_over_locally(value, std::move(made));
     } else if (auto message = compute_.message_to_host(made, message_of(value))) {
       unsent_[value] = std::move(*message);
     } else {
@@ -165,9 +167,9 @@ FrameSender::Frame ValueExchange::targets_frame(const Value& value) {
   MOTLEY_CHECK(!kept.empty(), "targets of micro-batch {} are missing", value.micro.value);
   const std::size_t bytes = std::span(kept.mapped()).size_bytes();
   return {rules_->user(value), frame_of(value), bytes,
-          [targets = std::move(kept.mapped())](std::span<std::byte> room) {
-            std::ranges::copy(std::as_bytes(std::span(targets)), room.begin());
-            return room.size();
+          [targets = std::move(kept.mapped())](std::span<std::byte> receive_buffer) {
+            std::ranges::copy(std::as_bytes(std::span(targets)), receive_buffer.begin());
+            return receive_buffer.size();
           }};
 }
 
@@ -177,26 +179,26 @@ FrameSender::Frame ValueExchange::boundary_frame(const Value& value) {
   MOTLEY_CHECK(!kept.empty(), "{} is missing", to_words(frame));
   if (auto* const message = std::get_if<OwnedBytes>(&kept.mapped())) {
     const std::size_t bytes = message->values.size();
-    return {
-        rules_->user(value), frame, bytes,
-        [frame, message = std::move(*message)](std::span<std::byte> room) -> Result<std::size_t> {
-          MOTLEY_TRY(message.await(to_words(frame)));
-          std::ranges::copy(message.values, room.begin());
-          return message.values.size();
-        }};
+    return {rules_->user(value), frame, bytes,
+            [frame, message = std::move(*message)](
+                std::span<std::byte> receive_buffer) -> Result<std::size_t> {
+              MOTLEY_TRY(message.await(to_words(frame)));
+              std::ranges::copy(message.values, receive_buffer.begin());
+              return message.values.size();
+            }};
   }
   const Codec& codec = codec_of(value);
   auto made = std::get<OwnedBoundary>(std::move(kept.mapped()));
   const std::size_t bytes_max = codec.bytes_max(made.values.size()) + made.exact.size();
-  return {
-      rules_->user(value), frame, bytes_max,
-      [&codec, frame, made = std::move(made)](std::span<std::byte> room) -> Result<std::size_t> {
-        MOTLEY_TRY(made.await(to_words(frame)));
-        const std::size_t coded_bytes =
-            codec.encode(made.values, room.first(room.size() - made.exact.size()));
-        std::ranges::copy(made.exact, room.subspan(coded_bytes).begin());
-        return coded_bytes + made.exact.size();
-      }};
+  return {rules_->user(value), frame, bytes_max,
+          [&codec, frame,
+           made = std::move(made)](std::span<std::byte> receive_buffer) -> Result<std::size_t> {
+            MOTLEY_TRY(made.await(to_words(frame)));
+            const std::size_t coded_bytes = codec.encode(
+                made.values, receive_buffer.first(receive_buffer.size() - made.exact.size()));
+            std::ranges::copy(made.exact, receive_buffer.subspan(coded_bytes).begin());
+            return coded_bytes + made.exact.size();
+          }};
 }
 
 Result<void> ValueExchange::finish() {

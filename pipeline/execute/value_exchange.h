@@ -42,8 +42,8 @@ class ValueExchange {
                 FrameLink& link,
                 StageCompute& compute,
                 std::vector<std::unique_ptr<const Codec>> codecs,
-                Patience patience,
-                bool codecs_beside);
+                StallTimeout stall_timeout,
+                bool overlaps_codecs);
 
   // Before the first action of a step; drops the state of an abandoned step. The schedule, which
   // must have passed validate_schedule, is borrowed until the next call.
@@ -87,8 +87,8 @@ class ValueExchange {
   FrameLink& link_;
   StageCompute& compute_;
   const std::vector<std::unique_ptr<const Codec>> codecs_;
-  const Patience patience_;
-  const bool codecs_beside_;
+  const StallTimeout stall_timeout_;
+  const bool overlaps_codecs_;
 
   std::optional<ActionRules> rules_;  // of the current schedule
   std::int64_t step_ = 0;

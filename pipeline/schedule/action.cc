@@ -183,11 +183,11 @@ std::vector<Rank> distinct_ranks(const std::vector<Rank>& owners) {
   return ranks;
 }
 
-std::vector<Rank> Schedule::holders(ChunkId chunk) const {
+std::vector<Rank> Schedule::group_members(ChunkId chunk) const {
   return distinct_ranks(owners[chunk.index()]);
 }
 
-std::vector<Rank> Schedule::end_holders() const {
+std::vector<Rank> Schedule::end_ranks() const {
   std::vector<Rank> ends = owners.front();
   ends.insert(ends.end(), owners.back().begin(), owners.back().end());
   return distinct_ranks(ends);

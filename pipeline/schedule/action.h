@@ -51,11 +51,11 @@ struct Schedule {
   }
 
   // The ranks that hold the chunk, ascending, each once.
-  [[nodiscard]] std::vector<Rank> holders(ChunkId chunk) const;
+  [[nodiscard]] std::vector<Rank> group_members(ChunkId chunk) const;
 
   // The ranks that hold chunk 0 or the last chunk, and therefore a use of the tied parameter if
   // there is one; ascending, each once.
-  [[nodiscard]] std::vector<Rank> end_holders() const;
+  [[nodiscard]] std::vector<Rank> end_ranks() const;
 
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };

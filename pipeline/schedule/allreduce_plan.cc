@@ -91,11 +91,11 @@ RanksByMachine ranks_by_machine(std::span<const Rank> ranks,
   return machines;
 }
 
-ValueRange slice_of(ValueRange values, std::size_t places, std::size_t place) {
-  const std::size_t each = grains_of(values.count) / places;
-  const std::size_t longer = grains_of(values.count) % places;
+ValueRange slice_of(ValueRange values, std::size_t local_ranks, std::size_t local_rank) {
+  const std::size_t each = grains_of(values.count) / local_ranks;
+  const std::size_t longer = grains_of(values.count) % local_ranks;
   const auto begin = [&](std::size_t p) { return p * each + std::min(p, longer); };
-  return between_grains(values, begin(place), begin(place + 1));
+  return between_grains(values, begin(local_rank), begin(local_rank + 1));
 }
 
 AllreducePlan::AllreducePlan(RanksByMachine machines,
@@ -113,9 +113,10 @@ AllreducePlan::AllreducePlan(RanksByMachine machines,
   for (std::size_t machine = 0; machine < machines_.size(); ++machine) {
     const std::vector<Rank>& members = machines_[machine];
     MOTLEY_CHECK(!members.empty(), "machine {} of {} has no ranks", machine, machines_.size());
-    for (std::size_t place = 0; place < members.size(); ++place) {
-      if (seats_.size() <= members[place].index()) seats_.resize(members[place].index() + 1);
-      seats_[members[place].index()] = {machine, place};
+    for (std::size_t local_rank = 0; local_rank < members.size(); ++local_rank) {
+      if (locations_.size() <= members[local_rank].index())
+        locations_.resize(members[local_rank].index() + 1);
+      locations_[members[local_rank].index()] = {machine, local_rank};
     }
   }
   cut_into_buckets(bucket_values_max, link_speeds);
@@ -181,10 +182,11 @@ std::vector<AlikeBuckets> AllreducePlan::cut_further(std::size_t bucket_values_m
   return alike;
 }
 
-const AllreducePlan::Seat& AllreducePlan::seat_of(Rank rank) const {
-  MOTLEY_CHECK(rank.index() < seats_.size() && seats_[rank.index()].machine < machines_.size(),
-               "rank {} holds none of the values", rank.value);
-  return seats_[rank.index()];
+const AllreducePlan::Location& AllreducePlan::location_of(Rank rank) const {
+  MOTLEY_CHECK(
+      rank.index() < locations_.size() && locations_[rank.index()].machine < machines_.size(),
+      "rank {} holds none of the values", rank.value);
+  return locations_[rank.index()];
 }
 
 std::vector<ReduceMessage> AllreducePlan::messages(const ReduceBucket& bucket) const {
@@ -240,16 +242,17 @@ void AllreducePlan::add_between(const ReduceBucket& bucket, std::vector<ReduceMe
 
 std::vector<AllreducePlan::Segment> AllreducePlan::segments_of(ValueRange values) const {
   std::vector<Segment> segments;
-  std::vector<std::size_t> places(machines_.size(), 0);  // [machine] local rank of the next value
+  std::vector<std::size_t> local_ranks(machines_.size(),
+                                       0);  // [machine] local rank of the next value
   for (std::size_t first = values.first; first < values.end();) {
     std::size_t end = values.end();
     std::vector<Rank> ranks;
     for (std::size_t machine = 0; machine < machines_.size(); ++machine) {
       const std::vector<Rank>& members = machines_[machine];
-      std::size_t& place = places[machine];
-      while (slice_of(values, members.size(), place).end() <= first) ++place;
-      end = std::min(end, slice_of(values, members.size(), place).end());
-      ranks.push_back(members[place]);
+      std::size_t& local_rank = local_ranks[machine];
+      while (slice_of(values, members.size(), local_rank).end() <= first) ++local_rank;
+      end = std::min(end, slice_of(values, members.size(), local_rank).end());
+      ranks.push_back(members[local_rank]);
     }
     segments.push_back({{first, end - first}, std::move(ranks)});
     first = end;
@@ -262,11 +265,12 @@ void AllreducePlan::sort(std::vector<ReduceMessage>& messages) const {
     return to >= from ? to - from : to + count - from;
   };
   const auto key = [&](const ReduceMessage& message) {
-    const Seat& from = seat_of(message.from);
-    const Seat& to = seat_of(message.to);
-    const std::size_t distance = from.machine == to.machine
-                                     ? behind(from.place, to.place, machines_[to.machine].size())
-                                     : behind(from.machine, to.machine, machines_.size());
+    const Location& from = location_of(message.from);
+    const Location& to = location_of(message.to);
+    const std::size_t distance =
+        from.machine == to.machine
+            ? behind(from.local_rank, to.local_rank, machines_[to.machine].size())
+            : behind(from.machine, to.machine, machines_.size());
     return std::tuple(message.phase, message.from, distance, message.values.first);
   };
   std::ranges::sort(messages, {}, key);

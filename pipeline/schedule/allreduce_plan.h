@@ -1,6 +1,6 @@
 // AllreducePlan: the messages of an all-reduce over ranks of one or several machines. Pure data:
-// pipeline/reduce/hierarchical_allreduce.h executes it, and the planner and the simulator price the
-// same messages.
+// pipeline/collectives/hierarchical_allreduce.h executes it, and the planner and the simulator
+// price the same messages.
 //
 // Values cross the slow links between machines as few times as possible. Terms, from large to
 // small:
@@ -120,14 +120,14 @@ class AllreducePlan {
   [[nodiscard]] std::vector<ReduceMessage> all_messages() const;
 
   // REQUIRES: the rank is in the plan.
-  [[nodiscard]] std::size_t machine_of(Rank rank) const { return seat_of(rank).machine; }
+  [[nodiscard]] std::size_t machine_of(Rank rank) const { return location_of(rank).machine; }
 
-  [[nodiscard]] std::size_t place_of(Rank rank) const { return seat_of(rank).place; }
+  [[nodiscard]] std::size_t local_rank_of(Rank rank) const { return location_of(rank).local_rank; }
 
  private:
-  struct Seat {
+  struct Location {
     std::size_t machine = SIZE_MAX;  // SIZE_MAX for a rank that is not in the plan
-    std::size_t place = 0;
+    std::size_t local_rank = 0;
   };
 
   struct Segment {
@@ -135,7 +135,7 @@ class AllreducePlan {
     std::vector<Rank> ranks;  // [machine]
   };
 
-  [[nodiscard]] const Seat& seat_of(Rank rank) const;
+  [[nodiscard]] const Location& location_of(Rank rank) const;
   void cut_into_buckets(std::size_t bucket_values_max, std::span<const std::int64_t> link_speeds);
   [[nodiscard]] std::vector<Segment> segments_of(ValueRange values) const;
   void add_inside(ReducePhase phase, ValueRange values, std::vector<ReduceMessage>& to) const;
@@ -143,13 +143,15 @@ class AllreducePlan {
   void sort(std::vector<ReduceMessage>& messages) const;
 
   RanksByMachine machines_;
-  std::vector<Seat> seats_;  // [Rank]
+  std::vector<Location> locations_;  // [Rank]
   std::size_t value_count_;
   std::vector<ReduceBucket> buckets_;
 };
 
-// The slice of local rank `place` if `places` ranks share the values.
-[[nodiscard]] ValueRange slice_of(ValueRange values, std::size_t places, std::size_t place);
+// The slice of local rank `local_rank` if `local_ranks` ranks share the values.
+[[nodiscard]] ValueRange slice_of(ValueRange values,
+                                  std::size_t local_ranks,
+                                  std::size_t local_rank);
 
 // Values that each machine sends to other machines, and receives from them. [machine]
 struct MachineTraffic {

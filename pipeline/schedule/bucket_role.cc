@@ -23,7 +23,7 @@ BucketRole role_in(const AllreducePlan& plan, const ReduceBucket& bucket, Rank s
     if (message.from == self) role.sends[phase].push_back(message);
     if (message.to != self) continue;
     const std::size_t order =
-        is_inside(message.phase) ? plan.place_of(message.from) : plan.machine_of(message.from);
+        is_inside(message.phase) ? plan.local_rank_of(message.from) : plan.machine_of(message.from);
     role.receives[phase].push_back({message, order});
   }
   for (auto& expected : role.receives) {

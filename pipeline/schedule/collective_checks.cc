@@ -13,7 +13,7 @@ CollectiveChecks::CollectiveChecks(const Schedule& schedule,
     : training_(training),
       tied_(training && tied_across_ranks),
       reduced_chunks_(schedule.ranks.size()),
-      tied_ranks_(schedule.end_holders()),
+      tied_ranks_(schedule.end_ranks()),
       tied_at_(schedule.ranks.size()),
       vote_at_(schedule.ranks.size()),
       stepped_(schedule.ranks.size(), false) {
@@ -21,17 +21,17 @@ CollectiveChecks::CollectiveChecks(const Schedule& schedule,
     last_changes_.push_back(rules.last_changes(actions));
   }
   for (ChunkId chunk{0}; chunk.value < schedule.chunk_count(); ++chunk.value) {
-    replicas_.push_back(schedule.holders(chunk));
+    replicas_.push_back(schedule.group_members(chunk));
     if (!training || replicas_.back().size() < 2) continue;
     reduced_at_[chunk].resize(schedule.ranks.size());
     for (const Rank rank : replicas_.back()) reduced_chunks_[rank.index()].push_back(chunk);
   }
 }
 
-Verdict CollectiveChecks::arrive(Positions& positions,
-                                 const std::vector<Rank>& members,
-                                 Rank here,
-                                 std::size_t at) {
+CheckResult CollectiveChecks::arrive(Positions& positions,
+                                     const std::vector<Rank>& members,
+                                     Rank here,
+                                     std::size_t at) {
   std::optional<std::size_t>& own = positions[here.index()];
   if (!own) own = at;
   if (*own != at) return breaks("all-reduced twice");
@@ -41,7 +41,7 @@ Verdict CollectiveChecks::arrive(Positions& positions,
   return {};
 }
 
-Verdict CollectiveChecks::reduce(Rank here, std::size_t at, ChunkId chunk) {
+CheckResult CollectiveChecks::reduce(Rank here, std::size_t at, ChunkId chunk) {
   if (!training_) return breaks("a forward schedule has no gradients");
   const std::vector<Rank>& members = replicas_[chunk.index()];
   if (!std::ranges::binary_search(members, here)) return breaks("the chunk is not on this rank");
@@ -53,7 +53,7 @@ Verdict CollectiveChecks::reduce(Rank here, std::size_t at, ChunkId chunk) {
   return arrive(reduced_at_.at(chunk), members, here, at);
 }
 
-Verdict CollectiveChecks::reduce_tied(Rank here, std::size_t at) {
+CheckResult CollectiveChecks::reduce_tied(Rank here, std::size_t at) {
   if (!training_) return breaks("a forward schedule has no gradients");
   if (tied_ranks_.size() < 2) return breaks("tied parameters are on one rank");
   if (!tied_) return breaks("no tied parameter is on several ranks");
@@ -79,7 +79,7 @@ std::optional<std::string> CollectiveChecks::missing_allreduce(Rank here) const 
   return std::nullopt;
 }
 
-Verdict CollectiveChecks::vote(Rank here, std::size_t at) {
+CheckResult CollectiveChecks::vote(Rank here, std::size_t at) {
   if (const auto allreduce = missing_allreduce(here)) {
     return breaks(fmt::format("its rank has not computed everything: {} is missing", *allreduce));
   }
@@ -89,14 +89,14 @@ Verdict CollectiveChecks::vote(Rank here, std::size_t at) {
   return {};
 }
 
-Verdict CollectiveChecks::step(Rank here) {
+CheckResult CollectiveChecks::step(Rank here) {
   if (!training_) return breaks("a forward schedule has no update");
   if (!vote_at_[here.index()]) return breaks("before the vote");
   stepped_[here.index()] = true;
   return {};
 }
 
-Verdict CollectiveChecks::check_not_ended(Rank here, std::size_t at, ActionKind kind) const {
+CheckResult CollectiveChecks::check_not_ended(Rank here, std::size_t at, ActionKind kind) const {
   if (stepped_[here.index()]) return breaks("nothing may follow the update");
   const std::optional<std::size_t>& vote = vote_at_[here.index()];
   if (vote && *vote != at && kind != ActionKind::kStep) {

@@ -12,7 +12,7 @@
 #include "base/ids.h"
 #include "pipeline/schedule/action.h"
 #include "pipeline/schedule/action_rules.h"
-#include "pipeline/schedule/verdict.h"
+#include "pipeline/schedule/check_result.h"
 
 namespace motley {
 
@@ -26,14 +26,14 @@ class CollectiveChecks {
 
   // Tries the action at position `at` of the list of `here`; may be called again while it waits.
   // The vote fails while an all-reduce of the rank is missing.
-  [[nodiscard]] Verdict reduce(Rank here, std::size_t at, ChunkId chunk);
-  [[nodiscard]] Verdict reduce_tied(Rank here, std::size_t at);
-  [[nodiscard]] Verdict vote(Rank here, std::size_t at);
-  [[nodiscard]] Verdict step(Rank here);
+  [[nodiscard]] CheckResult reduce(Rank here, std::size_t at, ChunkId chunk);
+  [[nodiscard]] CheckResult reduce_tied(Rank here, std::size_t at);
+  [[nodiscard]] CheckResult vote(Rank here, std::size_t at);
+  [[nodiscard]] CheckResult step(Rank here);
 
   // Checks that an action of the kind at position `at` breaks no rule about what may follow the
   // rank's vote and update.
-  [[nodiscard]] Verdict check_not_ended(Rank here, std::size_t at, ActionKind kind) const;
+  [[nodiscard]] CheckResult check_not_ended(Rank here, std::size_t at, ActionKind kind) const;
 
   // After the last action: a vote or an update that some rank lacks, in words; nullopt = none.
   [[nodiscard]] std::optional<std::string> missing() const;
@@ -44,10 +44,10 @@ class CollectiveChecks {
 
   // Records that the rank has reached the collective, which it may do once, and waits for the
   // others.
-  [[nodiscard]] static Verdict arrive(Positions& positions,
-                                      const std::vector<Rank>& members,
-                                      Rank here,
-                                      std::size_t at);
+  [[nodiscard]] static CheckResult arrive(Positions& positions,
+                                          const std::vector<Rank>& members,
+                                          Rank here,
+                                          std::size_t at);
   [[nodiscard]] std::optional<std::string> missing_allreduce(Rank here) const;
 
   const bool training_;

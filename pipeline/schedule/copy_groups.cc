@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "pipeline/schedule/process_group.h"
-#include "plan/holders.h"
+#include "plan/gradient_group.h"
 
 namespace motley {
 

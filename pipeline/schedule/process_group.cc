@@ -4,12 +4,12 @@
 #include <utility>
 
 #include "pipeline/schedule/action.h"
-#include "plan/holders.h"
+#include "plan/gradient_group.h"
 
 namespace motley {
 
 std::vector<Rank> tied_parameter_ranks(const Plan& plan) {
-  return distinct_ranks(tied_holders(plan));
+  return distinct_ranks(tied_members(plan));
 }
 
 ProcessGroup process_group(const Plan& plan, std::span<const Rank> ranks) {

@@ -17,7 +17,7 @@ struct ProcessGroup {
       link_speeds;  // [machine], Mbit/s; empty unless the plan has all of them
 };
 
-// The ranks that hold a tied parameter (tied_holders), ascending, each once.
+// The ranks that hold a tied parameter (tied_members), ascending, each once.
 [[nodiscard]] std::vector<Rank> tied_parameter_ranks(const Plan& plan);
 
 // The group of these ranks, equal on every rank of the plan. REQUIRES: ranks ascend.

@@ -108,19 +108,19 @@ enum class TiedEnds { kFirst, kLast };
 // embedding; the all-reduce of the rest, which becomes ready layer by layer before, must not wait
 // for it.
 void add_reductions(Schedule& schedule, bool tied_across_ranks, TiedEnds tied_ends) {
-  const auto add = [&](const std::vector<Rank>& holders, const Action& action) {
-    for (const Rank rank : holders) schedule.ranks[rank.index()].push_back(action);
+  const auto add = [&](const std::vector<Rank>& group_members, const Action& action) {
+    for (const Rank rank : group_members) schedule.ranks[rank.index()].push_back(action);
   };
   const auto add_tied = [&](TiedEnds when) {
     if (!tied_across_ranks || when != tied_ends) return;
-    const std::vector<Rank> ends = schedule.end_holders();
+    const std::vector<Rank> ends = schedule.end_ranks();
     MOTLEY_CHECK(ends.size() > 1, "tied parameters on one rank");
     add(ends, {ActionKind::kReduceTied, {}, {}});
   };
   for (ChunkId chunk{schedule.chunk_count() - 1}; chunk.value >= 0; --chunk.value) {
     if (chunk == ChunkId{0}) add_tied(TiedEnds::kFirst);
-    const std::vector<Rank> holders = schedule.holders(chunk);
-    if (holders.size() > 1) add(holders, {ActionKind::kReduce, chunk, {}});
+    const std::vector<Rank> group_members = schedule.group_members(chunk);
+    if (group_members.size() > 1) add(group_members, {ActionKind::kReduce, chunk, {}});
   }
   add_tied(TiedEnds::kLast);
 }

@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "pipeline/schedule/action_rules.h"
+#include "pipeline/schedule/check_result.h"
 #include "pipeline/schedule/collective_checks.h"
-#include "pipeline/schedule/computing_turns.h"
+#include "pipeline/schedule/compute_order.h"
 #include "pipeline/schedule/value_ledger.h"
-#include "pipeline/schedule/verdict.h"
 
 namespace motley {
 namespace {
@@ -72,7 +72,7 @@ class Interpreter {
       : schedule_(schedule),
         rules_(schedule.owners),
         values_(rules_, schedule.ranks.size()),
-        turns_(schedule, is_training(schedule)),
+        compute_order_(schedule, is_training(schedule)),
         collectives_(schedule, rules_, is_training(schedule), tied_across_ranks),
         next_(schedule.ranks.size(), 0) {}
 
@@ -86,7 +86,7 @@ class Interpreter {
       }
     }
     MOTLEY_TRY(check_end());
-    return ScheduleStats{turns_.peak_in_flight(), turns_.peak_queued_weights(),
+    return ScheduleStats{compute_order_.peak_in_flight(), compute_order_.peak_queued_weights(),
                          values_.peak_posted(), values_.peak_unsent()};
   }
 
@@ -98,24 +98,25 @@ class Interpreter {
     const std::vector<Action>& actions = schedule_.ranks[rank_];
     bool advanced = false;
     for (; next_[rank_] < actions.size(); ++next_[rank_], advanced = true) {
-      const Verdict verdict = run_action(actions[next_[rank_]]);
-      if (!verdict.wrong.empty()) {
-        return bad_at(schedule_, rank_, next_[rank_], verdict.wrong);
+      const CheckResult check_result = run_action(actions[next_[rank_]]);
+      if (!check_result.wrong.empty()) {
+        return bad_at(schedule_, rank_, next_[rank_], check_result.wrong);
       }
-      if (!verdict.wait.empty()) break;
+      if (!check_result.wait.empty()) break;
     }
     return advanced;
   }
 
-  Verdict run_action(const Action& action) {
+  CheckResult run_action(const Action& action) {
     const Rank here{static_cast<std::int32_t>(rank_)};
     const std::size_t at = next_[rank_];
     if (const auto owner = rules_.rank_of(action); owner && *owner != here) {
       return breaks(
           fmt::format("the micro-batch of its chunk belongs to another rank, {}", owner->value));
     }
-    if (Verdict verdict = collectives_.check_not_ended(here, at, action.kind); !verdict.ran()) {
-      return verdict;
+    if (CheckResult check_result = collectives_.check_not_ended(here, at, action.kind);
+        !check_result.ran()) {
+      return check_result;
     }
     switch (action.kind) {
       case ActionKind::kLoad:
@@ -138,7 +139,7 @@ class Interpreter {
       case ActionKind::kReduceTied:
         return collectives_.reduce_tied(here, at);
       case ActionKind::kVote:
-        if (const auto missing = turns_.missing(here)) {
+        if (const auto missing = compute_order_.missing(here)) {
           return breaks(
               fmt::format("its rank has not computed everything: {} is missing", *missing));
         }
@@ -149,16 +150,17 @@ class Interpreter {
     return breaks("unknown action");
   }
 
-  Verdict load(const Action& action) {
+  CheckResult load(const Action& action) {
     if (values_.is_made(action)) return breaks("loaded twice");
     values_.make(action);
     return {};
   }
 
-  Verdict compute(Rank here, const Action& action) {
-    if (Verdict verdict = turns_.check(here, action); !verdict.ran()) return verdict;
-    if (Verdict verdict = values_.use(action); !verdict.ran()) return verdict;
-    turns_.pass(here, action);
+  CheckResult compute(Rank here, const Action& action) {
+    if (CheckResult check_result = compute_order_.check(here, action); !check_result.ran())
+      return check_result;
+    if (CheckResult check_result = values_.use(action); !check_result.ran()) return check_result;
+    compute_order_.pass(here, action);
     values_.make(action);
     return {};
   }
@@ -167,9 +169,9 @@ class Interpreter {
   Result<void> check_end() {
     for (rank_ = 0; rank_ < schedule_.ranks.size(); ++rank_) {
       if (next_[rank_] == schedule_.ranks[rank_].size()) continue;
-      const Verdict verdict = run_action(schedule_.ranks[rank_][next_[rank_]]);
+      const CheckResult check_result = run_action(schedule_.ranks[rank_][next_[rank_]]);
       return bad_at(schedule_, rank_, next_[rank_],
-                    "deadlock: it waits for " + verdict.wait + ", which never comes");
+                    "deadlock: it waits for " + check_result.wait + ", which never comes");
     }
     if (const auto missing = collectives_.missing()) return bad(schedule_, *missing);
     if (const auto message = values_.left_over()) return bad(schedule_, *message);
@@ -179,7 +181,7 @@ class Interpreter {
   const Schedule& schedule_;
   const ActionRules rules_;
   ValueLedger values_;
-  ComputingTurns turns_;
+  ComputeOrder compute_order_;
   CollectiveChecks collectives_;
   std::vector<std::size_t> next_;  // [Rank] position in its actions
   std::size_t rank_ = 0;           // the rank that is advanced

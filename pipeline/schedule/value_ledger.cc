@@ -49,21 +49,21 @@ ValueLedger::ValueLedger(const ActionRules& rules, std::size_t rank_count)
       peak_posted_(rank_count, 0),
       peak_unsent_(rank_count, 0) {}
 
-Verdict ValueLedger::check(const Value& value) const {
+CheckResult ValueLedger::check(const Value& value) const {
   const Progress& progress = of(value);
   if (!rules_.crosses(value)) {
-    return progress.made ? Verdict{} : breaks(std::string(missing_here(value.kind)));
+    return progress.made ? CheckResult{} : breaks(std::string(missing_here(value.kind)));
   }
   if (!progress.posted) {
     return breaks(fmt::format("no receive of its {} is posted", name_of(value.kind)));
   }
-  return progress.sent ? Verdict{} : must_wait_for(fmt::format("its {}", name_of(value.kind)));
+  return progress.sent ? CheckResult{} : must_wait_for(fmt::format("its {}", name_of(value.kind)));
 }
 
-Verdict ValueLedger::use(const Action& action) {
+CheckResult ValueLedger::use(const Action& action) {
   const Values needed = rules_.needs(action);
   for (const Value& value : needed) {
-    if (Verdict verdict = check(value); !verdict.ran()) return verdict;
+    if (CheckResult check_result = check(value); !check_result.ran()) return check_result;
   }
   for (const Value& value : needed) {
     of(value).used = true;
@@ -86,7 +86,7 @@ void ValueLedger::make(const Action& action) {
   }
 }
 
-Verdict ValueLedger::send(const Action& action) {
+CheckResult ValueLedger::send(const Action& action) {
   const auto value = rules_.sent_by(action);
   if (!value) {
     return breaks(action.kind == ActionKind::kSendGradient ? "chunk 0 sends no gradient"
@@ -101,7 +101,7 @@ Verdict ValueLedger::send(const Action& action) {
   return {};
 }
 
-Verdict ValueLedger::post(const Action& action) {
+CheckResult ValueLedger::post(const Action& action) {
   const auto value = rules_.posted_by(action);
   if (!value) {
     return breaks(action.kind == ActionKind::kRecvGradient ? "the last chunk receives no gradient"

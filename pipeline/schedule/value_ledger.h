@@ -7,7 +7,7 @@
 
 #include "pipeline/schedule/action.h"
 #include "pipeline/schedule/action_rules.h"
-#include "pipeline/schedule/verdict.h"
+#include "pipeline/schedule/check_result.h"
 
 namespace motley {
 
@@ -17,7 +17,7 @@ class ValueLedger {
   ValueLedger(const ActionRules& rules, std::size_t rank_count);
 
   // Uses the action's inputs: all of them or, if one is missing, none.
-  [[nodiscard]] Verdict use(const Action& action);
+  [[nodiscard]] CheckResult use(const Action& action);
 
   // Whether the action has already made its outputs.
   [[nodiscard]] bool is_made(const Action& action) const;
@@ -26,10 +26,10 @@ class ValueLedger {
   void make(const Action& action);
 
   // ST, SA, SG.
-  [[nodiscard]] Verdict send(const Action& action);
+  [[nodiscard]] CheckResult send(const Action& action);
 
   // RT, RA, RG.
-  [[nodiscard]] Verdict post(const Action& action);
+  [[nodiscard]] CheckResult post(const Action& action);
 
   // A message that is only sent or only posted, at the end of the step.
   [[nodiscard]] std::optional<std::string> left_over() const;
@@ -48,7 +48,7 @@ class ValueLedger {
     bool used = false;
   };
 
-  [[nodiscard]] Verdict check(const Value& value) const;
+  [[nodiscard]] CheckResult check(const Value& value) const;
 
   Progress& of(const Value& value) { return progress_[rules_.index_of(value)]; }
 

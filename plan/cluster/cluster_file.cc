@@ -40,13 +40,13 @@ bool is_loopback(const std::string& address) {
   return address.empty() || address.starts_with("127.") || address == "::1";
 }
 
-bool is_here(const std::string& address, const ThisMachine& here) {
+bool is_here(const std::string& address, const LocalMachine& here) {
   if (is_loopback(address) || (!here.name.empty() && address == here.name)) return true;
   return here.addresses.contains(numeric_address(address));
 }
 
 // Reads the keys for starting commands there; if none is set, the address decides.
-Result<void> read_shell(TomlTable& table, const ThisMachine& here, Machine& machine) {
+Result<void> read_shell(TomlTable& table, const LocalMachine& here, Machine& machine) {
   std::string ssh;
   MOTLEY_TRY(table.read("ssh", ssh));
   MOTLEY_TRY(table.read("shell", machine.shell));
@@ -66,7 +66,7 @@ Result<void> read_shell(TomlTable& table, const ThisMachine& here, Machine& mach
 }
 
 Result<void> check_address(const TomlTable& table,
-                           const ThisMachine& here,
+                           const LocalMachine& here,
                            const std::string& address) {
   const bool is_own_name = !here.name.empty() && address == here.name;
   if (address.empty() || is_own_name || !numeric_address(address).empty()) return {};
@@ -94,11 +94,11 @@ Result<void> read_medium(const TomlTable& table, Machine& machine) {
   auto medium = medium_of_word(machine.medium);
   if (!medium.ok()) return table.bad("medium", medium.error().cause, medium.error().remedy);
   machine.medium = *std::move(medium);
-  machine.says_cable = machine.medium.empty();
+  machine.names_cable = machine.medium.empty();
   return {};
 }
 
-Result<Machine> read_machine(TomlTable& table, const ThisMachine& here) {
+Result<Machine> read_machine(TomlTable& table, const LocalMachine& here) {
   Machine machine;
   MOTLEY_TRY(table.read("name", machine.name));
   MOTLEY_TRY(table.read("address", machine.address));
@@ -149,7 +149,7 @@ Result<LinkSpeed> read_speed(TomlTable& table, const LinkSpeed& otherwise) {
 }
 
 Result<std::vector<Machine>> read_machines(TomlTable& root,
-                                           const ThisMachine& here,
+                                           const LocalMachine& here,
                                            std::vector<TomlTable>& tables) {
   if (tables.size() > kMachinesMax) {
     return root.bad("machine", fmt::format("it has {} machines", tables.size()),
@@ -253,7 +253,7 @@ Result<void> check_addresses(const std::vector<Machine>& machines,
 
 Result<Cluster> parse_cluster(std::string_view toml_text,
                               const std::string& source,
-                              const ThisMachine& here,
+                              const LocalMachine& here,
                               Mixture mixture) {
   MOTLEY_ASSIGN(const TomlDocument document, parse_toml(toml_text, source));
   TomlTable root(document);
@@ -274,7 +274,7 @@ Result<Cluster> parse_cluster(std::string_view toml_text,
   if (mixture == Mixture::kRefused) {
     MOTLEY_TRY(check_all_virtual(cluster.machines, machine_tables));
   } else if (is_mixed(cluster)) {
-    take_out_of_the_network(cluster.machines);
+    remove_from_network(cluster.machines);
   }
   MOTLEY_TRY(check_addresses(cluster.machines, machine_tables));
   return cluster;

@@ -11,7 +11,7 @@
 namespace motley {
 
 // The names of this machine that a cluster file may use.
-struct ThisMachine {
+struct LocalMachine {
   std::string name;                 // host name; "" = unknown
   std::set<std::string> addresses;  // numeric, in the system's notation
 };
@@ -25,7 +25,7 @@ enum class Mixture { kRefused, kAllowed };
 // and is not converted: the caller must make it numeric. kConfig with line and column.
 [[nodiscard]] Result<Cluster> parse_cluster(std::string_view toml_text,
                                             const std::string& source,
-                                            const ThisMachine& here = {},
+                                            const LocalMachine& here = {},
                                             Mixture mixture = Mixture::kRefused);
 
 }  // namespace motley

@@ -101,7 +101,7 @@ Result<void> check_all_virtual(const std::vector<Machine>& machines,
       "both");
 }
 
-void take_out_of_the_network(std::vector<Machine>& machines) {
+void remove_from_network(std::vector<Machine>& machines) {
   for (Machine& machine : machines) {
     if (!machine.virtual_speed) continue;
     machine.address.clear();

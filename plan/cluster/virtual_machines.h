@@ -24,6 +24,6 @@ namespace motley {
                                              const std::vector<TomlTable>& tables);
 
 // Removes the network settings of simulated machines.
-void take_out_of_the_network(std::vector<Machine>& machines);
+void remove_from_network(std::vector<Machine>& machines);
 
 }  // namespace motley

@@ -11,11 +11,11 @@ namespace {
 constexpr std::string_view kText = "{\"a\": [1,\n  {\"b\\n\": \"ü]\", \"c\": 2}],\n \"d\": {}}";
 
 TEST(JsonPosition, FindsKeysAndIndexes) {
-  EXPECT_EQ(json_position(kText, {}), (SourcePlace{1, 1}));
-  EXPECT_EQ(json_position(kText, {"a", 0UL}), (SourcePlace{1, 8}));
-  EXPECT_EQ(json_position(kText, {"a", 1UL, "b\n"}), (SourcePlace{2, 11}));
-  EXPECT_EQ(json_position(kText, {"a", 1UL, "c"}), (SourcePlace{2, 22}));
-  EXPECT_EQ(json_position(kText, {"d"}), (SourcePlace{3, 7}));
+  EXPECT_EQ(json_position(kText, {}), (SourcePosition{1, 1}));
+  EXPECT_EQ(json_position(kText, {"a", 0UL}), (SourcePosition{1, 8}));
+  EXPECT_EQ(json_position(kText, {"a", 1UL, "b\n"}), (SourcePosition{2, 11}));
+  EXPECT_EQ(json_position(kText, {"a", 1UL, "c"}), (SourcePosition{2, 22}));
+  EXPECT_EQ(json_position(kText, {"d"}), (SourcePosition{3, 7}));
 }
 
 TEST(JsonPosition, KnowsWhatIsNotThere) {

@@ -133,14 +133,14 @@ TEST(Layers, FoldersStaySmall) {
 TEST(Layers, AnEdgeOutsideTheTableIsNamed) {
   EXPECT_THAT(broken_edges("comm/a.cc", "#include \"base/log.h\"\n# include \"job/config.h\"\n"),
               ElementsAre("comm/a.cc includes job/config.h"));
-  EXPECT_THAT(broken_edges("tools/a.cc", "#include \"training/vote/vote.h\"  // why\n"),
+  EXPECT_THAT(broken_edges("cli/a.cc", "#include \"training/vote/vote.h\"  // why\n"),
               ElementsAre(HasSubstr("training/vote/vote.h")));
 }
 
 TEST(Layers, AFolderInsideAnotherIsNotOpenWithIt) {
-  EXPECT_THAT(broken_edges("tools/a.cc", "#include \"models/spec/model_spec.h\"\n"), IsEmpty());
-  EXPECT_THAT(broken_edges("tools/a.cc", "#include \"models/layers/layer.h\"\n"),
-              ElementsAre("tools/a.cc includes models/layers/layer.h"));
+  EXPECT_THAT(broken_edges("cli/a.cc", "#include \"models/spec/model_spec.h\"\n"), IsEmpty());
+  EXPECT_THAT(broken_edges("cli/a.cc", "#include \"models/layers/layer.h\"\n"),
+              ElementsAre("cli/a.cc includes models/layers/layer.h"));
 }
 
 TEST(Layers, ALibraryStaysInTheFileThatWrapsIt) {

@@ -37,7 +37,7 @@ class LogTest : public testing::Test {
 };
 
 TEST_F(LogTest, KeepsWhatEndedTheRun) {
-  ASSERT_TRUE(log_.keep_in(folder_ / "log").ok());
+  ASSERT_TRUE(log_.write_to(folder_ / "log").ok());
   log_.keep({ErrorCode::kCorrupt, "no room", "the disk is full", "free space"});
   std::ifstream file(folder_ / "log");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
@@ -47,7 +47,7 @@ TEST_F(LogTest, KeepsWhatEndedTheRun) {
 
 // A file size limit emulates a full disk.
 TEST_F(LogTest, ADiskThatIsFullIsNoFailureOfItsOwn) {
-  ASSERT_TRUE(log_.keep_in(folder_ / "log").ok());
+  ASSERT_TRUE(log_.write_to(folder_ / "log").ok());
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
@@ -63,13 +63,13 @@ TEST_F(LogTest, ADiskThatIsFullIsNoFailureOfItsOwn) {
 TEST_F(LogTest, IsNotLedToAnotherFile) {
   std::ofstream(folder_ / "notes") << "mine";
   fs::create_symlink(folder_ / "notes", folder_ / "log");
-  EXPECT_FALSE(log_.keep_in(folder_ / "log").ok());
+  EXPECT_FALSE(log_.write_to(folder_ / "log").ok());
   EXPECT_EQ(fs::file_size(folder_ / "notes"), 4U);
 }
 
 TEST_F(LogTest, DoesNotWaitAtAPipe) {
   ASSERT_EQ(::mkfifo((folder_ / "log").c_str(), 0600), 0);
-  EXPECT_FALSE(log_.keep_in(folder_ / "log").ok());
+  EXPECT_FALSE(log_.write_to(folder_ / "log").ok());
 }
 
 }  // namespace

@@ -112,7 +112,7 @@ TEST(LeaveCoresToOthers, ConcernsTheCallingThreadAlone) {
   const int before = getpriority(PRIO_PROCESS, 0);
   int there = before;
   std::thread([&there] {
-    leave_cores_to_others();
+    yield_cores();
     there = getpriority(PRIO_PROCESS, 0);
   }).join();
   EXPECT_EQ(there, std::min(before + 10, kLast));

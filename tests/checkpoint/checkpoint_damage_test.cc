@@ -50,11 +50,11 @@ class CheckpointDamage : public ::testing::Test {
 TEST_F(CheckpointDamage, AFlippedBitInAnyByteIsFoundAndTheFileNamed) {
   for (const auto& file : files_) {
     const std::string good = read_bytes(file);
-    for (std::size_t place = 0; place < good.size(); ++place) {
+    for (std::size_t location = 0; location < good.size(); ++location) {
       std::string bad = good;
-      bad[place] = static_cast<char>(bad[place] ^ (1 << (place * 5 % 8)));
+      bad[location] = static_cast<char>(bad[location] ^ (1 << (location * 5 % 8)));
       const auto verified = verify_with(file, bad);
-      ASSERT_FALSE(verified.ok()) << file << " byte " << place;
+      ASSERT_FALSE(verified.ok()) << file << " byte " << location;
       ASSERT_THAT(describe(verified.error()), ::testing::HasSubstr(file.filename().string()));
     }
   }
@@ -65,20 +65,20 @@ TEST_F(CheckpointDamage, RandomDamageIsFound) {
   EXPECT_TRUE(rc::check([this] {
     const auto file = *rc::gen::elementOf(files_);
     const std::string good = read_bytes(file);
-    const auto place = *rc::gen::inRange<std::size_t>(0, good.size());
+    const auto location = *rc::gen::inRange<std::size_t>(0, good.size());
     std::string bad = good;
     switch (*rc::gen::inRange(0, 4)) {
       case 0:
-        bad[place] = static_cast<char>(bad[place] ^ (1 << *rc::gen::inRange(0, 8)));
+        bad[location] = static_cast<char>(bad[location] ^ (1 << *rc::gen::inRange(0, 8)));
         break;
       case 1:
-        bad.resize(place);
+        bad.resize(location);
         break;
       case 2:
-        bad.insert(place, 1, *rc::gen::arbitrary<char>());
+        bad.insert(location, 1, *rc::gen::arbitrary<char>());
         break;
       default:
-        bad.erase(place, *rc::gen::inRange<std::size_t>(1, 9));
+        bad.erase(location, *rc::gen::inRange<std::size_t>(1, 9));
         break;
     }
     RC_ASSERT(!verify_with(file, bad).ok());
@@ -213,14 +213,14 @@ TEST(Manifest, SaysNothingToATerminal) {
   plain.files = {{.name = "a", .hash = plain.parameter_hash}};
   plain.state.plan.emplace();
   ASSERT_OK(parse_manifest(format_manifest(plain), "manifest.json"));
-  const std::vector<std::function<std::string&(Manifest&)>> texts = {
+  const std::vector<std::function<std::string&(Manifest&)>> step_metadata = {
       [](Manifest& m) -> std::string& { return m.state.model_hash; },
       [](Manifest& m) -> std::string& { return m.state.model_family; },
       [](Manifest& m) -> std::string& { return m.state.plan_hash; },
       [](Manifest& m) -> std::string& { return m.state.optimizer; },
       [](Manifest& m) -> std::string& { return m.state.plan->gradient_codec; },
       [](Manifest& m) -> std::string& { return m.state.plan->codecs.emplace_back(); }};
-  for (const auto& text_of : texts) {
+  for (const auto& text_of : step_metadata) {
     for (const char* words : {"\x1b[2J",
                               "\xc2\x9b"
                               "2J",

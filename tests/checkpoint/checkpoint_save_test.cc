@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "base/system/files.h"
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/launch_mark.h"
+#include "checkpoint/fencing_token.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/save/space.h"
 #include "tests/checkpoint/fixture.h"
@@ -44,8 +44,8 @@ TEST(CheckpointCommitConflicts, TakesNothingOfAnotherLaunch) {
   const auto tensors = TestRun::parameters(2);
   std::vector<Shard> shards;
   for (const int rank : {0, 1}) {
-    const SavePlace place{run.dir(), rank == 0 ? other : kLaunch, 10};
-    const auto shard = write_shard(place, rank, 2, rank == 0 ? views(tensors) : views({}), {});
+    const SaveLocation location{run.dir(), rank == 0 ? other : kLaunch, 10};
+    const auto shard = write_shard(location, rank, 2, rank == 0 ? views(tensors) : views({}), {});
     ASSERT_OK(shard);
     shards.push_back(*shard);
   }

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "checkpoint/convert/tensor_writer.h"
-#include "checkpoint/work_watch.h"
+#include "checkpoint/work_observer.h"
 #include "tests/checkpoint/fixture.h"
 
 namespace motley::testing {
 
 // Permits this number of pieces, then stops the work.
-class Allowance final : public WorkWatch {
+class Allowance final : public WorkObserver {
  public:
   explicit Allowance(int pieces = std::numeric_limits<int>::max()) : left_(pieces) {}
 

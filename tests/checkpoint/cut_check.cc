@@ -25,16 +25,16 @@ void CutCheck::run(const DiskTree& before,
   }
 }
 
-void CutCheck::look_at(const DiskModel& model, const Promises& promises, std::size_t place) {
+void CutCheck::look_at(const DiskModel& model, const Promises& promises, std::size_t location) {
   ++tally_.cuts;
-  try_cuts(place, {.random = random_states_}, [&](Cut& cut, const std::string& words) {
-    look_at(model.after(cut), promises, place, words);
+  try_cuts(location, {.random = random_states_}, [&](Cut& cut, const std::string& words) {
+    look_at(model.after(cut), promises, location, words);
   });
 }
 
 void CutCheck::look_at(const DiskTree& tree,
                        const Promises& promises,
-                       std::size_t place,
+                       std::size_t location,
                        const std::string& cut) {
   if (tally_.faults.size() >= kFaultsMax) return;
   if (!seen_.insert(fingerprint(tree, promises.text())).second) return;
@@ -47,7 +47,7 @@ void CutCheck::look_at(const DiskTree& tree,
   }
   if (!fault.empty()) {
     tally_.faults.push_back(
-        fmt::format("after operation {}, {}: {} ({})", place, cut, fault, promises.text()));
+        fmt::format("after operation {}, {}: {} ({})", location, cut, fault, promises.text()));
   }
 }
 

@@ -36,15 +36,15 @@ class CutCheck {
   [[nodiscard]] const CutTally& tally() const { return tally_; }
 
   // A sample of the distinct states, each with the promises at that point.
-  [[nodiscard]] const std::vector<std::pair<DiskTree, Promises>>& kept_states() const {
+  [[nodiscard]] const std::vector<std::pair<DiskTree, Promises>>& resident_states() const {
     return kept_;
   }
 
  private:
-  void look_at(const DiskModel& model, const Promises& promises, std::size_t place);
+  void look_at(const DiskModel& model, const Promises& promises, std::size_t location);
   void look_at(const DiskTree& tree,
                const Promises& promises,
-               std::size_t place,
+               std::size_t location,
                const std::string& cut);
   [[nodiscard]] std::string restart_fault();
 

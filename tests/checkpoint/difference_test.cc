@@ -91,12 +91,12 @@ TEST(Difference, OfWhatIsNotFiniteIsInfinite) {
   };
   EXPECT_EQ(of({kNan, kInfinity, 1}, {kNan, kInfinity, 1}).largest, 0) << "the same bits";
   for (const auto& [a, b] : {std::pair(kNan, 1.0F), {1.0F, kNan}, {kInfinity, -kInfinity}}) {
-    for (const std::size_t place : {0, 3, 8}) {
+    for (const std::size_t location : {0, 3, 8}) {
       std::vector<float> many_a(9, 2);
       std::vector<float> many_b(9, 3);
-      many_a[place] = a;
-      many_b[place] = b;
-      EXPECT_EQ(of(many_a, many_b).largest, kInfinity) << a << ' ' << b << ' ' << place;
+      many_a[location] = a;
+      many_b[location] = b;
+      EXPECT_EQ(of(many_a, many_b).largest, kInfinity) << a << ' ' << b << ' ' << location;
       EXPECT_EQ(of(many_a, many_b).relative, kInfinity);
     }
   }
@@ -113,10 +113,10 @@ TEST(Difference, ListsWhatIsNotCompared) {
   ASSERT_OK(found);
   EXPECT_THAT(found->tensors, ElementsAre(Field(&TensorDifference::name, "model.d"),
                                           Field(&TensorDifference::name, "transformer.c")));
-  ASSERT_EQ(found->odd.size(), 3U);
-  EXPECT_EQ(found->odd[0].in_a + "|" + found->odd[0].in_b, "F32 [1]|");
-  EXPECT_EQ(found->odd[1].in_a + "|" + found->odd[1].in_b, "F32 [2]|F32 [1, 2]");
-  EXPECT_EQ(found->odd[2].in_a + "|" + found->odd[2].in_b, "|F32 [1]");
+  ASSERT_EQ(found->mismatched.size(), 3U);
+  EXPECT_EQ(found->mismatched[0].in_a + "|" + found->mismatched[0].in_b, "F32 [1]|");
+  EXPECT_EQ(found->mismatched[1].in_a + "|" + found->mismatched[1].in_b, "F32 [2]|F32 [1, 2]");
+  EXPECT_EQ(found->mismatched[2].in_a + "|" + found->mismatched[2].in_b, "|F32 [1]");
   EXPECT_FALSE(is_equal_to_the_bit(*found));
 }
 
@@ -136,7 +136,7 @@ TEST(Difference, OfCheckpointsLeavesTheOptimizerOutUnlessAsked) {
   ASSERT_OK(a);
   ASSERT_OK(b);
   EXPECT_EQ(difference(*a, *b)->tensors.size(), 4U);
-  EXPECT_THAT(difference(*a, *b)->odd, IsEmpty());
+  EXPECT_THAT(difference(*a, *b)->mismatched, IsEmpty());
   EXPECT_EQ(difference(*a, *b, /*with_optimizer=*/true)->tensors.size(), 8U);
   EXPECT_TRUE(is_equal_to_the_bit(*difference(*a, *a, /*with_optimizer=*/true)));
 }

@@ -25,8 +25,8 @@ RC_GTEST_PROP(DamagedFile, IsTakenWhereNothingIsDamaged, ()) {
 
 RC_GTEST_PROP(DamagedFileWords, AreReadOrRefused, ()) {
   const std::string right[] = {
-      text_of(given_up_part(right_words())), text_of(answer_buffer({.took_us = 7})),
-      text_of(answer_buffer({.kind = AnswerKind::kNotWritten, .why = right_words()}))};
+      text_of(aborted_part(right_words())), text_of(ack_buffer({.took_us = 7})),
+      text_of(ack_buffer({.kind = AckKind::kNotWritten, .why = right_words()}))};
   for (const std::string& words : right) {
     RC_ASSERT(wrong_with_file_words(words) == "");
     RC_ASSERT(wrong_with_file_words(damaged(words, telling_in_bytes())) == "");

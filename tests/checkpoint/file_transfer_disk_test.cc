@@ -16,7 +16,7 @@
 namespace {
 
 // For files named "target".
-std::atomic<long> room_bytes{1L << 40};
+std::atomic<long> capacity_bytes{1L << 40};
 std::atomic<long> unsynced_bytes{0};
 
 bool is_target(int fd) {
@@ -32,13 +32,13 @@ extern "C" {
 
 ssize_t write(int fd, const void* bytes, size_t count) {
   const bool counts = is_target(fd);
-  if (counts && room_bytes < static_cast<long>(count)) {
+  if (counts && capacity_bytes < static_cast<long>(count)) {
     errno = ENOSPC;
     return -1;
   }
   const ssize_t written = ::syscall(SYS_write, fd, bytes, count);
   if (counts && written > 0) {
-    room_bytes -= written;
+    capacity_bytes -= written;
     unsynced_bytes += written;
   }
   return written;
@@ -66,14 +66,14 @@ TEST(FileTransferDisk, TellsBothEndsThatItIsFull) {
   const TempFolder folder;
   const GivenFile file(folder.path(), "file", bytes_of_size(20'000));
   for (const long room : {0L, 999L, 1000L, 10'500L, 19'999L}) {
-    room_bytes = room;
+    capacity_bytes = room;
     const auto outcome = ranks.give(file, folder.path() / "target");
     EXPECT_CORRUPT(outcome.received, "No space left on device");
     EXPECT_CORRUPT(outcome.sent, "No space left on device");
     EXPECT_CORRUPT(outcome.sent, "free space on the disk that holds " + folder.path().string());
     EXPECT_FALSE(std::filesystem::exists(folder.path() / "target")) << room;
   }
-  room_bytes = 20'000;
+  capacity_bytes = 20'000;
   const auto outcome = ranks.give(file, folder.path() / "target");
   EXPECT_OK(outcome.sent);
   EXPECT_OK(outcome.received);
@@ -84,7 +84,7 @@ TEST(FileTransferDisk, TellsBothEndsThatItIsFullOfTensors) {
   const TempFolder folder;
   const GivenFile file(folder.path(), some_tensors(), {{"m", "z"}});
   for (const long room : {0L, 600L, 1500L, 10'000L}) {
-    room_bytes = room;
+    capacity_bytes = room;
     const auto outcome = ranks.give(file, folder.path() / "target");
     EXPECT_CORRUPT(outcome.received, "No space left on device");
     EXPECT_CORRUPT(outcome.sent, "No space left on device");
@@ -93,7 +93,7 @@ TEST(FileTransferDisk, TellsBothEndsThatItIsFullOfTensors) {
 }
 
 TEST(FileTransferDisk, HoldsAllWhenTheSenderHearsOfIt) {
-  room_bytes = 1L << 40;
+  capacity_bytes = 1L << 40;
   RankPair ranks("inproc");
   const TempFolder folder;
   const GivenFile file(folder.path(), "file", bytes_of_size(20'000));
@@ -101,11 +101,11 @@ TEST(FileTransferDisk, HoldsAllWhenTheSenderHearsOfIt) {
     FrameLink link = ranks.link(self);
     if (self == testing::kGiver) {
       EXPECT_OK(send_file(link, testing::kTaker, file.order, file.path, testing::kSmallParts,
-                          Patience(20), {}, nullptr));
+                          StallTimeout(20), {}, nullptr));
       EXPECT_EQ(unsynced_bytes, 0);
     } else {
       EXPECT_OK(receive_file(link, testing::kGiver, file.order, folder.path() / "target",
-                             testing::kSmallParts, Patience(20), {}, nullptr));
+                             testing::kSmallParts, StallTimeout(20), {}, nullptr));
     }
   });
 }

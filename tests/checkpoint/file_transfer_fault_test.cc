@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "checkpoint/transfer/file_words.h"
+#include "checkpoint/transfer/file_messages.h"
 #include "tests/checkpoint/transfer_fixture.h"
 
 namespace motley {
@@ -132,17 +132,17 @@ TEST_P(FileTransferFault, EndsWhenTheSenderIsLost) {
     FrameLink link = ranks_.link(self);
     if (self == kGiver) {
       // Sends only the first part.
-      Buffer size(part_room(8));
+      Buffer size(part_buffer_bytes(8));
       auto content = begin_part(size, PartKind::kMoreFollow, 8);
       std::memcpy(content.data(), &file_.order.file.bytes, 8);
-      auto answer = link.recv(kTaker, FrameId::file_answer(0, 0, 100), Buffer(answer_room()));
+      auto answer = link.recv(kTaker, FrameId::file_ack(0, 0, 100), Buffer(ack_buffer_bytes()));
       auto sent = link.send(kTaker, FrameId::file_part(0, 0, 100), std::move(size));
       EXPECT_OK(answer.wait(soon()));
       ranks_.group().destroy(kGiver);
     } else {
       const double start_s = now_s();
-      const auto received =
-          receive_file(link, kGiver, file_.order, target(), kSmallParts, Patience(20), {}, nullptr);
+      const auto received = receive_file(link, kGiver, file_.order, target(), kSmallParts,
+                                         StallTimeout(20), {}, nullptr);
       ASSERT_FALSE(received.ok());
       EXPECT_EQ(received.error().code, ErrorCode::kPeer);
       EXPECT_THAT(fault_of(received), HasSubstr("waiting for part 1 of file 0, step 100"));

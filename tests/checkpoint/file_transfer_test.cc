@@ -10,7 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/work_counter.h"
+#include "base/progress_counter.h"
 #include "tests/checkpoint/transfer_fixture.h"
 
 namespace motley {
@@ -122,12 +122,12 @@ TEST_P(FileTransfer, LeavesOutWhatWasNotOrdered) {
   ranks_.group().run([&](Rank self) {
     FrameLink link = ranks_.link(self);
     if (self == kGiver) {
-      EXPECT_OK(
-          send_file(link, kTaker, file.order, file.path, kSmallParts, Patience(20), {}, nullptr));
+      EXPECT_OK(send_file(link, kTaker, file.order, file.path, kSmallParts, StallTimeout(20), {},
+                          nullptr));
       wire_bytes = link.wire_bytes();
     } else {
-      EXPECT_OK(
-          receive_file(link, kGiver, file.order, target(), kSmallParts, Patience(20), {}, nullptr));
+      EXPECT_OK(receive_file(link, kGiver, file.order, target(), kSmallParts, StallTimeout(20), {},
+                             nullptr));
     }
   });
   EXPECT_LT(wire_bytes, 1000U);
@@ -155,12 +155,12 @@ TEST_P(FileTransfer, GivesSeveralFilesAtOnceInBothDirections) {
     std::vector<std::jthread> threads;
     for (const GivenFile& file : files) {
       threads.emplace_back([&, link = ranks_.link(self)]() mutable {
-        EXPECT_OK(
-            send_file(link, other, file.order, file.path, kSmallParts, Patience(20), {}, nullptr));
+        EXPECT_OK(send_file(link, other, file.order, file.path, kSmallParts, StallTimeout(20), {},
+                            nullptr));
       });
       threads.emplace_back([&, link = ranks_.link(self)]() mutable {
         EXPECT_OK(receive_file(link, other, file.order, received_path(self, file.order.stream),
-                               kSmallParts, Patience(20), {}, nullptr));
+                               kSmallParts, StallTimeout(20), {}, nullptr));
       });
     }
   });
@@ -173,17 +173,18 @@ TEST_P(FileTransfer, GivesSeveralFilesAtOnceInBothDirections) {
 
 TEST_P(FileTransfer, CountsWhatIsDone) {
   const GivenFile file(folder_.path(), "file", bytes_of_size(12'345'678));
-  const TransferPace pace;
-  WorkCounter given;
-  WorkCounter taken;
+  const TransferRate pace;
+  ProgressCounter given;
+  ProgressCounter taken;
   ranks_.group().run([&](Rank self) {
     FrameLink link = ranks_.link(self);
-    WorkCounter& work = self == kGiver ? given : taken;
-    const WorkCounter::Task task(work, "copying", file.order.file.bytes);
+    ProgressCounter& work = self == kGiver ? given : taken;
+    const ProgressCounter::Task task(work, "copying", file.order.file.bytes);
     if (self == kGiver) {
-      EXPECT_OK(send_file(link, kTaker, file.order, file.path, pace, Patience(20), {}, &work));
+      EXPECT_OK(send_file(link, kTaker, file.order, file.path, pace, StallTimeout(20), {}, &work));
     } else {
-      EXPECT_OK(receive_file(link, kGiver, file.order, target(), pace, Patience(20), {}, &work));
+      EXPECT_OK(
+          receive_file(link, kGiver, file.order, target(), pace, StallTimeout(20), {}, &work));
     }
     EXPECT_EQ(work.words(), "copying: 12.3 of 12.3 MB");
   });
@@ -191,7 +192,7 @@ TEST_P(FileTransfer, CountsWhatIsDone) {
 
 TEST_P(FileTransfer, BesideTrainingGivesTheSame) {
   const GivenFile file(folder_.path(), "file", bytes_of_size(1'000'000));
-  const auto outcome = ranks_.give(file, target(), kPaceBesideTraining);
+  const auto outcome = ranks_.give(file, target(), kBackgroundRate);
   EXPECT_OK(outcome.sent);
   ASSERT_OK(outcome.received);
   EXPECT_EQ(read_bytes(target()), read_bytes(file.path));

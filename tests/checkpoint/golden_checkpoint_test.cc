@@ -51,7 +51,7 @@ TEST_P(GoldenCheckpoints, SayWhereTheTrainingStands) {
   EXPECT_EQ(manifest->state.tokens, 16U);
   EXPECT_EQ(manifest->state.optimizer_updates, 2);
   EXPECT_EQ(manifest->state.optimizer, "adamw");
-  EXPECT_EQ(manifest->state.plan, (PlanMark{1, {"none"}, "int8", {1, 2}}));
+  EXPECT_EQ(manifest->state.plan, (PlanFingerprint{1, {"none"}, "int8", {1, 2}}));
   for (const WrittenFile& file : manifest->files) EXPECT_EQ(file.machine, "");
 }
 

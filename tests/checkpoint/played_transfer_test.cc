@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "checkpoint/transfer/file_words.h"
+#include "checkpoint/transfer/file_messages.h"
 #include "tests/checkpoint/transfer_fixture.h"
 
 namespace motley {
@@ -27,26 +27,27 @@ using testing::RankPair;
 using testing::TempFolder;
 
 constexpr std::int64_t kStep = 100;
-constexpr TransferPace kYielding{kPartBytes, 3, true};
+constexpr TransferRate kYielding{kPartBytes, 3, true};
 
 // A real end in its own thread, and its result.
 class PlayedTransfer : public ::testing::Test {
  protected:
   [[nodiscard]] std::filesystem::path target() const { return folder_.path() / "target"; }
 
-  void start_sender(const Patience& patience = Patience(20),
-                    const TransferPace& pace = kSmallParts) {
-    thread_ = std::jthread([this, patience, pace](const std::stop_token& stop) {
+  void start_sender(const StallTimeout& stall_timeout = StallTimeout(20),
+                    const TransferRate& pace = kSmallParts) {
+    thread_ = std::jthread([this, stall_timeout, pace](const std::stop_token& stop) {
       FrameLink link = giver_;  // a copy, so it counts the test's frames too
-      outcome_ = send_file(link, kTaker, file_.order, file_.path, pace, patience, stop, nullptr);
+      outcome_ =
+          send_file(link, kTaker, file_.order, file_.path, pace, stall_timeout, stop, nullptr);
     });
   }
 
-  void start_receiver(const Patience& patience = Patience(20)) {
-    thread_ = std::jthread([this, patience](const std::stop_token& stop) {
+  void start_receiver(const StallTimeout& stall_timeout = StallTimeout(20)) {
+    thread_ = std::jthread([this, stall_timeout](const std::stop_token& stop) {
       FrameLink link = ranks_.link(kTaker);
-      outcome_ =
-          receive_file(link, kGiver, file_.order, target(), kSmallParts, patience, stop, nullptr);
+      outcome_ = receive_file(link, kGiver, file_.order, target(), kSmallParts, stall_timeout, stop,
+                              nullptr);
     });
   }
 
@@ -58,7 +59,7 @@ class PlayedTransfer : public ::testing::Test {
 
   // As the sender: sends a part of this kind and content.
   void say(std::int64_t part, PartKind kind, const std::string& content) {
-    Buffer buffer(part_room(content.size()));
+    Buffer buffer(part_buffer_bytes(content.size()));
     std::ranges::copy(std::as_bytes(std::span(content)),
                       begin_part(buffer, kind, content.size()).begin());
     say_raw(part, std::move(buffer));
@@ -74,12 +75,12 @@ class PlayedTransfer : public ::testing::Test {
     say(0, PartKind::kMoreFollow, content);
   }
 
-  AnswerKind hear_answer(std::int64_t part) {
+  AckKind hear_answer(std::int64_t part) {
     const auto message =
-        giver_.recv(kTaker, FrameId::file_answer(0, part, kStep), Buffer(answer_room()))
+        giver_.recv(kTaker, FrameId::file_ack(0, part, kStep), Buffer(ack_buffer_bytes()))
             .wait(soon());
     EXPECT_OK(message);
-    const auto answer = read_answer(message->payload());
+    const auto answer = read_ack(message->payload());
     EXPECT_OK(answer);
     return answer->kind;
   }
@@ -87,7 +88,8 @@ class PlayedTransfer : public ::testing::Test {
   // As the receiver: the kind of the part; nullopt if none arrives within `within_s`.
   std::optional<PartKind> hear(std::int64_t part, double within_s = 20) {
     auto message =
-        taker_.recv(kGiver, FrameId::file_part(0, part, kStep), Buffer(part_room(kPartBytes)))
+        taker_
+            .recv(kGiver, FrameId::file_part(0, part, kStep), Buffer(part_buffer_bytes(kPartBytes)))
             .wait(Deadline::after_s(within_s));
     if (!message.ok()) return {};
     const auto read = read_part(std::as_const(*message).payload());
@@ -95,18 +97,16 @@ class PlayedTransfer : public ::testing::Test {
     return read->kind;
   }
 
-  void answer(std::int64_t part, const PartAnswer& words) {
-    answer_raw(part, answer_buffer(words));
-  }
+  void answer(std::int64_t part, const PartAck& words) { answer_raw(part, ack_buffer(words)); }
 
   void answer_raw(std::int64_t part, Buffer buffer) {
-    (void)taker_.send(kGiver, FrameId::file_answer(0, part, kStep), std::move(buffer));
+    (void)taker_.send(kGiver, FrameId::file_ack(0, part, kStep), std::move(buffer));
   }
 
   // The receiver has ended with kCorrupt, has reported to the sender that it is gone, and left no
   // file.
   void expect_gone(std::int64_t part, const std::string& words) {
-    EXPECT_EQ(hear_answer(part), AnswerKind::kGone);
+    EXPECT_EQ(hear_answer(part), AckKind::kGone);
     EXPECT_CORRUPT(ended(), words);
     EXPECT_FALSE(std::filesystem::exists(target()));
   }
@@ -128,7 +128,7 @@ TEST_F(PlayedTransfer, OfASenderHasNoMorePartsUnderWayThanTheWindow) {
     EXPECT_EQ(hear(part), PartKind::kMoreFollow);
   }
   auto too_many = taker_.recv(kGiver, FrameId::file_part(0, kSmallParts.window, kStep),
-                              Buffer(part_room(kPartBytes)));
+                              Buffer(part_buffer_bytes(kPartBytes)));
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_FALSE(too_many.done());
   answer(0, {});
@@ -139,7 +139,7 @@ TEST_F(PlayedTransfer, OfASenderHasNoMorePartsUnderWayThanTheWindow) {
 }
 
 TEST_F(PlayedTransfer, OfASenderBesideTrainingHasOnePartUnderWay) {
-  start_sender(Patience(20), kYielding);
+  start_sender(StallTimeout(20), kYielding);
   EXPECT_EQ(hear(0), PartKind::kMoreFollow);
   EXPECT_EQ(hear(1, 0.05), std::nullopt);
   thread_.request_stop();
@@ -149,7 +149,7 @@ TEST_F(PlayedTransfer, OfASenderBesideTrainingHasOnePartUnderWay) {
 // A part that is delayed by frames, one that is delayed by the receiver's slow disk, and one
 // without a visible reason.
 TEST_F(PlayedTransfer, OfASenderBesideTrainingStaysAwayFromABusyLink) {
-  start_sender(Patience(20), kYielding);
+  start_sender(StallTimeout(20), kYielding);
   for (std::int64_t part = 0; part < 3; ++part) {
     EXPECT_EQ(hear(part), PartKind::kMoreFollow);
     answer(part, {});
@@ -181,9 +181,9 @@ TEST_F(PlayedTransfer, OfASenderEndsWithTheReceiversWordsOnceAllIsAnswered) {
   answer(0, {});
   EXPECT_EQ(hear(3), PartKind::kMoreFollow);
   for (std::int64_t part = 1; part < 4; ++part) {
-    answer(part, {.kind = AnswerKind::kNotWritten, .why = full});
+    answer(part, {.kind = AckKind::kNotWritten, .why = full});
   }
-  EXPECT_EQ(hear(4), PartKind::kGivenUp);
+  EXPECT_EQ(hear(4), PartKind::kAborted);
   EXPECT_CORRUPT(ended(), "rank 1 refused it: cannot write x");
   EXPECT_CORRUPT(outcome_, "the disk is full");
   EXPECT_CORRUPT(outcome_, "free space");
@@ -192,7 +192,7 @@ TEST_F(PlayedTransfer, OfASenderEndsWithTheReceiversWordsOnceAllIsAnswered) {
 TEST_F(PlayedTransfer, OfASenderEndsAtOnceWhenTheReceiverIsGone) {
   start_sender();
   EXPECT_EQ(hear(0), PartKind::kMoreFollow);
-  answer(0, {.kind = AnswerKind::kGone, .why = {ErrorCode::kCorrupt, "the end came", "", ""}});
+  answer(0, {.kind = AckKind::kGone, .why = {ErrorCode::kCorrupt, "the end came", "", ""}});
   const auto outcome = ended();
   ASSERT_FALSE(outcome.ok());
   EXPECT_EQ(outcome.error().code, ErrorCode::kPeer);
@@ -209,7 +209,7 @@ TEST_F(PlayedTransfer, OfASenderEndsWithAMalformedAnswer) {
 }
 
 TEST_F(PlayedTransfer, OfASenderWaitsForAnAnswerAsLongAsItsPatience) {
-  start_sender(Patience(0.05));
+  start_sender(StallTimeout(0.05));
   EXPECT_EQ(hear(0), PartKind::kMoreFollow);
   const auto outcome = ended();
   ASSERT_FALSE(outcome.ok());
@@ -231,7 +231,7 @@ TEST_F(PlayedTransfer, OfASenderEndsAtOnceWhenStopped) {
   for (std::int64_t part = 1; part < kSmallParts.window; ++part) {
     EXPECT_EQ(hear(part), PartKind::kMoreFollow);
   }
-  EXPECT_EQ(hear(kSmallParts.window), PartKind::kGivenUp);
+  EXPECT_EQ(hear(kSmallParts.window), PartKind::kAborted);
 }
 
 TEST_F(PlayedTransfer, OfASenderWhoseFileShrinksSaysSo) {
@@ -243,7 +243,7 @@ TEST_F(PlayedTransfer, OfASenderWhoseFileShrinksSaysSo) {
     answer(part, {});
     const auto kind = hear(part + 1);
     ASSERT_TRUE(kind.has_value());
-    if (*kind == PartKind::kGivenUp) break;
+    if (*kind == PartKind::kAborted) break;
   }
   EXPECT_LE(part, 5);
   // Parts in flight are answered, or the sender would wait for the answers.
@@ -261,7 +261,7 @@ TEST_F(PlayedTransfer, OfAReceiverEndsWithAMalformedPart) {
 TEST_F(PlayedTransfer, OfAReceiverEndsWithAPartWithoutBytes) {
   start_receiver();
   say_size(file_.order.file.bytes);
-  EXPECT_EQ(hear_answer(0), AnswerKind::kWritten);
+  EXPECT_EQ(hear_answer(0), AckKind::kWritten);
   say(1, PartKind::kMoreFollow, "");
   expect_gone(1, "malformed part of a file");
 }
@@ -269,24 +269,24 @@ TEST_F(PlayedTransfer, OfAReceiverEndsWithAPartWithoutBytes) {
 TEST_F(PlayedTransfer, OfAReceiverEndsWithAPartThatIsTooLong) {
   start_receiver();
   say_size(file_.order.file.bytes);
-  EXPECT_EQ(hear_answer(0), AnswerKind::kWritten);
-  say(1, PartKind::kMoreFollow, std::string(part_room(kPartBytes), 'x'));
+  EXPECT_EQ(hear_answer(0), AckKind::kWritten);
+  say(1, PartKind::kMoreFollow, std::string(part_buffer_bytes(kPartBytes), 'x'));
   expect_gone(1, "is too long");
 }
 
 TEST_F(PlayedTransfer, OfAReceiverRefusesASizeThatIsNone) {
   start_receiver();
   say(0, PartKind::kLast, "1234567");
-  EXPECT_EQ(hear_answer(0), AnswerKind::kNotWritten);
+  EXPECT_EQ(hear_answer(0), AckKind::kNotWritten);
   EXPECT_CORRUPT(ended(), "the file's size has 7 bytes");
 }
 
 TEST_F(PlayedTransfer, OfAReceiverRefusesAnEndThatComesEarly) {
   start_receiver();
   say_size(file_.order.file.bytes);
-  EXPECT_EQ(hear_answer(0), AnswerKind::kWritten);
+  EXPECT_EQ(hear_answer(0), AckKind::kWritten);
   say(1, PartKind::kLast, bytes_of_size(10));
-  EXPECT_EQ(hear_answer(1), AnswerKind::kNotWritten);
+  EXPECT_EQ(hear_answer(1), AckKind::kNotWritten);
   EXPECT_CORRUPT(ended(), "19990 of its bytes are missing");
   EXPECT_FALSE(std::filesystem::exists(target()));
 }
@@ -294,19 +294,19 @@ TEST_F(PlayedTransfer, OfAReceiverRefusesAnEndThatComesEarly) {
 TEST_F(PlayedTransfer, OfAReceiverListensToNoMoreThanWasUnderWayWhenItRefused) {
   start_receiver();
   say_size(1);
-  EXPECT_EQ(hear_answer(0), AnswerKind::kNotWritten);
+  EXPECT_EQ(hear_answer(0), AckKind::kNotWritten);
   for (std::int64_t part = 1; part <= kSmallParts.window; ++part) {
     say(part, PartKind::kMoreFollow, "x");
-    EXPECT_EQ(hear_answer(part), AnswerKind::kNotWritten);
+    EXPECT_EQ(hear_answer(part), AckKind::kNotWritten);
   }
   say(kSmallParts.window + 1, PartKind::kMoreFollow, "x");
   expect_gone(kSmallParts.window + 1, "continues a refused transfer");
 }
 
 TEST_F(PlayedTransfer, OfAReceiverWaitsForAPartAsLongAsItsPatience) {
-  start_receiver(Patience(0.05));
+  start_receiver(StallTimeout(0.05));
   say_size(file_.order.file.bytes);
-  EXPECT_EQ(hear_answer(0), AnswerKind::kWritten);
+  EXPECT_EQ(hear_answer(0), AckKind::kWritten);
   const auto outcome = ended();
   ASSERT_FALSE(outcome.ok());
   EXPECT_EQ(outcome.error().code, ErrorCode::kPeer);
@@ -319,10 +319,10 @@ TEST_F(PlayedTransfer, OfAReceiverWaitsForAPartAsLongAsItsPatience) {
 TEST_F(PlayedTransfer, OfAReceiverEndsAtOnceWhenStopped) {
   start_receiver();
   say_size(file_.order.file.bytes);
-  EXPECT_EQ(hear_answer(0), AnswerKind::kWritten);
+  EXPECT_EQ(hear_answer(0), AckKind::kWritten);
   const double start_s = now_s();
   thread_.request_stop();
-  EXPECT_EQ(hear_answer(1), AnswerKind::kGone);
+  EXPECT_EQ(hear_answer(1), AckKind::kGone);
   const auto outcome = ended();
   EXPECT_LT(now_s() - start_s, 5);
   ASSERT_FALSE(outcome.ok());

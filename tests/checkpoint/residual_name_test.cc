@@ -13,16 +13,16 @@ TEST(ResidualName, IsReadAsItIsWritten) {
   EXPECT_EQ(name, "residual.12/h.0.attn.weight");
   const auto parsed = parse_residual_name(name);
   ASSERT_TRUE(parsed.has_value());
-  EXPECT_EQ(parsed->holder, 12);
+  EXPECT_EQ(parsed->member, 12);
   EXPECT_EQ(parsed->parameter, "h.0.attn.weight");
 }
 
 TEST(ResidualName, TellsWhatIsOwed) {
-  EXPECT_EQ(residual_name(3, "w", Owed::kUnsent), "unsent.3/w");
-  EXPECT_EQ(residual_name(0, "w", Owed::kVelocity), "velocity.0/w");
-  EXPECT_EQ(parse_residual_name("unsent.3/w")->owed, Owed::kUnsent);
-  EXPECT_EQ(parse_residual_name("velocity.0/w")->owed, Owed::kVelocity);
-  EXPECT_EQ(parse_residual_name("residual.0/w")->owed, Owed::kResidual);
+  EXPECT_EQ(residual_name(3, "w", ResidualKind::kUnsent), "unsent.3/w");
+  EXPECT_EQ(residual_name(0, "w", ResidualKind::kVelocity), "velocity.0/w");
+  EXPECT_EQ(parse_residual_name("unsent.3/w")->residual_kind, ResidualKind::kUnsent);
+  EXPECT_EQ(parse_residual_name("velocity.0/w")->residual_kind, ResidualKind::kVelocity);
+  EXPECT_EQ(parse_residual_name("residual.0/w")->residual_kind, ResidualKind::kResidual);
 }
 
 TEST(ResidualName, IsNothingElse) {
@@ -47,7 +47,7 @@ TEST(ResidualName, IsListedInTheOrderOfTheHolders) {
               ElementsAre(Pair("v", ElementsAre("residual.0/v")),
                           Pair("w", ElementsAre("residual.2/w", "residual.10/w"))));
   manifest.files[0].tensor_hashes["velocity.1/w"] = "";
-  EXPECT_THAT(residual_names(manifest, Owed::kVelocity),
+  EXPECT_THAT(residual_names(manifest, ResidualKind::kVelocity),
               ElementsAre(Pair("w", ElementsAre("velocity.1/w"))));
   EXPECT_EQ(residual_names(manifest).size(), 2U);
 }

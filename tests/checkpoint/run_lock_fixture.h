@@ -15,7 +15,7 @@
 
 #include "base/log.h"
 #include "base/system/files.h"
-#include "checkpoint/launch_mark.h"
+#include "checkpoint/fencing_token.h"
 #include "checkpoint/lock/launch_record.h"
 #include "checkpoint/lock/run_lock.h"
 
@@ -33,7 +33,7 @@ class RunLockFixture : public testing::Test {
 
   ~RunLockFixture() override { std::filesystem::remove_all(dir_); }
 
-  Result<RunLock> take() { return RunLock::take(dir_, log_, kQuick); }
+  Result<RunLock> acquire() { return RunLock::acquire(dir_, log_, kQuick); }
 
   // The result of confirm() once the lock is lost, or after many renewals.
   static Result<void> confirm_until_lost(RunLock& lock) {

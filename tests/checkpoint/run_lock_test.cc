@@ -22,7 +22,7 @@
 #include "base/system/files.h"
 #include "base/system/owned_fd.h"
 #include "base/system/process_identity.h"
-#include "checkpoint/launch_mark.h"
+#include "checkpoint/fencing_token.h"
 #include "checkpoint/lock/launch_record.h"
 #include "tests/base/no_more_threads.h"
 #include "tests/checkpoint/run_lock_fixture.h"
@@ -39,22 +39,22 @@ class RunLockTest : public RunLockFixture {};
 TEST_F(RunLockTest, IsTakenOnAFullDiskInThePlaceOfTheLaunchBefore) {
   const test::SmallDisk disk(dir_, "64k");
   if (!disk.mounted()) GTEST_SKIP() << "mounting a small disk needs root";
-  { ASSERT_TRUE(take().ok()); }
+  { ASSERT_TRUE(acquire().ok()); }
   std::ofstream filler(dir_ / "filler");
   for (int i = 0; i < 64 && filler; ++i) filler << std::string(4096, 'x') << std::flush;
   ASSERT_EQ(free_disk_bytes(dir_), 0U);
-  const Result<RunLock> next = take();
+  const Result<RunLock> next = acquire();
   ASSERT_TRUE(next.ok()) << next.error().what << ": " << next.error().cause;
   EXPECT_EQ(next->number(), 2);
-  EXPECT_FALSE(take().ok()) << "its record is whole: it is known to run";
+  EXPECT_FALSE(acquire().ok()) << "its record is whole: it is known to run";
 }
 
 TEST_F(RunLockTest, IsHeldByOneLauncherAtATime) {
-  const Result<RunLock> first = take();
+  const Result<RunLock> first = acquire();
   ASSERT_TRUE(first.ok()) << describe(first.error());
   EXPECT_TRUE(first->launch().starts_with("000001-"));
   EXPECT_TRUE(require_launch(dir_, first->launch()).ok());
-  const Result<RunLock> second = take();
+  const Result<RunLock> second = acquire();
   ASSERT_FALSE(second.ok());
   EXPECT_EQ(second.error().code, ErrorCode::kPeer);
   EXPECT_THAT(second.error().cause, AllOf(HasSubstr(fmt::format("process {} on ", ::getpid())),
@@ -64,7 +64,7 @@ TEST_F(RunLockTest, IsHeldByOneLauncherAtATime) {
 
 TEST_F(RunLockTest, IsGivenBackAndNeverGivesANumberTwice) {
   for (const char* number : {"000001-", "000002-", "000003-"}) {
-    const Result<RunLock> lock = take();
+    const Result<RunLock> lock = acquire();
     ASSERT_TRUE(lock.ok()) << describe(lock.error());
     EXPECT_TRUE(lock->launch().starts_with(number)) << lock->launch();
   }
@@ -75,8 +75,8 @@ TEST_F(RunLockTest, IsGivenBackAndNeverGivesANumberTwice) {
 // Frames carry the number in 32 bits.
 TEST_F(RunLockTest, IsRefusedWhereNoHigherNumberIsLeft) {
   write_record(std::numeric_limits<std::uint32_t>::max() - 1, /*is_free=*/true);
-  EXPECT_TRUE(take().ok());
-  const Result<RunLock> lock = take();
+  EXPECT_TRUE(acquire().ok());
+  const Result<RunLock> lock = acquire();
   ASSERT_FALSE(lock.ok());
   EXPECT_EQ(lock.error().code, ErrorCode::kCorrupt);
   EXPECT_THAT(lock.error().what, HasSubstr("4294967295.json"));
@@ -86,15 +86,15 @@ TEST_F(RunLockTest, IsRefusedWhereNoHigherNumberIsLeft) {
 TEST_F(RunLockTest, OfAKilledLauncherIsTakenAtOnce) {
   const pid_t child = ::fork();
   if (child == 0) {
-    const Result<RunLock> lock = take();
+    const Result<RunLock> lock = acquire();
     ::kill(::getpid(), SIGKILL);
   }
   siginfo_t info{};
   ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
   ASSERT_EQ(last_launch(dir_), 1);
   const auto begin = std::chrono::steady_clock::now();
-  const Result<RunLock> lock = RunLock::take(dir_, log_);  // for another machine's lock this would
-                                                           // wait 20 s
+  const Result<RunLock> lock = RunLock::acquire(dir_, log_);  // for another machine's lock this
+                                                              // would wait 20 s
   ASSERT_TRUE(lock.ok()) << describe(lock.error());
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
   ::waitpid(child, nullptr, 0);
@@ -102,7 +102,7 @@ TEST_F(RunLockTest, OfAKilledLauncherIsTakenAtOnce) {
 
 TEST_F(RunLockTest, OfAnotherMachineIsTakenOnceNothingIsHeardOfIt) {
   write_record(4);
-  const Result<RunLock> lock = take();
+  const Result<RunLock> lock = acquire();
   ASSERT_TRUE(lock.ok()) << describe(lock.error());
   EXPECT_TRUE(lock->launch().starts_with("000005-"));
 }
@@ -117,7 +117,7 @@ TEST_F(RunLockTest, OfAnotherMachineIsLeftWhileItIsRenewed) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
   });
-  const Result<RunLock> lock = take();
+  const Result<RunLock> lock = acquire();
   stop = true;
   launcher.join();
   ASSERT_FALSE(lock.ok());
@@ -127,21 +127,21 @@ TEST_F(RunLockTest, OfAnotherMachineIsLeftWhileItIsRenewed) {
 
 TEST_F(RunLockTest, OfAnotherMachineThatGaveItBackIsTakenAtOnce) {
   write_record(4, /*is_free=*/true);
-  const Result<RunLock> lock = RunLock::take(dir_, log_, {.renew_s = 5, .stale_s = 3600});
+  const Result<RunLock> lock = RunLock::acquire(dir_, log_, {.renew_s = 5, .stale_s = 3600});
   ASSERT_TRUE(lock.ok()) << describe(lock.error());
 }
 
 TEST_F(RunLockTest, ThatWasNeverWrittenWholeIsTaken) {
   write_record(1);
   std::ofstream(launch_file(dir_, 2)) << R"({"launch":"0000)";
-  const Result<RunLock> lock = take();
+  const Result<RunLock> lock = acquire();
   ASSERT_TRUE(lock.ok()) << describe(lock.error());
   EXPECT_TRUE(lock->launch().starts_with("000003-"));
 }
 
 // As for a launcher that was suspended for too long.
 TEST_F(RunLockTest, ThatAnotherTookOverIsLost) {
-  Result<RunLock> lock = take();
+  Result<RunLock> lock = acquire();
   ASSERT_TRUE(lock.ok()) << describe(lock.error());
   ASSERT_TRUE(lock->confirm().ok());
   write_record(2);
@@ -154,7 +154,7 @@ TEST_F(RunLockTest, ThatAnotherTookOverIsLost) {
 }
 
 TEST_F(RunLockTest, IsLostWithItsFolder) {
-  Result<RunLock> lock = take();
+  Result<RunLock> lock = acquire();
   ASSERT_TRUE(lock.ok()) << describe(lock.error());
   std::filesystem::remove_all(dir_);
   const Result<void> confirmed = confirm_until_lost(*lock);
@@ -165,7 +165,7 @@ TEST_F(RunLockTest, IsLostWithItsFolder) {
 // A lock that blocked on the pipe would keep this test from ending.
 TEST_F(RunLockTest, IsLostWhereAPipeLiesInThePlaceOfItsRecord) {
   for (const bool is_read : {false, true}) {
-    Result<RunLock> lock = take();
+    Result<RunLock> lock = acquire();
     ASSERT_TRUE(lock.ok()) << describe(lock.error());
     const std::filesystem::path record = launch_file(dir_, lock->number());
     std::filesystem::remove(record);
@@ -183,7 +183,7 @@ TEST_F(RunLockTest, IsLostWhereAPipeLiesInThePlaceOfItsRecord) {
 }
 
 TEST_F(RunLockTest, IsLostWhereALinkLiesInThePlaceOfItsRecord) {
-  Result<RunLock> lock = take();
+  Result<RunLock> lock = acquire();
   ASSERT_TRUE(lock.ok()) << describe(lock.error());
   const std::filesystem::path target = link_record_elsewhere();
   const Result<void> confirmed = confirm_until_lost(*lock);
@@ -193,7 +193,8 @@ TEST_F(RunLockTest, IsLostWhereALinkLiesInThePlaceOfItsRecord) {
 }
 
 TEST_F(RunLockTest, IsNotGivenBackThroughALink) {
-  std::optional<Result<RunLock>> lock(RunLock::take(dir_, log_, {.renew_s = 3600, .stale_s = 1}));
+  std::optional<Result<RunLock>> lock(
+      RunLock::acquire(dir_, log_, {.renew_s = 3600, .stale_s = 1}));
   ASSERT_TRUE(lock->ok()) << describe(lock->error());
   const std::filesystem::path target = link_record_elsewhere();
   lock.reset();
@@ -203,28 +204,28 @@ TEST_F(RunLockTest, IsNotGivenBackThroughALink) {
 TEST_F(RunLockTest, IsRefusedWhereTheLastRecordIsNone) {
   ASSERT_TRUE(make_folders(launches_folder(dir_)).ok());
   ASSERT_EQ(::mkfifo(launch_file(dir_, 3).c_str(), 0600), 0);
-  const Result<RunLock> refused = take();
+  const Result<RunLock> refused = acquire();
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::kCorrupt);
   EXPECT_EQ(refused.error().cause, "it is not a regular file");
   // The hint's remedy keeps the numbers increasing.
   std::filesystem::remove(launch_file(dir_, 3));
   std::ofstream(launch_file(dir_, 3)).flush();
-  const Result<RunLock> lock = take();
+  const Result<RunLock> lock = acquire();
   ASSERT_TRUE(lock.ok()) << describe(lock.error());
   EXPECT_EQ(lock->number(), 4);
 }
 
 TEST_F(RunLockTest, IsGivenBackWhereNoThreadCanHoldIt) {
   std::optional<test::NoMoreThreads> no_more_threads(std::in_place);
-  const Result<RunLock> refused = take();
+  const Result<RunLock> refused = acquire();
   no_more_threads.reset();
   ASSERT_FALSE(refused.ok());
   EXPECT_THAT(refused.error().remedy, HasSubstr("ulimit -u"));
   sigset_t blocked;
   ASSERT_EQ(pthread_sigmask(SIG_BLOCK, nullptr, &blocked), 0);
   EXPECT_EQ(sigismember(&blocked, SIGTERM), 0);
-  EXPECT_TRUE(take().ok());
+  EXPECT_TRUE(acquire().ok());
 }
 
 TEST_F(RunLockTest, GoesToOneOfManyThatComeAtOnce) {
@@ -237,7 +238,7 @@ TEST_F(RunLockTest, GoesToOneOfManyThatComeAtOnce) {
   for (int i = 0; i < kLaunchers; ++i) {
     launchers.emplace_back([&] {
       begin.arrive_and_wait();
-      const Result<RunLock> lock = take();
+      const Result<RunLock> lock = acquire();
       if (lock.ok()) ++holders;
       end.arrive_and_wait();
     });
@@ -276,26 +277,26 @@ TEST_F(RunLockTest, IsNotJoinedWhereALaterLaunchHasBeen) {
 }
 
 TEST_F(RunLockTest, RisesAboveANumberThatOtherFoldersHaveSeen) {
-  Result<RunLock> lock = take();
+  Result<RunLock> lock = acquire();
   ASSERT_TRUE(lock.ok()) << describe(lock.error());
-  ASSERT_TRUE(lock->rise_above(0, log_).ok());
+  ASSERT_TRUE(lock->advance_past(0, log_).ok());
   EXPECT_EQ(lock->number(), 1);
-  ASSERT_TRUE(lock->rise_above(41, log_).ok());
+  ASSERT_TRUE(lock->advance_past(41, log_).ok());
   EXPECT_EQ(lock->number(), 42);
   EXPECT_TRUE(require_launch(dir_, lock->launch()).ok());
-  EXPECT_FALSE(take().ok());
+  EXPECT_FALSE(acquire().ok());
 }
 
 TEST(ProcessIdentity, TellsARunningProcessFromOneThatHasGone) {
   const ProcessIdentity self = this_process();
-  EXPECT_EQ(fate_of(self), ProcessFate::kRuns);
+  EXPECT_EQ(liveness_of(self), ProcessLiveness::kRuns);
   ProcessIdentity before = self;  // the same pid, reused
   before.started -= 1;
-  EXPECT_EQ(fate_of(before), ProcessFate::kGone);
+  EXPECT_EQ(liveness_of(before), ProcessLiveness::kGone);
   ProcessIdentity elsewhere = self;
   elsewhere.place += "x";
-  EXPECT_EQ(fate_of(elsewhere), ProcessFate::kElsewhere);
-  EXPECT_EQ(fate_of({}), ProcessFate::kElsewhere);
+  EXPECT_EQ(liveness_of(elsewhere), ProcessLiveness::kElsewhere);
+  EXPECT_EQ(liveness_of({}), ProcessLiveness::kElsewhere);
 }
 
 }  // namespace

@@ -109,8 +109,8 @@ TEST(Safetensors, TheSizeOfPiecesDoesNotShow) {
           {fmt::format("t{}", i), {static_cast<std::int64_t>(values.size())}, values});
       data.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
     }
-    const auto whole = write_safetensors(folder.path() / "a", views(tensors), {});
-    RC_ASSERT(whole.ok());
+    const auto intact = write_safetensors(folder.path() / "a", views(tensors), {});
+    RC_ASSERT(intact.ok());
     auto writer = SafetensorsWriter::create(folder.path() / "b", outlines_of(views(tensors)), {});
     RC_ASSERT(writer.ok());
     for (auto rest = std::as_bytes(std::span(data)); !rest.empty();) {
@@ -121,8 +121,8 @@ TEST(Safetensors, TheSizeOfPiecesDoesNotShow) {
     const auto pieces = writer->close();
     RC_ASSERT(pieces.ok());
     RC_ASSERT(read_bytes(folder.path() / "a") == read_bytes(folder.path() / "b"));
-    RC_ASSERT(pieces->hash == whole->hash && pieces->bytes == whole->bytes);
-    RC_ASSERT(pieces->tensor_hashes == whole->tensor_hashes);
+    RC_ASSERT(pieces->hash == intact->hash && pieces->bytes == intact->bytes);
+    RC_ASSERT(pieces->tensor_hashes == intact->tensor_hashes);
   }));
 }
 
@@ -133,15 +133,15 @@ TEST(Safetensors, ReadsAnyPartOfATensor) {
     write_bytes(folder.path() / "f", file_of_16bit(dtype, values));
     const auto file = SafetensorsFile::open(folder.path() / "f");
     ASSERT_OK(file);
-    std::vector<float> whole(values.size());
-    ASSERT_OK(file->read("x", {1 << 16}, whole));
+    std::vector<float> intact(values.size());
+    ASSERT_OK(file->read("x", {1 << 16}, intact));
     EXPECT_TRUE(rc::check([&] {
-      const auto first = *rc::gen::inRange<std::size_t>(0, whole.size());
-      std::vector<float> part(*rc::gen::inRange<std::size_t>(0, whole.size() - first + 1));
+      const auto first = *rc::gen::inRange<std::size_t>(0, intact.size());
+      std::vector<float> part(*rc::gen::inRange<std::size_t>(0, intact.size() - first + 1));
       RC_ASSERT(file->read_part("x", first, part).ok());
       RC_ASSERT(bits_of(part) ==
-                bits_of({whole.begin() + static_cast<std::ptrdiff_t>(first),
-                         whole.begin() + static_cast<std::ptrdiff_t>(first + part.size())}));
+                bits_of({intact.begin() + static_cast<std::ptrdiff_t>(first),
+                         intact.begin() + static_cast<std::ptrdiff_t>(first + part.size())}));
     }));
   }
 }

@@ -59,7 +59,7 @@ Shard written_plainly(const std::vector<OwnedTensor>& parameters,
 // One save and its reported result.
 class Saved {
  public:
-  [[nodiscard]] SavePlace place() const { return {folder_.path(), "", 7}; }
+  [[nodiscard]] SaveLocation location() const { return {folder_.path(), "", 7}; }
 
   [[nodiscard]] ShardWriter::Done done() {
     return [this](const Result<Shard>& shard) {
@@ -99,8 +99,9 @@ RC_GTEST_PROP(ShardWriter, WritesWhatItWasLent, ()) {
   const Shard expected = written_plainly(parameters, all_moments);
   Saved saved;
   ShardWriter writer([&] { return spare; }, nullptr);
-  writer.begin(saved.place(), 1, 2, {views(parameters), views(moments), residuals}, saved.done());
-  writer.let_go();
+  writer.begin(saved.location(), 1, 2, {views(parameters), views(moments), residuals},
+               saved.done());
+  writer.copy_unwritten();
   spoil(parameters);
   spoil(moments);
   writer.finish();
@@ -112,11 +113,11 @@ RC_GTEST_PROP(ShardWriter, WritesWhatItWasLent, ()) {
 TEST(ShardWriter, TellsOfADiskThatDoesNotTakeIt) {
   Saved saved;
   auto parameters = tensors_of("w", {1'000'000, 1'000'000});
-  std::filesystem::create_directories(partial_folder(saved.place()) /
+  std::filesystem::create_directories(partial_folder(saved.location()) /
                                       "model-00002-of-00002.safetensors");
   ShardWriter writer([] { return std::uint64_t{0}; }, nullptr);
-  writer.begin(saved.place(), 1, 2, {views(parameters), {}, {}}, saved.done());
-  writer.let_go();  // does not wait for data that will not be written
+  writer.begin(saved.location(), 1, 2, {views(parameters), {}, {}}, saved.done());
+  writer.copy_unwritten();  // does not wait for data that will not be written
   writer.finish();
   const Result<Shard> shard = saved.only();
   ASSERT_FALSE(shard.ok());
@@ -130,8 +131,8 @@ TEST(ShardWriter, WritesOneAfterTheOther) {
   const auto some = tensors_of("w", {2'000'000});
   const auto others = tensors_of("v", {3, 5});
   ShardWriter writer([] { return std::uint64_t{0}; }, nullptr);
-  writer.begin(first.place(), 1, 2, {views(some), {}, {}}, first.done());
-  writer.begin(second.place(), 1, 2, {views(others), {}, {}}, second.done());
+  writer.begin(first.location(), 1, 2, {views(some), {}, {}}, first.done());
+  writer.begin(second.location(), 1, 2, {views(others), {}, {}}, second.done());
   EXPECT_EQ(first.count(), 1U);
   writer.finish();
   const Result<Shard> shard = second.only();
@@ -146,21 +147,21 @@ TEST(ShardWriter, GivesUpWhereItGoes) {
   for (int round = 0; round < 20; ++round) {
     const auto parameters = tensors_of("w", {300'000, 300'000});
     ShardWriter writer([] { return kAllMemory; }, nullptr);
-    writer.begin(saved.place(), 1, 2, {views(parameters), {}, {}}, saved.done());
+    writer.begin(saved.location(), 1, 2, {views(parameters), {}, {}}, saved.done());
   }
   EXPECT_LE(saved.count(), 20U);
 }
 
 TEST(ShardWriter, MakesNoRunThatIsGone) {
   const TempFolder folder;
-  const SavePlace place{folder.path() / "moved", "", 7};
+  const SaveLocation location{folder.path() / "moved", "", 7};
   std::optional<Result<Shard>> told;
   ShardWriter writer([] { return kAllMemory; }, nullptr);
-  writer.begin(place, 0, 1, {}, [&told](const Result<Shard>& shard) { told = shard; });
+  writer.begin(location, 0, 1, {}, [&told](const Result<Shard>& shard) { told = shard; });
   writer.finish();
   ASSERT_TRUE(told && !told->ok());
   EXPECT_THAT(told->error().cause, HasSubstr("no longer exists"));
-  EXPECT_FALSE(std::filesystem::exists(place.run_dir));
+  EXPECT_FALSE(std::filesystem::exists(location.run_dir));
 }
 
 }  // namespace

@@ -5,14 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/fencing_token.h"
 #include "checkpoint/folders.h"
-#include "checkpoint/launch_mark.h"
-#include "checkpoint/store/folder_id.h"
-#include "checkpoint/store/look.h"
-#include "checkpoint/store/part.h"
-#include "checkpoint/store/store_place.h"
-#include "checkpoint/store/view.h"
-#include "checkpoint/store/whole_file.h"
+#include "checkpoint/replication/folder_id.h"
+#include "checkpoint/replication/intact_file.h"
+#include "checkpoint/replication/inventory.h"
+#include "checkpoint/replication/restored_view.h"
+#include "checkpoint/replication/shard_set.h"
+#include "checkpoint/replication/store_location.h"
 #include "tests/checkpoint/fixture.h"
 
 namespace motley {
@@ -37,7 +37,7 @@ class Scattered : public ::testing::Test {
   Scattered() {
     const auto committed = run_.save(10);
     EXPECT_TRUE(committed.ok());
-    texts_ = *read_texts(*committed);
+    texts_ = *read_metadata(*committed);
     files_ = tensor_files(texts_.manifest);
   }
 
@@ -53,9 +53,9 @@ class Scattered : public ::testing::Test {
 
   [[nodiscard]] const fs::path& own() const { return own_.path(); }
 
-  [[nodiscard]] StoreAnswer look() const {
-    return *look_into_store({own(), false, "0011223344556677"}, {.wanted = WantedStep{10, files_}},
-                            nullptr);
+  [[nodiscard]] StoreContents look() const {
+    return *take_inventory({own(), false, "0011223344556677"}, {.wanted = WantedStep{10, files_}},
+                           nullptr);
   }
 
   TestRun run_;
@@ -68,16 +68,16 @@ TEST_F(Scattered, PartIsNotAdoptedOnceThatIsStopped) {
   write_part(kLaunch);
   std::stop_source stop;
   stop.request_stop();
-  WorkCounter work;
-  const Result<void> stopped = adopt_part(own(), kLater, texts_, &work, stop.get_token());
+  ProgressCounter work;
+  const Result<void> stopped = adopt_shards(own(), kLater, texts_, &work, stop.get_token());
   ASSERT_FALSE(stopped.ok());
   EXPECT_EQ(stopped.error().code, ErrorCode::kInterrupted);
   EXPECT_EQ(work.count(), 0U) << "nothing is read any more";
-  EXPECT_EQ(look().whole.size(), 2U);
-  ASSERT_TRUE(adopt_part(own(), kLater, texts_, nullptr).ok());
+  EXPECT_EQ(look().intact.size(), 2U);
+  ASSERT_TRUE(adopt_shards(own(), kLater, texts_, nullptr).ok());
   // A file that was not read does not count as damaged.
-  EXPECT_FALSE(adopt_part(own(), kLater, texts_, &work, stop.get_token()).ok());
-  EXPECT_EQ(look().whole.size(), 2U);
+  EXPECT_FALSE(adopt_shards(own(), kLater, texts_, &work, stop.get_token()).ok());
+  EXPECT_EQ(look().intact.size(), 2U);
 }
 
 TEST_F(Scattered, SaysWhoseItIs) {
@@ -94,39 +94,39 @@ TEST_F(Scattered, SaysWhoseItIs) {
 
 TEST_F(Scattered, PartIsKeptOfWhatTheLaunchWrote) {
   write_part(kLaunch);
-  EXPECT_THAT(look().whole, ElementsAre("model-00002-of-00002.safetensors",
-                                        "optimizer-00002-of-00002.safetensors"));
-  ASSERT_TRUE(keep_part(own(), kLaunch, texts_).ok());
+  EXPECT_THAT(look().intact, ElementsAre("model-00002-of-00002.safetensors",
+                                         "optimizer-00002-of-00002.safetensors"));
+  ASSERT_TRUE(store_shards(own(), kLaunch, texts_).ok());
   EXPECT_THAT(names_in(checkpoints_root(own())), ElementsAre("step-000010"));
   EXPECT_THAT(names_in(checkpoint_folder(own(), 10)),
               ElementsAre("config.json", "manifest.json", "model-00002-of-00002.safetensors",
                           "model.safetensors.index.json", "optimizer-00002-of-00002.safetensors"));
-  EXPECT_TRUE(keep_part(own(), kLaunch, texts_).ok()) << "done already";
-  const StoreAnswer answer = look();
-  EXPECT_THAT(answer.steps, ElementsAre(10));
-  EXPECT_EQ(answer.whole.size(), 2U);
-  EXPECT_THAT(answer.damaged, IsEmpty());
+  EXPECT_TRUE(store_shards(own(), kLaunch, texts_).ok()) << "done already";
+  const StoreContents contents = look();
+  EXPECT_THAT(contents.steps, ElementsAre(10));
+  EXPECT_EQ(contents.intact.size(), 2U);
+  EXPECT_THAT(contents.damaged, IsEmpty());
 }
 
 TEST_F(Scattered, PartIsAdoptedOfWhatAnEarlierLaunchLeft) {
   write_part(kLaunch);
-  ASSERT_TRUE(adopt_part(own(), kLater, texts_, nullptr).ok());
-  EXPECT_EQ(look().whole.size(), 2U);
+  ASSERT_TRUE(adopt_shards(own(), kLater, texts_, nullptr).ok());
+  EXPECT_EQ(look().intact.size(), 2U);
   ASSERT_TRUE(prune_to(own(), {10}, kLater).ok());
   EXPECT_THAT(names_in(checkpoints_root(own())), ElementsAre("step-000010"));
-  EXPECT_EQ(look().whole.size(), 2U) << "they did not go with the folder that they lay in";
+  EXPECT_EQ(look().intact.size(), 2U) << "they did not go with the folder that they lay in";
 }
 
 TEST_F(Scattered, PartOfAnotherStateIsReplacedWithItsFilesThatStillCount) {
   write_part(kLaunch);
-  ASSERT_TRUE(keep_part(own(), kLaunch, texts_).ok());
+  ASSERT_TRUE(store_shards(own(), kLaunch, texts_).ok());
   // The step was saved again with other values.
   const std::vector<Shard> shards = *run_.write(10, 2, 2);
-  const CheckpointMetadata newer = *read_texts(*run_.commit(10, shards));
-  ASSERT_TRUE(adopt_part(own(), kLater, newer, nullptr).ok());
-  EXPECT_EQ(read_texts(checkpoint_folder(own(), 10))->manifest.parameter_hash,
+  const CheckpointMetadata newer = *read_metadata(*run_.commit(10, shards));
+  ASSERT_TRUE(adopt_shards(own(), kLater, newer, nullptr).ok());
+  EXPECT_EQ(read_metadata(checkpoint_folder(own(), 10))->manifest.parameter_hash,
             newer.manifest.parameter_hash);
-  EXPECT_THAT(look().whole, IsEmpty()) << "of the older state nothing is left";
+  EXPECT_THAT(look().intact, IsEmpty()) << "of the older state nothing is left";
 }
 
 TEST_F(Scattered, DamagedFileIsNamedAndNeverAdopted) {
@@ -136,7 +136,7 @@ TEST_F(Scattered, DamagedFileIsNamedAndNeverAdopted) {
   bytes.back() ^= 1;
   write_bytes(file, bytes);
   EXPECT_THAT(look().damaged, ElementsAre("model-00002-of-00002.safetensors"));
-  ASSERT_TRUE(adopt_part(own(), kLater, texts_, nullptr).ok());
+  ASSERT_TRUE(adopt_shards(own(), kLater, texts_, nullptr).ok());
   EXPECT_FALSE(fs::exists(checkpoint_folder(own(), 10) / "model-00002-of-00002.safetensors"));
 }
 
@@ -145,22 +145,24 @@ TEST_F(Scattered, LinksAreNotFollowed) {
   fs::create_directories(partial);
   const std::string name = "model-00002-of-00002.safetensors";
   fs::create_symlink(checkpoint_folder(run_.dir(), 10) / name, partial / name);
-  EXPECT_THAT(look().whole, IsEmpty());
+  EXPECT_THAT(look().intact, IsEmpty());
   EXPECT_THAT(look().damaged, ElementsAre(name));
 }
 
 TEST_F(Scattered, ViewReadsWhatItsMachineNeeds) {
-  const SavePlace place{run_.dir(), kLater, 10};
+  const SaveLocation location{run_.dir(), kLater, 10};
   // TestRun's distribution assigns these to rank 1.
-  const std::vector<FileNeed> needs = needs_of(texts_.manifest, {"h.0.ln_1.bias", "ln_f.weight"});
+  const std::vector<RequiredFile> needs =
+      required_files(texts_.manifest, {"h.0.ln_1.bias", "ln_f.weight"});
   ASSERT_EQ(needs.size(), 2U);
   EXPECT_TRUE(needs[0].is_all());
-  ASSERT_TRUE(begin_view(place).ok());
-  for (const FileNeed& need : needs) {
-    ASSERT_TRUE(link_into_view(place, checkpoint_folder(run_.dir(), 10) / need.file.name).ok());
+  ASSERT_TRUE(begin_restored_view(location).ok());
+  for (const RequiredFile& need : needs) {
+    ASSERT_TRUE(
+        link_into_restored_view(location, checkpoint_folder(run_.dir(), 10) / need.file.name).ok());
   }
-  ASSERT_TRUE(end_view(place, texts_.manifest, needs).ok());
-  const auto reader = CheckpointReader::open(view_folder(place));
+  ASSERT_TRUE(end_restored_view(location, texts_.manifest, needs).ok());
+  const auto reader = CheckpointReader::open(restored_view_folder(location));
   ASSERT_TRUE(reader.ok()) << describe(reader.error());
   std::vector<float> values(2);
   EXPECT_TRUE(reader->read("h.0.ln_1.bias", {2}, values).ok());
@@ -169,24 +171,24 @@ TEST_F(Scattered, ViewReadsWhatItsMachineNeeds) {
   EXPECT_FALSE(reader->has("wte.weight"));
   EXPECT_THAT(run_.steps(), ElementsAre(10)) << "a view is no checkpoint";
   ASSERT_TRUE(prune_to(run_.dir(), {10}, kLater).ok());
-  EXPECT_TRUE(fs::exists(view_folder(place))) << "this launch may still read it";
+  EXPECT_TRUE(fs::exists(restored_view_folder(location))) << "this launch may still read it";
   ASSERT_TRUE(prune_to(run_.dir(), {10}, kLaunch).ok());
-  EXPECT_FALSE(fs::exists(view_folder(place)));
+  EXPECT_FALSE(fs::exists(restored_view_folder(location)));
 }
 
 TEST_F(Scattered, PartIsReadInThePlaceOfAView) {
   write_part(kLaunch);
-  ASSERT_TRUE(adopt_part(own(), kLater, texts_, nullptr).ok());
+  ASSERT_TRUE(adopt_shards(own(), kLater, texts_, nullptr).ok());
   const fs::path part = checkpoint_folder(own(), 10);
   Manifest needed = texts_.manifest;
   std::erase_if(needed.files,
                 [](const WrittenFile& file) { return !file.name.starts_with("model-00002"); });
-  EXPECT_TRUE(is_in_part({own(), kLater, 10}, needed));
+  EXPECT_TRUE(is_in_shard_set({own(), kLater, 10}, needed));
   needed.state.step = 9;
-  EXPECT_FALSE(is_in_part({own(), kLater, 10}, needed)) << "it tells of another state";
+  EXPECT_FALSE(is_in_shard_set({own(), kLater, 10}, needed)) << "it tells of another state";
   needed.state.step = 10;
   needed.files[0].hash = std::string(32, '0');
-  EXPECT_FALSE(is_in_part({own(), kLater, 10}, needed)) << "it is another file";
+  EXPECT_FALSE(is_in_shard_set({own(), kLater, 10}, needed)) << "it is another file";
 }
 
 TEST_F(Scattered, OnlyWhatIsThereIsToBeRead) {
@@ -202,16 +204,16 @@ TEST_F(Scattered, OnlyWhatIsThereIsToBeRead) {
 // A launch that resumed before a step that others have saved: its next save is at an earlier step
 // than theirs.
 TEST_F(Scattered, WhatTheLaunchWritesStaysBesideLaterStepsOfOthers) {
-  const SavePlace written{run_.dir(), kLater, 20};
+  const SaveLocation written{run_.dir(), kLater, 20};
   fs::create_directories(partial_folder(written));
   ASSERT_TRUE(run_.save(30).ok());
-  ASSERT_TRUE(begin_view({run_.dir(), kLater, 10}).ok());
+  ASSERT_TRUE(begin_restored_view({run_.dir(), kLater, 10}).ok());
   ASSERT_TRUE(prune_to(run_.dir(), {10, 30}, kLater, 10).ok());
   EXPECT_TRUE(fs::exists(partial_folder(written)));
-  EXPECT_TRUE(fs::exists(view_folder({run_.dir(), kLater, 10})));
+  EXPECT_TRUE(fs::exists(restored_view_folder({run_.dir(), kLater, 10})));
   ASSERT_TRUE(prune_to(run_.dir(), {10, 30}, kLater, 20).ok());
   EXPECT_FALSE(fs::exists(partial_folder(written))) << "that save has ended";
-  EXPECT_FALSE(fs::exists(view_folder({run_.dir(), kLater, 10})));
+  EXPECT_FALSE(fs::exists(restored_view_folder({run_.dir(), kLater, 10})));
 }
 
 // A step that a launch skipped on resume, because its manifest is unreadable.
@@ -228,7 +230,7 @@ TEST_F(Scattered, WhatCannotBeToldStaysUntilItsStepIsDoneAgain) {
 }
 
 TEST_F(Scattered, NeedsAreTensorsOfFiles) {
-  const std::vector<FileNeed> needs = needs_of(texts_.manifest, {"h.0.ln_1.weight"});
+  const std::vector<RequiredFile> needs = required_files(texts_.manifest, {"h.0.ln_1.weight"});
   ASSERT_EQ(needs.size(), 2U);
   EXPECT_EQ(needs[0].file.name, "model-00001-of-00002.safetensors");
   EXPECT_THAT(needs[0].tensors, ElementsAre("h.0.ln_1.weight"));
@@ -236,7 +238,7 @@ TEST_F(Scattered, NeedsAreTensorsOfFiles) {
   EXPECT_THAT(needs[1].tensors, ElementsAre("exp_avg/h.0.ln_1.weight"));
 }
 
-TEST(StorePlace, IsTheLaunchersWhereItsMarkIsSeen) {
+TEST(StoreLocation, IsTheLaunchersWhereItsMarkIsSeen) {
   TempFolder launchers;
   fs::create_directories(launches_folder(launchers.path()));
   std::ofstream(launch_file(launchers.path(), 3)) << "{\"launch\":\"" << kLaunch << "\"}";
@@ -255,7 +257,7 @@ TEST(StorePlace, IsTheLaunchersWhereItsMarkIsSeen) {
   EXPECT_FALSE(fs::exists(own));
 }
 
-TEST(StorePlace, HasOneIdForAllWhoSeeIt) {
+TEST(StoreLocation, HasOneIdForAllWhoSeeIt) {
   const TempFolder other;
   const std::string own = (other.path() / "runs/one").string();
   const auto first = find_store({"/nowhere", own, kLaunch}, IfAbsent::kMake);

@@ -23,7 +23,7 @@ namespace motley::testing {
 inline constexpr Rank kGiver{0};
 inline constexpr Rank kTaker{1};
 inline constexpr std::size_t kPartBytes = 1000;
-inline constexpr TransferPace kSmallParts{kPartBytes, 3, false};
+inline constexpr TransferRate kSmallParts{kPartBytes, 3, false};
 
 inline std::string bytes_of_size(std::size_t size) {
   std::string bytes(size, '\0');
@@ -87,7 +87,7 @@ class RankPair {
 
   Outcome give(const GivenFile& file,
                const std::filesystem::path& target,
-               const TransferPace& pace = kSmallParts) {
+               const TransferRate& pace = kSmallParts) {
     return give(file.order, file.path, file.order, target, pace);
   }
 
@@ -96,30 +96,31 @@ class RankPair {
                const std::filesystem::path& source,
                const FileOrder& received_order,
                const std::filesystem::path& target,
-               const TransferPace& pace = kSmallParts) {
-    Outcome outcome;
-    group_.run([&](Rank self) {
-      FrameLink own = link(self);
-      if (self == kGiver) {
-        outcome.sent = send_file(own, kTaker, sent_order, source, pace, Patience(20), {}, nullptr);
-      } else {
-        outcome.received =
-            receive_file(own, kGiver, received_order, target, pace, Patience(20), {}, nullptr);
-      }
-    });
-    return outcome;
-  }
-
-  Outcome give_into(const PartFolder& part, const GivenFile& file) {
+               const TransferRate& pace = kSmallParts) {
     Outcome outcome;
     group_.run([&](Rank self) {
       FrameLink own = link(self);
       if (self == kGiver) {
         outcome.sent =
-            send_file(own, kTaker, file.order, file.path, kSmallParts, Patience(20), {}, nullptr);
+            send_file(own, kTaker, sent_order, source, pace, StallTimeout(20), {}, nullptr);
       } else {
-        outcome.received = receive_into_part(own, kGiver, file.order, part, kSmallParts,
-                                             Patience(20), {}, nullptr);
+        outcome.received =
+            receive_file(own, kGiver, received_order, target, pace, StallTimeout(20), {}, nullptr);
+      }
+    });
+    return outcome;
+  }
+
+  Outcome give_into(const ShardFolder& part, const GivenFile& file) {
+    Outcome outcome;
+    group_.run([&](Rank self) {
+      FrameLink own = link(self);
+      if (self == kGiver) {
+        outcome.sent = send_file(own, kTaker, file.order, file.path, kSmallParts, StallTimeout(20),
+                                 {}, nullptr);
+      } else {
+        outcome.received = receive_into_shards(own, kGiver, file.order, part, kSmallParts,
+                                               StallTimeout(20), {}, nullptr);
       }
     });
     return outcome;

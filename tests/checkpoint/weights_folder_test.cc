@@ -34,13 +34,12 @@ double rounded(float value, int fraction_bits, int least_exponent) {
   return std::nearbyint(static_cast<double>(value) / step) * step;
 }
 
-TEST(NumberFormat, RoundsToNearestEven) {
+TEST(FloatFormat, RoundsToNearestEven) {
   EXPECT_TRUE(rc::check([] {
     const auto value = std::bit_cast<float>(*rc::gen::arbitrary<std::uint32_t>());
     if (!std::isfinite(value)) return;
     for (const auto& [format, dtype, fraction, least] :
-         {std::tuple(NumberFormat::kFp16, "F16", 10, -14),
-          {NumberFormat::kBf16, "BF16", 7, -126}}) {
+         {std::tuple(FloatFormat::kFp16, "F16", 10, -14), {FloatFormat::kBf16, "BF16", 7, -126}}) {
       const TempFolder folder;
       Allowance watch;
       const auto path = folder.path() / "f";

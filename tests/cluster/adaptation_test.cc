@@ -1,4 +1,4 @@
-#include "cluster/learn/adaptation.h"
+#include "cluster/replan/adaptation.h"
 
 #include <chrono>
 #include <thread>
@@ -44,7 +44,7 @@ TEST(StepWindows, BeginAnewWithoutWhatWasDisturbed) {
   plan.ranks.resize(1);
   StepWindows steps(plan);
   for (int i = 0; i < 5; ++i) (void)steps.add(Rank{0}, {.step_s = 9, .compute_s = 9});
-  steps.begin_anew();
+  steps.restart_window();
   for (int i = 0; i < 7; ++i) EXPECT_FALSE(steps.add(Rank{0}, {.step_s = 1, .compute_s = 1}));
   EXPECT_EQ(steps.add(Rank{0}, {.step_s = 1, .compute_s = 1})->step_s, 1);
 }
@@ -69,7 +69,8 @@ class AdaptationOfTwo : public testing::Test {
 
   // Trains until something is reported or decided, but at most `steps` steps.
   void train(Adaptation& adaptation, std::int64_t steps) {
-    for (std::int64_t step = 1; step <= steps && told_.empty() && !adaptation.move(); ++step) {
+    for (std::int64_t step = 1; step <= steps && told_.empty() && !adaptation.plan_switch();
+         ++step) {
       for (std::size_t r = 0; r < plan_.ranks.size(); ++r) {
         const double factor = r == 1 ? 3 : 1;
         const auto line = adaptation.on_step(Rank{static_cast<std::int32_t>(r)},
@@ -97,50 +98,51 @@ TEST_F(AdaptationOfTwo, TellsOnceOfABetterPlan) {
   ASSERT_EQ(told_.size(), 1U);
   EXPECT_THAT(told_.front(), AllOf(HasSubstr("s a step; this plan, " + cut_text(plan_) + ", takes"),
                                    HasSubstr("--resume --adapt")));
-  EXPECT_FALSE(adapts->move());
+  EXPECT_FALSE(adapts->plan_switch());
 }
 
 TEST_F(AdaptationOfTwo, MovesWhereItMay) {
-  const auto adapts = adaptation({.moves = true, .last_step = kLong});
+  const auto adapts = adaptation({.switches = true, .last_step = kLong});
   train(*adapts, 5'000);
-  ASSERT_TRUE(adapts->move());
+  ASSERT_TRUE(adapts->plan_switch());
   ASSERT_EQ(told_.size(), 1U);
   EXPECT_THAT(told_.front(), HasSubstr("the layers are moved"));
-  EXPECT_NE(cut_text(adapts->move()->plan), cut_text(plan_));
-  EXPECT_GT(adapts->move()->gain(), 0.05);
+  EXPECT_NE(cut_text(adapts->plan_switch()->plan), cut_text(plan_));
+  EXPECT_GT(adapts->plan_switch()->gain(), 0.05);
 }
 
 TEST_F(AdaptationOfTwo, SaysWhereSumsWillBeRoundedOtherwise) {
-  const auto adapts = adaptation({.moves = true, .last_step = kLong}, "other layers on replicas");
+  const auto adapts =
+      adaptation({.switches = true, .last_step = kLong}, "other layers on replicas");
   train(*adapts, 5'000);
-  EXPECT_TRUE(adapts->move());
+  EXPECT_TRUE(adapts->plan_switch());
   ASSERT_EQ(told_.size(), 1U);
   EXPECT_THAT(told_.front(), HasSubstr(", with other layers on replicas, which rounds sums"));
 }
 
 // A relaunch takes time that so few remaining steps do not recover.
 TEST_F(AdaptationOfTwo, DoesNotMoveForTheLastSteps) {
-  const auto adapts = adaptation({.moves = true, .last_step = 1});
+  const auto adapts = adaptation({.switches = true, .last_step = 1});
   train(*adapts, 300);
-  EXPECT_FALSE(adapts->move());
+  EXPECT_FALSE(adapts->plan_switch());
 }
 
 TEST_F(AdaptationOfTwo, AsksForMoreWithEachMove) {
-  const auto adapts = adaptation({.moves = true, .moves_done = 18, .last_step = kLong});
+  const auto adapts = adaptation({.switches = true, .switches_done = 18, .last_step = kLong});
   train(*adapts, 300);
-  EXPECT_FALSE(adapts->move());
+  EXPECT_FALSE(adapts->plan_switch());
 }
 
 TEST_F(AdaptationOfTwo, LearnsNothingWithoutAProfile) {
   input_.profile.devices.clear();
-  const auto adapts = adaptation({.moves = true, .last_step = kLong});
+  const auto adapts = adaptation({.switches = true, .last_step = kLong});
   train(*adapts, 100);
-  EXPECT_FALSE(adapts->move());
+  EXPECT_FALSE(adapts->plan_switch());
 }
 
 // The destructor ends a search in progress, and does not wait for steps.
 TEST_F(AdaptationOfTwo, EndsWhileItSearches) {
-  const auto adapts = adaptation({.moves = true, .last_step = kLong});
+  const auto adapts = adaptation({.switches = true, .last_step = kLong});
   train(*adapts, 9);
 }
 

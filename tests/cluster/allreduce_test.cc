@@ -1,4 +1,4 @@
-#include "cluster/examine/allreduce.h"
+#include "cluster/diagnose/allreduce.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Expansion of "auto" in a machine's devices.
-#include "cluster/examine/automatic_devices.h"
+#include "cluster/diagnose/automatic_devices.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "cluster/learn/better_plan.h"
+#include "cluster/replan/better_plan.h"
 
 #include <gmock/gmock.h>
 

@@ -118,11 +118,11 @@ TEST_F(CommitterTest, SurvivesACommitThatFails) {
 TEST_F(CommitterTest, OneThatStandsInForAnotherGoesOnceThatHasItsCopies) {
   ASSERT_TRUE(committer_.prune().ok()) << "nothing is there yet";
   for (int rank = 0; rank < kRanks; ++rank) ASSERT_TRUE(save(10, rank).ok());
-  committer_.keep_always({10});
+  committer_.retain_always({10});
   for (int rank = 0; rank < kRanks; ++rank) ASSERT_TRUE(save(20, rank).ok());
   EXPECT_EQ(list_checkpoints(dir_).size(), 2U);
   ASSERT_TRUE(save(30, 0).ok());
-  committer_.keep_always({20});
+  committer_.retain_always({20});
   ASSERT_TRUE(committer_.prune().ok());
   ASSERT_EQ(list_checkpoints(dir_).size(), 1U);
   EXPECT_EQ(list_checkpoints(dir_).front().step, 20);

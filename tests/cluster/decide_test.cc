@@ -1,5 +1,5 @@
 // The supervisor's decision after a launch that ended early.
-#include "cluster/recover/decide.h"
+#include "cluster/supervisor/decide.h"
 
 #include <algorithm>
 #include <string>
@@ -20,7 +20,7 @@ std::vector<Member> members(const std::vector<std::string>& answering,
                             const std::vector<std::string>& silent = {}) {
   std::vector<Member> all;
   for (const std::string& name : answering) all.push_back({.machine = name});
-  for (const std::string& name : silent) all.push_back({.machine = name, .trouble = "no route"});
+  for (const std::string& name : silent) all.push_back({.machine = name, .problem = "no route"});
   return all;
 }
 
@@ -32,107 +32,108 @@ FailedAttempt lost(double at_s, bool has_saved = false) {
 }
 
 TEST(Decide, GoesOnAfterALoss) {
-  const std::vector<FailedAttempt> setbacks = {lost(100)};
-  const Decision decision = decide(100, kAllAnswer, setbacks, {});
-  EXPECT_EQ(decision.move, NextMove::kGoOn);
+  const std::vector<FailedAttempt> failed_attempts = {lost(100)};
+  const Decision decision = decide(100, kAllAnswer, failed_attempts, {});
+  EXPECT_EQ(decision.next_action, NextAction::kRestart);
   EXPECT_EQ(decision.restart, 1);
   EXPECT_EQ(decision.wait_s, 0);
   EXPECT_THAT(decision.without, IsEmpty());
 }
 
 FailedAttempt by(const std::vector<std::string>& machines, bool cannot_connect = false) {
-  FailedAttempt setback = lost(100);
-  setback.fault = {.machines = machines, .cannot_connect = cannot_connect};
-  return setback;
+  FailedAttempt failed_attempt = lost(100);
+  failed_attempt.fault = {.machines = machines, .cannot_connect = cannot_connect};
+  return failed_attempt;
 }
 
 TEST(Decide, LeavesOutWhoDoesNotAnswer) {
-  const std::vector<FailedAttempt> setbacks = {lost(100)};
-  const Decision decision = decide(108, members({"attic", "desk"}, {"box"}), setbacks, {});
+  const std::vector<FailedAttempt> failed_attempts = {lost(100)};
+  const Decision decision = decide(108, members({"attic", "desk"}, {"box"}), failed_attempts, {});
   EXPECT_THAT(decision.without, ElementsAre("box"));
   EXPECT_EQ(decision.restart, 1);
 }
 
 // Time that has passed while waiting for answers is not waited again.
 TEST(Decide, WaitsLongerEachTimeInARow) {
-  std::vector<FailedAttempt> setbacks = {lost(100), lost(200)};
-  EXPECT_EQ(decide(200, kAllAnswer, setbacks, {}).wait_s, 2);
-  EXPECT_EQ(decide(201.5, kAllAnswer, setbacks, {}).wait_s, 0.5);
-  EXPECT_EQ(decide(230, kAllAnswer, setbacks, {}).wait_s, 0);
-  setbacks.push_back(lost(300));
-  EXPECT_EQ(decide(300, kAllAnswer, setbacks, {}).wait_s, 8);
-  setbacks.insert(setbacks.end(), 5, lost(400));
-  EXPECT_EQ(decide(400, kAllAnswer, setbacks, {.restarts = 10}).wait_s, 60);
+  std::vector<FailedAttempt> failed_attempts = {lost(100), lost(200)};
+  EXPECT_EQ(decide(200, kAllAnswer, failed_attempts, {}).wait_s, 2);
+  EXPECT_EQ(decide(201.5, kAllAnswer, failed_attempts, {}).wait_s, 0.5);
+  EXPECT_EQ(decide(230, kAllAnswer, failed_attempts, {}).wait_s, 0);
+  failed_attempts.push_back(lost(300));
+  EXPECT_EQ(decide(300, kAllAnswer, failed_attempts, {}).wait_s, 8);
+  failed_attempts.insert(failed_attempts.end(), 5, lost(400));
+  EXPECT_EQ(decide(400, kAllAnswer, failed_attempts, {.restarts = 10}).wait_s, 60);
 }
 
 TEST(Decide, EndsAfterThreeRestartsInARow) {
-  const std::vector<FailedAttempt> setbacks(4, lost(100));
-  const Decision decision = decide(100, kAllAnswer, setbacks, {});
-  EXPECT_EQ(decision.move, NextMove::kEnd);
+  const std::vector<FailedAttempt> failed_attempts(4, lost(100));
+  const Decision decision = decide(100, kAllAnswer, failed_attempts, {});
+  EXPECT_EQ(decision.next_action, NextAction::kEnd);
   EXPECT_THAT(decision.reason, HasSubstr("3 times without reaching a new checkpoint"));
 }
 
 TEST(Decide, CountsAnewAfterACheckpoint) {
-  const std::vector<FailedAttempt> setbacks = {lost(1), lost(2), lost(3), lost(4, true)};
-  EXPECT_EQ(decide(4, kAllAnswer, setbacks, {}).restart, 1);
+  const std::vector<FailedAttempt> failed_attempts = {lost(1), lost(2), lost(3), lost(4, true)};
+  EXPECT_EQ(decide(4, kAllAnswer, failed_attempts, {}).restart, 1);
 }
 
 TEST(Decide, EndsWhereItWasToldTo) {
-  const std::vector<FailedAttempt> setbacks = {lost(1)};
-  EXPECT_EQ(decide(1, kAllAnswer, setbacks, {.restarts = 0}).move, NextMove::kEnd);
+  const std::vector<FailedAttempt> failed_attempts = {lost(1)};
+  EXPECT_EQ(decide(1, kAllAnswer, failed_attempts, {.restarts = 0}).next_action, NextAction::kEnd);
 }
 
 TEST(Decide, EndsWhereTheSameWouldHappenAgain) {
   for (const ErrorCode code :
        {ErrorCode::kConfig, ErrorCode::kUnauthorised, ErrorCode::kInfeasible, ErrorCode::kCorrupt,
         ErrorCode::kData, ErrorCode::kDiverged, ErrorCode::kInterrupted, ErrorCode::kTerminated}) {
-    const std::vector<FailedAttempt> setbacks = {{.code = code, .has_trained = true}};
-    EXPECT_EQ(decide(0, kAllAnswer, setbacks, {}).move, NextMove::kEnd);
+    const std::vector<FailedAttempt> failed_attempts = {{.code = code, .has_trained = true}};
+    EXPECT_EQ(decide(0, kAllAnswer, failed_attempts, {}).next_action, NextAction::kEnd);
   }
   std::vector<FailedAttempt> internal = {{.code = ErrorCode::kInternal, .has_trained = false}};
-  EXPECT_EQ(decide(0, kAllAnswer, internal, {}).move, NextMove::kEnd);
+  EXPECT_EQ(decide(0, kAllAnswer, internal, {}).next_action, NextAction::kEnd);
   internal.front().has_trained = true;
-  EXPECT_EQ(decide(0, kAllAnswer, internal, {}).move, NextMove::kGoOn);
+  EXPECT_EQ(decide(0, kAllAnswer, internal, {}).next_action, NextAction::kRestart);
 }
 
 TEST(Decide, AsksAgainWhereNobodyAnswers) {
   const std::vector<Member> silent = members({}, {"desk", "box"});
-  const std::vector<FailedAttempt> setbacks = {lost(100)};
-  const Decision decision = decide(200, silent, setbacks, {.ask_again_s = 3});
-  EXPECT_EQ(decision.move, NextMove::kAskAgain);
+  const std::vector<FailedAttempt> failed_attempts = {lost(100)};
+  const Decision decision = decide(200, silent, failed_attempts, {.query_interval_s = 3});
+  EXPECT_EQ(decision.next_action, NextAction::kQueryAgain);
   EXPECT_EQ(decision.wait_s, 3);
-  const Decision end = decide(401, silent, setbacks, {.longest_outage_s = 300});
-  EXPECT_EQ(end.move, NextMove::kEnd);
+  const Decision end = decide(401, silent, failed_attempts, {.longest_outage_s = 300});
+  EXPECT_EQ(end.next_action, NextAction::kEnd);
   EXPECT_THAT(end.reason, HasSubstr("desk, box did not answer"));
 }
 
 // If two machines are lost at once, the cause is more likely this machine's network.
 TEST(Decide, WaitsAWhileWhereOneOfThreeAnswers) {
   const std::vector<Member> alone = members({"desk"}, {"attic", "box"});
-  const std::vector<FailedAttempt> setbacks = {lost(100)};
-  EXPECT_TRUE(decide(108, alone, setbacks, {}).is_outage);
-  const Decision later = decide(161, alone, setbacks, {.alone_after_s = 60});
-  EXPECT_EQ(later.move, NextMove::kGoOn);
+  const std::vector<FailedAttempt> failed_attempts = {lost(100)};
+  EXPECT_TRUE(decide(108, alone, failed_attempts, {}).is_outage);
+  const Decision later = decide(161, alone, failed_attempts, {.continue_alone_after_s = 60});
+  EXPECT_EQ(later.next_action, NextAction::kRestart);
   EXPECT_THAT(later.without, ElementsAre("attic", "box"));
-  EXPECT_EQ(decide(108, members({"box"}, {"desk"}), setbacks, {}).move, NextMove::kGoOn);
+  EXPECT_EQ(decide(108, members({"box"}, {"desk"}), failed_attempts, {}).next_action,
+            NextAction::kRestart);
 }
 
 TEST(Decide, AsksThoseAgainThatAreLateAfterAnOutage) {
-  std::vector<FailedAttempt> setbacks = {lost(100)};
-  setbacks.back().outage_at_s = 200;
+  std::vector<FailedAttempt> failed_attempts = {lost(100)};
+  failed_attempts.back().outage_at_s = 200;
   const std::vector<Member> two = members({"attic", "desk"}, {"box"});
-  const Decision late = decide(205, two, setbacks, {.grace_s = 10});
-  EXPECT_EQ(late.move, NextMove::kAskAgain);
+  const Decision late = decide(205, two, failed_attempts, {.grace_s = 10});
+  EXPECT_EQ(late.next_action, NextAction::kQueryAgain);
   EXPECT_FALSE(late.is_outage);
-  EXPECT_THAT(decide(211, two, setbacks, {.grace_s = 10}).without, ElementsAre("box"));
+  EXPECT_THAT(decide(211, two, failed_attempts, {.grace_s = 10}).without, ElementsAre("box"));
 }
 
 TEST(Decide, WaitsForThoseWithoutWhomItCouldNotGoOn) {
-  std::vector<FailedAttempt> setbacks = {lost(100)};
-  setbacks.back().lacking = {"attic"};
-  EXPECT_EQ(decide(300, members({"desk", "box"}, {"attic"}), setbacks, {}).move,
-            NextMove::kAskAgain);
-  EXPECT_EQ(decide(300, kThreeAnswer, setbacks, {}).move, NextMove::kGoOn);
+  std::vector<FailedAttempt> failed_attempts = {lost(100)};
+  failed_attempts.back().absent_machines = {"attic"};
+  EXPECT_EQ(decide(300, members({"desk", "box"}, {"attic"}), failed_attempts, {}).next_action,
+            NextAction::kQueryAgain);
+  EXPECT_EQ(decide(300, kThreeAnswer, failed_attempts, {}).next_action, NextAction::kRestart);
 }
 
 TEST(Decide, DoesNotCountOutagesAndItsOwnAbsence) {
@@ -140,85 +141,86 @@ TEST(Decide, DoesNotCountOutagesAndItsOwnAbsence) {
   outage.outage_at_s = 50;
   FailedAttempt slept = lost(100);
   slept.fault.own_absence = true;
-  std::vector<FailedAttempt> setbacks(6, outage);
-  setbacks.insert(setbacks.end(), 6, slept);
-  const Decision uncounted = decide(100, kThreeAnswer, setbacks, {});
-  EXPECT_EQ(uncounted.move, NextMove::kGoOn);
+  std::vector<FailedAttempt> failed_attempts(6, outage);
+  failed_attempts.insert(failed_attempts.end(), 6, slept);
+  const Decision uncounted = decide(100, kThreeAnswer, failed_attempts, {});
+  EXPECT_EQ(uncounted.next_action, NextAction::kRestart);
   EXPECT_EQ(uncounted.restart, 0);
   EXPECT_EQ(uncounted.wait_s, 0);
-  setbacks.push_back(lost(100));
-  EXPECT_EQ(decide(100, kThreeAnswer, setbacks, {}).restart, 1);
+  failed_attempts.push_back(lost(100));
+  EXPECT_EQ(decide(100, kThreeAnswer, failed_attempts, {}).restart, 1);
 }
 
 TEST(Decide, LeavesOutAMachineThatFailsAloneTwice) {
-  std::vector<FailedAttempt> setbacks = {by({"box"})};
-  const Decision first = decide(100, kThreeAnswer, setbacks, {});
-  EXPECT_EQ(first.move, NextMove::kGoOn);
+  std::vector<FailedAttempt> failed_attempts = {by({"box"})};
+  const Decision first = decide(100, kThreeAnswer, failed_attempts, {});
+  EXPECT_EQ(first.next_action, NextAction::kRestart);
   EXPECT_EQ(first.restart, 0);
   EXPECT_THAT(first.without, IsEmpty());
-  setbacks.push_back(by({"box"}));
-  const Decision second = decide(100, kThreeAnswer, setbacks, {});
+  failed_attempts.push_back(by({"box"}));
+  const Decision second = decide(100, kThreeAnswer, failed_attempts, {});
   EXPECT_EQ(second.excluded, "box");
   EXPECT_THAT(second.without, ElementsAre("box"));
   EXPECT_EQ(second.restart, 0);
   std::vector<Member> without_box = kThreeAnswer;
   without_box[1].is_excluded = true;
-  setbacks.push_back(lost(200));
-  const Decision third = decide(200, without_box, setbacks, {});
+  failed_attempts.push_back(lost(200));
+  const Decision third = decide(200, without_box, failed_attempts, {});
   EXPECT_EQ(third.restart, 1);
   EXPECT_THAT(third.without, ElementsAre("box"));
 }
 
 TEST(Decide, CountsForEachMachineAndAnewAfterACheckpoint) {
   EXPECT_EQ(decide(100, kThreeAnswer, std::vector{by({"box"}), by({"desk"})}, {}).excluded, "");
-  std::vector<FailedAttempt> setbacks = {by({"box"}), by({"box"})};
-  setbacks.back().has_saved = true;
-  EXPECT_EQ(decide(100, kThreeAnswer, setbacks, {}).excluded, "");
+  std::vector<FailedAttempt> failed_attempts = {by({"box"}), by({"box"})};
+  failed_attempts.back().has_saved = true;
+  EXPECT_EQ(decide(100, kThreeAnswer, failed_attempts, {}).excluded, "");
 }
 
 // Needed: the others cannot hold the model, or there are no others.
 TEST(Decide, CountsTheFailuresOfAMachineThatIsNeeded) {
   std::vector<Member> needed = kThreeAnswer;
   needed[1].is_needed = true;
-  const std::vector<FailedAttempt> setbacks(3, by({"box"}));
-  EXPECT_EQ(decide(100, needed, setbacks, {}).restart, 3);
-  EXPECT_EQ(decide(100, needed, setbacks, {}).excluded, "");
-  EXPECT_EQ(decide(100, members({"box"}), setbacks, {}).restart, 3);
-  EXPECT_EQ(decide(100, members({"box"}), std::vector(4, by({"box"})), {}).move, NextMove::kEnd);
+  const std::vector<FailedAttempt> failed_attempts(3, by({"box"}));
+  EXPECT_EQ(decide(100, needed, failed_attempts, {}).restart, 3);
+  EXPECT_EQ(decide(100, needed, failed_attempts, {}).excluded, "");
+  EXPECT_EQ(decide(100, members({"box"}), failed_attempts, {}).restart, 3);
+  EXPECT_EQ(decide(100, members({"box"}), std::vector(4, by({"box"})), {}).next_action,
+            NextAction::kEnd);
 }
 
 TEST(Decide, LeavesOutOneOfTwoThatCannotConnectAtOnce) {
-  const std::vector<FailedAttempt> setbacks = {by({"attic", "box"}, true)};
-  const Decision decision = decide(100, kThreeAnswer, setbacks, {});
+  const std::vector<FailedAttempt> failed_attempts = {by({"attic", "box"}, true)};
+  const Decision decision = decide(100, kThreeAnswer, failed_attempts, {});
   EXPECT_EQ(decision.excluded, "box");
   EXPECT_EQ(decision.restart, 0);
   std::vector<Member> needed = kThreeAnswer;
   needed[1].is_needed = true;
-  EXPECT_EQ(decide(100, needed, setbacks, {}).excluded, "attic");
+  EXPECT_EQ(decide(100, needed, failed_attempts, {}).excluded, "attic");
   needed[0].is_needed = true;
-  EXPECT_EQ(decide(100, needed, setbacks, {}).move, NextMove::kEnd);
+  EXPECT_EQ(decide(100, needed, failed_attempts, {}).next_action, NextAction::kEnd);
 }
 
 TEST(Decide, EndsANewRunWhoseMachinesCannotConnect) {
-  std::vector<FailedAttempt> setbacks = {by({"box"}, true)};
-  setbacks.back().is_of_new_run = true;
-  EXPECT_EQ(decide(100, kThreeAnswer, setbacks, {}).move, NextMove::kEnd);
+  std::vector<FailedAttempt> failed_attempts = {by({"box"}, true)};
+  failed_attempts.back().is_of_new_run = true;
+  EXPECT_EQ(decide(100, kThreeAnswer, failed_attempts, {}).next_action, NextAction::kEnd);
 }
 
 // Whichever machines fail, and however often, the run ends.
 RC_GTEST_PROP(Decide, NeverStartsForEverWithoutACheckpoint, ()) {
   std::vector<Member> all = kThreeAnswer;
-  std::vector<FailedAttempt> setbacks;
-  for (;; RC_ASSERT(setbacks.size() <= 40U)) {
-    FailedAttempt setback = lost(static_cast<double>(setbacks.size()));
-    if (*rc::gen::arbitrary<bool>()) setback.outage_at_s = 0;
-    setback.fault.own_absence = *rc::gen::arbitrary<bool>();
-    setback.fault.cannot_connect = *rc::gen::arbitrary<bool>();
-    setback.fault.machines = *rc::gen::container<std::vector<std::string>>(
+  std::vector<FailedAttempt> failed_attempts;
+  for (;; RC_ASSERT(failed_attempts.size() <= 40U)) {
+    FailedAttempt failed_attempt = lost(static_cast<double>(failed_attempts.size()));
+    if (*rc::gen::arbitrary<bool>()) failed_attempt.outage_at_s = 0;
+    failed_attempt.fault.own_absence = *rc::gen::arbitrary<bool>();
+    failed_attempt.fault.cannot_connect = *rc::gen::arbitrary<bool>();
+    failed_attempt.fault.machines = *rc::gen::container<std::vector<std::string>>(
         rc::gen::element<std::string>("attic", "box", "desk"));
-    setbacks.push_back(setback);
-    const Decision decision = decide(setback.at_s, all, setbacks, {});
-    if (decision.move == NextMove::kEnd) return;
+    failed_attempts.push_back(failed_attempt);
+    const Decision decision = decide(failed_attempt.at_s, all, failed_attempts, {});
+    if (decision.next_action == NextAction::kEnd) return;
     for (Member& member : all) {
       member.is_excluded = member.is_excluded || member.machine == decision.excluded;
     }
@@ -232,14 +234,15 @@ RC_GTEST_PROP(Decide, NeverStartsForEverWithoutACheckpoint, ()) {
 RC_GTEST_PROP(Decide, NeverGoesOnForEver, ()) {
   const auto saved = *rc::gen::container<std::vector<bool>>(rc::gen::arbitrary<bool>());
   const RecoveryRules rules{.restarts = *rc::gen::inRange(0, 6)};
-  std::vector<FailedAttempt> setbacks;
+  std::vector<FailedAttempt> failed_attempts;
   int row = 0;
   for (const bool has_saved : saved) {
-    setbacks.push_back(lost(static_cast<double>(setbacks.size()), has_saved));
-    const Decision decision = decide(setbacks.back().at_s, kAllAnswer, setbacks, rules);
+    failed_attempts.push_back(lost(static_cast<double>(failed_attempts.size()), has_saved));
+    const Decision decision =
+        decide(failed_attempts.back().at_s, kAllAnswer, failed_attempts, rules);
     row = has_saved ? 1 : row + 1;
-    RC_ASSERT((decision.move == NextMove::kGoOn) == (row <= rules.restarts));
-    if (decision.move == NextMove::kEnd) return;
+    RC_ASSERT((decision.next_action == NextAction::kRestart) == (row <= rules.restarts));
+    if (decision.next_action == NextAction::kEnd) return;
     RC_ASSERT(decision.restart == row);
     RC_ASSERT((decision.wait_s > 0) == (row > 1) && decision.wait_s <= rules.longest_wait_s);
   }

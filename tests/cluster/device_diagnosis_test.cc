@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cluster/examine/diagnosis.h"
+#include "cluster/diagnose/diagnosis.h"
 
 namespace motley {
 namespace {

@@ -1,5 +1,5 @@
 // Each test starts with two healthy machines and changes one property.
-#include "cluster/examine/diagnosis.h"
+#include "cluster/diagnose/diagnosis.h"
 
 #include <algorithm>
 
@@ -18,14 +18,14 @@ constexpr std::int64_t kGib = std::int64_t{1} << 30;
 class Diagnosing : public testing::Test {
  protected:
   Diagnosing() {
-    examination.version = "1.0";
-    examination.build = "abc";
+    inspection.version = "1.0";
+    inspection.build = "abc";
     for (int i = 0; i < 2; ++i) {
       Machine& machine = cluster.machines.emplace_back();
       machine.name = i == 0 ? "desk" : "box";
       machine.address = i == 0 ? "10.0.0.1" : "10.0.0.2";
       if (i == 1) machine.shell = {"ssh", "box"};
-      MachineFacts& facts = examination.machines.emplace_back().facts.emplace();
+      MachineFacts& facts = inspection.machines.emplace_back().facts.emplace();
       facts.version = "1.0";
       facts.build = "abc";
       facts.blas = "/usr/lib/openblas-pthread/libblas.so.3";
@@ -35,20 +35,20 @@ class Diagnosing : public testing::Test {
       facts.physical_cores = 2;
       facts.memory_bytes = 8 * kGib;
       facts.disk_bytes = 100 * kGib;
-      facts.sees_mark = true;
+      facts.sees_fingerprint = true;
       facts.candidates = {{"lo", "127.0.0.1", "loopback", true, 0},
                           {"eth0", machine.address, "wired", true, 1000},
                           {"docker0", "172.17.0.1", "bridge", true, 0}};
       facts.routes = {{i == 0 ? "10.0.0.2" : "10.0.0.1", machine.address}};
     }
-    examination.links.emplace();
-    examination.links->links = {{"desk", "box", cluster.network, 0},
-                                {"box", "desk", cluster.network, 0}};
+    inspection.links.emplace();
+    inspection.links->links = {{"desk", "box", cluster.network, 0},
+                               {"box", "desk", cluster.network, 0}};
   }
 
-  MachineFacts& desk() { return *examination.machines[0].facts; }
+  MachineFacts& desk() { return *inspection.machines[0].facts; }
 
-  Diagnosis diagnosed() { return diagnose(cluster, comm, examination); }
+  Diagnosis diagnosed() { return diagnose(cluster, comm, inspection); }
 
   // The worst finding of that check; kOk if there is none.
   Finding worst(const std::string& check) {
@@ -67,17 +67,17 @@ class Diagnosing : public testing::Test {
   }
 
   // The judgement of that address of desk.
-  JudgedAddress judged(const std::string& address) {
+  AssessedAddress assessed(const std::string& address) {
     const auto all = diagnosed().addresses;
-    const auto found = std::ranges::find_if(all, [&](const JudgedAddress& each) {
+    const auto found = std::ranges::find_if(all, [&](const AssessedAddress& each) {
       return each.machine == "desk" && each.address == address;
     });
-    return found == all.end() ? JudgedAddress{} : *found;
+    return found == all.end() ? AssessedAddress{} : *found;
   }
 
   Cluster cluster;
   CommConfig comm;
-  Examination examination;
+  Inspection inspection;
 };
 
 TEST_F(Diagnosing, FindsNothingWhereAllIsWell) {
@@ -91,10 +91,10 @@ TEST_F(Diagnosing, FindsNothingWhereAllIsWell) {
 }
 
 TEST_F(Diagnosing, NamesTheMachineThatDoesNotAnswerAndItsStatus) {
-  examination.machines[1].facts.reset();
-  examination.machines[1].failure =
+  inspection.machines[1].facts.reset();
+  inspection.machines[1].failure =
       Error{ErrorCode::kPeer, "box: ssh could not connect", "No route to host", "turn it on"};
-  examination.links.reset();
+  inspection.links.reset();
   const Finding finding = worst("start");
   EXPECT_EQ(finding.level, FindingLevel::kProblem);
   EXPECT_EQ(finding.subject, "box");
@@ -105,7 +105,7 @@ TEST_F(Diagnosing, NamesTheMachineThatDoesNotAnswerAndItsStatus) {
 }
 
 TEST_F(Diagnosing, SaysWhichMachinesAreOneComputer) {
-  for (ExaminedMachine& machine : examination.machines) {
+  for (InspectedMachine& machine : inspection.machines) {
     machine.facts->computer = "one";
     machine.facts->computer_memory_bytes = 8 * kGib;
   }
@@ -116,7 +116,7 @@ TEST_F(Diagnosing, SaysWhichMachinesAreOneComputer) {
   EXPECT_EQ(worst("memory").level, FindingLevel::kOk);
   EXPECT_EQ(worst("computer").level, FindingLevel::kWarning);
   EXPECT_THAT(worst("computer").what, HasSubstr("10.00 GiB that memory_gib grants"));
-  examination.machines[1].facts->computer = "another";
+  inspection.machines[1].facts->computer = "another";
   EXPECT_EQ(said("computer"), "");
 }
 
@@ -222,7 +222,7 @@ TEST_F(Diagnosing, WarnsOfTheSlowLibraryForMatrices) {
 }
 
 TEST_F(Diagnosing, SaysThatAMachineHasARunFolderOfItsOwn) {
-  desk().sees_mark = false;
+  desk().sees_fingerprint = false;
   EXPECT_EQ(worst("run folder").level, FindingLevel::kOk);
   const auto all = diagnosed().findings;
   EXPECT_TRUE(std::ranges::any_of(all, [](const Finding& finding) {
@@ -232,8 +232,8 @@ TEST_F(Diagnosing, SaysThatAMachineHasARunFolderOfItsOwn) {
 
 TEST_F(Diagnosing, LooksWhereAMachineWasToldToKeepItsRuns) {
   cluster.machines[1].runs_dir = "/big/runs";
-  MachineFacts& box = *examination.machines[1].facts;
-  box.sees_mark = false;
+  MachineFacts& box = *inspection.machines[1].facts;
+  box.sees_fingerprint = false;
   const auto folder = [this] {
     const auto all = diagnosed().findings;
     return *std::ranges::find_if(all, [](const Finding& finding) {
@@ -251,23 +251,23 @@ TEST_F(Diagnosing, LooksWhereAMachineWasToldToKeepItsRuns) {
 }
 
 TEST_F(Diagnosing, SaysOnceThatTheRunFolderCannotBeWritten) {
-  examination.mark_failure = Error{ErrorCode::kCorrupt, "cannot write", "Read-only", ""};
-  desk().sees_mark = false;
+  inspection.mark_failure = Error{ErrorCode::kCorrupt, "cannot write", "Read-only", ""};
+  desk().sees_fingerprint = false;
   const auto all = diagnosed().findings;
   EXPECT_EQ(std::ranges::count(all, "run folder", &Finding::check), 1);
   EXPECT_EQ(worst("run folder").code, ErrorCode::kCorrupt);
 }
 
 TEST_F(Diagnosing, TellsOfARunFolderThatIsNotThereYet) {
-  examination.asked.run_folder = "/shared";
-  examination.asked.missing_folder = "/shared/rnus";
+  inspection.asked.run_folder = "/shared";
+  inspection.asked.missing_folder = "/shared/rnus";
   EXPECT_EQ(worst("run folder").level, FindingLevel::kNote);
   EXPECT_THAT(worst("run folder").what,
               HasSubstr("/shared/rnus does not exist yet; its parent /shared is"));
 }
 
 TEST_F(Diagnosing, GivesSpeedsInUnitsForPeople) {
-  examination.links->links[0].speed.bandwidth_bytes_per_s = 55.13e9 / 8;
+  inspection.links->links[0].speed.bandwidth_bytes_per_s = 55.13e9 / 8;
   const auto all = diagnosed().findings;
   const auto speed = std::ranges::find(all, "speed", &Finding::check);
   ASSERT_NE(speed, all.end());
@@ -281,22 +281,22 @@ TEST_F(Diagnosing, WarnsOfAFullDisk) {
 }
 
 TEST_F(Diagnosing, NotesAClockThatIsApart) {
-  examination.machines[1].clock_ahead_s = -0.5;
+  inspection.machines[1].clock_ahead_s = -0.5;
   EXPECT_EQ(worst("clock").level, FindingLevel::kOk);
-  examination.machines[1].clock_ahead_s = -90;
+  inspection.machines[1].clock_ahead_s = -90;
   EXPECT_EQ(worst("clock").level, FindingLevel::kNote);
   EXPECT_THAT(worst("clock").what, HasSubstr("90.0 s behind"));
 }
 
 TEST_F(Diagnosing, JudgesEveryAddress) {
-  EXPECT_TRUE(judged("10.0.0.1").is_taken);
-  EXPECT_THAT(judged("10.0.0.1").why, HasSubstr("routes to box from it"));
-  EXPECT_THAT(judged("127.0.0.1").why, HasSubstr("only from the machine itself"));
-  EXPECT_THAT(judged("172.17.0.1").why, HasSubstr("containers"));
+  EXPECT_TRUE(assessed("10.0.0.1").is_taken);
+  EXPECT_THAT(assessed("10.0.0.1").why, HasSubstr("routes to box from it"));
+  EXPECT_THAT(assessed("127.0.0.1").why, HasSubstr("only from the machine itself"));
+  EXPECT_THAT(assessed("172.17.0.1").why, HasSubstr("containers"));
   desk().candidates.push_back({"eth1", "192.168.7.1", "wired", false, 0});
-  EXPECT_THAT(judged("192.168.7.1").why, HasSubstr("down"));
+  EXPECT_THAT(assessed("192.168.7.1").why, HasSubstr("down"));
   desk().candidates.back().is_up = true;
-  EXPECT_THAT(judged("192.168.7.1").why, HasSubstr("no route to a machine of the cluster"));
+  EXPECT_THAT(assessed("192.168.7.1").why, HasSubstr("no route to a machine of the cluster"));
 }
 
 TEST_F(Diagnosing, ProposesTheAddressThatReachesThePeersInPlaceOfOneThatIsNotThere) {
@@ -351,15 +351,15 @@ TEST_F(Diagnosing, RefusesATransportThatABuildLacks) {
 }
 
 TEST_F(Diagnosing, SaysWhyTheMachinesDoNotConnect) {
-  examination.links.reset();
-  examination.links_failure = Error{ErrorCode::kPeer, "cannot connect to rank 1", "timed out", ""};
+  inspection.links.reset();
+  inspection.links_failure = Error{ErrorCode::kPeer, "cannot connect to rank 1", "timed out", ""};
   EXPECT_EQ(worst("connect").level, FindingLevel::kProblem);
   EXPECT_EQ(worst("connect").code, ErrorCode::kPeer);
   EXPECT_THAT(worst("connect").remedy, HasSubstr("firewall"));
 }
 
 TEST_F(Diagnosing, ComparesLinksWithTheClusterFile) {
-  LinkSpeed& speed = examination.links->links[1].speed;
+  LinkSpeed& speed = inspection.links->links[1].speed;
   speed.bandwidth_bytes_per_s = 0.4 * cluster.network.bandwidth_bytes_per_s;
   EXPECT_EQ(worst("speed").level, FindingLevel::kWarning);
   EXPECT_EQ(worst("speed").subject, "box -> desk");
@@ -377,7 +377,7 @@ TEST_F(Diagnosing, DoesNotAdviseToPlanWithTheLinksOfARehearsal) {
     machine.devices = {"virtual"};
     machine.virtual_speed = {.gflops = 1000};
   }
-  for (MeasuredLink& link : examination.links->links) {
+  for (MeasuredLink& link : inspection.links->links) {
     link.speed.bandwidth_bytes_per_s = 87 * cluster.network.bandwidth_bytes_per_s;
   }
   EXPECT_EQ(worst("speed").level, FindingLevel::kNote);
@@ -387,8 +387,8 @@ TEST_F(Diagnosing, DoesNotAdviseToPlanWithTheLinksOfARehearsal) {
 
 TEST_F(Diagnosing, OfOneMachineNeedsNoAddress) {
   cluster = local_cluster(1);
-  examination.machines.pop_back();
-  examination.links.reset();
+  inspection.machines.pop_back();
+  inspection.links.reset();
   for (const Finding& finding : diagnosed().findings) {
     EXPECT_EQ(finding.level, FindingLevel::kOk) << finding.check << ": " << finding.what;
   }

@@ -1,4 +1,4 @@
-#include "cluster/follow/event_log.h"
+#include "cluster/run_record/event_log.h"
 
 #include <filesystem>
 #include <fstream>

@@ -15,7 +15,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-const Identity kBox{.name = "stage 1 (box)", .machine = "box"};
+const WorkerIdentity kBox{.name = "stage 1 (box)", .machine = "box"};
 
 Failure reported(ErrorCode code) {
   const Error error{code, "something", "", ""};
@@ -48,15 +48,17 @@ TEST(DescribeActivity, SaysWhatTheWorkerSaidLast) {
   EXPECT_EQ(describe_activity({}), "before it was ready");
   EXPECT_EQ(describe_activity({.ready = true}), "before its first step");
   EXPECT_EQ(describe_activity({.ready = true, .step = 12}), "after step 12");
-  EXPECT_EQ(describe_activity({.ready = true, .doing = "an evaluation"}), "during an evaluation");
-  EXPECT_EQ(describe_activity({.ready = true, .step = 12, .doing = "forward of micro-batch 3"}),
-            "during forward of micro-batch 3 in step 12");
+  EXPECT_EQ(describe_activity({.ready = true, .current_action = "an evaluation"}),
+            "during an evaluation");
+  EXPECT_EQ(
+      describe_activity({.ready = true, .step = 12, .current_action = "forward of micro-batch 3"}),
+      "during forward of micro-batch 3 in step 12");
 }
 
 TEST(DescribeDeath, NamesTheSignalTheStageAndItsWork) {
   const Error error =
       describe_death(kBox, {.signal = SIGKILL},
-                     {.ready = true, .step = 12, .doing = "forward of micro-batch 3"}, {});
+                     {.ready = true, .step = 12, .current_action = "forward of micro-batch 3"}, {});
   EXPECT_EQ(error.code, ErrorCode::kPeer);
   EXPECT_EQ(
       error.what,
@@ -67,7 +69,7 @@ TEST(DescribeDeath, NamesTheSignalTheStageAndItsWork) {
 }
 
 TEST(DescribeDeath, TellsOfNoStepsWhereNothingIsTrained) {
-  const WorkerActivity measuring{.ready = true, .doing = "work between steps"};
+  const WorkerActivity measuring{.ready = true, .current_action = "work between steps"};
   const Error error =
       describe_death({.name = "profile of box (cpu)", .machine = "box", .trains = false},
                      {.signal = SIGKILL}, measuring, {});
@@ -94,9 +96,10 @@ TEST(DescribeDeath, KnowsTheStatusesOfEnv) {
 // ssh reports status 255 for a failed login, for a closed connection, and for a remote program
 // that was killed.
 TEST(DescribeDeath, TellsTheCausesOfStatus255OfSshByWhatWasSeen) {
-  Identity behind = kBox;
+  WorkerIdentity behind = kBox;
   behind.ssh = true;
-  const WorkerActivity working{.ready = true, .step = 12, .doing = "forward of micro-batch 3"};
+  const WorkerActivity working{
+      .ready = true, .step = 12, .current_action = "forward of micro-batch 3"};
   const auto death = [&](const std::vector<std::string>& lines) {
     return describe_death(behind, {.status = 255}, working, lines);
   };
@@ -119,11 +122,11 @@ Failure lost(int witness, int rank) {
 }
 
 struct ThreeWorkers {
-  std::vector<Identity> workers = {{.name = "stage 0 (desk)", .machine = "desk"},
-                                   {.name = "stage 1 (box)", .machine = "box"},
-                                   {.name = "stage 2 (attic)", .machine = "attic"}};
+  std::vector<WorkerIdentity> workers = {{.name = "stage 0 (desk)", .machine = "desk"},
+                                         {.name = "stage 1 (box)", .machine = "box"},
+                                         {.name = "stage 2 (attic)", .machine = "attic"}};
   std::vector<WorkerActivity> activities = {
-      {}, {.ready = true, .step = 3, .doing = "forward of micro-batch 1"}, {}};
+      {}, {.ready = true, .step = 3, .current_action = "forward of micro-batch 1"}, {}};
 
   [[nodiscard]] std::string what(const std::vector<Failure>& failures) const {
     const auto error = describe_loss(failures, workers, activities);
@@ -158,7 +161,7 @@ TEST(DescribeLoss, NamesBothWhereTwoLostEachOtherAndAStageWhereTheMachineIsThere
 }
 
 TEST(WithNames, PutsStagesForRanksButLeavesListsAndStrangers) {
-  const std::vector<Identity> workers = {{.name = "stage 0 (a)"}, {.name = "stage 1 (b)"}};
+  const std::vector<WorkerIdentity> workers = {{.name = "stage 0 (a)"}, {.name = "stage 1 (b)"}};
   EXPECT_EQ(with_names("from rank 1: rank 0, and rank 7", workers),
             "from stage 1 (b): stage 0 (a), and rank 7");
   EXPECT_EQ(with_names("07 on rank 0, 1; rank", workers), "07 on rank 0, 1; rank");

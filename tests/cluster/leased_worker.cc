@@ -18,13 +18,13 @@ namespace {
 
 int run(const std::string& what, const std::string& with) {
   WorkerChannel channel;
-  channel.hold_lease(std::stod(std::getenv("MOTLEY_LEASE_S")), [](const std::string& words) {
+  channel.start_lease(std::stod(std::getenv("MOTLEY_LEASE_S")), [](const std::string& words) {
     if (const char* path = std::getenv("MOTLEY_LAST_WORDS")) std::ofstream(path) << words;
   });
   channel.send({{"event", "hello"}});
   if (what == "wait") {
-    const Patience patience(std::stod(with), channel.group_progress());
-    const auto message = channel.receive(patience.deadline(), "a word");
+    const StallTimeout stall_timeout(std::stod(with), channel.group_progress_clock());
+    const auto message = channel.receive(stall_timeout.deadline(), "a word");
     return message.ok() ? 0 : static_cast<int>(message.error().code);
   }
   if (what == "blocked") return ::open(with.c_str(), O_RDONLY);

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "cluster/follow/divergence_watch.h"
+#include "cluster/run_record/divergence_detector.h"
 
 namespace motley {
 namespace {
@@ -24,11 +24,11 @@ class Watched {
   }
 
  private:
-  LossWatch watch_;
+  LossMonitor watch_;
   std::int64_t step_ = 0;
 };
 
-TEST(LossWatch, SaysASpikeOnceWithItsStepAndValues) {
+TEST(LossMonitor, SaysASpikeOnceWithItsStepAndValues) {
   Watched run;
   EXPECT_EQ(run.run(40, 2), 0);
   const auto line = run.add(7.8125);
@@ -41,7 +41,7 @@ TEST(LossWatch, SaysASpikeOnceWithItsStepAndValues) {
 }
 
 // A run that diverges from its first step has no usual loss.
-TEST(LossWatch, SaysARiseFromTheFirstStepOnOnce) {
+TEST(LossMonitor, SaysARiseFromTheFirstStepOnOnce) {
   Watched run;
   EXPECT_EQ(run.run(1, 5.5), 0);
   EXPECT_EQ(run.run(2, 18.9), 0) << "it may come back";
@@ -54,14 +54,14 @@ TEST(LossWatch, SaysARiseFromTheFirstStepOnOnce) {
   EXPECT_EQ(run.run(20, 200), 0);
 }
 
-TEST(LossWatch, TakesALossThatStaysHighForTheUsual) {
+TEST(LossMonitor, TakesALossThatStaysHighForTheUsual) {
   Watched run;
   EXPECT_EQ(run.run(40, 2), 0);
   EXPECT_EQ(run.run(500, 4), 1);
 }
 
 // Losses as in a converging run: they fall, level out, and vary from batch to batch.
-TEST(LossWatch, LeavesAQuietRunInPeace) {
+TEST(LossMonitor, LeavesAQuietRunInPeace) {
   for (unsigned seed = 0; seed < 50; ++seed) {
     std::mt19937 random(seed);
     std::normal_distribution<double> noise(0, 0.05 + 0.01 * (seed % 10));
@@ -74,8 +74,8 @@ TEST(LossWatch, LeavesAQuietRunInPeace) {
   }
 }
 
-TEST(LossWatch, DoesNotLookAtWhatIsNoLoss) {
-  LossWatch watch;
+TEST(LossMonitor, DoesNotLookAtWhatIsNoLoss) {
+  LossMonitor watch;
   for (int step = 1; step <= 100; ++step) {
     const bool odd = step > 50;
     EXPECT_EQ(watch.add({.step = step, .loss = odd ? 99.0 : 2.0, .skipped = odd}), std::nullopt);

@@ -1,4 +1,4 @@
-#include "cluster/examine/measuring_progress.h"
+#include "cluster/diagnose/measuring_progress.h"
 
 #include <cstdio>
 #include <string>

@@ -1,4 +1,4 @@
-#include "cluster/examine/memory_check.h"
+#include "cluster/diagnose/memory_check.h"
 
 #include <gmock/gmock.h>
 
@@ -12,12 +12,12 @@ constexpr double kMib = 1 << 20;
 constexpr double kGib = 1 << 30;
 
 TEST(MemoryTrouble, IsNoneWhereAllTogetherHoldTheModel) {
-  EXPECT_FALSE(memory_trouble({{"desk", kGib, kGib}, {"box (cuda:0)", kGib, kGib}}, 2 * kGib));
+  EXPECT_FALSE(memory_problem({{"desk", kGib, kGib}, {"box (cuda:0)", kGib, kGib}}, 2 * kGib));
 }
 
 TEST(MemoryTrouble, SaysWhatEachHasAndByHowMuchItIsShort) {
   const auto error =
-      memory_trouble({{"desk", kGib, kGib}, {"box (cuda:0)", kGib / 2, kGib / 2}}, 2 * kGib);
+      memory_problem({{"desk", kGib, kGib}, {"box (cuda:0)", kGib / 2, kGib / 2}}, 2 * kGib);
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code, ErrorCode::kInfeasible);
   EXPECT_THAT(error->what, HasSubstr("1.50 GiB of memory, 512.0 MiB too little"));
@@ -26,7 +26,7 @@ TEST(MemoryTrouble, SaysWhatEachHasAndByHowMuchItIsShort) {
 }
 
 TEST(MemoryTrouble, NamesTheLimitThatAPersonHasSet) {
-  const auto error = memory_trouble({{"vm", kMib, 22 * kGib, true}}, 49.7 * kMib);
+  const auto error = memory_problem({{"vm", kMib, 22 * kGib, true}}, 49.7 * kMib);
   ASSERT_TRUE(error);
   EXPECT_THAT(error->cause,
               HasSubstr("vm has 1.0 MiB by memory_gib in the cluster file, with 22.00 GiB free"));
@@ -35,7 +35,7 @@ TEST(MemoryTrouble, NamesTheLimitThatAPersonHasSet) {
 
 // The memory of a hypothetical machine is set by the cluster file.
 TEST(MemoryTrouble, NamesTheAmountThatAnImaginedMachineNeeds) {
-  const auto error = memory_trouble({{"card", kGib / 2, kGib / 2, true, true}}, 2 * kGib);
+  const auto error = memory_problem({{"card", kGib / 2, kGib / 2, true, true}}, 2 * kGib);
   ASSERT_TRUE(error);
   EXPECT_THAT(error->cause, HasSubstr("card has 512.0 MiB by the cluster file"));
   EXPECT_THAT(error->cause, Not(HasSubstr("free")));
@@ -43,7 +43,7 @@ TEST(MemoryTrouble, NamesTheAmountThatAnImaginedMachineNeeds) {
 }
 
 TEST(MemoryTrouble, ALimitThatWouldNotBeEnoughIsNoRemedy) {
-  const auto error = memory_trouble({{"vm", kMib, 2 * kMib, true}}, kGib);
+  const auto error = memory_problem({{"vm", kMib, 2 * kMib, true}}, kGib);
   ASSERT_TRUE(error);
   EXPECT_THAT(error->remedy, Not(HasSubstr("memory_gib")));
 }

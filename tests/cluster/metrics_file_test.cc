@@ -1,4 +1,4 @@
-#include "cluster/follow/metrics_file.h"
+#include "cluster/run_record/metrics_file.h"
 
 #include <sys/resource.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "cluster/follow/metrics.h"
+#include "cluster/run_record/metrics.h"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "cluster/examine/precision_check.h"
+#include "cluster/diagnose/precision_check.h"
 
 #include <gmock/gmock.h>
 
@@ -9,8 +9,8 @@ namespace {
 
 using testing::HasSubstr;
 
-Json says(const char* numbers) {
-  return {{"event", "precision"}, {"numbers", numbers}};
+Json says(const char* compute_dtype) {
+  return {{"event", "precision"}, {"numbers", compute_dtype}};
 }
 
 TEST(PrecisionCheck, IsSilentWhereAllHaveTheNumbers) {
@@ -42,24 +42,24 @@ TEST(PrecisionCheck, RefusesWhatNobodyHas) {
 
 TEST(PrecisionCheck, TellsWhatEachComputesIn) {
   PrecisionCheck check("fp16", {"desktop (cuda:0)", "laptop (cpu)"}, true);
-  EXPECT_EQ(check.numbers_of(0), "fp32");
+  EXPECT_EQ(check.compute_dtype_of(0), "fp32");
   EXPECT_TRUE(check.add(0, says("fp16")).ok());
   EXPECT_TRUE(check.add(1, says("fp32")).ok());
-  EXPECT_EQ(check.numbers_of(0), "fp16");
-  EXPECT_EQ(check.numbers_of(1), "fp32");
+  EXPECT_EQ(check.compute_dtype_of(0), "fp16");
+  EXPECT_EQ(check.compute_dtype_of(1), "fp32");
   EXPECT_FALSE(check.has_refused());
 }
 
 TEST(NobodyComputesIn, NamesWhatIsThereInstead) {
   const Error error =
-      nobody_computes_in("fp16", {{"vm (cpu)", {"fp32", "bf16"}}, {"box (cpu)", {"fp32"}}});
+      unsupported_dtype("fp16", {{"vm (cpu)", {"fp32", "bf16"}}, {"box (cpu)", {"fp32"}}});
   EXPECT_EQ(error.code, ErrorCode::kConfig);
   EXPECT_THAT(error.cause, HasSubstr("here are vm (cpu), which computes in fp32 and bf16, box "
                                      "(cpu), which computes in fp32"));
   EXPECT_EQ(error.remedy,
             "set train.precision = \"bf16\", which vm (cpu) has, or leave "
             "train.precision at \"fp32\"");
-  EXPECT_EQ(nobody_computes_in("fp16", {{"box (cpu)", {"fp32"}}}).remedy,
+  EXPECT_EQ(unsupported_dtype("fp16", {{"box (cpu)", {"fp32"}}}).remedy,
             "leave train.precision at \"fp32\"");
 }
 
@@ -73,7 +73,7 @@ class PlanPrecision : public testing::Test {
       profile.machine = "desk";
       profile.device = device;
       profile.precision = "fp16";
-      profile.numbers = profile.device == "cpu" ? "fp32" : "fp16";
+      profile.compute_dtype = profile.device == "cpu" ? "fp32" : "fp16";
     }
   }
 
@@ -104,7 +104,7 @@ TEST_F(PlanPrecision, IsThatOfThePlansFigures) {
 
 TEST_F(PlanPrecision, IsEnoughOnOneStage) {
   EXPECT_TRUE(check_plan_precision("fp32", plan_, profile_).ok());
-  plan_.ranks.push_back({.machine = "desk", .device = "cuda:0", .numbers = "fp16"});
+  plan_.ranks.push_back({.machine = "desk", .device = "cuda:0", .compute_dtype = "fp16"});
   EXPECT_TRUE(check_plan_precision("fp16", plan_, profile_).ok());
 }
 

@@ -96,7 +96,7 @@ TEST(PlanOptions, CountTheMomentsThatTheOptimizerKeeps) {
     config.train.optimizer = optimizer;
     const auto options = plan_options(config, *describe_model(config.model), 0);
     ASSERT_TRUE(options.ok()) << describe(options.error());
-    EXPECT_EQ(options->kept.moments_per_parameter,
+    EXPECT_EQ(options->process_state.moments_per_parameter,
               static_cast<int>(make_optimizer(config.train)->moment_names().size()))
         << optimizer;
   }
@@ -105,12 +105,12 @@ TEST(PlanOptions, CountTheMomentsThatTheOptimizerKeeps) {
 TEST(PlanOptions, CountTheMomentumThatSendersKeepInstead) {
   Config config;
   const ModelSpec model = *describe_model(config.model);
-  EXPECT_FALSE(plan_options(config, model, 0)->kept.velocity);
+  EXPECT_FALSE(plan_options(config, model, 0)->process_state.velocity);
   config.train.optimizer = "sgd";
-  EXPECT_TRUE(plan_options(config, model, 0)->kept.velocity);
+  EXPECT_TRUE(plan_options(config, model, 0)->process_state.velocity);
   config.compression.error_feedback = false;
-  EXPECT_FALSE(plan_options(config, model, 0)->kept.velocity);
-  EXPECT_FALSE(plan_options(config, model, 0)->kept.unsent);
+  EXPECT_FALSE(plan_options(config, model, 0)->process_state.velocity);
+  EXPECT_FALSE(plan_options(config, model, 0)->process_state.has_residual);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "cluster/examine/profile_follower.h"
+#include "cluster/diagnose/profile_follower.h"
 
 #include <gmock/gmock.h>
 
@@ -103,10 +103,10 @@ TEST_F(FollowedProfiles, CountTheMemoryOfMachinesWithoutAWorker) {
   EXPECT_TRUE(enough.on_event(0, memory).ok());
   options_.least_bytes = 13 * kGib;
   ProfileFollower less(cluster_, workers_, computed_, "fp32", known_, options_, log_);
-  const auto trouble = less.on_event(0, memory);
-  ASSERT_FALSE(trouble.ok());
-  EXPECT_THAT(trouble.error().cause, HasSubstr("m2 has 4.00 GiB by the cluster file"));
-  EXPECT_THAT(trouble.error().remedy, HasSubstr("set memory_gib of m0 to at least 5"));
+  const auto problem = less.on_event(0, memory);
+  ASSERT_FALSE(problem.ok());
+  EXPECT_THAT(problem.error().cause, HasSubstr("m2 has 4.00 GiB by the cluster file"));
+  EXPECT_THAT(problem.error().remedy, HasSubstr("set memory_gib of m0 to at least 5"));
 }
 
 TEST(StartedAlike, AreMachinesWhoseWorkersRunOnOneProcessorTheSameWay) {

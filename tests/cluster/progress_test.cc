@@ -1,4 +1,4 @@
-#include "cluster/follow/progress.h"
+#include "cluster/run_record/progress.h"
 
 #include <unistd.h>
 

@@ -66,9 +66,10 @@ class PackageSeen : public testing::Test {
     std::set<std::string> names;
     for (const Machine& each : machines) names.insert(each.name);
     cluster.machines = std::move(machines);
-    const FolderMark package{folder_ / "here", "package.json",
-                             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
-                             "weights.safetensors", 7};
+    const FolderFingerprint package{
+        folder_ / "here", "package.json",
+        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", "weights.safetensors",
+        7};
     return check_package_seen(cluster, names, package, 20);
   }
 

@@ -1,4 +1,4 @@
-#include "cluster/recover/restart_policy.h"
+#include "cluster/supervisor/restart_policy.h"
 
 #include <string>
 #include <vector>
@@ -32,7 +32,7 @@ TEST(RestartPolicy, AsksNoMachineIfTheRunEndsAnyway) {
   policy.add({.at_s = 1, .code = ErrorCode::kConfig});
   const auto decision = policy.decide_next();
   ASSERT_TRUE(decision.ok()) << describe(decision.error());
-  EXPECT_EQ(decision->move, NextMove::kEnd);
+  EXPECT_EQ(decision->next_action, NextAction::kEnd);
   EXPECT_EQ(policy.problems(), "");
 }
 

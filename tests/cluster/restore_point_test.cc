@@ -1,13 +1,13 @@
 // The checkpoint that a run resumes from, and the number of queries to the machines until it is
 // known.
-#include "cluster/stores/restore_point.h"
+#include "cluster/replication/restore_point.h"
 
 #include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "checkpoint/store/part.h"
+#include "checkpoint/replication/shard_set.h"
 #include "tests/checkpoint/fixture.h"
 
 namespace motley {
@@ -28,15 +28,15 @@ constexpr const char* kLater = "000004-0123456789abcdef";
 class RestorePointTest : public ::testing::Test {
  protected:
   // The answers of a worker on box and of the launcher itself.
-  AskStores ask() {
-    return [this](const StoreQuestion& question) -> Result<Stores> {
+  QueryStores ask() {
+    return [this](const StoreQuery& store_query) -> Result<StoreInventory> {
       ++questions_;
-      Stores stores;
+      StoreInventory stores;
       for (const bool is_box : {false, true}) {
-        Store store{.machines = {is_box ? "box" : "desk"}};
-        const StorePlace place{is_box ? box_.path() : run_.dir(), !is_box, is_box ? "b" : ""};
-        MOTLEY_ASSIGN(store.answer, look_into_store(place, question, nullptr));
-        stores.by_id[place.id] = std::move(store);
+        MachineStore store{.machines = {is_box ? "box" : "desk"}};
+        const StoreLocation location{is_box ? box_.path() : run_.dir(), !is_box, is_box ? "b" : ""};
+        MOTLEY_ASSIGN(store.contents, take_inventory(location, store_query, nullptr));
+        stores.by_id[location.id] = std::move(store);
       }
       return stores;
     };
@@ -45,9 +45,9 @@ class RestorePointTest : public ::testing::Test {
   // Leaves in the launcher's folder only the files that are the same on all machines.
   void move_to_box(std::int64_t step) const {
     const std::filesystem::path folder = checkpoint_folder(run_.dir(), step);
-    const CheckpointMetadata texts = *read_texts(folder);
-    EXPECT_TRUE(adopt_part(box_.path(), kLaunch, texts, nullptr).ok());
-    for (const WrittenFile& file : tensor_files(texts.manifest)) {
+    const CheckpointMetadata step_metadata = *read_metadata(folder);
+    EXPECT_TRUE(adopt_shards(box_.path(), kLaunch, step_metadata, nullptr).ok());
+    for (const WrittenFile& file : tensor_files(step_metadata.manifest)) {
       std::filesystem::rename(folder / file.name, checkpoint_folder(box_.path(), step) / file.name);
     }
   }
@@ -78,7 +78,7 @@ TEST_F(RestorePointTest, OneQuestionIsEnoughWhereNobodyKnowsMore) {
   move_to_box(20);
   const auto found = find();
   ASSERT_TRUE(found.ok() && *found);
-  EXPECT_EQ((*found)->texts.step(), 20);
+  EXPECT_EQ((*found)->step_metadata.step(), 20);
   EXPECT_EQ(questions_, 1);
 }
 
@@ -89,9 +89,9 @@ TEST_F(RestorePointTest, WhatAnotherFolderHasNewerIsAskedForAnew) {
   std::filesystem::remove_all(checkpoint_folder(run_.dir(), 20));
   const auto found = find();
   ASSERT_TRUE(found.ok() && *found);
-  EXPECT_EQ((*found)->texts.step(), 20);
-  for (const auto& [file, holders] : (*found)->holders) {
-    EXPECT_EQ(holders, std::vector<StoreId>{"b"}) << file;
+  EXPECT_EQ((*found)->step_metadata.step(), 20);
+  for (const auto& [file, locations] : (*found)->locations) {
+    EXPECT_EQ(locations, std::vector<StoreId>{"b"}) << file;
   }
 }
 
@@ -102,7 +102,7 @@ TEST_F(RestorePointTest, TheOneBeforeStandsForOneOfWhichSomethingIsMissing) {
   std::filesystem::remove(checkpoint_folder(box_.path(), 20) / "model-00001-of-00002.safetensors");
   const auto found = find();
   ASSERT_TRUE(found.ok() && *found);
-  EXPECT_EQ((*found)->texts.step(), 10);
+  EXPECT_EQ((*found)->step_metadata.step(), 10);
   EXPECT_EQ(questions_, 2);
 }
 
@@ -112,7 +112,7 @@ TEST_F(RestorePointTest, DamagedTextsComeFromAnotherFolder) {
   damage_manifest(run_.dir(), 20);
   const auto found = find();
   ASSERT_TRUE(found.ok() && *found);
-  EXPECT_EQ((*found)->texts.step(), 20);
+  EXPECT_EQ((*found)->step_metadata.step(), 20);
 }
 
 TEST_F(RestorePointTest, TheOneBeforeIsNotTakenWithoutAWordWhereNobodyCanTellTheNewest) {
@@ -123,7 +123,7 @@ TEST_F(RestorePointTest, TheOneBeforeIsNotTakenWithoutAWordWhereNobodyCanTellThe
   damage_manifest(box_.path(), 20);
   const auto found = find();
   ASSERT_TRUE(found.ok() && *found);
-  EXPECT_EQ((*found)->texts.step(), 10);
+  EXPECT_EQ((*found)->step_metadata.step(), 10);
   EXPECT_THAT(warnings_,
               AllOf(HasSubstr("the checkpoint of step 20 cannot be used: its manifest is damaged"),
                     HasSubstr(box_.path().string() + " on box (")));
@@ -171,7 +171,7 @@ TEST_F(RestorePointTest, AManifestOfAnotherStepTellsNothing) {
   std::filesystem::rename(root / "step-000020", root / "step-000030");
   const auto found = find();
   ASSERT_TRUE(found.ok() && *found);
-  EXPECT_EQ((*found)->texts.step(), 10);
+  EXPECT_EQ((*found)->step_metadata.step(), 10);
   EXPECT_THAT(warnings_, HasSubstr("(it is of step 20)"));
 }
 

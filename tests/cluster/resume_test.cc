@@ -19,7 +19,7 @@ class ResumeTest : public testing::Test {
     saved_.seed = config_.train.seed;
     saved_.model_hash = model_.hash();
     saved_.optimizer = config_.train.optimizer;
-    saved_.data = DataMark{"text", 1000, kHash, config_.data.holdout};
+    saved_.data = DataFingerprint{"text", 1000, kHash, config_.data.holdout};
   }
 
   [[nodiscard]] Result<void> check() const {
@@ -143,7 +143,7 @@ Plan plan_of(int micro_batch, const std::vector<int>& replicas) {
 }
 
 TEST(PlanMarks, HoldWhatDecidesRounding) {
-  const PlanMark mark = plan_mark(plan_of(2, {1, 3, 1}));
+  const PlanFingerprint mark = plan_fingerprint(plan_of(2, {1, 3, 1}));
   EXPECT_EQ(mark.micro_batch, 2);
   EXPECT_THAT(mark.codecs, ElementsAre("fp16", "fp16"));
   EXPECT_EQ(mark.gradient_codec, "int8");
@@ -167,8 +167,8 @@ PlanOptions open_options() {
 }
 
 TEST(PlanMarks, NarrowWhatIsLeftOpen) {
-  const PlanOptions kept =
-      options_like(plan_mark(plan_of(2, {1, 3, 1})), config_that_leaves_all_open(), open_options());
+  const PlanOptions kept = options_like(plan_fingerprint(plan_of(2, {1, 3, 1})),
+                                        config_that_leaves_all_open(), open_options());
   EXPECT_THAT(kept.codecs, ElementsAre("fp16"));
   EXPECT_THAT(kept.gradient_codecs, ElementsAre("int8"));
   EXPECT_TRUE(kept.replicas);
@@ -180,19 +180,19 @@ TEST(PlanMarks, NarrowWhatIsLeftOpen) {
 TEST(PlanMarks, WithARemovedCodecLeaveItOpen) {
   Plan plan = plan_of(2, {1, 3, 1});
   plan.gradient_codec = "lowrank(4)|fp16";
-  const PlanMark mark = plan_mark(plan);
+  const PlanFingerprint mark = plan_fingerprint(plan);
   const PlanOptions kept = options_like(mark, config_that_leaves_all_open(), open_options());
   EXPECT_THAT(kept.gradient_codecs, ElementsAre("none", "fp16"));
   EXPECT_THAT(kept.coarser.front().gradient_codecs, ElementsAre("int8", "int4"));
   EXPECT_THAT(kept.codecs, ElementsAre("fp16"));
   EXPECT_TRUE(kept.replicas);
-  EXPECT_EQ(plan_change(mark, plan_mark(plan_of(2, {1, 3, 1}))),
+  EXPECT_EQ(plan_change(mark, plan_fingerprint(plan_of(2, {1, 3, 1}))),
             "gradient all-reduces through int8 instead of lowrank(4)|fp16");
 }
 
 TEST(PlanMarks, OfAPipelineWithoutReplicasWantNone) {
-  const PlanOptions kept =
-      options_like(plan_mark(plan_of(2, {1, 1})), config_that_leaves_all_open(), open_options());
+  const PlanOptions kept = options_like(plan_fingerprint(plan_of(2, {1, 1})),
+                                        config_that_leaves_all_open(), open_options());
   EXPECT_FALSE(kept.replicas);
   EXPECT_THAT(kept.gradient_codecs, ElementsAre("none", "fp16"));
 }
@@ -202,23 +202,25 @@ TEST(PlanMarks, GiveWayToWhatTheConfigurationSays) {
   config.compression.activations = "none";
   PlanOptions options = open_options();
   options.codecs = {"none"};
-  const PlanOptions kept = options_like(plan_mark(plan_of(2, {1, 1})), config, options);
+  const PlanOptions kept = options_like(plan_fingerprint(plan_of(2, {1, 1})), config, options);
   EXPECT_THAT(kept.codecs, ElementsAre("none"));
 }
 
 TEST(PlanMarks, TellWhatRoundsOtherwise) {
-  const PlanMark saved = plan_mark(plan_of(2, {1, 1}));
-  EXPECT_FALSE(plan_change(saved, plan_mark(plan_of(2, {1, 1, 1}))).has_value());
-  EXPECT_FALSE(plan_change(saved, plan_mark(plan_of(2, {1}))).has_value());
-  EXPECT_EQ(plan_change(saved, plan_mark(plan_of(4, {1, 1}))),
+  const PlanFingerprint saved = plan_fingerprint(plan_of(2, {1, 1}));
+  EXPECT_FALSE(plan_change(saved, plan_fingerprint(plan_of(2, {1, 1, 1}))).has_value());
+  EXPECT_FALSE(plan_change(saved, plan_fingerprint(plan_of(2, {1}))).has_value());
+  EXPECT_EQ(plan_change(saved, plan_fingerprint(plan_of(4, {1, 1}))),
             "micro-batches of 4 samples instead of 2");
-  EXPECT_EQ(plan_change(saved, plan_mark(plan_of(2, {1, 2}))), "2 replicas instead of no replicas");
+  EXPECT_EQ(plan_change(saved, plan_fingerprint(plan_of(2, {1, 2}))),
+            "2 replicas instead of no replicas");
   Plan other = plan_of(2, {1, 1});
   other.chunks.front().codec = "int4";
-  EXPECT_EQ(plan_change(saved, plan_mark(other)), "activations through int4 instead of fp16");
+  EXPECT_EQ(plan_change(saved, plan_fingerprint(other)),
+            "activations through int4 instead of fp16");
   other = plan_of(2, {2, 1});
   other.gradient_codec = "none";
-  EXPECT_EQ(plan_change(plan_mark(plan_of(2, {2, 1})), plan_mark(other)),
+  EXPECT_EQ(plan_change(plan_fingerprint(plan_of(2, {2, 1})), plan_fingerprint(other)),
             "gradient all-reduces through none instead of int8");
 }
 
@@ -238,16 +240,16 @@ Plan shared_plan(const std::vector<int>& layers,
 }
 
 TEST(SumsAlike, AreThoseOfAnyCutsWithoutReplicas) {
-  EXPECT_TRUE(sums_alike(shared_plan({1, 3}, {{{0, 8}}, {{1, 8}}}),
-                         shared_plan({2, 1, 1}, {{{2, 8}}, {{0, 8}}, {{1, 8}}})));
+  EXPECT_TRUE(rounds_alike(shared_plan({1, 3}, {{{0, 8}}, {{1, 8}}}),
+                           shared_plan({2, 1, 1}, {{{2, 8}}, {{0, 8}}, {{1, 8}}})));
 }
 
 TEST(SumsAlike, AreThoseOfTheSameSharesOnOtherMachines) {
   const Plan plan = shared_plan({1, 3}, {{{0, 5}, {1, 3}}, {{2, 8}}});
-  EXPECT_TRUE(sums_alike(plan, shared_plan({1, 1, 2}, {{{2, 5}, {0, 3}}, {{0, 8}}, {{1, 8}}})));
-  EXPECT_FALSE(sums_alike(plan, shared_plan({1, 3}, {{{0, 4}, {1, 4}}, {{2, 8}}}))) << "parts";
-  EXPECT_FALSE(sums_alike(plan, shared_plan({2, 2}, {{{0, 5}, {1, 3}}, {{2, 8}}}))) << "layers";
-  EXPECT_FALSE(sums_alike(plan, shared_plan({1, 3}, {{{0, 5}, {0, 3}}, {{2, 8}}}))) << "machines";
+  EXPECT_TRUE(rounds_alike(plan, shared_plan({1, 1, 2}, {{{2, 5}, {0, 3}}, {{0, 8}}, {{1, 8}}})));
+  EXPECT_FALSE(rounds_alike(plan, shared_plan({1, 3}, {{{0, 4}, {1, 4}}, {{2, 8}}}))) << "parts";
+  EXPECT_FALSE(rounds_alike(plan, shared_plan({2, 2}, {{{0, 5}, {1, 3}}, {{2, 8}}}))) << "layers";
+  EXPECT_FALSE(rounds_alike(plan, shared_plan({1, 3}, {{{0, 5}, {0, 3}}, {{2, 8}}}))) << "machines";
 }
 
 }  // namespace

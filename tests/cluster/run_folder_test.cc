@@ -47,7 +47,7 @@ TEST_F(RunFolderTest, CanBeUsedAgainAfterARunWithoutACheckpoint) {
 TEST_F(RunFolderTest, BeginsAnewWhereARunFailedBeforeItsFirstCheckpoint) {
   RunReport failed;
   failed.ranks.push_back({.name = "stage 0 (box)", .machine = "box", .device = "cpu"});
-  failed.ended = EarlyEnd{4, "machine box was lost"};
+  failed.ended = EarlyTermination{4, "machine box was lost"};
   std::filesystem::create_directories(dir_);
   ASSERT_TRUE(folder_.write_report(failed).ok());
   EXPECT_TRUE(folder_.create(2).ok());

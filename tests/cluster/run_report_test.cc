@@ -1,4 +1,4 @@
-#include "cluster/follow/run_report.h"
+#include "cluster/run_record/run_report.h"
 
 #include <map>
 #include <string>
@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "base/json.h"
-#include "cluster/follow/report_collector.h"
+#include "cluster/run_record/report_collector.h"
 #include "plan/cluster.h"
 
 namespace motley {
@@ -59,11 +59,11 @@ RunReport example() {
 TEST(RunReport, SaysInWhichNumbersWhereTheyWereNotFp32) {
   RunReport report = example();
   EXPECT_THAT(report_text(report), testing::Not(HasSubstr("products in")));
-  report.ranks[1].numbers = "bf16";
+  report.ranks[1].compute_dtype = "bf16";
   const auto read = parse_report(report_to_json(report).dump(), "report.json");
   ASSERT_TRUE(read.ok()) << describe(read.error());
-  EXPECT_EQ(read->ranks[0].numbers, "fp32");
-  EXPECT_EQ(read->ranks[1].numbers, "bf16");
+  EXPECT_EQ(read->ranks[0].compute_dtype, "fp32");
+  EXPECT_EQ(read->ranks[1].compute_dtype, "bf16");
   EXPECT_THAT(report_text(*read), testing::ContainsRegex("products in +bf16"));
 }
 
@@ -77,7 +77,7 @@ TEST(RunReport, NamesTheWaitForSums) {
   }
   const auto read = parse_report(report_to_json(report_of(collector)).dump(), "report.json");
   ASSERT_TRUE(read.ok()) << describe(read.error());
-  EXPECT_EQ(read->ranks[1].sum_wait_s, 0.125);
+  EXPECT_EQ(read->ranks[1].allreduce_wait_s, 0.125);
   EXPECT_EQ(read->ranks[1].wait_s, 0.375);
   EXPECT_THAT(report_text(*read),
               testing::ContainsRegex("waits +375.00 ms\n +for sums +125.00 ms"));
@@ -97,7 +97,7 @@ TEST(RunReport, SaysWhereDevicesWereVirtual) {
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->ranks[1].name, "stage 1 (box, virtual)");
   EXPECT_THAT(report_text(*report), HasSubstr(kVirtualNotice));
-  EXPECT_THAT(report_text(*report), HasSubstr(kRehearsedLinksNotice));
+  EXPECT_THAT(report_text(*report), HasSubstr(kSimulatedLinksNotice));
   EXPECT_THAT(report_text(example()), testing::Not(HasSubstr("virtual")));
   EXPECT_THAT(report_text(example()), testing::Not(HasSubstr("cluster file")));
 }

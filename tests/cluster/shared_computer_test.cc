@@ -1,4 +1,4 @@
-#include "cluster/examine/shared_computer.h"
+#include "cluster/diagnose/shared_computer.h"
 
 #include <gmock/gmock.h>
 
@@ -20,22 +20,22 @@ TEST(SharedComputer, IsOnlyOneThatSeveralMachinesAre) {
 }
 
 TEST(FairMemory, DividesWhatIsThereOnce) {
-  EXPECT_THAT(fair_memory({{"a", "x", 8, 8}, {"b", "y", 6, 6}}), ElementsAre(8, 6));
-  EXPECT_THAT(fair_memory({{"a", "x", 8, 8}, {"b", "x", 8, 8}, {"c", "y", 6, 6}}),
+  EXPECT_THAT(memory_per_machine({{"a", "x", 8, 8}, {"b", "y", 6, 6}}), ElementsAre(8, 6));
+  EXPECT_THAT(memory_per_machine({{"a", "x", 8, 8}, {"b", "x", 8, 8}, {"c", "y", 6, 6}}),
               ElementsAre(4, 4, 6));
 }
 
 TEST(FairMemory, LeavesAloneWhatFits) {
   // Containers, each with its own limit.
-  EXPECT_THAT(fair_memory({{"a", "x", 3, 8}, {"b", "x", 4, 8}}), ElementsAre(3, 4));
+  EXPECT_THAT(memory_per_machine({{"a", "x", 3, 8}, {"b", "x", 4, 8}}), ElementsAre(3, 4));
 }
 
 TEST(FairMemory, TakesFirstWhatTheClusterFileGrants) {
-  EXPECT_THAT(fair_memory({{"a", "x", 8, 8, 5}, {"b", "x", 8, 8}, {"c", "x", 8, 8}}),
+  EXPECT_THAT(memory_per_machine({{"a", "x", 8, 8, 5}, {"b", "x", 8, 8}, {"c", "x", 8, 8}}),
               ElementsAre(5, 1.5, 1.5));
   const std::vector<FoundMachine> overdrawn = {{"a", "x", 8, 8, 5}, {"b", "x", 8, 8, 5}};
-  EXPECT_THAT(fair_memory(overdrawn), ElementsAre(5, 5));
-  EXPECT_TRUE(shared_computers(overdrawn).front().is_overdrawn());
+  EXPECT_THAT(memory_per_machine(overdrawn), ElementsAre(5, 5));
+  EXPECT_TRUE(shared_computers(overdrawn).front().is_overcommitted());
   EXPECT_THAT(shared_memory_text(shared_computers(overdrawn).front(), overdrawn),
               HasSubstr("a, b are one computer with "));
 }

@@ -7,10 +7,10 @@
 #include <gtest/gtest.h>
 
 #include "base/json.h"
+#include "cluster/replication/copy_plan.h"
+#include "cluster/replication/plan_transfers.h"
+#include "cluster/replication/repair.h"
 #include "cluster/run/rank_folders.h"
-#include "cluster/stores/copy_plan.h"
-#include "cluster/stores/plan_moves.h"
-#include "cluster/stores/repair.h"
 #include "models/spec/model_spec.h"
 
 namespace motley {
@@ -21,15 +21,15 @@ using testing::IsEmpty;
 using testing::Pair;
 using testing::UnorderedElementsAre;
 
-Store store_of(const std::string& id, const std::vector<std::string>& machines) {
-  Store store{.answer = {.place = {"/runs/x", id.empty(), id}, .free_bytes = 1000},
-              .machines = machines};
+MachineStore store_of(const std::string& id, const std::vector<std::string>& machines) {
+  MachineStore store{.contents = {.location = {"/runs/x", id.empty(), id}, .free_bytes = 1000},
+                     .machines = machines};
   return store;
 }
 
 // desk is the launcher's machine; the others have machine-local folders.
-Stores three_stores() {
-  Stores stores;
+StoreInventory three_stores() {
+  StoreInventory stores;
   stores.by_id[""] = store_of("", {"desk"});
   stores.by_id["b"] = store_of("b", {"box"});
   stores.by_id["l"] = store_of("l", {"lap"});
@@ -66,37 +66,38 @@ ModelSpec model_of(int layers) {
 }
 
 // A checkpoint of three ranks with one parameter and one moment each.
-RestorePoint point_of(const std::map<int, std::vector<StoreId>>& holders) {
+RestorePoint point_of(const std::map<int, std::vector<StoreId>>& locations) {
   RestorePoint point;
-  for (const auto& [rank, stores] : holders) {
+  for (const auto& [rank, stores] : locations) {
     const std::string number = std::to_string(rank);
     const std::string model = "model-0000" + std::to_string(rank + 1) + "-of-00003.safetensors";
     const std::string optimizer =
         "optimizer-0000" + std::to_string(rank + 1) + "-of-00003.safetensors";
-    point.texts.manifest.files.push_back({model, 100, "", {{"w" + number, ""}}});
-    point.texts.manifest.files.push_back({optimizer, 200, "", {{"exp_avg/w" + number, ""}}});
-    point.holders[model] = stores;
-    point.holders[optimizer] = stores;
+    point.step_metadata.manifest.files.push_back({model, 100, "", {{"w" + number, ""}}});
+    point.step_metadata.manifest.files.push_back(
+        {optimizer, 200, "", {{"exp_avg/w" + number, ""}}});
+    point.locations[model] = stores;
+    point.locations[optimizer] = stores;
   }
   return point;
 }
 
-std::vector<StoreMoves> moves_for(const RestorePoint& point, const Plan& plan) {
-  const Stores stores = three_stores();
-  return plan_moves(point, parameters_by_store(plan, model_of(3), stores), stores,
-                    cluster_of_three());
+std::vector<StoreTransfers> moves_for(const RestorePoint& point, const Plan& plan) {
+  const StoreInventory stores = three_stores();
+  return plan_transfers(point, parameters_by_store(plan, model_of(3), stores), stores,
+                        cluster_of_three());
 }
 
-const StoreMoves& of(const std::vector<StoreMoves>& moves, const StoreId& store) {
-  return *std::ranges::find(moves, store, &StoreMoves::store);
+const StoreTransfers& of(const std::vector<StoreTransfers>& transfers, const StoreId& store) {
+  return *std::ranges::find(transfers, store, &StoreTransfers::store);
 }
 
 TEST(PlanMoves, NothingGoesWhereEachMachineHasWhatItNeeds) {
-  const auto moves =
+  const auto transfers =
       moves_for(point_of({{0, {""}}, {1, {"b"}}, {2, {"l"}}}), plan_on({"desk", "box", "lap"}));
-  ASSERT_EQ(moves.size(), 3U);
-  for (const StoreMoves& each : moves) {
-    EXPECT_TRUE(each.order.makes_view);
+  ASSERT_EQ(transfers.size(), 3U);
+  for (const StoreTransfers& each : transfers) {
+    EXPECT_TRUE(each.order.makes_restored_view);
     EXPECT_EQ(each.order.linked.size(), 2U);
     EXPECT_THAT(each.order.incoming, IsEmpty());
     EXPECT_THAT(each.order.outgoing, IsEmpty());
@@ -104,15 +105,15 @@ TEST(PlanMoves, NothingGoesWhereEachMachineHasWhatItNeeds) {
 }
 
 TEST(PlanMoves, AMachineWithoutRanksGivesWhatOthersNeed) {
-  const auto moves =
+  const auto transfers =
       moves_for(point_of({{0, {""}}, {1, {"b"}}, {2, {"l"}}}), plan_on({"desk", "box", "box"}));
-  ASSERT_EQ(moves.size(), 3U);
-  const MoveOrder& box = of(moves, "b").order;
-  const MoveOrder& lap = of(moves, "l").order;
+  ASSERT_EQ(transfers.size(), 3U);
+  const TransferOrder& box = of(transfers, "b").order;
+  const TransferOrder& lap = of(transfers, "l").order;
   EXPECT_EQ(box.linked.size(), 2U);
   ASSERT_EQ(box.incoming.size(), 2U);
   EXPECT_EQ(box.incoming[0].peer, lap.self);
-  EXPECT_FALSE(lap.makes_view);
+  EXPECT_FALSE(lap.makes_restored_view);
   ASSERT_EQ(lap.outgoing.size(), 2U);
   EXPECT_EQ(lap.outgoing[1].file, box.incoming[1].file);
   EXPECT_EQ(lap.outgoing[1].stream, box.incoming[1].stream);
@@ -120,29 +121,29 @@ TEST(PlanMoves, AMachineWithoutRanksGivesWhatOthersNeed) {
 }
 
 TEST(PlanMoves, OfSeveralHoldersTheOneWithTheFastestLinkGives) {
-  const auto moves =
+  const auto transfers =
       moves_for(point_of({{0, {"b"}}, {1, {"b"}}, {2, {"", "l"}}}), plan_on({"box", "box", "box"}));
-  EXPECT_EQ(of(moves, "l").order.outgoing.size(), 2U);
-  EXPECT_EQ(moves.size(), 2U) << "desk has nothing to do";
+  EXPECT_EQ(of(transfers, "l").order.outgoing.size(), 2U);
+  EXPECT_EQ(transfers.size(), 2U) << "desk has nothing to do";
 }
 
 TEST(PlanMoves, TheWholeCheckpointInTheLaunchersFolderIsReadAsItLies) {
-  const auto moves = moves_for(point_of({{0, {""}}, {1, {"", "b"}}, {2, {"", "l"}}}),
-                               plan_on({"desk", "desk", "desk"}));
-  EXPECT_THAT(moves, IsEmpty());
+  const auto transfers = moves_for(point_of({{0, {""}}, {1, {"", "b"}}, {2, {"", "l"}}}),
+                                   plan_on({"desk", "desk", "desk"}));
+  EXPECT_THAT(transfers, IsEmpty());
 }
 
 TEST(FileLocations, SayWhereEachFileIsWholeAndWhereItIsDamaged) {
-  Stores stores = three_stores();
-  stores.by_id["b"].answer.whole = {"model", "optimizer"};
-  stores.by_id["l"].answer.whole = {"model"};
-  stores.by_id[""].answer.damaged = {"optimizer"};
+  StoreInventory stores = three_stores();
+  stores.by_id["b"].contents.intact = {"model", "optimizer"};
+  stores.by_id["l"].contents.intact = {"model"};
+  stores.by_id[""].contents.damaged = {"optimizer"};
   const auto all = file_locations({{"model"}, {"optimizer"}, {"other"}}, stores);
   ASSERT_EQ(all.size(), 3U);
-  EXPECT_THAT(all[0].whole, ElementsAre("b", "l"));
-  EXPECT_THAT(all[1].whole, ElementsAre("b"));
+  EXPECT_THAT(all[0].intact, ElementsAre("b", "l"));
+  EXPECT_THAT(all[1].intact, ElementsAre("b"));
   EXPECT_THAT(all[1].damaged, ElementsAre(""));
-  EXPECT_THAT(all[2].whole, IsEmpty());
+  EXPECT_THAT(all[2].intact, IsEmpty());
 }
 
 // An intact copy elsewhere is not enough: the damaged file would be found by queries of that
@@ -151,10 +152,10 @@ TEST(MissingCopies, OfADamagedFileGoWhereItIsDamaged) {
   const RestorePoint point = point_of({{0, {"", "l"}}});
   const std::string model = "model-00001-of-00003.safetensors";
   for (const char* damaged : {"b", "l"}) {
-    Stores stores = three_stores();
-    stores.by_id[damaged].answer.damaged = {model};
+    StoreInventory stores = three_stores();
+    stores.by_id[damaged].contents.damaged = {model};
     RestorePoint found = point;
-    std::erase(found.holders[model], damaged);
+    std::erase(found.locations[model], damaged);
     EXPECT_THAT(missing_copies(found, stores, cluster_of_three(), 1),
                 ElementsAre(Pair(damaged, ElementsAre(model))));
   }
@@ -178,13 +179,13 @@ TEST(PlanCopies, GoAroundARing) {
 
 TEST(RankFolders, EachFolderHasOneKeeperAndItsFilesAreKnown) {
   const Plan plan = plan_on({"box", "desk", "box"});
-  const auto keepers = plan_keepers(plan, three_stores(), cluster_of_three(), 1);
+  const auto keepers = plan_replicators(plan, three_stores(), cluster_of_three(), 1);
   ASSERT_EQ(keepers.size(), 2U);
   EXPECT_THAT(keepers.at(0).copies_to, ElementsAre(Rank{1}));
   EXPECT_THAT(keepers.at(1).copies_from, ElementsAre(Rank{0}));
   EXPECT_THAT(ranks_elsewhere(plan, three_stores()), ElementsAre(0, 2));
-  EXPECT_EQ(files_by_keeper(plan, three_stores()).at(0).size(), 4U);
-  EXPECT_THAT(plan_keepers(plan_on({"desk", "desk"}), three_stores(), cluster_of_three(), 1),
+  EXPECT_EQ(files_by_replicator(plan, three_stores()).at(0).size(), 4U);
+  EXPECT_THAT(plan_replicators(plan_on({"desk", "desk"}), three_stores(), cluster_of_three(), 1),
               IsEmpty());
 }
 

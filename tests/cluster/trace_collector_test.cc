@@ -1,4 +1,4 @@
-#include "cluster/follow/trace_collector.h"
+#include "cluster/run_record/trace_collector.h"
 
 #include <algorithm>
 

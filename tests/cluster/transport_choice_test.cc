@@ -15,15 +15,15 @@ struct Place {
   bool trusted = false;
 };
 
-Result<TransportChoice> choose(const Place& place,
+Result<TransportChoice> choose(const Place& location,
                                const std::string& transport,
                                const std::string& encrypt = "auto") {
   Cluster cluster;
-  cluster.trusted = place.trusted;
+  cluster.trusted = location.trusted;
   for (const char* name : {"a", "b"}) {
     Machine machine;
     machine.name = name;
-    if (place.network) machine.address = std::string("10.0.0.") + name;
+    if (location.network) machine.address = std::string("10.0.0.") + name;
     cluster.machines.push_back(machine);
   }
   CommConfig comm;
@@ -33,8 +33,10 @@ Result<TransportChoice> choose(const Place& place,
 }
 
 // The kind, with " + TLS" if it encrypts or " + secret" if ranks only authenticate; or "refused".
-std::string chosen(const Place& place, const std::string& transport, const std::string& encrypt) {
-  const auto choice = choose(place, transport, encrypt);
+std::string chosen(const Place& location,
+                   const std::string& transport,
+                   const std::string& encrypt) {
+  const auto choice = choose(location, transport, encrypt);
   if (choice.ok()) {
     const std::string secret = choice->encrypts() ? " + TLS" : " + secret";
     return choice->kind + (choice->has_secret ? secret : "");
@@ -96,9 +98,9 @@ TEST(TransportChoice, IsTheSameForOneMachineOfATrustedNetwork) {
 }
 
 TEST(TransportChoice, ClosesTheShortWayOnlyWhereAllIsToBeEncrypted) {
-  for (const Place& place : {kOpen, kTrusted, kHere}) {
-    EXPECT_TRUE(choose(place, "auto")->local_shortcut);
-    EXPECT_FALSE(choose(place, "auto", "always")->local_shortcut);
+  for (const Place& location : {kOpen, kTrusted, kHere}) {
+    EXPECT_TRUE(choose(location, "auto")->local_shortcut);
+    EXPECT_FALSE(choose(location, "auto", "always")->local_shortcut);
   }
 }
 
@@ -135,8 +137,8 @@ TEST(TransportChoice, NeedsAnAddressForEachMachine) {
 }
 
 // The result of choose_transport() for a place.
-TransportChoice choice_for(const Place& place, const std::string& encrypt) {
-  return *choose(place, "auto", encrypt);
+TransportChoice choice_for(const Place& location, const std::string& encrypt) {
+  return *choose(location, "auto", encrypt);
 }
 
 TEST(ApplyTransport, GivesAllRanksOneSecretAndEveryLaunchItsOwn) {

@@ -50,7 +50,7 @@ class WorkerGroupFixture : public testing::Test {
 
   // A FIFO for a rendezvous of two scripts.
   std::string meeting_point() {
-    const std::string path = (folder_ / fmt::format("fifo-{}", meetings_++)).string();
+    const std::string path = (folder_ / fmt::format("fifo-{}", collective_checks_++)).string();
     EXPECT_EQ(::mkfifo(path.c_str(), 0600), 0);
     return path;
   }
@@ -95,7 +95,7 @@ class WorkerGroupFixture : public testing::Test {
   std::vector<Event> events_;
   std::vector<Event> done_;
   std::vector<pid_t> pids_;  // reported by workers
-  int meetings_ = 0;
+  int collective_checks_ = 0;
 };
 
 }  // namespace motley

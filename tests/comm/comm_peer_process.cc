@@ -14,7 +14,7 @@ using motley::Deadline;
 using motley::Rank;
 
 int main(int argc, char** argv) {
-  constexpr double kPatience_s = 60;
+  constexpr double kStallTimeout_s = 60;
   auto options = motley::options_for(argc > 1 ? argv[1] : "auto", Rank{1}, 2);
   options.bind_address = argc > 2 ? argv[2] : "";
   auto transport = motley::make_transport(options);
@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
   std::string first;
   std::getline(std::cin, first);
   const auto connected =
-      (*transport)->connect({first, (*transport)->address()}, Deadline::after_s(kPatience_s));
+      (*transport)->connect({first, (*transport)->address()}, Deadline::after_s(kStallTimeout_s));
   if (!connected.ok()) {
     std::cerr << motley::describe(connected.error());
     return 1;
@@ -34,11 +34,11 @@ int main(int argc, char** argv) {
   for (;;) {
     auto message = (*transport)
                        ->recv(Rank{0}, 1, Buffer(1 << 20))
-                       .wait(Deadline::after_s(kPatience_s), "a message");
+                       .wait(Deadline::after_s(kStallTimeout_s), "a message");
     if (!message.ok()) return 0;
     auto answer = (*transport)
                       ->send(Rank{0}, 1, std::move(message).value())
-                      .wait(Deadline::after_s(kPatience_s), "rank 0");
+                      .wait(Deadline::after_s(kStallTimeout_s), "rank 0");
     if (!answer.ok()) return 0;
   }
 }

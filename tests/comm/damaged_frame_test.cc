@@ -67,8 +67,8 @@ Buffer with_bytes(const std::function<void(std::span<std::byte>)>& change) {
 Buffer of_length(std::size_t payload_bytes) {
   Buffer right = message(right_header(), content());
   Buffer buffer(std::max(payload_bytes, content().size()));
-  std::ranges::fill(buffer.message_room(), std::byte{0});
-  std::memcpy(buffer.message_room().data(), right.message().data(), right.message().size());
+  std::ranges::fill(buffer.message_space(), std::byte{0});
+  std::memcpy(buffer.message_space().data(), right.message().data(), right.message().size());
   buffer.set_payload_bytes(payload_bytes);
   return buffer;
 }

@@ -72,11 +72,11 @@ TEST(FrameLink, ValuesOfMicroBatchesAndVotesGoBeforeSumsAndFiles) {
   EXPECT_FALSE(is_bulk(FrameId::vote(kRank0, 7)));
   EXPECT_FALSE(is_bulk(FrameId::all_votes(7)));
   EXPECT_FALSE(is_bulk(FrameId::memory(ChunkId{2}, /*is_tied=*/false, 7)));
-  EXPECT_FALSE(is_bulk(FrameId::memory_answer(ChunkId{2}, /*is_tied=*/false, 7)));
-  EXPECT_TRUE(is_bulk(FrameId::replica_sum(ChunkId{2}, {5, 1}, 7)));
-  EXPECT_TRUE(is_bulk(FrameId::tied_sum({5, 1}, 7)));
+  EXPECT_FALSE(is_bulk(FrameId::memory_ack(ChunkId{2}, /*is_tied=*/false, 7)));
+  EXPECT_TRUE(is_bulk(FrameId::replica_allreduce(ChunkId{2}, {5, 1}, 7)));
+  EXPECT_TRUE(is_bulk(FrameId::tied_allreduce({5, 1}, 7)));
   EXPECT_TRUE(is_bulk(FrameId::file_part(3, 9, 7)));
-  EXPECT_TRUE(is_bulk(FrameId::file_answer(3, 9, 7)));
+  EXPECT_TRUE(is_bulk(FrameId::file_ack(3, 9, 7)));
 }
 
 // Rank 1 receives kFrame with the default link; the test determines what rank 0 sends.
@@ -132,35 +132,35 @@ TEST_F(FrameLinkTest, NamesWhatDiffers) {
 
 TEST_F(FrameLinkTest, NamesEachKindByWhatItCarries) {
   constexpr MicroId kMicro{3};
-  constexpr SumPart kPart{.bucket = 5, .phase = 2};
+  constexpr BucketPhase kPart{.bucket = 5, .phase = 2};
   EXPECT_EQ(to_words(FrameId(FrameKind::kGradient, ChunkId{2}, kMicro, 7)),
             "gradient of chunk 2, micro-batch 3, step 7");
   EXPECT_EQ(to_words(FrameId(FrameKind::kTargets, ChunkId{0}, kMicro, 7)),
             "targets of micro-batch 3, step 7");
-  EXPECT_EQ(to_words(FrameId::replica_sum(ChunkId{2}, kPart, 7)),
+  EXPECT_EQ(to_words(FrameId::replica_allreduce(ChunkId{2}, kPart, 7)),
             "all-reduce of the gradients of chunk 2, bucket 5, phase 2, step 7");
-  EXPECT_EQ(to_words(FrameId::tied_sum(kPart, 7)),
+  EXPECT_EQ(to_words(FrameId::tied_allreduce(kPart, 7)),
             "all-reduce of the tied gradient, bucket 5, phase 2, step 7");
   EXPECT_EQ(to_words(FrameId::vote(Rank{4}, 7)), "vote of rank 4, step 7");
   EXPECT_EQ(to_words(FrameId::all_votes(7)), "all votes, step 7");
   EXPECT_EQ(to_words(FrameId::file_part(3, 12, 7)), "part 12 of file 3, step 7");
-  EXPECT_EQ(to_words(FrameId::file_answer(3, 12, 7)), "answer to part 12 of file 3, step 7");
+  EXPECT_EQ(to_words(FrameId::file_ack(3, 12, 7)), "answer to part 12 of file 3, step 7");
   EXPECT_EQ(to_words(FrameId::memory(ChunkId{2}, /*is_tied=*/false, 7)),
             "offer of shared memory for the all-reduce of the gradients of chunk 2, step 7");
   EXPECT_EQ(
-      to_words(FrameId::memory_answer(ChunkId{2}, /*is_tied=*/false, 7)),
+      to_words(FrameId::memory_ack(ChunkId{2}, /*is_tied=*/false, 7)),
       "answer to offer of shared memory for the all-reduce of the gradients of chunk 2, step 7");
   EXPECT_EQ(to_words(FrameId::memory(ChunkId{0}, /*is_tied=*/true, 7)),
             "offer of shared memory for the all-reduce of the tied gradient, step 7");
-  EXPECT_EQ(to_words(FrameId::memory_answer(ChunkId{0}, /*is_tied=*/true, 7)),
+  EXPECT_EQ(to_words(FrameId::memory_ack(ChunkId{0}, /*is_tied=*/true, 7)),
             "answer to offer of shared memory for the all-reduce of the tied gradient, step 7");
 }
 
 // The fields of docs/formats/frame.md.
 TEST_F(FrameLinkTest, PutsRanksAndBucketsWhereTheFormatSays) {
-  const FrameId sum = FrameId::replica_sum(ChunkId{2}, {.bucket = 5, .phase = 3}, 7);
+  const FrameId sum = FrameId::replica_allreduce(ChunkId{2}, {.bucket = 5, .phase = 3}, 7);
   EXPECT_EQ(sum, FrameId::from_header(static_cast<FrameKind>(6), 2, 23, 7));
-  const FrameId tied = FrameId::tied_sum({.bucket = 1, .phase = 0}, 7);
+  const FrameId tied = FrameId::tied_allreduce({.bucket = 1, .phase = 0}, 7);
   EXPECT_EQ(tied, FrameId::from_header(static_cast<FrameKind>(4), 0, 4, 7));
   EXPECT_EQ(FrameId::vote(Rank{9}, 7), FrameId::from_header(static_cast<FrameKind>(5), 9, 0, 7));
   EXPECT_EQ(FrameId::all_votes(7), FrameId::from_header(static_cast<FrameKind>(5), 0, 1, 7));
@@ -169,9 +169,9 @@ TEST_F(FrameLinkTest, PutsRanksAndBucketsWhereTheFormatSays) {
 TEST_F(FrameLinkTest, PutsPartsOfFilesWhereTheFormatSays) {
   constexpr auto kFilePart = static_cast<FrameKind>(7);
   EXPECT_EQ(FrameId::file_part(65'535, 5, 7), FrameId::from_header(kFilePart, 65'535, 10, 7));
-  EXPECT_EQ(FrameId::file_answer(2, 5, 7), FrameId::from_header(kFilePart, 2, 11, 7));
+  EXPECT_EQ(FrameId::file_ack(2, 5, 7), FrameId::from_header(kFilePart, 2, 11, 7));
   // The numbers wrap around.
-  EXPECT_EQ(FrameId::file_answer(2, (1 << 23) - 1, 7),
+  EXPECT_EQ(FrameId::file_ack(2, (1 << 23) - 1, 7),
             FrameId::from_header(kFilePart, 2, (1 << 24) - 1, 7));
   EXPECT_EQ(FrameId::file_part(2, 3 * std::int64_t{1 << 23} + 1, 7), FrameId::file_part(2, 1, 7));
 }
@@ -180,9 +180,9 @@ TEST_F(FrameLinkTest, PutsOffersOfMemoryWhereTheFormatSays) {
   constexpr auto kMemory = static_cast<FrameKind>(8);
   constexpr ChunkId kChunk{2};
   EXPECT_EQ(FrameId::memory(kChunk, false, 7), FrameId::from_header(kMemory, 2, 0, 7));
-  EXPECT_EQ(FrameId::memory_answer(kChunk, false, 7), FrameId::from_header(kMemory, 2, 1, 7));
+  EXPECT_EQ(FrameId::memory_ack(kChunk, false, 7), FrameId::from_header(kMemory, 2, 1, 7));
   EXPECT_EQ(FrameId::memory(kChunk, true, 7), FrameId::from_header(kMemory, 0, 2, 7));
-  EXPECT_EQ(FrameId::memory_answer(kChunk, true, 7), FrameId::from_header(kMemory, 0, 3, 7));
+  EXPECT_EQ(FrameId::memory_ack(kChunk, true, 7), FrameId::from_header(kMemory, 0, 3, 7));
 }
 
 TEST_F(FrameLinkTest, CountsWhatAFrameSaysIsInMemory) {
@@ -218,14 +218,14 @@ TEST_F(FrameLinkTest, KeepsKindsChunksAndMicroBatchesApart) {
     };
     const FrameId sent = id();
     const FrameId awaited = id();
-    FrameLink giver(group_.at(kRank0), kRank0, kEpoch, kPlan);
-    FrameLink taker(group_.at(kRank1), kRank1, kEpoch, kPlan);
-    auto send = giver.send(kRank1, sent, payload("x"));
-    auto receive = taker.recv(kRank0, awaited, Buffer(1));
+    FrameLink voter_rank(group_.at(kRank0), kRank0, kEpoch, kPlan);
+    FrameLink acquirer(group_.at(kRank1), kRank1, kEpoch, kPlan);
+    auto send = voter_rank.send(kRank1, sent, payload("x"));
+    auto receive = acquirer.recv(kRank0, awaited, Buffer(1));
     RC_ASSERT(receive.done() == (sent == awaited));
     if (sent == awaited) return;
-    RC_ASSERT(taker.recv(kRank0, sent, Buffer(1)).wait(soon()).ok());
-    auto drain = giver.send(kRank1, awaited, payload("x"));
+    RC_ASSERT(acquirer.recv(kRank0, sent, Buffer(1)).wait(soon()).ok());
+    auto drain = voter_rank.send(kRank1, awaited, payload("x"));
     RC_ASSERT(receive.wait(soon()).ok());
   }));
 }
@@ -256,7 +256,7 @@ TEST_F(FrameLinkTest, DetectsACutOrExtendedFrame) {
   ASSERT_TRUE(good.ok());
   for (const std::size_t bytes : {0U, 4U, 6U}) {
     Buffer cut(8);
-    std::memcpy(cut.message_room().data(), good->message().data(), good->message().size());
+    std::memcpy(cut.message_space().data(), good->message().data(), good->message().size());
     cut.set_payload_bytes(bytes);
     auto pending = group_.at(kRank0).send(kRank1, kTag, std::move(cut));
     expect_mismatch(receive(), "declares 5 bytes");

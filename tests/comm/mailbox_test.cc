@@ -9,7 +9,7 @@ namespace motley {
 namespace {
 
 TEST(Mailbox, WaitsWhileEarlyMessagesFillTheirShare) {
-  Receiver receiver(/*early_bytes_max=*/3000 + 2 * kEarlyMessageBytes);
+  Receiver receiver(/*unexpected_bytes_max=*/3000 + 2 * kUnexpectedMessageBytes);
   EXPECT_TRUE(receiver.feed(stream_with(1, 1000, 1)).empty());
   EXPECT_TRUE(receiver.feed(stream_with(2, 1000, 2)).empty());
   const Bytes left = receiver.feed(stream_with(3, 1000, 3));
@@ -31,13 +31,14 @@ TEST(Mailbox, KeepsNoMoreOfAnyPeerThanItsShare) {
     Receiver receiver(kShare);
     std::size_t taken = 0;
     while (receiver.feed(stream_with(taken, payload, 1)).empty()) ++taken;
-    EXPECT_LE(taken * (payload + kFrameHeaderBytes + kEarlyMessageBytes), kShare) << payload;
-    EXPECT_GE((taken + 1) * (payload + kFrameHeaderBytes + kEarlyMessageBytes), kShare) << payload;
+    EXPECT_LE(taken * (payload + kFrameHeaderBytes + kUnexpectedMessageBytes), kShare) << payload;
+    EXPECT_GE((taken + 1) * (payload + kFrameHeaderBytes + kUnexpectedMessageBytes), kShare)
+        << payload;
   }
 }
 
 TEST(Mailbox, TakesAMessageLargerThanThatShareOnceItIsAskedFor) {
-  Receiver receiver(/*early_bytes_max=*/100);
+  Receiver receiver(/*unexpected_bytes_max=*/100);
   const Bytes left = receiver.feed(stream_with(1, 1000, 1));
   EXPECT_EQ(left.size(), 1064U);
   auto receive = receiver.recv(1, 1000);
@@ -47,7 +48,7 @@ TEST(Mailbox, TakesAMessageLargerThanThatShareOnceItIsAskedFor) {
 }
 
 TEST(Mailbox, TakesNoMemoryForAMessageThatIsTooLong) {
-  Receiver receiver(/*early_bytes_max=*/100);
+  Receiver receiver(/*unexpected_bytes_max=*/100);
   auto receive = receiver.recv(1, 10);
   EXPECT_TRUE(receiver.feed(stream_with(1, 1 << 20, 1)).empty());
   const auto outcome = receive.wait(soon(), "a message");

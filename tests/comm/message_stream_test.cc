@@ -44,7 +44,7 @@ TEST(MessageStream, GivesEachPieceOfBulkAHeader) {
 TEST(MessageStream, ABeatIsNothingToTheReceiver) {
   SendQueue queue(Rank{1});
   EXPECT_TRUE(queue.idle());
-  queue.push_beat();
+  queue.push_heartbeat();
   EXPECT_FALSE(queue.idle());
   Receiver receiver;
   auto receive = receiver.recv(4, 10);
@@ -57,46 +57,47 @@ TEST(MessageStream, ABeatIsNothingToTheReceiver) {
 
 // Small messages and beats do not wait for their turn.
 TEST(MessageStream, AQueueThatWaitsForItsTurnGivesNothingLong) {
-  SendTurns turns(3, [] {});
+  EgressScheduler turns(3, [] {});
   SendQueue queue(Rank{1});
-  queue.take_turns(turns);
-  turns.enter(Rank{2});
+  queue.use_scheduler(turns);
+  turns.enqueue(Rank{2});
   EXPECT_TRUE(queue.push(kBulkTag | 1, message(1000, 1)).wakes_writer);
   EXPECT_TRUE(queue.next()[0].empty());
   EXPECT_TRUE(queue.idle());
   EXPECT_TRUE(queue.push(3, message(100, 2)).wakes_writer);
   EXPECT_EQ(stream_of(queue).size(), 16U + 64 + 100);
-  EXPECT_TRUE(queue.push(3, message(SendTurns::kMessageBytesMin, 3)).wakes_writer);
+  EXPECT_TRUE(queue.push(3, message(EgressScheduler::kMessageBytesMin, 3)).wakes_writer);
   EXPECT_TRUE(queue.next()[0].empty());
-  queue.push_beat();
+  queue.push_heartbeat();
   EXPECT_EQ(stream_of(queue).size(), 16U);
   EXPECT_TRUE(queue.next()[0].empty());
-  turns.leave_all(Rank{2});
-  EXPECT_EQ(stream_of(queue).size(), 16U + 64 + SendTurns::kMessageBytesMin + 2 * 16U + 64 + 1000);
+  turns.forget_peer(Rank{2});
+  EXPECT_EQ(stream_of(queue).size(),
+            16U + 64 + EgressScheduler::kMessageBytesMin + 2 * 16U + 64 + 1000);
 }
 
 TEST(MessageStream, AMessageThatHasBeenTakenHasHadItsTurn) {
-  SendTurns turns(3, [] {});
+  EgressScheduler turns(3, [] {});
   SendQueue queue(Rank{1});
-  queue.take_turns(turns);
-  (void)queue.push(3, message(SendTurns::kMessageBytesMin, 1));
+  queue.use_scheduler(turns);
+  (void)queue.push(3, message(EgressScheduler::kMessageBytesMin, 1));
   const auto pieces = queue.next();
   queue.taken(pieces[0].size());
-  EXPECT_FALSE(turns.may_begin(Rank{2}, SendTurns::Kind::kBulk));
+  EXPECT_FALSE(turns.may_begin(Rank{2}, EgressScheduler::Kind::kBulk));
   queue.taken(pieces[1].size());
-  EXPECT_TRUE(turns.may_begin(Rank{2}, SendTurns::Kind::kBulk));
+  EXPECT_TRUE(turns.may_begin(Rank{2}, EgressScheduler::Kind::kBulk));
 }
 
 TEST(MessageStream, AQueueThatIsLostKeepsNoTurn) {
-  SendTurns turns(3, [] {});
+  EgressScheduler turns(3, [] {});
   SendQueue queue(Rank{1});
-  queue.take_turns(turns);
-  auto sent = queue.push(3, message(SendTurns::kMessageBytesMin, 1));
-  EXPECT_FALSE(turns.may_begin(Rank{2}, SendTurns::Kind::kBulk));
+  queue.use_scheduler(turns);
+  auto sent = queue.push(3, message(EgressScheduler::kMessageBytesMin, 1));
+  EXPECT_FALSE(turns.may_begin(Rank{2}, EgressScheduler::Kind::kBulk));
   queue.lose("its end");
-  EXPECT_TRUE(turns.may_begin(Rank{2}, SendTurns::Kind::kBulk));
-  EXPECT_FALSE(queue.push(3, message(SendTurns::kMessageBytesMin, 1)).wakes_writer);
-  EXPECT_TRUE(turns.may_begin(Rank{2}, SendTurns::Kind::kBulk));
+  EXPECT_TRUE(turns.may_begin(Rank{2}, EgressScheduler::Kind::kBulk));
+  EXPECT_FALSE(queue.push(3, message(EgressScheduler::kMessageBytesMin, 1)).wakes_writer);
+  EXPECT_TRUE(turns.may_begin(Rank{2}, EgressScheduler::Kind::kBulk));
 }
 
 TEST(MessageStream, GivesTheBufferBackOnceItHasBeenTaken) {
@@ -306,7 +307,7 @@ TEST(MessageStream, EndsAtWhatMakesNoSenseInTheMidstOfBulk) {
 
 INSTANTIATE_TEST_SUITE_P(,
                          SenselessHeader,
-                         testing::Values(std::pair{kBeatTag, 64},
+                         testing::Values(std::pair{kHeartbeatTag, 64},
                                          std::pair{1, 0},
                                          std::pair{1, 63},
                                          std::pair{1, ~0ULL},

@@ -17,7 +17,7 @@ TEST(Buffer, HoldsHeaderAndPayloadInOnePiece) {
   buffer.set_payload_bytes(10);
   EXPECT_EQ(buffer.payload().data(), buffer.header().data() + kFrameHeaderBytes);
   EXPECT_EQ(buffer.message().size(), kFrameHeaderBytes + 10);
-  EXPECT_EQ(buffer.message_room().size(), kFrameHeaderBytes + 100);
+  EXPECT_EQ(buffer.message_space().size(), kFrameHeaderBytes + 100);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.payload().data()) % 64, 0U);
 }
 
@@ -57,7 +57,7 @@ TEST(Pending, NamesWhatDidNotCome) {
 }
 
 TEST(Pending, IsWaitedForWhileTheGroupGetsOn) {
-  ProgressMark group;
+  ProgressClock group;
   auto completion = std::make_shared<Completion>();
   std::jthread others([&] {
     for (int i = 0; i < 30; ++i) {
@@ -66,26 +66,26 @@ TEST(Pending, IsWaitedForWhileTheGroupGetsOn) {
     }
     completion->finish(Buffer(1));
   });
-  const auto outcome = Pending(completion).wait(Patience(0.2, group).deadline(), "it");
+  const auto outcome = Pending(completion).wait(StallTimeout(0.2, group).deadline(), "it");
   EXPECT_TRUE(outcome.ok()) << describe(outcome.error());
 }
 
-TEST(Bell, IsWaitedForWhileTheGroupGetsOn) {
-  ProgressMark group;
-  Bell bell;
+TEST(Notifier, IsWaitedForWhileTheGroupGetsOn) {
+  ProgressClock group;
+  Notifier notifier;
   std::jthread others([&] {
     for (int i = 0; i < 30; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       group.touch();
     }
-    bell.ring();
+    notifier.notify();
   });
-  EXPECT_TRUE(bell.wait(Patience(0.2, group).deadline()));
+  EXPECT_TRUE(notifier.wait(StallTimeout(0.2, group).deadline()));
 }
 
 TEST(Pending, IsGivenUpAWhileAfterTheGroupGotOnLast) {
-  ProgressMark group;
-  const Deadline deadline = Patience(0.2, group).deadline();
+  ProgressClock group;
+  const Deadline deadline = StallTimeout(0.2, group).deadline();
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   group.touch();
   const double start_s = now_s();
@@ -108,24 +108,24 @@ TEST(Pending, MayBeDroppedBeforeItEnds) {
   EXPECT_TRUE(completion->done());
 }
 
-TEST(Bell, RingsForTheFirstOfManyToEnd) {
-  const auto bell = std::make_shared<Bell>();
+TEST(Notifier, RingsForTheFirstOfManyToEnd) {
+  const auto notifier = std::make_shared<Notifier>();
   auto first = std::make_shared<Completion>();
   auto second = std::make_shared<Completion>();
-  for (const auto& completion : {first, second}) Pending(completion).tell(bell);
-  EXPECT_FALSE(bell->wait(Deadline::after_s(0)));
+  for (const auto& completion : {first, second}) Pending(completion).notify_when_done(notifier);
+  EXPECT_FALSE(notifier->wait(Deadline::after_s(0)));
   const std::jthread other([&] { second->finish(Buffer(1)); });
-  EXPECT_TRUE(bell->wait(Deadline::after_s(20)));
+  EXPECT_TRUE(notifier->wait(Deadline::after_s(20)));
   EXPECT_TRUE(second->done());
-  EXPECT_FALSE(bell->wait(Deadline::after_s(0))) << "it rang once";
+  EXPECT_FALSE(notifier->wait(Deadline::after_s(0))) << "it rang once";
 }
 
 // As in an all-reduce: one thread waits for the first of many operations and then checks all,
 // while several other threads complete them. It must not miss the last notification.
-TEST(Bell, NeverLosesARingOfManyThreads) {
+TEST(Notifier, NeverLosesARingOfManyThreads) {
   constexpr int kThreads = 4;
   constexpr std::size_t kEach = 300;
-  const auto bell = std::make_shared<Bell>();
+  const auto notifier = std::make_shared<Notifier>();
   std::vector<std::shared_ptr<Completion>> completions(kThreads * kEach);
   std::vector<Pending> pending;
   for (auto& completion : completions) {
@@ -138,9 +138,9 @@ TEST(Bell, NeverLosesARingOfManyThreads) {
       for (std::size_t i = first; i < first + kEach; ++i) completions[i]->finish(Buffer(i));
     });
   }
-  for (Pending& each : pending) each.tell(bell);  // some are complete already
+  for (Pending& each : pending) each.notify_when_done(notifier);  // some are complete already
   for (std::size_t ended = 0; ended < pending.size();) {
-    ASSERT_TRUE(bell->wait(Deadline::after_s(20))) << ended << " have ended";
+    ASSERT_TRUE(notifier->wait(Deadline::after_s(20))) << ended << " have ended";
     for (std::size_t i = 0; i < pending.size(); ++i) {
       if (!pending[i].valid() || !pending[i].done()) continue;
       const auto outcome = pending[i].wait(Deadline::after_s(0), "it");
@@ -162,12 +162,12 @@ TEST(Pending, MayBeDroppedWhileItEnds) {
   }
 }
 
-TEST(Bell, RingsAtOnceForWhatHasEnded) {
-  const auto bell = std::make_shared<Bell>();
+TEST(Notifier, RingsAtOnceForWhatHasEnded) {
+  const auto notifier = std::make_shared<Notifier>();
   auto completion = std::make_shared<Completion>();
   completion->finish(Buffer(1));
-  Pending(completion).tell(bell);
-  EXPECT_TRUE(bell->wait(Deadline::after_s(0)));
+  Pending(completion).notify_when_done(notifier);
+  EXPECT_TRUE(notifier->wait(Deadline::after_s(0)));
 }
 
 }  // namespace

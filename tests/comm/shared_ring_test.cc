@@ -96,7 +96,7 @@ TEST(SharedRing, DoesNotWakeAWriterThatIsNotWaiting) {
 // would sleep.
 TEST(SharedRing, CarriesAStreamBetweenTwoThreadsThatSleepUntilTheyAreWoken) {
   constexpr std::uint64_t kTotal = 16 * kRingBytes;
-  constexpr std::chrono::seconds kPatience{60};
+  constexpr std::chrono::seconds kStallTimeout{60};
   Ring ring;
   std::counting_semaphore<> writers_bell(0);
   std::counting_semaphore<> readers_bell(0);
@@ -110,7 +110,7 @@ TEST(SharedRing, CarriesAStreamBetweenTwoThreadsThatSleepUntilTheyAreWoken) {
         if (move->wakes_peer) readers_bell.release();
         rest = rest.subspan(move->count);
         if (!rest.empty()) {
-          ASSERT_TRUE(writers_bell.try_acquire_for(kPatience));
+          ASSERT_TRUE(writers_bell.try_acquire_for(kStallTimeout));
         }
       }
       place += size;
@@ -122,7 +122,7 @@ TEST(SharedRing, CarriesAStreamBetweenTwoThreadsThatSleepUntilTheyAreWoken) {
     ASSERT_TRUE(move.ok());
     if (move->wakes_peer) writers_bell.release();
     if (move->count == 0) {
-      ASSERT_TRUE(readers_bell.try_acquire_for(kPatience));
+      ASSERT_TRUE(readers_bell.try_acquire_for(kStallTimeout));
     }
     ASSERT_TRUE(
         std::ranges::equal(std::span(into).first(move->count), bytes_from(place, move->count)));

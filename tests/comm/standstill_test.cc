@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kMessageBytes = std::size_t{48} << 20;
 constexpr int kMessages = 7;  // more than a receiver stores without a posted receive
-constexpr double kPatience_s = 0.7;
+constexpr double kStallTimeout_s = 0.7;
 
 class Standstill : public testing::TestWithParam<std::string> {
  protected:
@@ -25,7 +25,7 @@ class Standstill : public testing::TestWithParam<std::string> {
     std::vector<std::string> addresses;
     for (Rank rank{0}; rank.value < 2; ++rank.value) {
       TransportOptions options = options_for(GetParam(), rank, 2);
-      options.patience = Patience(kPatience_s, group_);
+      options.stall_timeout = StallTimeout(kStallTimeout_s, group_);
       auto transport = make_transport(options);
       if (!transport.ok()) ADD_FAILURE() << describe(transport.error());
       addresses.push_back((*transport)->address());
@@ -44,7 +44,7 @@ class Standstill : public testing::TestWithParam<std::string> {
     }
   }
 
-  ProgressMark group_;
+  ProgressClock group_;
   std::vector<std::unique_ptr<Transport>> ranks_;
   std::vector<Pending> sent_;
 };

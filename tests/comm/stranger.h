@@ -26,8 +26,8 @@ class Stranger {
       : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const sockaddr_in source = endpoint(from, 0);
     EXPECT_EQ(::bind(fd_, reinterpret_cast<const sockaddr*>(&source), sizeof source), 0);
-    constexpr timeval kPatience{20, 0};
-    ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
+    constexpr timeval kStallTimeout{20, 0};
+    ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &kStallTimeout, sizeof kStallTimeout);
     const int port = std::stoi(address.substr(address.rfind(':') + 1));
     const sockaddr_in target = endpoint("127.0.0.1", port);
     connected_ = ::connect(fd_, reinterpret_cast<const sockaddr*>(&target), sizeof target) == 0;

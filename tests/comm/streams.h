@@ -35,7 +35,8 @@ inline Bytes stream_of(SendQueue& queue) {
 
 class Receiver {
  public:
-  explicit Receiver(std::uint64_t early_bytes_max = 1 << 20) : mailbox_(Rank{0}, early_bytes_max) {}
+  explicit Receiver(std::uint64_t unexpected_bytes_max = 1 << 20)
+      : mailbox_(Rank{0}, unexpected_bytes_max) {}
 
   Pending recv(Tag tag, std::size_t payload_bytes_max) {
     auto posted = mailbox_.recv(tag, Buffer(payload_bytes_max));
@@ -83,7 +84,7 @@ inline Bytes stream_with(Tag tag, std::size_t payload_bytes, std::uint8_t fill) 
 
 inline Bytes stream_of_a_beat() {
   SendQueue queue(Rank{1});
-  queue.push_beat();
+  queue.push_heartbeat();
   return stream_of(queue);
 }
 

@@ -24,12 +24,12 @@ TEST_F(PlayedSecretRank, HearsPlainBytesBehindTheHello) {
   shake_hands();
   rank1_.say(encrypted(hello(true)));
   EXPECT_TRUE(hear_hello().local);
-  const auto rest = tls_->leave_off();
+  const auto rest = tls_->stop_encryption();
   ASSERT_TRUE(rest.ok()) << describe(rest.error());
   std::vector<std::byte> beat(rest->begin(), rest->end());
   if (beat.empty()) beat = rank1_.hear(kStreamHeaderBytes);
   std::array<std::byte, kStreamHeaderBytes> expected;
-  write_stream_header(kBeatTag, 0, expected);
+  write_stream_header(kHeartbeatTag, 0, expected);
   EXPECT_TRUE(std::ranges::equal(beat, expected));
 }
 
@@ -112,7 +112,7 @@ TEST_F(PlayedSharingRank, HearsBeatsThroughMemory) {
   }
   EXPECT_EQ(move.count, beat.size());
   std::array<std::byte, kStreamHeaderBytes> expected;
-  write_stream_header(kBeatTag, 0, expected);
+  write_stream_header(kHeartbeatTag, 0, expected);
   EXPECT_EQ(beat, expected);
 }
 

@@ -239,7 +239,7 @@ TEST_F(PlayedRank, IsLostWhenItFallsSilentWithinAMessage) {
 TEST_F(PlayedRank, HearsThatTheOtherIsAlive) {
   const auto beat = rank1_.hear(16);
   ASSERT_EQ(beat.size(), 16U);
-  EXPECT_EQ(std::memcmp(beat.data(), header(kBeatTag, 0).data(), 16), 0);
+  EXPECT_EQ(std::memcmp(beat.data(), header(kHeartbeatTag, 0).data(), 16), 0);
 }
 
 }  // namespace

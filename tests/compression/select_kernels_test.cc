@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "compression/kernels/sum_kernels.h"
-#include "compression/sparse/list_places.h"
+#include "compression/kernels/add_kernels.h"
+#include "compression/sparse/list_positions.h"
 #include "tests/compression/slices.h"
 #include "tests/compression/target_kernels.h"
 #include "tests/support/property.h"
@@ -114,47 +114,47 @@ RC_GTEST_PROP(SelectKernels, VectorKernelsEqualTheReferenceForAnyBits, ()) {
   }
 }
 
-TEST(ListPlaces, ListsTheSetBits) {
+TEST(ListPositions, ListsTheSetBits) {
   const std::vector<std::uint64_t> words = {0b1001, 0, std::uint64_t{1} << 63};
-  std::vector<std::uint16_t> places(3 * 64 + kPlacesSlack);
-  ASSERT_EQ(scalar_list_places()(words, places.data()), 3U);
+  std::vector<std::uint16_t> places(3 * 64 + kPositionsSlack);
+  ASSERT_EQ(scalar_list_positions()(words, places.data()), 3U);
   places.resize(3);
   EXPECT_EQ(places, (std::vector<std::uint16_t>{0, 3, 191}));
 }
 
-RC_GTEST_PROP(ListPlaces, VectorKernelEqualsTheReferenceForAnyBits, ()) {
-  if (avx512_list_places() == nullptr) return;
+RC_GTEST_PROP(ListPositions, VectorKernelEqualsTheReferenceForAnyBits, ()) {
+  if (avx512_list_positions() == nullptr) return;
   const auto count = *rc::gen::inRange<std::size_t>(0, 65);
   auto words = *rc::gen::container<std::vector<std::uint64_t>>(
       count, rc::gen::element<std::uint64_t>(0, 1, ~std::uint64_t{0}, 0x8000000080000001,
                                              0x0123456789ABCDEF));
-  std::vector<std::uint16_t> expected(64 * count + kPlacesSlack);
-  std::vector<std::uint16_t> places(64 * count + kPlacesSlack + 1, 777);
-  const std::size_t set = scalar_list_places()(words, expected.data());
-  RC_ASSERT(avx512_list_places()(words, places.data()) == set);
+  std::vector<std::uint16_t> expected(64 * count + kPositionsSlack);
+  std::vector<std::uint16_t> places(64 * count + kPositionsSlack + 1, 777);
+  const std::size_t set = scalar_list_positions()(words, expected.data());
+  RC_ASSERT(avx512_list_positions()(words, places.data()) == set);
   RC_ASSERT(places.back() == 777);
   RC_ASSERT(std::equal(expected.begin(), expected.begin() + static_cast<std::ptrdiff_t>(set),
                        places.begin()));
 }
 
-TEST(SumKernels, EqualTheReferenceForAllLengths) {
+TEST(AddKernels, EqualTheReferenceForAllLengths) {
   for (std::size_t length = 0; length <= kLengthMax; ++length) {
     const Floats values = normal_slice(length);
     Floats sum(length, 0.1F);
     Floats expected = sum;
-    best_sum_kernels().add(values, sum);
-    scalar_sum_kernels().add(values, expected);
+    best_add_kernels().add(values, sum);
+    scalar_add_kernels().add(values, expected);
     ASSERT_EQ(sum, expected);
     for (std::size_t i = 0; i < length; ++i) ASSERT_EQ(sum[i], 0.1F + values[i]);
-    best_sum_kernels().subtract_sent(values, sum);
-    scalar_sum_kernels().subtract_sent(values, expected);
+    best_add_kernels().subtract_sent(values, sum);
+    scalar_add_kernels().subtract_sent(values, expected);
     ASSERT_EQ(sum, expected);
     for (std::size_t i = 0; i < length; ++i) ASSERT_EQ(sum[i], (0.1F + values[i]) - values[i]);
   }
 }
 
-TEST(SumKernels, LeaveNothingThatIsNotFiniteToSend) {
-  for (const SumKernels& kernels : {scalar_sum_kernels(), best_sum_kernels()}) {
+TEST(AddKernels, LeaveNothingThatIsNotFiniteToSend) {
+  for (const AddKernels& kernels : {scalar_add_kernels(), best_add_kernels()}) {
     Floats rest(20, 1.0F);
     Floats sent(20, 0.25F);
     sent[3] = NAN;

@@ -109,7 +109,7 @@ RC_GTEST_PROP(SparseCodec, KeepsTheLargestAndAsManyAsAsked, ()) {
   const Case c = *any_case();
   const auto density = *parse_codec_chain(c.chain).value().density;
   const auto message = message_of("topk(" + std::to_string(density) + ")", "none", c.values);
-  const std::size_t wanted = kept_target(c.values.size(), density);
+  const std::size_t wanted = selection_target(c.values.size(), density);
   RC_ASSERT(message.kept.size() + 2 >= wanted - wanted / 8);
   RC_ASSERT(message.kept.size() <= wanted + wanted / 8 + 2);
   float least = FLT_MAX;

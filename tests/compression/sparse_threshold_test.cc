@@ -22,7 +22,7 @@ std::size_t pass(SparseThreshold& threshold, const Floats& values, double densit
   const float least = std::bit_cast<float>(selection.threshold_bits);
   const auto selected = static_cast<std::size_t>(
       std::ranges::count_if(values, [=](float value) { return !(std::abs(value) < least); }));
-  threshold.adapt(selected, kept_target(values.size(), density));
+  threshold.adapt(selected, selection_target(values.size(), density));
   return selected;
 }
 
@@ -32,12 +32,12 @@ Floats scaled(Floats values, float factor) {
 }
 
 TEST(SparseThreshold, WantsAShareAndOneAtLeast) {
-  EXPECT_EQ(kept_target(0, 0.5), 0U);
-  EXPECT_EQ(kept_target(1, 0.001), 1U);
-  EXPECT_EQ(kept_target(1000, 0.0125), 13U);
-  EXPECT_EQ(kept_target(1000, 1), 1000U);
-  EXPECT_EQ(kept_max(1000, 1), 1000U);
-  EXPECT_EQ(kept_max(1000, 0.1), 166U);
+  EXPECT_EQ(selection_target(0, 0.5), 0U);
+  EXPECT_EQ(selection_target(1, 0.001), 1U);
+  EXPECT_EQ(selection_target(1000, 0.0125), 13U);
+  EXPECT_EQ(selection_target(1000, 1), 1000U);
+  EXPECT_EQ(selected_max(1000, 1), 1000U);
+  EXPECT_EQ(selected_max(1000, 0.1), 166U);
 }
 
 TEST(SparseThreshold, ComesToRestAtTheTarget) {
@@ -73,7 +73,7 @@ TEST(SparseThreshold, KeepsToTheTargetWhereValuesAreEqual) {
   const Selection selection =
       threshold.select(values.size(), 0.1, [&](std::size_t i) { return values[i]; });
   EXPECT_EQ(selection.threshold_bits, std::bit_cast<std::uint32_t>(2.0F));
-  EXPECT_EQ(selection.kept_max, 100U);
+  EXPECT_EQ(selection.selected_max, 100U);
 }
 
 TEST(SparseThreshold, SelectsAllThatIsNotFinite) {
@@ -114,7 +114,7 @@ TEST(SparseThreshold, IsExactAmongCandidates) {
       ASSERT_TRUE(SparseThreshold::enough(candidates.size(), 500)) << candidates.size();
       const Selection selection = threshold.select_among(candidates, values.size(), 0.01);
       EXPECT_EQ(std::bit_cast<float>(selection.threshold_bits), largest_first(values)[499]);
-      EXPECT_EQ(selection.kept_max, kept_max(values.size(), 0.01));
+      EXPECT_EQ(selection.selected_max, selected_max(values.size(), 0.01));
       EXPECT_EQ(threshold.value(), largest_first(values)[499]);
     }
   }
@@ -124,7 +124,8 @@ TEST(SparseThreshold, LooksForCandidatesBelowTheLastThreshold) {
   SparseThreshold threshold;
   EXPECT_EQ(threshold.last_bound(), std::bit_cast<std::uint32_t>(FLT_MAX));
   std::vector<std::uint32_t> candidates = {std::bit_cast<std::uint32_t>(2.0F)};
-  EXPECT_EQ(threshold.select_among(candidates, 1000, 0.001).kept_max, kept_max(1000, 0.001));
+  EXPECT_EQ(threshold.select_among(candidates, 1000, 0.001).selected_max,
+            selected_max(1000, 0.001));
   EXPECT_EQ(threshold.last_bound(), std::bit_cast<std::uint32_t>(1.8F));
   // Fewer candidates than wanted: all but zeros are selected.
   EXPECT_EQ(threshold.select_among(candidates, 1000, 0.01).threshold_bits, 1U);
@@ -136,7 +137,7 @@ TEST(SparseThreshold, TakesAllButZerosWhereTheyAreFewerThanWanted) {
   std::vector<std::uint32_t> candidates = {std::bit_cast<std::uint32_t>(3.0F)};
   EXPECT_EQ(threshold.select_among(candidates, 1000, 0.01).threshold_bits, 1U);
   std::vector<std::uint32_t> none;
-  EXPECT_EQ(threshold.select_among(none, 1000, 0.01).kept_max, 0U);
+  EXPECT_EQ(threshold.select_among(none, 1000, 0.01).selected_max, 0U);
 }
 
 }  // namespace

@@ -41,8 +41,8 @@ inline std::string npy_floats(const std::vector<std::int64_t>& shape,
 // A model with float inputs of this shape and one of `classes` as output.
 inline SampleFormat classifier(std::vector<std::int64_t> shape, std::int64_t classes = 10) {
   SampleFormat format;
-  format.inputs = {{"", {NumberType::kFloat32, std::move(shape)}, {}}};
-  format.target = {NumberType::kInt64, {}};
+  format.inputs = {{"", {Dtype::kFloat32, std::move(shape)}, {}}};
+  format.target = {Dtype::kInt64, {}};
   format.target_limit = classes;
   return format;
 }

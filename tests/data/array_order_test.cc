@@ -20,7 +20,7 @@ using testing::ElementsAre;
 // The input and the target of a sample are its number.
 const SampleFormat kNumbers = [] {
   SampleFormat format = classifier({1}, 100'000);
-  format.inputs.front() = {"", {NumberType::kInt64, {1}}, 100'000};
+  format.inputs.front() = {"", {Dtype::kInt64, {1}}, 100'000};
   return format;
 }();
 

@@ -1,7 +1,7 @@
 // Arrays as data sources: their samples, and the errors for arrays that do not fit.
 #include <gmock/gmock.h>
 
-#include "base/work_counter.h"
+#include "base/progress_counter.h"
 #include "tests/data/array_fixture.h"
 
 namespace motley {
@@ -63,7 +63,7 @@ TEST_F(Arrays, OfFloatsStayToTheBit) {
   write("inputs", npy_floats({2, 2}, {0.1F, -2.5F, 1e-30F, 7}));
   write("targets", npy_floats({2, 1}, {0.5F, 1.5F}));
   SampleFormat format = classifier({2});
-  format.target = {NumberType::kFloat32, {1}};
+  format.target = {Dtype::kFloat32, {1}};
   const auto samples = all(data(), format);
   EXPECT_THAT(floats_of(samples[0].inputs), ElementsAre(0.1F, -2.5F));
   EXPECT_THAT(floats_of(samples[1].inputs), ElementsAre(1e-30F, 7));
@@ -72,7 +72,7 @@ TEST_F(Arrays, OfFloatsStayToTheBit) {
 
 TEST_F(Arrays, OfIntegersStayWhatTheyAre) {
   SampleFormat format = classifier({2}, 300);
-  format.inputs.front() = {"", {NumberType::kInt64, {2}}, 256};
+  format.inputs.front() = {"", {Dtype::kInt64, {2}}, 256};
   EXPECT_THAT(all(data(), format)[0].inputs, ElementsAre(0, 255));
   write("inputs", npy("<i4", {2, 2}, std::vector<std::int32_t>{5, 6, 7, 8}));
   EXPECT_THAT(all(data(), format)[1].inputs, ElementsAre(7, 8));
@@ -117,7 +117,7 @@ TEST_F(Arrays, OutsideOfTheModelsLimitsAreRefused) {
   EXPECT_THAT(label.cause, HasSubstr("number 0 of sample 1 is 4; the model allows 0 to 3"));
   EXPECT_THAT(label.remedy, HasSubstr("use a model with 4 values"));
   SampleFormat tokens = classifier({2});
-  tokens.inputs.front() = {"", {NumberType::kInt64, {2}}, 102};
+  tokens.inputs.front() = {"", {Dtype::kInt64, {2}}, 102};
   EXPECT_THAT(error_of(tokens).cause, HasSubstr("number 1 of sample 0 is 255"));
   // Samples are passed as 32-bit integers.
   write("inputs", npy_longs({2, 2}, {0, 0, 0, std::int64_t{1} << 31}));
@@ -132,7 +132,7 @@ TEST_F(Arrays, HeldOutAreCheckedToo) {
 }
 
 TEST_F(Arrays, AreCountedWhileTheyAreRead) {
-  WorkCounter work;
+  ProgressCounter work;
   ASSERT_TRUE(open_source(data(), pixels_, 1, &work).ok());
   EXPECT_GT(work.count(), 0U);
 }
@@ -162,7 +162,7 @@ TEST_F(Arrays, OfAnotherTypeAreRefused) {
   write("targets", npy_floats({2}, {1, 2}));
   EXPECT_THAT(error_of(pixels_).remedy, HasSubstr("astype('int64')"));
   SampleFormat regression = pixels_;
-  regression.target.type = NumberType::kFloat32;
+  regression.target.type = Dtype::kFloat32;
   write("targets", npy_bytes({2}, {1, 2}));
   EXPECT_THAT(error_of(regression).remedy, HasSubstr("astype('float32')"));
 }
@@ -210,7 +210,7 @@ TEST_F(Arrays, ThatDoNotFitTheirNormalisationAreRefused) {
   config.mean = config.std = {1, 1, 1};
   EXPECT_THAT(open_error(config, pixels_).cause, HasSubstr("3 numbers for 1 channels"));
   SampleFormat tokens = classifier({2});
-  tokens.inputs.front() = {"", {NumberType::kInt64, {2}}, 256};
+  tokens.inputs.front() = {"", {Dtype::kInt64, {2}}, 256};
   EXPECT_THAT(open_error(config, tokens).cause, HasSubstr("integers"));
 }
 

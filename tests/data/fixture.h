@@ -91,7 +91,7 @@ inline Sample eval_sample(const Source& source, std::uint64_t index, std::size_t
 }
 
 inline SampleFormat format_of(const ModelConfig& model) {
-  const TensorSpec tokens{NumberType::kInt64, {model.context}};
+  const TensorSpec tokens{Dtype::kInt64, {model.context}};
   return {{{"", tokens, model.vocab}}, tokens, model.vocab, /*is_next_token=*/true, {}};
 }
 

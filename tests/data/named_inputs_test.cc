@@ -21,10 +21,10 @@ using testing::Lt;
 // An image with ids and a mask.
 SampleFormat image_and_ids() {
   SampleFormat format;
-  format.inputs = {{"input_ids", {NumberType::kInt64, {3}}, 100},
-                   {"attention_mask", {NumberType::kBool, {3}}, {}},
-                   {"pixel_values", {NumberType::kFloat32, {1, 1, 2}}, {}}};
-  format.target = {NumberType::kInt64, {}};
+  format.inputs = {{"input_ids", {Dtype::kInt64, {3}}, 100},
+                   {"attention_mask", {Dtype::kBool, {3}}, {}},
+                   {"pixel_values", {Dtype::kFloat32, {1, 1, 2}}, {}}};
+  format.target = {Dtype::kInt64, {}};
   format.target_limit = 4;
   return format;
 }
@@ -208,7 +208,7 @@ TEST_F(NamedInputs, AreNormalisedAndAugmentedIfOneIsOfFloats) {
   }
   EXPECT_EQ(seen.size(), 2U);
   SampleFormat format = image_and_ids();
-  format.inputs[1].tensor.type = NumberType::kFloat32;
+  format.inputs[1].tensor.type = Dtype::kFloat32;
   write("inputs.attention_mask", npy_floats({2, 3}, {1, 1, 0, 1, 0, 0}));
   EXPECT_EQ(open_error(config, format).key, "data.mean");
   config.mean = config.std = {};
@@ -234,7 +234,7 @@ TEST_F(NamedInputs, AreToldFromOthersByAnyOfThem) {
 // As they were written by NumPy, and the fingerprint that checkpoints of runs with them have.
 TEST(NamedInputsGolden, AreReadAsWritten) {
   SampleFormat format = image_and_ids();
-  format.inputs.push_back({"token_type_ids", {NumberType::kInt64, {3}}, 2});
+  format.inputs.push_back({"token_type_ids", {Dtype::kInt64, {3}}, 2});
   const auto source = opened(data_config("arrays", MOTLEY_GOLDEN "/named_inputs"), format);
   ASSERT_NE(source, nullptr);
   EXPECT_EQ(source->identity().bytes, 2 * (3 * 2 + 3 + 2 * 4 + 3) + 16 + 6 + 3 + 8 + 3 + 8);
@@ -251,7 +251,7 @@ TEST(SyntheticSamplesByName, HaveWordsOfEachInput) {
   SampleFormat format = image_and_ids();
   format.inputs[0].tensor.shape = {64};
   format.inputs[2].tensor.shape = {500};
-  format.inputs.push_back({"other_ids", {NumberType::kInt64, {64}}, 100});
+  format.inputs.push_back({"other_ids", {Dtype::kInt64, {64}}, 100});
   const auto source = make_synthetic_samples(0, format, 1);
   const Sample sample = train_sample(*source, 0, format);
   EXPECT_THAT(part(sample.inputs, 64, 3), Each(1));

@@ -10,7 +10,7 @@
 #include <turbojpeg.h>
 #endif
 
-#include "base/work_counter.h"
+#include "base/progress_counter.h"
 #include "data/files/raster.h"
 #include "tests/data/array_fixture.h"
 
@@ -237,7 +237,7 @@ TEST_F(PictureFolder, OfMoreThanMemoryTakesIsRefusedBeforeItIsRead) {
 
 TEST_F(PictureFolder, IsCountedWhileItIsRead) {
   write("a/1.png", dot(1));
-  WorkCounter work;
+  ProgressCounter work;
   ASSERT_TRUE(open_source(data(), dots_, 1, &work).ok());
   EXPECT_GE(work.count(), 1U);
 }

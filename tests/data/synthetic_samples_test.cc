@@ -14,13 +14,13 @@ namespace {
 
 SampleFormat regression(std::vector<std::int64_t> input, std::vector<std::int64_t> target) {
   SampleFormat format;
-  format.inputs = {{"", {NumberType::kFloat32, std::move(input)}, {}}};
+  format.inputs = {{"", {Dtype::kFloat32, std::move(input)}, {}}};
   format.target.shape = std::move(target);
   return format;
 }
 
 SampleFormat of_integers(std::int64_t limit, SampleFormat format) {
-  format.inputs.front().tensor.type = NumberType::kInt64;
+  format.inputs.front().tensor.type = Dtype::kInt64;
   format.inputs.front().limit = limit;
   return format;
 }

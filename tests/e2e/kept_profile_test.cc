@@ -19,7 +19,7 @@ using testing::Not;
 constexpr const char* kMeasured = "measured 1 device";
 constexpr const char* kTaken = "reused 1 cached profile that still holds";
 
-class KeptProfile : public testing::Test {
+class StoredProfile : public testing::Test {
  protected:
   // Profiles this machine; returns the command's messages.
   std::string measure(const std::vector<std::string>& extra = {}) const {
@@ -78,13 +78,13 @@ class KeptProfile : public testing::Test {
   TemporaryFolder cache_;
 };
 
-TEST_F(KeptProfile, IsTakenAtTheNextStart) {
+TEST_F(StoredProfile, IsTakenAtTheNextStart) {
   EXPECT_THAT(measure(), HasSubstr(kMeasured));
   allow_for_noise();
   EXPECT_THAT(measure(), HasSubstr(kTaken));
 }
 
-TEST_F(KeptProfile, ServesTrainingToo) {
+TEST_F(StoredProfile, ServesTrainingToo) {
   begin_measured();
   allow_for_noise();
   const Outcome outcome =
@@ -95,7 +95,7 @@ TEST_F(KeptProfile, ServesTrainingToo) {
   EXPECT_THAT(outcome.err, HasSubstr(kTaken));
 }
 
-TEST_F(KeptProfile, IsNotTakenForOtherThreadsOrMoreTime) {
+TEST_F(StoredProfile, IsNotTakenForOtherThreadsOrMoreTime) {
   begin_measured();
   allow_for_noise();
   EXPECT_THAT(measure({"--set", "profile.seconds=50"}), HasSubstr(kMeasured));
@@ -103,25 +103,25 @@ TEST_F(KeptProfile, IsNotTakenForOtherThreadsOrMoreTime) {
 }
 
 // As for a resumed run, whose micro-batch was chosen at its start.
-TEST_F(KeptProfile, ServesEverySizeBetweenThoseMeasured) {
+TEST_F(StoredProfile, ServesEverySizeBetweenThoseMeasured) {
   EXPECT_THAT(measure({"--set", "train.micro_batch=0"}), HasSubstr(kMeasured));
   allow_for_noise();
   EXPECT_THAT(measure({"--set", "train.micro_batch=4"}), HasSubstr(kTaken));
 }
 
-TEST_F(KeptProfile, IsMeasuredAnewWhenAskedTo) {
+TEST_F(StoredProfile, IsMeasuredAnewWhenAskedTo) {
   begin_measured();
   allow_for_noise();
   EXPECT_THAT(measure({"--measure"}), HasSubstr(kMeasured));
 }
 
-TEST_F(KeptProfile, AnotherDepthOfTheModelMeasuresNothingNew) {
+TEST_F(StoredProfile, AnotherDepthOfTheModelMeasuresNothingNew) {
   begin_measured();
   allow_for_noise();
   EXPECT_THAT(measure({"--set", "model.layers=3"}), HasSubstr(kTaken));
 }
 
-TEST_F(KeptProfile, ThatIsDamagedIsMeasuredAnew) {
+TEST_F(StoredProfile, ThatIsDamagedIsMeasuredAnew) {
   begin_measured();
   std::ofstream(kept(), std::ios::trunc) << "{\"format\": ";
   const std::string said = measure();
@@ -131,7 +131,7 @@ TEST_F(KeptProfile, ThatIsDamagedIsMeasuredAnew) {
   EXPECT_THAT(measure(), HasSubstr(kTaken));
 }
 
-TEST_F(KeptProfile, ThatASampleContradictsIsMeasuredAnew) {
+TEST_F(StoredProfile, ThatASampleContradictsIsMeasuredAnew) {
   begin_measured();
   change_samples([](Json& sample) {
     for (const char* part : {"forward_s", "backward_s"}) {
@@ -147,7 +147,7 @@ TEST_F(KeptProfile, ThatASampleContradictsIsMeasuredAnew) {
 
 // Stored times are compared with new measurements; byte counts can only be checked for
 // plausibility.
-TEST_F(KeptProfile, ThatTakesImpossibleMemoryIsMeasuredAnew) {
+TEST_F(StoredProfile, ThatTakesImpossibleMemoryIsMeasuredAnew) {
   begin_measured();
   allow_for_noise();
   change_samples([](Json& sample) { sample["saved_bytes"] = std::int64_t{1} << 47; });
@@ -156,14 +156,14 @@ TEST_F(KeptProfile, ThatTakesImpossibleMemoryIsMeasuredAnew) {
   EXPECT_THAT(said, HasSubstr(kMeasured));
 }
 
-TEST_F(KeptProfile, CanBeReadByNobodyElse) {
+TEST_F(StoredProfile, CanBeReadByNobodyElse) {
   EXPECT_THAT(measure(), HasSubstr(kMeasured));
   using std::filesystem::perms;
   EXPECT_EQ(std::filesystem::status(kept()).permissions(), perms::owner_read | perms::owner_write);
 }
 
 // A file that claims a huge spread, or no times at all, would agree with every measurement.
-TEST_F(KeptProfile, ThatCannotBeContradictedIsMeasuredAnew) {
+TEST_F(StoredProfile, ThatCannotBeContradictedIsMeasuredAnew) {
   begin_measured();
   for (const bool has_times : {true, false}) {
     change_samples([&](Json& sample) {
@@ -175,7 +175,7 @@ TEST_F(KeptProfile, ThatCannotBeContradictedIsMeasuredAnew) {
   }
 }
 
-TEST_F(KeptProfile, TwoMayBeMadeAtOnce) {
+TEST_F(StoredProfile, TwoMayBeMadeAtOnce) {
   RunningMotley one({"profile", config()}, {}, cache_.path());
   RunningMotley other({"profile", config()}, {}, cache_.path());
   EXPECT_EQ(one.wait().status, 0);
@@ -183,7 +183,7 @@ TEST_F(KeptProfile, TwoMayBeMadeAtOnce) {
   EXPECT_TRUE(Json::accept(read_text(kept())));
 }
 
-TEST_F(KeptProfile, AFolderThatCannotBeWrittenIsNoError) {
+TEST_F(StoredProfile, AFolderThatCannotBeWrittenIsNoError) {
   const std::string file = cache_.write("file", "");
   const Outcome outcome = RunningMotley({"profile", config()}, {}, file).wait();
   EXPECT_EQ(outcome.status, 0) << outcome.err;
@@ -193,7 +193,7 @@ TEST_F(KeptProfile, AFolderThatCannotBeWrittenIsNoError) {
 }
 
 // Both find the same free memory, which must be counted once.
-TEST_F(KeptProfile, IsOfAnEqualPartOfTheMemoryOfMachinesThatAreOneComputer) {
+TEST_F(StoredProfile, IsOfAnEqualPartOfTheMemoryOfMachinesThatAreOneComputer) {
   const std::string cluster =
       job_.folder().write("two.toml", "[[machine]]\nname = \"a\"\n[[machine]]\nname = \"b\"\n");
   const std::string file = (job_.folder() / "two.json").string();
@@ -209,7 +209,7 @@ TEST_F(KeptProfile, IsOfAnEqualPartOfTheMemoryOfMachinesThatAreOneComputer) {
   EXPECT_LT(bytes(devices[0]) + bytes(devices[1]), 1.5 * alone);
 }
 
-TEST_F(KeptProfile, WhatFitsNowhereIsNotMeasured) {
+TEST_F(StoredProfile, WhatFitsNowhereIsNotMeasured) {
   const std::string cluster =
       job_.folder().write("small.toml", "[[machine]]\nname = \"box\"\nmemory_gib = 0.5\n");
   const Outcome outcome = RunningMotley({"plan", config(), "--cluster", cluster, "--set",
@@ -222,7 +222,7 @@ TEST_F(KeptProfile, WhatFitsNowhereIsNotMeasured) {
   EXPECT_FALSE(std::filesystem::exists(cache_ / "motley")) << "it was measured";
 }
 
-TEST_F(KeptProfile, MeasuringTellsHowFarItIs) {
+TEST_F(StoredProfile, MeasuringTellsHowFarItIs) {
   const std::string said =
       measure({"--set", "model.width=512", "--set", "model.context=512", "--set",
                "model.vocab=8192", "--set", "train.micro_batch=0", "--set", "profile.seconds=14"});

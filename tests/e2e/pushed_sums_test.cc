@@ -16,7 +16,7 @@ namespace {
 using Hashes = std::map<std::string, std::string>;  // of tensors, by name
 using Words = std::vector<std::string>;
 
-class PushedSumsRun : public testing::Test {
+class CorrectedAllreducesRun : public testing::Test {
  protected:
   void SetUp() override {
     ASSERT_EQ(job_.train("two", {"--stages", "2", "--stop-after", "1"}).status, 0);
@@ -83,7 +83,7 @@ class PushedSumsRun : public testing::Test {
   std::string cluster_;
 };
 
-TEST_F(PushedSumsRun, GoOnWithTheBitsOfAnUnbrokenRun) {
+TEST_F(CorrectedAllreducesRun, GoOnWithTheBitsOfAnUnbrokenRun) {
   for (const std::vector<int>& shares : {std::vector<int>{3, 1}, {2, 1, 1}}) {
     const std::string name = fmt::format("on-{}-", shares.size());
     const Words plan = replicas(name + "plan", shares);
@@ -102,7 +102,7 @@ TEST_F(PushedSumsRun, GoOnWithTheBitsOfAnUnbrokenRun) {
 
 // The velocities and unsent values are moved into the optimizer's momentum, with the same result
 // for any cuts. It stays there when later all-reduces use momentum correction again.
-TEST_F(PushedSumsRun, HandOverToAnyOtherPlan) {
+TEST_F(CorrectedAllreducesRun, HandOverToAnyOtherPlan) {
   const Words two = replicas("two-machines", {3, 1});
   for (const auto& [run, first, second] : {std::tuple("run", 1, 3), std::tuple("other", 3, 1)}) {
     train(run, 6, two, /*resumes=*/false);

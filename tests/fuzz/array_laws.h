@@ -22,10 +22,10 @@ inline std::string right_idx() {
 
 // Whether exactly the bytes of the header's shape follow the header, without overflow in any
 // product.
-inline bool is_whole(std::span<const std::int64_t> shape,
-                     std::size_t element,
-                     std::size_t file_bytes,
-                     std::size_t data_begin) {
+inline bool is_intact(std::span<const std::int64_t> shape,
+                      std::size_t element,
+                      std::size_t file_bytes,
+                      std::size_t data_begin) {
   unsigned __int128 bytes = element;
   for (const std::int64_t size : shape) {
     bytes *= static_cast<std::uint64_t>(size);
@@ -42,7 +42,7 @@ inline std::string wrong_with_npy(std::string_view file) {
   const bool is_empty = std::ranges::find(header->shape, 0) != header->shape.end();
   if (is_empty && header->data_begin != file.size()) return "more bytes than none";
   if (!is_empty &&
-      !is_whole(header->shape, element_bytes(header->type), file.size(), header->data_begin)) {
+      !is_intact(header->shape, element_bytes(header->type), file.size(), header->data_begin)) {
     return "another shape than its bytes";
   }
   constexpr std::array kNames = {"|b1", "|u1", "|i1", "<i2", "<i4", "<i8", "<f4"};
@@ -65,7 +65,7 @@ inline std::string wrong_with_idx(std::string_view file) {
       continue;
     }
     if (header->shape.size() != dimensions) return "other dimensions";
-    if (!is_whole(header->shape, 1, file.size(), header->data_begin)) {
+    if (!is_intact(header->shape, 1, file.size(), header->data_begin)) {
       return "another shape than its bytes";
     }
     if (idx_of(header->shape, std::string(file.substr(header->data_begin))) != file) {

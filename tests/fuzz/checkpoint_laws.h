@@ -88,8 +88,8 @@ inline Manifest right_manifest() {
                     .model_family = "gpt2",
                     .plan_hash = "p",
                     .optimizer = "adamw",
-                    .data = DataMark{"tokens", 1024, hash, 0.1},
-                    .plan = PlanMark{4, {"fp16"}, "int8", {1, 2}}};
+                    .data = DataFingerprint{"tokens", 1024, hash, 0.1},
+                    .plan = PlanFingerprint{4, {"fp16"}, "int8", {1, 2}}};
   manifest.files = {{"model-00001-of-00001.safetensors", 100, hash, {{"ln.bias", hash}}, "box"},
                     {"model.safetensors.index.json", 20, hash, {}}};
   manifest.parameter_hash = hash;

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "job/config_io.h"
+#include "run_config/config_io.h"
 #include "tests/fuzz/laws.h"
 
 namespace motley {

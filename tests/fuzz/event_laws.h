@@ -10,9 +10,9 @@
 
 #include "base/check.h"
 #include "base/json.h"
-#include "cluster/follow/metrics.h"
 #include "cluster/launch/event_fields.h"
 #include "cluster/process/line_splitter.h"
+#include "cluster/run_record/metrics.h"
 #include "protocol/data_message.h"
 #include "protocol/machine_facts.h"
 #include "protocol/protocol.h"

@@ -14,7 +14,7 @@
 #include "base/check.h"
 #include "base/system/files.h"
 #include "checkpoint/safetensors.h"
-#include "checkpoint/transfer/file_words.h"
+#include "checkpoint/transfer/file_messages.h"
 #include "checkpoint/transfer/received_file.h"
 #include "tests/fuzz/laws.h"
 
@@ -107,7 +107,7 @@ inline std::string text_of(const Buffer& buffer) {
 
 // A received error can be printed, and sent again unchanged.
 inline std::string wrong_words(const Error& words) {
-  const Buffer said = given_up_part(words);
+  const Buffer said = aborted_part(words);
   const auto again = read_part(said.payload());
   if (!again.ok()) return "words cannot be said again: " + describe(words);
   if (in_full(again->why) != in_full(words)) return "words change when they are said again";
@@ -121,14 +121,14 @@ inline std::string wrong_with_file_words(std::string_view input) {
   if (!part.ok()) {
     const auto wrong = wrong_error(part.error(), {ErrorCode::kCorrupt}, "part of a file");
     if (!wrong.empty()) return wrong;
-  } else if (part->kind == PartKind::kGivenUp) {
+  } else if (part->kind == PartKind::kAborted) {
     if (const auto wrong = wrong_words(part->why); !wrong.empty()) return wrong;
   } else if (part->content.size() + kPartHeadBytes != bytes.size()) {
     return "a part's content is not all that came";
   }
-  const auto answer = read_answer(bytes);
+  const auto answer = read_ack(bytes);
   if (!answer.ok()) return wrong_error(answer.error(), {ErrorCode::kCorrupt}, "answer");
-  return answer->kind == AnswerKind::kWritten ? "" : wrong_words(answer->why);
+  return answer->kind == AckKind::kWritten ? "" : wrong_words(answer->why);
 }
 
 }  // namespace motley

@@ -7,12 +7,12 @@
 #include <string_view>
 
 #include "base/json.h"
-#include "cluster/follow/metrics.h"
-#include "cluster/follow/run_event.h"
+#include "cluster/run_record/metrics.h"
+#include "cluster/run_record/run_event.h"
 #include "tests/fuzz/laws.h"
 #include "watch/view/history.h"
 #include "watch/view/recent_steps.h"
-#include "watch/view/run_verdict.h"
+#include "watch/view/run_health.h"
 
 namespace motley {
 
@@ -56,12 +56,12 @@ inline std::string wrong_with_shown_steps(const History& history, const RecentSt
        {columns, recent.ranks_to_json(), recent.links_to_json(), recent.losses_to_json()}) {
     if (!parse_json(document.dump(), "view").ok()) return "shows what is no JSON";
   }
-  JudgedRun run;
+  AssessedRun run;
   run.predicted_step_s = 0.4;
   run.ranks = {{"desk", 0.3, 1000}, {"box", 0.2, 1000}};
   run.steps = recent.steps();
-  run.paces = recent.paces();
-  return judge(run).text.empty() ? "a verdict without a word" : "";
+  run.intervals = recent.intervals();
+  return assess(run).text.empty() ? "a verdict without a word" : "";
 }
 
 inline std::string wrong_with_metrics_json(const Json& json) {

@@ -150,7 +150,7 @@ inline std::string wrong_with_inputs(const std::vector<SampleInput>& inputs) {
   std::vector<std::string> names;
   for (const SampleInput& input : inputs) {
     if (is_narrow(input.tensor.type)) return "an input of a narrow type";
-    if (input.limit && (input.tensor.type != NumberType::kInt64 || *input.limit < 1)) {
+    if (input.limit && (input.tensor.type != Dtype::kInt64 || *input.limit < 1)) {
       return "a limit that is none";
     }
     if (inputs.size() > 1 && input.name.empty()) return "an input without a name";

@@ -63,7 +63,7 @@ inline std::string wrong_with_pieces(const ValuePieces& pieces,
                                      const TensorSpec& tensor,
                                      std::int64_t limit) {
   const HashedStream stream(1, StreamPurpose::kInput);
-  if (tensor.type == NumberType::kFloat32) {
+  if (tensor.type == Dtype::kFloat32) {
     std::vector<float> made(static_cast<std::size_t>(2 * tensor.count()));
     fill_samples(made, pieces, stream);
     return "";

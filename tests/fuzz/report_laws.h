@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "cluster/follow/run_prediction.h"
-#include "cluster/follow/run_report.h"
+#include "cluster/run_record/run_prediction.h"
+#include "cluster/run_record/run_report.h"
 #include "tests/fuzz/laws.h"
 
 namespace motley {
@@ -20,7 +20,7 @@ inline std::string right_report() {
       {"stage 1 (desktop)", "desktop", "cpu", {0.3, 0.31}, 0.1, 0.05, {1000, 0}, {160, 160}},
       {"stage 2 (box)", "box", "virtual:0", {0.2, 0.4}, 0.1, 0, {500, 777}, {0, 160}}};
   report.links = {{0, "desktop", "box", "fp16|zstd(1)", 160, 320}};
-  report.ended = EarlyEnd{4, "machine box was lost"};
+  report.ended = EarlyTermination{4, "machine box was lost"};
   return report_to_json(report).dump(2);
 }
 

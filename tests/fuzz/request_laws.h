@@ -16,14 +16,14 @@ namespace motley {
 inline constexpr std::string_view kLawHost = "127.0.0.1:4711";
 inline constexpr std::string_view kLawCookie = "motley_4711=00112233445566778899aabbccddeeff";
 
-inline Door law_door() {
+inline AccessRules law_access_rules() {
   return {4711, "00112233445566778899aabbccddeeff"};
 }
 
 inline std::string right_request() {
-  return "GET\n/api/history?points=100&token=" + law_door().token + "\n" + std::string(kLawHost) +
-         "\nhttp://localhost:4711\nsame-origin\na=b; " + std::string(kLawCookie) + "\nBearer " +
-         law_door().token + "\n";
+  return "GET\n/api/history?points=100&token=" + law_access_rules().token + "\n" +
+         std::string(kLawHost) + "\nhttp://localhost:4711\nsame-origin\na=b; " +
+         std::string(kLawCookie) + "\nBearer " + law_access_rules().token + "\n";
 }
 
 inline const std::vector<std::string>& telling_in_requests() {
@@ -49,8 +49,8 @@ inline const std::vector<std::string>& telling_in_requests() {
                                                    "evil.example",
                                                    "localhost:4711",
                                                    ":4711",
-                                                   law_door().token,
-                                                   law_door().token.substr(1),
+                                                   law_access_rules().token,
+                                                   law_access_rules().token.substr(1),
                                                    std::string(2000, 'a')};
   return telling;
 }
@@ -73,12 +73,12 @@ inline RequestHead request_head(std::string_view text) {
 
 // The conditions for an admitted request, checked on its texts alone.
 inline std::string wrong_with_admitted(const RequestHead& request, const Admitted& admitted) {
-  const std::string token = law_door().token;
+  const std::string token = law_access_rules().token;
   const bool in_address = request.target.find("token=" + token) != std::string_view::npos;
   const bool in_cookie = request.cookie.find("motley_4711=" + token) != std::string_view::npos;
   const bool in_authorization = request.authorization == "Bearer " + token;
   if (!in_address && !in_cookie && !in_authorization) return "let in without the token";
-  if (admitted.came_by_address && !in_address) return "a token that the address does not have";
+  if (admitted.has_token_in_address && !in_address) return "a token that the address does not have";
   if (request.host != kLawHost && request.host != "localhost:4711") return "another host let in";
   if (request.method != "GET" && request.method != "HEAD") return "another method let in";
   if (!request.origin.empty() && request.origin != "http://127.0.0.1:4711" &&
@@ -93,7 +93,7 @@ inline std::string wrong_with_admitted(const RequestHead& request, const Admitte
 
 inline std::string wrong_with_request(std::string_view text) {
   const RequestHead request = request_head(text);
-  const auto decided = admit(request, law_door());
+  const auto decided = admit(request, law_access_rules());
   if (const auto* admitted = std::get_if<Admitted>(&decided)) {
     return wrong_with_admitted(request, *admitted);
   }

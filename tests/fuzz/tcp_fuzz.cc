@@ -61,7 +61,8 @@ std::vector<std::byte> stream_from(Bytes parts) {
   while (!parts.empty()) {
     const auto choice = std::to_integer<unsigned>(take(parts, 1)[0]);
     if ((choice & 1) != 0) {
-      const Tag tag = (choice & 2) != 0 ? kBeatTag : take_number(parts, (choice & 4) != 0 ? 6 : 1);
+      const Tag tag =
+          (choice & 2) != 0 ? kHeartbeatTag : take_number(parts, (choice & 4) != 0 ? 6 : 1);
       const std::uint64_t message_bytes = take_number(parts, choice >> 5);
       std::array<std::byte, kStreamHeaderBytes> header;
       write_stream_header(tag, message_bytes, header);

@@ -85,7 +85,7 @@ using Seeds = std::map<std::string, std::string>;  // the contents of each file,
 void add_documents(Seeds& seeds) {
   seeds["plan/right.json"] = plan_text();
   seeds["profile/right.json"] = profile_text();
-  seeds["kept_profile/right.json"] = right_kept_text();
+  seeds["kept_profile/right.json"] = right_stored_text();
   seeds["links/right.json"] = links_text();
   seeds["pins/right"] = right_pins();
   seeds["config/all.toml"] = '\0' + config_to_toml(Config{});
@@ -123,7 +123,7 @@ Result<void> add_messages(Seeds& seeds) {
   seeds["zstd/content"] = "\x80\x02" + std::string(9, '\0');
   seeds["frame/right"] = frame_seed();
   seeds["file/right"] = std::string(1, '\0') + file_input(99, OrderedFile().bytes());
-  seeds["file/words"] = "\1" + text_of(given_up_part(right_words()));
+  seeds["file/words"] = "\1" + text_of(aborted_part(right_words()));
   seeds["tcp/hello"] = hello_seed();
   seeds["tcp/stream"] = stream_seed();
   seeds["tls/changed"] = std::string("\2\x30\0\1", 4);

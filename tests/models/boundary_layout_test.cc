@@ -16,18 +16,18 @@ namespace motley::testing {
 namespace {
 
 BoundarySpec random_spec() {
-  const auto type = *rc::gen::element(NumberType::kFloat32, NumberType::kFloat32,
-                                      NumberType::kInt64, NumberType::kBool);
+  const auto type =
+      *rc::gen::element(Dtype::kFloat32, Dtype::kFloat32, Dtype::kInt64, Dtype::kBool);
   std::vector<std::int64_t> shape(*rc::gen::inRange<std::size_t>(0, 3));
   for (std::int64_t& size : shape) size = *rc::gen::inRange(1, 6);
-  const bool gradient = type == NumberType::kFloat32 && *rc::gen::arbitrary<bool>();
+  const bool gradient = type == Dtype::kFloat32 && *rc::gen::arbitrary<bool>();
   return BoundarySpec{{type, shape}, gradient};
 }
 
 at::Tensor some_values(const BoundarySpec& spec, std::int64_t samples, std::int64_t first) {
   const std::int64_t count = samples * spec.count();
   at::Tensor values = at::arange(first, first + count, at::kLong);
-  if (spec.type == NumberType::kBool) values = values.remainder(3).eq(0);
+  if (spec.type == Dtype::kBool) values = values.remainder(3).eq(0);
   return values.to(scalar_type(spec.type)).view(spec.sizes(samples)).to(tested_device().torch());
 }
 
@@ -79,9 +79,8 @@ RC_GTEST_PROP(BoundaryLayout, KeepsEveryTensorToTheBit, ()) {
 
 TEST(BoundaryLayout, HasTheFloatsFirstAndNoGaps) {
   const c10::InferenceMode guard;
-  const std::vector<BoundarySpec> specs = {{{NumberType::kBool, {3}}, false},
-                                           {{NumberType::kFloat32, {2}}, true},
-                                           {{NumberType::kInt64, {1}}, false}};
+  const std::vector<BoundarySpec> specs = {
+      {{Dtype::kBool, {3}}, false}, {{Dtype::kFloat32, {2}}, true}, {{Dtype::kInt64, {1}}, false}};
   const at::Tensor packed = pack_boundary(
       {at::ones({1, 3}, at::kBool), at::zeros({1, 2}), at::full({1, 1}, 258, at::kLong)}, specs);
   const std::vector<std::uint8_t> expected = {0, 0, 0, 0, 0, 0, 0, 0,  // two floats
@@ -94,7 +93,7 @@ TEST(BoundaryLayout, HasTheFloatsFirstAndNoGaps) {
 TEST(BoundaryLayout, OfOneTensorWithAGradientIsThatTensor) {
   const c10::InferenceMode guard;
   const at::Tensor x = at::ones({2, 3, 4});
-  const at::Tensor packed = pack_boundary({x}, {{{NumberType::kFloat32, {3, 4}}, true}});
+  const at::Tensor packed = pack_boundary({x}, {{{Dtype::kFloat32, {3, 4}}, true}});
   EXPECT_EQ(packed.data_ptr(), x.data_ptr());
   EXPECT_EQ(packed.sizes(), x.sizes());
 }

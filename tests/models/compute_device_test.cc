@@ -26,7 +26,7 @@ TEST(ComputeDeviceOnHost, IsTheProcessor) {
   ASSERT_TRUE(device.ok());
   EXPECT_TRUE(device->is_host());
   EXPECT_EQ(device->torch(), c10::Device(c10::kCPU));
-  device->use_here();
+  device->make_current();
 }
 
 TEST_F(FarDevice, IsOpenedByName) {
@@ -43,7 +43,7 @@ TEST_F(FarDevice, TheSecondIsTheCurrentOneOnceOpened) {
   const auto there = at::empty({1024}, at::device(c10::DeviceType::PrivateUse1));
   EXPECT_EQ(there.device(), second.torch());
   EXPECT_EQ(motley_far_bytes(1), before + 4096);
-  device_.use_here();
+  device_.make_current();
   EXPECT_EQ(guard.getDevice(), device_.torch());
 }
 
@@ -68,7 +68,7 @@ TEST_F(FarDevice, LeavesAPersonsOwnSettingOfCublas) {
 }
 
 TEST_F(FarDevice, DevicesHereNamesAll) {
-  const auto names = devices_here();
+  const auto names = local_devices();
   EXPECT_EQ(names.front(), "cpu");
   EXPECT_THAT(names, Contains("privateuseone:0"));
   EXPECT_THAT(names, Contains("privateuseone:1"));

@@ -22,55 +22,55 @@ constexpr const char* kNoLibrary =
     "libtorch_cuda.so: cannot open shared object file: No such file or directory";
 
 TEST(WhyNoCard, ALibTorchForProcessorsIsTheCauseOnlyWhereACardIsShown) {
-  const DeviceTrouble without = why_no_card({.library_trouble = kNoLibrary});
+  const DeviceProblem without = no_card_problem({.library_problem = kNoLibrary});
   EXPECT_THAT(without.cause, AllOf(HasSubstr("no NVIDIA GPU"), Not(HasSubstr("for processors"))));
   EXPECT_THAT(without.remedy, AllOf(HasSubstr("nvidia-smi"), Not(HasSubstr("LibTorch"))));
   EXPECT_FALSE(without.is_shown);
 
-  const DeviceTrouble with = why_no_card({.library_trouble = kNoLibrary, .visible_gpus = 2});
+  const DeviceProblem with = no_card_problem({.library_problem = kNoLibrary, .visible_gpus = 2});
   EXPECT_THAT(with.cause, AllOf(HasSubstr("2 NVIDIA GPUs"), HasSubstr("for processors")));
   EXPECT_THAT(with.remedy, AllOf(HasSubstr("libtorch-cuda-dev"), HasSubstr("docs/portability.md")));
   EXPECT_TRUE(with.is_shown);
 }
 
 TEST(WhyNoCard, ALibraryThatAnotherOneNeedsIsNamed) {
-  const DeviceTrouble trouble =
-      why_no_card({.library_trouble =
-                       "libcudnn.so.9: cannot open shared object file: No such file or directory",
-                   .visible_gpus = 1});
-  EXPECT_THAT(trouble.cause, AllOf(HasSubstr("libcudnn.so.9"), Not(HasSubstr("for processors"))));
-  EXPECT_THAT(trouble.remedy, HasSubstr("install the CUDA libraries"));
+  const DeviceProblem problem = no_card_problem(
+      {.library_problem =
+           "libcudnn.so.9: cannot open shared object file: No such file or directory",
+       .visible_gpus = 1});
+  EXPECT_THAT(problem.cause, AllOf(HasSubstr("libcudnn.so.9"), Not(HasSubstr("for processors"))));
+  EXPECT_THAT(problem.remedy, HasSubstr("install the CUDA libraries"));
 }
 
 TEST(WhyNoCard, ADriverThatIsNotThereIsToBeInstalled) {
-  const DeviceTrouble trouble = why_no_card({.runtime = 12040, .visible_gpus = 1});
-  EXPECT_THAT(trouble.cause, AllOf(HasSubstr("for CUDA 12.4"), HasSubstr("no NVIDIA driver")));
-  EXPECT_THAT(trouble.remedy, HasSubstr("nvidia-driver"));
-  EXPECT_TRUE(trouble.is_shown);
-  EXPECT_FALSE(why_no_card({.runtime = 12040}).is_shown);
+  const DeviceProblem problem = no_card_problem({.runtime = 12040, .visible_gpus = 1});
+  EXPECT_THAT(problem.cause, AllOf(HasSubstr("for CUDA 12.4"), HasSubstr("no NVIDIA driver")));
+  EXPECT_THAT(problem.remedy, HasSubstr("nvidia-driver"));
+  EXPECT_TRUE(problem.is_shown);
+  EXPECT_FALSE(no_card_problem({.runtime = 12040}).is_shown);
 }
 
 TEST(WhyNoCard, ADriverOfAnEarlierMajorVersionIsTooOld) {
-  const DeviceTrouble old = why_no_card({.runtime = 12040, .driver = 11080, .visible_gpus = 1});
+  const DeviceProblem old = no_card_problem({.runtime = 12040, .driver = 11080, .visible_gpus = 1});
   EXPECT_THAT(old.cause, AllOf(HasSubstr("12.4"), HasSubstr("at most CUDA 11.8")));
   EXPECT_THAT(old.remedy, AllOf(HasSubstr("for CUDA 12 or later"), HasSubstr("for CUDA 11")));
 }
 
 TEST(WhyNoCard, ADriverOfTheSameMajorVersionServes) {
   for (const int driver : {12000, 12040, 13000}) {
-    const DeviceTrouble trouble =
-        why_no_card({.runtime = 12040, .driver = driver, .visible_gpus = 1});
-    EXPECT_THAT(trouble.cause, AllOf(HasSubstr("no GPU"), Not(HasSubstr("at most"))));
+    const DeviceProblem problem =
+        no_card_problem({.runtime = 12040, .driver = driver, .visible_gpus = 1});
+    EXPECT_THAT(problem.cause, AllOf(HasSubstr("no GPU"), Not(HasSubstr("at most"))));
   }
   // Before CUDA 11 the minor version mattered too.
-  EXPECT_THAT(why_no_card({.runtime = 10020, .driver = 10010}).cause,
+  EXPECT_THAT(no_card_problem({.runtime = 10020, .driver = 10010}).cause,
               HasSubstr("at most CUDA 10.1"));
 }
 
 TEST(WhyNoCard, AVariableThatHidesTheCardsIsNamed) {
-  const DeviceTrouble trouble =
-      why_no_card({.runtime = 12040, .driver = 12040, .visible_gpus = 1, .are_hidden = true});
-  EXPECT_THAT(trouble.cause, HasSubstr("CUDA_VISIBLE_DEVICES"));
+  const DeviceProblem problem =
+      no_card_problem({.runtime = 12040, .driver = 12040, .visible_gpus = 1, .are_hidden = true});
+  EXPECT_THAT(problem.cause, HasSubstr("CUDA_VISIBLE_DEVICES"));
 }
 
 // In LibTorch 2's format.
@@ -99,24 +99,24 @@ TEST(CudaKernels, AreNoneInAnyOtherText) {
 TEST(TroubleWithACard, IsThatNoKernelRunsOnIt) {
   const CudaKernels kernels = cuda_kernels(kFlags);
   for (const ComputeCapability fit : {ComputeCapability{5, 2}, {8, 0}, {8, 9}, {9, 0}, {12, 0}}) {
-    EXPECT_FALSE(trouble_with_card(fit, kernels)) << to_text(fit);
+    EXPECT_FALSE(card_problem(fit, kernels)) << to_text(fit);
   }
   for (const ComputeCapability unfit : {ComputeCapability{3, 5}, {6, 1}, {7, 5}}) {
-    EXPECT_TRUE(trouble_with_card(unfit, kernels)) << to_text(unfit);
+    EXPECT_TRUE(card_problem(unfit, kernels)) << to_text(unfit);
   }
-  const auto old = trouble_with_card({3, 5}, kernels);
+  const auto old = card_problem({3, 5}, kernels);
   EXPECT_THAT(old->cause, AllOf(HasSubstr("3.5"), HasSubstr("5.0 to 9.0")));
   EXPECT_THAT(old->remedy, HasSubstr("older LibTorch"));
 }
 
 TEST(TroubleWithACard, IsThatLibTorchIsOlderWhereItTranslatesNothing) {
-  const auto trouble = trouble_with_card({12, 0}, cuda_kernels("code=sm_80;code=sm_90"));
-  ASSERT_TRUE(trouble);
-  EXPECT_THAT(trouble->remedy, HasSubstr("newer LibTorch"));
+  const auto problem = card_problem({12, 0}, cuda_kernels("code=sm_80;code=sm_90"));
+  ASSERT_TRUE(problem);
+  EXPECT_THAT(problem->remedy, HasSubstr("newer LibTorch"));
 }
 
 TEST(TroubleWithACard, IsNotKnownWhereLibTorchDoesNotTell) {
-  EXPECT_FALSE(trouble_with_card({3, 5}, {}));
+  EXPECT_FALSE(card_problem({3, 5}, {}));
 }
 
 TEST(NvidiaCardsShown, CountsDisplaysAndOtherCardsOfNvidia) {

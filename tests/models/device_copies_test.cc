@@ -165,7 +165,7 @@ TEST_F(FarCopies, TheSecondDeviceCopiesToo) {
   EXPECT_EQ(there.device(), second.torch());
   const at::Tensor first = (there * 2).to(device_.torch());
   EXPECT_EQ(first.device(), device_.torch());
-  device_.use_here();
+  device_.make_current();
   EXPECT_TRUE(same_bits((first + 1).cpu(), values({9}) * 2 + 1));
 }
 

@@ -154,7 +154,7 @@ TEST_P(DeviceLayers, LeaveTheLossUnread) {
   LayerChain chain = chain_on_device(config(), 0, layer_count(config()));
   const at::Tensor tokens = some_tokens(config(), samples(), 1).to(tested_device().torch());
   const at::Tensor targets = some_tokens(config(), samples(), 2).to(tested_device().torch());
-  const LossNumbers unread = chain.forward_loss_unread(tokens, targets, kMicro);
+  const LossTotals unread = chain.forward_loss_unread(tokens, targets, kMicro);
   EXPECT_EQ(unread.numbers.device(), tested_device().torch());
   chain.drop_saved();
   const auto outcome = chain.read_loss(unread.numbers.cpu());

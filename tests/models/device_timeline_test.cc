@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "models/device/device_copies.h"
-#include "models/device/device_standstill.h"
+#include "models/device/device_stall.h"
 #include "tests/models/far_fixture.h"
 
 namespace motley {
@@ -59,13 +59,13 @@ TEST_F(SlowDevice, MarksHaveTheTimesOfItsWorkOnTheHostsClock) {
   EXPECT_LT(now_s() - start_s, 3 * kOperation_s) << "the host waited";
   timeline->finish();
   const double end_s = now_s();
-  const std::vector<double> marks_s = timeline->reached();
-  ASSERT_THAT(marks_s, SizeIs(3));
-  EXPECT_NEAR(marks_s[1] - marks_s[0], 5 * kOperation_s, kOperation_s);
-  EXPECT_NEAR(marks_s[2] - marks_s[1], 3 * kOperation_s, kOperation_s);
-  EXPECT_GE(marks_s[0], start_s - 1e-3);
-  EXPECT_LE(marks_s[2], end_s);
-  EXPECT_NEAR(marks_s[2], end_s, 2 * kOperation_s);
+  const std::vector<double> timestamps_s = timeline->reached();
+  ASSERT_THAT(timestamps_s, SizeIs(3));
+  EXPECT_NEAR(timestamps_s[1] - timestamps_s[0], 5 * kOperation_s, kOperation_s);
+  EXPECT_NEAR(timestamps_s[2] - timestamps_s[1], 3 * kOperation_s, kOperation_s);
+  EXPECT_GE(timestamps_s[0], start_s - 1e-3);
+  EXPECT_LE(timestamps_s[2], end_s);
+  EXPECT_NEAR(timestamps_s[2], end_s, 2 * kOperation_s);
 }
 
 TEST_F(SlowDevice, MarksThatItHasNotComeToAreToldLater) {
@@ -85,7 +85,7 @@ TEST_F(SlowDevice, MarksThatItHasNotComeToAreToldLater) {
 // The duration of a wait on the clock.
 struct Waited {
   double clock_s = 0;
-  std::optional<DeviceStandstill> stood;
+  std::optional<DeviceStall> stood;
 };
 
 Waited waited_in(const std::function<void()>& wait) {
@@ -93,7 +93,7 @@ Waited waited_in(const std::function<void()>& wait) {
   const double start_s = now_s();
   try {
     wait();
-  } catch (const DeviceStandstill& stood) {
+  } catch (const DeviceStall& stood) {
     waited.stood = stood;
   }
   waited.clock_s = now_s() - start_s;

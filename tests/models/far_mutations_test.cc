@@ -59,7 +59,7 @@ TEST_F(FarMutations, ADownloadThatNobodyWaitedForHoldsNoNumbers) {
 TEST_F(FarMutationsDeathTest, AnUploadIsComputedOnTooEarly) {
   const auto mistake = [&] {
     at::Tensor there = zeros_there(4);
-    DeviceEvent(computing()).hold_back(other_);
+    DeviceEvent(computing()).block_stream(other_);
     {
       const c10::StreamGuard on(other_);
       there.copy_(values({4}), /*non_blocking=*/true);
@@ -135,20 +135,20 @@ TEST_F(FarMutationsDeathTest, TwoStreamsWriteTheSame) {
 
 TEST_F(FarMutations, TwoStreamsWriteDifferentParts) {
   const at::Tensor there = zeros_there(8);
-  DeviceEvent(computing()).hold_back(other_);
+  DeviceEvent(computing()).block_stream(other_);
   {
     const c10::StreamGuard on(other_);
     there.slice(0, 0, 4).fill_(1);
   }
   there.slice(0, 4).fill_(2);
-  DeviceEvent(other_).hold_back(computing());
+  DeviceEvent(other_).block_stream(computing());
   EXPECT_EQ(there.sum().item<float>(), 12.0F);
 }
 
 TEST_F(FarMutationsDeathTest, MemoryIsFreedWhileAnotherStreamMayUseIt) {
   const auto mistake = [&] {
     at::Tensor there = zeros_there(4);
-    DeviceEvent(computing()).hold_back(other_);
+    DeviceEvent(computing()).block_stream(other_);
     const c10::StreamGuard on(other_);
     const at::Tensor sum = there + 1;
     there.reset();
@@ -159,7 +159,7 @@ TEST_F(FarMutationsDeathTest, MemoryIsFreedWhileAnotherStreamMayUseIt) {
 TEST_F(FarMutations, MemoryIsFreedWhileARecordedStreamUsesIt) {
   for (const bool by_guard : {true, false}) {
     at::Tensor there = zeros_there(4);
-    DeviceEvent(computing()).hold_back(other_);
+    DeviceEvent(computing()).block_stream(other_);
     const c10::StreamGuard on(other_);
     const at::Tensor sum = there + 1;
     if (by_guard) {

@@ -165,7 +165,7 @@ TEST_F(FarOperations, ATensorOfTheHostAmongThemIsRefused) {
   EXPECT_THROW(on_device(values({3})) + values({3}), c10::Error);
   const ComputeDevice second = open_far_device("privateuseone:1");
   EXPECT_THROW(on_device(values({3})) + values({3}).to(second.torch()), c10::Error);
-  device_.use_here();
+  device_.make_current();
 }
 
 TEST_F(FarOperations, OperationsAndWaitsAreCounted) {

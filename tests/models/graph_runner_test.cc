@@ -86,7 +86,7 @@ at::Tensor samples_for(const TensorSpec& spec, const at::Tensor& values) {
   const at::Tensor fitting = values.numel() == values.size(0) * spec.count()
                                  ? values.reshape(sizes)
                                  : at::zeros(sizes, values.options());
-  return fitting.to(spec.type == NumberType::kInt64 ? at::kLong : at::kFloat).contiguous();
+  return fitting.to(spec.type == Dtype::kInt64 ? at::kLong : at::kFloat).contiguous();
 }
 
 class HandGraph : public ::testing::Test {

@@ -128,7 +128,7 @@ TEST(InitialWeights, MustHaveExactlyTheModelsParameters) {
 }
 
 TEST(InitialWeights, OfAModelThatMotleyDoesNotComputeAreRefusedByName) {
-  const std::vector<std::pair<const char*, Json>> strange = {
+  const std::vector<std::pair<const char*, Json>> unexpected = {
       {"activation_function", "relu"},
       {"layer_norm_epsilon", 1e-6},
       {"n_inner", 64},
@@ -140,7 +140,7 @@ TEST(InitialWeights, OfAModelThatMotleyDoesNotComputeAreRefusedByName) {
       {"quantization_config", {{"bits", 4}}},
       {"model_type", "llama"},
   };
-  for (const auto& [key, value] : strange) {
+  for (const auto& [key, value] : unexpected) {
     EXPECT_THAT(said_of(small_gpt2(), shapes_of(small_gpt2()), with(key, value)),
                 AllOf(HasSubstr(key), HasSubstr(value.dump())));
   }

@@ -78,9 +78,9 @@ std::int64_t bytes_of(const at::Tensor& tensor) {
 }
 
 // The persistent memory of a chain of these layers of a package.
-LastingMemory held_by(const ModelSpec& model, int first, int last) {
+PersistentMemory lock_holder(const ModelSpec& model, int first, int last) {
   LayerChain chain({.kind = "package"}, model, first, last, {.device = c10::kCPU});
-  LastingMemory held;
+  PersistentMemory held;
   for (const LayerChain::Parameter& parameter : chain.parameters()) {
     held.value_bytes += bytes_of(parameter.value_tensor);
     held.gradient_bytes += bytes_of(parameter.gradient_tensor);
@@ -106,7 +106,7 @@ ModelSpec model_of_package(const std::string& name) {
 }
 
 at::Tensor sample_of(const TensorSpec& spec, std::int64_t samples) {
-  const auto type = spec.type == NumberType::kFloat32 ? at::kFloat : at::kLong;
+  const auto type = spec.type == Dtype::kFloat32 ? at::kFloat : at::kLong;
   return at::zeros(spec.sizes(samples), type);
 }
 
@@ -159,8 +159,8 @@ TEST(LayerMemory, OfWhatLastsIsWhatAPackageHolds) {
     const int layers = static_cast<int>(model.layers.size());
     for (const auto& [first, last] :
          {std::pair(0, layers), std::pair(1, layers), std::pair(0, 2)}) {
-      const LastingMemory held = held_by(model, first, last);
-      const LastingMemory said = lasting_memory(model, first, last, 0);
+      const PersistentMemory held = lock_holder(model, first, last);
+      const PersistentMemory said = persistent_memory(model, first, last, 0);
       EXPECT_EQ(said.constant_bytes, held.constant_bytes) << name;
       EXPECT_EQ(said.value_bytes, held.value_bytes) << name;
       EXPECT_EQ(said.gradient_bytes, held.gradient_bytes) << name;

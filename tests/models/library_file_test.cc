@@ -40,22 +40,22 @@ class LibraryFile : public testing::Test {
 
 TEST_F(LibraryFile, IsWholeOrLacksItsEnd) {
   cut(bytes_);
-  EXPECT_FALSE(is_cut_short(copy_));
+  EXPECT_FALSE(is_truncated(copy_));
   // More than half of the file may be debug information, after everything that is loaded.
   for (const std::uintmax_t bytes : {bytes_ / 10, bytes_ / 20, std::uintmax_t{100}}) {
     cut(bytes);
-    EXPECT_TRUE(is_cut_short(copy_)) << bytes;
+    EXPECT_TRUE(is_truncated(copy_)) << bytes;
   }
 }
 
 // For other files the loader's own message is better.
 TEST_F(LibraryFile, OnlyLibrariesAreJudged) {
   cut(10);
-  EXPECT_FALSE(is_cut_short(copy_));
+  EXPECT_FALSE(is_truncated(copy_));
   std::ofstream(copy_) << "no library at all";
-  EXPECT_FALSE(is_cut_short(copy_));
-  EXPECT_FALSE(is_cut_short("/no/such/library.so"));
-  EXPECT_FALSE(is_cut_short("/"));
+  EXPECT_FALSE(is_truncated(copy_));
+  EXPECT_FALSE(is_truncated("/no/such/library.so"));
+  EXPECT_FALSE(is_truncated("/"));
 }
 
 TEST_F(LibraryFile, OneThatLacksItsEndBringsNoDevice) {

@@ -115,8 +115,7 @@ TEST(ModelSpec, HashesWhatACheckpointHolds) {
 TEST(ModelSpec, CountsExactValuesInBytes) {
   LayerSpec layer;
   layer.outputs = {{4, 3}, {5}};
-  layer.exact_outputs = {
-      {NumberType::kFloat32, {2, 2}}, {NumberType::kInt64, {7}}, {NumberType::kBool, {3, 3}}};
+  layer.exact_outputs = {{Dtype::kFloat32, {2, 2}}, {Dtype::kInt64, {7}}, {Dtype::kBool, {3, 3}}};
   const BoundarySize size = layer.boundary(2);
   EXPECT_EQ(size, (BoundarySize{2 * 17, 2 * (16 + 56 + 9)}));
   EXPECT_EQ(size.gradient(), (BoundarySize{34, 0}));

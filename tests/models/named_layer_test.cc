@@ -50,7 +50,7 @@ class NamedLayers : public ::testing::Test {
 
 TEST_F(NamedLayers, HavePyTorchsLossAndGradients) {
   ASSERT_EQ(chain_.package().inputs.size(), 3U);
-  EXPECT_EQ(chain_.package().inputs[1].tensor.type, NumberType::kBool);
+  EXPECT_EQ(chain_.package().inputs[1].tensor.type, Dtype::kBool);
   const PackageStep step = chain_.step(packed(0, targets_.size(0)), targets_, {});
   const double loss = read("loss").item().toDouble();
   EXPECT_NEAR(step.loss, loss, kTolerance * std::abs(loss));

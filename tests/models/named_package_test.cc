@@ -30,10 +30,10 @@ std::string cause_with(const std::string& old, const std::string& with) {
 TEST(NamedInputsOfPackage, AreReadInTheirOrder) {
   const Package package = parse_package(right_named_package(), "package.json").value();
   EXPECT_THAT(package.inputs,
-              ElementsAre(SampleInput{"pixel_values", {NumberType::kFloat32, {4}}, std::nullopt},
-                          SampleInput{"input_ids", {NumberType::kInt64, {2}}, 50},
-                          SampleInput{"mask", {NumberType::kBool, {2, 1}}, std::nullopt},
-                          SampleInput{"weights_2", {NumberType::kInt64, {}}, std::nullopt}));
+              ElementsAre(SampleInput{"pixel_values", {Dtype::kFloat32, {4}}, std::nullopt},
+                          SampleInput{"input_ids", {Dtype::kInt64, {2}}, 50},
+                          SampleInput{"mask", {Dtype::kBool, {2, 1}}, std::nullopt},
+                          SampleInput{"weights_2", {Dtype::kInt64, {}}, std::nullopt}));
   const std::vector<BoundarySpec> specs = package.inputs_of(0);
   ASSERT_EQ(specs.size(), 4U);
   for (const BoundarySpec& spec : specs) EXPECT_FALSE(spec.gradient);

@@ -120,7 +120,7 @@ TEST(NarrowPackage, ReadsQuantisedWeights) {
         parse_package(quantised_package(codes8, floats(shape), ""), "package.json");
     ASSERT_TRUE(package.ok()) << describe(package.error());
     const QuantisedWeight& weight = package->quantised.at("w");
-    EXPECT_EQ(weight.tensor, (TensorSpec{NumberType::kBFloat16, {5, 20}}));
+    EXPECT_EQ(weight.tensor, (TensorSpec{Dtype::kBFloat16, {5, 20}}));
     EXPECT_FALSE(weight.has_four_bits());
   }
   const auto four = parse_package(quantised_package(codes4, floats("[2, 1]"), table), "p.json");

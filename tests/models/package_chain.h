@@ -126,7 +126,7 @@ class PackageChain {
                              const MicroContext& micro) {
     saved_.assign(layers_.size() + 1, {});
     at::Tensor x = inner(input, micro);
-    const LossNumbers loss =
+    const LossTotals loss =
         loss_layer_->forward(std::move(x), targets.to(device_), micro, saved_.back());
     return loss_layer_->read(loss.numbers.cpu());
   }

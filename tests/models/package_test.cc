@@ -41,7 +41,7 @@ TEST(ParsePackage, ReadsWhatIsRight) {
   EXPECT_EQ(package.layers[0].name, "body");
   EXPECT_EQ(package.layers[0].statistics[0].momentum, 0.1);
   EXPECT_EQ(package.inputs_of(1), package.layers[0].outputs);
-  const TensorSpec input{NumberType::kFloat32, {4}};
+  const TensorSpec input{Dtype::kFloat32, {4}};
   EXPECT_EQ(package.inputs, (std::vector<SampleInput>{{"", input, std::nullopt}}));
   EXPECT_EQ(package.inputs_of(0), (std::vector{BoundarySpec{input, /*gradient=*/false}}));
   EXPECT_EQ(package.ignored, -1);
@@ -259,7 +259,7 @@ TEST_F(PackageFolder, IsReadAndVerified) {
   ASSERT_TRUE(package.ok()) << describe(package.error());
   EXPECT_TRUE(verify_package(**package).ok());
   EXPECT_EQ((*package)->hash.size(), 32U);
-  const FolderMark mark = (*package)->mark();
+  const FolderFingerprint mark = (*package)->mark();
   EXPECT_TRUE(mark.folder.is_absolute());
   EXPECT_EQ(mark.small_sha256, sha256_of(folder_ / mark.small_file));
   EXPECT_EQ(mark.large_bytes, std::filesystem::file_size(folder_ / mark.large_file));

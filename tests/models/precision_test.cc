@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "device_chain.h"
-#include "models/device/number_types.h"
+#include "models/device/dtype_support.h"
 
 namespace motley::testing {
 namespace {
@@ -34,7 +34,7 @@ class Precision : public ::testing::TestWithParam<PrecisionCase> {
   void SetUp() override {
     const bool on_processor = GetParam().own_kernels || tested_device().is_host();
     if (GetParam().own_kernels && !computes_products_in(ComputeDevice(), GetParam().type)) {
-      GTEST_SKIP() << "this processor has no " << number_type_name(GetParam().type);
+      GTEST_SKIP() << "this processor has no " << dtype_name(GetParam().type);
     }
     if (on_processor && GetParam().type == at::kHalf) {
       GTEST_SKIP() << "LibTorch for processors has fp16 in some versions only";

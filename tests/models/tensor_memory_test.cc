@@ -62,7 +62,7 @@ TEST_F(TensorMemory, ThatIsNotThereIsToldAsMissing) {
     at::empty({std::numeric_limits<std::int64_t>::max() / 8}, at::kFloat);
     FAIL() << "so much memory was there";
   } catch (const std::exception& thrown) {
-    EXPECT_TRUE(lacks_memory(thrown)) << thrown.what();
+    EXPECT_TRUE(is_out_of_memory(thrown)) << thrown.what();
   }
 }
 #endif

@@ -65,7 +65,7 @@ TEST(WeightMatch, TakesACopyOfATiedHeadOnlyInItsShape) {
   ASSERT_TRUE(match.tied_copy);
   EXPECT_EQ(match.tied_copy->stored, "lm_head.weight");
   shapes["lm_head.weight"] = {51, 16};
-  EXPECT_THAT(match_weights(llama(), shapes, Layouts::kSame).strange,
+  EXPECT_THAT(match_weights(llama(), shapes, Layouts::kSame).unexpected,
               ElementsAre("'lm_head.weight' [51, 16] is not in this model"));
 }
 

@@ -1,10 +1,10 @@
-#include "partitioner/advise/advisor.h"
+#include "partitioner/report/advisor.h"
 
 #include <algorithm>
 
 #include <gmock/gmock.h>
 
-#include "partitioner/advise/what_if.h"
+#include "partitioner/report/what_if.h"
 #include "tests/partitioner/random_problem.h"
 
 namespace motley {

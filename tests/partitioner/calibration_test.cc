@@ -1,9 +1,9 @@
-#include "partitioner/advise/calibration.h"
+#include "partitioner/report/calibration.h"
 
 #include <gmock/gmock.h>
 
 #include "base/json.h"
-#include "partitioner/advise/scaled_profile.h"
+#include "partitioner/report/scaled_profile.h"
 #include "partitioner/search/simulate_plan.h"
 #include "tests/partitioner/random_problem.h"
 
@@ -157,7 +157,7 @@ TEST(Calibration, SaysWhereTheRunWasPlannedWithAnotherProfile) {
 // itself.
 TEST(Calibration, LearnsNothingFromASingleDeviceThatTookWhatItsPlanSays) {
   PlanningInput input = two_machines().input();
-  input.profile.devices.front().alone_factor = 0.5;
+  input.profile.devices.front().single_device_factor = 0.5;
   const RunMeasurement run = run_of(input, 1, 0);
   ASSERT_EQ(run.plan.rank_count(), 1);
   EXPECT_NEAR(calibrate(input, {run})->front().time_factor, 1, 1e-9);
@@ -176,13 +176,13 @@ TEST(Calibration, RefusesARunWithAnotherNumberOfThreads) {
 TEST(Calibration, RefusesARunInAnotherPrecision) {
   PlanningInput input = two_machines().input();
   RunMeasurement run = run_of(input, 1, 0);
-  run.plan.ranks[0].numbers = "bf16";
+  run.plan.ranks[0].compute_dtype = "bf16";
   const auto calibration = calibrate(input, {run});
   ASSERT_FALSE(calibration.ok());
   EXPECT_EQ(calibration.error().code, ErrorCode::kConfig);
   EXPECT_THAT(calibration.error().cause, HasSubstr("computed in bf16 there"));
-  for (RankPlan& rank : run.plan.ranks) rank.numbers = "bf16";
-  for (DeviceProfile& device : input.profile.devices) device.numbers = "bf16";
+  for (RankPlan& rank : run.plan.ranks) rank.compute_dtype = "bf16";
+  for (DeviceProfile& device : input.profile.devices) device.compute_dtype = "bf16";
   EXPECT_TRUE(calibrate(input, {run}).ok());
 }
 

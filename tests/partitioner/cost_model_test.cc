@@ -36,8 +36,8 @@ TEST(CostModel, PricesExactBytesForwardAlone) {
   EXPECT_EQ(cost->frame_bytes(0, size, kHalf), 64 + 200 + 64);
   EXPECT_EQ(cost->frame_bytes(0, size.gradient(), kHalf), 64 + 200);
   // Only the floats are encoded, forward and backward; "none" costs nothing here.
-  EXPECT_EQ(cost->crossing_before_s(0, size, kHalf), 2 * 25 + 2 * 0.5);
-  EXPECT_EQ(cost->crossing_behind_s(0, size, kHalf), 2 * 25 + 2 * 0.5);
+  EXPECT_EQ(cost->boundary_before_s(0, size, kHalf), 2 * 25 + 2 * 0.5);
+  EXPECT_EQ(cost->boundary_behind_s(0, size, kHalf), 2 * 25 + 2 * 0.5);
   EXPECT_EQ(cost->memory_parts(0, 0, 1, 2).boundary_bytes, 464);
   EXPECT_EQ(cost->memory_parts(0, 1, 2, 2).boundary_bytes, 464);
 }
@@ -53,8 +53,8 @@ TEST(CostModel, ExactBytesCostTheirCopyAtEachEnd) {
   const BoundarySize size = cost->boundary(0, 1);
   EXPECT_EQ(cost->encode_s(0, size, kHalf), 8 * 2);
   EXPECT_EQ(cost->decode_s(0, size, kHalf), 8 * 3);
-  EXPECT_EQ(cost->crossing_before_s(0, size, "none"), (50 + 8) * 2 + 50 * 3);
-  EXPECT_EQ(cost->crossing_behind_s(0, size, "none"), 50 * 2 + (50 + 8) * 3);
+  EXPECT_EQ(cost->boundary_before_s(0, size, "none"), (50 + 8) * 2 + 50 * 3);
+  EXPECT_EQ(cost->boundary_behind_s(0, size, "none"), 50 * 2 + (50 + 8) * 3);
 }
 
 // Including the allocator's overhead.
@@ -92,9 +92,9 @@ TEST(CostModel, CountsACopyOfTiedParametersOnTheOtherRank) {
       CostModel::make(model, problem.cluster(), problem.profile(), 1, {.moments_per_parameter = 2});
   ASSERT_TRUE(cost.ok());
   EXPECT_EQ(cost->sizes().tied_parameters(), 1000);
-  EXPECT_EQ(cost->sizes().summed_parameters(0, 1), 0);
-  EXPECT_EQ(cost->sizes().summed_parameters(1, 2), 2000);
-  EXPECT_EQ(cost->sizes().summed_parameters(0, 2), 2000);
+  EXPECT_EQ(cost->sizes().reduced_parameters(0, 1), 0);
+  EXPECT_EQ(cost->sizes().reduced_parameters(1, 2), 2000);
+  EXPECT_EQ(cost->sizes().reduced_parameters(0, 2), 2000);
   // The second use has its own values and gradients.
   EXPECT_EQ(cost->memory_bytes(0, 0, 2, 1, 1), resident(3000 * 4 * 4 + 1000 * 2 * 4 + 300));
   EXPECT_EQ(cost->memory_bytes(1, 1, 2, 1, 1),
@@ -162,7 +162,7 @@ TEST(CostModel, SumsOverReplicasInsideMachinesAndThenBetweenThem) {
   const auto cost = three_machines("none");
   ASSERT_TRUE(cost.ok());
   const auto reduce_s = [&](const std::vector<int>& slots) {
-    return cost->sum_time(slots, cost->sizes().summed_parameters(0, 2)).all_s;
+    return cost->allreduce_time(slots, cost->sizes().reduced_parameters(0, 2)).all_s;
   };
   const double inside_s = 2 * (0.25 + 12'000 / 1e5);
   EXPECT_DOUBLE_EQ(reduce_s({1}), 0);
@@ -175,10 +175,12 @@ TEST(CostModel, SumsOverReplicasInsideMachinesAndThenBetweenThem) {
 TEST(CostModel, CountsTheBytesOfTheGradientCodecBetweenMachinesOnly) {
   const auto cost = three_machines("fp16");
   ASSERT_TRUE(cost.ok());
-  EXPECT_DOUBLE_EQ(cost->sum_time(std::vector{0, 1}, cost->sizes().summed_parameters(0, 2)).all_s,
-                   2 * (0.25 + 12'000 / 1e5));
-  EXPECT_DOUBLE_EQ(cost->sum_time(std::vector{0, 2}, cost->sizes().summed_parameters(0, 2)).all_s,
-                   0.5 + 6'000 / 1e3);
+  EXPECT_DOUBLE_EQ(
+      cost->allreduce_time(std::vector{0, 1}, cost->sizes().reduced_parameters(0, 2)).all_s,
+      2 * (0.25 + 12'000 / 1e5));
+  EXPECT_DOUBLE_EQ(
+      cost->allreduce_time(std::vector{0, 2}, cost->sizes().reduced_parameters(0, 2)).all_s,
+      0.5 + 6'000 / 1e3);
   EXPECT_FALSE(three_machines("int8").ok()) << "it was not measured";
 }
 

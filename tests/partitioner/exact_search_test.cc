@@ -1,9 +1,9 @@
-#include "partitioner/pipelines/exact_search.h"
+#include "partitioner/period_search/exact_search.h"
 
 #include <limits>
 
 #include "partitioner/cost/step_estimate.h"
-#include "partitioner/search/shortfall.h"
+#include "partitioner/search/memory_deficit.h"
 #include "tests/partitioner/oracle.h"
 #include "tests/partitioner/random_problem.h"
 

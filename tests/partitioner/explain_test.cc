@@ -1,10 +1,10 @@
-#include "partitioner/advise/explain.h"
+#include "partitioner/report/explain.h"
 
 #include <fmt/format.h>
 
 #include <gmock/gmock.h>
 
-#include "partitioner/advise/plan_analysis.h"
+#include "partitioner/report/plan_analysis.h"
 #include "tests/partitioner/random_problem.h"
 
 namespace motley {
@@ -75,9 +75,9 @@ TEST(ExplainPlan, SaysInWhichNumbersWhereTheyAreNotFp32) {
   const Problem problem = three_machines();
   Plan plan = problem.plan().value();
   EXPECT_THAT(short_text(plan, problem), Not(HasSubstr("numbers")));
-  for (RankPlan& rank : plan.ranks) rank.numbers = "bf16";
+  for (RankPlan& rank : plan.ranks) rank.compute_dtype = "bf16";
   EXPECT_THAT(short_text(plan, problem), HasSubstr("dtype     bf16\n"));
-  plan.ranks[1].numbers = "fp32";
+  plan.ranks[1].compute_dtype = "fp32";
   EXPECT_THAT(short_text(plan, problem),
               HasSubstr("dtype     bf16 on m0/cpu, m1/cpu; fp32 on m2/cpu\n"));
 }
@@ -347,8 +347,8 @@ RC_GTEST_PROP(PlanAnalysis, WithoutAMachineNoStepIsMuchShorter, ()) {
   if (!planning.ok()) return;
   const auto analysis = analyse_plan(input, planning->plan);
   RC_ASSERT(analysis.ok());
-  for (const MachineWorth& worth : analysis->machines) {
-    if (worth.step_s) RC_ASSERT(*worth.step_s >= 0.95 * analysis->step_s);
+  for (const MachineContribution& contribution : analysis->machines) {
+    if (contribution.step_s) RC_ASSERT(*contribution.step_s >= 0.95 * analysis->step_s);
   }
 }
 

@@ -53,9 +53,9 @@ class Oracle {
       saved += static_cast<double>(p_.layers[at(l)].saved_bytes) * shape_.micro_batch;
     }
     bytes += stage.recompute ? saved : held * saved;
-    double crossing = stage.last < layer_count() ? held_bytes(stage.last - 1) : 0;
-    if (stage.first > 0) crossing += held_bytes(stage.first - 1);
-    bytes += (held + 2) * crossing;
+    double occupation = stage.last < layer_count() ? held_bytes(stage.last - 1) : 0;
+    if (stage.first > 0) occupation += held_bytes(stage.first - 1);
+    bytes += (held + 2) * occupation;
     return bytes + std::floor(bytes * 4 / 100);  // the allocator's own
   }
 
@@ -110,31 +110,34 @@ class Oracle {
   }
 
   // Assigns each micro-batch to the machine that would finish it first.
-  std::vector<int> deal(const OracleStage& stage) const {
-    std::vector<int> shares(stage.machines.size(), 0);
+  std::vector<int> split_batch(const OracleStage& stage) const {
+    std::vector<int> batch_split(stage.machines.size(), 0);
     for (int micro = 0; micro < shape_.micro_batches; ++micro) {
       std::size_t next = 0;
       const auto done_s = [&](std::size_t i) {
-        return (shares[i] + 1) * pass_s(stage.machines[i], stage);
+        return (batch_split[i] + 1) * pass_s(stage.machines[i], stage);
       };
-      for (std::size_t i = 1; i < shares.size(); ++i) {
+      for (std::size_t i = 1; i < batch_split.size(); ++i) {
         if (done_s(i) < done_s(next) * (1 - 1e-12)) next = i;
       }
-      ++shares[next];
+      ++batch_split[next];
     }
-    return shares;
+    return batch_split;
   }
 
   // The largest number of `window` consecutive micro-batches that are on machine k of a stage, if
   // each is assigned to the machine furthest behind its share.
-  int held(const std::vector<int>& shares, std::size_t k, int window) const {
+  int held(const std::vector<int>& batch_split, std::size_t k, int window) const {
     const int m = shape_.micro_batches;
-    std::vector<int> given(shares.size(), 0);
+    std::vector<int> given(batch_split.size(), 0);
     std::vector<int> is_ours;
     for (int micro = 0; micro < m; ++micro) {
       std::size_t next = 0;
-      const auto behind = [&](std::size_t i) { return shares[i] * (micro + 1) - given[i] * m; };
-      for (std::size_t i = 1; i < shares.size(); ++i) next = behind(i) > behind(next) ? i : next;
+      const auto behind = [&](std::size_t i) {
+        return batch_split[i] * (micro + 1) - given[i] * m;
+      };
+      for (std::size_t i = 1; i < batch_split.size(); ++i)
+        next = behind(i) > behind(next) ? i : next;
       ++given[next];
       is_ours.push_back(next == k ? 1 : 0);
     }
@@ -223,7 +226,7 @@ class Oracle {
     return slowest;
   }
 
-  bool takes_turns(int a, int b) const {
+  bool is_half_duplex(int a, int b) const {
     return !p_.machines[at(a)].medium.empty() || !p_.machines[at(b)].medium.empty();
   }
 
@@ -256,7 +259,8 @@ class Oracle {
         if (a == b) continue;
         const double there_s = bytes / link(a, b).bandwidth_bytes_per_s;
         const double back_s = back_bytes / link(b, a).bandwidth_bytes_per_s;
-        most_s = std::max(most_s, takes_turns(a, b) ? there_s + back_s : std::max(there_s, back_s));
+        most_s =
+            std::max(most_s, is_half_duplex(a, b) ? there_s + back_s : std::max(there_s, back_s));
       }
     }
     return most_s;
@@ -268,8 +272,8 @@ class Oracle {
     for (const int a : machines) {
       for (const int b : machines) {
         if (a == b) continue;
-        slowest = std::max(slowest,
-                           slowest_s({a}, {b}, takes_turns(a, b) ? 2 * bytes : bytes, latencies));
+        slowest = std::max(
+            slowest, slowest_s({a}, {b}, is_half_duplex(a, b) ? 2 * bytes : bytes, latencies));
       }
     }
     return slowest;
@@ -316,7 +320,7 @@ class Oracle {
                                                    // later ones
     for (int i = count - 1; i >= 0; --i) {
       const OracleStage& stage = pipeline_[at(i)];
-      const std::vector<int> shares = deal(stage);
+      const std::vector<int> batch_split = split_batch(stage);
       double busy_s = 0;
       const int replicas = static_cast<int>(stage.machines.size());
       const bool is_last = i + 1 == count;
@@ -329,17 +333,17 @@ class Oracle {
       const bool has_tied = is_tied() && (stage.first == 0 || stage.last == layer_count());
       const double reduce_s =
           all_sum_s(stage.machines, parameters(stage) - (has_tied ? p_.layers[0].parameters : 0));
-      for (std::size_t k = 0; k < shares.size(); ++k) {
+      for (std::size_t k = 0; k < batch_split.size(); ++k) {
         const int machine = stage.machines[k];
-        if (shares[k] == 0 || !fits(stage, machine, held(shares, k, window))) return;
+        if (batch_split[k] == 0 || !fits(stage, machine, held(batch_split, k, window))) return;
         double micro_s = pass_s(machine, stage);
         if (i > 0) micro_s += crossing_s(machine, stage.first - 1, pipeline_[at(i - 1)].half);
         if (i + 1 < count) micro_s += crossing_s(machine, stage.last - 1, stage.half);
-        sum_s += shares[k] / m * micro_s;
+        sum_s += batch_split[k] / m * micro_s;
         // The first sends of the all-reduce overlap the last backward, layer by layer.
         const double beside_s = std::min(first_busy_s(stage), last_backward_s(machine, stage)) *
                                 (1 - 1.0 / pieces(stage));
-        busy_s = std::max(busy_s, shares[k] / m * micro_s + (reduce_s - beside_s) / m);
+        busy_s = std::max(busy_s, batch_split[k] / m * micro_s + (reduce_s - beside_s) / m);
       }
       if (i + 1 < count) {
         // A frame has a header of 64 bytes.

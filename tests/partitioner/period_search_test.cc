@@ -1,11 +1,11 @@
-#include "partitioner/pipelines/period_search.h"
+#include "partitioner/period_search/period_search.h"
 
 #include <limits>
 
 #include "base/wire_sizes.h"
 #include "partitioner/cost/step_estimate.h"
-#include "partitioner/pipelines/period_probe.h"
-#include "partitioner/pipelines/slot_classes.h"
+#include "partitioner/period_search/period_probe.h"
+#include "partitioner/period_search/slot_classes.h"
 #include "tests/partitioner/oracle.h"
 #include "tests/partitioner/random_problem.h"
 

@@ -117,7 +117,7 @@ RC_GTEST_PROP(PlanMemory, CountsWhatMessagesOfSumsLeaveOut, ()) {
   const auto peaks_with = [&](const std::string& codec, bool error_feedback) {
     const auto cost =
         CostModel::make(c.step.model, c.step.cluster, c.step.profile, 1,
-                        {.moments_per_parameter = 2, .unsent = error_feedback}, codec);
+                        {.moments_per_parameter = 2, .has_residual = error_feedback}, codec);
     return peak_memory_bytes(c.schedule, plan, *cost, c.slots);
   };
   RC_ASSERT(peaks_with("none", true) == c.peaks());
@@ -134,7 +134,7 @@ RC_GTEST_PROP(PlanMemory, CountsWhatMessagesOfSumsLeaveOut, ()) {
     if (machines.size() == 1) continue;
     sent_values +=
         std::ssize(machines) *
-        c.cost.sizes().summed_parameters(chunk.first_layer, chunk.first_layer + chunk.layer_count);
+        c.cost.sizes().reduced_parameters(chunk.first_layer, chunk.first_layer + chunk.layer_count);
   }
   std::int64_t more_bytes = 0;
   for (std::size_t r = 0; r < keeps.size(); ++r) {
@@ -146,12 +146,12 @@ RC_GTEST_PROP(PlanMemory, CountsWhatMessagesOfSumsLeaveOut, ()) {
 }
 
 TEST(PlanMemory, CountsTheMomentumOfSendersWithTopk) {
-  EXPECT_EQ(kept_per_encoded({}, "none"), 0);
-  EXPECT_EQ(kept_per_encoded({}, "int8"), 1);
-  EXPECT_EQ(kept_per_encoded({.unsent = false}, "int8"), 0);
-  EXPECT_EQ(kept_per_encoded({.velocity = true}, "int8"), 1);
-  EXPECT_EQ(kept_per_encoded({}, "topk(0.01)"), 1);
-  EXPECT_EQ(kept_per_encoded({.velocity = true}, "topk(0.01)|fp16"), 2);
+  EXPECT_EQ(feedback_per_encoded({}, "none"), 0);
+  EXPECT_EQ(feedback_per_encoded({}, "int8"), 1);
+  EXPECT_EQ(feedback_per_encoded({.has_residual = false}, "int8"), 0);
+  EXPECT_EQ(feedback_per_encoded({.velocity = true}, "int8"), 1);
+  EXPECT_EQ(feedback_per_encoded({}, "topk(0.01)"), 1);
+  EXPECT_EQ(feedback_per_encoded({.velocity = true}, "topk(0.01)|fp16"), 2);
 }
 
 // Layers with their own and shared constants, with parameters and statistics, and with or without
@@ -195,7 +195,7 @@ RC_GTEST_PROP(PlanMemory, CountsWhatLastsAsTheLayersSay, ()) {
       CostModel::make(model, cluster, {{device}}, 1, {.moments_per_parameter = moments}).value();
   for (int first = 0; first < layers; ++first) {
     for (int last = first + 1; last <= layers; ++last) {
-      const LastingMemory lasting = lasting_memory(model, first, last, moments);
+      const PersistentMemory lasting = persistent_memory(model, first, last, moments);
       const CostModel::MemoryParts parts = cost.fixed_memory(0, first, last, 1);
       RC_ASSERT(parts.constant_bytes == lasting.constant_bytes);
       RC_ASSERT(parts.value_bytes == lasting.value_bytes);

@@ -85,15 +85,15 @@ TEST(Planner, NamesThePinsThatNoPlanObeys) {
   EXPECT_THAT(plan.error().remedy, testing::HasSubstr("'always m1', 'm1 at most "));
 }
 
-class EndsAtOnce : public SearchWatch {
+class EndsAtOnce : public SearchObserver {
  public:
-  bool goes_on(double) override { return false; }
+  bool may_continue(double) override { return false; }
 };
 
 TEST(Planner, HasAPlanWhenTheSearchIsEnded) {
   Problem problem = problem_with_a_laptop();
   EndsAtOnce watch;
-  const auto plan_with = [&](SearchWatch* watching) {
+  const auto plan_with = [&](SearchObserver* watching) {
     problem.options.watch = watching;
     return *plan_in_full(problem.model(), problem.cluster(), problem.profile(), problem.options);
   };

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "partitioner/pipelines/exact_search.h"
+#include "partitioner/period_search/exact_search.h"
 #include "partitioner/search/planner.h"
 #include "tests/partitioner/pipelines.h"
 #include "tests/partitioner/random_problem.h"
@@ -149,7 +149,7 @@ TEST(PlannerChoices, HasReplicasOnlyWhereWhatSumsLeaveOutFitsToo) {
   };
   EXPECT_EQ(ranks_with(without + left_out + 1), 2);
   EXPECT_EQ(ranks_with(without + left_out - 2), 1);
-  problem.options.kept.unsent = false;
+  problem.options.process_state.has_residual = false;
   EXPECT_EQ(ranks_with(without + 1), 2);
 }
 

@@ -197,7 +197,7 @@ TEST(MakePlan, ComparesAGroupWithADeviceThatHasItsComputerToItself) {
   const Problem problem = three_machines();
   const auto together = problem.plan();
   Profile profile = problem.profile();
-  profile.devices.front().alone_factor = 0.5;
+  profile.devices.front().single_device_factor = 0.5;
   const auto plan = make_plan(problem.model(), problem.cluster(), profile, problem.options);
   ASSERT_TRUE(together.ok() && plan.ok());
   EXPECT_GT(together->rank_count(), 1);
@@ -212,7 +212,7 @@ TEST(MakePlan, ComparesAGroupWithTheDeviceThatIsTheFastestAlone) {
   problem.machines[0].speed = 1;
   problem.machines[1].speed = 0.8;
   Profile profile = problem.profile();
-  profile.devices[1].alone_factor = 0.7;
+  profile.devices[1].single_device_factor = 0.7;
   const auto plan = make_plan(problem.model(), problem.cluster(), profile, problem.options);
   ASSERT_TRUE(plan.ok());
   EXPECT_GT(plan->rank_count(), 1);

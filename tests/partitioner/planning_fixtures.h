@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "partitioner/advise/planning_input.h"
 #include "partitioner/cost/cost_model.h"
+#include "partitioner/report/planning_input.h"
 #include "partitioner/search/planner.h"
 
 namespace motley {
@@ -53,7 +53,7 @@ inline ModelSpec sketch_model(const std::vector<LayerSketch>& layers) {
     if (l + 1 == layers.size()) continue;
     layer.outputs = {{layers[l].output_floats}};
     if (layers[l].exact_bytes > 0) {
-      layer.exact_outputs = {{NumberType::kBool, {layers[l].exact_bytes}}};
+      layer.exact_outputs = {{Dtype::kBool, {layers[l].exact_bytes}}};
     }
   }
   return model;
@@ -112,7 +112,7 @@ struct Problem {
   LinkSpeed link{1e18, 0};
   std::vector<LinkOverride> links;
   bool tied = false;  // the first layer and the last share a parameter
-  PlanOptions options{.kept = {.moments_per_parameter = 2}};
+  PlanOptions options{.process_state = {.moments_per_parameter = 2}};
 
   [[nodiscard]] ModelSpec model() const {
     ModelSpec model = sketch_model(layers);

@@ -151,8 +151,8 @@ class Tasks {
       for (int g = edge(owner); g < edge(owner + 1); ++g) {
         std::vector<int> places;
         for (const auto& ranks : machines) {
-          places.push_back(place_of(g - edge(owner), edge(owner + 1) - edge(owner),
-                                    static_cast<int>(ranks.size())));
+          places.push_back(local_rank_of(g - edge(owner), edge(owner + 1) - edge(owner),
+                                         static_cast<int>(ranks.size())));
         }
         if (places != before) run = g;
         for (std::size_t h = 0; h < machines.size(); ++h) {
@@ -187,7 +187,7 @@ class Tasks {
 
   // The local rank of the n-th of `count` consecutive grains that `places` ranks share; the first
   // ranks have one more.
-  static int place_of(int n, int count, int places) {
+  static int local_rank_of(int n, int count, int places) {
     const int each = count / places;
     const int longer = count % places;
     if (n < longer * (each + 1)) return n / (each + 1);
@@ -228,8 +228,8 @@ class Tasks {
         for (const auto& [parcel, size] : all) {
           const auto& [its_phase, from, distance, first, to] = parcel;
           if (its_phase != phase || (sending ? from : to) != rank_) continue;
-          const bool is_early = phase <= first_received(all, from);
-          if ((sending && is_early) != early) continue;
+          const bool uses_legacy_rates = phase <= first_received(all, from);
+          if ((sending && uses_legacy_rates) != early) continue;
           const bool inside = phase == 0 || phase == 3;
           const std::string codec = inside ? "none" : cost_.gradient_codec();
           const std::string name =
@@ -242,13 +242,13 @@ class Tasks {
             send(fmt::format("{}, {}", name, piece), to, payload_bytes(floats, codec),
                  inside ? hand_s : cost_.encode_s(slot(), floats, codec));
             tasks_.back().is_bulk = true;
-            if (is_early) {
+            if (uses_legacy_rates) {
               tasks_.back().seconds /= pieces(c);
               tasks_.back().bytes /= pieces(c);
             }
             continue;
           }
-          const int parts = is_early ? pieces(c) : 1;
+          const int parts = uses_legacy_rates ? pieces(c) : 1;
           for (int p = 0; p < parts; ++p) {
             receive(fmt::format("{}, {}", name, p),
                     inside ? cost_.take_s(slot(), floats) : cost_.decode_s(slot(), floats, codec));

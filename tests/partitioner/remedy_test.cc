@@ -1,10 +1,10 @@
-#include "partitioner/advise/remedy.h"
+#include "partitioner/report/remedy.h"
 
 #include <cstdlib>
 
 #include <gmock/gmock.h>
 
-#include "partitioner/advise/what_if.h"
+#include "partitioner/report/what_if.h"
 #include "tests/partitioner/random_problem.h"
 
 namespace motley {

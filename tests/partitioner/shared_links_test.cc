@@ -37,8 +37,8 @@ class SharedLinksTest : public testing::Test {
         shared.send(next, sent_s(next));
         ++next;
       } else if (const auto number = shared.run_next()) {
-        arrivals[*number] = shared.crossing(*number).arrival_s;
-        crossings_[*number] = shared.crossing(*number);
+        arrivals[*number] = shared.occupation(*number).arrival_s;
+        crossings_[*number] = shared.occupation(*number);
       }
     }
     return arrivals;
@@ -51,7 +51,7 @@ class SharedLinksTest : public testing::Test {
   std::optional<CostModel> cost_;
   const std::vector<int> slots_ = {0, 1, 2, 3, 4, 5};
   std::vector<double> sent_s_;  // [message] in order; 0 for messages beyond its end
-  std::map<std::size_t, SharedLinks::Crossing> crossings_;
+  std::map<std::size_t, SharedLinks::LinkOccupation> crossings_;
 };
 
 StepMessage value(std::uint32_t from, std::uint32_t to) {

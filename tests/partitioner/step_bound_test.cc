@@ -23,8 +23,8 @@ StageChoice random_stage(int slots, int micro_batches, int codecs) {
   }
   int left = micro_batches;
   for (int behind = most - 1; behind >= 0; --behind) {
-    stage.shares.push_back(behind == 0 ? left : *rc::gen::inRange(1, left - behind + 1));
-    left -= stage.shares.back();
+    stage.batch_split.push_back(behind == 0 ? left : *rc::gen::inRange(1, left - behind + 1));
+    left -= stage.batch_split.back();
   }
   stage.codec = *rc::gen::inRange(0, codecs);
   return stage;
@@ -57,7 +57,7 @@ RC_GTEST_PROP(StepBound, IsNeverLongerThanTheSimulatedStep, ()) {
   const StageTable table(*cost, shape);
   const StepEstimate estimate(table, space);
   Candidate candidate = random_candidate(problem, shape);
-  RC_PRE(estimate.rate_dealt(candidate));
+  RC_PRE(estimate.rate_with_split(candidate));
   const auto trial = try_candidate(model, *cost, space, shape, candidate);
   RC_PRE(trial.ok());
   const double least_s = StepBound(estimate).least_s(candidate);

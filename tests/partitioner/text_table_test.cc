@@ -1,4 +1,4 @@
-#include "partitioner/advise/text_table.h"
+#include "partitioner/report/text_table.h"
 
 #include <gtest/gtest.h>
 

@@ -43,7 +43,7 @@ double simulated_step_s(const ModelSpec& model, const VirtualSpeed& speed, const
   const Profile profile = profile_of(model, speed, job);
   PlanOptions options;
   options.global_batch = job.global_batch;
-  options.kept.moments_per_parameter = job.moments_per_parameter;
+  options.process_state.moments_per_parameter = job.moments_per_parameter;
   const auto plan = make_plan(model, cluster, profile, options);
   EXPECT_TRUE(plan.ok()) << describe(plan.error());
   const auto simulated = simulate_plan(*plan, model, cluster, profile, options);

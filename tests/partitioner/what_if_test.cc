@@ -1,10 +1,10 @@
-#include "partitioner/advise/what_if.h"
+#include "partitioner/report/what_if.h"
 
 #include <gmock/gmock.h>
 
 #include "base/json.h"
-#include "partitioner/advise/plan_comparison.h"
 #include "partitioner/cost/cost_model.h"
+#include "partitioner/report/plan_comparison.h"
 #include "tests/partitioner/random_problem.h"
 
 namespace motley {
@@ -206,8 +206,8 @@ TEST(WhatIf, ForgetsWhatWasPinnedOnADroppedMachine) {
   const auto dropped = apply_changes(input, {"drop=m2"});
   ASSERT_TRUE(dropped.ok());
   EXPECT_EQ(dropped->options.pins, Pins{.always = {"m1"}});
-  EXPECT_THAT(pins_given_up(input, *dropped), ElementsAre("layer l3 on m2", "always m2"));
-  EXPECT_THAT(pins_given_up(input, input), IsEmpty());
+  EXPECT_THAT(dropped_pins(input, *dropped), ElementsAre("layer l3 on m2", "always m2"));
+  EXPECT_THAT(dropped_pins(input, input), IsEmpty());
 }
 
 // Once a machine that is fast to reach over the radio is removed, the radio is no slower for the
@@ -215,7 +215,7 @@ TEST(WhatIf, ForgetsWhatWasPinnedOnADroppedMachine) {
 TEST(WhatIf, ADroppedMachineStillTellsHowFastANetworkIs) {
   PlanningInput input = three_machines();
   const auto up_of_m1 = [](const PlanningInput& of) {
-    const auto cost = CostModel::make(of.model, of.cluster, of.profile, 1, KeptState{});
+    const auto cost = CostModel::make(of.model, of.cluster, of.profile, 1, ResidentState{});
     return cost.ok() ? cost->networks()[1].up_bytes_per_s : 0;
   };
   input.cluster.links = {{"m1", "m0", {1e4, 0}}, {"m1", "m2", {5e6, 0}}};

@@ -17,19 +17,19 @@ using testing::ElementsAre;
 // A device whose progress and work the test sets.
 class LateClock final : public StageClock {
  public:
-  void mark() override { marks_s_.push_back(free_s_); }
+  void mark() override { timestamps_s_.push_back(free_s_); }
 
   [[nodiscard]] std::vector<double> reached() override {
     std::vector<double> told;
-    while (!marks_s_.empty() && marks_s_.front() <= now_s_) {
-      told.push_back(marks_s_.front());
-      marks_s_.pop_front();
+    while (!timestamps_s_.empty() && timestamps_s_.front() <= now_s_) {
+      told.push_back(timestamps_s_.front());
+      timestamps_s_.pop_front();
     }
     return told;
   }
 
   void finish() override {
-    if (!marks_s_.empty()) now_s_ = marks_s_.back();
+    if (!timestamps_s_.empty()) now_s_ = timestamps_s_.back();
   }
 
   // The host submits this much work.
@@ -47,7 +47,7 @@ class LateClock final : public StageClock {
   double host_s_ = 0;
   double free_s_ = 0;  // when it has finished the submitted work
   double now_s_ = 0;   // the device's progress
-  std::deque<double> marks_s_;
+  std::deque<double> timestamps_s_;
 };
 
 constexpr Action kForward{ActionKind::kForward, ChunkId{0}, MicroId{0}};
@@ -81,7 +81,7 @@ TEST_F(ActionTimesTest, CountADevicesTimeNotTheHosts) {
   clock_.give(2);
   times_.end(kNext);
   clock_.device_at(5);
-  const ActionTimes::Sums sums = times_.take_sums(kTraining);
+  const ActionTimes::Totals sums = times_.take_totals(kTraining);
   EXPECT_EQ(sums.compute_s, 5);
   EXPECT_EQ(sums.wait_s.total(), 0);
   EXPECT_THAT(spans(), ElementsAre("F0.0 compute 3", "F0.1 compute 2"));
@@ -98,7 +98,7 @@ TEST_F(ActionTimesTest, WaitingBeginsWhenADeviceHasDoneItsWork) {
   clock_.give(1);
   times_.end(kNext);
   clock_.device_at(7);
-  const ActionTimes::Sums sums = times_.take_sums(kTraining);
+  const ActionTimes::Totals sums = times_.take_totals(kTraining);
   EXPECT_EQ(sums.compute_s, 5);
   EXPECT_EQ(sums.wait_s.total(), 2);
   EXPECT_THAT(spans(), ElementsAre("F0.0 compute 4", "F0.1 wait 2", "F0.1 compute 1"));
@@ -111,12 +111,12 @@ TEST_F(ActionTimesTest, NothingIsRecordedOfEvaluations) {
   clock_.give(3);
   times_.end(kForward);
   clock_.device_at(3);
-  EXPECT_EQ(times_.take_sums(kEvaluation).compute_s, 3);
+  EXPECT_EQ(times_.take_totals(kEvaluation).compute_s, 3);
   times_.begin({2, kTraining, 0});
   clock_.give(2);
   times_.end(kNext);
   clock_.device_at(5);
-  EXPECT_EQ(times_.take_sums(kTraining).compute_s, 2);
+  EXPECT_EQ(times_.take_totals(kTraining).compute_s, 2);
   EXPECT_THAT(spans(), ElementsAre("F0.1 compute 2"));
 }
 
@@ -144,7 +144,7 @@ TEST_F(ActionTimesTest, APartWaitsNoLongerThanTheHostDid) {
   clock_.give(1);
   times_.end(kForward);
   clock_.device_at(4);
-  const ActionTimes::Sums sums = times_.take_sums(kTraining);
+  const ActionTimes::Totals sums = times_.take_totals(kTraining);
   EXPECT_EQ(sums.compute_s, 2);
   EXPECT_EQ(sums.wait_s.total(), 2);
   EXPECT_EQ(sums.wait_s.of(WaitCause::kActivation), 2);
@@ -160,7 +160,7 @@ TEST_F(ActionTimesTest, WhatComesBeforeAWaitIsASpanOfItsOwn) {
   times_.end_part(kVote, 2);
   times_.end(kVote);
   clock_.device_at(3);
-  EXPECT_EQ(times_.take_sums(kTraining).compute_s, 1);
+  EXPECT_EQ(times_.take_totals(kTraining).compute_s, 1);
   EXPECT_THAT(spans(), ElementsAre("V compute 1", "V wait 2"));
 }
 
@@ -171,11 +171,11 @@ TEST_F(ActionTimesTest, WhatIsNotOverIsToldWithTheNextRun) {
   clock_.give(2);
   times_.end(kStep);
   clock_.device_at(4);
-  ActionTimes::Sums sums = times_.take_sums(kTraining);
+  ActionTimes::Totals sums = times_.take_totals(kTraining);
   EXPECT_EQ(sums.compute_s, 3);
   EXPECT_EQ(sums.optimizer_s, 0);
   clock_.device_at(5);
-  sums = times_.take_sums(kTraining);
+  sums = times_.take_totals(kTraining);
   EXPECT_EQ(sums.compute_s, 2);
   EXPECT_EQ(sums.optimizer_s, 2);
 }
@@ -189,8 +189,8 @@ TEST_F(ActionTimesTest, EvaluationsAndWhatIsBetweenRunsCountForNoStep) {
   clock_.give(4);
   times_.end(kForward);
   clock_.device_at(20);
-  EXPECT_EQ(times_.take_sums(kEvaluation).compute_s, 4);
-  EXPECT_EQ(times_.take_sums(kTraining).compute_s, 1);
+  EXPECT_EQ(times_.take_totals(kEvaluation).compute_s, 4);
+  EXPECT_EQ(times_.take_totals(kTraining).compute_s, 1);
 }
 
 TEST_F(ActionTimesTest, TheEndOfARecordHasAllOfIt) {
@@ -229,7 +229,7 @@ TEST_F(ActionTimesTest, OnTheHostAllIsOverWhenItEnds) {
   ActionTimes times(Rank{0}, host);
   times.begin({1, kTraining, 0});
   times.end(kStep);
-  const ActionTimes::Sums sums = times.take_sums(kTraining);
+  const ActionTimes::Totals sums = times.take_totals(kTraining);
   EXPECT_GT(sums.compute_s, 0);
   EXPECT_EQ(sums.optimizer_s, sums.compute_s);
   EXPECT_FALSE(times.under_way());

@@ -157,13 +157,13 @@ double last_done(const std::vector<double>& parts, const std::vector<std::int64_
 double least_time(double count, const std::vector<std::int64_t>& speeds) {
   const double machines = static_cast<double>(speeds.size());
   const auto is_enough = [&](double time) {
-    double room = 0;
+    double receive_buffer = 0;
     for (const std::int64_t speed : speeds) {
       const double sent = time * static_cast<double>(speed);
       if (sent < count) return false;
-      room += (sent - count) / (machines - 2);
+      receive_buffer += (sent - count) / (machines - 2);
     }
-    return room >= count;
+    return receive_buffer >= count;
   };
   double low = 0;
   double high = 2 * count;

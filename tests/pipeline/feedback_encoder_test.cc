@@ -1,4 +1,4 @@
-#include "pipeline/reduce/feedback_encoder.h"
+#include "pipeline/collectives/feedback_encoder.h"
 
 #include <algorithm>
 #include <cmath>
@@ -47,7 +47,7 @@ std::vector<double> sent_in(FeedbackEncoder& encoder, int steps) {
 double missing_after(FeedbackEncoder& encoder, int steps) {
   std::vector<double> sum = sent_in(encoder, steps);
   std::vector<float> left_N(kCount);
-  encoder.add_kept(Kept::kResidual, left_N);
+  encoder.add_feedback(FeedbackKind::kResidual, left_N);
   double largest = 0;
   for (std::size_t i = 0; i < kCount; ++i) {
     double expected = 0;
@@ -91,7 +91,7 @@ void send_zeros(FeedbackEncoder& encoder, std::int64_t step) {
   std::vector<std::byte> wire_B(encoder.bytes_max(kCount / 2));
   for (const ValueRange& half : {kFirstHalf, kSecondHalf}) {
     std::vector<float> zeros_N(half.count);
-    encoder.begin_sum({ReducePhase::kCrossAllGather, half, step}, zeros_N);
+    encoder.begin_reduction({ReducePhase::kCrossAllGather, half, step}, zeros_N);
     // The other machines' contributions.
     for (float& value : zeros_N) value += 0.25F;
     encoder.encode({ReducePhase::kCrossAllGather, half, step}, zeros_N, wire_B);
@@ -100,10 +100,10 @@ void send_zeros(FeedbackEncoder& encoder, std::int64_t step) {
   }
 }
 
-std::vector<float> kept_of(FeedbackEncoder& encoder, Kept what) {
-  std::vector<float> kept_N(kCount);
-  encoder.add_kept(what, kept_N);
-  return kept_N;
+std::vector<float> kept_of(FeedbackEncoder& encoder, FeedbackKind what) {
+  std::vector<float> selected_N(kCount);
+  encoder.add_feedback(what, selected_N);
+  return selected_N;
 }
 
 // The messages of such a step contain residuals, but are not used.
@@ -117,9 +117,10 @@ TEST(FeedbackEncoder, HasWhatItHadAfterAStepWithoutTargets) {
     encoder->end_step(StepEffect::kUpdated);
     unbroken->end_step(StepEffect::kUpdated);
     send_zeros(*encoder, 4);
-    EXPECT_NE(kept_of(*encoder, Kept::kResidual), kept_of(*unbroken, Kept::kResidual));
+    EXPECT_NE(kept_of(*encoder, FeedbackKind::kResidual),
+              kept_of(*unbroken, FeedbackKind::kResidual));
     encoder->end_step(StepEffect::kWithoutTargets);
-    for (const Kept what : {Kept::kResidual, Kept::kVelocity}) {
+    for (const FeedbackKind what : {FeedbackKind::kResidual, FeedbackKind::kVelocity}) {
       EXPECT_EQ(kept_of(*encoder, what), kept_of(*unbroken, what)) << options.chain;
     }
     EXPECT_EQ(sent_in(*encoder, 3), sent_in(*unbroken, 3)) << options.chain;
@@ -132,9 +133,9 @@ TEST(FeedbackEncoder, GoesOnAfterAStepOfZerosThatCounts) {
   sent_in(*encoder, 3);
   encoder->end_step(StepEffect::kUpdated);
   send_zeros(*encoder, 4);
-  const std::vector<float> kept = kept_of(*encoder, Kept::kResidual);
+  const std::vector<float> kept = kept_of(*encoder, FeedbackKind::kResidual);
   encoder->end_step(StepEffect::kUpdated);
-  EXPECT_EQ(kept_of(*encoder, Kept::kResidual), kept);
+  EXPECT_EQ(kept_of(*encoder, FeedbackKind::kResidual), kept);
 }
 
 TEST(FeedbackEncoder, RefusesWhatIsNotAChain) {

@@ -1,4 +1,4 @@
-#include "pipeline/reduce/gradient_reducer.h"
+#include "pipeline/collectives/gradient_reducer.h"
 
 #include <algorithm>
 #include <cmath>
@@ -28,9 +28,9 @@ float value_of(Rank rank, std::size_t i, std::int64_t step) {
 }
 
 // Small integers: their sums are exact in any order.
-float sum_of(const ProcessGroup& holders, std::size_t i, std::int64_t step) {
+float sum_of(const ProcessGroup& group_members, std::size_t i, std::int64_t step) {
   float sum = 0;
-  for (const auto& members : holders.machines) {
+  for (const auto& members : group_members.machines) {
     for (const Rank rank : members) sum += value_of(rank, i, step);
   }
   return sum;
@@ -51,10 +51,10 @@ void write_backwards(GradientReducer& reducer,
   for (std::size_t end = values.size(); end > 0;) {
     const std::size_t first = end - std::min(stride, end);
     for (std::size_t i = first; i < end; ++i) values[i] = value_of(self, i, step);
-    reducer.set_final(id, first);
+    reducer.set_ready(id, first);
     end = first;
   }
-  reducer.set_final(id, 0);
+  reducer.set_ready(id, 0);
 }
 
 RC_GTEST_PROP(GradientReducer, SumsWhatIsFinalWhileTheRestIsWritten, ()) {
@@ -102,14 +102,14 @@ TEST(GradientReducer, SendsWhatIsFinalBeforeTheRestIs) {
   auto other = GradientReducer::make(other_link, Rank{1}, {}, kTimeout_s);
   ASSERT_TRUE((*reducer)->begin(1, {{AllreduceId{}, pair, values}}).ok());
   ASSERT_TRUE((*other)->begin(1, {{AllreduceId{}, pair, others}}).ok());
-  (*other)->set_final(AllreduceId{}, 0);
-  (*reducer)->set_final(AllreduceId{}, kBucketValues);
+  (*other)->set_ready(AllreduceId{}, 0);
+  (*reducer)->set_ready(AllreduceId{}, kBucketValues);
   const auto half_B = kBucketValues * sizeof(float);
   const Deadline deadline = Deadline::after_s(kTimeout_s);
   while (link.wire_bytes() < half_B && !deadline.passed()) std::this_thread::yield();
   EXPECT_GE(link.wire_bytes(), half_B) << "of the last bucket";
   EXPECT_LT(link.wire_bytes(), 2 * half_B) << "the first bucket is not final";
-  (*reducer)->set_final(AllreduceId{}, 0);
+  (*reducer)->set_ready(AllreduceId{}, 0);
   EXPECT_TRUE((*reducer)->wait(AllreduceId{}).ok());
   EXPECT_TRUE((*other)->wait(AllreduceId{}).ok());
   EXPECT_EQ(values, std::vector<float>(2 * kBucketValues, 3));
@@ -120,7 +120,7 @@ TEST(GradientReducer, KnowsWhatItsCompressedMessagesLeftOut) {
   constexpr std::size_t kCount = 3000;
   const ProcessGroup pair = {{{Rank{0}}, {Rank{1}}}, {}};
   RankGroup group("inproc", 2);
-  std::vector<std::vector<float>> owed(2, std::vector<float>(kCount, 0));
+  std::vector<std::vector<float>> residual_kind(2, std::vector<float>(kCount, 0));
   std::vector<std::vector<float>> sums(2);
   group.run([&](Rank self) {
     FrameLink link(group.at(self), self, 1, 2);
@@ -128,14 +128,15 @@ TEST(GradientReducer, KnowsWhatItsCompressedMessagesLeftOut) {
     std::vector<float>& values = sums[self.index()];
     for (std::size_t i = 0; i < kCount; ++i) values.push_back(value_of(self, i, 1));
     ASSERT_TRUE((*reducer)->begin(1, {{AllreduceId{}, pair, values}}).ok());
-    (*reducer)->set_final(AllreduceId{}, 0);
+    (*reducer)->set_ready(AllreduceId{}, 0);
     ASSERT_TRUE((*reducer)->wait(AllreduceId{}).ok());
-    (*reducer)->add_kept(Kept::kResidual, AllreduceId{}, owed[self.index()]);
+    (*reducer)->add_feedback(FeedbackKind::kResidual, AllreduceId{}, residual_kind[self.index()]);
   });
   float most = 0;
   for (std::size_t i = 0; i < kCount; ++i) {
-    most = std::max(most, std::abs(owed[0][i]));
-    EXPECT_NEAR(sums[0][i] + owed[0][i] + owed[1][i], sum_of(pair, i, 1), 1e-3) << i;
+    most = std::max(most, std::abs(residual_kind[0][i]));
+    EXPECT_NEAR(sums[0][i] + residual_kind[0][i] + residual_kind[1][i], sum_of(pair, i, 1), 1e-3)
+        << i;
   }
   EXPECT_GT(most, 0.1F) << "nothing was left out";
 }
@@ -147,7 +148,7 @@ TEST(GradientReducer, EndsAtOnceInMidStep) {
     std::vector<float> values(1000);
     auto reducer = GradientReducer::make(link, Rank{0}, {}, /*patience=*/3600);
     ASSERT_TRUE((*reducer)->begin(1, {{AllreduceId{}, {{{Rank{0}}, {Rank{1}}}, {}}, values}}).ok());
-    (*reducer)->set_final(AllreduceId{}, first);
+    (*reducer)->set_ready(AllreduceId{}, first);
   }
 }
 
@@ -161,7 +162,7 @@ TEST(GradientReducer, GivesEveryWaiterTheErrorOfTheFirstSumThatFailed) {
   const AllreduceId tied_id{FrameKind::kTiedGradient, {}};
   auto reducer = GradientReducer::make(link, Rank{0}, {}, kTimeout_s);
   ASSERT_TRUE((*reducer)->begin(1, {{AllreduceId{}, pair, values}, {tied_id, pair, tied}}).ok());
-  for (const AllreduceId& id : {AllreduceId{}, tied_id}) (*reducer)->set_final(id, 0);
+  for (const AllreduceId& id : {AllreduceId{}, tied_id}) (*reducer)->set_ready(id, 0);
   for (const AllreduceId& id : {AllreduceId{}, tied_id}) {
     const auto span = (*reducer)->wait(id);
     ASSERT_FALSE(span.ok());

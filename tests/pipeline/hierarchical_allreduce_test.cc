@@ -1,4 +1,4 @@
-#include "pipeline/reduce/hierarchical_allreduce.h"
+#include "pipeline/collectives/hierarchical_allreduce.h"
 
 #include <algorithm>
 #include <chrono>
@@ -116,7 +116,7 @@ Summed sum_on(Transport& transport, Rank self, const Case& c, const Values& valu
   CodecEncoder encoder(**codec);
   const auto allreduce =
       HierarchicalAllreduce::make(link, self, AllreduceId{.chunk = ChunkId{3}}, plan, encoder,
-                                  {.window = c.window, .patience = 1});
+                                  {.window = c.window, .stall_timeout = 1});
   for (int step = 1; step <= c.steps && !summed.error; ++step) {
     Values& sums = summed.steps.emplace_back(times(values, std::ldexp(1.0F, step - 1)));
     const auto waited = (*allreduce)->run(step, sums);

@@ -83,7 +83,7 @@ class LineStage final : public StageCompute, public StageGradients, public Stage
     return targets_[micro] = std::vector<std::int32_t>(kLineFloats, micro.value % 3);
   }
 
-  std::span<std::int32_t> targets_room(MicroId micro) override {
+  std::span<std::int32_t> targets_buffer(MicroId micro) override {
     return targets_[micro] = std::vector<std::int32_t>(targets_count_);
   }
 
@@ -91,7 +91,7 @@ class LineStage final : public StageCompute, public StageGradients, public Stage
     return {kLineFloats, kLineExactBytes};
   }
 
-  BoundaryRoom room(const Value& value) override {
+  BoundaryBuffer receive_buffer(const Value& value) override {
     const std::pair key(value.chunk, value.micro);
     if (value.kind == ValueKind::kGradient) {
       return {at(output_gradients_, value.chunk, value.micro), {}};
@@ -99,8 +99,8 @@ class LineStage final : public StageCompute, public StageGradients, public Stage
     return {at(inputs_, value.chunk, value.micro), exact_[key]};
   }
 
-  void hand(const Value& value, OwnedBoundary made) override {
-    const BoundaryRoom place = room(value);
+  void hand_over_locally(const Value& value, OwnedBoundary made) override {
+    const BoundaryBuffer place = receive_buffer(value);
     std::ranges::copy(made.values, place.floats.begin());
     ASSERT_EQ(made.exact.size(), place.exact.size());
     std::ranges::copy(made.exact, place.exact.begin());
@@ -120,8 +120,8 @@ class LineStage final : public StageCompute, public StageGradients, public Stage
     return OwnedBytes{*bytes, bytes, arrive};
   }
 
-  std::optional<std::span<std::byte>> message_room(const Value& value,
-                                                   const BoundaryMessage& message) override {
+  std::optional<std::span<std::byte>> message_buffer(const Value& value,
+                                                     const BoundaryMessage& message) override {
     if (!encodes_itself_) return std::nullopt;
     Message& place = messages_[value];
     place = {message.codec, std::vector<std::byte>(message.bytes_max - lacking_bytes_)};
@@ -149,10 +149,10 @@ class LineStage final : public StageCompute, public StageGradients, public Stage
   OwnedBoundary backward(ChunkId chunk,
                          MicroId micro,
                          BackwardPart part,
-                         const OnFinal& on_final) override {
+                         const OnReady& on_ready) override {
     OwnedBoundary gradient;
     if (part != BackwardPart::kWeights) gradient = backward_input(chunk, micro);
-    if (part != BackwardPart::kInput) backward_weight(chunk, micro, on_final);
+    if (part != BackwardPart::kInput) backward_weight(chunk, micro, on_ready);
     return gradient;
   }
 
@@ -247,7 +247,7 @@ class LineStage final : public StageCompute, public StageGradients, public Stage
     const auto message = messages_.extract(value);
     if (message.empty()) return;
     const auto& [codec, bytes] = message.mapped();
-    const BoundaryRoom place = room(value);
+    const BoundaryBuffer place = receive_buffer(value);
     const std::span coded = std::span(bytes).first(bytes.size() - place.exact.size());
     EXPECT_TRUE(make_codec(codec).value()->decode(coded, place.floats).ok());
     std::ranges::copy(std::span(bytes).last(place.exact.size()), place.exact.begin());
@@ -266,7 +266,7 @@ class LineStage final : public StageCompute, public StageGradients, public Stage
     return {{gradient, nullptr, {}}, {}};
   }
 
-  void backward_weight(ChunkId chunk, MicroId micro, const OnFinal& on_final) {
+  void backward_weight(ChunkId chunk, MicroId micro, const OnReady& on_ready) {
     const std::size_t left_out = tied_ && chunk.value == 0 ? 1 : 0;
     for (std::size_t layer = last_layer(chunk); layer-- > first_layer(chunk);) {
       const LineValues& x = at(layer_inputs_[layer], chunk, micro);
@@ -274,7 +274,7 @@ class LineStage final : public StageCompute, public StageGradients, public Stage
       if (layer > 0) add_product(gradient, x, gradients_[2 * layer]);
       for (const float gradient_i : gradient) gradients_[2 * layer + 1] += gradient_i;
       const std::size_t first = 2 * (layer - first_layer(chunk));
-      if (on_final) on_final(std::max(first, left_out) - left_out);
+      if (on_ready) on_ready(std::max(first, left_out) - left_out);
     }
   }
 
@@ -324,11 +324,12 @@ inline Plan replicated_line_plan(std::vector<std::vector<Replica>> replicas,
   const auto chunks = static_cast<int>(replicas.size());
   for (int c = 0; c < chunks; ++c) {
     const int first = c * kLineLayers / chunks;
-    auto& holders = replicas[static_cast<std::size_t>(c)];
-    for (const Replica& replica : holders) {
+    auto& group_members = replicas[static_cast<std::size_t>(c)];
+    for (const Replica& replica : group_members) {
       if (plan.ranks.size() <= replica.rank.index()) plan.ranks.resize(replica.rank.index() + 1);
     }
-    plan.chunks.push_back({first, (c + 1) * kLineLayers / chunks - first, std::move(holders)});
+    plan.chunks.push_back(
+        {first, (c + 1) * kLineLayers / chunks - first, std::move(group_members)});
   }
   plan.micro_batches = micro_batches;
   plan.schedule = schedule;
@@ -372,7 +373,7 @@ class LinePipeline {
   void silence(Rank rank) { absent_ = rank; }
 
   // The timeout of each message; by default one second.
-  void wait_up_to(double seconds) { patience_s_ = seconds; }
+  void wait_up_to(double seconds) { stall_timeout_s_ = seconds; }
 
   void tie() {
     for (const auto& stage : stages_) stage->tie();
@@ -414,8 +415,8 @@ class LinePipeline {
         const auto executor,
         Executor::make(self, plan_, link, {stage(self), stage(self), stage(self)}, activity,
                        {.gradients = gradients_,
-                        .patience = patience_s_,
-                        .codecs_beside = self.value % 2 == 0}));
+                        .stall_timeout = stall_timeout_s_,
+                        .overlaps_codecs = self.value % 2 == 0}));
     return executor->run(schedule, position);
   }
 
@@ -424,7 +425,7 @@ class LinePipeline {
   RankGroup group_;
   std::vector<std::uint64_t> hashes_;  // [Rank]
   Rank absent_{-1};
-  double patience_s_ = 1;
+  double stall_timeout_s_ = 1;
   std::vector<std::unique_ptr<LineStage>> stages_;  // [Rank]
 };
 

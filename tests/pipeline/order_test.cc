@@ -20,7 +20,7 @@ namespace {
 using Owners = std::vector<std::vector<Rank>>;
 
 constexpr BatchPosition kPosition{1, true, 11};
-constexpr double kPatience_s = 60;  // for a busy computer; no wait should reach it
+constexpr double kStallTimeout_s = 60;  // for a busy computer; no wait should reach it
 
 struct Setting {
   Owners owners;
@@ -33,9 +33,9 @@ struct Setting {
 Plan plan_of(const Setting& setting) {
   std::vector<std::vector<Replica>> replicas;
   for (const std::vector<Rank>& owners : setting.owners) {
-    auto& holders = replicas.emplace_back();
+    auto& group_members = replicas.emplace_back();
     for (const Rank rank : distinct_ranks(owners)) {
-      holders.push_back({rank, static_cast<int>(std::ranges::count(owners, rank))});
+      group_members.push_back({rank, static_cast<int>(std::ranges::count(owners, rank))});
     }
   }
   Plan plan = replicated_line_plan(std::move(replicas),
@@ -57,13 +57,14 @@ LineStage run_alone(const Setting& setting) {
     for (ChunkId c{0}; c.value < chunks; ++c.value) {
       OwnedBoundary output = stage.forward(c, m);
       if (c.value + 1 < chunks)
-        stage.hand({ValueKind::kActivation, ChunkId{c.value + 1}, m}, output);
+        stage.hand_over_locally({ValueKind::kActivation, ChunkId{c.value + 1}, m}, output);
     }
   }
   for (MicroId m{0}; setting.training && m.value < micros; ++m.value) {
     for (ChunkId c{chunks - 1}; c.value >= 0; --c.value) {
       OwnedBoundary gradient = stage.backward(c, m, BackwardPart::kWhole, nullptr);
-      if (c.value > 0) stage.hand({ValueKind::kGradient, ChunkId{c.value - 1}, m}, gradient);
+      if (c.value > 0)
+        stage.hand_over_locally({ValueKind::kGradient, ChunkId{c.value - 1}, m}, gradient);
     }
   }
   return stage;
@@ -132,7 +133,7 @@ std::string compare_values(LinePipeline& pipeline, LineStage& alone, const Setti
 // Runs a schedule that the validator accepted. Returns "" or the error.
 std::string run_and_compare(const Setting& setting, const Schedule& schedule) {
   LinePipeline pipeline(plan_of(setting));
-  pipeline.wait_up_to(kPatience_s);
+  pipeline.wait_up_to(kStallTimeout_s);
   if (setting.tied) pipeline.tie();
   for (const auto& outcome : pipeline.run(schedule, kPosition)) {
     if (!outcome->ok()) return describe(outcome->error());
@@ -207,7 +208,7 @@ Setting random_setting() {
   }
   setting.training = *rc::gen::inRange(0, 8) > 0;
   const Schedule ends{"", micros, setting.owners, {}};
-  setting.tied = setting.training && ends.end_holders().size() > 1 && *rc::gen::arbitrary<bool>();
+  setting.tied = setting.training && ends.end_ranks().size() > 1 && *rc::gen::arbitrary<bool>();
   return setting;
 }
 

@@ -168,8 +168,9 @@ class RandomOrder {
   // An all-reduce happens on all its ranks at the same moment.
   void run(const Action& action) {
     done_.insert(action);
-    if (action.kind == ActionKind::kReduce) return add(schedule_.holders(action.chunk), action);
-    if (action.kind == ActionKind::kReduceTied) return add(schedule_.end_holders(), action);
+    if (action.kind == ActionKind::kReduce)
+      return add(schedule_.group_members(action.chunk), action);
+    if (action.kind == ActionKind::kReduceTied) return add(schedule_.end_ranks(), action);
     int chunk = action.chunk.value;
     if (action.kind == ActionKind::kRecvTargets) chunk = chunks() - 1;
     add({owner(chunk, action.micro.value)}, action);

@@ -1,4 +1,4 @@
-#include "pipeline/reduce/shared_reduce_buffers.h"
+#include "pipeline/collectives/shared_reduce_buffers.h"
 
 #include <sys/resource.h>
 
@@ -14,7 +14,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "pipeline/reduce/allreduce_id.h"
+#include "pipeline/collectives/allreduce_id.h"
 #include "tests/support/rank_group.h"
 
 namespace motley {
@@ -28,7 +28,7 @@ constexpr Rank kRank0{0};
 constexpr Rank kRank1{1};
 
 const FrameId kOffer = FrameId::memory(ChunkId{4}, /*is_tied=*/false, 3);
-const FrameId kAnswer = FrameId::memory_answer(ChunkId{4}, /*is_tied=*/false, 3);
+const FrameId kAnswer = FrameId::memory_ack(ChunkId{4}, /*is_tied=*/false, 3);
 
 FrameLink link_of(RankGroup& group, Rank self) {
   return {group.at(self), self, /*epoch=*/1, /*plan_hash=*/2};
@@ -36,9 +36,9 @@ FrameLink link_of(RankGroup& group, Rank self) {
 
 Result<SharedReduceBuffers> agree(FrameLink& link,
                                   std::vector<Rank> neighbours,
-                                  double patience_s = 5) {
+                                  double stall_timeout_s = 5) {
   return SharedReduceBuffers::agree(link, neighbours, {.chunk = ChunkId{4}}, 3, kLayout,
-                                    patience_s);
+                                    stall_timeout_s);
 }
 
 class SharedReduceBuffersOver : public testing::TestWithParam<std::string> {

@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string verdict(const std::string& text, bool tied_across_ranks = false) {
+std::string check_result(const std::string& text, bool tied_across_ranks = false) {
   const auto schedule = parse_schedule(text, "s");
   if (!schedule.ok()) return schedule.error().what;
   const auto stats = validate_schedule(*schedule, tied_across_ranks);
@@ -20,13 +20,13 @@ std::string verdict(const std::string& text, bool tied_across_ranks = false) {
 }
 
 std::string one_rank(const std::string& actions) {
-  return verdict("schedule 1f1b micro_batches=1 owners=0\nrank 0: " + actions);
+  return check_result("schedule 1f1b micro_batches=1 owners=0\nrank 0: " + actions);
 }
 
 std::string two_ranks(const std::string& first,
                       const std::string& second,
                       bool tied_across_ranks = false) {
-  return verdict(
+  return check_result(
       "schedule 1f1b micro_batches=1 owners=0,1\nrank 0: " + first + "\nrank 1: " + second,
       tied_across_ranks);
 }
@@ -60,14 +60,14 @@ TEST(ValidateSchedule, WantsEachWeightPartOnceAfterItsInputPart) {
               HasSubstr("the weight part of micro-batch 0 in chunk 0 is missing"));
   EXPECT_THAT(one_rank("L0 F0.0 BI0.0 BW0.0 BW0.0 V S"), HasSubstr("no further micro-batch"));
   EXPECT_THAT(one_rank("L0 F0.0 B0.0 BW0.0 V S"), HasSubstr("no further micro-batch"));
-  EXPECT_THAT(verdict("schedule forward micro_batches=1 owners=0\nrank 0: L0 F0.0 BW0.0 V"),
+  EXPECT_THAT(check_result("schedule forward micro_batches=1 owners=0\nrank 0: L0 F0.0 BW0.0 V"),
               HasSubstr("no backward"));
 }
 
 TEST(ValidateSchedule, WantsWeightPartsInTheOrderOfMicroBatches) {
   const auto after_both = [](const std::string& backwards) {
-    return verdict("schedule split micro_batches=2 owners=0\nrank 0: L0 F0.0 L1 F0.1 " + backwards +
-                   " V S");
+    return check_result("schedule split micro_batches=2 owners=0\nrank 0: L0 F0.0 L1 F0.1 " +
+                        backwards + " V S");
   };
   EXPECT_EQ(after_both("BI0.0 BI0.1 BW0.0 BW0.1"), "valid");
   EXPECT_EQ(after_both("BI0.0 BW0.0 B0.1"), "valid");
@@ -88,8 +88,8 @@ TEST(ValidateSchedule, WantsEachReceivePosted) {
 }
 
 TEST(ValidateSchedule, WantsNothingLeftOver) {
-  EXPECT_THAT(verdict("schedule forward micro_batches=1 owners=0,1\n"
-                      "rank 0: L0 ST0 RG0.0 F0.0 SA0.0 V\nrank 1: RT0 RA1.0 F1.0 V"),
+  EXPECT_THAT(check_result("schedule forward micro_batches=1 owners=0,1\n"
+                           "rank 0: L0 ST0 RG0.0 F0.0 SA0.0 V\nrank 1: RT0 RA1.0 F1.0 V"),
               HasSubstr("never consumed"));
 }
 
@@ -126,17 +126,17 @@ TEST(ValidateSchedule, WantsATiedGradientSummedWhenItIsFinal) {
 
 // These all-reduces would never become ready, and ranks would wait for them forever.
 TEST(ValidateSchedule, WantsNoSumsInAForwardSchedule) {
-  EXPECT_THAT(verdict("schedule forward micro_batches=1 owners=0,1\n"
-                      "rank 0: L0 ST0 F0.0 SA0.0 T V\nrank 1: RT0 RA1.0 F1.0 T V",
-                      /*tied_across_ranks=*/true),
+  EXPECT_THAT(check_result("schedule forward micro_batches=1 owners=0,1\n"
+                           "rank 0: L0 ST0 F0.0 SA0.0 T V\nrank 1: RT0 RA1.0 F1.0 T V",
+                           /*tied_across_ranks=*/true),
               HasSubstr("a forward schedule has no gradients"));
 }
 
 // Any later position is valid: the value is stored until it is sent.
 TEST(ValidateSchedule, LetsSendsComeLater) {
   const auto forward = [](const std::string& first) {
-    return verdict("schedule forward micro_batches=2 owners=0,1\nrank 0: " + first +
-                   " V\nrank 1: RT0 RA1.0 RT1 RA1.1 F1.0 F1.1 V");
+    return check_result("schedule forward micro_batches=2 owners=0,1\nrank 0: " + first +
+                        " V\nrank 1: RT0 RA1.0 RT1 RA1.1 F1.0 F1.1 V");
   };
   EXPECT_EQ(forward("L0 L1 ST1 ST0 F0.0 F0.1 SA0.1 SA0.0"), "valid");
   EXPECT_THAT(forward("ST0 L0 L1 ST1 F0.0 SA0.0 F0.1 SA0.1"), HasSubstr("is not loaded"));
@@ -158,8 +158,8 @@ TEST(ValidateSchedule, CountsWhatIsKeptForOtherRanks) {
 
 // Two micro-batches on two replicas of the only chunk.
 std::string two_replicas(const std::string& first, const std::string& second) {
-  return verdict("schedule 1f1b micro_batches=2 owners=0:1\nrank 0: " + first +
-                 "\nrank 1: " + second);
+  return check_result("schedule 1f1b micro_batches=2 owners=0:1\nrank 0: " + first +
+                      "\nrank 1: " + second);
 }
 
 TEST(ValidateSchedule, WantsEachReplicaToSumOnceAfterItsLastBackward) {
@@ -174,15 +174,15 @@ TEST(ValidateSchedule, WantsEachReplicaToSumOnceAfterItsLastBackward) {
   EXPECT_THAT(two_replicas("L0 F0.0 B0.0 R0 R0 V S", good), HasSubstr("all-reduced twice"));
   EXPECT_THAT(two_replicas("L0 F0.1 B0.0 R0 V S", good), HasSubstr("belongs to another rank"));
   EXPECT_THAT(one_rank("L0 F0.0 B0.0 R0 V S"), HasSubstr("the chunk is on one rank"));
-  EXPECT_THAT(verdict("schedule forward micro_batches=2 owners=0:1\nrank 0: L0 F0.0 R0 V\n"
-                      "rank 1: L1 F0.1 R0 V"),
+  EXPECT_THAT(check_result("schedule forward micro_batches=2 owners=0:1\nrank 0: L0 F0.0 R0 V\n"
+                           "rank 1: L1 F0.1 R0 V"),
               HasSubstr("no gradients"));
 }
 
 TEST(ValidateSchedule, RefusesImpossibleHeadersWithoutSizingMemoryByThem) {
-  EXPECT_THAT(verdict("schedule 1f1b micro_batches=2000000000 owners=0\nrank 0: L0"),
+  EXPECT_THAT(check_result("schedule 1f1b micro_batches=2000000000 owners=0\nrank 0: L0"),
               HasSubstr("bad schedule word 'micro_batches=2000000000'"));
-  EXPECT_THAT(verdict("schedule 1f1b micro_batches=1 owners=3\nrank 0: L0"),
+  EXPECT_THAT(check_result("schedule 1f1b micro_batches=1 owners=3\nrank 0: L0"),
               HasSubstr("rank 3, which does not exist"));
   EXPECT_THAT(one_rank("L7 F0.0 B0.0 V S"), HasSubstr("the micro-batch does not exist"));
   EXPECT_THAT(one_rank("L0 F5.0 B0.0 V S"), HasSubstr("the chunk does not exist"));

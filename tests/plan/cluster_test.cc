@@ -99,10 +99,10 @@ TEST(ParseCluster, StartsRemoteMachinesOverSshUnlessToldOtherwise) {
 }
 
 TEST(ParseCluster, StartsThisMachineHereByItsAddress) {
-  const ThisMachine here{"desk", {"127.0.0.1", "192.168.1.10", "2001:db8::1"}};
+  const LocalMachine here{"desk", {"127.0.0.1", "192.168.1.10", "2001:db8::1"}};
   const auto place = [&](const std::string& lines) {
     const auto cluster = parse_cluster(machine(lines), "c.toml", here);
-    return cluster.ok() ? starting_place(cluster->machines.front()) : describe(cluster.error());
+    return cluster.ok() ? starting_folder(cluster->machines.front()) : describe(cluster.error());
   };
   EXPECT_EQ(place("address = \"192.168.1.10\""), "here");
   EXPECT_EQ(place("address = \"192.168.1.11\""), "by `ssh 192.168.1.11`");
@@ -118,7 +118,7 @@ TEST(ParseCluster, StartsThisMachineHereByItsAddress) {
 TEST(ParseCluster, StartsTheExamplesFirstMachineWithoutAnyShell) {
   const auto text = read_file(MOTLEY_CLUSTER_EXAMPLE);
   ASSERT_TRUE(text.ok()) << describe(text.error());
-  const auto cluster = parse_cluster(*text, "example", ThisMachine{"desktop", {"192.168.1.10"}});
+  const auto cluster = parse_cluster(*text, "example", LocalMachine{"desktop", {"192.168.1.10"}});
   ASSERT_TRUE(cluster.ok()) << describe(cluster.error());
   for (const Machine& machine : cluster->machines) {
     EXPECT_EQ(machine.shell.empty(), machine.name == "desktop");

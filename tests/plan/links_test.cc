@@ -164,7 +164,7 @@ TEST(Links, LeaveItToTheClusterFileWhoIsOnAMedium) {
   EXPECT_EQ(wifi.machines[1].medium, "wifi");
   EXPECT_FALSE(wifi.machines[1].medium_is_supposed);
   Cluster cabled = two_machines();
-  cabled.machines[0].says_cable = true;
+  cabled.machines[0].names_cable = true;
   ASSERT_TRUE(apply_links(cabled, links).ok());
   EXPECT_EQ(cabled.machines[0].medium, "");
   EXPECT_NE(cabled.machines[1].medium, "");

@@ -34,11 +34,11 @@ TEST(PlanJson, TellsTheNumbersOfARankWhereTheyAreNotFp32) {
   Plan plan = two_stages();
   EXPECT_FALSE(plan_to_json(plan)["ranks"][0].contains("numbers"));
   EXPECT_EQ(precision_of(plan), "fp32");
-  plan.ranks[1].numbers = "bf16";
+  plan.ranks[1].compute_dtype = "bf16";
   const auto read = plan_from_json(plan_to_json(plan), "p.json");
   ASSERT_TRUE(read.ok()) << describe(read.error());
-  EXPECT_EQ(read->ranks[0].numbers, "fp32");
-  EXPECT_EQ(read->ranks[1].numbers, "bf16");
+  EXPECT_EQ(read->ranks[0].compute_dtype, "fp32");
+  EXPECT_EQ(read->ranks[1].compute_dtype, "bf16");
   EXPECT_EQ(precision_of(*read), "bf16");
   EXPECT_EQ(plan_hash(*read), plan_hash(two_stages()));
   EXPECT_NE(verdict([](Json& json) {

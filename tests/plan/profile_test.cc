@@ -28,9 +28,9 @@ TEST(ProfileJson, ReadsBackExactly) {
 TEST(ProfileJson, ADeviceIsAsFastAloneWhereNothingIsSaid) {
   Json json = profile_to_json(one_device());
   json["devices"][0]["alone_factor"] = 0.5;
-  EXPECT_EQ(profile_from_json(json, "p.json")->devices[0].alone_factor, 0.5);
+  EXPECT_EQ(profile_from_json(json, "p.json")->devices[0].single_device_factor, 0.5);
   json["devices"][0].erase("alone_factor");
-  EXPECT_EQ(profile_from_json(json, "p.json")->devices[0].alone_factor, 1);
+  EXPECT_EQ(profile_from_json(json, "p.json")->devices[0].single_device_factor, 1);
   for (const double impossible : {0.0, 1.5, -1.0}) {
     json["devices"][0]["alone_factor"] = impossible;
     EXPECT_FALSE(profile_from_json(json, "p.json").ok()) << impossible;
@@ -60,13 +60,13 @@ TEST(ProfileJson, TellsTheComputerWhereItIsKnown) {
 TEST(ProfileJson, ADeviceComputesInWhatItWasAskedForWhereNothingElseIsSaid) {
   Profile profile = one_device();
   profile.devices[0].precision = "fp16";
-  profile.devices[0].numbers = "fp16";
+  profile.devices[0].compute_dtype = "fp16";
   Json json = profile_to_json(profile);
   EXPECT_FALSE(json["devices"][0].contains("numbers"));
-  EXPECT_EQ(profile_from_json(json, "p.json")->devices[0].numbers, "fp16");
-  profile.devices[0].numbers = "fp32";
+  EXPECT_EQ(profile_from_json(json, "p.json")->devices[0].compute_dtype, "fp16");
+  profile.devices[0].compute_dtype = "fp32";
   json = profile_to_json(profile);
-  EXPECT_EQ(profile_from_json(json, "p.json")->devices[0].numbers, "fp32");
+  EXPECT_EQ(profile_from_json(json, "p.json")->devices[0].compute_dtype, "fp32");
 }
 
 TEST(ProfileJson, RefusesImpossibleValues) {

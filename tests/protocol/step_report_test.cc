@@ -100,10 +100,10 @@ TEST(StepReport, CarriesWhatWasPredictedRightWhereItIsCounted) {
 }
 
 TEST(StepReport, RefusesEachMissingMember) {
-  const Json whole = step_to_json(report());
-  for (const auto& [key, value] : whole.items()) {
+  const Json intact = step_to_json(report());
+  for (const auto& [key, value] : intact.items()) {
     if (key == "event") continue;
-    Json damaged = whole;
+    Json damaged = intact;
     damaged.erase(key);
     const Result<StepReport> copy = step_from_json(damaged, "stage 0");
     ASSERT_FALSE(copy.ok()) << key;
@@ -163,7 +163,7 @@ TEST(ErrorEvent, TellsNothingOfThePeerInWordsAloneOrDamaged) {
         Json{{"code", 4}, {"lost", 4096}}, Json{{"code", 1}, {"lost", 1}},
         Json{{"code", 1}, {"silent", true}}}) {
     const Error error = error_from_json(damaged);
-    EXPECT_EQ(error.peer_state, PeerState::kUnsaid) << damaged;
+    EXPECT_EQ(error.peer_state, PeerState::kUnspecified) << damaged;
     EXPECT_EQ(error.peer, std::nullopt) << damaged;
   }
 }

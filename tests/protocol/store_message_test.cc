@@ -9,8 +9,8 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "checkpoint/manifest.h"
-#include "protocol/move_message.h"
 #include "protocol/pieces.h"
+#include "protocol/transfer_message.h"
 
 namespace motley {
 namespace {
@@ -31,17 +31,17 @@ Manifest manifest_of(const std::vector<WrittenFile>& files) {
           .config = Json::object()};
 }
 
-CheckpointMetadata texts() {
-  CheckpointMetadata texts;
+CheckpointMetadata step_metadata() {
+  CheckpointMetadata step_metadata;
   const std::string index = "{}\n";
-  texts.manifest = manifest_of(
+  step_metadata.manifest = manifest_of(
       {{.name = "model-00001-of-00001.safetensors", .bytes = 5, .hash = std::string(32, '1')},
        {.name = "model.safetensors.index.json",
         .bytes = index.size(),
         .hash = hash128_hex(std::as_bytes(std::span(index)))}});
-  texts.files = {{"manifest.json", format_manifest(texts.manifest)},
-                 {"model.safetensors.index.json", index}};
-  return texts;
+  step_metadata.files = {{"manifest.json", format_manifest(step_metadata.manifest)},
+                         {"model.safetensors.index.json", index}};
+  return step_metadata;
 }
 
 std::string joined(const std::vector<Json>& pieces) {
@@ -84,49 +84,49 @@ TEST(Pieces, RefuseWhatIsNotTheNext) {
 }
 
 TEST(StoreMessage, QuestionAndAnswerReadBack) {
-  const LookOrder order{
+  const InventoryOrder order{
       .own_dir = "~/runs/x",
       .if_absent = IfAbsent::kLeave,
-      .question = {.wanted = WantedStep{7, texts().manifest.files}, .texts_of = 7}};
-  const auto read = look_from_json(look_to_json(order), kSource);
+      .store_query = {.wanted = WantedStep{7, step_metadata().manifest.files}, .metadata_of = 7}};
+  const auto read = inventory_order_from_json(inventory_order_to_json(order), kSource);
   ASSERT_TRUE(read.ok()) << describe(read.error());
   EXPECT_EQ(read->own_dir, order.own_dir);
   EXPECT_EQ(read->if_absent, IfAbsent::kLeave);
-  EXPECT_EQ(read->question.wanted->files.at(0).hash, std::string(32, '1'));
-  EXPECT_EQ(read->question.texts_of, 7);
+  EXPECT_EQ(read->store_query.wanted->files.at(0).hash, std::string(32, '1'));
+  EXPECT_EQ(read->store_query.metadata_of, 7);
 
-  StoreAnswer answer{
-      .place = {"/home/x/runs/x", false, "0011223344556677", 1'700'000'000'000'000'000},
+  StoreContents answer{
+      .location = {"/home/x/runs/x", false, "0011223344556677", 1'700'000'000'000'000'000},
       .run = "8899aabbccddeeff",
       .free_bytes = 1ULL << 63,
       .last_launch = 3,
-      .held_by = "process 3",
+      .lock_holder = "process 3",
       .steps = {5, 7},
-      .whole = {"a"},
+      .intact = {"a"},
       .damaged = {"b"},
-      .texts = texts()};
+      .step_metadata = step_metadata()};
   const std::vector<Json> events = store_events(answer);
   ASSERT_EQ(events.size(), 2U);
   const auto first = read_store_event(events[0], kSource);
   ASSERT_TRUE(first.ok()) << describe(first.error());
-  EXPECT_EQ(first->place.dir, answer.place.dir);
-  EXPECT_EQ(first->place.id_changed_ns, answer.place.id_changed_ns);
+  EXPECT_EQ(first->location.dir, answer.location.dir);
+  EXPECT_EQ(first->location.id_changed_ns, answer.location.id_changed_ns);
   EXPECT_EQ(first->run, answer.run);
   EXPECT_EQ(first->free_bytes, answer.free_bytes);
   EXPECT_THAT(first->steps, ElementsAre(5, 7));
   EXPECT_THAT(first->damaged, ElementsAre("b"));
-  EXPECT_EQ(first->untold, "");
+  EXPECT_EQ(first->metadata_error, "");
 }
 
 TEST(StoreMessage, WhyTextsCannotBeToldIsCheckedBeforeItIsShown) {
-  StoreAnswer answer{.place = {"/home/x/runs/x", false, "0011223344556677", 1},
-                     .steps = {7},
-                     .untold = "key 'files' is missing"};
+  StoreContents answer{.location = {"/home/x/runs/x", false, "0011223344556677", 1},
+                       .steps = {7},
+                       .metadata_error = "key 'files' is missing"};
   const std::vector<Json> events = store_events(answer);
   ASSERT_EQ(events.size(), 1U);
   const auto read = read_store_event(events[0], kSource);
   ASSERT_TRUE(read.ok()) << describe(read.error());
-  EXPECT_EQ(read->untold, answer.untold);
+  EXPECT_EQ(read->metadata_error, answer.metadata_error);
   for (const Json& wrong : {Json(3), Json("a\x1b[2J"), Json(std::string(5000, 'x'))}) {
     Json event = events[0];
     event["untold"] = wrong;
@@ -135,51 +135,53 @@ TEST(StoreMessage, WhyTextsCannotBeToldIsCheckedBeforeItIsShown) {
 }
 
 TEST(StoreMessage, KeepOrderReadsBackAndIsChecked) {
-  const KeepOrder order{texts(), {3, 7}, true, {{0, {"a", "b"}}, {4, {"c"}}}};
+  const ReplicationOrder order{step_metadata(), {3, 7}, true, {{0, {"a", "b"}}, {4, {"c"}}}};
   std::vector<Json> pieces;
-  for (const Json& message : keep_messages(order)) pieces.push_back(message[kKeepKey]);
+  for (const Json& message : replication_messages(order)) pieces.push_back(message[kKeepKey]);
   const std::string text = joined(pieces);
-  const auto read = keep_from_text(text, kSource);
+  const auto read = replication_order_from_text(text, kSource);
   ASSERT_TRUE(read.ok()) << describe(read.error());
-  EXPECT_EQ(read->texts.files, order.texts.files);
-  EXPECT_THAT(read->kept_steps, ElementsAre(3, 7));
+  EXPECT_EQ(read->step_metadata.files, order.step_metadata.files);
+  EXPECT_THAT(read->retained_steps, ElementsAre(3, 7));
   EXPECT_TRUE(read->adopts);
   EXPECT_EQ(read->files_of, order.files_of);
 
   Json damaged = parse_json(text, kSource).value();
   damaged["texts"]["model.safetensors.index.json"] = "{ }";
-  EXPECT_THAT(keep_from_text(damaged.dump(), kSource).error().cause,
+  EXPECT_THAT(replication_order_from_text(damaged.dump(), kSource).error().cause,
               HasSubstr("model.safetensors.index.json differs from the manifest"));
   damaged = parse_json(text, kSource).value();
   damaged["texts"]["../x"] = "";
-  EXPECT_TRUE(keep_from_text(damaged.dump(), kSource).ok()) << "a name that leaves is left out";
+  EXPECT_TRUE(replication_order_from_text(damaged.dump(), kSource).ok())
+      << "a name that leaves is left out";
   damaged["texts"]["y"] = "";
-  EXPECT_FALSE(keep_from_text(damaged.dump(), kSource).ok());
+  EXPECT_FALSE(replication_order_from_text(damaged.dump(), kSource).ok());
 }
 
 TEST(MoveMessage, ReadsBackAndIsChecked) {
-  const MoveOrder order{.self = Rank{1},
-                        .rank_count = 3,
-                        .manifest = manifest_of(texts().manifest.files),
-                        .linked = {"model-00001-of-00001.safetensors"},
-                        .incoming = {{0, Rank{2}, "model-00001-of-00001.safetensors", {"a", "b"}}},
-                        .outgoing = {{5, Rank{0}, "model-00001-of-00001.safetensors", {}}},
-                        .makes_view = false};
-  const auto read = move_from_json(move_to_json(order), kSource);
+  const TransferOrder order{
+      .self = Rank{1},
+      .rank_count = 3,
+      .manifest = manifest_of(step_metadata().manifest.files),
+      .linked = {"model-00001-of-00001.safetensors"},
+      .incoming = {{0, Rank{2}, "model-00001-of-00001.safetensors", {"a", "b"}}},
+      .outgoing = {{5, Rank{0}, "model-00001-of-00001.safetensors", {}}},
+      .makes_restored_view = false};
+  const auto read = transfer_order_from_json(transfer_order_to_json(order), kSource);
   ASSERT_TRUE(read.ok()) << describe(read.error());
   EXPECT_EQ(read->incoming.at(0).peer, Rank{2});
   EXPECT_THAT(read->incoming.at(0).tensors, ElementsAre("a", "b"));
   EXPECT_EQ(read->outgoing.at(0).stream, 5);
-  EXPECT_FALSE(read->makes_view);
+  EXPECT_FALSE(read->makes_restored_view);
   for (const auto& [key, value] : {std::pair{"peer", Json(1)}, std::pair{"peer", Json(3)},
                                    std::pair{"stream", Json(-1)}, std::pair{"file", Json("x")}}) {
-    Json wrong = move_to_json(order);
+    Json wrong = transfer_order_to_json(order);
     wrong["incoming"][0][key] = value;
-    EXPECT_FALSE(move_from_json(wrong, kSource).ok()) << key;
+    EXPECT_FALSE(transfer_order_from_json(wrong, kSource).ok()) << key;
   }
-  Json wrong = move_to_json(order);
+  Json wrong = transfer_order_to_json(order);
   wrong["linked"][0] = "x";
-  EXPECT_FALSE(move_from_json(wrong, kSource).ok());
+  EXPECT_FALSE(transfer_order_from_json(wrong, kSource).ok());
 }
 
 }  // namespace

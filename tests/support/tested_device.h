@@ -13,7 +13,7 @@ inline ComputeDevice tested_device() {
     const char* const name = std::getenv("MOTLEY_TEST_DEVICE");
     return ComputeDevice::open(name == nullptr ? "cpu" : name).value();
   }();
-  device.use_here();  // the current device is per thread
+  device.make_current();  // the current device is per thread
   return device;
 }
 

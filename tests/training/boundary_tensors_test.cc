@@ -25,8 +25,7 @@ constexpr std::int64_t kSamples = 3;
 LayerSpec mixed_layer() {
   LayerSpec layer;
   layer.outputs = {{3, 2}};
-  layer.exact_outputs = {
-      {NumberType::kBool, {5}}, {NumberType::kInt64, {2}}, {NumberType::kFloat32, {4}}};
+  layer.exact_outputs = {{Dtype::kBool, {5}}, {Dtype::kInt64, {2}}, {Dtype::kFloat32, {4}}};
   return layer;
 }
 
@@ -87,10 +86,10 @@ TEST_P(BoundaryTensorsOf, ReachTheHostAndComeFromIt) {
   ASSERT_TRUE(host.await("an activation").ok());
   EXPECT_EQ(static_cast<std::int64_t>(host.values.size()), layout_.floats);
   EXPECT_EQ(joined(host), bytes_);
-  const at::Tensor place = tensors_.room(layout_.sizes, layout_.type);
-  const BoundaryRoom room = BoundaryTensors::parts_of(place, layout_);
-  std::ranges::copy(host.values, room.floats.begin());
-  std::ranges::copy(host.exact, room.exact.begin());
+  const at::Tensor place = tensors_.receive_buffer(layout_.sizes, layout_.type);
+  const BoundaryBuffer receive_buffer = BoundaryTensors::parts_of(place, layout_);
+  std::ranges::copy(host.values, receive_buffer.floats.begin());
+  std::ranges::copy(host.exact, receive_buffer.exact.begin());
   EXPECT_EQ(bytes_on_host(tensors_.to_layers({place, nullptr, layout_})), bytes_);
 }
 
@@ -113,7 +112,7 @@ TEST_P(BoundaryTensorsOf, ArePartsOfMessagesThatADeviceMakesAndReads) {
     ASSERT_TRUE(message.await("an activation").ok());
     EXPECT_EQ(std::vector(message.values.begin(), message.values.end()), expected);
 
-    Arrival arrival = tensors_.message_room(*format, expected.size(), layout_);
+    Arrival arrival = tensors_.message_buffer(*format, expected.size(), layout_);
     std::ranges::copy(expected, bytes_of(arrival.tensor).begin());
     std::vector<std::byte> rounded = bytes_;
     std::memcpy(rounded.data(), floats.data(), float_bytes);
@@ -129,15 +128,16 @@ INSTANTIATE_TEST_SUITE_P(BoundaryTensors, BoundaryTensorsOf, testing::Bool(), []
 // bytes too.
 TEST(BoundaryTensors, PackTheInputsOfSamples) {
   const c10::InferenceMode guard;
-  const std::vector<SampleInput> inputs = {{"mask", {NumberType::kBool, {3}}, {}},
-                                           {"ids", {NumberType::kInt64, {2}}, 9},
-                                           {"pixels", {NumberType::kFloat32, {1, 2}}, {}}};
+  const std::vector<SampleInput> inputs = {{"mask", {Dtype::kBool, {3}}, {}},
+                                           {"ids", {Dtype::kInt64, {2}}, 9},
+                                           {"pixels", {Dtype::kFloat32, {1, 2}}, {}}};
   const auto bits = [](float value) { return std::bit_cast<std::int32_t>(value); };
   const std::vector<std::int32_t> words = {1, 0, 1, 5,  -6, bits(0.5F),  bits(-2),
                                            0, 0, 1, 70, 8,  bits(1e-9F), bits(3)};
   BoundaryTensors tensors(tested_device());
   const at::Tensor packed =
-      tensors.to_layers({tensors.room_with(words, inputs, /*samples=*/2), nullptr, {}}).cpu();
+      tensors.to_layers({tensors.buffer_with_values(words, inputs, /*samples=*/2), nullptr, {}})
+          .cpu();
   std::vector<BoundarySpec> specs;
   for (const SampleInput& input : inputs) specs.push_back({input.tensor, /*gradient=*/false});
   const std::vector<at::Tensor> found = unpack_boundary(packed, specs, 2);
@@ -145,8 +145,8 @@ TEST(BoundaryTensors, PackTheInputsOfSamples) {
   EXPECT_TRUE(at::equal(found[0], at::tensor({1, 0, 1, 0, 0, 1}, at::kLong).view({2, 3}).ne(0)));
   EXPECT_TRUE(at::equal(found[1], at::tensor({5, -6, 70, 8}, at::kLong).view({2, 2})));
   EXPECT_TRUE(at::equal(found[2], at::tensor({0.5F, -2.0F, 1e-9F, 3.0F}).view({2, 1, 2})));
-  const at::Tensor one =
-      tensors.room_with(std::span(words).subspan(3, 2), {{"ids", {NumberType::kInt64, {2}}, 9}}, 1);
+  const at::Tensor one = tensors.buffer_with_values(std::span(words).subspan(3, 2),
+                                                    {{"ids", {Dtype::kInt64, {2}}, 9}}, 1);
   EXPECT_TRUE(at::equal(one, at::tensor({5, -6}, at::kLong).view({1, 2})));
 }
 

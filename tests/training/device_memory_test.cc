@@ -68,7 +68,7 @@ TEST_P(DeviceOptimizerTest, TakesTheStepsOfTheHost) {
     const std::vector<std::span<float>> spans(moments.begin(), moments.end());
     host->update(values, gradients, spans, arguments);
     device.update(std::array{TrainedArrays{tensor, wave(step).to(there), tensors}}, arguments,
-                  DeviceOptimizer::Way::kExact);
+                  DeviceOptimizer::Rounding::kExact);
     SCOPED_TRACE(step);
     expect_near(floats(tensor), values);
     for (std::size_t k = 0; k < moments.size(); ++k) ASSERT_EQ(floats(tensors[k]), moments[k]);
@@ -91,7 +91,7 @@ TEST_P(DeviceOptimizerTest, GoesTheSameWayFast) {
   const DeviceOptimizer device(train, there);
   if (!FusedAdamw::find(train, there)) GTEST_SKIP() << "there is no faster way here";
 
-  const auto run = [&](DeviceOptimizer::Way way, const std::vector<std::int64_t>& sizes) {
+  const auto run = [&](DeviceOptimizer::Rounding rounding, const std::vector<std::int64_t>& sizes) {
     std::vector<TrainedArrays> trained;
     for (const std::int64_t size : sizes) {
       const at::Tensor values = wave(0).narrow(0, 0, size).to(there);
@@ -105,15 +105,15 @@ TEST_P(DeviceOptimizerTest, GoesTheSameWayFast) {
       for (std::size_t i = 0; i < sizes.size(); ++i) {
         trained[i].gradients = wave(step).narrow(0, 0, sizes[i]).to(there);
       }
-      device.update(trained, arguments, way);
+      device.update(trained, arguments, rounding);
     }
     return trained;
   };
   const std::vector<std::int64_t> sizes = {kCount, kCount / 3};
-  const std::vector<TrainedArrays> exact = run(DeviceOptimizer::Way::kExact, sizes);
-  const std::vector<TrainedArrays> fast = run(DeviceOptimizer::Way::kFast, sizes);
+  const std::vector<TrainedArrays> exact = run(DeviceOptimizer::Rounding::kExact, sizes);
+  const std::vector<TrainedArrays> fast = run(DeviceOptimizer::Rounding::kFast, sizes);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    const TrainedArrays alone = run(DeviceOptimizer::Way::kFast, {sizes[i]}).front();
+    const TrainedArrays alone = run(DeviceOptimizer::Rounding::kFast, {sizes[i]}).front();
     EXPECT_TRUE(fast[i].values.cpu().equal(alone.values.cpu()));
     expect_close(fast[i].values, exact[i].values, 2e-6);
     for (std::size_t k = 0; k < exact[i].moments.size(); ++k) {
@@ -157,8 +157,8 @@ TEST_F(DeviceMemoryTest, KeepsWhatItIsFilledWith) {
   const StateArray values{StateArray::Kind::kValues, 0};
   ASSERT_TRUE(memory_
                   ->fill(values,
-                         [](std::span<float> room) -> Result<void> {
-                           std::ranges::fill(room, 1.5F);
+                         [](std::span<float> receive_buffer) -> Result<void> {
+                           std::ranges::fill(receive_buffer, 1.5F);
                            return {};
                          })
                   .ok());
@@ -171,7 +171,7 @@ TEST_F(DeviceMemoryTest, TakesSumsBackBeforeTheirNorm) {
   mirror_->fetch(kCount / 2, [&](std::size_t first) { told.push_back(first); });
   mirror_->finish_fetching([&](std::size_t first) { told.push_back(first); });
   EXPECT_EQ(told, (std::vector<std::size_t>{kCount / 2, 0}));
-  const std::span<float> sums = memory_->summed_gradients(ChunkId{0});
+  const std::span<float> sums = memory_->reduced_gradients(ChunkId{0});
   EXPECT_EQ(std::vector<float>(sums.begin(), sums.end()), floats(wave(1)));
   std::ranges::fill(sums, 2.0F);
   EXPECT_DOUBLE_EQ(memory_->squared_norms({0}).front(), 4.0 * kCount);

@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "checkpoint/folders.h"
 #include "checkpoint/manifest.h"
-#include "job/config_io.h"
+#include "run_config/config_io.h"
 #include "tests/checkpoint/fixture.h"
 #include "tests/checkpoint/golden_checkpoint.h"
 #include "training/first_state.h"
@@ -59,14 +59,14 @@ void add_hashes(const std::vector<TensorView>& views, Hashes& hashes) {
 std::string owed_hash(const CheckpointReader& reader,
                       const ParameterSpec& spec,
                       const std::vector<std::string>& names) {
-  std::vector<float> owed(static_cast<std::size_t>(spec.count()), 0);
-  std::vector<float> residual(owed.size());
+  std::vector<float> residual_kind(static_cast<std::size_t>(spec.count()), 0);
+  std::vector<float> residual(residual_kind.size());
   for (const std::string& name : names) {
     EXPECT_OK(reader.read(name, spec.shape, residual));
     EXPECT_THAT(residual, ::testing::Contains(::testing::Ne(0))) << name << " owes nothing";
-    for (std::size_t i = 0; i < owed.size(); ++i) owed[i] += residual[i];
+    for (std::size_t i = 0; i < residual_kind.size(); ++i) residual_kind[i] += residual[i];
   }
-  return hash128_hex(std::as_bytes(std::span(owed)));
+  return hash128_hex(std::as_bytes(std::span(residual_kind)));
 }
 
 // The state after loading the checkpoint; the residuals are added to the gradients.
@@ -75,7 +75,7 @@ Hashes resumed_from(const std::filesystem::path& checkpoint) {
   const ModelSpec model = *describe_model(config.model);
   WholeModel memory(model);
   StageState state(memory.held(), make_optimizer(config.train), "");
-  WorkCounter work;
+  ProgressCounter work;
   const auto progress = fill_state(state, config, model, checkpoint, work);
   EXPECT_OK(progress);
   if (!progress.ok()) return {};
@@ -102,9 +102,9 @@ Hashes expected_of(const testing::GoldenCheckpoint& golden) {
   for (const LayerSpec& layer : model.layers) {
     const bool is_summed = layer.name == model.layers.back().name;
     for (const ParameterSpec& spec : layer.parameters) {
-      const std::vector<std::string> owed = {first + spec.name, second + spec.name};
+      const std::vector<std::string> residual_kind = {first + spec.name, second + spec.name};
       hashes["residual.0/" + spec.name] =
-          owed_hash(*reader, spec, is_summed ? owed : std::vector<std::string>());
+          owed_hash(*reader, spec, is_summed ? residual_kind : std::vector<std::string>());
     }
   }
   return hashes;

@@ -74,9 +74,9 @@ TEST(LearningRate, HasALengthOfItsOwn) {
 
 // In runs of earlier versions: the rate that is now the next step's.
 TEST(LearningRate, WasOneStepAhead) {
-  EXPECT_DOUBLE_EQ(early_learning_rate(schedule("linear"), 1), 0.1);
-  EXPECT_DOUBLE_EQ(early_learning_rate(schedule("linear"), 10), 1.0);
-  EXPECT_DOUBLE_EQ(early_learning_rate(schedule("linear"), 110), 0.2);
+  EXPECT_DOUBLE_EQ(legacy_learning_rate(schedule("linear"), 1), 0.1);
+  EXPECT_DOUBLE_EQ(legacy_learning_rate(schedule("linear"), 10), 1.0);
+  EXPECT_DOUBLE_EQ(legacy_learning_rate(schedule("linear"), 110), 0.2);
 }
 
 TEST(LearningRate, NeedsNoWarmUp) {

@@ -73,18 +73,18 @@ TEST(Sgd, MovesByPushesAsByTheirGradients) {
   const auto sgd = make_optimizer(config_of("sgd"));
   constexpr std::size_t kCount = 50;
   State plain(*sgd, kCount);
-  State pushed = plain;
+  State corrected = plain;
   std::vector<float> velocity(kCount);
   for (int step = 1; step <= 30; ++step) {
     const std::vector<float> gradients = noise(kCount, static_cast<std::uint64_t>(step));
     for (std::size_t i = 0; i < kCount; ++i) velocity[i] = 0.9F * velocity[i] + gradients[i];
     UpdateArguments arguments{.factors = factors_of(*sgd, 0.1), .gradient_scale = 0.5F};
     plain.update(*sgd, gradients, arguments);
-    arguments.pushed = true;
-    pushed.update(*sgd, velocity, arguments);
+    arguments.corrected = true;
+    corrected.update(*sgd, velocity, arguments);
   }
   for (std::size_t i = 0; i < kCount; ++i) {
-    ASSERT_NEAR(pushed.values[i], plain.values[i], 1e-5) << i;
+    ASSERT_NEAR(corrected.values[i], plain.values[i], 1e-5) << i;
   }
 }
 
@@ -124,11 +124,12 @@ TEST_P(EachOptimizer, ShrinksOnlyDecayedRanges) {
   const auto optimizer = make_optimizer(config_of(GetParam()));
   const std::vector<float> zeros(20, 0.0F);
   State decayed(*optimizer, 20);
-  State kept = decayed;
+  State process_state = decayed;
   const State before = decayed;
   decayed.update(*optimizer, zeros, {.factors = factors_of(*optimizer, 0.1), .decayed = true});
-  kept.update(*optimizer, zeros, {.factors = factors_of(*optimizer, 0.1), .decayed = false});
-  EXPECT_EQ(kept, before);
+  process_state.update(*optimizer, zeros,
+                       {.factors = factors_of(*optimizer, 0.1), .decayed = false});
+  EXPECT_EQ(process_state, before);
   for (std::size_t i = 0; i < 20; ++i) {
     EXPECT_FLOAT_EQ(decayed.values[i], before.values[i] * 0.99F);  // 1 - 0.1 × 0.1
   }

@@ -23,24 +23,24 @@ TEST(RateChange, SaysBothRatesOfAJump) {
   const RateHistory before{cosine_of(60), false, 60};
   EXPECT_EQ(*rate_jump(before, cosine_of(120)),
             "the learning rate 9.87e-07 (step 60) -> 0.000571 (step 61)");
-  EXPECT_FALSE(way_without_jump(before, cosine_of(120))) << "0 would train nothing";
-  EXPECT_EQ(*way_without_jump({cosine_of(60), false, 30}, cosine_of(120)),
+  EXPECT_FALSE(option_without_jump(before, cosine_of(120))) << "0 would train nothing";
+  EXPECT_EQ(*option_without_jump({cosine_of(60), false, 30}, cosine_of(120)),
             "--set train.schedule_steps=60 keeps the run's schedule");
 }
 
 TEST(RateChange, KnowsWhatIsNoJump) {
   const RateHistory before{cosine_of(60), false, 30};
   EXPECT_FALSE(rate_jump(before, cosine_of(60)));
-  TrainConfig kept = cosine_of(120);
-  kept.schedule_steps = 60;
-  EXPECT_FALSE(rate_jump(before, kept));
-  EXPECT_FALSE(way_without_jump(before, kept));
+  TrainConfig process_state = cosine_of(120);
+  process_state.schedule_steps = 60;
+  EXPECT_FALSE(rate_jump(before, process_state));
+  EXPECT_FALSE(option_without_jump(before, process_state));
   TrainConfig constant = cosine_of(60);
   constant.schedule = "constant";
   TrainConfig longer = constant;
   longer.steps = 120;
   EXPECT_FALSE(rate_jump({constant, false, 60}, longer));
-  EXPECT_FALSE(way_without_jump({constant, false, 60}, longer));
+  EXPECT_FALSE(option_without_jump({constant, false, 60}, longer));
 }
 
 TEST(RateChange, SaysWhatTheConventionChanges) {
@@ -49,7 +49,7 @@ TEST(RateChange, SaysWhatTheConventionChanges) {
   ASSERT_TRUE(line);
   EXPECT_THAT(*line, HasSubstr(fmt::format("step 31 now has {:.4g} instead of {:.4g}",
                                            learning_rate(cosine_of(60), 31),
-                                           early_learning_rate(cosine_of(60), 31))));
+                                           legacy_learning_rate(cosine_of(60), 31))));
   EXPECT_FALSE(convention_change({cosine_of(60), false, 30}, cosine_of(60)));
   TrainConfig constant = cosine_of(60);
   constant.schedule = "constant";

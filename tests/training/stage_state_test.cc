@@ -40,9 +40,9 @@ std::vector<std::string> names(const std::vector<TensorView>& views) {
 struct Tied {
   HeldValues held;
 
-  explicit Tied(bool owner_here, bool use_here) {
+  explicit Tied(bool owner_here, bool make_current) {
     if (owner_here) held.add(ChunkId{0}, 0, "wte");
-    if (use_here) held.add(ChunkId{1}, 2, "wte").spec.tied_use = true;
+    if (make_current) held.add(ChunkId{1}, 2, "wte").spec.tied_use = true;
   }
 };
 
@@ -132,7 +132,7 @@ TEST(StageState, SavesWhatItOwnsOfFirstCopies) {
   Tied both(true, true);
   HeldParameter& copy = both.held.add(ChunkId{2}, 3, "copy");
   copy.is_first = false;
-  copy.holder = 3;
+  copy.member = 3;
   StageState state(both.held.chunks(), adamw(), "wte");
   EXPECT_THAT(names(state.parameter_views()), ElementsAre("wte"));
   EXPECT_THAT(names(state.moment_views()), ElementsAre("exp_avg/wte", "exp_avg_sq/wte"));
@@ -225,7 +225,7 @@ TEST(StageState, StartsFromSeedAndName) {
     HeldParameter& parameter = held->add(ChunkId{0}, 0, "h.0.attn.c_attn.weight");
     parameter.spec.init = {InitRule::Kind::kNormal, 0.02};
   }
-  WorkCounter work;
+  ProgressCounter work;
   ASSERT_TRUE(state_of(one).initialize(5, work).ok());
   ASSERT_TRUE(state_of(other).initialize(5, work).ok());
   EXPECT_EQ(one.values(0), other.values(0));

@@ -16,7 +16,7 @@
 
 #include <c10/core/InferenceMode.h>
 
-#include "models/device/number_types.h"
+#include "models/device/dtype_support.h"
 #include "models/kernels/torch_threads.h"
 #include "partitioner/search/planner.h"
 #include "pipeline/execute/executor.h"
@@ -82,7 +82,7 @@ struct TrainedRank {
               Rank self,
               const ModelSpec& model,
               const std::optional<GradientScale>& scale) {
-    WorkCounter work;
+    ProgressCounter work;
     trainer = StageTrainer::make(config, plan, self, model, work, tested_device()).value();
     state.emplace(trainer->held(), trainer->make_memory(), model.tied_pair()->parameter);
     CheckpointState progress = fill_state(*state, config, model, "", work).value();
@@ -345,7 +345,7 @@ TEST(StageTrainer, KeepsTheOwnerOfWhatItIsHanded) {
   ASSERT_EQ(static_cast<std::int64_t>(output.values.size()),
             trainer.boundary_size(ChunkId{0}).floats);
   const std::weak_ptr<const void> owner = output.owner;
-  trainer.hand({ValueKind::kActivation, ChunkId{1}, micro}, std::move(output));
+  trainer.hand_over_locally({ValueKind::kActivation, ChunkId{1}, micro}, std::move(output));
   EXPECT_FALSE(owner.expired());
   (void)trainer.forward(ChunkId{1}, micro);
   EXPECT_GT(trainer.loss().count, 0);
@@ -358,8 +358,8 @@ TEST(StageTrainer, RefusesValuesOfAnotherSize) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // LibTorch has its own threads
   Training two({.chunks = {{{Rank{0}, kMicroBatches}}, {{Rank{0}, kMicroBatches}}}});
   std::vector<float> few(3);
-  EXPECT_DEATH(two.rank(0).trainer->hand({ValueKind::kActivation, ChunkId{1}, MicroId{0}},
-                                         {{few, nullptr, {}}, {}}),
+  EXPECT_DEATH(two.rank(0).trainer->hand_over_locally(
+                   {ValueKind::kActivation, ChunkId{1}, MicroId{0}}, {{few, nullptr, {}}, {}}),
                "3 floats for a boundary");
 }
 

@@ -24,7 +24,7 @@ class Remembering final : public OptimizedState {
   double squared_norm = 4;
   std::vector<StepFactors> updates;
   std::vector<float> scales;
-  std::vector<float> pushed_scales;
+  std::vector<float> corrected_scales;
   int cleared = 0;
 
   [[nodiscard]] std::vector<LayerNorm2> layer_norms() override { return {{0, squared_norm}}; }
@@ -34,7 +34,7 @@ class Remembering final : public OptimizedState {
   void update(const StepFactors& factors, const GradientScales& step_scales) override {
     updates.push_back(factors);
     scales.push_back(step_scales.clipped);
-    pushed_scales.push_back(step_scales.pushed);
+    corrected_scales.push_back(step_scales.corrected);
   }
 
   void clear_gradients() override { ++cleared; }
@@ -96,7 +96,7 @@ TEST(StepVoter, ClipsOnlyWhatIsNotPushed) {
   EXPECT_EQ(voter.step(), StepEffect::kUpdated);
   // A quarter of the parameters have half of the bound; the norm of their mean gradient is 1.
   EXPECT_EQ(state.scales.clipped, 0.125F / 8);
-  EXPECT_EQ(state.scales.pushed, 1.0F / 8);
+  EXPECT_EQ(state.scales.corrected, 1.0F / 8);
   EXPECT_DOUBLE_EQ(voter.outcome().grad_norm, std::sqrt(4e6 + 64) / 8);
 }
 

@@ -42,7 +42,7 @@ TEST_F(HttpConnectionsTest, ASlowRequestIsGivenUp) {
 }
 
 TEST_F(HttpConnectionsTest, StrangersDoNotLockTheOwnerOut) {
-  serve({.strangers_max = 16});
+  serve({.unauthenticated_max = 16});
   PlainClient page(server_->port());
   page.say(get("/api/live", cookie()));
   page.hear_until("event: timeline");

@@ -170,7 +170,7 @@ Json PlayedRun::description() const {
             {"predicted_step_s", kPlanned_s}}}};
 }
 
-Json PlayedRun::verdict() const {
+Json PlayedRun::health() const {
   if (run_state_ != "training") {
     return {
         {"level", run_state_ == "ended" ? "good" : "bad"}, {"text", text_}, {"advice", nullptr}};
@@ -201,7 +201,7 @@ Json PlayedRun::state() const {
       {"predicted_step_s", kPlanned_s},
       {"tokens_per_s", any ? Json(4096 / step_s_at(step_)) : Json()},
       {"eta_s", any ? Json(static_cast<double>(steps_ - step_) * kPlanned_s) : Json()},
-      {"verdict", verdict()},
+      {"verdict", health()},
       {"ranks", ranks},
       {"links", Json::array({{{"from", 0}, {"to", 1}, {"bytes_s", 5.6e6}},
                              {{"from", 1}, {"to", 0}, {"bytes_s", 2.9e6}},
@@ -211,15 +211,15 @@ Json PlayedRun::state() const {
        {{"imbalance", 0.09}, {"links_and_filling", 0.05}, {"codec", 0.03}, {"optimizer", 0.02}}}};
 }
 
-Result<std::string> PlayedRun::part(RunPart part) {
+Result<std::string> PlayedRun::part(RunDocument part) {
   const std::lock_guard lock(mutex_);
   if (!broken_.empty()) return broken_.front();
   switch (part) {
-    case RunPart::kDescription:
+    case RunDocument::kDescription:
       return description().dump();
-    case RunPart::kState:
+    case RunDocument::kState:
       return state().dump();
-    case RunPart::kTimeline:
+    case RunDocument::kTimeline:
       break;
   }
   return Json{{"measured", {{"step", 5}, {"spans", spans(0.02, 1.2)}}},

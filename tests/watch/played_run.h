@@ -30,7 +30,7 @@ class PlayedRun : public RunSource {
   void breaks(Error error);
 
   RunChanges look() override;
-  Result<std::string> part(RunPart part) override;
+  Result<std::string> part(RunDocument part) override;
   Result<std::string> history(std::size_t points, std::int64_t after_step) override;
   Result<std::string> events(std::size_t newest) override;
   Result<std::string> metrics(MetricsFormat format) override;
@@ -40,7 +40,7 @@ class PlayedRun : public RunSource {
  private:
   [[nodiscard]] Json description() const;
   [[nodiscard]] Json state() const;
-  [[nodiscard]] Json verdict() const;
+  [[nodiscard]] Json health() const;
 
   mutable std::mutex mutex_;  // guards all members below
   std::int64_t steps_;

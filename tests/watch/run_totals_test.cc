@@ -26,7 +26,7 @@ StepMetrics done_at(std::int64_t step, double time_s) {
 TEST(RunTotals, SumsEveryStep) {
   RunTotals totals;
   for (int step = 1; step <= 4; ++step) totals.add(done_at(step, 1000 + step));
-  const RunTotals::Sums& sums = totals.sums();
+  const RunTotals::Totals& sums = totals.sums();
   EXPECT_EQ(sums.steps, 4);
   EXPECT_EQ(sums.tokens, 400);
   EXPECT_EQ(sums.step_s, 2);

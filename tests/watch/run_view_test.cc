@@ -162,9 +162,9 @@ TEST_F(RunViewTest, APauseBetweenTwoLaunchesIsNoSaving) {
     add_event(step, RunEventKind::kResumed, at_s + 50);
     at_s += 60;
   }
-  const std::vector<StepPace> paces = open().recent().paces();
-  EXPECT_EQ(paces.size(), 27U);
-  for (const StepPace& pace : paces) EXPECT_EQ(pace.taken_s, 1);
+  const std::vector<StepInterval> intervals = open().recent().intervals();
+  EXPECT_EQ(intervals.size(), 27U);
+  for (const StepInterval& interval : intervals) EXPECT_EQ(interval.taken_s, 1);
 }
 
 TEST_F(RunViewTest, TellsHowTheRunEnded) {
@@ -179,7 +179,7 @@ TEST_F(RunViewTest, TellsHowTheRunEnded) {
   EXPECT_EQ(view.state()["verdict"]["level"], "good");
   EXPECT_EQ(view.state()["verdict"]["text"], "ended: step 10 of 100 completed");
   EXPECT_TRUE(view.state()["verdict"]["advice"].is_null());
-  report.ended = EarlyEnd{4, "machine slow was lost"};
+  report.ended = EarlyTermination{4, "machine slow was lost"};
   write("report.json", report_to_json(report).dump());
   EXPECT_TRUE(view.poll(kNow_s).description);
   EXPECT_EQ(view.description()["run"]["state"], "failed");
@@ -191,7 +191,7 @@ TEST_F(RunViewTest, BetweenTwoLaunchesItIsRestarting) {
   RunReport report;
   report.last_step = 10;
   report.ranks = {{"stage 0 (fast)", "fast", "cpu", {}, 0, {}, {}}};
-  report.ended = EarlyEnd{4, "machine slow was lost"};
+  report.ended = EarlyTermination{4, "machine slow was lost"};
   write("report.json", report_to_json(report).dump());
   const RunEvent lost{kNow_s - 1, 10, RunEventKind::kLost, "slow was lost; it goes on", "slow"};
   add("events.jsonl", run_event_to_json(lost).dump() + "\n");

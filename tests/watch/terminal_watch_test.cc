@@ -21,7 +21,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/system/owned_fd.h"
-#include "cluster/follow/metrics.h"
+#include "cluster/run_record/metrics.h"
 
 namespace motley {
 namespace {
@@ -29,7 +29,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr double kPatience_s = 20;
+constexpr double kStallTimeout_s = 20;
 
 class TerminalWatchTest : public testing::Test {
  protected:
@@ -111,7 +111,7 @@ class TerminalWatchTest : public testing::Test {
 
   // Everything drawn until it contains the words.
   std::string drawn_until(const std::string& words) {
-    const Deadline deadline = Deadline::after_s(kPatience_s);
+    const Deadline deadline = Deadline::after_s(kStallTimeout_s);
     while (drawn_.find(words) == std::string::npos && !deadline.passed()) read_some();
     EXPECT_THAT(drawn_, HasSubstr(words));
     return drawn_;
@@ -121,7 +121,7 @@ class TerminalWatchTest : public testing::Test {
 
   int exit_status() {
     int status = -1;
-    const Deadline deadline = Deadline::after_s(kPatience_s);
+    const Deadline deadline = Deadline::after_s(kStallTimeout_s);
     while (::waitpid(child_, &status, WNOHANG) == 0 && !deadline.passed()) read_some();
     child_ = -1;
     read_some();

@@ -35,11 +35,11 @@ class TokenFileTest : public testing::Test {
 constexpr auto kOwners = std::filesystem::perms::owner_read | std::filesystem::perms::owner_write;
 
 TEST_F(TokenFileTest, MakesOneAndGivesTheSameAgain) {
-  const auto made = kept_token(file_);
+  const auto made = stored_token(file_);
   ASSERT_TRUE(made.ok()) << describe(made.error());
   EXPECT_EQ(made->size(), 32U);
   EXPECT_EQ(std::filesystem::status(file_).permissions(), kOwners);
-  const auto again = kept_token(file_);
+  const auto again = stored_token(file_);
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(*again, *made);
 }
@@ -47,14 +47,14 @@ TEST_F(TokenFileTest, MakesOneAndGivesTheSameAgain) {
 TEST_F(TokenFileTest, TakesOneThatAGroupReads) {
   const std::string token(40, 'a');
   write(token + "\n", kOwners | std::filesystem::perms::group_read);
-  const auto kept = kept_token(file_);
+  const auto kept = stored_token(file_);
   ASSERT_TRUE(kept.ok()) << describe(kept.error());
   EXPECT_EQ(*kept, token);
 }
 
 TEST_F(TokenFileTest, RefusesOneThatEverybodyReads) {
   write(std::string(40, 'a'), kOwners | std::filesystem::perms::others_read);
-  const auto kept = kept_token(file_);
+  const auto kept = stored_token(file_);
   ASSERT_FALSE(kept.ok());
   EXPECT_EQ(kept.error().code, ErrorCode::kConfig);
   EXPECT_THAT(kept.error().remedy, HasSubstr("chmod"));
@@ -65,7 +65,7 @@ TEST_F(TokenFileTest, RefusesWhatIsNoToken) {
                                   std::string(40, 'a') + "\n" + std::string(40, 'a'),
                                   std::string(40, ' '), std::string(40, ';')}) {
     write(text, kOwners);
-    EXPECT_FALSE(kept_token(file_).ok()) << text;
+    EXPECT_FALSE(stored_token(file_).ok()) << text;
   }
 }
 

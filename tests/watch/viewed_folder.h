@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "base/system/files.h"
-#include "checkpoint/launch_mark.h"
+#include "checkpoint/fencing_token.h"
 #include "checkpoint/lock/launch_record.h"
 #include "tests/plan/value_fixtures.h"
 #include "watch/view/run_view.h"
@@ -70,7 +70,7 @@ class RunViewTest : public testing::Test {
     happens(RunEventKind::kStarted, 0);
   }
 
-  static std::string verdict_text(const RunView& view) { return view.verdict().text; }
+  static std::string health_text(const RunView& view) { return view.health().text; }
 
   [[nodiscard]] RunView open() const {
     Result<RunView> view = RunView::open(dir_, kNow_s);

@@ -65,7 +65,7 @@ TEST_F(ViewedRunTest, ALotIsReadByManyLooks) {
   EXPECT_FALSE(run.look().has_more);
   std::filesystem::resize_file(dir_ / "metrics.jsonl", std::uintmax_t{64} << 20);
   EXPECT_TRUE(run.look().has_more);
-  EXPECT_TRUE(json(run.part(RunPart::kState))["reading"].is_object());
+  EXPECT_TRUE(json(run.part(RunDocument::kState))["reading"].is_object());
 }
 
 TEST_F(ViewedRunTest, ACutRunBeginsAnew) {
@@ -85,8 +85,8 @@ TEST_F(ViewedRunTest, OfAFolderThatIsGoneNothingIsTold) {
   run.look();
   std::filesystem::remove_all(dir_);
   EXPECT_TRUE(run.look().description);
-  EXPECT_FALSE(run.part(RunPart::kDescription).ok());
-  EXPECT_FALSE(run.part(RunPart::kState).ok());
+  EXPECT_FALSE(run.part(RunDocument::kDescription).ok());
+  EXPECT_FALSE(run.part(RunDocument::kState).ok());
   EXPECT_FALSE(run.history(100, 0).ok());
   EXPECT_FALSE(run.events(10).ok());
   EXPECT_FALSE(run.metrics(MetricsFormat::kOpenMetrics).ok());
@@ -96,12 +96,12 @@ TEST_F(ViewedRunTest, HasWhatThePageAsksFor) {
   add_steps(1, 9);
   ViewedRun run = open();
   run.look();
-  const Json about = json(run.part(RunPart::kDescription));
+  const Json about = json(run.part(RunDocument::kDescription));
   EXPECT_TRUE(about["run"]["state"].is_string());
   EXPECT_EQ(about["machines"].size(), 2U);
   EXPECT_EQ(about["ranks"].size(), 2U);
-  EXPECT_TRUE(json(run.part(RunPart::kState))["verdict"]["text"].is_string());
-  EXPECT_TRUE(json(run.part(RunPart::kTimeline)).contains("measured"));
+  EXPECT_TRUE(json(run.part(RunDocument::kState))["verdict"]["text"].is_string());
+  EXPECT_TRUE(json(run.part(RunDocument::kTimeline)).contains("measured"));
   EXPECT_TRUE(json(run.events(10)).is_array());
 }
 

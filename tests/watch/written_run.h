@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "base/json.h"
-#include "cluster/follow/metrics.h"
+#include "cluster/run_record/metrics.h"
 #include "tests/plan/value_fixtures.h"
 
 namespace motley {

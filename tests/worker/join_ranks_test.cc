@@ -19,7 +19,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr double kPatience_s = 20;
+constexpr double kStallTimeout_s = 20;
 
 // The launcher of a group: sends all addresses to every rank once it knows them.
 class Launcher {
@@ -61,14 +61,14 @@ class Channel final : public LauncherChannel {
     return launcher_.addresses(deadline);
   }
 
-  [[nodiscard]] const ProgressMark& group_progress() const override { return progress_; }
+  [[nodiscard]] const ProgressClock& group_progress_clock() const override { return progress_; }
 
   [[nodiscard]] bool is_to_finish() const override { return false; }
 
  private:
   Launcher& launcher_;
   Rank self_;
-  ProgressMark progress_;
+  ProgressClock progress_;
 };
 
 // Gives the same answer to every receive.
@@ -82,7 +82,7 @@ class Answering final : public LauncherChannel {
     return answer_;
   }
 
-  [[nodiscard]] const ProgressMark& group_progress() const override { return progress_; }
+  [[nodiscard]] const ProgressClock& group_progress_clock() const override { return progress_; }
 
   [[nodiscard]] bool is_to_finish() const override { return false; }
 
@@ -90,7 +90,7 @@ class Answering final : public LauncherChannel {
 
  private:
   Result<Json> answer_;
-  ProgressMark progress_;
+  ProgressClock progress_;
 };
 
 Job job_with(const std::string& secret) {
@@ -111,15 +111,15 @@ TEST(JoinRanks, BringsAllRanksTogetherAndLetsThemPart) {
     for (Rank self{0}; self.value < kRanks; ++self.value) {
       threads.emplace_back([&, self] {
         Channel channel(launcher, self);
-        const auto transport = join_ranks(job_with(secret), self, kRanks, channel, kPatience_s);
+        const auto transport = join_ranks(job_with(secret), self, kRanks, channel, kStallTimeout_s);
         ASSERT_TRUE(transport.ok()) << describe(transport.error());
         FrameLink link(**transport, self, 1, 0);
         const auto votes =
             all_gather_small(link, self, kRanks, kStep - 1, std::vector<std::byte>(1, std::byte{1}),
-                             1, Deadline::after_s(kPatience_s));
+                             1, Deadline::after_s(kStallTimeout_s));
         ASSERT_TRUE(votes.ok()) << describe(votes.error());
         met[self.index()] = static_cast<int>(votes->size());
-        disconnect_ranks(link, self, kRanks, kStep, channel.group_progress());
+        disconnect_ranks(link, self, kRanks, kStep, channel.group_progress_clock());
       });
     }
   }
@@ -134,24 +134,24 @@ TEST(JoinRanks, KeepsRank0UntilTheOthersHaveParted) {
   std::atomic<bool> said = false;
   std::jthread other([&] {
     Channel channel(launcher, Rank{1});
-    const auto transport = join_ranks(job_with(secret), Rank{1}, 2, channel, kPatience_s);
+    const auto transport = join_ranks(job_with(secret), Rank{1}, 2, channel, kStallTimeout_s);
     ASSERT_TRUE(transport.ok()) << describe(transport.error());
     FrameLink link(**transport, Rank{1}, 1, 0);
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     said = true;
-    disconnect_ranks(link, Rank{1}, 2, 1, channel.group_progress());
+    disconnect_ranks(link, Rank{1}, 2, 1, channel.group_progress_clock());
   });
   Channel channel(launcher, Rank{0});
-  const auto transport = join_ranks(job_with(secret), Rank{0}, 2, channel, kPatience_s);
+  const auto transport = join_ranks(job_with(secret), Rank{0}, 2, channel, kStallTimeout_s);
   ASSERT_TRUE(transport.ok()) << describe(transport.error());
   FrameLink link(**transport, Rank{0}, 1, 0);
-  disconnect_ranks(link, Rank{0}, 2, 1, channel.group_progress());
+  disconnect_ranks(link, Rank{0}, 2, 1, channel.group_progress_clock());
   EXPECT_TRUE(said);
 }
 
 TEST(JoinRanks, AsksNobodyWhenItIsAlone) {
   Answering launcher(Error{ErrorCode::kInternal, "nobody should ask", "", ""});
-  const auto transport = join_ranks(job_with(""), Rank{0}, 1, launcher, kPatience_s);
+  const auto transport = join_ranks(job_with(""), Rank{0}, 1, launcher, kStallTimeout_s);
   EXPECT_TRUE(transport.ok());
   EXPECT_TRUE(launcher.sent.empty());
 }
@@ -162,7 +162,7 @@ TEST(JoinRanks, RefusesAMalformedListOfAddresses) {
        {Json::object(), Json{{"addresses", 5}}, Json{{"addresses", {"127.0.0.1:1"}}},
         Json{{"addresses", {"127.0.0.1:1", 7}}}, Json{{"addresses", {"a", "b", "c"}}}}) {
     Answering launcher(answer);
-    const auto transport = join_ranks(job_with(secret), Rank{0}, 2, launcher, kPatience_s);
+    const auto transport = join_ranks(job_with(secret), Rank{0}, 2, launcher, kStallTimeout_s);
     ASSERT_FALSE(transport.ok()) << answer;
     EXPECT_EQ(transport.error().code, ErrorCode::kInternal);
     EXPECT_THAT(transport.error().what, HasSubstr("malformed list of addresses"));
@@ -173,7 +173,7 @@ TEST(JoinRanks, RefusesAMalformedListOfAddresses) {
 TEST(JoinRanks, PassesOnThatTheLauncherIsSilent) {
   Answering launcher(Error{ErrorCode::kPeer, "no word", "", ""});
   const auto transport =
-      join_ranks(job_with(make_secret().value()), Rank{0}, 2, launcher, kPatience_s);
+      join_ranks(job_with(make_secret().value()), Rank{0}, 2, launcher, kStallTimeout_s);
   ASSERT_FALSE(transport.ok());
   EXPECT_EQ(transport.error().what, "no word");
 }

@@ -82,8 +82,8 @@ class StateSaverTest : public testing::Test {
                       EventSink& events) {
     return {{dir_, kLaunch, self, rank_count, 0, {}},
             {state, writer, timers_[self.index()], link, events,
-             [this](Kept what) {
-               return what == Kept::kResidual && adds_residuals_ && adds_residuals_();
+             [this](FeedbackKind what) {
+               return what == FeedbackKind::kResidual && adds_residuals_ && adds_residuals_();
              },
              [this]() -> const CheckpointState& { return progress_; }, [] { return soon(); },
              [this] { return spare_bytes_; }}};
@@ -170,7 +170,7 @@ class SaveWithResiduals : public StateSaverTest {
     HeldValues held = one_parameter();
     StageState state(held.chunks(), make_optimizer(plain_sgd()), "");
     ShardWriter writer([this] { return spare_bytes_; }, nullptr);
-    CopyBeforeUpdate read_state(state, [&] { writer.let_go(); });
+    CopyBeforeUpdate read_state(state, [&] { writer.copy_unwritten(); });
     RankGroup alone("inproc", 1);
     FrameLink link(alone.at(Rank{0}), Rank{0}, 1, 2);
     adds_residuals_ = [&] {

@@ -5,7 +5,7 @@
 #include <numbers>
 
 #include "base/check.h"
-#include "job/schedule_length.h"
+#include "run_config/schedule_length.h"
 
 namespace motley {
 namespace {
@@ -33,7 +33,7 @@ double learning_rate(const TrainConfig& train, std::int64_t step) {
   return train.min_lr + (train.lr - train.min_lr) * remaining_share(train.schedule, progress);
 }
 
-double early_learning_rate(const TrainConfig& train, std::int64_t step) {
+double legacy_learning_rate(const TrainConfig& train, std::int64_t step) {
   return learning_rate(train, step + 1);
 }
 

@@ -88,7 +88,7 @@ class Sgd final : public Optimizer {
     float* __restrict p = values_N.data();
     float* __restrict b = moments[0].data();
     const float* __restrict gradients = gradients_N.data();
-    if (arguments.pushed) {
+    if (arguments.corrected) {
       for (std::size_t i = 0; i < values_N.size(); ++i) {
         b[i] = b[i] * momentum + decay * p[i];
         p[i] = p[i] - lr * (b[i] + gradients[i] * scale);

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "job/config.h"
-#include "job/optimizers.h"
+#include "run_config/config.h"
+#include "run_config/optimizers.h"
 
 namespace motley {
 
@@ -29,7 +29,7 @@ struct UpdateArguments {
   bool decayed = true;       // whether weight decay applies to this range
   // Whether the gradient is momentum-corrected (sgd). Then only weight decay's momentum is applied
   // here.
-  bool pushed = false;
+  bool corrected = false;
 };
 
 // Stateless: the only state between updates is the moments, which the caller stores and saves. Safe
@@ -61,7 +61,7 @@ class Optimizer {
   const OptimizerFacts* facts_;
 };
 
-// train.optimizer (job/optimizers.h):
+// train.optimizer (run_config/optimizers.h):
 //   "adamw" (Loshchilov and Hutter, "Decoupled weight decay regularization", 2019), with moments
 //   exp_avg m and exp_avg_sq v, t = update_number and corrections 1 - beta1^t and 1 - beta2^t:
 //     p = p (1 - lr decay);  m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g g
@@ -74,8 +74,9 @@ class Optimizer {
 [[nodiscard]] std::unique_ptr<const Optimizer> make_optimizer(const TrainConfig& train);
 
 // The momentum that senders apply in place of the optimizer if all-reduces between machines use
-// topk (training/pushes/pushed_sums.h); 0 = none. keeps_statistics: whether the model's layers keep
-// statistics. These travel with the gradients, and a momentum would change them.
+// topk (training/momentum_correction/corrected_allreduces.h); 0 = none. keeps_statistics: whether
+// the model's layers keep statistics. These travel with the gradients, and a momentum would change
+// them.
 [[nodiscard]] float momentum_of_senders(const Config& config, bool keeps_statistics);
 
 }  // namespace motley

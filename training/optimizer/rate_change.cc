@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "job/schedule_length.h"
+#include "run_config/schedule_length.h"
 #include "training/optimizer/lr_schedule.h"
 
 namespace motley {
@@ -18,8 +18,8 @@ bool is_same(double a, double b, const TrainConfig& train) {
 }
 
 double rate_of_last_step(const RateHistory& before) {
-  return before.is_early ? early_learning_rate(before.train, before.steps_done)
-                         : learning_rate(before.train, before.steps_done);
+  return before.uses_legacy_rates ? legacy_learning_rate(before.train, before.steps_done)
+                                  : learning_rate(before.train, before.steps_done);
 }
 
 std::string jump_text(double from, double to, std::int64_t steps_done) {
@@ -36,7 +36,7 @@ std::optional<std::string> rate_jump(const RateHistory& before, const TrainConfi
   return jump_text(rate_of_last_step(before), rate, before.steps_done);
 }
 
-std::optional<std::string> way_without_jump(const RateHistory& before, const TrainConfig& now) {
+std::optional<std::string> option_without_jump(const RateHistory& before, const TrainConfig& now) {
   const std::int64_t length = schedule_length(before.train);
   if (before.train.schedule == "constant" || schedule_length(now) == length) return std::nullopt;
   const bool is_over = before.steps_done >= length && before.train.min_lr <= 0;
@@ -46,9 +46,9 @@ std::optional<std::string> way_without_jump(const RateHistory& before, const Tra
 
 std::optional<std::string> convention_change(const RateHistory& before, const TrainConfig& now) {
   const std::int64_t next = before.steps_done + 1;
-  const double then = early_learning_rate(now, next);
+  const double then = legacy_learning_rate(now, next);
   const double rate = learning_rate(now, next);
-  if (!before.is_early || is_same(then, rate, now)) return std::nullopt;
+  if (!before.uses_legacy_rates || is_same(then, rate, now)) return std::nullopt;
   return fmt::format(
       "the version of Motley that started this run gave each step the learning rate of the next "
       "one: step {} now has {:.4g} instead of {:.4g}, by the convention of PyTorch and "

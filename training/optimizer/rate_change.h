@@ -6,15 +6,15 @@
 #include <optional>
 #include <string>
 
-#include "job/config.h"
+#include "run_config/config.h"
 
 namespace motley {
 
 // The run's configuration and progress so far.
 struct RateHistory {
   TrainConfig train;
-  // Whether its rates were early_learning_rate()'s (training/optimizer/lr_schedule.h).
-  bool is_early = false;
+  // Whether its rates were legacy_learning_rate()'s (training/optimizer/lr_schedule.h).
+  bool uses_legacy_rates = false;
   std::int64_t steps_done = 0;  // at least 1
 };
 
@@ -25,8 +25,8 @@ struct RateHistory {
 
 // The option that continues the run's previous schedule; nullopt if its length is unchanged, the
 // schedule is constant, or it has ended at 0.
-[[nodiscard]] std::optional<std::string> way_without_jump(const RateHistory& before,
-                                                          const TrainConfig& now);
+[[nodiscard]] std::optional<std::string> option_without_jump(const RateHistory& before,
+                                                             const TrainConfig& now);
 
 // A message for a run that used the earlier convention, if the next step's rate differs by it.
 [[nodiscard]] std::optional<std::string> convention_change(const RateHistory& before,

@@ -3,14 +3,14 @@
 // Every rank computes the scale from the same votes, so it is not sent. A step with a gradient that
 // is not finite is skipped and halves the scale; kStepsToGrow updated steps in a row double it.
 // Like PyTorch's GradScaler, except that the scale is applied inside the layers that compute in
-// fp16 (models/layers/product_numbers.h), so an overflow is visible in the fp32 gradient too.
+// fp16 (models/layers/product_dtype.h), so an overflow is visible in the fp32 gradient too.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 
 #include "checkpoint/gradient_scale.h"
-#include "job/config.h"
+#include "run_config/config.h"
 
 namespace motley {
 

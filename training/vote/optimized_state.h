@@ -1,6 +1,6 @@
 // OptimizedState: the interface through which a vote reads gradients and parameters, and a step
 // updates them. Implemented by StageState for a worker, and by VirtualCompute
-// (rehearsal/virtual_compute.h) for a virtual device, which has no values and only waits.
+// (simulated/virtual_compute.h) for a virtual device, which has no values and only waits.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace motley {
 
 // Factors by which a step multiplies gradients; both contain 1/tokens.
 struct GradientScales {
-  float clipped = 1;  // contains the clip factor too
-  float pushed = 1;   // of momentum-corrected gradients, clipped before the all-reduce
+  float clipped = 1;    // contains the clip factor too
+  float corrected = 1;  // of momentum-corrected gradients, clipped before the all-reduce
 };
 
 class OptimizedState {

@@ -36,12 +36,12 @@ StepVoter::StepVoter(const TrainConfig& train,
                      CheckpointState progress,
                      std::function<bool()> is_to_end,
                      std::function<bool()> is_save_due,
-                     PushedPart pushed)
+                     CorrectedPart corrected)
     : train_(train),
       optimizer_(make_optimizer(train)),
-      rules_{layer_count, std::move(copies), std::move(pushed.layers)},
-      clip_(rules_.pushed.empty() ? train.clip
-                                  : train.clip * std::sqrt(1 - pushed.parameter_share)),
+      rules_{layer_count, std::move(copies), std::move(corrected.layers)},
+      clip_(rules_.corrected.empty() ? train.clip
+                                     : train.clip * std::sqrt(1 - corrected.parameter_share)),
       self_(self),
       loss_(std::move(loss)),
       state_(state),

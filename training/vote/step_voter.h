@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "checkpoint/checkpoint.h"
-#include "job/config.h"
 #include "pipeline/execute/stage_votes.h"
+#include "run_config/config.h"
 #include "training/optimizer/optimizer.h"
 #include "training/vote/optimized_state.h"
 #include "training/vote/step_outcome.h"
@@ -22,10 +22,10 @@
 
 namespace motley {
 
-// The momentum-corrected part of a model (training/pushes/pushed_sums.h), whose gradients are
-// clipped before their all-reduce. The rest is clipped at train.clip times the root of its share of
-// the parameters.
-struct PushedPart {
+// The momentum-corrected part of a model (training/momentum_correction/corrected_allreduces.h),
+// whose gradients are clipped before their all-reduce. The rest is clipped at train.clip times the
+// root of its share of the parameters.
+struct CorrectedPart {
   std::vector<bool> layers = {};  // [layer]; empty = none has
   double parameter_share = 0;
 };
@@ -37,8 +37,8 @@ class StepVoter final : public StageVotes {
   // `loss`: of the batch on this rank; called once a batch, by vote(). It and `state` must outlive
   // the voter. `progress`: after the last step of the session before. `is_to_end`: whether this
   // rank was asked to end the session; called once a step. `is_save_due`: whether a checkpoint is
-  // due by this rank's clock; called once a step, on rank 0 only. `pushed`: the same on all ranks.
-  // REQUIRES: a validated configuration.
+  // due by this rank's clock; called once a step, on rank 0 only. `corrected`: the same on all
+  // ranks. REQUIRES: a validated configuration.
   StepVoter(
       const TrainConfig& train,
       int layer_count,
@@ -49,7 +49,7 @@ class StepVoter final : public StageVotes {
       CheckpointState progress,
       std::function<bool()> is_to_end = [] { return false; },
       std::function<bool()> is_save_due = [] { return false; },
-      PushedPart pushed = {});
+      CorrectedPart corrected = {});
 
   [[nodiscard]] std::size_t vote_bytes_max() const override;
   std::vector<std::byte> vote(const BatchPosition& position) override;

@@ -200,7 +200,8 @@ Result<Tally> tally_votes(const std::vector<std::vector<std::byte>>& votes,
       return incomplete(fmt::format("no rank voted for layer {}", layer), votes.size());
     }
     tally.squared_norm += *norms[layer];
-    if (rules.pushed.empty() || !rules.pushed[layer]) tally.clipped_squared_norm += *norms[layer];
+    if (rules.corrected.empty() || !rules.corrected[layer])
+      tally.clipped_squared_norm += *norms[layer];
   }
   tally.factors = decoded.front().factors;
   tally.finite = std::isfinite(tally.squared_norm) && std::isfinite(tally.loss_sum);

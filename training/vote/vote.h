@@ -41,8 +41,8 @@ struct Vote {
 // What all ranks know about each other's votes.
 struct VoteRules {
   int layer_count = 0;
-  std::vector<CopyGroup> copies;  // groups of ranks that vote
-  std::vector<bool> pushed = {};  // [layer]: has momentum-corrected gradients; empty = none has
+  std::vector<CopyGroup> copies;     // groups of ranks that vote
+  std::vector<bool> corrected = {};  // [layer]: has momentum-corrected gradients; empty = none has
 };
 
 enum class VoteKind {

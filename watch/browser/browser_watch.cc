@@ -67,7 +67,7 @@ Result<void> watch_in_browser(const std::filesystem::path& run,
   MOTLEY_ASSIGN(RunView view, RunView::begin(run, unix_time_s()));
   std::string token;
   if (!options.token_file.empty()) {
-    MOTLEY_ASSIGN(token, kept_token(options.token_file));
+    MOTLEY_ASSIGN(token, stored_token(options.token_file));
   }
   StopSignals signals;
   ViewedRun source(std::move(view));

@@ -34,7 +34,7 @@ Result<std::string> new_token(const std::filesystem::path& file) {
 
 }  // namespace
 
-Result<std::string> kept_token(const std::filesystem::path& file) {
+Result<std::string> stored_token(const std::filesystem::path& file) {
   MOTLEY_ASSIGN(const bool exists, path_exists(file));
   if (!exists) return new_token(file);
 

@@ -17,6 +17,6 @@ inline constexpr std::size_t kTokenCharactersMax = 128;
 // readable by its owner only. kConfig if users other than its owner and group can read it, or if it
 // holds no valid token: one line of letters, digits, '-', '_', '.' and '~', with a length within
 // the bounds above.
-[[nodiscard]] Result<std::string> kept_token(const std::filesystem::path& file);
+[[nodiscard]] Result<std::string> stored_token(const std::filesystem::path& file);
 
 }  // namespace motley

@@ -28,14 +28,14 @@ RunChanges ViewedRun::look() {
           .has_more = changes.has_more};
 }
 
-Result<std::string> ViewedRun::part(RunPart part) {
+Result<std::string> ViewedRun::part(RunDocument part) {
   MOTLEY_TRY(view_.readable());
   switch (part) {
-    case RunPart::kDescription:
+    case RunDocument::kDescription:
       return text_of(view_.description());
-    case RunPart::kState:
+    case RunDocument::kState:
       return text_of(view_.state());
-    case RunPart::kTimeline:
+    case RunDocument::kTimeline:
       break;
   }
   return text_of(view_.timeline());

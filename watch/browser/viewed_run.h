@@ -13,7 +13,7 @@ class ViewedRun : public RunSource {
   explicit ViewedRun(RunView view) : view_(std::move(view)) {}
 
   RunChanges look() override;
-  Result<std::string> part(RunPart part) override;
+  Result<std::string> part(RunDocument part) override;
   Result<std::string> history(std::size_t points, std::int64_t after_step) override;
   Result<std::string> events(std::size_t newest) override;
   Result<std::string> metrics(MetricsFormat format) override;

@@ -47,28 +47,28 @@ bool is_plain(std::string_view target) {
 }
 
 // A web page cannot make a browser add this header to a cross-origin request.
-bool has_bearer(std::string_view authorization, const Door& door) {
+bool has_bearer(std::string_view authorization, const AccessRules& access_rules) {
   constexpr std::string_view kScheme = "Bearer ";
   return authorization.starts_with(kScheme) &&
-         is_token(authorization.substr(kScheme.size()), door.token);
+         is_token(authorization.substr(kScheme.size()), access_rules.token);
 }
 
-bool has_cookie(std::string_view cookies, const Door& door) {
-  const std::string name = cookie_name(door);
+bool has_cookie(std::string_view cookies, const AccessRules& access_rules) {
+  const std::string name = cookie_name(access_rules);
   bool found = false;
   while (!cookies.empty()) {
     std::string_view pair = take_part(cookies, ';');
     while (pair.starts_with(' ')) pair.remove_prefix(1);
     const auto value = value_of(pair, name);
-    found = found || (value && is_token(*value, door.token));
+    found = found || (value && is_token(*value, access_rules.token));
   }
   return found;
 }
 
 // The checks before the token's: malformed or misdirected requests.
-std::optional<Refused> malformed(const RequestHead& request, const Door& door) {
+std::optional<Refused> malformed(const RequestHead& request, const AccessRules& access_rules) {
   if (request.repeats_a_field) return Refused{400, "duplicate field in the request"};
-  if (!is_own_name(request.host, door.port)) {
+  if (!is_own_name(request.host, access_rules.port)) {
     return Refused{403, "this server answers only to 127.0.0.1 and localhost with its port"};
   }
   if (request.method != "GET" && request.method != "HEAD") {
@@ -77,7 +77,7 @@ std::optional<Refused> malformed(const RequestHead& request, const Door& door) {
   if (request.has_body) return refused_body();
   if (request.target.size() > kTargetBytesMax) return Refused{414, "the address is too long"};
   if (!is_plain(request.target)) return Refused{400, "the address is not a path"};
-  if (!request.origin.empty() && !is_own_origin(request.origin, door.port)) {
+  if (!request.origin.empty() && !is_own_origin(request.origin, access_rules.port)) {
     return Refused{403, "other pages have no access to this server"};
   }
   return std::nullopt;
@@ -85,16 +85,16 @@ std::optional<Refused> malformed(const RequestHead& request, const Door& door) {
 
 }  // namespace
 
-std::string cookie_name(const Door& door) {
-  return fmt::format("motley_{}", door.port);
+std::string cookie_name(const AccessRules& access_rules) {
+  return fmt::format("motley_{}", access_rules.port);
 }
 
 Refused refused_body() {
   return {413, "requests with a body are not accepted"};
 }
 
-std::variant<Admitted, Refused> admit(const RequestHead& request, const Door& door) {
-  if (auto refused = malformed(request, door)) return *std::move(refused);
+std::variant<Admitted, Refused> admit(const RequestHead& request, const AccessRules& access_rules) {
+  if (auto refused = malformed(request, access_rules)) return *std::move(refused);
   std::string_view query = request.target;
   Admitted admitted;
   admitted.path = take_part(query, '?');
@@ -102,20 +102,22 @@ std::variant<Admitted, Refused> admit(const RequestHead& request, const Door& do
   while (!query.empty()) {
     const std::string_view pair = take_part(query, '&');
     if (const auto token = value_of(pair, "token")) {
-      admitted.came_by_address = admitted.came_by_address || is_token(*token, door.token);
+      admitted.has_token_in_address =
+          admitted.has_token_in_address || is_token(*token, access_rules.token);
     } else {
       if (!admitted.query.empty()) admitted.query += '&';
       admitted.query += pair;
     }
   }
-  if (admitted.came_by_address || has_bearer(request.authorization, door)) return admitted;
+  if (admitted.has_token_in_address || has_bearer(request.authorization, access_rules))
+    return admitted;
   // A page on another port of this machine is same-site to a browser, which then adds the cookie;
   // Sec-Fetch-Site distinguishes its requests.
   if (!request.fetch_site.empty() && request.fetch_site != "same-origin" &&
       request.fetch_site != "none") {
     return Refused{403, "other pages have no access to this server"};
   }
-  if (!has_cookie(request.cookie, door)) {
+  if (!has_cookie(request.cookie, access_rules)) {
     return Refused{401, "open the address printed by motley watch: its token grants access"};
   }
   return admitted;

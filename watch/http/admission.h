@@ -30,7 +30,7 @@ struct RequestHead {
   bool repeats_a_field = false;  // one of the fields above is repeated
 };
 
-struct Door {
+struct AccessRules {
   std::uint16_t port = 0;
   std::string token;  // hexadecimal
 };
@@ -39,7 +39,7 @@ struct Admitted {
   std::string path;   // begins with '/'; not decoded
   std::string query;  // without the token
   bool head_only = false;
-  bool came_by_address = false;  // the token was in the address: the response sets the cookie
+  bool has_token_in_address = false;  // the token was in the address: the response sets the cookie
 };
 
 struct Refused {
@@ -49,11 +49,12 @@ struct Refused {
 
 [[nodiscard]] Refused refused_body();
 
-[[nodiscard]] std::variant<Admitted, Refused> admit(const RequestHead& request, const Door& door);
+[[nodiscard]] std::variant<Admitted, Refused> admit(const RequestHead& request,
+                                                    const AccessRules& access_rules);
 
 // The cookie's name, "motley_PORT". Cookies are shared by all ports of a host, so the name contains
 // the port.
-[[nodiscard]] std::string cookie_name(const Door& door);
+[[nodiscard]] std::string cookie_name(const AccessRules& access_rules);
 
 // `fallback` if the query has no such key; Refused if its value is not a whole number in [low,
 // high].

@@ -41,9 +41,9 @@ Answer refusal(const Refused& refused) {
 
 Answer answer(const Admitted& request, std::string_view accept, RunSource& source) {
   const std::string& path = request.path;
-  if (path == "/api/description") return of_run(source.part(RunPart::kDescription));
-  if (path == "/api/state") return of_run(source.part(RunPart::kState));
-  if (path == "/api/timeline") return of_run(source.part(RunPart::kTimeline));
+  if (path == "/api/description") return of_run(source.part(RunDocument::kDescription));
+  if (path == "/api/state") return of_run(source.part(RunDocument::kState));
+  if (path == "/api/timeline") return of_run(source.part(RunDocument::kTimeline));
   if (path == "/api/history") {
     return with_number(request, "points", kPoints, kPointsMax,
                        [&](std::uint64_t points) { return source.history(points, 0); });

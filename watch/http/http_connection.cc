@@ -43,9 +43,9 @@ void say_rules(Fields& fields) {
 }
 
 template <class Fields>
-void give_cookie(Fields& fields, const Door& door) {
-  fields.set(http::field::set_cookie,
-             cookie_name(door) + "=" + door.token + "; HttpOnly; SameSite=Strict; Path=/");
+void give_cookie(Fields& fields, const AccessRules& access_rules) {
+  fields.set(http::field::set_cookie, cookie_name(access_rules) + "=" + access_rules.token +
+                                          "; HttpOnly; SameSite=Strict; Path=/");
 }
 
 template <class Head>
@@ -85,26 +85,26 @@ void HttpConnection::read_head() {
 
 void HttpConnection::take(boost::system::error_code failure) {
   if (failure == http::error::header_limit || failure == http::error::buffer_overflow) {
-    return say_and_close({431, "the head of the request is too long"});
+    return respond_and_close({431, "the head of the request is too long"});
   }
-  if (failure == http::error::body_limit) return say_and_close(refused_body());
+  if (failure == http::error::body_limit) return respond_and_close(refused_body());
   if (failure && failure.category() == make_error_code(http::error::bad_method).category() &&
       failure != http::error::end_of_stream && failure != http::error::partial_message) {
-    return say_and_close({400, "not an HTTP/1.1 request"});
+    return respond_and_close({400, "not an HTTP/1.1 request"});
   }
   if (failure) return close();
   const Head& head = parser_->get();
   const bool has_body = parser_->chunked() || parser_->content_length().value_or(0) > 0;
-  const auto decided = admit(decisive(head, has_body), shared_.door);
-  if (const auto* refused = std::get_if<Refused>(&decided)) return say_and_close(*refused);
+  const auto decided = admit(decisive(head, has_body), shared_.access_rules);
+  if (const auto* refused = std::get_if<Refused>(&decided)) return respond_and_close(*refused);
   if (!shared_.places->admit(shared_from_this())) {
-    return say_and_close({503, "too many open pages of this run: close some of them"});
+    return respond_and_close({503, "too many open pages of this run: close some of them"});
   }
   respond(head, std::get<Admitted>(decided));
 }
 
 void HttpConnection::respond(const Head& head, const Admitted& admitted) {
-  if (admitted.path == kLivePath && !admitted.head_only) return go_live(head, admitted);
+  if (admitted.path == kLivePath && !admitted.head_only) return start_live_feed(head, admitted);
   if (admitted.path == kLivePath) {
     return write({200, "text/event-stream", ""}, head, &admitted);
   }
@@ -119,7 +119,8 @@ void HttpConnection::write(Answer answer, const Head& head, const Admitted* admi
   response.set(http::field::content_type,
                beast::string_view(answer.type.data(), answer.type.size()));
   if (answer.status == 405) response.set(http::field::allow, "GET, HEAD");
-  if (admitted != nullptr && admitted->came_by_address) give_cookie(response, shared_.door);
+  if (admitted != nullptr && admitted->has_token_in_address)
+    give_cookie(response, shared_.access_rules);
   response.keep_alive(!drains_ && head.keep_alive());
   response.content_length(answer.body.size());
   if (admitted == nullptr || !admitted->head_only) response.body() = std::move(answer.body);
@@ -130,9 +131,9 @@ void HttpConnection::write(Answer answer, const Head& head, const Admitted* admi
 }
 
 void HttpConnection::written(boost::system::error_code failure) {
-  const bool goes_on = !failure && response_->keep_alive();
+  const bool pending_restart = !failure && response_->keep_alive();
   response_.reset();
-  if (goes_on) return read_head();
+  if (pending_restart) return read_head();
   if (failure) return close();
   boost::system::error_code ignored;
   stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
@@ -140,7 +141,7 @@ void HttpConnection::written(boost::system::error_code failure) {
   drain();
 }
 
-void HttpConnection::say_and_close(const Refused& refused) {
+void HttpConnection::respond_and_close(const Refused& refused) {
   drains_ = true;
   const bool head_only = parser_->is_header_done() && parser_->get().method() == http::verb::head;
   const Admitted nobody{.path = {}, .query = {}, .head_only = head_only};
@@ -160,11 +161,11 @@ void HttpConnection::drain() {
       });
 }
 
-void HttpConnection::go_live(const Head& head, const Admitted& admitted) {
+void HttpConnection::start_live_feed(const Head& head, const Admitted& admitted) {
   http::response<http::empty_body> response(http::status::ok, 11);
   say_rules(response);
   response.set(http::field::content_type, "text/event-stream");
-  if (admitted.came_by_address) give_cookie(response, shared_.door);
+  if (admitted.has_token_in_address) give_cookie(response, shared_.access_rules);
   response.keep_alive(false);
   std::ostringstream opening;
   opening << response.base();

@@ -21,7 +21,7 @@
 
 #include "watch/http/admission.h"
 #include "watch/http/answers.h"
-#include "watch/http/connection_places.h"
+#include "watch/http/connection_quota.h"
 #include "watch/http/live_feed.h"
 
 namespace motley {
@@ -35,15 +35,15 @@ struct ConnectionLimits {
 
 // Shared by all connections of a server; outlives them.
 struct SharedByConnections {
-  Door door;
+  AccessRules access_rules;
   RunSource* source;
   LiveFeed* feed;
-  ConnectionPlaces* places;
+  ConnectionQuota* places;
   ConnectionLimits limits;
 };
 
 class HttpConnection : public LiveStream,
-                       public Guest,
+                       public LimitedConnection,
                        public std::enable_shared_from_this<HttpConnection> {
  public:
   HttpConnection(boost::asio::ip::tcp::socket socket, const SharedByConnections& shared);
@@ -63,10 +63,10 @@ class HttpConnection : public LiveStream,
   void respond(const Head& head, const Admitted& admitted);
   void write(Answer answer, const Head& head, const Admitted* admitted);
   void written(boost::system::error_code failure);
-  void go_live(const Head& head, const Admitted& admitted);
+  void start_live_feed(const Head& head, const Admitted& admitted);
   void send_next();
   void watch_for_end();
-  void say_and_close(const Refused& refused);
+  void respond_and_close(const Refused& refused);
   void drain();
   void close();
 

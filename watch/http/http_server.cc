@@ -33,8 +33,8 @@ class BeastServer : public HttpServer {
         tick_(io_),
         pause_(io_),
         feed_(source, options.heartbeat_s),
-        places_(options.connections_max, options.strangers_max),
-        shared_{.door = {0, std::move(token)},
+        places_(options.connections_max, options.unauthenticated_max),
+        shared_{.access_rules = {0, std::move(token)},
                 .source = &source,
                 .feed = &feed_,
                 .places = &places_,
@@ -47,16 +47,16 @@ class BeastServer : public HttpServer {
     if (!failure) acceptor_.set_option(tcp::acceptor::reuse_address(true), failure);
     if (!failure) acceptor_.bind(here, failure);
     if (!failure) acceptor_.listen(asio::socket_base::max_listen_connections, failure);
-    if (!failure) shared_.door.port = acceptor_.local_endpoint(failure).port();
+    if (!failure) shared_.access_rules.port = acceptor_.local_endpoint(failure).port();
     if (!failure) return {};
     return Error{ErrorCode::kPeer,
                  fmt::format("cannot listen on port {} of this machine", options_.port),
                  failure.message(), "leave --port out to use a free one"};
   }
 
-  [[nodiscard]] std::uint16_t port() const override { return shared_.door.port; }
+  [[nodiscard]] std::uint16_t port() const override { return shared_.access_rules.port; }
 
-  [[nodiscard]] const std::string& token() const override { return shared_.door.token; }
+  [[nodiscard]] const std::string& token() const override { return shared_.access_rules.token; }
 
   void serve_until(const std::vector<int>& stop_fds) override {
     std::vector<asio::posix::stream_descriptor> stops;
@@ -128,7 +128,7 @@ class BeastServer : public HttpServer {
   asio::steady_timer pause_;
   LiveFeed feed_;
   bool is_reading_on_ = false;
-  ConnectionPlaces places_;
+  ConnectionQuota places_;
   SharedByConnections shared_;
 };
 

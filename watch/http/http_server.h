@@ -21,9 +21,9 @@ struct HttpServerOptions {
   double heartbeat_s = 15.0;
   double request_s = 10.0;
   double write_s = 20.0;
-  std::size_t connections_max = 64;  // authenticated
-  std::size_t strangers_max = 256;   // not authenticated; a new one closes the oldest
-  std::string token = {};            // for a stable address across restarts; empty: a new token
+  std::size_t connections_max = 64;       // authenticated
+  std::size_t unauthenticated_max = 256;  // not authenticated; a new one closes the oldest
+  std::string token = {};  // for a stable address across restarts; empty: a new token
 };
 
 // 128 random bits in hexadecimal.

@@ -30,7 +30,7 @@ std::int64_t step_of(std::string_view id) {
 // The description, or the reason why the run cannot be read; the page then shows it beside the last
 // data.
 std::string description_message(RunSource& source) {
-  const auto data = source.part(RunPart::kDescription);
+  const auto data = source.part(RunDocument::kDescription);
   return data.ok() ? live_message("description", *data)
                    : live_message("unreadable", error_json(data.error()));
 }
@@ -72,7 +72,7 @@ std::string LiveFeed::news(const RunChanges& changes) {
     if (!steps.empty()) last_step_ = changes.last_step;
     news += steps;
   }
-  if (changes.state) news += message_of("state", source_.part(RunPart::kState));
+  if (changes.state) news += message_of("state", source_.part(RunDocument::kState));
   if (changes.events) news += message_of("events", source_.events(kEventsSent));
   if (changes.timeline) news += live_message("timeline", "{}");
   return news;
@@ -81,18 +81,18 @@ std::string LiveFeed::news(const RunChanges& changes) {
 void LiveFeed::gather() {
   fresh_ = Deadline::after_s(kFresh_s);
   const RunChanges found = source_.look();
-  untold_.description |= found.description;
-  untold_.state |= found.state;
-  untold_.events |= found.events;
-  untold_.timeline |= found.timeline;
-  untold_.cut |= found.cut;
-  untold_.last_step = found.last_step;
+  pending_changes_.description |= found.description;
+  pending_changes_.state |= found.state;
+  pending_changes_.events |= found.events;
+  pending_changes_.timeline |= found.timeline;
+  pending_changes_.cut |= found.cut;
+  pending_changes_.last_step = found.last_step;
   has_more_ = found.has_more;
 }
 
 bool LiveFeed::look() {
   gather();
-  const RunChanges changes = std::exchange(untold_, {});
+  const RunChanges changes = std::exchange(pending_changes_, {});
   std::erase_if(streams_, [](const auto& stream) { return stream.expired(); });
   if (streams_.empty()) {
     last_step_ = changes.last_step;
@@ -115,7 +115,7 @@ void LiveFeed::add(const std::shared_ptr<LiveStream>& stream, std::string_view l
   std::string all(kOpening);
   all += description_message(source_);
   if (had == 0 || had < last_step_) all += steps_message(had, last_step_);
-  all += message_of("state", source_.part(RunPart::kState));
+  all += message_of("state", source_.part(RunDocument::kState));
   all += message_of("events", source_.events(kEventsSent));
   all += live_message("timeline", "{}");
   stream->send(std::make_shared<const std::string>(std::move(all)));

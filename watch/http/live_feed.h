@@ -61,7 +61,7 @@ class LiveFeed {
 
   RunSource& source_;
   std::vector<std::weak_ptr<LiveStream>> streams_;
-  RunChanges untold_;
+  RunChanges pending_changes_;
   bool has_more_ = true;
   std::int64_t last_step_ = 0;  // every stream has the steps up to this one
   double heartbeat_s_;

@@ -23,7 +23,7 @@ struct RunChanges {
   bool has_more = false;       // unread data remains: poll again soon
 };
 
-enum class RunPart { kDescription, kState, kTimeline };
+enum class RunDocument { kDescription, kState, kTimeline };
 
 class RunSource {
  public:
@@ -31,7 +31,7 @@ class RunSource {
   // Reads new data of the run's folder, at most one piece. The other functions return what was read
   // last.
   virtual RunChanges look() = 0;
-  [[nodiscard]] virtual Result<std::string> part(RunPart part) = 0;
+  [[nodiscard]] virtual Result<std::string> part(RunDocument part) = 0;
   // Columns of the steps after `after_step`, thinned to at most about `points`.
   [[nodiscard]] virtual Result<std::string> history(std::size_t points,
                                                     std::int64_t after_step) = 0;

@@ -65,7 +65,7 @@ Labels of_link(Rank from, Rank to) {
   return {{"from", std::to_string(from.value)}, {"to", std::to_string(to.value)}};
 }
 
-void tell_run(const RunView& view, Gathering& all) {
+void add_run(const RunView& view, Gathering& all) {
   all.family(MetricType::kInfo, "motley_build", "", "The program that exports these metrics.")
       .sample(1, {{"version", motley_version()}});
   all.family(MetricType::kInfo, "motley_run", "", "The run of these metrics.")
@@ -78,11 +78,11 @@ void tell_run(const RunView& view, Gathering& all) {
   for (std::size_t p = 0; p < phases.size(); ++p) phases[p] = run_phase_word(kPhases[p]);
   all.states("motley_run_state", "Whether the run is in progress, or how it ended.", phases,
              run_phase_word(view.phase()));
-  constexpr std::array kLevels = {VerdictLevel::kGood, VerdictLevel::kWatch, VerdictLevel::kBad};
+  constexpr std::array kLevels = {HealthLevel::kGood, HealthLevel::kWatch, HealthLevel::kBad};
   std::array<const char*, kLevels.size()> levels{};
-  for (std::size_t l = 0; l < levels.size(); ++l) levels[l] = verdict_word(kLevels[l]);
+  for (std::size_t l = 0; l < levels.size(); ++l) levels[l] = health_level_name(kLevels[l]);
   all.states("motley_verdict", "The health summary of the run, as on its page.", levels,
-             verdict_word(view.verdict().level));
+             health_level_name(view.health().level));
   if (view.config()) {
     all.family(MetricType::kGauge, "motley_run_planned_steps", "", "Steps of the run.")
         .count(view.config()->train.steps);
@@ -90,7 +90,7 @@ void tell_run(const RunView& view, Gathering& all) {
 }
 
 // Totals of a long run are unknown until it has been read completely.
-void tell_reading(const RunView& view, Gathering& all) {
+void add_reading(const RunView& view, Gathering& all) {
   const auto& reading = view.reading();
   const double read = reading && reading->bytes > 0 ? static_cast<double>(reading->read_bytes) /
                                                           static_cast<double>(reading->bytes)
@@ -100,7 +100,7 @@ void tell_reading(const RunView& view, Gathering& all) {
       .sample(read);
 }
 
-void tell_last_step(const RunView& view, Gathering& all) {
+void add_last_step(const RunView& view, Gathering& all) {
   all.family(MetricType::kGauge, "motley_run_last_step", "", "Number of the last completed step.")
       .count(view.last_step());
   const StepMetrics* const last = view.recent().last();
@@ -126,8 +126,8 @@ void tell_last_step(const RunView& view, Gathering& all) {
       .sample(last->losses.optimizer, {{"cause", "optimizer"}});
 }
 
-void tell_sums(const RunView& view, Gathering& all) {
-  const RunTotals::Sums& sums = view.totals().sums();
+void add_totals(const RunView& view, Gathering& all) {
+  const RunTotals::Totals& sums = view.totals().sums();
   all.family(MetricType::kSummary, "motley_step_seconds", "seconds",
              "Time of a step: the median of the newest, and the sum over all completed steps.")
       .sample(view.recent().step_s(), {{"quantile", "0.5"}})
@@ -156,20 +156,21 @@ void tell_sums(const RunView& view, Gathering& all) {
       .sample(sums.saved->second);
 }
 
-void tell_rank_sums(const RunTotals::Sums& sums, Gathering& all) {
-  const auto counter = [&](const char* name, const char* help, double RunTotals::RankSums::*field) {
+void add_rank_totals(const RunTotals::Totals& sums, Gathering& all) {
+  const auto counter = [&](const char* name, const char* help,
+                           double RunTotals::RankTotals::*field) {
     all.family(MetricType::kCounter, name, "seconds", help);
     for (std::size_t r = 0; r < sums.ranks.size(); ++r) {
       all.sample(sums.ranks[r].*field, of_rank(r));
     }
   };
   counter("motley_rank_compute_seconds", "Time in which the rank did not wait.",
-          &RunTotals::RankSums::compute_s);
+          &RunTotals::RankTotals::compute_s);
   counter("motley_rank_codec_seconds",
           "Part of its computing: encoding, decoding and passing messages.",
-          &RunTotals::RankSums::codec_s);
+          &RunTotals::RankTotals::codec_s);
   counter("motley_rank_optimizer_seconds", "Part of its computing: the update.",
-          &RunTotals::RankSums::optimizer_s);
+          &RunTotals::RankTotals::optimizer_s);
   all.family(MetricType::kCounter, "motley_rank_wait_seconds", "seconds",
              "Time in which the rank waited, by cause.");
   for (std::size_t r = 0; r < sums.ranks.size(); ++r) {
@@ -186,7 +187,7 @@ void tell_rank_sums(const RunTotals::Sums& sums, Gathering& all) {
   }
 }
 
-void tell_memory(const RunView& view, Gathering& all) {
+void add_memory(const RunView& view, Gathering& all) {
   const StepMetrics* const last = view.recent().last();
   if (last == nullptr) return;
   all.family(MetricType::kGauge, "motley_rank_memory_bytes", "bytes",
@@ -196,7 +197,7 @@ void tell_memory(const RunView& view, Gathering& all) {
   }
 }
 
-void tell_plan(const Plan& plan, const RunLayout& layout, Gathering& all) {
+void add_plan_sizes(const Plan& plan, const RunLayout& layout, Gathering& all) {
   all.family(MetricType::kInfo, "motley_plan", "", "The plan in use.")
       .sample(1, {{"hash", plan_hash_text(plan)}, {"schedule", plan.schedule}});
   const std::vector<std::string> names = rank_names(plan);
@@ -237,14 +238,14 @@ void tell_plan(const Plan& plan, const RunLayout& layout, Gathering& all) {
 
 std::vector<MetricFamily> run_metrics(const RunView& view) {
   Gathering all;
-  tell_run(view, all);
-  tell_reading(view, all);
+  add_run(view, all);
+  add_reading(view, all);
   if (view.reading()) return std::move(all).done();
-  tell_last_step(view, all);
-  tell_sums(view, all);
-  tell_rank_sums(view.totals().sums(), all);
-  tell_memory(view, all);
-  if (view.layout()) tell_plan(*view.plan(), *view.layout(), all);
+  add_last_step(view, all);
+  add_totals(view, all);
+  add_rank_totals(view.totals().sums(), all);
+  add_memory(view, all);
+  if (view.layout()) add_plan_sizes(*view.plan(), *view.layout(), all);
   return std::move(all).done();
 }
 

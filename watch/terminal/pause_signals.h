@@ -12,7 +12,7 @@
 
 namespace motley {
 
-enum class PauseSignal { kPause, kGoOn };
+enum class PauseSignal { kPause, kRestart };
 
 class PauseSignals {
  public:

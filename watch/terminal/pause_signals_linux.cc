@@ -25,7 +25,7 @@ PauseSignals::~PauseSignals() {
 std::optional<PauseSignal> PauseSignals::take() {
   signalfd_siginfo info{};
   if (::read(fd_.get(), &info, sizeof(info)) != static_cast<ssize_t>(sizeof(info))) return {};
-  return info.ssi_signo == SIGTSTP ? PauseSignal::kPause : PauseSignal::kGoOn;
+  return info.ssi_signo == SIGTSTP ? PauseSignal::kPause : PauseSignal::kRestart;
 }
 
 // Unblocked, the signal has its default effect, so the shell reports the stop as usual.

@@ -43,15 +43,15 @@ std::string figures_text(const Json& state) {
   return text;
 }
 
-LineStyle style_of(const Json& verdict) {
-  const std::string level = text_at(verdict, "level");
+LineStyle style_of(const Json& health) {
+  const std::string level = text_at(health, "level");
   if (level == "good") return LineStyle::kGood;
   return level == "watch" ? LineStyle::kWatch : LineStyle::kBad;
 }
 
 // The level as a word, in addition to its colour.
-std::string verdict_text(const Json& verdict) {
-  return fmt::format("{}: {}", text_at(verdict, "level"), text_at(verdict, "text"));
+std::string health_text(const Json& health) {
+  return fmt::format("{}: {}", text_at(health, "level"), text_at(health, "text"));
 }
 
 double waited_s(const Json& rank) {
@@ -198,9 +198,9 @@ void add_head(const ScreenDocuments& run, ScreenSize size, Page& page) {
   page.add(fmt::format("{}  {}  {}", text_at(about, "name"), text_at(about, "model"),
                        text_at(about, "state")),
            LineStyle::kStrong);
-  const Json& verdict = run.state["verdict"];
-  page.add_wrapped(verdict_text(verdict), style_of(verdict));
-  page.add_wrapped(text_at(verdict, "advice"), LineStyle::kFaint);
+  const Json& health = run.state["verdict"];
+  page.add_wrapped(health_text(health), style_of(health));
+  page.add_wrapped(text_at(health, "advice"), LineStyle::kFaint);
   page.add(figures_text(run.state));
   if (size.rows < kRowsOfLowScreen) return;
   page.add(progress_bar(number_at(run.state, "step") / number_at(run.state, "steps"), size.columns),
@@ -230,7 +230,7 @@ std::vector<ScreenLine> screen_lines(const ScreenDocuments& run, ScreenSize size
 }
 
 std::string one_line(const Json& state) {
-  return figures_text(state) + "  " + verdict_text(state["verdict"]);
+  return figures_text(state) + "  " + health_text(state["verdict"]);
 }
 
 std::string event_line(const Json& event) {

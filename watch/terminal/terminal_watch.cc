@@ -88,11 +88,13 @@ struct Person {
   RawTerminal terminal;
 };
 
-enum class Wish { kNothing, kToLeave, kScreenAgain };
+enum class ScreenCommand { kNothing, kLeaveScreen, kScreenAgain };
 
 // After ^Z the terminal belongs to other programs until SIGCONT. After any other stop only SIGCONT
 // is seen.
-Wish wish_after(PauseSignal signal, Person& person, const std::function<void()>& leave_screen) {
+ScreenCommand command_after(PauseSignal signal,
+                            Person& person,
+                            const std::function<void()>& leave_screen) {
   if (signal == PauseSignal::kPause) {
     leave_screen();
     person.terminal.give_back();
@@ -101,30 +103,30 @@ Wish wish_after(PauseSignal signal, Person& person, const std::function<void()>&
     }
   }
   person.terminal.take();
-  return Wish::kScreenAgain;
+  return ScreenCommand::kScreenAgain;
 }
 
 // Waits for the given time, a key or a signal. Returns the requested action, or the error that ends
 // the command.
-Result<Wish> wish_within(double seconds,
-                         Person& person,
-                         const std::function<void()>& leave_screen) {
+Result<ScreenCommand> command_within(double seconds,
+                                     Person& person,
+                                     const std::function<void()>& leave_screen) {
   pollfd fds[] = {{person.terminal.fd(), POLLIN, 0},
                   {person.stops.fd(), POLLIN, 0},
                   {person.pauses.fd(), POLLIN, 0}};
   ::poll(fds, std::size(fds), static_cast<int>(std::ceil(seconds * 1000)));
   if (auto stop = person.stops.take()) {
-    if (stop->code == ErrorCode::kInterrupted) return Wish::kToLeave;
+    if (stop->code == ErrorCode::kInterrupted) return ScreenCommand::kLeaveScreen;
     return *std::move(stop);
   }
-  if (const auto signal = person.pauses.take()) return wish_after(*signal, person, leave_screen);
+  if (const auto signal = person.pauses.take()) return command_after(*signal, person, leave_screen);
   constexpr char kControlC = 3;
   while (const auto key = person.terminal.key()) {
-    if (*key == 'q' || *key == 'Q' || *key == kControlC) return Wish::kToLeave;
+    if (*key == 'q' || *key == 'Q' || *key == kControlC) return ScreenCommand::kLeaveScreen;
   }
   // A closed terminal is always readable and has no keys.
-  if ((fds[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) return Wish::kToLeave;
-  return Wish::kNothing;
+  if ((fds[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) return ScreenCommand::kLeaveScreen;
+  return ScreenCommand::kNothing;
 }
 
 Result<void> redraw_until_left(RunView& view, bool in_colour) {
@@ -133,9 +135,9 @@ Result<void> redraw_until_left(RunView& view, bool in_colour) {
   const auto leave_screen = [&out] { out.write(kLeave); };
   std::string drawn;
   Deadline drawn_lately = Deadline::after_s(0);
-  Result<Wish> wish = Wish::kScreenAgain;
-  while (wish.ok() && *wish != Wish::kToLeave) {
-    if (*wish == Wish::kScreenAgain) {
+  Result<ScreenCommand> screen_command = ScreenCommand::kScreenAgain;
+  while (screen_command.ok() && *screen_command != ScreenCommand::kLeaveScreen) {
+    if (*screen_command == ScreenCommand::kScreenAgain) {
       out.write(kEnter);
       drawn.clear();
     }
@@ -146,10 +148,10 @@ Result<void> redraw_until_left(RunView& view, bool in_colour) {
       if (screen != drawn && out.write(screen)) drawn = std::move(screen);
       drawn_lately = Deadline::after_s(kLook_s);
     }
-    wish = wish_within(pause_s(changes), person, leave_screen);
+    screen_command = command_within(pause_s(changes), person, leave_screen);
   }
   out.write(std::string(kLeave) + one_line(view.state()) + "\n");
-  if (!wish.ok()) return wish.error();
+  if (!screen_command.ok()) return screen_command.error();
   return {};
 }
 
@@ -187,15 +189,16 @@ class Lines {
   std::string last_;
 };
 
-Result<void> tell_until_end(RunView& view) {
+Result<void> log_until_end(RunView& view) {
   Person person;
   const auto no_screen = [] {};
   Lines lines(view);
   lines.say_state();
   RunView::Changes changes{.has_more = view.reading().has_value()};
   while (view.is_under_way() || changes.has_more) {
-    MOTLEY_ASSIGN(const Wish wish, wish_within(pause_s(changes), person, no_screen));
-    if (wish == Wish::kToLeave) return {};
+    MOTLEY_ASSIGN(const ScreenCommand screen_command,
+                  command_within(pause_s(changes), person, no_screen));
+    if (screen_command == ScreenCommand::kLeaveScreen) return {};
     changes = view.poll(unix_time_s());
     lines.say(changes);
   }
@@ -208,7 +211,7 @@ Result<void> tell_until_end(RunView& view) {
 Result<void> watch_in_terminal(const std::filesystem::path& run,
                                const TerminalWatchOptions& options) {
   MOTLEY_ASSIGN(RunView view, RunView::begin(run, unix_time_s()));
-  if (!is_live_terminal(stdout, options.term)) return tell_until_end(view);
+  if (!is_live_terminal(stdout, options.term)) return log_until_end(view);
   const bool in_colour = options.no_color == nullptr || *options.no_color == '\0';
   return redraw_until_left(view, in_colour);
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/json_fwd.h"
-#include "cluster/follow/metrics.h"
+#include "cluster/run_record/metrics.h"
 
 namespace motley {
 

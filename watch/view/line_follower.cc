@@ -14,14 +14,14 @@ constexpr std::size_t kTailBytes = 256;
 
 }  // namespace
 
-LineFollower::News LineFollower::poll() {
-  News news;
+LineFollower::NewLines LineFollower::poll() {
+  NewLines news;
   news.begins_anew = reopen();
 
   struct stat now {};
 
   if (!fd_.open() || ::fstat(fd_.get(), &now) != 0) return news;
-  if (!still_stands(now)) {
+  if (!is_unchanged(now)) {
     forget();
     news.begins_anew = true;
   }
@@ -57,7 +57,7 @@ bool LineFollower::reopen() {
   return had_one;
 }
 
-bool LineFollower::still_stands(const struct stat& now) const {
+bool LineFollower::is_unchanged(const struct stat& now) const {
   if (now.st_size < read_bytes_) return false;
   std::string tail(tail_.size(), '\0');
   const auto from = read_bytes_ - static_cast<std::int64_t>(tail.size());

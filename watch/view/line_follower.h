@@ -18,7 +18,7 @@ namespace motley {
 
 class LineFollower {
  public:
-  struct News {
+  struct NewLines {
     bool begins_anew = false;        // earlier lines are void; these are the first
     std::vector<std::string> lines;  // complete lines, without line ends
     bool has_more = false;           // unread data remains: poll again at once
@@ -30,7 +30,7 @@ class LineFollower {
 
   // The lines since the last call, from at most kPieceBytes of the file. Empty while the file does
   // not exist or cannot be read.
-  [[nodiscard]] News poll();
+  [[nodiscard]] NewLines poll();
 
   // Whether a readable file exists.
   [[nodiscard]] bool has_file() const { return fd_.open(); }
@@ -51,7 +51,7 @@ class LineFollower {
   // Opens the file at the path; true if it differs from a previously opened one.
   bool reopen();
   // Whether the last bytes read are still in the file.
-  [[nodiscard]] bool still_stands(const struct stat& now) const;
+  [[nodiscard]] bool is_unchanged(const struct stat& now) const;
   void forget();
   void take(std::string_view bytes, std::vector<std::string>& lines);
 

@@ -43,7 +43,7 @@ void RecentSteps::add(StepMetrics metrics) {
   if (metrics.time_s > 0) {
     ended_.push_back({metrics.step, metrics.time_s, metrics.eval_loss.has_value()});
   }
-  if (ended_.size() > kPaces) ended_.pop_front();
+  if (ended_.size() > kIntervals) ended_.pop_front();
   window_.push_back(std::move(metrics));
   if (window_.size() > kWindow) window_.pop_front();
 }
@@ -75,8 +75,8 @@ std::vector<StepMetrics> RecentSteps::steps() const {
   return {first, window_.end()};
 }
 
-std::vector<StepPace> RecentSteps::paces() const {
-  std::vector<StepPace> paces;
+std::vector<StepInterval> RecentSteps::intervals() const {
+  std::vector<StepInterval> intervals;
   for (std::size_t i = 1; i < ended_.size(); ++i) {
     const Ended& before = ended_[i - 1];
     const Ended& now = ended_[i];
@@ -89,9 +89,9 @@ std::vector<StepPace> RecentSteps::paces() const {
       const auto saved = std::ranges::find(ended_, save.step, &Ended::step);
       return saved != ended_.end() && saved->at_s < now.at_s && save.committed_at_s > before.at_s;
     });
-    paces.push_back({now.at_s - before.at_s, saving});
+    intervals.push_back({now.at_s - before.at_s, saving});
   }
-  return paces;
+  return intervals;
 }
 
 double RecentSteps::step_s() const {
@@ -102,12 +102,12 @@ double RecentSteps::tokens_per_s() const {
   return median_of(steps(), [](const StepMetrics& step) { return step.tokens_per_s(); });
 }
 
-double RecentSteps::pace_s() const {
+double RecentSteps::mean_interval_s() const {
   constexpr double kUnusual = 10;  // times the median: a session that ended, or a suspended machine
-  const std::vector<StepPace> all = paces();
+  const std::vector<StepInterval> all = intervals();
   if (all.empty()) return step_s();
   std::vector<double> taken_s;
-  for (const StepPace& pace : all) taken_s.push_back(pace.taken_s);
+  for (const StepInterval& interval : all) taken_s.push_back(interval.taken_s);
   const double middle_s = median(taken_s);
   double sum_s = 0;
   double count = 0;

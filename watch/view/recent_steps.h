@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/json_fwd.h"
-#include "cluster/follow/metrics.h"
-#include "watch/view/run_verdict.h"
+#include "cluster/run_record/metrics.h"
+#include "watch/view/run_health.h"
 
 namespace motley {
 
@@ -26,9 +26,9 @@ class RecentSteps {
 
   // At most the newest kWindow, all with the same number of ranks as the newest.
   [[nodiscard]] std::vector<StepMetrics> steps() const;
-  // The intervals between consecutive steps among the last kPaces. Intervals with an evaluation or
-  // a launch are excluded. Empty if the steps have no timestamps.
-  [[nodiscard]] std::vector<StepPace> paces() const;
+  // The intervals between consecutive steps among the last kIntervals. Intervals with an evaluation
+  // or a launch are excluded. Empty if the steps have no timestamps.
+  [[nodiscard]] std::vector<StepInterval> intervals() const;
 
   [[nodiscard]] const StepMetrics* last() const {
     return window_.empty() ? nullptr : &window_.back();
@@ -39,7 +39,7 @@ class RecentSteps {
   [[nodiscard]] double tokens_per_s() const;
   // The mean interval between steps, including usual pauses; step_s() if the steps have no
   // timestamps.
-  [[nodiscard]] double pace_s() const;
+  [[nodiscard]] double mean_interval_s() const;
 
   // The members "ranks", "links" and "losses" of a state.
   [[nodiscard]] Json ranks_to_json() const;
@@ -47,7 +47,7 @@ class RecentSteps {
   [[nodiscard]] Json losses_to_json() const;
 
   static constexpr std::size_t kWindow = 20;
-  static constexpr std::size_t kPaces = 200;
+  static constexpr std::size_t kIntervals = 200;
 
  private:
   struct Ended {

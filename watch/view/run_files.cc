@@ -4,7 +4,7 @@
 
 #include "base/system/files.h"
 #include "base/toml.h"
-#include "job/config_io.h"
+#include "run_config/config_io.h"
 
 namespace motley {
 namespace {

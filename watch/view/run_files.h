@@ -10,11 +10,11 @@
 #include <optional>
 #include <string>
 
-#include "cluster/follow/run_prediction.h"
 #include "cluster/run/run_folder.h"
-#include "job/config.h"
+#include "cluster/run_record/run_prediction.h"
 #include "plan/plan.h"
 #include "plan/trace_file.h"
+#include "run_config/config.h"
 #include "watch/view/run_state.h"
 
 namespace motley {

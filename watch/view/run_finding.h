@@ -1,4 +1,4 @@
-// Findings about a run, each from one aspect of it; run_verdict.cc selects among them. Pure.
+// Findings about a run, each from one aspect of it; run_health.cc selects among them. Pure.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,28 +12,28 @@
 #include <vector>
 
 #include "base/median.h"
-#include "watch/view/run_verdict.h"
+#include "watch/view/run_health.h"
 
 namespace motley {
 
 // The verdict for a live run, and the corresponding statement about a finished one.
 struct RunFinding {
-  RunVerdict verdict;
-  std::string lesson;
+  RunHealth health;
+  std::string retrospective;
 };
 
 // A finding with the time that its cause costs per step.
-struct Complaint {
+struct CostedFinding {
   double lost_s = 0;
   RunFinding finding;
 };
 
 using Steps = std::span<const StepMetrics>;
 
-// The newest steps, at most kLastingSteps, in which a condition must persist.
-[[nodiscard]] inline Steps lasting_steps(const JudgedRun& run) {
+// The newest steps, at most kWindowSteps, in which a condition must persist.
+[[nodiscard]] inline Steps recent_window(const AssessedRun& run) {
   const Steps all = run.steps;
-  return all.last(std::min(all.size(), kLastingSteps));
+  return all.last(std::min(all.size(), kWindowSteps));
 }
 
 // NaN if no step has a finite value.
@@ -47,8 +47,8 @@ template <class Of>
 }
 
 template <class Is>
-[[nodiscard]] bool lasts(Steps steps, const Is& is) {
-  return static_cast<std::size_t>(std::ranges::count_if(steps, is)) >= kLastingOfThem;
+[[nodiscard]] bool persists(Steps steps, const Is& is) {
+  return static_cast<std::size_t>(std::ranges::count_if(steps, is)) >= kPersistentMin;
 }
 
 [[nodiscard]] inline double median_step_s(Steps steps) {
@@ -56,8 +56,8 @@ template <class Is>
 }
 
 // The level for a loss of this share of a step.
-[[nodiscard]] inline VerdictLevel level_of(double share_of_step) {
-  return share_of_step >= kBad ? VerdictLevel::kBad : VerdictLevel::kWatch;
+[[nodiscard]] inline HealthLevel level_of(double share_of_step) {
+  return share_of_step >= kBad ? HealthLevel::kBad : HealthLevel::kWatch;
 }
 
 // "+9 %".

@@ -9,10 +9,10 @@
 
 #include "base/ids.h"
 #include "base/json_fwd.h"
-#include "cluster/follow/run_prediction.h"
-#include "job/config.h"
+#include "cluster/run_record/run_prediction.h"
 #include "plan/plan.h"
-#include "watch/view/run_verdict.h"
+#include "run_config/config.h"
+#include "watch/view/run_health.h"
 
 namespace motley {
 
@@ -25,8 +25,8 @@ struct LayoutLink {
 };
 
 struct RunLayout {
-  std::vector<JudgedRank> ranks;   // [Rank]
-  std::vector<double> sent_bytes;  // [Rank] predicted, per step; empty = unknown
+  std::vector<AssessedRank> ranks;  // [Rank]
+  std::vector<double> sent_bytes;   // [Rank] predicted, per step; empty = unknown
   std::vector<LayoutLink> links;
 };
 

@@ -31,16 +31,16 @@ RunLines::RunLines(const RunFolder& folder)
     : metrics_lines_(folder.metrics_path(), kLineBytesMax),
       event_lines_(folder.events_path(), kLineBytesMax) {}
 
-RunLines::News RunLines::poll() {
-  News news;
+RunLines::NewLines RunLines::poll() {
+  NewLines news;
   read_events(news);
   if (!news.has_more) read_metrics(news);
-  see_how_far(news);
+  update_progress(news);
   return news;
 }
 
-void RunLines::read_metrics(News& news) {
-  const LineFollower::News lines = metrics_lines_.poll();
+void RunLines::read_metrics(NewLines& news) {
+  const LineFollower::NewLines lines = metrics_lines_.poll();
   news.has_more = lines.has_more;
   if (lines.begins_anew) {
     news.steps_begin_anew = true;
@@ -58,8 +58,8 @@ void RunLines::read_metrics(News& news) {
   }
 }
 
-void RunLines::read_events(News& news) {
-  const LineFollower::News lines = event_lines_.poll();
+void RunLines::read_events(NewLines& news) {
+  const LineFollower::NewLines lines = event_lines_.poll();
   news.has_more = lines.has_more;
   if (lines.begins_anew) {
     news.events_begin_anew = true;
@@ -78,7 +78,7 @@ void RunLines::read_events(News& news) {
 }
 
 void RunLines::take(StepMetrics metrics) {
-  told_step_ = std::max(told_step_, metrics.step);
+  reported_step_ = std::max(reported_step_, metrics.step);
   history_.add(metrics);
   totals_.add(metrics);
   recent_.add(std::move(metrics));
@@ -88,16 +88,16 @@ void RunLines::take(RunEvent event) {
   if (event.kind == RunEventKind::kCheckpoint) recent_.add_save(event.step, event.time_s);
   if (begins_launch(event.kind)) {
     recent_.add_launch(event.time_s);
-    launch_step_ = told_step_ = event.step;
+    launch_step_ = reported_step_ = event.step;
   }
   if (event.kind == RunEventKind::kEnded) launch_step_.reset();
-  told_step_ = std::max(told_step_, event.step);
+  reported_step_ = std::max(reported_step_, event.step);
   totals_.add(event);
   events_.push_back(std::move(event));
   if (events_.size() > kEventsMax) events_.pop_front();
 }
 
-void RunLines::see_how_far(const News& news) {
+void RunLines::update_progress(const NewLines& news) {
   if (news.steps_begin_anew || news.events_begin_anew) has_caught_up_ = false;
   const ReadingProgress progress{metrics_lines_.read_bytes() + event_lines_.read_bytes(),
                                  metrics_lines_.file_bytes() + event_lines_.file_bytes()};
@@ -109,7 +109,7 @@ void RunLines::see_how_far(const News& news) {
 }
 
 bool RunLines::lacks_metrics() const {
-  return !has_metrics() && launch_step_ && told_step_ > *launch_step_;
+  return !has_metrics() && launch_step_ && reported_step_ > *launch_step_;
 }
 
 double RunLines::written_at_s() const {

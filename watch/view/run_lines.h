@@ -10,8 +10,8 @@
 #include <optional>
 #include <string>
 
-#include "cluster/follow/run_event.h"
 #include "cluster/run/run_folder.h"
+#include "cluster/run_record/run_event.h"
 #include "watch/view/history.h"
 #include "watch/view/line_follower.h"
 #include "watch/view/recent_steps.h"
@@ -34,7 +34,7 @@ class RunLines {
  public:
   explicit RunLines(const RunFolder& folder);
 
-  struct News {
+  struct NewLines {
     bool steps_begin_anew = false;  // earlier steps are void
     bool events_begin_anew = false;
     std::int64_t steps = 0;  // new ones
@@ -44,7 +44,7 @@ class RunLines {
 
   // Reads at most about LineFollower::kPieceBytes of each file. Events come first: they mark the
   // launches that the steps belong to.
-  News poll();
+  NewLines poll();
 
   // Set during the first complete read, or while more than kBehindBytes are unread.
   [[nodiscard]] const std::optional<ReadingProgress>& reading() const { return reading_; }
@@ -74,11 +74,11 @@ class RunLines {
   static constexpr std::int64_t kBehindBytes = std::int64_t{32} << 20;
 
  private:
-  void read_metrics(News& news);
-  void read_events(News& news);
+  void read_metrics(NewLines& news);
+  void read_events(NewLines& news);
   void take(StepMetrics metrics);
   void take(RunEvent event);
-  void see_how_far(const News& news);
+  void update_progress(const NewLines& news);
 
   LineFollower metrics_lines_;
   LineFollower event_lines_;
@@ -90,7 +90,7 @@ class RunLines {
   bool has_caught_up_ = false;
   // Of the last known launch: the step after which it began, and the last step it reported.
   std::optional<std::int64_t> launch_step_;
-  std::int64_t told_step_ = 0;
+  std::int64_t reported_step_ = 0;
 };
 
 }  // namespace motley

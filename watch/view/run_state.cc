@@ -10,10 +10,11 @@
 namespace motley {
 namespace {
 
-std::string step_text(const RunSigns& signs) {
-  if (signs.last_step == 0) return "no step completed yet";
-  return signs.steps > 0 ? fmt::format("step {} of {} completed", signs.last_step, signs.steps)
-                         : fmt::format("step {} completed", signs.last_step);
+std::string step_text(const RunObservations& observations) {
+  if (observations.last_step == 0) return "no step completed yet";
+  return observations.steps > 0
+             ? fmt::format("step {} of {} completed", observations.last_step, observations.steps)
+             : fmt::format("step {} completed", observations.last_step);
 }
 
 // The signal behind an exit status; nullptr if the run was not stopped by one.
@@ -22,16 +23,16 @@ const char* who_stopped(int status) {
   return status == static_cast<int>(ErrorCode::kTerminated) ? "SIGTERM" : nullptr;
 }
 
-RunState state_of_report(const ReportedEnd& report, const RunSigns& signs) {
+RunState state_of_report(const ReportedEnd& report, const RunObservations& observations) {
   if (report.early) {
     if (const char* const by = who_stopped(report.early->status)) {
       return {RunPhase::kStopped, report.early->status,
-              fmt::format("stopped by {}: {}", by, step_text(signs))};
+              fmt::format("stopped by {}: {}", by, step_text(observations))};
     }
     return {RunPhase::kFailed, report.early->status,
             fmt::format("ended early: {}", report.early->what)};
   }
-  return {RunPhase::kEnded, 0, "ended: " + step_text(signs)};
+  return {RunPhase::kEnded, 0, "ended: " + step_text(observations)};
 }
 
 }  // namespace
@@ -56,7 +57,7 @@ const char* run_phase_word(RunPhase phase) {
   return "silent";
 }
 
-std::optional<PendingRestart> said_to_go_on(const std::deque<RunEvent>& events, double now_s) {
+std::optional<PendingRestart> pending_restart_of(const std::deque<RunEvent>& events, double now_s) {
   for (auto event = events.rbegin(); event != events.rend(); ++event) {
     switch (event->kind) {
       case RunEventKind::kLost:
@@ -77,32 +78,33 @@ std::optional<PendingRestart> said_to_go_on(const std::deque<RunEvent>& events, 
   return {};
 }
 
-RunState run_state_of(const RunSigns& signs) {
-  if (!signs.unreadable.empty()) return {RunPhase::kSilent, {}, signs.unreadable};
-  if (signs.goes_on && (!signs.launcher.empty() || signs.goes_on->ago_s <= kGap_s)) {
-    return {RunPhase::kRestarting, {}, "restarting: " + signs.goes_on->text};
+RunState run_state_of(const RunObservations& observations) {
+  if (!observations.unreadable.empty()) return {RunPhase::kSilent, {}, observations.unreadable};
+  if (observations.pending_restart &&
+      (!observations.launcher.empty() || observations.pending_restart->ago_s <= kGap_s)) {
+    return {RunPhase::kRestarting, {}, "restarting: " + observations.pending_restart->text};
   }
-  if (!signs.launcher.empty()) {
-    const double patience_s = std::max(kQuiet_s, kQuietSteps * signs.step_s);
-    if (signs.last_step > 0 && signs.quiet_s > patience_s) {
+  if (!observations.launcher.empty()) {
+    const double stall_timeout_s = std::max(kQuiet_s, kQuietSteps * observations.step_s);
+    if (observations.last_step > 0 && observations.quiet_s > stall_timeout_s) {
       return {RunPhase::kSilent,
               {},
-              fmt::format("{}, no report for {:.0f} s: {}", signs.launcher, signs.quiet_s,
-                          step_text(signs))};
+              fmt::format("{}, no report for {:.0f} s: {}", observations.launcher,
+                          observations.quiet_s, step_text(observations))};
     }
-    if (signs.last_step == 0 && !signs.lacks_metrics) {
+    if (observations.last_step == 0 && !observations.lacks_metrics) {
       return {RunPhase::kPreparing,
               {},
-              fmt::format("not started yet: {}", signs.is_planned
+              fmt::format("not started yet: {}", observations.is_planned
                                                      ? "planned, before the first step"
                                                      : "querying and measuring the machines")};
     }
-    return {RunPhase::kTraining, {}, signs.launcher};
+    return {RunPhase::kTraining, {}, observations.launcher};
   }
-  if (signs.report && signs.report->last_step >= signs.last_step) {
-    return state_of_report(*signs.report, signs);
+  if (observations.report && observations.report->last_step >= observations.last_step) {
+    return state_of_report(*observations.report, observations);
   }
-  return {RunPhase::kSilent, {}, "its launcher ended without a report: " + step_text(signs)};
+  return {RunPhase::kSilent, {}, "its launcher ended without a report: " + step_text(observations)};
 }
 
 }  // namespace motley

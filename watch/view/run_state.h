@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "cluster/follow/run_event.h"
-#include "cluster/follow/run_report.h"
+#include "cluster/run_record/run_event.h"
+#include "cluster/run_record/run_report.h"
 
 namespace motley {
 
@@ -31,16 +31,16 @@ struct PendingRestart {
 };
 
 // From a run's events, in order. Nothing if the newest event about launches is not a loss.
-[[nodiscard]] std::optional<PendingRestart> said_to_go_on(const std::deque<RunEvent>& events,
-                                                          double now_s);
+[[nodiscard]] std::optional<PendingRestart> pending_restart_of(const std::deque<RunEvent>& events,
+                                                               double now_s);
 
 // The end of a session according to its report.
 struct ReportedEnd {
   std::int64_t last_step = 0;
-  std::optional<EarlyEnd> early;
+  std::optional<EarlyTermination> early;
 };
 
-struct RunSigns {
+struct RunObservations {
   std::string unreadable;      // the reason why the run's folder cannot be read; "" = readable
   std::string launcher;        // the active launcher; "" = none
   double quiet_s = 0;          // since the last write to the run's folder
@@ -50,14 +50,14 @@ struct RunSigns {
   bool is_planned = false;
   bool lacks_metrics = false;  // steps were done, but metrics.jsonl is missing
   std::optional<ReportedEnd> report;
-  std::optional<PendingRestart> goes_on;
+  std::optional<PendingRestart> pending_restart;
 };
 
 // Between two launches a restarting run has no launcher, for at most kGap_s. A launcher is silent
 // if it writes nothing for kQuietSteps steps and for kQuiet_s; before the first step it profiles
 // and plans, and the run is being prepared. Without a launcher the report decides, unless steps
 // were done since. A run that was ended early by Ctrl-C or SIGTERM is stopped, not failed.
-[[nodiscard]] RunState run_state_of(const RunSigns& signs);
+[[nodiscard]] RunState run_state_of(const RunObservations& observations);
 
 inline constexpr double kGap_s = 30;
 inline constexpr double kQuiet_s = 60;

@@ -11,7 +11,7 @@ void grow(double& sum, double value) {
   if (std::isfinite(value) && value > 0) sum += value;
 }
 
-void grow(RunTotals::RankSums& sums, const StepMetrics::RankTimes& rank) {
+void grow(RunTotals::RankTotals& sums, const StepMetrics::RankTimes& rank) {
   grow(sums.compute_s, rank.compute_s);
   grow(sums.codec_s, rank.codec_s);
   grow(sums.optimizer_s, rank.optimizer_s);

@@ -13,29 +13,29 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "cluster/follow/metrics.h"
-#include "cluster/follow/run_event.h"
+#include "cluster/run_record/metrics.h"
+#include "cluster/run_record/run_event.h"
 #include "plan/wait_times.h"
 
 namespace motley {
 
 class RunTotals {
  public:
-  struct RankSums {
+  struct RankTotals {
     double compute_s = 0;  // all time except waits
     double codec_s = 0;
     double optimizer_s = 0;
     std::array<double, kWaitCauseNames.size()> wait_s{};  // [WaitCause]
   };
 
-  struct Sums {
+  struct Totals {
     std::int64_t steps = 0;
     std::int64_t skipped = 0;          // of them
     std::int64_t without_targets = 0;  // of them
     double step_s = 0;
     double tokens = 0;
     double sent_bytes = 0;
-    std::vector<RankSums> ranks;                           // [Rank], for all plans of the run
+    std::vector<RankTotals> ranks;                         // [Rank], for all plans of the run
     std::map<std::pair<Rank, Rank>, double> link_bytes;    // by sender and receiver
     std::map<RunEventKind, std::int64_t> events = {};      // by kind
     std::optional<double> eval_loss = {};                  // of the last evaluation
@@ -48,7 +48,7 @@ class RunTotals {
   // The events file was replaced; its events are counted from its beginning.
   void forget_events() { sums_.events.clear(); }
 
-  [[nodiscard]] const Sums& sums() const { return sums_; }
+  [[nodiscard]] const Totals& sums() const { return sums_; }
 
   // The number of newest steps that are recognized when they are read again.
   static constexpr std::size_t kRemembered = std::size_t{1} << 16;
@@ -63,7 +63,7 @@ class RunTotals {
   // Records the step; returns whether it had not been counted before.
   bool take(const StepMetrics& metrics);
 
-  Sums sums_;
+  Totals sums_;
   std::deque<Counted> counted_;  // steps ascend
   bool has_forgotten_ = false;   // earlier steps were counted and dropped
 };

@@ -10,8 +10,8 @@
 #include "base/system/files.h"
 #include "checkpoint/lock/launch_record.h"
 #include "cluster/launch/workers.h"
+#include "watch/view/holds_run.h"
 #include "watch/view/json_number.h"
-#include "watch/view/run_place.h"
 
 namespace motley {
 namespace {
@@ -91,14 +91,14 @@ RunView::Changes RunView::poll(double now_s) {
   const bool is_predicted = predicted_.poll();
   changes.timeline = is_measured || is_predicted;
   read_lines(changes);
-  look_at_state(now_s, changes);
+  observe_state(now_s, changes);
   changes.state = changes.state || changes.description;
   return changes;
 }
 
 void RunView::read_lines(Changes& changes) {
   const bool was_reading = reading().has_value();
-  const RunLines::News news = lines_.poll();
+  const RunLines::NewLines news = lines_.poll();
   changes.begins_anew = news.steps_begin_anew;
   changes.steps = news.steps;
   changes.events = news.events;
@@ -107,15 +107,15 @@ void RunView::read_lines(Changes& changes) {
                   news.events > 0 || was_reading || reading().has_value();
 }
 
-void RunView::look_at_state(double now_s, Changes& changes) {
+void RunView::observe_state(double now_s, Changes& changes) {
   if (std::abs(now_s - looked_at_s_) >= kLookForLauncher_s || changes.description) {
-    const auto launch = launch_under_way(folder_.dir());
+    const auto launch = active_launch(folder_.dir());
     std::string launcher = launch ? describe_launch(*launch) : "";
     if (launcher != launcher_) launcher_since_s_ = now_s;
     launcher_ = std::move(launcher);
     looked_at_s_ = now_s;
   }
-  look_at_folder(now_s);
+  observe_folder(now_s);
   const double step_s = recent().step_s();
   // The files of a previous launcher say nothing about this one, which may be profiling and
   // planning.
@@ -129,9 +129,9 @@ void RunView::look_at_state(double now_s, Changes& changes) {
                     .last_step = last_step(),
                     .steps = files_.config() ? files_.config()->train.steps : 0,
                     .is_planned = files_.plan().has_value(),
-                    .lacks_metrics = folder_signs_.metrics_gone_since_s.has_value(),
+                    .lacks_metrics = folder_observations_.metrics_gone_since_s.has_value(),
                     .report = files_.report(),
-                    .goes_on = said_to_go_on(lines_.events(), now_s)});
+                    .pending_restart = pending_restart_of(lines_.events(), now_s)});
   const bool is_same = state.phase == state_.phase && state.status == state_.status &&
                        (!tells_more(state.phase) || state.text == state_.text);
   changes.description = changes.description || !is_same;
@@ -144,7 +144,7 @@ std::string RunView::name() const {
 }
 
 // Only a live run writes here, so only then are these conditions errors.
-void RunView::look_at_folder(double now_s) {
+void RunView::observe_folder(double now_s) {
   const auto see = [&](std::optional<double>& since_s, bool is_so) {
     if (!is_so) {
       since_s.reset();
@@ -153,8 +153,8 @@ void RunView::look_at_folder(double now_s) {
     }
   };
   const bool is_at_work = !launcher_.empty();
-  see(folder_signs_.metrics_gone_since_s, is_at_work && lines_.lacks_metrics());
-  see(folder_signs_.disk_full_since_s, is_at_work && is_disk_full(folder_.dir()));
+  see(folder_observations_.metrics_gone_since_s, is_at_work && lines_.lacks_metrics());
+  see(folder_observations_.disk_full_since_s, is_at_work && is_disk_full(folder_.dir()));
 }
 
 Json RunView::description() const {
@@ -167,7 +167,7 @@ Json RunView::description() const {
                  {"state", run_phase_word(state_.phase)},
                  {"status", state_.status ? Json(*state_.status) : Json(nullptr)},
                  {"text", state_.text},
-                 {"virtual", is_rehearsal()}}}};
+                 {"virtual", is_simulated_run()}}}};
   if (layout_) {
     json.update(layout_to_json(*files_.plan(), *layout_));
   } else {
@@ -177,10 +177,10 @@ Json RunView::description() const {
   return json;
 }
 
-JudgedRun RunView::judged() const {
-  JudgedRun run;
+AssessedRun RunView::assessed() const {
+  AssessedRun run;
   run.steps = recent().steps();
-  run.paces = recent().paces();
+  run.intervals = recent().intervals();
   if (!layout_) return run;
   const std::size_t ranks = layout_->ranks.size();
   const bool is_of_plan =
@@ -197,42 +197,43 @@ JudgedRun RunView::judged() const {
   return run;
 }
 
-RunVerdict RunView::verdict() const {
-  if (reading()) return {VerdictLevel::kGood, reading_text(*reading()), ""};
-  const auto text_and = [&](const std::string& lesson) {
-    return lesson.empty() ? state_.text : state_.text + "; " + lesson;
+RunHealth RunView::health() const {
+  if (reading()) return {HealthLevel::kGood, reading_text(*reading()), ""};
+  const auto text_and = [&](const std::string& retrospective) {
+    return retrospective.empty() ? state_.text : state_.text + "; " + retrospective;
   };
   switch (state_.phase) {
     case RunPhase::kPreparing:
-      return with_troubles({VerdictLevel::kGood, state_.text, ""});
+      return with_file_problems({HealthLevel::kGood, state_.text, ""});
     case RunPhase::kTraining:
       break;
     case RunPhase::kRestarting:
-      return {VerdictLevel::kWatch, state_.text, ""};
+      return {HealthLevel::kWatch, state_.text, ""};
     case RunPhase::kEnded:
-      return with_troubles({VerdictLevel::kGood, text_and(lesson_of(judged())), ""});
+      return with_file_problems({HealthLevel::kGood, text_and(retrospective_of(assessed())), ""});
     case RunPhase::kStopped:
-      return with_troubles({VerdictLevel::kGood, text_and(lesson_of(judged())),
-                            "motley train … --resume continues the run"});
+      return with_file_problems({HealthLevel::kGood, text_and(retrospective_of(assessed())),
+                                 "motley train … --resume continues the run"});
     case RunPhase::kFailed:
-      return {VerdictLevel::kBad, state_.text, "motley train … --resume continues the run"};
+      return {HealthLevel::kBad, state_.text, "motley train … --resume continues the run"};
     case RunPhase::kSilent: {
-      const RunVerdict silent{
-          VerdictLevel::kBad, state_.text,
+      const RunHealth silent{
+          HealthLevel::kBad, state_.text,
           readable().ok() ? "see log/motley.log; --resume continues the run" : ""};
       // With an active launcher, file errors may explain the silence.
-      return launcher_.empty() ? silent : with_troubles(silent);
+      return launcher_.empty() ? silent : with_file_problems(silent);
     }
   }
-  return with_troubles(judge(judged()));
+  return with_file_problems(assess(assessed()));
 }
 
-RunVerdict RunView::with_troubles(RunVerdict verdict) const {
+RunHealth RunView::with_file_problems(RunHealth health) const {
   const auto last = lines_.has_metrics() ? std::optional(last_step()) : std::nullopt;
-  return beside(std::move(verdict), troubles_of(lines_.events(), last, folder_signs_));
+  return with_problems(std::move(health),
+                       file_problems_of(lines_.events(), last, folder_observations_));
 }
 
-bool RunView::is_rehearsal() const {
+bool RunView::is_simulated_run() const {
   return files_.plan() && is_virtual(*files_.plan());
 }
 
@@ -241,16 +242,16 @@ double RunView::eta_s() const {
     return std::numeric_limits<double>::quiet_NaN();
   }
   const std::int64_t left = files_.config()->train.steps - last_step();
-  return recent().pace_s() * static_cast<double>(std::max<std::int64_t>(left, 0));
+  return recent().mean_interval_s() * static_cast<double>(std::max<std::int64_t>(left, 0));
 }
 
 Json RunView::state() const {
   const StepMetrics* const last = recent().last();
-  const RunVerdict verdict = this->verdict();
+  const RunHealth health = this->health();
   const double predicted_s = last == nullptr ? 0 : last->predicted_step_s;
   return {{"step", last_step()},
           {"steps", files_.config() ? Json(files_.config()->train.steps) : Json(nullptr)},
-          {"virtual", is_rehearsal()},
+          {"virtual", is_simulated_run()},
           {"reading", reading()
                           ? Json{{"read_bytes", reading()->read_bytes}, {"bytes", reading()->bytes}}
                           : Json(nullptr)},
@@ -260,9 +261,9 @@ Json RunView::state() const {
           {"tokens_per_s", number_or_null(recent().tokens_per_s())},
           {"eta_s", number_or_null(eta_s())},
           {"verdict",
-           {{"level", verdict_word(verdict.level)},
-            {"text", verdict.text},
-            {"advice", verdict.advice.empty() ? Json(nullptr) : Json(verdict.advice)}}},
+           {{"level", health_level_name(health.level)},
+            {"text", health.text},
+            {"advice", health.advice.empty() ? Json(nullptr) : Json(health.advice)}}},
           {"ranks", recent().ranks_to_json()},
           {"links", recent().links_to_json()},
           {"losses", recent().losses_to_json()}};

@@ -13,11 +13,11 @@
 #include "base/json_fwd.h"
 #include "base/result.h"
 #include "cluster/run/run_folder.h"
+#include "watch/view/file_problems.h"
 #include "watch/view/run_files.h"
 #include "watch/view/run_layout.h"
 #include "watch/view/run_lines.h"
 #include "watch/view/run_state.h"
-#include "watch/view/run_troubles.h"
 
 namespace motley {
 
@@ -71,7 +71,7 @@ class RunView {
   // The contents of the documents above, as typed values.
   [[nodiscard]] std::string name() const;
   // The health of a live run; for other runs how it ended, and the lesson from it.
-  [[nodiscard]] RunVerdict verdict() const;
+  [[nodiscard]] RunHealth health() const;
 
   [[nodiscard]] RunPhase phase() const { return state_.phase; }
 
@@ -93,13 +93,13 @@ class RunView {
   explicit RunView(const std::filesystem::path& run);
 
   void read_lines(Changes& changes);
-  void look_at_state(double now_s, Changes& changes);
+  void observe_state(double now_s, Changes& changes);
   // `now_s` becomes the start time of new observations.
-  void look_at_folder(double now_s);
-  [[nodiscard]] JudgedRun judged() const;
-  [[nodiscard]] RunVerdict with_troubles(RunVerdict verdict) const;
+  void observe_folder(double now_s);
+  [[nodiscard]] AssessedRun assessed() const;
+  [[nodiscard]] RunHealth with_file_problems(RunHealth health) const;
   [[nodiscard]] double eta_s() const;
-  [[nodiscard]] bool is_rehearsal() const;
+  [[nodiscard]] bool is_simulated_run() const;
 
   RunFolder folder_;
   RunFiles files_;
@@ -111,7 +111,7 @@ class RunView {
   std::string launcher_;
   double launcher_since_s_ = 0;  // time of its first observation
   double looked_at_s_ = 0;       // time of the last check for a launcher
-  FolderSigns folder_signs_;
+  FolderObservations folder_observations_;
 };
 
 }  // namespace motley

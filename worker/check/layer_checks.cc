@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "base/system/system_memory.h"
-#include "measure/kept/check_store.h"
 #include "models/device/kinds/library_exception.h"
 #include "models/device/product_type.h"
 #include "models/graph/reference_check.h"
 #include "models/package/reference/reference.h"
+#include "profiling/cache/check_store.h"
 #include "worker/check/profile_key.h"
 
 namespace motley {
@@ -68,7 +68,7 @@ class LayerComparer {
       MOTLEY_TRY(check_against_reference(package_, reference, device_.torch(), products_,
                                          [&] { progress_(what); }));
     } catch (const std::exception& thrown) {
-      if (!lacks_memory(thrown)) throw;
+      if (!is_out_of_memory(thrown)) throw;
       return left_out(what);
     }
     return true;
@@ -121,7 +121,7 @@ Result<void> check_layers(const Job& job,
   }
   release_freed_memory();
   right.merge(store.find(key));  // recorded meanwhile by other ranks of this machine
-  const Result<void> kept = store.keep(key, right);
+  const Result<void> kept = store.put(key, right);
   if (!kept.ok()) {
     say_of_check(fmt::format("the result of the comparison was not stored: {}: {}",
                              kept.error().what, kept.error().cause));

@@ -1,6 +1,6 @@
 // Checks whether the layers of a package compute on this machine's device what they computed where
 // the package was exported: once for each device, its libraries and dtype, before training
-// (models/graph/reference_check.h, measure/kept/check_store.h).
+// (models/graph/reference_check.h, profiling/cache/check_store.h).
 #pragma once
 
 #include <functional>

@@ -7,10 +7,10 @@
 #include <cmath>
 
 #include "base/system/system_cores.h"
-#include "measure/cache_eviction.h"
 #include "models/device/compute_device.h"
-#include "models/device/number_types.h"
+#include "models/device/dtype_support.h"
 #include "models/device/product_type.h"
+#include "profiling/cache_eviction.h"
 #include "worker/check/libraries.h"
 
 namespace motley {
@@ -39,7 +39,7 @@ ProfileKey profile_key(const Job& job, const ModelSpec& model, const ComputeDevi
   // In hundredths: a quota is read as whole microseconds.
   key.cores = std::round(100 * usable_cores()) / 100;
   key.libraries = computing_libraries();
-  key.numbers = number_type_name(product_type(computes, job.config.train.precision));
+  key.compute_dtype = dtype_name(product_type(computes, job.config.train.precision));
   key.optimizer = job.config.train.optimizer;
   key.transport =
       fmt::format("{}, {}", job.config.comm.transport, job.secret.empty() ? "plain" : "encrypted") +

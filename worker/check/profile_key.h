@@ -1,9 +1,9 @@
 // The key of this device's profile in the ProfileStore.
 #pragma once
 
-#include "measure/kept/profile_store.h"
 #include "models/device/compute_device.h"
 #include "models/spec/model_spec.h"
+#include "profiling/cache/profile_store.h"
 #include "protocol/protocol.h"
 
 namespace motley {

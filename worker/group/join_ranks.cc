@@ -56,7 +56,7 @@ Result<std::unique_ptr<Transport>> join_ranks(const Job& job,
                                               int rank_count,
                                               LauncherChannel& launcher,
                                               double timeout_s,
-                                              std::uint64_t early_bytes_max) {
+                                              std::uint64_t unexpected_bytes_max) {
   if (rank_count == 1) return std::move(make_inproc_transports(1).front());
   TransportOptions options;
   options.kind = job.config.comm.transport;
@@ -64,9 +64,9 @@ Result<std::unique_ptr<Transport>> join_ranks(const Job& job,
   options.rank_count = rank_count;
   options.bind_address = job.bind_address;
   options.interface = job.interface;
-  options.patience = Patience(timeout_s, launcher.group_progress());
+  options.stall_timeout = StallTimeout(timeout_s, launcher.group_progress_clock());
   options.epoch = epoch_of(job);
-  options.early_bytes_max = early_bytes_max;
+  options.unexpected_bytes_max = unexpected_bytes_max;
   options.secret = job.secret;
   options.local_shortcut = job.local_shortcut;
   MOTLEY_ASSIGN(auto transport,
@@ -75,7 +75,7 @@ Result<std::unique_ptr<Transport>> join_ranks(const Job& job,
                 }));
   launcher.send({{"event", "address"}, {"address", transport->address()}});
   // The launcher gives up on a rank without progress after half of this time, and names it.
-  const Patience start = options.patience.with_s(2 * job.config.comm.start_timeout_s);
+  const StallTimeout start = options.stall_timeout.with_s(2 * job.config.comm.start_timeout_s);
   MOTLEY_ASSIGN(const auto addresses,
                 receive_addresses(launcher, options.rank_count, start.deadline()));
   MOTLEY_TRY(transport->connect(addresses, start.deadline()));
@@ -83,7 +83,7 @@ Result<std::unique_ptr<Transport>> join_ranks(const Job& job,
 }
 
 void disconnect_ranks(
-    FrameLink& link, Rank self, int rank_count, std::int64_t step, const ProgressMark& group) {
+    FrameLink& link, Rank self, int rank_count, std::int64_t step, const ProgressClock& group) {
   constexpr double kPart_s = 5;
   const Deadline deadline = Deadline::after_s(kPart_s, group);
   if (self.value != 0) {

@@ -8,11 +8,11 @@
 #include "base/wire_sizes.h"
 #include "models/device/compute_device.h"
 #include "partitioner/search/planner.h"
-#include "pipeline/execute/early_bytes.h"
+#include "pipeline/execute/unexpected_bytes.h"
 #include "pipeline/schedule/schedules.h"
 #include "pipeline/schedule/validate.h"
 #include "worker/group/join_ranks.h"
-#include "worker/keep/file_copies.h"
+#include "worker/replication/file_copies.h"
 #include "worker/train/train_step.h"
 
 namespace motley {
@@ -30,11 +30,12 @@ TrainingLoopOptions loop_options(const Job& job) {
   return options;
 }
 
-// The limit of unexpected bytes from peers: what the plan makes them send, at most kEarlyBytesMax.
-std::uint64_t early_bytes_of(const Job& job,
-                             const ModelSpec& model,
-                             const Schedule& schedule,
-                             const StageVotes& votes) {
+// The limit of unexpected bytes from peers: what the plan makes them send, at most
+// kUnexpectedBytesMax.
+std::uint64_t unexpected_bytes_of(const Job& job,
+                                  const ModelSpec& model,
+                                  const Schedule& schedule,
+                                  const StageVotes& votes) {
   const auto samples = static_cast<std::size_t>(job.plan.micro_batch);
   std::vector<BoundarySize> boundaries;
   for (const ChunkPlan& chunk : job.plan.chunks) {
@@ -45,8 +46,8 @@ std::uint64_t early_bytes_of(const Job& job,
   const MessageSizes sizes{boundaries,
                            samples * static_cast<std::size_t>(model.sample.target.count()),
                            votes.vote_bytes_max()};
-  return std::min(kEarlyBytesMax,
-                  early_bytes_max(job.plan, schedule, sizes, job.rank) + early_copy_bytes(job));
+  return std::min(kUnexpectedBytesMax, unexpected_bytes_max(job.plan, schedule, sizes, job.rank) +
+                                           unexpected_copy_bytes(job));
 }
 
 }  // namespace
@@ -61,25 +62,26 @@ Result<Schedules> make_schedules(const Plan& plan, bool tied) {
   return schedules;
 }
 
-Result<void> RankRun::join(const StageParts& stage, const PushedSums& pushed) {
+Result<void> RankRun::join(const StageParts& stage, const CorrectedAllreduces& corrected) {
   const Plan& plan = job_.plan;
-  const std::uint64_t early_bytes = early_bytes_of(job_, model_, schedules_.training, stage.votes);
+  const std::uint64_t unexpected_bytes =
+      unexpected_bytes_of(job_, model_, schedules_.training, stage.votes);
   MOTLEY_ASSIGN(transport_, join_ranks(job_, job_.rank, plan.rank_count(), launcher_,
-                                       patience().timeout_s(), early_bytes));
+                                       stall_timeout().timeout_s(), unexpected_bytes));
   link_.emplace(*transport_, job_.rank, epoch_of(job_), plan_hash(plan));
   MOTLEY_ASSIGN(
       executor_,
       Executor::make(job_.rank, plan, *link_, stage, activity_,
-                     {sum_compression(pushed, job_.config.compression, plan),
-                      local_clip(pushed, job_.config, plan, model_, job_.rank), patience(),
+                     {allreduce_compression(corrected, job_.config.compression, plan),
+                      local_clip(corrected, job_.config, plan, model_, job_.rank), stall_timeout(),
                       leaves_processor_free(plan.ranks[job_.rank.index()].device)}));
   launcher_.send({{"event", "ready"}});
   return {};
 }
 
-Patience RankRun::patience() const {
+StallTimeout RankRun::stall_timeout() const {
   return {std::max(job_.config.comm.timeout_s, 4 * job_.plan.predicted_step_s),
-          launcher_.group_progress()};
+          launcher_.group_progress_clock()};
 }
 
 Result<void> RankRun::train(const StepVoter& voter, Evaluator& evaluator, ShardSaver& saver) {
@@ -87,7 +89,7 @@ Result<void> RankRun::train(const StepVoter& voter, Evaluator& evaluator, ShardS
   TrainingLoop loop(loop_options(job_), step, evaluator, saver, launcher_);
   MOTLEY_TRY(loop.run());
   disconnect_ranks(*link_, job_.rank, job_.plan.rank_count(), voter.progress().step + 1,
-                   launcher_.group_progress());
+                   launcher_.group_progress_clock());
   return {};
 }
 

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "base/clock.h"
+#include "base/progress_counter.h"
 #include "base/result.h"
-#include "base/work_counter.h"
 #include "comm/frames/frame_link.h"
 #include "comm/transport/transport.h"
 #include "models/spec/model_spec.h"
@@ -16,7 +16,7 @@
 #include "pipeline/schedule/action.h"
 #include "protocol/launcher_channel.h"
 #include "protocol/protocol.h"
-#include "training/pushes/pushed_sums.h"
+#include "training/momentum_correction/corrected_allreduces.h"
 #include "training/vote/step_voter.h"
 #include "worker/train/training_loop.h"
 
@@ -41,7 +41,7 @@ class RankRun {
       : job_(job), model_(model), launcher_(launcher), activity_(activity), schedules_(schedules) {}
 
   // Connects to all other ranks and reports that this one is ready.
-  [[nodiscard]] Result<void> join(const StageParts& stage, const PushedSums& pushed);
+  [[nodiscard]] Result<void> join(const StageParts& stage, const CorrectedAllreduces& corrected);
 
   // Ends the threads beside the compute thread, before objects lent to them are destroyed.
   void leave() { executor_.reset(); }
@@ -51,11 +51,11 @@ class RankRun {
 
   [[nodiscard]] FrameLink& link() { return *link_; }
 
-  [[nodiscard]] WorkCounter& work() { return activity_.work(); }
+  [[nodiscard]] ProgressCounter& work() { return activity_.work(); }
 
   // The stall timeout: a wait may last while other stages compute or save; a step that takes four
   // times its prediction without progress of any stage has failed.
-  [[nodiscard]] Patience patience() const;
+  [[nodiscard]] StallTimeout stall_timeout() const;
 
   // Trains to the end of the session. REQUIRES: joined.
   [[nodiscard]] Result<void> train(const StepVoter& voter, Evaluator& evaluator, ShardSaver& saver);

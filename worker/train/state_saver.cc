@@ -39,12 +39,12 @@ Result<void> StateSaver::save() {
   // Between steps the gradients are 0, so their buffers can hold the residuals. With two kinds of
   // residuals, the first is copied regardless of free memory.
   ShardContents contents;
-  if (parts_.add_kept(Kept::kVelocity)) {
+  if (parts_.add_feedback(FeedbackKind::kVelocity)) {
     contents.residuals = copies_of(parts_.state.velocity_views());
     parts_.state.clear_gradients();
   }
   std::vector<TensorView> residuals;
-  if (parts_.add_kept(Kept::kResidual)) residuals = parts_.state.residual_views();
+  if (parts_.add_feedback(FeedbackKind::kResidual)) residuals = parts_.state.residual_views();
   const bool is_copied = bytes_of(residuals) <= parts_.spare_bytes();
   if (is_copied) {
     std::ranges::move(copies_of(residuals), std::back_inserter(contents.residuals));
@@ -64,11 +64,11 @@ Result<void> StateSaver::save() {
 Result<void> StateSaver::begin(ShardContents contents) {
   const CheckpointState& state = parts_.progress();
   last_step_ = state.step;
-  const SavePlace place{self_.run_dir, self_.launch, state.step};
+  const SaveLocation location{self_.run_dir, self_.launch, state.step};
   MOTLEY_TRY(
       agree_on_space(self_, state.step, parts_.link, parts_.deadline(), shard_bytes_max(contents)));
   MOTLEY_TRY(require_finite(contents.parameters));
-  parts_.writer.begin(place, self_.rank.value, self_.rank_count, std::move(contents),
+  parts_.writer.begin(location, self_.rank.value, self_.rank_count, std::move(contents),
                       [&events = parts_.events, state](const Result<Shard>& shard) {
                         events.send(saved_event(state, shard));
                       });

@@ -7,8 +7,8 @@
 #include <functional>
 
 #include "base/clock.h"
+#include "base/progress_counter.h"
 #include "base/result.h"
-#include "base/work_counter.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/save/shard_writer.h"
 #include "comm/frames/frame_link.h"
@@ -61,7 +61,7 @@ class StateSaver final : public ShardSaver {
     FrameLink& link;
     EventSink& events;
     // Adds the error-feedback state of this kind to the gradients; false if there is none.
-    std::function<bool(Kept)> add_kept;
+    std::function<bool(FeedbackKind)> add_feedback;
     std::function<const CheckpointState&()> progress;
     std::function<Deadline()> deadline;          // for the exchange between ranks
     std::function<std::uint64_t()> spare_bytes;  // of memory

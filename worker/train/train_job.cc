@@ -19,29 +19,29 @@
 #include "base/system/privacy.h"
 #include "base/system/system_memory.h"
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/launch_mark.h"
+#include "checkpoint/fencing_token.h"
 #include "checkpoint/save/shard_writer.h"
 #include "models/device/compute_device.h"
-#include "models/device/device_standstill.h"
+#include "models/device/device_stall.h"
+#include "models/device/dtype_support.h"
 #include "models/device/kinds/library_exception.h"
-#include "models/device/number_types.h"
 #include "models/device/product_type.h"
 #include "models/layers/failure_of.h"
 #include "models/spec/model_spec.h"
 #include "partitioner/search/planner.h"
 #include "pipeline/execute/executor.h"
 #include "protocol/data_message.h"
-#include "rehearsal/virtual_compute.h"
+#include "simulated/virtual_compute.h"
+#include "training/correction_state.h"
 #include "training/device_stage_clock.h"
-#include "training/device_watch.h"
+#include "training/device_watchdog.h"
 #include "training/first_state.h"
-#include "training/kept_pushes.h"
 #include "training/memory_shortage.h"
-#include "training/pushes/pushed_sums.h"
+#include "training/momentum_correction/corrected_allreduces.h"
 #include "training/stage_state.h"
 #include "training/stage_trainer.h"
 #include "training/vote/step_voter.h"
-#include "worker/keep/folder_keeper.h"
+#include "worker/replication/folder_replicator.h"
 #include "worker/train/rank_run.h"
 #include "worker/train/save_timer.h"
 #include "worker/train/spare_memory.h"
@@ -65,8 +65,8 @@ class LeaveGroupOnExit {
   RankRun& run_;
 };
 
-PushedSums pushed_sums_of(const Job& job, const ModelSpec& model) {
-  return pushed_sums(job.config, job.plan, model, tied_across_ranks(model, job.plan));
+CorrectedAllreduces corrected_allreduces_of(const Job& job, const ModelSpec& model) {
+  return corrected_allreduces(job.config, job.plan, model, tied_across_ranks(model, job.plan));
 }
 
 StepVoter make_voter(const Job& job,
@@ -76,7 +76,7 @@ StepVoter make_voter(const Job& job,
                      CheckpointState progress,
                      const LauncherChannel& launcher,
                      const SaveTimer& timer,
-                     const PushedSums& pushed) {
+                     const CorrectedAllreduces& corrected) {
   return {job.config.train,
           static_cast<int>(model.layers.size()),
           copy_groups(job.plan, tied_across_ranks(model, job.plan)),
@@ -86,7 +86,7 @@ StepVoter make_voter(const Job& job,
           std::move(progress),
           [&launcher] { return launcher.is_to_finish(); },
           [&timer] { return timer.is_due(); },
-          {pushed.layers, pushed.parameter_share}};
+          {corrected.layers, corrected.parameter_share}};
 }
 
 Result<void> rehearse(const Job& job,
@@ -96,11 +96,11 @@ Result<void> rehearse(const Job& job,
   VirtualCompute compute(job.config.train, model, job.plan, job.rank, *job.virtual_speed,
                          system_wait_time());
   const SaveTimer never(0, now_s);
-  const PushedSums pushed = pushed_sums_of(job, model);
+  const CorrectedAllreduces corrected = corrected_allreduces_of(job, model);
   StepVoter voter = make_voter(
-      job, model, [&compute] { return compute.loss(); }, compute, {}, launcher, never, pushed);
+      job, model, [&compute] { return compute.loss(); }, compute, {}, launcher, never, corrected);
   NullEvaluator nothing;
-  MOTLEY_TRY(run.join({compute, compute, voter}, pushed));
+  MOTLEY_TRY(run.join({compute, compute, voter}, corrected));
   return run.train(voter, nothing, nothing);
 }
 
@@ -136,7 +136,7 @@ std::function<void(const std::string&)> leave_with_error(LauncherChannel& launch
                                                          const Activity& activity,
                                                          const ComputeDevice& device) {
   return [&](const std::string& words) {
-    const Error error = failure_of(DeviceStandstill(device.torch().str(), device.patience_s()),
+    const Error error = failure_of(DeviceStall(device.torch().str(), device.stall_timeout_s()),
                                    fmt::format("{} in step {}", words, activity.step()));
     Json event = error_to_json(error);
     event["event"] = "error";
@@ -155,15 +155,14 @@ Result<void> train(const Job& job,
                    RankRun& run) {
   {
     // With a given profile, the layers have not been compared here before.
-    const WorkCounter::Task task(run.work(), "comparing layers with their references", 0);
+    const ProgressCounter::Task task(run.work(), "comparing layers with their references", 0);
     MOTLEY_TRY(check(job, model, layers_held(job), device,
                      [&](const std::string&) { run.work().add_one(); }));
   }
   MOTLEY_ASSIGN(const auto trainer,
                 StageTrainer::make(job.config, job.plan, job.rank, model, run.work(), device));
   if (const std::string& wanted = job.config.train.precision; wanted != "fp32") {
-    launcher.send(
-        {{"event", "precision"}, {"numbers", number_type_name(product_type(device, wanted))}});
+    launcher.send({{"event", "precision"}, {"numbers", dtype_name(product_type(device, wanted))}});
   }
   const Source* source = trainer->source();
   // The launcher compares the data of the ranks with each other, and with the run's earlier data.
@@ -179,47 +178,47 @@ Result<void> train(const Job& job,
                    job.plan.micro_batches);
   MOTLEY_ASSIGN(CheckpointState progress,
                 fill_state(state, job.config, model, job.resume_from, run.work()));
-  const PushedSums pushed = pushed_sums_of(job, model);
+  const CorrectedAllreduces corrected = corrected_allreduces_of(job, model);
   const auto spare_bytes = [&job, &device] { return spare_bytes_of(job, device); };
   ShardWriter writer(spare_bytes, &run.work());
-  CopyBeforeUpdate read_state(state, [&writer] { writer.let_go(); });
+  CopyBeforeUpdate read_state(state, [&writer] { writer.copy_unwritten(); });
   constexpr double kMinute_s = 60;
   SaveTimer timer(job.config.checkpoint.every_minutes * kMinute_s, now_s);
   StepVoter voter = make_voter(
       job, model, [&trainer] { return trainer->loss(); }, read_state, std::move(progress), launcher,
-      timer, pushed);
+      timer, corrected);
   const std::unique_ptr<StageClock> clock = stage_clock_of(device);
-  std::unique_ptr<FolderKeeper> keeper;
-  if (job.keeper) {
-    MOTLEY_ASSIGN(keeper, FolderKeeper::open(job, launcher, run.work()));
+  std::unique_ptr<FolderReplicator> replicator;
+  if (job.replicator) {
+    MOTLEY_ASSIGN(replicator, FolderReplicator::open(job, launcher, run.work()));
   }
-  MOTLEY_TRY(run.join({*trainer, state, voter, clock.get()}, pushed));
-  if (keeper) keeper->start(run.link(), run.patience());
+  MOTLEY_TRY(run.join({*trainer, state, voter, clock.get()}, corrected));
+  if (replicator) replicator->start(run.link(), run.stall_timeout());
   HeldOutEvaluator held_out(job.config.train.eval_batches, job.config.train.global_batch,
                             schedules.evaluation, source != nullptr ? source->bytes_per_token() : 0,
                             voter, run.executor());
   StateSaver saver(saving_rank(job),
                    {state, writer, timer, run.link(), launcher,
-                    [&run](Kept what) { return run.executor().add_kept(what); },
+                    [&run](FeedbackKind what) { return run.executor().add_feedback(what); },
                     [&voter]() -> const CheckpointState& { return voter.progress(); },
-                    [&run] { return run.patience().deadline(); }, spare_bytes});
-  std::optional<DeviceWatch> watch;
+                    [&run] { return run.stall_timeout().deadline(); }, spare_bytes});
+  std::optional<DeviceWatchdog> watch;
   if (!device.is_host()) {
     constexpr double kLater_s = 1;  // later than waits with a more precise error
-    watch.emplace(activity, device.patience_s() + kLater_s,
+    watch.emplace(activity, device.stall_timeout_s() + kLater_s,
                   leave_with_error(launcher, activity, device));
   }
   const LeaveGroupOnExit leaves(run);  // before the trainer and the state are destroyed
   if (!job.resume_from.empty()) {
     MOTLEY_ASSIGN(const CheckpointReader reader,
                   CheckpointReader::open_part(job.resume_from, &run.work()));
-    MOTLEY_TRY(restore_pushes(reader, job.config.train, model, job.plan, schedules.training, state,
-                              run.executor()));
+    MOTLEY_TRY(restore_correction_state(reader, job.config.train, model, job.plan,
+                                        schedules.training, state, run.executor()));
   }
   try {
     MOTLEY_TRY(run.train(voter, held_out, saver));
-    return keeper ? keeper->finish(saver.last_step()) : Result<void>();
-  } catch (const DeviceStandstill& stood) {
+    return replicator ? replicator->finish(saver.last_step()) : Result<void>();
+  } catch (const DeviceStall& stood) {
     // The host's position says little: it runs ahead of the device.
     const auto under_way = run.executor().under_way();
     return failure_of(stood, under_way ? fmt::format("{} in step {}", to_words(under_way->action),
@@ -237,13 +236,13 @@ Result<void> train_on_device(const Job& job,
                              const CheckLayers& check,
                              RankRun& run) {
   MOTLEY_ASSIGN(const ComputeDevice device,
-                ComputeDevice::open(job.device, run.patience().timeout_s()));
+                ComputeDevice::open(job.device, run.stall_timeout().timeout_s()));
   const auto own = device.memory();
   const std::int64_t had_bytes = own ? own->free_bytes : available_memory_bytes();
   try {
     return train(job, model, schedules, device, launcher, activity, check, run);
   } catch (const std::exception& thrown) {
-    if (!lacks_memory(thrown)) throw;
+    if (!is_out_of_memory(thrown)) throw;
     const MemoryShortage shortage{activity.step() == 0 ? "its part of the model" : activity.words(),
                                   first_line_of(thrown), had_bytes};
     return error_of(shortage, job.config.train, model, job.plan, job.rank);

@@ -28,14 +28,14 @@ std::string cards_text(int count) {
 }
 
 // If another library is missing, dlopen's message begins with that library's name.
-bool lacks_another_library(std::string_view trouble) {
-  return trouble.find("cannot open shared object file") != trouble.npos &&
-         !trouble.starts_with("libtorch_cuda");
+bool lacks_another_library(std::string_view problem) {
+  return problem.find("cannot open shared object file") != problem.npos &&
+         !problem.starts_with("libtorch_cuda");
 }
 
-DeviceTrouble why_library_is_closed(const CudaFacts& facts) {
-  if (lacks_another_library(facts.library_trouble)) {
-    return {fmt::format("LibTorch's library for CUDA lacks another one: {}", facts.library_trouble),
+DeviceProblem why_library_is_closed(const CudaFacts& facts) {
+  if (lacks_another_library(facts.library_problem)) {
+    return {fmt::format("LibTorch's library for CUDA lacks another one: {}", facts.library_problem),
             "install the CUDA libraries that this LibTorch was built for", facts.visible_gpus > 0};
   }
   if (facts.visible_gpus == 0) {
@@ -43,7 +43,7 @@ DeviceTrouble why_library_is_closed(const CudaFacts& facts) {
             "use \"cpu\"; if there is a GPU, check that `nvidia-smi` lists it"};
   }
   return {fmt::format("the system has {}, but this LibTorch is for processors ({})",
-                      cards_text(facts.visible_gpus), facts.library_trouble),
+                      cards_text(facts.visible_gpus), facts.library_problem),
           kOtherLibTorch, true};
 }
 
@@ -64,8 +64,8 @@ std::string cuda_version_text(int version) {
   return fmt::format("{}.{}", major_of(version), version % 1000 / 10);
 }
 
-DeviceTrouble why_no_card(const CudaFacts& facts) {
-  if (!facts.library_trouble.empty()) return why_library_is_closed(facts);
+DeviceProblem no_card_problem(const CudaFacts& facts) {
+  if (!facts.library_problem.empty()) return why_library_is_closed(facts);
   const std::string built = fmt::format("this LibTorch is for CUDA {}",
                                         facts.runtime == 0 ? "" : cuda_version_text(facts.runtime));
   const bool is_shown = facts.visible_gpus > 0;
@@ -111,8 +111,8 @@ CudaKernels cuda_kernels(std::string_view flags) {
   return kernels;
 }
 
-std::optional<DeviceTrouble> trouble_with_card(const ComputeCapability& capability,
-                                               const CudaKernels& kernels) {
+std::optional<DeviceProblem> card_problem(const ComputeCapability& capability,
+                                          const CudaKernels& kernels) {
   if (kernels.compiled.empty() && kernels.translated.empty()) return std::nullopt;
   const bool runs = std::ranges::any_of(kernels.compiled, [&](const ComputeCapability& each) {
     return each.major == capability.major && each <= capability;
@@ -125,7 +125,7 @@ std::optional<DeviceTrouble> trouble_with_card(const ComputeCapability& capabili
   std::vector<ComputeCapability> all = kernels.compiled;
   all.insert(all.end(), kernels.translated.begin(), kernels.translated.end());
   const bool is_older = capability < std::ranges::min(all);
-  return DeviceTrouble{
+  return DeviceProblem{
       fmt::format("its compute capability is {}, but this LibTorch has kernels for {} to {}",
                   to_text(capability), to_text(std::ranges::min(all)),
                   to_text(std::ranges::max(all))),

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/device/kinds/device_trouble.h"
+#include "models/device/kinds/device_problem.h"
 
 namespace motley {
 
@@ -30,7 +30,7 @@ struct CudaKernels {
 };
 
 struct CudaFacts {
-  std::string library_trouble;  // why LibTorch's CUDA library is not open; "" = it is
+  std::string library_problem;  // why LibTorch's CUDA library is not open; "" = it is
   int runtime = 0;              // that it was built for, 12040 for CUDA 12.4; 0 = unknown
   int driver = 0;               // the latest CUDA that the driver supports; 0 = no driver
   int visible_gpus = 0;         // that the system lists, with or without a driver
@@ -38,7 +38,7 @@ struct CudaFacts {
 };
 
 // Why LibTorch finds no card.
-[[nodiscard]] DeviceTrouble why_no_card(const CudaFacts& facts);
+[[nodiscard]] DeviceProblem no_card_problem(const CudaFacts& facts);
 
 // The kernels according to the build flags that LibTorch reports, such as
 // "-gencode;arch=compute_90,code=sm_90;…"; empty if none are known.
@@ -46,8 +46,8 @@ struct CudaFacts {
 
 // Why LibTorch's kernels would not run on a card of that capability; nullopt if they would, or if
 // that is unknown.
-[[nodiscard]] std::optional<DeviceTrouble> trouble_with_card(const ComputeCapability& capability,
-                                                             const CudaKernels& kernels);
+[[nodiscard]] std::optional<DeviceProblem> card_problem(const ComputeCapability& capability,
+                                                        const CudaKernels& kernels);
 
 // "12.4" of 12040.
 [[nodiscard]] std::string cuda_version_text(int version);

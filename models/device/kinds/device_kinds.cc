@@ -8,9 +8,9 @@
 
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-#include "models/device/kinds/cuda_questions.h"
+#include "models/device/kinds/cuda_queries.h"
 #include "models/device/kinds/library_exception.h"
-#include "models/device/kinds/library_questions.h"
+#include "models/device/kinds/library_queries.h"
 
 namespace motley {
 namespace {
@@ -20,9 +20,9 @@ constexpr DeviceKind kKinds[] = {
      .type = c10::DeviceType::CUDA,
      .remedy = "check that `nvidia-smi` lists the GPU",
      .open_library = open_cuda_library,
-     .why_none = cuda_why_none,
-     .trouble = cuda_trouble,
-     .memory = cuda_room,
+     .unavailable = cuda_unavailable,
+     .problem = cuda_problem,
+     .memory = cuda_memory_info,
      .computes_products_in = cuda_computes_products_in,
      .model = cuda_card_name,
      .capability = cuda_capability_text,
@@ -37,8 +37,8 @@ constexpr DeviceKind kKinds[] = {
      .type = c10::DeviceType::PrivateUse1,
      .remedy = "check that the library has a device on this machine",
      .open_library = open_device_library,
-     .why_none = device_library_why_none,
-     .memory = device_library_room,
+     .unavailable = device_library_unavailable,
+     .memory = device_library_memory_info,
      .computes_products_in = device_library_computes_products_in,
      .model = device_library_model},
 };
@@ -66,19 +66,19 @@ std::string device_name(const DeviceKind& kind, int index) {
 
 DeviceCount count_devices(const DeviceKind& kind) {
   try {
-    std::string trouble;
-    if (kind.open_library != nullptr) trouble = kind.open_library().value_or("");
-    if (trouble.empty() && !c10::impl::hasDeviceGuardImpl(kind.type)) {
-      return {.why_none = {"this LibTorch does not support this kind of device", kind.remedy}};
+    std::string problem;
+    if (kind.open_library != nullptr) problem = kind.open_library().value_or("");
+    if (problem.empty() && !c10::impl::hasDeviceGuardImpl(kind.type)) {
+      return {.unavailable = {"this LibTorch does not support this kind of device", kind.remedy}};
     }
-    if (trouble.empty()) {
+    if (problem.empty()) {
       const int count = c10::impl::VirtualGuardImpl(kind.type).deviceCount();
       if (count > 0) return {.count = count};
     }
-    if (kind.why_none != nullptr) return {.why_none = kind.why_none(trouble)};
-    return {.why_none = {trouble.empty() ? "the system has none" : trouble, kind.remedy}};
+    if (kind.unavailable != nullptr) return {.unavailable = kind.unavailable(problem)};
+    return {.unavailable = {problem.empty() ? "the system has none" : problem, kind.remedy}};
   } catch (const std::exception& thrown) {
-    return {.why_none = {first_line_of(thrown), kind.remedy}};
+    return {.unavailable = {first_line_of(thrown), kind.remedy}};
   }
 }
 

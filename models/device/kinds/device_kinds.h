@@ -10,8 +10,8 @@
 #include <c10/core/DeviceType.h>
 #include <c10/core/ScalarType.h>
 
-#include "models/device/kinds/device_room.h"
-#include "models/device/kinds/device_trouble.h"
+#include "models/device/kinds/device_memory_info.h"
+#include "models/device/kinds/device_problem.h"
 
 namespace motley {
 
@@ -28,12 +28,12 @@ struct DeviceKind {
   std::optional<std::string> (*open_library)() = nullptr;
   // Why there is no device, in more detail than `remedy`; `said`: why the library could not be
   // opened, "" if it is open.
-  DeviceTrouble (*why_none)(const std::string& said) = nullptr;
+  DeviceProblem (*unavailable)(const std::string& said) = nullptr;
   // Why nothing would run on it, if that is known in advance.
-  std::optional<DeviceTrouble> (*trouble)(int index) = nullptr;
+  std::optional<DeviceProblem> (*problem)(int index) = nullptr;
   // The memory of the current device.
-  std::optional<DeviceRoom> (*memory)() = nullptr;
-  // As computes_products_in of models/device/number_types.h, for fp16 and bf16.
+  std::optional<DeviceMemoryInfo> (*memory)() = nullptr;
+  // As computes_products_in of models/device/dtype_support.h, for fp16 and bf16.
   bool (*computes_products_in)(int index, at::ScalarType type) = nullptr;
   // For messages; "" if unknown: the vendor's name of the device, its capability by the vendor's
   // numbering, what its driver supports, and what LibTorch was built for.
@@ -54,7 +54,7 @@ struct DeviceKind {
 
 struct DeviceCount {
   int count = 0;
-  DeviceTrouble why_none;
+  DeviceProblem unavailable;
 };
 
 // Opens the kind's library, which stays open, and counts its devices.

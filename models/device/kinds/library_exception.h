@@ -16,7 +16,7 @@ namespace motley {
 
 // Whether it reports that memory ran out, the host's or a device's. LibTorch has no exception type
 // for it that all devices throw.
-[[nodiscard]] inline bool lacks_memory(const std::exception& thrown) {
+[[nodiscard]] inline bool is_out_of_memory(const std::exception& thrown) {
   if (dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr) return true;
   const std::string said = first_line_of(thrown);
   return said.find("allocate memory") != said.npos || said.find("out of memory") != said.npos ||

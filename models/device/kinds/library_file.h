@@ -8,6 +8,6 @@ namespace motley {
 // Whether it is a library for this processor that is truncated, as after an interrupted copy.
 // Opening one ends the process by SIGBUS when the system's loader reads the missing part. False for
 // all other files, which the loader rejects with a message.
-[[nodiscard]] bool is_cut_short(const std::filesystem::path& file);
+[[nodiscard]] bool is_truncated(const std::filesystem::path& file);
 
 }  // namespace motley

@@ -19,7 +19,7 @@ bool read_at(std::ifstream& in, std::uint64_t offset, Header& header) {
 
 }  // namespace
 
-bool is_cut_short(const std::filesystem::path& file) {
+bool is_truncated(const std::filesystem::path& file) {
   std::error_code code;
   const std::uint64_t bytes = std::filesystem::file_size(file, code);
   std::ifstream in(file, std::ios::binary);

@@ -33,9 +33,9 @@ class DeviceAttention final : public Layer {
 
   at::Tensor forward(at::Tensor x, const MicroContext& micro, SavedTensors& saved) override {
     Norm::Output normed = norm_.forward(as_matrix(x));
-    normed.y = context_.numbers.rounded(normed.y);
+    normed.y = context_.product_dtype.rounded(normed.y);
     at::Tensor qkv = qkv_.forward(normed.y);
-    if (core_ == nullptr) core_ = make_attention_core(context_, context_.numbers.type());
+    if (core_ == nullptr) core_ = make_attention_core(context_, context_.product_dtype.type());
     SavedTensors kept;
     at::Tensor heads = core_->forward(qkv, x.size(1), micro, kept);
     at::Tensor y = projection_.forward(as_matrix(x), heads, micro).view_as(x);
@@ -57,7 +57,7 @@ class DeviceAttention final : public Layer {
                                           kept[kDeviceQkv], kept[kDeviceHeads], grad_output.size(1),
                                           micro, {kept.begin() + kDeviceKept, kept.end()});
     at::Tensor grad_x =
-        norm_.backward(context_.numbers.unscaled(qkv_.input_gradient(grad_qkv)),
+        norm_.backward(context_.product_dtype.unscaled(qkv_.input_gradient(grad_qkv)),
                        as_matrix(kept[kDeviceX]), kept[kDeviceMean], kept[kDeviceDeviation]);
     grad_x.add_(grad_y);  // grad_y must not change: without dropout it is grad_branch
     saved = {kept[kDeviceNormed], kept[kDeviceHeads], std::move(grad_branch), std::move(grad_qkv)};

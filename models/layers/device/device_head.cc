@@ -36,48 +36,48 @@ bool widens_softmax(c10::Device device, at::ScalarType type) {
 class DeviceHead final : public LossLayer {
  public:
   DeviceHead(const LayerContext& context, const LayerParameters& parameters)
-      : numbers_(context.numbers),
+      : product_dtype_(context.product_dtype),
         norm_(parameters, 0),
         weight_(parameters.rounded[2]),
         grad_weight_(parameters.gradients[2]),
-        widens_softmax_(widens_softmax(context.device, context.numbers.type())) {}
+        widens_softmax_(widens_softmax(context.device, context.product_dtype.type())) {}
 
-  LossNumbers forward(at::Tensor x,
-                      const at::Tensor& targets,
-                      const MicroContext& micro,
-                      SavedTensors& saved) override {
+  LossTotals forward(at::Tensor x,
+                     const at::Tensor& targets,
+                     const MicroContext& micro,
+                     SavedTensors& saved) override {
     const at::Tensor x_rows = as_matrix(x);
     const std::int64_t rows = x_rows.size(0);
     MOTLEY_CHECK(targets.numel() == rows, "{} targets for {} tokens", targets.numel(), rows);
     const at::Tensor ids = targets.view({-1});
     Norm::Output normed = norm_.forward(x_rows);
-    normed.y = numbers_.rounded(normed.y);
-    if (!micro.training) return loss_numbers(loss_in_slices(normed.y, ids), rows);
+    normed.y = product_dtype_.rounded(normed.y);
+    if (!micro.training) return loss_totals(loss_in_slices(normed.y, ids), rows);
     at::Tensor scores = scores_of(normed.y, padded_weight());
     const at::Tensor loss = loss_and_gradient(scores, ids);
     saved = {std::move(x), normed.mean, normed.inverse_deviation, normed.y, std::move(scores)};
-    return loss_numbers(loss, rows);
+    return loss_totals(loss, rows);
   }
 
-  Outcome read(const at::Tensor& host_numbers) const override { return outcome_of(host_numbers); }
+  Outcome read(const at::Tensor& host_totals) const override { return outcome_of(host_totals); }
 
   at::Tensor backward_input(const MicroContext& /*micro*/, SavedTensors& saved) override {
     const SavedTensors kept = std::exchange(saved, {});
     const at::Tensor& x = kept[0];
     const at::Tensor& grad_logits = kept[4];
     saved = {kept[3], grad_logits};
-    const at::Tensor grad_normed = numbers_.unscaled(at::mm(grad_logits, padded_weight()));
+    const at::Tensor grad_normed = product_dtype_.unscaled(at::mm(grad_logits, padded_weight()));
     return norm_.backward(grad_normed, as_matrix(x), kept[1], kept[2]).view_as(x);
   }
 
   void backward_weight(SavedTensors& saved) override {
     const SavedTensors kept = std::exchange(saved, {});
-    numbers_.add_product(grad_weight_, kept[1].narrow(1, 0, vocab()).t(), kept[0]);
+    product_dtype_.add_product(grad_weight_, kept[1].narrow(1, 0, vocab()).t(), kept[0]);
   }
 
   at::Tensor logits_at(at::Tensor x, std::int64_t position) override {
     const at::Tensor normed = norm_.forward(x.select(1, position).contiguous()).y;
-    return numbers_.widened(at::mm(numbers_.rounded(normed), weight_.t()));
+    return product_dtype_.widened(at::mm(product_dtype_.rounded(normed), weight_.t()));
   }
 
  private:
@@ -103,8 +103,8 @@ class DeviceHead final : public LossLayer {
   [[nodiscard]] at::Tensor logarithms(const at::Tensor& scores,
                                       const at::Tensor& targets,
                                       at::Tensor of_targets) const {
-    const at::Tensor logarithms =
-        at::_log_softmax(widens_softmax_ ? scores : numbers_.widened(scores), 1, widens_softmax_);
+    const at::Tensor logarithms = at::_log_softmax(
+        widens_softmax_ ? scores : product_dtype_.widened(scores), 1, widens_softmax_);
     of_targets.copy_(logarithms.gather(1, targets.view({-1, 1})).view({-1}));
     return logarithms;
   }
@@ -116,15 +116,15 @@ class DeviceHead final : public LossLayer {
       at::Tensor rows = scores.narrow(0, first, count);
       const at::Tensor logs =
           logarithms(rows, targets.narrow(0, first, count), of_targets.narrow(0, first, count));
-      if (numbers_.gradient_scale() == 1.0) {
+      if (product_dtype_.gradient_scale() == 1.0) {
         at::exp_out(rows, logs);
       } else {
-        rows.copy_(numbers_.scaled(logs.exp()));
+        rows.copy_(product_dtype_.scaled(logs.exp()));
       }
     });
     const at::Tensor loss = of_targets.sum(exact_type(scores.device())).neg_();
     // In fp32: 1 - p of a nearly certain target has no digits in bf16.
-    const at::Tensor gradients = numbers_.scaled(of_targets.exp().sub_(1));
+    const at::Tensor gradients = product_dtype_.scaled(of_targets.exp().sub_(1));
     const at::Tensor row_starts =
         at::arange(targets.size(0), targets.options()).mul_(scores.size(1));
     scores.view({-1}).index_copy_(0, row_starts + targets, gradients);
@@ -151,7 +151,7 @@ class DeviceHead final : public LossLayer {
     }
   }
 
-  ProductNumbers numbers_;
+  ProductDtype product_dtype_;
   Norm norm_;
   at::Tensor weight_;
   at::Tensor grad_weight_;

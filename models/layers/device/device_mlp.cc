@@ -12,14 +12,14 @@ namespace {
 class DeviceMlp final : public Layer {
  public:
   DeviceMlp(const LayerContext& context, const LayerParameters& parameters)
-      : numbers_(context.numbers),
+      : product_dtype_(context.product_dtype),
         norm_(parameters, 0),
         expand_(context, parameters, 2),
         projection_(context, parameters, 4) {}
 
   at::Tensor forward(at::Tensor x, const MicroContext& micro, SavedTensors& saved) override {
     Norm::Output normed = norm_.forward(as_matrix(x));
-    normed.y = numbers_.rounded(normed.y);
+    normed.y = product_dtype_.rounded(normed.y);
     at::Tensor u = expand_.forward(normed.y);
     at::Tensor y = projection_.forward(as_matrix(x), tanh_gelu(u), micro).view_as(x);
     if (micro.training) {
@@ -37,7 +37,7 @@ class DeviceMlp final : public Layer {
     at::Tensor grad_u =
         tanh_gelu_backward(projection_.linear().input_gradient(grad_branch), kept[4]);
     at::Tensor g = tanh_gelu(std::exchange(kept[4], {}));
-    at::Tensor grad_x = norm_.backward(numbers_.unscaled(expand_.input_gradient(grad_u)),
+    at::Tensor grad_x = norm_.backward(product_dtype_.unscaled(expand_.input_gradient(grad_u)),
                                        as_matrix(kept[0]), kept[1], kept[2]);
     grad_x.add_(grad_y);  // grad_y must not change: without dropout it is grad_branch
     saved = {kept[3], std::move(g), std::move(grad_branch), std::move(grad_u)};
@@ -51,7 +51,7 @@ class DeviceMlp final : public Layer {
   }
 
  private:
-  ProductNumbers numbers_;
+  ProductDtype product_dtype_;
   Norm norm_;
   DeviceLinear expand_;
   DeviceResidualLinear projection_;

@@ -14,7 +14,7 @@ namespace {
 class DeviceInput final : public Layer {
  public:
   DeviceInput(const LayerContext& context, const LayerParameters& parameters)
-      : numbers_(context.numbers),
+      : product_dtype_(context.product_dtype),
         embedding_(parameters.rounded[0]),
         grad_embedding_(parameters.gradients[0]),
         linear_(context, parameters, 1),
@@ -24,7 +24,7 @@ class DeviceInput final : public Layer {
   at::Tensor forward(at::Tensor tokens, const MicroContext& micro, SavedTensors& saved) override {
     at::Tensor windows = windows_of(tokens);
     at::Tensor u = linear_.forward(windows);
-    at::Tensor y = numbers_.widened(tanh_gelu(u));
+    at::Tensor y = product_dtype_.widened(tanh_gelu(u));
     drop_output_in_place(y, p_, micro, index_);
     y = y.view({tokens.size(0), tokens.size(1), -1});
     if (micro.training) saved = {std::move(tokens), std::move(windows), std::move(u)};
@@ -36,7 +36,7 @@ class DeviceInput final : public Layer {
                             const MicroContext& micro,
                             SavedTensors& saved) override {
     drop_output_in_place(grad_output, p_, micro, index_);
-    saved[2] = tanh_gelu_backward(numbers_.scaled(as_matrix(grad_output)), saved[2]);
+    saved[2] = tanh_gelu_backward(product_dtype_.scaled(as_matrix(grad_output)), saved[2]);
     return {};
   }
 
@@ -44,7 +44,7 @@ class DeviceInput final : public Layer {
     const SavedTensors kept = std::exchange(saved, {});
     const at::Tensor& tokens = kept[0];
     linear_.add_gradients(kept[1], kept[2]);
-    const at::Tensor grad_windows = numbers_.unscaled(linear_.input_gradient(kept[2]));
+    const at::Tensor grad_windows = product_dtype_.unscaled(linear_.input_gradient(kept[2]));
     at::Tensor grad_tokens =
         at::zeros({tokens.size(0), tokens.size(1), embedding_.size(1)}, grad_windows.options());
     for_each_place(grad_windows, tokens, [&](const at::Tensor& place, std::int64_t seen) {
@@ -77,7 +77,7 @@ class DeviceInput final : public Layer {
     }
   }
 
-  ProductNumbers numbers_;
+  ProductDtype product_dtype_;
   at::Tensor embedding_;  // rounded
   at::Tensor grad_embedding_;
   DeviceLinear linear_;
@@ -89,7 +89,7 @@ class DeviceInput final : public Layer {
 class DeviceHidden final : public Layer {
  public:
   DeviceHidden(const LayerContext& context, const LayerParameters& parameters)
-      : numbers_(context.numbers),
+      : product_dtype_(context.product_dtype),
         norm_(parameters, 0),
         linear_(context, parameters, 2),
         p_(context.model.dropout),
@@ -97,9 +97,9 @@ class DeviceHidden final : public Layer {
 
   at::Tensor forward(at::Tensor x, const MicroContext& micro, SavedTensors& saved) override {
     Norm::Output normed = norm_.forward(as_matrix(x));
-    normed.y = numbers_.rounded(normed.y);
+    normed.y = product_dtype_.rounded(normed.y);
     at::Tensor u = linear_.forward(normed.y);
-    at::Tensor y = numbers_.widened(tanh_gelu(u));
+    at::Tensor y = product_dtype_.widened(tanh_gelu(u));
     drop_output_in_place(y, p_, micro, index_);
     y = y.add_(as_matrix(x)).view_as(x);
     if (micro.training) {
@@ -118,8 +118,8 @@ class DeviceHidden final : public Layer {
       grad_branch = grad_y.clone();
       drop_output_in_place(grad_branch, p_, micro, index_);
     }
-    at::Tensor grad_u = tanh_gelu_backward(numbers_.scaled(grad_branch), kept[4]);
-    grad_y.add_(norm_.backward(numbers_.unscaled(linear_.input_gradient(grad_u)),
+    at::Tensor grad_u = tanh_gelu_backward(product_dtype_.scaled(grad_branch), kept[4]);
+    grad_y.add_(norm_.backward(product_dtype_.unscaled(linear_.input_gradient(grad_u)),
                                as_matrix(kept[0]), kept[1], kept[2]));
     saved = {kept[3], std::move(grad_u)};
     return grad_output;
@@ -131,7 +131,7 @@ class DeviceHidden final : public Layer {
   }
 
  private:
-  ProductNumbers numbers_;
+  ProductDtype product_dtype_;
   Norm norm_;
   DeviceLinear linear_;
   double p_;

@@ -27,7 +27,7 @@ std::int64_t score_row(std::int64_t vocab) {
 DeviceLinear::DeviceLinear(const LayerContext& context,
                            const LayerParameters& parameters,
                            std::size_t first)
-    : numbers_(context.numbers),
+    : product_dtype_(context.product_dtype),
       weight_(parameters.rounded[first]),
       bias_(parameters.rounded[first + 1]),
       grad_weight_(parameters.gradients[first]),
@@ -38,8 +38,8 @@ at::Tensor DeviceLinear::forward(const at::Tensor& x) const {
 }
 
 void DeviceLinear::add_gradients(const at::Tensor& x, const at::Tensor& grad_y) const {
-  numbers_.add_product(grad_weight_, x.t(), grad_y);
-  numbers_.add_scaled(grad_bias_, grad_y.sum(0, /*keepdim=*/false, at::kFloat));
+  product_dtype_.add_product(grad_weight_, x.t(), grad_y);
+  product_dtype_.add_scaled(grad_bias_, grad_y.sum(0, /*keepdim=*/false, at::kFloat));
 }
 
 at::Tensor DeviceLinear::input_gradient(const at::Tensor& grad_y) const {
@@ -51,17 +51,17 @@ at::Tensor DeviceResidualLinear::forward(const at::Tensor& x,
                                          const MicroContext& micro) const {
   at::Tensor y = linear_.forward(h);
   if (p_ == 0.0 || !micro.training) return at::add(x, y);  // the addition is in fp32 and widens y
-  y = numbers_.widened(y);
+  y = product_dtype_.widened(y);
   drop_output_in_place(y, p_, micro, layer_);
   return y.add_(x);
 }
 
 at::Tensor DeviceResidualLinear::branch_gradient(const at::Tensor& grad_y,
                                                  const MicroContext& micro) const {
-  if (p_ == 0.0) return numbers_.scaled(grad_y);
+  if (p_ == 0.0) return product_dtype_.scaled(grad_y);
   at::Tensor grad_branch = grad_y.clone();
   drop_output_in_place(grad_branch, p_, micro, layer_);
-  return numbers_.scaled(grad_branch);
+  return product_dtype_.scaled(grad_branch);
 }
 
 }  // namespace motley

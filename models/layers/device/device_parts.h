@@ -24,7 +24,7 @@ void drop_output_in_place(const at::Tensor& x, double p, const MicroContext& mic
 [[nodiscard]] std::int64_t score_row(std::int64_t vocab);
 
 // y = x W + b with W stored [in, out]. Its inputs and outputs are rounded, and gradients are scaled
-// (ProductNumbers); the parameters' gradients are not.
+// (ProductDtype); the parameters' gradients are not.
 class DeviceLinear {
  public:
   DeviceLinear(const LayerContext& context, const LayerParameters& parameters, std::size_t first);
@@ -34,7 +34,7 @@ class DeviceLinear {
   [[nodiscard]] at::Tensor input_gradient(const at::Tensor& grad_y) const;
 
  private:
-  ProductNumbers numbers_;
+  ProductDtype product_dtype_;
   at::Tensor weight_, bias_, grad_weight_, grad_bias_;
 };
 
@@ -44,7 +44,7 @@ class DeviceResidualLinear {
   DeviceResidualLinear(const LayerContext& context,
                        const LayerParameters& parameters,
                        std::size_t first)
-      : numbers_(context.numbers),
+      : product_dtype_(context.product_dtype),
         linear_(context, parameters, first),
         p_(context.model.dropout),
         layer_(context.index) {}
@@ -59,7 +59,7 @@ class DeviceResidualLinear {
   [[nodiscard]] const DeviceLinear& linear() const { return linear_; }
 
  private:
-  ProductNumbers numbers_;
+  ProductDtype product_dtype_;
   DeviceLinear linear_;
   double p_;
   int layer_;

@@ -21,7 +21,7 @@ constexpr std::int64_t kScoresAtOnce = std::int64_t{16} << 20;
 class ExplicitAttention final : public AttentionCore {
  public:
   explicit ExplicitAttention(const LayerContext& context)
-      : numbers_(context.numbers),
+      : product_dtype_(context.product_dtype),
         p_(context.model.dropout),
         index_(context.index),
         width_(context.model.width),
@@ -102,7 +102,7 @@ class ExplicitAttention final : public AttentionCore {
     if (drops(micro)) {
       used = p.to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
       drop({used.view({-1, tokens_})}, slice, micro);
-      used = numbers_.rounded(used);
+      used = product_dtype_.rounded(used);
     }
     put(part(outputs, slice, 0), at::bmm(used, by_head(part(qkv, slice, 2))));
   }
@@ -120,10 +120,10 @@ class ExplicitAttention final : public AttentionCore {
     at::Tensor used = p;
     if (drops(micro)) {
       used = p.to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
-      grad_p = numbers_.widened(grad_p);
+      grad_p = product_dtype_.widened(grad_p);
       drop({used.view({-1, tokens_}), grad_p.view({-1, tokens_})}, slice, micro);
-      used = numbers_.rounded(used);
-      grad_p = numbers_.rounded(grad_p);
+      used = product_dtype_.rounded(used);
+      grad_p = product_dtype_.rounded(grad_p);
     }
     put(part(grad_qkv, slice, 2), at::bmm(used.transpose(1, 2), grad_out));
     used.reset();
@@ -165,7 +165,7 @@ class ExplicitAttention final : public AttentionCore {
     place.copy_(matrices.view(place.sizes()));
   }
 
-  ProductNumbers numbers_;
+  ProductDtype product_dtype_;
   double p_;
   int index_;
   std::int64_t width_;

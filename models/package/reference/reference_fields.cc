@@ -41,28 +41,25 @@ Result<std::vector<double>> read_numbers(const JsonFields& fields,
   return numbers;
 }
 
-Result<ListedValues> read_listed(const JsonFields& fields,
-                                 NumberType type,
-                                 IntegerBounds integers) {
+Result<ListedValues> read_listed(const JsonFields& fields, Dtype type, IntegerBounds integers) {
   MOTLEY_ASSIGN(std::vector<double> values, read_numbers(fields, "values", 1, kListedMax));
   for (const double value : values) {
-    const bool fits = type == NumberType::kFloat32
-                          ? std::isfinite(static_cast<float>(value))
-                          : std::trunc(value) == value &&
-                                value >= static_cast<double>(integers.low) &&
-                                value < static_cast<double>(integers.limit);
+    const bool fits = type == Dtype::kFloat32 ? std::isfinite(static_cast<float>(value))
+                                              : std::trunc(value) == value &&
+                                                    value >= static_cast<double>(integers.low) &&
+                                                    value < static_cast<double>(integers.limit);
     if (!fits) return fields.bad("values", fmt::format("{} is not allowed there", value));
   }
   return ListedValues{std::move(values)};
 }
 
-Result<ValuePiece> read_piece(const JsonFields& fields, NumberType type, IntegerBounds integers) {
+Result<ValuePiece> read_piece(const JsonFields& fields, Dtype type, IntegerBounds integers) {
   ValuePiece piece;
   MOTLEY_ASSIGN(piece.count, fields.integer("count", 0, kTensorCountMax));
   if (fields.has("values")) {
     MOTLEY_TRY(check_keys(fields, {"count", "values"}));
     MOTLEY_ASSIGN(piece.kind, read_listed(fields, type, integers));
-  } else if (type != NumberType::kFloat32) {
+  } else if (type != Dtype::kFloat32) {
     MOTLEY_TRY(check_keys(fields, {"count", "below"}));
     MOTLEY_ASSIGN(const std::int64_t below, fields.integer("below", 1, integers.limit));
     piece.kind = IntegersBelow{below};
@@ -123,7 +120,7 @@ Result<UniformValues> read_uniform(const JsonFields& fields) {
 Result<ValuePieces> read_pieces(const JsonFields& list,
                                 const TensorSpec& tensor,
                                 IntegerBounds integers) {
-  if (tensor.type == NumberType::kBool) integers = kTruthValues;
+  if (tensor.type == Dtype::kBool) integers = kTruthValues;
   MOTLEY_ASSIGN(const auto items, list.items(1, kPiecesMax + 1));
   ValuePieces pieces;
   std::int64_t count = 0;

@@ -86,7 +86,7 @@ MachineCuts::MachineCuts(Layout layout, SavedFiles& saved, MachineCutOptions opt
 
 void MachineCuts::run(const DiskTrees& before,
                       const std::vector<DiskOperation>& log,
-                      ToldSaves told) {
+                      ReportedSaves told) {
   std::map<std::string, DiskModel> models;
   Disks now;
   for (const std::string& machine : layout_.machines()) {
@@ -110,8 +110,8 @@ void MachineCuts::run(const DiskTrees& before,
 void MachineCuts::look_at(const std::map<std::string, DiskModel>& models,
                           const Disks& now,
                           const std::string& changed,
-                          const ToldSaves& told,
-                          std::size_t place) {
+                          const ReportedSaves& told,
+                          std::size_t location) {
   ++tally_.cuts;
   const std::vector<std::string> all = layout_.machines();
   // If only another machine's disk has changed, a cut of this machine leads to a state that was
@@ -121,13 +121,13 @@ void MachineCuts::look_at(const std::map<std::string, DiskModel>& models,
     if (changed.empty() || changed == machine) cut_together.push_back({machine});
   }
   for (const auto& machines : cut_together) {
-    try_cuts(place, options_.kinds, [&](Cut& cut, const std::string& of_cut) {
+    try_cuts(location, options_.kinds, [&](Cut& cut, const std::string& of_cut) {
       Disks disks = now;
       for (const std::string& machine : machines) {
         disks[machine] = disk_of(models.at(machine).after(cut));
       }
       const std::string words =
-          fmt::format("after operation {}, {} cut, {}", place, machines, of_cut);
+          fmt::format("after operation {}, {} cut, {}", location, machines, of_cut);
       look_at(disks, "", told, words);
       if (machines.size() < all.size()) return;
       for (const std::string& lost : all) {
@@ -139,7 +139,7 @@ void MachineCuts::look_at(const std::map<std::string, DiskModel>& models,
   }
 }
 
-bool MachineCuts::is_new(const Disks& disks, const std::string& lost, const ToldSaves& told) {
+bool MachineCuts::is_new(const Disks& disks, const std::string& lost, const ReportedSaves& told) {
   std::string text = told.text() + (lost.empty() ? "" : "lost");
   for (const auto& [machine, disk] : disks) text += fmt::format(" {}", disk.print);
   return seen_.insert(std::hash<std::string>()(text)).second;
@@ -151,7 +151,7 @@ void MachineCuts::show(const DiskTrees& trees) {
 
 void MachineCuts::look_at(const Disks& disks,
                           const std::string& lost,
-                          const ToldSaves& told,
+                          const ReportedSaves& told,
                           const std::string& words) {
   if (tally_.faults.size() >= options_.faults_max || !is_new(disks, lost, told)) return;
   ++tally_.states;
@@ -180,12 +180,12 @@ void MachineCuts::look_at(const Disks& disks,
 
 MachineCuts::Resume MachineCuts::look_for_resume(const DiskTrees& trees,
                                                  bool lost,
-                                                 const ToldSaves& told) {
-  Stores stores;
+                                                 const ReportedSaves& told) {
+  StoreInventory stores;
   bool learns = false;
-  const AskStores ask = [&](const StoreQuestion& question) -> Result<Stores> {
-    learns |= question.texts_of.has_value();
-    MOTLEY_ASSIGN(stores, machines_.ask(kLooking, question, IfAbsent::kLeave));
+  const QueryStores ask = [&](const StoreQuery& store_query) -> Result<StoreInventory> {
+    learns |= store_query.metadata_of.has_value();
+    MOTLEY_ASSIGN(stores, machines_.ask(kLooking, store_query, IfAbsent::kLeave));
     return stores;
   };
   const Log log("", LogLevel::kError);
@@ -198,8 +198,8 @@ MachineCuts::Resume MachineCuts::look_for_resume(const DiskTrees& trees,
   }
   Resume resume{.fault = told.broken_by(*found, stores, trees, saved_, lost)};
   if (*found) {
-    resume.step = (*found)->texts.step();
-    resume.version = told.version_of((*found)->texts, saved_);
+    resume.step = (*found)->step_metadata.step();
+    resume.version = told.version_of((*found)->step_metadata, saved_);
   }
   return resume;
 }
@@ -225,17 +225,18 @@ Result<void> MachineCuts::go_on(const std::optional<int>& version) {
 }
 
 Result<void> MachineCuts::check_what_is_left(std::int64_t last_step) const {
-  Stores stores;
-  const AskStores ask = [&](const StoreQuestion& question) -> Result<Stores> {
-    MOTLEY_ASSIGN(stores, machines_.ask(kLooking, question, IfAbsent::kLeave));
+  StoreInventory stores;
+  const QueryStores ask = [&](const StoreQuery& store_query) -> Result<StoreInventory> {
+    MOTLEY_ASSIGN(stores, machines_.ask(kLooking, store_query, IfAbsent::kLeave));
     return stores;
   };
   const Log log("", LogLevel::kError);
   MOTLEY_ASSIGN(const auto found, find_restore_point(machines_.run_dir(kDesk), kLooking, ask, log));
-  if (!found || found->texts.step() != last_step) return wrong("its last save is not found");
+  if (!found || found->step_metadata.step() != last_step)
+    return wrong("its last save is not found");
   const std::size_t least = layout_.copies() > 0 ? 2 : 1;
-  for (const auto& [file, holders] : found->holders) {
-    if (holders.size() < least) return wrong(fmt::format("{} has no copy", file));
+  for (const auto& [file, locations] : found->locations) {
+    if (locations.size() < least) return wrong(fmt::format("{} has no copy", file));
   }
   // Files of later steps remain until those steps are saved again.
   const auto is_of_later = [&](const std::string& text) {

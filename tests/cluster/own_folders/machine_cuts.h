@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "tests/checkpoint/disk_copy.h"
-#include "tests/cluster/own_folders/told_saves.h"
+#include "tests/cluster/own_folders/reported_saves.h"
 
 namespace motley::testing {
 
@@ -38,17 +38,17 @@ class MachineCuts {
 
   // The recorded folder contains one folder per machine, with its name. Stops after `faults_max`
   // faults.
-  void run(const DiskTrees& before, const std::vector<DiskOperation>& log, ToldSaves told);
+  void run(const DiskTrees& before, const std::vector<DiskOperation>& log, ReportedSaves told);
 
   [[nodiscard]] const MachineCutTally& tally() const { return tally_; }
 
-  struct Kept {
+  struct FeedbackKind {
     DiskTrees trees;
-    ToldSaves told;
+    ReportedSaves told;
   };
 
   // A sample of the states, each with the promises to a launch that continues there.
-  [[nodiscard]] const std::vector<Kept>& kept_states() const { return kept_; }
+  [[nodiscard]] const std::vector<FeedbackKind>& resident_states() const { return kept_; }
 
  private:
   // The state of a disk, and its hash.
@@ -66,15 +66,15 @@ class MachineCuts {
   void look_at(const std::map<std::string, DiskModel>& models,
                const Disks& now,
                const std::string& changed,
-               const ToldSaves& told,
-               std::size_t place);
+               const ReportedSaves& told,
+               std::size_t location);
   // `lost`: the machine that is lost permanently; "" = none.
   void look_at(const Disks& disks,
                const std::string& lost,
-               const ToldSaves& told,
+               const ReportedSaves& told,
                const std::string& words);
   // Whether this state has not been checked before.
-  [[nodiscard]] bool is_new(const Disks& disks, const std::string& lost, const ToldSaves& told);
+  [[nodiscard]] bool is_new(const Disks& disks, const std::string& lost, const ReportedSaves& told);
   void show(const DiskTrees& trees);
 
   // The restore point of a launch, or the fault found in it.
@@ -85,7 +85,9 @@ class MachineCuts {
     std::optional<int> version;  // of the checkpoint, if any
   };
 
-  [[nodiscard]] Resume look_for_resume(const DiskTrees& trees, bool lost, const ToldSaves& told);
+  [[nodiscard]] Resume look_for_resume(const DiskTrees& trees,
+                                       bool lost,
+                                       const ReportedSaves& told);
   // Runs the launch on the disks, and checks the resulting state.
   [[nodiscard]] Result<void> go_on(const std::optional<int>& version);
   [[nodiscard]] Result<void> check_what_is_left(std::int64_t last_step) const;
@@ -95,7 +97,7 @@ class MachineCuts {
   const MachineCutOptions options_;
   MachineCutTally tally_;
   std::unordered_set<std::size_t> seen_;
-  std::vector<Kept> kept_;
+  std::vector<FeedbackKind> kept_;
   std::map<std::string, DiskCopy> shown_;  // by machine
   const PlayedMachines machines_;          // in the folders of shown_
 };

@@ -103,7 +103,7 @@ class MachinesPowerCut : public ::testing::Test {
   // The faults found after cuts of two_launches.
   std::vector<std::string> faults_of(const Layout& layout, const MachineCutOptions& options) {
     MachineCuts cuts(layout, saved_, options);
-    cuts.run({}, record(layout, {}, two_launches), ToldSaves(layout.copies()));
+    cuts.run({}, record(layout, {}, two_launches), ReportedSaves(layout.copies()));
     const MachineCutTally& tally = cuts.tally();
     fmt::print("{}: {} cuts, {} states, {} restarts, {} faults\n", layout.name, tally.cuts,
                tally.states, tally.restarts, tally.faults.size());
@@ -242,7 +242,7 @@ TEST_P(MachinesPowerCutWith, IsNoticed) {
   const Record faulty = GetParam().without(log);
   MachineCuts cuts(layout, saved_,
                    {.kinds = {.combinations = false}, .place_every = 8, .faults_max = 1});
-  cuts.run({}, faulty, ToldSaves(layout.copies()));
+  cuts.run({}, faulty, ReportedSaves(layout.copies()));
   ASSERT_THAT(cuts.tally().faults, Not(IsEmpty()));
   RecordProperty("first", cuts.tally().faults.front());
 }
@@ -272,19 +272,19 @@ TEST_P(MachinesPowerCutBattery, DISABLED_LosesNothingThatWasTold) {
 TEST_P(MachinesPowerCutBattery, DISABLED_TwiceLosesNothingThatWasTold) {
   MachineCuts first(GetParam(), saved_,
                     {.kinds = {.random = 1}, .place_every = 3, .keep_every = 97});
-  first.run({}, record(GetParam(), {}, two_launches), ToldSaves(GetParam().copies()));
+  first.run({}, record(GetParam(), {}, two_launches), ReportedSaves(GetParam().copies()));
   ASSERT_THAT(first.tally().faults, IsEmpty());
   MachineCuts second(GetParam(), saved_,
                      {.kinds = {.combinations = false}, .place_every = 3, .restart_every = 100});
-  for (const auto& [trees, told] : first.kept_states()) {
+  for (const auto& [trees, told] : first.resident_states()) {
     DiskTrees before;
     for (const auto& [machine, tree] : trees) before[machine] = without_processes(tree);
     second.run(before, record(GetParam(), before, next_launch), told);
   }
   const MachineCutTally& tally = second.tally();
   fmt::print("{}, cut twice: {} first states, {} cuts, {} states, {} restarts, {} faults\n",
-             GetParam().name, first.kept_states().size(), tally.cuts, tally.states, tally.restarts,
-             tally.faults.size());
+             GetParam().name, first.resident_states().size(), tally.cuts, tally.states,
+             tally.restarts, tally.faults.size());
   EXPECT_THAT(tally.faults, IsEmpty());
 }
 

@@ -46,13 +46,13 @@ class PlayedChannel final : public LauncherChannel {
     return message;
   }
 
-  [[nodiscard]] const ProgressMark& group_progress() const override { return progress_; }
+  [[nodiscard]] const ProgressClock& group_progress_clock() const override { return progress_; }
 
   [[nodiscard]] bool is_to_finish() const override { return false; }
 
  private:
   const std::function<void(const Json& event)> on_event_;
-  const ProgressMark progress_;
+  const ProgressClock progress_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Json> messages_;

@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "base/log.h"
+#include "cluster/replication/plan_transfers.h"
+#include "cluster/replication/repair.h"
 #include "cluster/run/checkpoint_committer.h"
-#include "cluster/run/folder_keepers.h"
+#include "cluster/run/folder_replicators.h"
 #include "cluster/run/rank_folders.h"
-#include "cluster/stores/plan_moves.h"
-#include "cluster/stores/repair.h"
 #include "protocol/shard_message.h"
 #include "tests/checkpoint/fixture.h"
 #include "tests/cluster/own_folders/played_moves.h"
@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kPatience_s = 20;
+constexpr double kStallTimeout_s = 20;
 
 }  // namespace
 
@@ -41,33 +41,33 @@ struct PlayedLaunch::Impl {
     run.config.checkpoint.keep = machines.layout().keep;
     run.folder = RunFolder(machines.run_dir(kDesk));
     MOTLEY_TRY(run.folder.make());
-    MOTLEY_ASSIGN(RunLock lock, RunLock::take(run.folder.dir(), log));
+    MOTLEY_ASSIGN(RunLock lock, RunLock::acquire(run.folder.dir(), log));
     run.lock = std::make_unique<RunLock>(std::move(lock));
-    const AskStores ask = [&](const StoreQuestion& question) -> Result<Stores> {
-      MOTLEY_ASSIGN(run.stores, machines.ask(run.lock->launch(), question, IfAbsent::kMake));
+    const QueryStores ask = [&](const StoreQuery& store_query) -> Result<StoreInventory> {
+      MOTLEY_ASSIGN(run.stores, machines.ask(run.lock->launch(), store_query, IfAbsent::kMake));
       return run.stores;
     };
     MOTLEY_ASSIGN(run.restore_point,
                   find_restore_point(run.folder.dir(), run.lock->launch(), ask, log));
-    MOTLEY_TRY(run.lock->rise_above(run.stores.last_launch(), log));
-    run.first_step = (run.restore_point ? run.restore_point->texts.step() : 0) + 1;
+    MOTLEY_TRY(run.lock->advance_past(run.stores.last_launch(), log));
+    run.first_step = (run.restore_point ? run.restore_point->step_metadata.step() : 0) + 1;
     MOTLEY_TRY(prune_to(run.folder.dir(),
-                        kept_beside(run.first_step - 1, list_checkpoints(run.folder.dir()),
-                                    keep_rule(run.config.checkpoint)),
+                        retained_with(run.first_step - 1, list_checkpoints(run.folder.dir()),
+                                      retention_policy(run.config.checkpoint)),
                         run.lock->launch()));
-    MOTLEY_ASSIGN(run.id, run.folder.keep_run_id(run.stores.run));
+    MOTLEY_ASSIGN(run.id, run.folder.ensure_run_id(run.stores.run));
     if (!run.restore_point) return {};
-    const auto moves =
-        plan_moves(*run.restore_point, parameters_by_store(run.plan, run.model, run.stores),
-                   run.stores, run.cluster);
+    const auto transfers =
+        plan_transfers(*run.restore_point, parameters_by_store(run.plan, run.model, run.stores),
+                       run.stores, run.cluster);
     MOTLEY_ASSIGN(run.resume_folders,
-                  play_moves(moves, run.stores, run.folder.dir(), run.lock->launch()));
+                  play_moves(transfers, run.stores, run.folder.dir(), run.lock->launch()));
     return {};
   }
 
   // The start of the workers: replicators claim their folders and get the resumed checkpoint.
   Result<void> start() {
-    const auto keepers = plan_keepers(run.plan, run.stores, run.cluster, 1);
+    const auto keepers = plan_replicators(run.plan, run.stores, run.cluster, 1);
     group.emplace("inproc", run.plan.rank_count());
     for (Rank rank{0}; rank.value < run.plan.rank_count(); ++rank.value) {
       auto played = std::make_unique<PlayedRank>(group->at(rank), rank, events);
@@ -77,25 +77,26 @@ struct PlayedLaunch::Impl {
       played->job.store = run.stores.of(machine);
       played->job.launch = run.lock->launch();
       played->job.run_id = run.id;
-      if (const auto keeper = keepers.find(rank.value); keeper != keepers.end()) {
-        played->job.keeper = keeper->second;
-        MOTLEY_ASSIGN(played->keeper,
-                      FolderKeeper::open(played->job, played->channel, played->work));
+      if (const auto replicator = keepers.find(rank.value); replicator != keepers.end()) {
+        played->job.replicator = replicator->second;
+        MOTLEY_ASSIGN(played->replicator,
+                      FolderReplicator::open(played->job, played->channel, played->work));
       }
       workers.push_back(std::move(played));
     }
     committer.emplace(run.folder.dir(), run.lock->launch(), run.config, run.model, run.plan,
                       ranks_elsewhere(run.plan, run.stores));
-    folders.emplace(run, run.restore_point ? std::optional(run.restore_point->texts) : std::nullopt,
-                    [this](int worker, const Json& message) {
-                      workers[static_cast<std::size_t>(worker)]->channel.give(message);
-                    });
-    committer->keep_always(folders->safe_steps());
+    folders.emplace(
+        run, run.restore_point ? std::optional(run.restore_point->step_metadata) : std::nullopt,
+        [this](int worker, const Json& message) {
+          workers[static_cast<std::size_t>(worker)]->channel.give(message);
+        });
+    committer->retain_always(folders->safe_steps());
     std::size_t said = 0;
     for (const auto& played : workers) {
-      if (!played->keeper) continue;
-      played->keeper->start({played->late, played->job.rank, epoch_of(played->job), 0},
-                            Patience(kPatience_s));
+      if (!played->replicator) continue;
+      played->replicator->start({played->late, played->job.rank, epoch_of(played->job), 0},
+                                StallTimeout(kStallTimeout_s));
       ++said;
     }
     keepers_to_come = said;
@@ -120,13 +121,13 @@ struct PlayedLaunch::Impl {
     } else {
       return error_from_json(event);
     }
-    committer->keep_always(folders->safe_steps());
+    committer->retain_always(folders->safe_steps());
     return {};
   }
 
   Result<void> hear_until(const std::function<bool()>& is_done) {
     while (!is_done()) {
-      const auto event = events.next(kPatience_s);
+      const auto event = events.next(kStallTimeout_s);
       if (!event) return Error{ErrorCode::kPeer, "the keepers say nothing", "", ""};
       MOTLEY_TRY(hear(event->first, event->second));
     }
@@ -165,7 +166,7 @@ struct PlayedLaunch::Impl {
     return shards;
   }
 
-  [[nodiscard]] SavePlace place_of(int rank, std::int64_t step) const {
+  [[nodiscard]] SaveLocation place_of(int rank, std::int64_t step) const {
     const Job& job = workers[static_cast<std::size_t>(rank)]->job;
     return {job.run_dir, job.launch, step};
   }
@@ -182,8 +183,8 @@ struct PlayedLaunch::Impl {
     if (outcome->failure) return *outcome->failure;
     if (outcome->stale) return *outcome->stale;
     mark(fmt::format("saved {} {}", step, version));
-    MOTLEY_TRY(folders->tell_committed(*outcome->folder));
-    committer->keep_always(folders->safe_steps());
+    MOTLEY_TRY(folders->notify_committed(*outcome->folder));
+    committer->retain_always(folders->safe_steps());
     last_saved = step;
     return {};
   }
@@ -221,7 +222,7 @@ struct PlayedLaunch::Impl {
   const Log log{"", LogLevel::kError};
   PreparedRun run;
   std::optional<CheckpointCommitter> committer;
-  std::optional<FolderKeepers> folders;
+  std::optional<FolderReplicators> folders;
   std::size_t keepers_to_come = 0;
   std::map<std::int64_t, std::size_t> copied;  // by step
   std::int64_t last_saved = 0;
@@ -275,7 +276,7 @@ Result<void> PlayedLaunch::await_copies() {
 
 Result<void> PlayedLaunch::finish() {
   for (const auto& played : impl_->workers) {
-    if (played->keeper) MOTLEY_TRY(played->keeper->finish(impl_->last_saved));
+    if (played->replicator) MOTLEY_TRY(played->replicator->finish(impl_->last_saved));
   }
   return impl_->hear_all();
 }

@@ -1,5 +1,5 @@
 // PlayedLaunch: the operations of a launch on the run folders of several machines, by the
-// functions that a run uses. Processes are threads, and nothing is trained. ToldSaves reads its
+// functions that a run uses. Processes are threads, and nothing is trained. ReportedSaves reads its
 // markers in a record (tests/support/disk_recording.h).
 #pragma once
 

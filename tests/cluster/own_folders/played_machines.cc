@@ -53,27 +53,28 @@ fs::path PlayedMachines::run_dir(const std::string& machine) const {
   return disks_.at(machine) / "runs" / "gpt";
 }
 
-Result<Stores> PlayedMachines::ask(const std::string& launch,
-                                   const StoreQuestion& question,
-                                   IfAbsent if_absent) const {
-  Stores stores;
-  Store& mine = stores.by_id[StoreId()];
-  MOTLEY_ASSIGN(mine.answer, look_into_store({.dir = run_dir(kDesk)}, question, nullptr));
+Result<StoreInventory> PlayedMachines::ask(const std::string& launch,
+                                           const StoreQuery& store_query,
+                                           IfAbsent if_absent) const {
+  StoreInventory stores;
+  MachineStore& mine = stores.by_id[StoreId()];
+  MOTLEY_ASSIGN(mine.contents, take_inventory({.dir = run_dir(kDesk)}, store_query, nullptr));
   mine.machines = {kDesk};
-  stores.run = mine.answer.run;
+  stores.run = mine.contents.run;
   for (const Machine& machine : cluster_.machines) {
     if (!may_have_own_folder(machine)) continue;
     const std::string own = own_dir_of(machine, run_dir(kDesk), "");
-    MOTLEY_ASSIGN(const StorePlace place, find_store({"", own, launch}, if_absent));
-    MOTLEY_ASSIGN(StoreAnswer answer, look_into_store(place, question, nullptr));
-    if (!answer.held_by.empty()) {
-      return Error{ErrorCode::kPeer, fmt::format("{} is held by {}", own, answer.held_by), "", ""};
+    MOTLEY_ASSIGN(const StoreLocation location, find_store({"", own, launch}, if_absent));
+    MOTLEY_ASSIGN(StoreContents contents, take_inventory(location, store_query, nullptr));
+    if (!contents.lock_holder.empty()) {
+      return Error{ErrorCode::kPeer, fmt::format("{} is held by {}", own, contents.lock_holder), "",
+                   ""};
     }
-    if (stores.run.empty() && !answer.steps.empty()) stores.run = answer.run;
-    stores.dirs[machine.name] = place.dir;
+    if (stores.run.empty() && !contents.steps.empty()) stores.run = contents.run;
+    stores.dirs[machine.name] = location.dir;
     // A folder that does not exist has no id.
-    stores.by_id[place.id.empty() ? "on " + machine.name : place.id] = {std::move(answer),
-                                                                        {machine.name}};
+    stores.by_id[location.id.empty() ? "on " + machine.name : location.id] = {std::move(contents),
+                                                                              {machine.name}};
   }
   return stores;
 }

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "checkpoint/store/look.h"
-#include "checkpoint/store/store_place.h"
-#include "cluster/stores/machine_stores.h"
+#include "checkpoint/replication/inventory.h"
+#include "checkpoint/replication/store_location.h"
+#include "cluster/replication/machine_stores.h"
 #include "models/spec/model_spec.h"
 #include "plan/cluster.h"
 #include "plan/plan.h"
@@ -46,9 +46,9 @@ class PlayedMachines {
   [[nodiscard]] std::filesystem::path run_dir(const std::string& machine) const;
 
   // The result of inventory_stores(), which uses a worker on each machine.
-  [[nodiscard]] Result<Stores> ask(const std::string& launch,
-                                   const StoreQuestion& question,
-                                   IfAbsent if_absent) const;
+  [[nodiscard]] Result<StoreInventory> ask(const std::string& launch,
+                                           const StoreQuery& store_query,
+                                           IfAbsent if_absent) const;
 
  private:
   Layout layout_;

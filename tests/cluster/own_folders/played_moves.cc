@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "base/json.h"
-#include "base/work_counter.h"
-#include "checkpoint/store/view.h"
-#include "protocol/move_message.h"
+#include "base/progress_counter.h"
+#include "checkpoint/replication/restored_view.h"
 #include "protocol/protocol.h"
+#include "protocol/transfer_message.h"
 #include "tests/cluster/own_folders/played_channel.h"
-#include "worker/store/store_job.h"
+#include "worker/replication/store_job.h"
 
 namespace motley::testing {
 namespace {
@@ -47,30 +47,30 @@ class Meeting {
 
 }  // namespace
 
-Result<std::map<StoreId, fs::path>> play_moves(const std::vector<StoreMoves>& moves,
-                                               const Stores& stores,
+Result<std::map<StoreId, fs::path>> play_moves(const std::vector<StoreTransfers>& transfers,
+                                               const StoreInventory& stores,
                                                const fs::path& launcher_dir,
                                                const std::string& launch) {
   std::map<StoreId, fs::path> folders;
-  Meeting meeting(moves.size());
-  std::vector<std::optional<Result<void>>> moved(moves.size());
+  Meeting meeting(transfers.size());
+  std::vector<std::optional<Result<void>>> moved(transfers.size());
   {
     std::vector<std::jthread> threads;
-    for (std::size_t i = 0; i < moves.size(); ++i) {
-      const auto dir = stores.dirs.find(moves[i].machine);
+    for (std::size_t i = 0; i < transfers.size(); ++i) {
+      const auto dir = stores.dirs.find(transfers[i].machine);
       Job job;
       job.verb = "store";
       job.config.comm.transport = "tcp";
       job.launch = launch;
       job.run_id = stores.run;
       job.run_dir = (dir == stores.dirs.end() ? launcher_dir : dir->second).string();
-      job.options = Json{{"move", move_to_json(moves[i].order)}};
-      if (moves[i].order.makes_view) {
-        folders[moves[i].store] =
-            view_folder({job.run_dir, launch, moves[i].order.manifest.state.step});
+      job.options = Json{{"move", transfer_order_to_json(transfers[i].order)}};
+      if (transfers[i].order.makes_restored_view) {
+        folders[transfers[i].store] =
+            restored_view_folder({job.run_dir, launch, transfers[i].order.manifest.state.step});
       }
       threads.emplace_back([&, i, job = std::move(job)] {
-        WorkCounter work;
+        ProgressCounter work;
         moved[i] = run_store_job(job, meeting.channel(i), work);
       });
     }

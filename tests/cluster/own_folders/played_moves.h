@@ -7,16 +7,16 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cluster/stores/machine_stores.h"
-#include "cluster/stores/plan_moves.h"
+#include "cluster/replication/machine_stores.h"
+#include "cluster/replication/plan_transfers.h"
 
 namespace motley::testing {
 
-// As move_files() of cluster/stores/move.h. `launcher_dir`: the folder of the launcher's machine,
-// which is not in stores.dirs.
+// As transfer_files() of cluster/replication/transfers.h. `launcher_dir`: the folder of the
+// launcher's machine, which is not in stores.dirs.
 [[nodiscard]] Result<std::map<StoreId, std::filesystem::path>> play_moves(
-    const std::vector<StoreMoves>& moves,
-    const Stores& stores,
+    const std::vector<StoreTransfers>& transfers,
+    const StoreInventory& stores,
     const std::filesystem::path& launcher_dir,
     const std::string& launch);
 

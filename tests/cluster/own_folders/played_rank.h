@@ -11,14 +11,14 @@
 #include <vector>
 
 #include "base/json.h"
-#include "base/work_counter.h"
+#include "base/progress_counter.h"
 #include "checkpoint/save/shard_writer.h"
 #include "models/spec/model_spec.h"
 #include "plan/plan.h"
 #include "protocol/protocol.h"
 #include "tests/cluster/own_folders/played_channel.h"
 #include "tests/support/late_transport.h"
-#include "worker/keep/folder_keeper.h"
+#include "worker/replication/folder_replicator.h"
 
 namespace motley::testing {
 
@@ -50,9 +50,9 @@ struct PlayedRank {
 
   LateTransport late;
   PlayedChannel channel;
-  WorkCounter work;
+  ProgressCounter work;
   Job job;
-  std::unique_ptr<FolderKeeper> keeper;  // last, so that it is destroyed first
+  std::unique_ptr<FolderReplicator> replicator;  // last, so that it is destroyed first
 };
 
 }  // namespace motley::testing

@@ -5,12 +5,12 @@
 #include "checkpoint/checkpoint.h"
 #include "cluster/planning/planning_options.h"
 #include "compression/make_codec.h"
-#include "job/config_io.h"
 #include "models/spec/model_spec.h"
 #include "partitioner/cost/virtual_profile.h"
 #include "partitioner/search/planner.h"
 #include "plan/cluster.h"
 #include "plan/cluster/cluster_file.h"
+#include "run_config/config_io.h"
 
 namespace {
 

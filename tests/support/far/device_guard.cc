@@ -92,7 +92,7 @@ class DeviceGuard final : public c10::impl::DeviceGuardImplInterface {
   }
 
   void block(void* event, const c10::Stream& stream) const override {
-    FarState::get().hold_back(stream_number_of(stream), event_at(event).mark);
+    FarState::get().block_stream(stream_number_of(stream), event_at(event).mark);
   }
 
   bool queryEvent(void* event) const override {

@@ -21,8 +21,8 @@ bool is_far(const at::Tensor& tensor) {
 // A copy between two devices: the streams of both wait for each other before and after it.
 void join_streams(StreamNumber one, StreamNumber other) {
   FarState& state = FarState::get();
-  state.hold_back(one, state.mark(other));
-  state.hold_back(other, state.mark(one));
+  state.block_stream(one, state.mark(other));
+  state.block_stream(other, state.mark(one));
 }
 
 void copy_on_devices(const at::Tensor& source, const at::Tensor& target) {

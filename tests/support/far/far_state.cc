@@ -259,10 +259,10 @@ Mark FarState::mark(StreamNumber stream) {
   return {order_.known_to(stream), times_.reached_s(stream)};
 }
 
-void FarState::hold_back(StreamNumber stream, const Mark& mark) {
+void FarState::block_stream(StreamNumber stream, const Mark& mark) {
   const std::lock_guard lock(mutex_);
-  order_.hold_back(stream, mark.clock);
-  times_.hold_back(stream, mark.reached_s);
+  order_.block_stream(stream, mark.clock);
+  times_.block_stream(stream, mark.reached_s);
 }
 
 bool FarState::is_done(const Mark& mark) const {

@@ -78,7 +78,7 @@ class FarState {
   void begin_copy(StreamNumber stream, bool to_device, const Range& host, const Touch& device);
 
   [[nodiscard]] Mark mark(StreamNumber stream);
-  void hold_back(StreamNumber stream, const Mark& mark);
+  void block_stream(StreamNumber stream, const Mark& mark);
   // Waits on the host, and counts the wait.
   void wait_for(const Mark& mark);
 

@@ -47,7 +47,7 @@ void LateCopies::add(LateCopy copy) {
   copies_.push_back({std::move(copy), std::move(as_given)});
 }
 
-void LateCopies::carry_out(const Kept& kept) {
+void LateCopies::carry_out(const FeedbackKind& kept) {
   const at::AutoDispatchBelowADInplaceOrView only_bytes;
   const LateCopy& copy = kept.copy;
   if (copy.to_device && !same_bytes(copy.source, kept.as_given)) {

@@ -61,21 +61,21 @@ class LateCopies {
   // The first copy for which `chosen` is true; nullptr if there is none.
   template <class Chosen>
   [[nodiscard]] const LateCopy* find(const Chosen& chosen) const {
-    for (const Kept& kept : copies_) {
+    for (const FeedbackKind& kept : copies_) {
       if (chosen(kept.copy)) return &kept.copy;
     }
     return nullptr;
   }
 
  private:
-  struct Kept {
+  struct FeedbackKind {
     LateCopy copy;
     at::Tensor as_given;  // the source's value at submission
   };
 
-  static void carry_out(const Kept& kept);
+  static void carry_out(const FeedbackKind& kept);
 
-  std::list<Kept> copies_;
+  std::list<FeedbackKind> copies_;
 };
 
 }  // namespace motley::far

@@ -29,7 +29,7 @@ class StreamOrder {
     return of(stream);
   }
 
-  void hold_back(StreamNumber stream, const VectorClock& mark) { of(stream).join(mark); }
+  void block_stream(StreamNumber stream, const VectorClock& mark) { of(stream).join(mark); }
 
   void host_waited_for(const VectorClock& mark) { host_.join(mark); }
 

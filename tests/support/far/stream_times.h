@@ -27,7 +27,7 @@ class StreamTimes {
   [[nodiscard]] double reached_s(StreamNumber stream) { return std::max(of(stream), now_s()); }
 
   // The next work of the stream begins no earlier.
-  void hold_back(StreamNumber stream, double until_s) {
+  void block_stream(StreamNumber stream, double until_s) {
     of(stream) = std::max(of(stream), until_s);
   }
 

@@ -1,0 +1,282 @@
+// motley train and motley launch: a run, on this machine or on several.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+#include <string>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/system/non_blocking_writer.h"
+#include "base/system/shell_word.h"
+#include "cli/command.h"
+#include "cli/inputs.h"
+#include "cli/local_machine.h"
+#include "cli/train_messages.h"
+#include "cluster/launch/workers.h"
+#include "cluster/process/progress_line.h"
+#include "cluster/run/prepare.h"
+#include "cluster/run/run_folder.h"
+#include "cluster/run_record/run_report.h"
+#include "cluster/supervisor/begin_run.h"
+#include "cluster/supervisor/supervisor.h"
+#include "partitioner/report/explain.h"
+
+namespace motley {
+namespace {
+
+constexpr std::int64_t kStopAfterMax = std::int64_t{1} << 40;
+
+// The commands that continue this run: the given command line, with the environment variables in
+// use.
+Commands commands_of(const Arguments& arguments, const ResolvedConfig& resolved) {
+  std::set<std::string> variables = {kDeviceLibraryVariable};
+  for (const auto& [key, origin] : resolved.origins) {
+    if (origin.starts_with("MOTLEY_")) variables.insert(origin);
+  }
+  std::string environment;
+  for (const std::string& name : variables) {
+    const char* value = std::getenv(name.c_str());
+    if (value != nullptr) environment += fmt::format("{}={} ", name, quote_for_shell(value));
+  }
+  return {
+      environment + arguments.command_line({"resume", "allow-changes", "dry-run"}, {}),
+      environment + arguments.command_line({"dry-run"}, {"resume"}),
+      environment + arguments.command_line({"dry-run", "allow-changes"}, {"resume"}),
+      environment + arguments.command_line({"dry-run", "allow-changes", "stop-after"}, {"resume"})};
+}
+
+Result<void> check_options(const Arguments& arguments) {
+  if (arguments.has("plan") && arguments.has("stages")) {
+    return Error{ErrorCode::kUsage, "--plan and --stages exclude each other",
+                 "a plan determines the number of stages", "leave one of them out"};
+  }
+  if (arguments.has("plan") && arguments.has("adapt")) {
+    return Error{ErrorCode::kUsage, "--plan and --adapt exclude each other",
+                 "a given plan is not changed", "leave one of them out"};
+  }
+  if (arguments.has("quiet") && arguments.has("verbose")) {
+    return Error{ErrorCode::kUsage, "--quiet and --verbose exclude each other", "",
+                 "leave one of them out"};
+  }
+  if (arguments.has("allow-changes") && !arguments.has("resume")) {
+    return Error{ErrorCode::kUsage, "--allow-changes needs --resume",
+                 "a new run has nothing to change", "leave it out"};
+  }
+  return {};
+}
+
+LogLevel log_level(const Arguments& arguments) {
+  if (arguments.has("verbose")) return LogLevel::kDebug;
+  return arguments.has("quiet") ? LogLevel::kWarn : LogLevel::kInfo;
+}
+
+Result<TrainingRequest> read_request(const Arguments& arguments, ResolvedConfig& resolved) {
+  MOTLEY_TRY(check_options(arguments));
+  TrainingRequest request;
+  MOTLEY_ASSIGN(resolved, read_config(arguments.operand(0), arguments));
+  request.config = resolved.config;
+  request.commands = commands_of(arguments, resolved);
+  request.quiet = arguments.has("quiet");
+  request.dry_run = arguments.has("dry-run");
+  request.origins = resolved.origins;
+  if (arguments.has("stages")) {
+    MOTLEY_ASSIGN(const auto stages, integer_value(arguments, "stages", 1, 4096));
+    request.stages = static_cast<int>(stages);
+  }
+  if (arguments.has("stop-after")) {
+    MOTLEY_ASSIGN(request.stop_after, integer_value(arguments, "stop-after", 1, kStopAfterMax));
+  }
+  const int cuts = static_cast<int>(request.config.parallel.cuts.size());
+  const int devices = request.stages > 0 ? request.stages : cuts + 1;
+  MOTLEY_ASSIGN(request.cluster, read_cluster(arguments, devices));
+  MOTLEY_ASSIGN(request.known_profile, read_profiles(arguments, request.config.train));
+  if (arguments.has("plan")) {
+    MOTLEY_ASSIGN(request.plan, read_named_plan(arguments.value("plan")));
+    if (!arguments.has("cluster")) request.cluster = automatic_cluster(request.plan->rank_count());
+  }
+  if (request.plan) request.replan_mode = ReplanMode::kOff;
+  if (arguments.has("adapt")) {
+    if (is_virtual(request.cluster)) {
+      return Error{ErrorCode::kConfig, "--adapt needs devices that compute",
+                   "a run on virtual devices saves no checkpoint that another plan could continue",
+                   "leave --adapt out, or use a cluster of real devices"};
+    }
+    request.replan_mode = ReplanMode::kSwitch;
+  }
+  request.measure_anew = arguments.has("measure");
+  request.resume = arguments.has("resume");
+  request.allow_changes = arguments.has("allow-changes");
+  MOTLEY_ASSIGN(request.stage_program, stage_program());
+  return request;
+}
+
+// A signal before any training.
+Error with_same_command(Error error, const TrainingRequest& request) {
+  if (!is_stop(error) || !error.remedy.empty()) return error;
+  error.remedy = fmt::format(
+      "nothing was trained yet; the same command starts again\n"
+      "{}",
+      request.resume ? request.commands.resume : request.commands.again);
+  return error;
+}
+
+Result<void> carry_out(const TrainingRequest& request,
+                       const ResolvedConfig& resolved,
+                       bool json,
+                       Log& log) {
+  auto prepared = begin_run(request, log);
+  if (!prepared.ok()) {
+    return with_same_command(with_key_position(std::move(prepared).error(), resolved), request);
+  }
+  PreparedRun& run = *prepared;
+  const bool tells = !json && !request.quiet;
+  if (tells) {
+    if (!run.profile.devices.empty()) {
+      MOTLEY_ASSIGN(const std::string explanation,
+                    explain_plan(run.plan, run.model, run.cluster, run.profile));
+      fmt::print("{}\n", explanation);
+    }
+    if (const std::string places = starting_folders(run.cluster); !places.empty()) {
+      fmt::print("started: {}\n", places);
+    }
+    if (run.resume_from) fmt::print("resuming after step {}\n", run.resume_from->step);
+  }
+  if (request.dry_run) {
+    if (json) fmt::print("{}\n", intention_to_json(run, request).dump());
+    if (tells) print_intention(run, request);
+    return {};
+  }
+  std::fflush(stdout);
+  MOTLEY_ASSIGN(const RunResult end, run_with_restarts(run, request, log, json ? stderr : stdout));
+  const TrainingSummary& summary = end.summary;
+  if (json) {
+    Json result{{"run", run.folder.dir().string()},
+                {"last_step", summary.last_step},
+                {"loss", summary.last_loss ? Json(*summary.last_loss) : Json(nullptr)},
+                {"median_step_s", summary.median_step_s},
+                {"predicted_step_s", summary.predicted_step_s},
+                {"numbers", summary.compute_dtype},
+                {run.model.unit + "_per_s", summary.units_per_s}};
+    if (is_virtual(run.plan)) {
+      result["virtual"] = true;
+      result["loss"] = nullptr;
+    }
+    if (summary.last_eval_loss) result["eval_loss"] = *summary.last_eval_loss;
+    if (summary.last_eval_accuracy) result["eval_accuracy"] = *summary.last_eval_accuracy;
+    if (end.restarts > 0) result["restarts"] = end.restarts;
+    if (end.switches > 0) result["moves"] = end.switches;
+    if (summary.checkpoint) result["checkpoint"] = summary.checkpoint->string();
+    fmt::print("{}\n", result.dump());
+  } else if (tells) {
+    print_summary(run, summary);
+    const bool can_go_on = !summary.is_finished && !is_virtual(run.plan);
+    if (can_go_on)
+      fmt::print(
+          "continue with\n"
+          "{}\n",
+          request.commands.resume_past_stop);
+  }
+  return {};
+}
+
+Result<void> train(const Arguments& arguments) {
+  ResolvedConfig resolved;
+  MOTLEY_ASSIGN(TrainingRequest request, read_request(arguments, resolved));
+  ProgressLine line("", request.quiet ? nullptr : live_standard_error());
+  request.line = &line;
+  // A blocked reader does not block the training.
+  NonBlockingWriter errors(STDERR_FILENO);
+  Log log("", log_level(arguments), [&](std::string_view text) {
+    line.step_aside();
+    errors.write(text);
+  });
+  Result<void> done = carry_out(request, resolved, arguments.has("json"), log);
+  // The terminal shows the error last; here it is only logged.
+  if (!done.ok()) log.keep(done.error());
+  return done;
+}
+
+std::vector<OptionSpec> run_options() {
+  return {
+      {"stages", "N", "exactly N stages (default: the fastest number)"},
+      cluster_option(),
+      links_option(),
+      {"plan", "FILE", "run this plan (from `motley plan -o`) instead of making one"},
+      profile_option(),
+      measure_option(),
+      pin_option(),
+      {"adapt", "", "switch to a plan that the first steps show to be more than 5 % faster"},
+      {"run", "DIR", "the run's folder (run.dir)"},
+      {"resume", "", "continue from the newest checkpoint of that folder"},
+      {"allow-changes", "", "with --resume: allow changes of the results (seed, data, batch, …)"},
+      {"stop-after", "N",
+       "save and end after step N, as an interruption would; the learning-rate schedule is "
+       "unchanged"},
+      set_option(),
+      {"dry-run", "", "check and plan as usual, print what would run, but train and write nothing"},
+      {"quiet", "", "errors and warnings only: no plan, no progress, no summary"},
+      {"verbose", "", "with the details that otherwise are only in the run's log/motley.log"},
+      json_option()};
+}
+
+}  // namespace
+
+Command train_command() {
+  CommandSpec spec{
+      "train",
+      "train a model on this machine, or on a cluster",
+      {"CONFIG"},
+      run_options(),
+      "Measures the devices, or reuses the cached profiles of their machines, assigns the\n"
+      "layers, starts a process for each stage and monitors them.\n"
+      "The run's folder then contains the plan, metrics, a trace, a report and\n"
+      "checkpoints.\n\n"
+      "After Ctrl-C, SIGTERM or a closed terminal the current step is finished and saved, and\n"
+      "the command that continues the run is printed; a second signal ends everything at once.\n"
+      "A folder has one launcher at a time: a second one ends with status 4 and names the\n"
+      "first.\n\n"
+      "After the loss of a process or a machine the run restarts automatically from the newest\n"
+      "checkpoint, without machines that do not answer (run.restarts, 3 in a row).\n\n"
+      "Measured steps correct the profiles: after step 8, and then at growing intervals, it\n"
+      "plans again and reports a faster plan. With --adapt it saves the current step and\n"
+      "continues with that plan.\n\n"
+      "Examples\n"
+      "  motley train gpt.toml                      one process\n"
+      "  motley train gpt.toml --stages 3           a pipeline of three processes\n"
+      "  motley train gpt.toml --resume             continue after an interruption\n"
+      "  motley train gpt.toml --cluster home.toml  as `motley launch`\n"};
+  return {spec, train};
+}
+
+Command launch_command() {
+  CommandSpec spec{
+      "launch",
+      "train on several machines, started from here",
+      {"CONFIG"},
+      run_options(),
+      "Starts a stage process on every machine of the plan, with the remote shell in its\n"
+      "entry of the cluster file (ssh by default, with your own configuration), exchanges\n"
+      "their addresses, and collects one log. When it ends, for whatever reason, no process\n"
+      "is left over on any machine. After the loss of a process or a machine the run restarts\n"
+      "automatically from the newest checkpoint, without machines that do not answer\n"
+      "(run.restarts, 3 in a row).\n\n"
+      "Motley must be installed on every machine; set motley_dir in the cluster file if its\n"
+      "folder differs from the one here. A machine that does not see the run's folder stores\n"
+      "its part in its own folder (docs/checkpoints.md).\n\n"
+      "Examples\n"
+      "  motley launch gpt.toml --cluster home.toml\n"
+      "  motley launch gpt.toml --cluster home.toml --set train.precision=bf16\n"};
+  spec.needs = "--cluster FILE";
+  return {spec, [](const Arguments& arguments) -> Result<void> {
+            if (!arguments.has("cluster")) {
+              return Error{ErrorCode::kUsage, "motley launch needs --cluster FILE", "",
+                           "use motley train for this machine alone"};
+            }
+            return train(arguments);
+          }};
+}
+
+}  // namespace motley

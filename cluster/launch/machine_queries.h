@@ -1,0 +1,35 @@
+// Runs short commands on several machines in parallel, started like a worker, and returns their
+// output without that of the shells (cluster/reach/framed_output.h).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "plan/cluster.h"
+
+namespace motley {
+
+// Longer than ssh takes to reach a running machine, shorter than it waits for one that is off.
+inline constexpr double kResponse_s = 15;
+
+struct MachineQuery {
+  const Machine* machine = nullptr;
+  std::vector<std::string> command;
+};
+
+struct MachineResponse {
+  std::string problem;  // why the command did not complete there; empty if it did
+  int status = 0;       // its exit status
+  std::string said;     // its standard output
+  // The last line of its standard error, or of ssh's or the shell's if it never began.
+  std::string words;
+};
+
+// One answer per question, in the same order. A machine's failure is part of its answer. Errors:
+// kInterrupted, kTerminated, and kInternal if the system provides no random bytes. REQUIRES: the
+// machines outlive the call.
+[[nodiscard]] Result<std::vector<MachineResponse>> query_machines(
+    const std::vector<MachineQuery>& questions, double answer_s);
+
+}  // namespace motley

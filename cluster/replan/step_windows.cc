@@ -1,0 +1,41 @@
+#include "cluster/replan/step_windows.h"
+
+#include <algorithm>
+
+#include "base/median.h"
+
+namespace motley {
+
+std::optional<RunMeasurement> StepWindows::add(Rank rank, const StepReport& report) {
+  RankWindow& own = ranks_[rank.index()];
+  if (!own.has_begun) {
+    own.has_begun = true;
+    return {};
+  }
+  own.busy_s.push_back(report.compute_s);
+  own.step_s.push_back(report.step_s);
+  own.memory_bytes = std::max(own.memory_bytes, report.memory_bytes);
+  const bool is_full = std::ranges::all_of(
+      ranks_, [&](const RankWindow& told) { return told.step_s.size() >= window_; });
+  if (!is_full) return {};
+  RunMeasurement measured;
+  for (const RankWindow& told : ranks_) {
+    measured.busy_s.push_back(median(told.busy_s));
+    measured.peak_bytes.push_back(told.memory_bytes);
+    // A step ends with the slowest rank.
+    measured.step_s = std::max(measured.step_s, median(told.step_s));
+  }
+  window_ = std::min(2 * window_, kLongest);
+  restart_window();
+  return measured;
+}
+
+void StepWindows::restart_window() {
+  for (RankWindow& told : ranks_) {
+    told.busy_s.clear();
+    told.step_s.clear();
+    told.memory_bytes = 0;
+  }
+}
+
+}  // namespace motley

@@ -1,0 +1,40 @@
+#include "cluster/supervisor/learning.h"
+
+#include <utility>
+
+#include "cluster/planning/planning_options.h"
+#include "cluster/run/resume.h"
+#include "cluster/run/resumed_plan.h"
+#include "partitioner/report/planning_input.h"
+
+namespace motley {
+namespace {
+
+// The input for planning the run again, with the options of its plan that affect rounding.
+Result<PlanningInput> input_of(const PreparedRun& run, const TrainingRequest& request) {
+  PlanningInput input{.model = run.model, .cluster = run.cluster, .profile = {}, .options = {}};
+  if (request.replan_mode == ReplanMode::kOff || is_virtual(run.plan)) return input;
+  // A plan reused from the previous launch was made from that launch's profile.
+  input.profile = run.profile.devices.empty() ? request.known_profile : run.profile;
+  MOTLEY_ASSIGN(PlanOptions options, plan_options(run.config, run.model, request.stages));
+  options.micro_batch = run.plan.micro_batch;
+  input.options = options_like(plan_fingerprint(run.plan), run.config, std::move(options));
+  return input;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Adaptation>> adaptation_of(const PreparedRun& run,
+                                                  const TrainingRequest& request,
+                                                  const Log& log) {
+  MOTLEY_ASSIGN(PlanningInput input, input_of(run, request));
+  const AdaptationRules rules{.switches = request.replan_mode == ReplanMode::kSwitch,
+                              .switches_done = request.switches_done,
+                              .last_step = last_step_of(run, request)};
+  auto rounding = [&run](const Plan& plan) {
+    return rounding_change(plan_fingerprint(run.plan), run.folder, plan);
+  };
+  return std::make_unique<Adaptation>(std::move(input), run.plan, rules, std::move(rounding), log);
+}
+
+}  // namespace motley

@@ -1,0 +1,68 @@
+// RestartPolicy: decides what follows a launch that ended early (decide()), from the failed
+// attempts of a run and the machines that answer. Queries the machines. Stores which of them are
+// excluded for some time because they failed by themselves, and which are needed although they
+// failed.
+//
+// Used by one thread.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/run/prepare.h"
+#include "cluster/supervisor/decide.h"
+
+namespace motley {
+
+class RestartPolicy {
+ public:
+  // request: of the run's start; borrowed.
+  RestartPolicy(const TrainingRequest& request, const RecoveryRules& rules)
+      : request_(request), rules_(rules) {}
+
+  [[nodiscard]] const RecoveryRules& rules() const { return rules_; }
+
+  void add(FailedAttempt attempt) { attempts_.push_back(std::move(attempt)); }
+
+  // REQUIRES: add() was called.
+  [[nodiscard]] const FailedAttempt& last_attempt() const { return attempts_.back(); }
+
+  // The decision after the last attempt. Asks all machines of the request's cluster, unless their
+  // answers cannot change it. Errors as query_members(). REQUIRES: add() was called.
+  [[nodiscard]] Result<Decision> decide_next();
+
+  // The machines that did not answer decide_next(), and why, in one line.
+  [[nodiscard]] const std::string& problems() const { return problems_; }
+
+  // The last attempt failed by an outage: now too few machines answer. missing: machines without
+  // which the run cannot continue; empty = any. REQUIRES: add() was called.
+  void note_outage(std::vector<std::string> missing = {});
+
+  // Excludes the machine from coming decisions for kExcluded_s. Does nothing for "".
+  void exclude(const std::string& machine);
+
+  // The run cannot continue without these machines: none of them is excluded until note_progress().
+  void require(const std::vector<std::string>& machines);
+
+  // A launch has trained a step.
+  void note_progress() { needed_.clear(); }
+
+ private:
+  void set_states(std::vector<Member>& members);
+
+  const TrainingRequest& request_;
+  const RecoveryRules rules_;
+  std::vector<FailedAttempt> attempts_;
+  std::map<std::string, double> excluded_;  // by machine: until when, as now_s()
+  std::set<std::string> needed_;
+  std::string problems_;
+};
+
+// Waits for wait_s seconds. A stop signal ends the wait and is the error (StopSignals::take).
+[[nodiscard]] Result<void> wait_or_stop(double wait_s);
+
+}  // namespace motley

@@ -1,0 +1,292 @@
+#include "cluster/supervisor/supervisor.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/lock/run_lock.h"
+#include "cluster/launch/workers.h"
+#include "cluster/run/resume_hint.h"
+#include "cluster/run_record/event_log.h"
+#include "cluster/supervisor/decide.h"
+#include "cluster/supervisor/learning.h"
+#include "cluster/supervisor/loss_text.h"
+#include "cluster/supervisor/members.h"
+#include "cluster/supervisor/restart_policy.h"
+
+namespace motley {
+namespace {
+
+bool is_listed(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+bool uses_any(const Plan& plan, const std::vector<std::string>& machines) {
+  return std::ranges::any_of(
+      plan.ranks, [&](const RankPlan& rank) { return is_listed(machines, rank.machine); });
+}
+
+std::int64_t newest_step(const PreparedRun& run) {
+  const auto checkpoints = list_checkpoints(run.folder.dir());
+  return checkpoints.empty() ? 0 : checkpoints.back().step;
+}
+
+StepDirective directive_of(Adaptation& adaptation, Rank rank, const StepReport& report) {
+  auto line = adaptation.on_step(rank, report);
+  return {line ? *std::move(line) : "", adaptation.plan_switch().has_value()};
+}
+
+class Supervisor {
+ public:
+  Supervisor(PreparedRun& run, const TrainingRequest& first, Log& log, std::FILE* progress_out)
+      : run_(run),
+        first_(first),
+        log_(log),
+        progress_out_(progress_out),
+        measured_(run.profile),
+        first_plan_(run.plan),
+        policy_(first, {.restarts = is_virtual(run.plan) ? 0 : run.config.run.restarts}) {}
+
+  Result<RunResult> train() {
+    TrainingRequest request = first_;
+    for (;;) {
+      MOTLEY_ASSIGN(const std::unique_ptr<Adaptation> adaptation,
+                    adaptation_of(run_, request, log_));
+      TrainingEnd end = run_training(run_, request, log_, progress_out_,
+                                     [&](Rank rank, const StepReport& report) {
+                                       return directive_of(*adaptation, rank, report);
+                                     });
+      const bool has_steps_left = end.summary.last_step < last_step_of(run_, request);
+      if (!end.early && has_steps_left && adaptation->plan_switch()) {
+        MOTLEY_TRY(move(*adaptation->plan_switch(), end.summary.last_step, request));
+        continue;
+      }
+      if (!end.early) return RunResult{std::move(end.summary), restarts_, switches_};
+      Error error = *std::move(end.early);
+      // A folder that another launcher has taken over is not touched.
+      if (!run_.lock->confirm().ok()) return error;
+      const bool has_trained = end.summary.last_step > 0;
+      if (has_trained) {
+        last_step_ = end.summary.last_step;
+        failed_at_s_ = end.progress_at_s;
+        policy_.note_progress();
+      }
+      note_failed_attempt({.code = error.code,
+                           .has_trained = has_trained,
+                           .has_saved = newest_step(run_) >= run_.first_step,
+                           .fault = end.fault});
+      MOTLEY_TRY(restart(std::move(error), request));
+    }
+  }
+
+ private:
+  // Restarts with a better plan that the launch before, which ended with this step, has found.
+  Result<void> move(const BetterPlan& better, std::int64_t step, TrainingRequest& request) {
+    last_step_ = step;
+    failed_at_s_.reset();
+    ++switches_;
+    // While a machine is left out, the first plan is kept for its return.
+    if (left_out_.empty()) first_plan_ = better.plan;
+    measured_ = better.profile;
+    request = next_request(left_out_);
+    request.plan = better.plan;
+    Result<void> begun = begin(request);
+    if (!begun.ok()) {
+      Error error = with_resume_hint(std::move(begun).error());
+      note_failed_attempt(
+          {.code = error.code, .has_trained = true, .has_saved = true, .fault = begin_fault_});
+      return restart(std::move(error), request);
+    }
+    run_.profile = measured_;
+    return run_.folder.write_profile(measured_);
+  }
+
+  // Decides, waits and prepares launches until one is ready. The error ends the run.
+  Result<void> restart(Error error, TrainingRequest& request) {
+    OutageLog outage(log_);
+    for (;;) {
+      Result<Decision> decided = policy_.decide_next();
+      if (!decided.ok()) return with_resume_hint(std::move(decided).error());
+      const Decision& decision = *decided;
+      if (decision.next_action == NextAction::kEnd) return end_error(std::move(error), decision);
+      if (decision.next_action == NextAction::kQueryAgain) {
+        if (decision.is_outage) policy_.note_outage();
+        if (outage.begins()) log_loss(error, decision);
+        outage.report_silent(decision.silent);
+      } else {
+        if (outage.ends(decision.silent)) {
+          log_.info("enough machines answer again");
+        } else {
+          log_loss(error, decision);
+        }
+        policy_.exclude(decision.excluded);
+      }
+      Result<void> waited = wait_or_stop(decision.wait_s);
+      if (!waited.ok()) return with_resume_hint(std::move(waited).error());
+      if (decision.next_action == NextAction::kQueryAgain) continue;
+      request = next_request(decision.without);
+      Result<void> begun = begin(request);
+      if (begun.ok()) {
+        ++restarts_;
+        left_out_ = decision.without;
+        return {};
+      }
+      MOTLEY_TRY(handle_failed_begin(std::move(begun).error(), decision, error));
+    }
+  }
+
+  // After a launch that could not be prepared. Sets `error` to that with which the run would end.
+  Result<void> handle_failed_begin(Error failed, const Decision& decision, Error& error) {
+    if (is_stop(failed)) return with_resume_hint(std::move(failed));
+    // A failure of machines that had answered would repeat itself, whatever the silent ones do.
+    const bool is_of_answering = failed.code == ErrorCode::kPeer && !begin_fault_.machines.empty();
+    const bool has_excluded = decision.without.size() > decision.silent.size();
+    if (!is_of_answering && !decision.silent.empty()) {
+      MOTLEY_TRY(relock_folder());
+      policy_.note_outage(decision.silent);
+      error = with_resume_hint(absent_machines_error(failed, decision.silent));
+      return {};
+    }
+    if (!is_of_answering && has_excluded) {
+      // The run needs the excluded machines, although they failed.
+      policy_.require(decision.without);
+      return {};
+    }
+    note_failed_attempt({.code = failed.code, .fault = begin_fault_});
+    error = with_resume_hint(std::move(failed));
+    return {};
+  }
+
+  // Keeps other launchers out of the folder while this run waits for machines.
+  Result<void> relock_folder() {
+    if (run_.lock != nullptr) return {};
+    MOTLEY_ASSIGN(RunLock lock, RunLock::acquire(run_.folder.dir(), log_));
+    run_.lock = std::make_unique<RunLock>(std::move(lock));
+    return {};
+  }
+
+  void log_loss(const Error& error, const Decision& decision) {
+    const std::string text =
+        loss_text(error, decision, policy_.last_attempt(), policy_.rules(), newest_step(run_));
+    const bool waits = decision.next_action == NextAction::kQueryAgain;
+    const std::vector<std::string>& away = waits ? decision.silent : decision.without;
+    emit(RunEventKind::kLost, last_step_, text, away.size() == 1 ? away.front() : "");
+  }
+
+  void emit(RunEventKind kind,
+            std::int64_t step,
+            const std::string& text,
+            const std::string& machine = "") const {
+    EventLog(run_.folder.events_path(), log_).emit(kind, step, text, machine);
+  }
+
+  void note_failed_attempt(FailedAttempt attempt) {
+    attempt.at_s = now_s();
+    attempt.is_of_new_run = last_step_ == 0 && newest_step(run_) == 0;
+    if (!failed_at_s_) failed_at_s_ = attempt.at_s;
+    policy_.add(std::move(attempt));
+  }
+
+  // The plan to keep without these machines: the first one if it uses none of them; else that of
+  // the last launch, unless a machine that it was made without is back; nullopt = a new plan is
+  // needed.
+  [[nodiscard]] std::optional<Plan> plan_to_reuse(const std::vector<std::string>& without) const {
+    if (!uses_any(first_plan_, without)) return first_plan_;
+    const bool is_back = std::ranges::any_of(
+        left_out_, [&](const std::string& machine) { return !is_listed(without, machine); });
+    if (is_back || uses_any(run_.plan, without)) return {};
+    return run_.plan;
+  }
+
+  [[nodiscard]] TrainingRequest next_request(const std::vector<std::string>& without) {
+    TrainingRequest next = first_;
+    if (next.known_profile.devices.empty() || switches_ > 0) next.known_profile = measured_;
+    next = request_without(std::move(next), without);
+    next.resume = true;
+    next.measure_anew = false;
+    next.have_answered = true;
+    next.switches_done = switches_;
+    // The plan may differ from the one under which the newest checkpoint was saved: the first plan
+    // once a machine is back, or that of a move.
+    next.may_round_differently = true;
+    next.failed_at_s = failed_at_s_;
+    next.on_fault = [this](const PeerFault& fault) { begin_fault_ = fault; };
+    next.plan = plan_to_reuse(without);
+    if (!next.plan) next.stages = 0;  // the planner's choice for the machines that are left
+    return next;
+  }
+
+  [[nodiscard]] Error with_resume_hint(Error error) const {
+    return motley::with_resume_hint(std::move(error), run_.folder.dir(), run_.first_step,
+                                    first_.commands);
+  }
+
+  [[nodiscard]] Error end_error(Error error, const Decision& decision) const {
+    if (!decision.reason.empty()) {
+      error.cause += error.cause.empty() ? decision.reason : "; " + decision.reason;
+    }
+    const std::string& problems = policy_.problems();
+    if (!decision.silent.empty() && !problems.empty()) error.cause += "; " + problems;
+    return error;
+  }
+
+  // Prepares the next launch, which replaces run_.
+  Result<void> begin(const TrainingRequest& request) {
+    run_.lock.reset();  // the next launch locks the folder itself
+    begin_fault_ = {};
+    MOTLEY_ASSIGN(PreparedRun next, prepare_run(request, log_));
+    if (plan_hash_text(next.plan) != plan_hash_text(run_.plan)) {
+      emit(RunEventKind::kReplanned, next.first_step - 1,
+           fmt::format("a new plan: {} on {}, {:.3f} s a step predicted",
+                       next.plan.rank_count() == 1
+                           ? std::string("one stage")
+                           : fmt::format("{} stages", next.plan.rank_count()),
+                       fmt::join(machines_in_use(next.plan), ", "), next.plan.predicted_step_s));
+    }
+    run_ = std::move(next);
+    log_.info(restart_text(run_.first_step - 1, last_step_));
+    return {};
+  }
+
+  PreparedRun& run_;
+  const TrainingRequest& first_;
+  Log& log_;
+  std::FILE* const progress_out_;
+  Profile measured_;                   // updated by moves
+  Plan first_plan_;                    // of the start or of the last move
+  std::vector<std::string> left_out_;  // by the last launch
+  RestartPolicy policy_;
+  PeerFault begin_fault_;              // of the last launch that was prepared
+  std::optional<double> failed_at_s_;  // since when no launch has made progress
+  std::int64_t last_step_ = 0;         // the last one trained by any launch
+  int restarts_ = 0;
+  int switches_ = 0;
+};
+
+}  // namespace
+
+Result<RunResult> run_with_restarts(PreparedRun& run,
+                                    const TrainingRequest& request,
+                                    Log& log,
+                                    std::FILE* progress_out) {
+  Result<RunResult> end = Supervisor(run, request, log, progress_out).train();
+  // A folder that another launcher has taken over is not touched.
+  if (run.lock != nullptr && run.lock->confirm().ok()) {
+    const std::int64_t step = end.ok() ? end->summary.last_step : 0;
+    const std::string text =
+        end.ok() ? done_text(end->summary, is_virtual(run.plan))
+                 : fmt::format("ended early: {}: {}", end.error().what, end.error().cause);
+    EventLog(run.folder.events_path(), log).emit(RunEventKind::kEnded, step, text);
+  }
+  return end;
+}
+
+}  // namespace motley

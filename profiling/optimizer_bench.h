@@ -1,0 +1,19 @@
+// Measures the work of a step per parameter outside of layers: the gradient's norm, the update, and
+// zeroing the gradient.
+#pragma once
+
+#include <cstdint>
+
+#include "models/device/compute_device.h"
+#include "run_config/config.h"
+
+namespace motley {
+
+// Seconds of a Stopwatch per parameter, for the stage's own code on `parameters` parameters (fewer
+// if more would exceed any cache anyway). The processor's caches are filled with other memory, as
+// after a backward.
+[[nodiscard]] double measure_optimizer(const TrainConfig& train,
+                                       std::int64_t parameters,
+                                       const ComputeDevice& device = {});
+
+}  // namespace motley

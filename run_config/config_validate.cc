@@ -1,0 +1,113 @@
+#include "run_config/config_validate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "run_config/config_io.h"
+#include "run_config/schedule_length.h"
+
+namespace motley {
+namespace {
+
+std::optional<Conflict> model_conflict(const ModelConfig& model) {
+  if (model.kind == "gpt2" && model.width % model.heads != 0) {
+    return Conflict{"model.heads", "model.width", "model.heads must divide model.width",
+                    fmt::format("{} is not a multiple of {}", model.width, model.heads),
+                    "each head takes an equal part of the width"};
+  }
+  if (model.kind == "package" && model.path.empty()) {
+    return Conflict{"model.kind", "model.path", "model.kind = \"package\" needs model.path",
+                    "it is not set", "name the folder that motley.export wrote"};
+  }
+  return std::nullopt;
+}
+
+std::optional<Conflict> train_conflict(const TrainConfig& train) {
+  if (train.micro_batch > 0 && train.global_batch % train.micro_batch != 0) {
+    return Conflict{
+        "train.micro_batch", "train.global_batch",
+        "train.micro_batch must divide train.global_batch",
+        fmt::format("{} is not a multiple of {}", train.global_batch, train.micro_batch),
+        "set train.micro_batch = 0 to let the plan choose"};
+  }
+  if (train.warmup_steps > train.steps) {
+    return Conflict{
+        "train.warmup_steps", "train.steps", "train.warmup_steps must be at most train.steps",
+        fmt::format("{} is more than {}", train.warmup_steps, train.steps),
+        fmt::format("set train.warmup_steps to {} or less, or train for more steps", train.steps)};
+  }
+  if (train.schedule != "constant" && train.warmup_steps > schedule_length(train)) {
+    return Conflict{"train.schedule_steps", "train.warmup_steps",
+                    "train.schedule_steps must be at least train.warmup_steps",
+                    fmt::format("{} is less than {}", train.schedule_steps, train.warmup_steps),
+                    fmt::format("set train.schedule_steps to {} or more, or to 0 for train.steps",
+                                train.warmup_steps)};
+  }
+  if (train.min_lr > train.lr) {
+    return Conflict{"train.min_lr", "train.lr", "train.min_lr must be at most train.lr",
+                    fmt::format("{} is more than {}", train.min_lr, train.lr),
+                    "lower train.min_lr or raise train.lr"};
+  }
+  return std::nullopt;
+}
+
+std::optional<Conflict> data_conflict(const DataConfig& data) {
+  if (data.mean.size() != data.std.size()) {
+    return Conflict{"data.std", "data.mean", "data.mean and data.std must be equally long",
+                    fmt::format("they have {} and {} numbers", data.mean.size(), data.std.size()),
+                    "give both one number for each channel, or one for all"};
+  }
+  if (data.dtype != "auto" && data.kind != "tokens") {
+    return Conflict{"data.dtype", "data.kind", "data.dtype needs tokens",
+                    fmt::format("data.kind is \"{}\"", data.kind),
+                    "leave out data.dtype: other data contains its dtype"};
+  }
+  if (data.kind == "arrays" || data.kind == "images") return std::nullopt;
+  const auto of_arrays = [&](const std::string& key) {
+    return Conflict{key, "data.kind", key + " needs arrays or images",
+                    fmt::format("data.kind is \"{}\"", data.kind),
+                    fmt::format("leave out {}, or use other data", key)};
+  };
+  if (!data.mean.empty()) return of_arrays("data.mean");
+  if (!data.augment.empty()) return of_arrays("data.augment");
+  return std::nullopt;
+}
+
+std::optional<Conflict> holdout_conflict(const Config& config) {
+  if (config.train.eval_every > 0 && config.data.holdout <= 0) {
+    return Conflict{"train.eval_every", "data.holdout", "train.eval_every needs held-out data",
+                    "data.holdout is 0",
+                    "set data.holdout, for instance to 0.1, or train.eval_every = 0"};
+  }
+  return std::nullopt;
+}
+
+std::optional<Conflict> cuts_conflict(const ParallelConfig& parallel) {
+  const auto& cuts = parallel.cuts;
+  if (std::adjacent_find(cuts.begin(), cuts.end(), std::greater_equal<>()) != cuts.end()) {
+    return Conflict{"parallel.cuts", "", "parallel.cuts must be ascending",
+                    "every stage has at least one layer", "write each cut once, in order"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Conflict> find_conflict(const Config& config) {
+  if (auto conflict = model_conflict(config.model)) return conflict;
+  if (auto conflict = data_conflict(config.data)) return conflict;
+  if (auto conflict = train_conflict(config.train)) return conflict;
+  if (auto conflict = holdout_conflict(config)) return conflict;
+  return cuts_conflict(config.parallel);
+}
+
+Result<void> validate_config(const Config& config) {
+  const auto conflict = find_conflict(config);
+  if (!conflict) return {};
+  return with_key({ErrorCode::kConfig, conflict->problem, conflict->cause, conflict->remedy},
+                  conflict->key);
+}
+
+}  // namespace motley
