@@ -25,7 +25,7 @@ class FrameSender {
  public:
   // Fills the payload and returns its size in bytes, or an error. Called once, on the filling
   // thread; what it reads must not change until then.
-  using Write = std::function<Result<std::size_t>(std::span<std::byte> receive_buffer)>;
+  using Write = std::function<Result<std::size_t>(std::span<std::byte> send_buffer)>;
 
   struct Frame {
     Rank to;

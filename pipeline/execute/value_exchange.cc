@@ -105,7 +105,7 @@ void ValueExchange::post_boundary(const Value& value) {
              std::span<const std::byte> payload) -> Result<void> {
            MOTLEY_ASSIGN(const MessageParts parts, parts_of(payload, message));
            const BoundaryBuffer place = receive_buffer();
-           MOTLEY_CHECK(place.exact.size() == parts.exact.size(), "{} bytes of room for {}",
+           MOTLEY_CHECK(place.exact.size() == parts.exact.size(), "buffer: {} of {} bytes",
                         place.exact.size(), parts.exact.size());
            std::ranges::copy(parts.exact, place.exact.begin());
            return codec.decode(parts.coded, place.floats);
@@ -167,9 +167,9 @@ FrameSender::Frame ValueExchange::targets_frame(const Value& value) {
   MOTLEY_CHECK(!kept.empty(), "targets of micro-batch {} are missing", value.micro.value);
   const std::size_t bytes = std::span(kept.mapped()).size_bytes();
   return {rules_->user(value), frame_of(value), bytes,
-          [targets = std::move(kept.mapped())](std::span<std::byte> receive_buffer) {
-            std::ranges::copy(std::as_bytes(std::span(targets)), receive_buffer.begin());
-            return receive_buffer.size();
+          [targets = std::move(kept.mapped())](std::span<std::byte> send_buffer) {
+            std::ranges::copy(std::as_bytes(std::span(targets)), send_buffer.begin());
+            return send_buffer.size();
           }};
 }
 
@@ -181,9 +181,9 @@ FrameSender::Frame ValueExchange::boundary_frame(const Value& value) {
     const std::size_t bytes = message->values.size();
     return {rules_->user(value), frame, bytes,
             [frame, message = std::move(*message)](
-                std::span<std::byte> receive_buffer) -> Result<std::size_t> {
+                std::span<std::byte> send_buffer) -> Result<std::size_t> {
               MOTLEY_TRY(message.await(to_words(frame)));
-              std::ranges::copy(message.values, receive_buffer.begin());
+              std::ranges::copy(message.values, send_buffer.begin());
               return message.values.size();
             }};
   }
@@ -192,11 +192,11 @@ FrameSender::Frame ValueExchange::boundary_frame(const Value& value) {
   const std::size_t bytes_max = codec.bytes_max(made.values.size()) + made.exact.size();
   return {rules_->user(value), frame, bytes_max,
           [&codec, frame,
-           made = std::move(made)](std::span<std::byte> receive_buffer) -> Result<std::size_t> {
+           made = std::move(made)](std::span<std::byte> send_buffer) -> Result<std::size_t> {
             MOTLEY_TRY(made.await(to_words(frame)));
             const std::size_t coded_bytes = codec.encode(
-                made.values, receive_buffer.first(receive_buffer.size() - made.exact.size()));
-            std::ranges::copy(made.exact, receive_buffer.subspan(coded_bytes).begin());
+                made.values, send_buffer.first(send_buffer.size() - made.exact.size()));
+            std::ranges::copy(made.exact, send_buffer.subspan(coded_bytes).begin());
             return coded_bytes + made.exact.size();
           }};
 }

@@ -31,9 +31,9 @@ Action posted(int micro) {
 }
 
 FrameSender::Frame frame(int micro) {
-  return {Rank{1}, frame_id(micro), kBytes, [micro](std::span<std::byte> receive_buffer) {
-            std::ranges::fill(receive_buffer, static_cast<std::byte>(micro));
-            return receive_buffer.size();
+  return {Rank{1}, frame_id(micro), kBytes, [micro](std::span<std::byte> send_buffer) {
+            std::ranges::fill(send_buffer, static_cast<std::byte>(micro));
+            return send_buffer.size();
           }};
 }
 
