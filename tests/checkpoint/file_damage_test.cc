@@ -1,5 +1,5 @@
 // A file with random damage is accepted or refused with an error, and nothing else happens;
-// tests/fuzz/ searches further with the same laws.
+// tests/fuzz/ searches further with the same properties.
 #include "tests/fuzz/file_laws.h"
 #include "tests/support/damage.h"
 

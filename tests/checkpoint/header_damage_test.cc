@@ -1,5 +1,5 @@
 // Headers and manifests with random damage are accepted or refused with an error, also if their
-// own hashes are correct; tests/fuzz/ searches further with the same laws.
+// own hashes are correct; tests/fuzz/ searches further with the same properties.
 #include "tests/fuzz/checkpoint_laws.h"
 #include "tests/support/damage.h"
 

@@ -1,5 +1,5 @@
 // Messages between launcher and worker, and reports of runs, with random damage are accepted or
-// refused with an error; tests/fuzz/ searches further with the same laws.
+// refused with an error; tests/fuzz/ searches further with the same properties.
 #include "tests/fuzz/event_laws.h"
 #include "tests/fuzz/report_laws.h"
 #include "tests/support/damage.h"

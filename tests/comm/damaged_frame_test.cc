@@ -27,7 +27,7 @@ constexpr std::uint32_t kEpoch = 4;
 constexpr std::uint64_t kPlan = 0xABCDEF;
 constexpr FrameId kFrame{FrameKind::kActivation, ChunkId{2}, MicroId{3}, 7};
 constexpr Tag kTag = Tag{1} << 40 | Tag{2} << 24 | 3;  // the tag of kFrame
-constexpr std::size_t kRoom = 1000;
+constexpr std::size_t kBufferBytes = 1000;
 
 FrameId id_with(FrameKind kind, std::int32_t source, std::int32_t number) {
   return FrameId::from_header(kind, source, number, 7);
@@ -105,7 +105,7 @@ const std::vector<Damage>& damages() {
       {"only a header", "declares 500 bytes of payload, but it has 0", [] { return of_length(0); }},
       {"extended", "declares 500 bytes of payload, but it has 501", [] { return of_length(501); }},
       {"longer than any that is legal", "1064 bytes were expected at most",
-       [] { return of_length(kRoom + 1); }},
+       [] { return of_length(kBufferBytes + 1); }},
       {"much longer", "1064 bytes were expected at most", [] { return of_length(4 << 20); }},
       {"forged length", "declares 1099511627776 bytes of payload, but it has 500",
        [] { return announcing(1ULL << 40); }},
@@ -149,7 +149,7 @@ const std::vector<Damage>& damages() {
 class DamagedFrame : public testing::TestWithParam<std::string> {
  protected:
   Result<Buffer> receive(Buffer sent) {
-    auto frame = link_.recv(kRank0, kFrame, Buffer(kRoom));
+    auto frame = link_.recv(kRank0, kFrame, Buffer(kBufferBytes));
     auto sending = group_.at(kRank0).send(kRank1, kTag, std::move(sent));
     auto outcome = frame.wait(soon());
     EXPECT_TRUE(sending.wait(soon(), "rank 1").ok());
@@ -189,7 +189,7 @@ TEST_P(DamagedFrame, UnderATagThatNobodyWaitsForIsLeftAlone) {
 TEST_P(DamagedFrame, TakesOnlyOneOfTwoThatAreTheSame) {
   expect_the_right_one_to_come();
   const FrameId next(FrameKind::kActivation, ChunkId{2}, MicroId{3}, 8);
-  auto frame = link_.recv(kRank0, next, Buffer(kRoom));
+  auto frame = link_.recv(kRank0, next, Buffer(kBufferBytes));
   auto replay = group_.at(kRank0).send(kRank1, kTag, message(right_header(), content()));
   const auto outcome = frame.wait(soon());
   ASSERT_FALSE(outcome.ok());

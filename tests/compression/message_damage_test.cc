@@ -1,5 +1,5 @@
 // Encoded values with random damage are accepted or refused with an error; tests/fuzz/ searches
-// further with the same laws.
+// further with the same properties.
 #include <cmath>
 
 #include "tests/fuzz/codec_laws.h"

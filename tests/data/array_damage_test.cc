@@ -1,5 +1,5 @@
 // Arrays and images with random damage are accepted or refused with an error; tests/fuzz/ searches
-// further with the same laws.
+// further with the same properties.
 #include "tests/fuzz/array_laws.h"
 #include "tests/support/damage.h"
 

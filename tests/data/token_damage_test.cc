@@ -1,5 +1,5 @@
 // Files of tokens with random damage are accepted or refused with an error; tests/fuzz/ searches
-// further with the same laws.
+// further with the same properties.
 #include "tests/fuzz/token_laws.h"
 #include "tests/support/damage.h"
 

@@ -1,4 +1,4 @@
-// The laws of the headers of arrays and images, and valid files.
+// The properties of the headers of arrays and images, and valid files.
 #pragma once
 
 #include <array>

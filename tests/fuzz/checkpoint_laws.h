@@ -1,4 +1,4 @@
-// The laws of the headers and manifests of checkpoints, and a valid one of each.
+// The properties of the headers and manifests of checkpoints, and a valid one of each.
 #pragma once
 
 #include <algorithm>

@@ -2,5 +2,5 @@
 #include "tests/fuzz/plan_laws.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
-  return motley::ask_law(motley::wrong_with_cluster, {data, size});
+  return motley::check_property(motley::wrong_with_cluster, {data, size});
 }

@@ -1,5 +1,5 @@
-// The laws of encoded values. An input is the number of a codec, the count of values in two bytes,
-// and the bytes from a peer.
+// The properties of encoded values. An input is the number of a codec, the count of values in two
+// bytes, and the bytes from a peer.
 #pragma once
 
 #include <array>

@@ -6,6 +6,6 @@
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   if (size == 0) return 0;
   const bool setting = *data == '\1';
-  return motley::ask_law(setting ? motley::wrong_with_setting : motley::wrong_with_config,
-                         {data + 1, size - 1});
+  return motley::check_property(setting ? motley::wrong_with_setting : motley::wrong_with_config,
+                                {data + 1, size - 1});
 }

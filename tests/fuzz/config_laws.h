@@ -1,4 +1,4 @@
-// The laws of configurations: in a file, on the command line, in the environment and in a message.
+// The properties of configurations: in a file, a message, on the command line, in the environment.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The laws of messages between launcher and worker: lines of JSON with arbitrary piece boundaries.
-// Also a valid one of each message.
+// The properties of messages between launcher and worker: lines of JSON with arbitrary piece
+// boundaries. Also a valid one of each message.
 #pragma once
 
 #include <algorithm>

@@ -2,5 +2,5 @@
 #include "tests/fuzz/one_input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
-  return motley::ask_law(motley::wrong_with_events, {data, size});
+  return motley::check_property(motley::wrong_with_events, {data, size});
 }

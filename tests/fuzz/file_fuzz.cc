@@ -6,6 +6,6 @@
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view input(data + 1, size - 1);
-  return motley::ask_law(*data % 2 == 0 ? motley::wrong_with_file : motley::wrong_with_file_words,
-                         input);
+  return motley::check_property(
+      *data % 2 == 0 ? motley::wrong_with_file : motley::wrong_with_file_words, input);
 }

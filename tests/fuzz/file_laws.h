@@ -1,4 +1,4 @@
-// The laws of the messages of a file transfer, and a valid one of each.
+// The properties of the messages of a file transfer, and a valid one of each.
 #pragma once
 
 #include <stdlib.h>

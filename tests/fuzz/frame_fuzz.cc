@@ -16,9 +16,9 @@
 namespace motley {
 namespace {
 
-constexpr std::size_t kRoom = 4096;
+constexpr std::size_t kBufferBytes = 4096;
 
-void put_right(Buffer& buffer, unsigned choice) {
+void correct_checks(Buffer& buffer, unsigned choice) {
   const std::span<std::byte> header = buffer.header();
   if ((choice & 1) != 0) {
     const std::uint64_t bytes = buffer.payload_bytes();
@@ -44,7 +44,7 @@ void receive(Buffer sent) {
   }();
   const auto ranks = make_inproc_transports(2);
   FrameLink link(*ranks[1], Rank{1}, kFuzzEpoch, kFuzzPlan);
-  auto frame = link.recv(Rank{0}, kFuzzFrame, Buffer(kRoom));
+  auto frame = link.recv(Rank{0}, kFuzzFrame, Buffer(kBufferBytes));
   auto sending = ranks[0]->send(Rank{1}, kFuzzTag, std::move(sent));
   const auto came = frame.wait(Deadline::after_s(0));
   if (!came.ok()) {
@@ -69,7 +69,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   motley::Buffer buffer(message_bytes - motley::kFrameHeaderBytes);
   buffer.set_payload_bytes(message_bytes - motley::kFrameHeaderBytes);
   std::memcpy(buffer.message().data(), data + 1, message_bytes);
-  motley::put_right(buffer, static_cast<unsigned char>(*data));
+  motley::correct_checks(buffer, static_cast<unsigned char>(*data));
   motley::receive(std::move(buffer));
   return 0;
 }

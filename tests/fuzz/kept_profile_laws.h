@@ -1,4 +1,4 @@
-// The laws of a stored profile, and a valid one.
+// The properties of a stored profile, and a valid one.
 #pragma once
 
 #include <string>

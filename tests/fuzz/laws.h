@@ -1,6 +1,6 @@
-// Properties that must hold for any bytes that are read as a document. Each law returns the
-// violation, or "". The laws of one module's formats, with valid documents, are in the *_laws.h
-// beside this file. The fuzzers and the modules' damage tests use them.
+// Properties that must hold for any bytes that are read as a document. Each property returns the
+// violation, or "". The properties of one module's formats, with valid documents, are in the
+// *_laws.h beside this file. The fuzzers and the modules' damage tests use them.
 #pragma once
 
 #include <algorithm>

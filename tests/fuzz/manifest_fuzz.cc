@@ -6,7 +6,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string text(data + 1, size - 1);
-  const bool put_right = (*data & 1) != 0;
-  return motley::ask_law(motley::wrong_with_manifest,
-                         put_right ? motley::with_right_hash(text) : text);
+  const bool corrects_hash = (*data & 1) != 0;
+  return motley::check_property(motley::wrong_with_manifest,
+                                corrects_hash ? motley::with_right_hash(text) : text);
 }

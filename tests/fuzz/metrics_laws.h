@@ -1,5 +1,5 @@
-// The laws of the lines that a run writes for viewers: metrics.jsonl and events.jsonl. Also some
-// valid ones of each.
+// The properties of the lines that a run writes for viewers: metrics.jsonl and events.jsonl. Also
+// some valid ones of each.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Passes one input of a fuzzer to a law.
+// Passes one input of a fuzzer to a property.
 #pragma once
 
 #include <string_view>
@@ -8,10 +8,10 @@
 
 namespace motley {
 
-template <class Law>
-int ask_law(const Law& law, std::string_view input) {
+template <class Property>
+int check_property(const Property& property, std::string_view input) {
   const HeapBound bound(input.size());
-  const auto wrong = law(input);
+  const auto wrong = property(input);
   MOTLEY_CHECK(wrong.empty(), "{}", wrong);
   return 0;
 }

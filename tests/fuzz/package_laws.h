@@ -1,4 +1,4 @@
-// The laws of package.json, and a valid one: two layers with two tensors on their boundary,
+// The properties of package.json, and a valid one: two layers with two tensors on their boundary,
 // dropout, a statistic, a constant, and a loss.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The laws of the values in plan/: cluster, links, profile, plan and pins. Valid ones are in
+// The properties of the values in plan/: cluster, links, profile, plan and pins. Valid ones are in
 // tests/plan/value_fixtures.h.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The laws of the references of a package, and valid ones for right_package().
+// The properties of the references of a package, and valid ones for right_package().
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// The laws of a run's report and of its prediction, and a valid one of each.
+// The properties of a run's report and of its prediction, and a valid one of each.
 #pragma once
 
 #include <string>

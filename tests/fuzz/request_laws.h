@@ -1,5 +1,5 @@
-// The laws of requests to the server of a run's page. An input has one line each for a request's
-// method, address, host, origin, cause, cookies and authorization.
+// The properties of requests to the server of a run's page. An input has one line each for a
+// request's method, address, host, origin, cause, cookies and authorization.
 #pragma once
 
 #include <algorithm>

@@ -18,15 +18,15 @@ namespace {
 using Bytes = std::span<const std::byte>;
 
 constexpr std::uint64_t kFuzzedEarlyBytes = 1 << 16;
-constexpr std::size_t kRoom = 100;
+constexpr std::size_t kSpace = 100;
 constexpr std::size_t kReceivesMax = 32;
 constexpr std::size_t kInputMax = 4096;  // longer inputs only take more time
 
-void read_as_hello(Bytes bytes, bool put_right) {
+void read_as_hello(Bytes bytes, bool corrects_hash) {
   if (bytes.size() < kHelloBytes) return;
   std::array<std::byte, kHelloBytes> hello;
   std::ranges::copy(bytes.first(kHelloBytes), hello.begin());
-  if (put_right) {
+  if (corrects_hash) {
     const std::uint64_t hash = hash64(std::span(hello).first<kHelloBytes - sizeof hash>());
     std::memcpy(hello.data() + kHelloBytes - sizeof hash, &hash, sizeof hash);
   }
@@ -80,7 +80,7 @@ void read_as_stream(Bytes stream, std::size_t step) {
   Mailbox mailbox(Rank{0}, kFuzzedEarlyBytes);
   MessageReader reader(mailbox);
   std::vector<Pending> receives;
-  const auto post = [&](Tag tag) { receives.push_back(mailbox.recv(tag, Buffer(kRoom)).pending); };
+  const auto post = [&](Tag tag) { receives.push_back(mailbox.recv(tag, Buffer(kSpace)).pending); };
   for (const Tag tag : {Tag{0}, Tag{1}, Tag{1}, Tag{2}, kBulkTag, kBulkTag | 1}) post(tag);
   while (!stream.empty()) {
     const auto room = reader.room();
@@ -97,7 +97,7 @@ void read_as_stream(Bytes stream, std::size_t step) {
   mailbox.lose("the end");
   for (Pending& receive : receives) {
     const auto outcome = receive.wait(Deadline::after_s(0), "a message");
-    MOTLEY_CHECK(!outcome.ok() || outcome->payload_bytes() <= kRoom, "an overrun");
+    MOTLEY_CHECK(!outcome.ok() || outcome->payload_bytes() <= kSpace, "an overrun");
     MOTLEY_CHECK(outcome.ok() || outcome.error().what.find("timed out") == std::string::npos,
                  "a receive that did not end");
   }

@@ -1,4 +1,4 @@
-// The laws of a file of tokens, and the headers of valid ones.
+// The properties of a file of tokens, and the headers of valid ones.
 #pragma once
 
 #include <unistd.h>

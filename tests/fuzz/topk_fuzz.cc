@@ -4,7 +4,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   static const auto codecs = motley::codecs_of(motley::kTopkChains);
-  return motley::ask_law(
+  return motley::check_property(
       [](std::string_view input) { return motley::wrong_with_message(codecs, input); },
       {data, size});
 }

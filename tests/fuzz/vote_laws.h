@@ -1,6 +1,6 @@
-// The laws of votes. An input has the number of layers, a byte with two flags (whether the votes
-// are for a step; whether all ranks hold copies of a chunk), and then votes, each after its length
-// in one byte.
+// The properties of votes. An input has the number of layers, a byte with two flags (whether the
+// votes are for a step; whether all ranks hold copies of a chunk), and then votes, each after its
+// length in one byte.
 #pragma once
 
 #include <algorithm>

@@ -26,6 +26,6 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   static const auto codecs = motley::codecs_of(motley::kZstdChains);
   const bool pack = size >= motley::kMessageHead && (static_cast<unsigned char>(*data) & 0x80) != 0;
   const std::string input = pack ? motley::packed({data, size}) : std::string(data, size);
-  return motley::ask_law(
+  return motley::check_property(
       [](std::string_view message) { return motley::wrong_with_message(codecs, message); }, input);
 }

@@ -1,5 +1,5 @@
 // package.json with random changes is read or refused, and what is read names only allowed
-// operations; tests/fuzz/ searches further with the same law.
+// operations; tests/fuzz/ searches further with the same property.
 #include "base/system/files.h"
 #include "package_changes.h"
 

@@ -1,5 +1,5 @@
 // Files with random damage are accepted or refused with an error; tests/fuzz/ searches further
-// with the same laws.
+// with the same properties.
 #include "tests/support/damage.h"
 
 #include "base/system/files.h"

@@ -1,5 +1,5 @@
 // Configurations with random damage are resolved or refused with an error; tests/fuzz/ searches
-// further with the same laws.
+// further with the same properties.
 #include "base/system/files.h"
 #include "tests/fuzz/config_laws.h"
 #include "tests/support/damage.h"

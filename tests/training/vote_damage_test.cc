@@ -1,5 +1,5 @@
 // Votes with random damage are added or refused with an error; tests/fuzz/ searches further with
-// the same laws.
+// the same properties.
 #include "tests/fuzz/vote_laws.h"
 #include "tests/support/damage.h"
 

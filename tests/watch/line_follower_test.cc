@@ -104,8 +104,8 @@ TEST_F(LineFollowerTest, ReadsALargeFileInPieces) {
 
 // For any sequence of writes, truncations and polls: the lines returned since the last restart are
 // the complete lines of the file.
-RC_GTEST_PROP(LineFollowerLaw, GivesWhatStandsInTheFile, ()) {
-  const auto path = std::filesystem::path(testing::TempDir()) / "motley-lines-law";
+RC_GTEST_PROP(LineFollowerProperty, GivesWhatStandsInTheFile, ()) {
+  const auto path = std::filesystem::path(testing::TempDir()) / "motley-lines-property";
   std::filesystem::remove(path);
   LineFollower follower(path, 1000);
   std::string text;

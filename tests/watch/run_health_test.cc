@@ -187,7 +187,7 @@ TEST(RunHealth, OfAnEndedRunSaysWhatIsLearnt) {
 }
 
 // A single bad step changes nothing, whatever happened in it.
-RC_GTEST_PROP(VerdictLaw, OneStepDecidesNothing, ()) {
+RC_GTEST_PROP(VerdictProperty, OneStepDecidesNothing, ()) {
   AssessedRun run = as_planned();
   const auto at = *rc::gen::inRange<std::size_t>(0, run.steps.size());
   const auto rank = *rc::gen::inRange<std::size_t>(0, run.ranks.size());
@@ -199,7 +199,7 @@ RC_GTEST_PROP(VerdictLaw, OneStepDecidesNothing, ()) {
 }
 
 // The slow rank is the one that computes longer, in any order of ranks and for any scale of times.
-RC_GTEST_PROP(VerdictLaw, NamesWhoIsSlow, ()) {
+RC_GTEST_PROP(VerdictProperty, NamesTheSlowRank, ()) {
   AssessedRun run = as_planned();
   const auto rank = *rc::gen::inRange<std::size_t>(0, run.ranks.size());
   const double share = *rc::gen::inRange(10, 500) * 0.01;
@@ -227,7 +227,7 @@ RC_GTEST_PROP(VerdictLaw, NamesWhoIsSlow, ()) {
 }
 
 // No rank is blamed that computes as planned.
-RC_GTEST_PROP(VerdictLaw, BlamesNobodyWhoIsOnPlan, ()) {
+RC_GTEST_PROP(VerdictProperty, BlamesNoRankThatIsOnPlan, ()) {
   AssessedRun run = as_planned();
   const double by_s = *rc::gen::inRange(0, 400) * 0.01;
   for (StepMetrics& step : run.steps) hold_up(step, by_s);

@@ -1,5 +1,5 @@
 // Lines of a run's files with random damage are read or ignored; tests/fuzz/ searches further with
-// the same laws.
+// the same properties.
 #include "tests/fuzz/metrics_laws.h"
 #include "tests/support/damage.h"
 

@@ -132,7 +132,7 @@ TEST(Screen, ARehearsalSaysSoAndHasNoCurve) {
 
 // No line is wider than the screen, the screen is not too high, and no text of a run moves the
 // cursor.
-RC_GTEST_PROP(ScreenLaw, FitsAndHoldsNoControls, ()) {
+RC_GTEST_PROP(ScreenProperty, FitsAndHoldsNoControls, ()) {
   ShownRun run;
   const auto name = *rc::gen::container<std::string>(rc::gen::arbitrary<char>());
   run.description["run"]["name"] = name;
