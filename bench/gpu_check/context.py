@@ -82,7 +82,7 @@ class Context:
         output = ""
         try:
             if start_s >= self.end_s:
-                raise NotRun("the time was over (--minutes)")
+                raise NotRun("the time limit was reached (--minutes)")
             state, figures = OK, run()
         except NotRun as reason:
             state, figures = NOT_RUN, str(reason)
@@ -112,8 +112,8 @@ class Context:
             os.killpg(process.pid, signal.SIGKILL)
             out, err = process.communicate()
             if time.monotonic() >= self.end_s:
-                raise NotRun("the time was over (--minutes)") from None
-            raise Failed(f"{pathlib.Path(words[0]).name} was not over in time", out + err) from None
+                raise NotRun("the time limit was reached (--minutes)") from None
+            raise Failed(f"{pathlib.Path(words[0]).name} exceeded its time limit", out + err) from None
         except BaseException:  # also on KeyboardInterrupt
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()

@@ -44,7 +44,7 @@ def torch_facts(python, device):
 
 
 def no_device(device):
-    return f"there is no device '{device}' to try"
+    return f"there is no device '{device}'"
 
 
 def device_trouble(given):
@@ -114,11 +114,11 @@ def found_device_trouble(context):
     if facts["fault"]:
         return (f"{device} cannot compute", facts["fault"]["cause"],
                 facts["fault"]["remedy"])
-    told = {"card": facts["model"], "compute capability": facts["capability"],
+    card = {"card": facts["model"], "compute capability": facts["capability"],
             "memory of the card": facts["memory_bytes"] and
             f"{facts['memory_bytes'] / 2**30:.1f} GiB"}
     if device != "cpu":
-        context.card = {**{what: value for what, value in told.items() if value}, **context.card}
+        context.card = {**{what: value for what, value in card.items() if value}, **context.card}
     return None
 
 

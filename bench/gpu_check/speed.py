@@ -85,6 +85,6 @@ def figures_text(context, model, precision, ours, theirs):
             f"{model['micro_batch']} × {model['context']} tokens a step")
     most = None if context.short else peak(context.card.get("card", ""), precision)
     if most is None:
-        return text + "; share of peak not told"
+        return text + "; share of peak unknown"
     shares = " and ".join(f"{rate * FLOP_PER_TOKEN / most:.1%}" for rate in (ours, theirs) if rate)
     return text + f"; {shares} of the card's {most / 1e12:g} Tflop/s"

@@ -39,7 +39,7 @@ class GpuCheck(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.report = pathlib.Path(folder.name) / "report.md"
 
-    def rehearse(self, *words, build=BUILD, **environment):
+    def check_far_device(self, *words, build=BUILD, **environment):
         done = gpu_check("--device", "privateuseone:0", "--build", build, "--short", "--report",
                          self.report, *words, MOTLEY_DEVICE_LIBRARY=str(LIBRARY), **environment)
         return done, self.report.read_text() if self.report.exists() else ""
@@ -50,10 +50,10 @@ class GpuCheck(unittest.TestCase):
                  if line.startswith("|") and line.count(" | ") == 3]
         return {check.strip(): (state, figures) for check, state, figures, _ in cells}
 
-    def test_rehearsal_tries_everything(self):
+    def test_every_check_runs_on_the_far_device(self):
         if subprocess.run([PEER, "-c", "import torch"], capture_output=True).returncode != 0:
             self.skipTest(f"{PEER} cannot import torch; apt-get install python3-torch")
-        done, report = self.rehearse("--python", PEER)
+        done, report = self.check_far_device("--python", PEER)
         self.assertEqual(done.returncode, 0, done.stderr + report)
         rows = self.rows(report)
         for check in ("tests on the device: stage_trainer_test",
@@ -67,18 +67,18 @@ class GpuCheck(unittest.TestCase):
         for private in (socket.gethostname(), str(ROOT), tempfile.gettempdir() + "/motley"):
             self.assertNotIn(private, report)
 
-    def test_a_check_tells_how_it_ended(self):
-        done, _ = self.rehearse("--minutes", "0.00001")
+    def test_a_check_reports_its_outcome(self):
+        done, _ = self.check_far_device("--minutes", "0.00001")
         self.assertIn("gpu-check: build: ok, ", done.stderr)
         self.assertIn("mixed plan: processor and device: not run, ", done.stderr)
 
-    def test_what_there_is_no_time_for_is_left_out(self):
-        done, report = self.rehearse("--minutes", "0.00001")
+    def test_checks_beyond_the_time_limit_are_not_run(self):
+        done, report = self.check_far_device("--minutes", "0.00001")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.rows(report)["mixed plan: processor and device"],
-                         ("not run", "the time was over (--minutes)"))
+                         ("not run", "the time limit was reached (--minutes)"))
 
-    def test_a_device_that_is_not_there_is_said_at_once(self):
+    def test_a_missing_device_is_reported_at_once(self):
         done = gpu_check("--device", "privateuseone:0", "--report", self.report,
                          MOTLEY_DEVICE_LIBRARY="/no/such/library.so")
         self.assertEqual(done.returncode, 3)
@@ -89,11 +89,11 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(done.returncode, 3)
         self.assertIn("there is no nvidia-smi", done.stderr)
 
-    def test_a_device_that_only_motley_knows_to_be_missing_is_said_before_the_checks(self):
-        done, report = self.rehearse("--device", "privateuseone:9")
+    def test_a_device_missing_for_motley_is_reported_before_the_checks(self):
+        done, report = self.check_far_device("--device", "privateuseone:9")
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertIn("Motley finds cpu, privateuseone:0, privateuseone:1", done.stderr)
-        done, report = self.rehearse("--device", "mps")
+        done, report = self.check_far_device("--device", "mps")
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertIn("only a Mac has it", done.stderr)
         self.assertEqual(report, "")
@@ -109,7 +109,7 @@ class GpuCheck(unittest.TestCase):
 class Troubles(unittest.TestCase):
     SEES_ONE = {"PyTorch": "2.9", "its CUDA": "12.8", "cards": 1}
 
-    def test_an_index_that_is_not_there_names_those_that_are(self):
+    def test_a_missing_index_names_the_present_ones(self):
         _, cause, remedy = machine.pytorch_trouble("", self.SEES_ONE, "python3")
         self.assertEqual(cause, "the PyTorch of python3 sees cuda:0")
         self.assertIn("--device", remedy)
@@ -130,7 +130,7 @@ class Troubles(unittest.TestCase):
 
 
 class Speed(unittest.TestCase):
-    def test_is_told_without_a_pytorch_to_compare_with(self):
+    def test_is_reported_without_a_pytorch_to_compare_with(self):
         context = argparse.Namespace(given=argparse.Namespace(python="/usr/bin/python3"),
                                      short=True, card={})
         text = speed.figures_text(context, {"micro_batch": 2, "context": 16}, "fp32", 1234.0, None)
@@ -150,7 +150,7 @@ class Attempts(unittest.TestCase):
         outcome = self.context.attempt("a check", run, limit_s)
         return outcome.state, outcome.figures, outcome.output
 
-    def test_a_program_that_fails_is_told_with_what_it_said(self):
+    def test_a_failed_program_is_reported_with_its_output(self):
         state, figures, output = self.attempt(
             lambda: self.context.run("sh", "-c", "echo out; echo why >&2; exit 5"))
         self.assertEqual((state, figures), ("FAILED", "sh ended with status 5"))
@@ -158,17 +158,17 @@ class Attempts(unittest.TestCase):
         state, figures, _ = self.attempt(lambda: self.context.run("sh", "-c", "kill -SEGV $$"))
         self.assertEqual((state, figures), ("FAILED", "sh was ended by SIGSEGV"))
 
-    def test_a_program_that_does_not_end_is_ended_with_its_children(self):
+    def test_a_program_beyond_its_limit_is_killed_with_its_children(self):
         mark = self.context.folder / "mark"
         start = time.monotonic()
         state, figures, _ = self.attempt(
             lambda: self.context.run("sh", "-c", f"(sleep 3; touch {mark}) & sleep 60"), limit_s=1)
-        self.assertEqual((state, figures), ("FAILED", "sh was not over in time"))
+        self.assertEqual((state, figures), ("FAILED", "sh exceeded its time limit"))
         self.assertLess(time.monotonic() - start, 20)
         time.sleep(3)
         self.assertFalse(mark.exists())
 
-    def test_what_cannot_be_tried_and_mistakes_stay_in_their_check(self):
+    def test_skips_and_bugs_end_no_other_check(self):
         def not_run():
             raise NotRun("nothing here")
 
@@ -178,14 +178,14 @@ class Attempts(unittest.TestCase):
         self.assertEqual(self.attempt(lambda: "12 ms")[:2], ("ok", "12 ms"))
 
 
-    def test_the_build_takes_none_of_the_time(self):
+    def test_the_build_does_not_count_in_the_time_limit(self):
         context = Context(self.context.given, ROOT, self.context.folder)
         self.assertEqual(context.attempt("build", lambda: "built", 1).state, OK)
         self.assertEqual(context.end_s, math.inf)
         context.begin_checks()
         self.assertLess(context.end_s, time.monotonic() + 61)
 
-    def test_a_long_check_says_now_and_then_that_it_is_at_work(self):
+    def test_a_long_check_prints_its_progress(self):
         said = io.StringIO()
         with unittest.mock.patch("gpu_check.context.SIGN_EVERY_S", 0.2), \
                 contextlib.redirect_stderr(said):
@@ -200,7 +200,7 @@ class Reports(unittest.TestCase):
             report.add(Outcome(name, state, "", 0.0))
         self.assertEqual(report.summary(), "1 ok, 2 FAILED (b, d), 1 not run")
 
-    def test_names_and_folders_are_taken_out(self):
+    def test_names_and_folders_are_replaced(self):
         report = Report({"/home/anna": "HOME", "anna": "USER", "box": "HOST"})
         self.assertEqual(report.public("/home/anna/x anna@box: annas boxes box.lan"),
                          "HOME/x USER@HOST: annas boxes HOST.lan")
