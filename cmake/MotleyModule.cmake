@@ -4,7 +4,7 @@
 # outside Motley: they are installed with the package, and include no other headers of Motley (tested
 # by tests/install/public_headers.cmake). HEADERS are the others; they belong to motley_NAME_headers.
 # Each header is checked to compile alone (MOTLEY_CHECK_HEADERS). PUBLIC and PRIVATE name the modules
-# and libraries it uses: the edges of ARCHITECTURE.md, tested by tests/base/layers_test. COLD: its
+# and libraries it uses: the dependencies of ARCHITECTURE.md, tested by tests/base/layers_test. COLD: its
 # speed does not matter, so it is compiled at -O1 in two thirds of the time.
 include(GNUInstallDirs)
 

@@ -90,8 +90,8 @@ set(CPACK_DEBIAN_MOTLEY_PACKAGE_DEPENDS libopenblas0-pthread)
 set(CPACK_DEBIAN_MOTLEY_PACKAGE_RECOMMENDS openssh-client)
 set(CPACK_DEBIAN_MOTLEY_DESCRIPTION "train one model on heterogeneous machines
 Motley measures how fast each machine computes each layer of a model and how
-fast the links are, plans who computes what, and trains the model as a
-pipeline over machines of any speed, joined by an ordinary network.")
+fast the links are, plans which machine computes what, and trains the model
+as a pipeline over machines of any speed, joined by an ordinary network.")
 set(CPACK_DEBIAN_LIBMOTLEY_PACKAGE_NAME libmotley-dev)
 set(CPACK_DEBIAN_LIBMOTLEY_PACKAGE_SECTION libdevel)
 set(dev_packages libfmt-dev libspdlog-dev nlohmann-json3-dev libzstd-dev libssl-dev libxxhash-dev libhwy-dev)

@@ -1,5 +1,5 @@
-// The permitted edges between the modules' folders, and the folders that may include each library:
-// the tables that layers_test.cc checks the sources against.
+// The permitted dependencies between the modules' folders, and the folders that may include each
+// library: the tables that layers_test.cc checks the sources against.
 #pragma once
 
 #include <map>
