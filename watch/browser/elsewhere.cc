@@ -121,7 +121,7 @@ Error end_error(const RunElsewhere& run, const ProcessExit& exit) {
           "see its message above"};
 }
 
-void tell(const std::string& address, const BrowserWatchOptions& options) {
+void print_use(const std::string& address, const BrowserWatchOptions& options) {
   constexpr std::string_view kToken = "token=";
   const std::size_t at = address.find(kToken);
   if (options.for_metrics && at != std::string::npos) {
@@ -178,7 +178,7 @@ Result<void> watch_elsewhere(const RunElsewhere& run,
   StopSignals signals;
   MOTLEY_ASSIGN(Process ssh, Process::start(command_elsewhere(run, options, program)));
   Relay relay;
-  bool told = false;
+  bool printed = false;
   while (true) {
     std::array<pollfd, 4> fds{{{signals.fd(), POLLIN, 0},
                                {ssh.output().get(), POLLIN, 0},
@@ -191,9 +191,9 @@ Result<void> watch_elsewhere(const RunElsewhere& run,
     }
     if (fds[1].revents != 0 && !relay.take(ssh.output().get(), stdout)) ssh.output().reset();
     if (fds[2].revents != 0 && !relay.take(ssh.errors().get(), stderr)) ssh.errors().reset();
-    if (!told && !relay.first_line().empty()) {
-      told = true;
-      tell(relay.first_line(), options);
+    if (!printed && !relay.first_line().empty()) {
+      printed = true;
+      print_use(relay.first_line(), options);
     }
     if (fds[3].revents == 0) continue;
     relay.drain(ssh.output(), stdout);

@@ -144,8 +144,8 @@ void HttpConnection::written(boost::system::error_code failure) {
 void HttpConnection::respond_and_close(const Refused& refused) {
   drains_ = true;
   const bool head_only = parser_->is_header_done() && parser_->get().method() == http::verb::head;
-  const Admitted nobody{.path = {}, .query = {}, .head_only = head_only};
-  write(refusal(refused), Head{}, &nobody);
+  const Admitted not_admitted{.path = {}, .query = {}, .head_only = head_only};
+  write(refusal(refused), Head{}, &not_admitted);
 }
 
 // Reads and discards what remains: closing a socket with unread data resets the connection, and the

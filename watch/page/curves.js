@@ -162,7 +162,7 @@ export class Curves {
   }
 
   // On simulated devices there is no loss: another curve is shown first.
-  rehearses(yes) {
+  setSimulated(yes) {
     const loss = this.inputs.get('loss');
     if (loss.disabled === yes) return;
     loss.disabled = yes;

@@ -127,7 +127,7 @@ follow({
   description: heard((data) => {
     run.description = data;
     if (document.body.dataset.connection !== 'lost') showConnection('live');
-    curves.rehearses(Boolean(data.run.virtual));
+    curves.setSimulated(Boolean(data.run.virtual));
     showHead();
     showVerdict();
     draw();

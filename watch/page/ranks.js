@@ -75,7 +75,7 @@ const LOSSES = {
 };
 
 export function showLosses(place, state) {
-  const told = Object.entries(state.losses ?? {}).filter(([, share]) => format.isNumber(share));
-  place.textContent = told.length === 0 ? ''
-    : `Of all ranks’ time: ${told.map(([name, share]) => `${LOSSES[name] ?? name} ${format.percent(share)}`).join(' · ')}`;
+  const measured = Object.entries(state.losses ?? {}).filter(([, share]) => format.isNumber(share));
+  place.textContent = measured.length === 0 ? ''
+    : `Of all ranks’ time: ${measured.map(([name, share]) => `${LOSSES[name] ?? name} ${format.percent(share)}`).join(' · ')}`;
 }

@@ -47,7 +47,7 @@ bool is_disk_full(const std::filesystem::path& folder) {
 }
 
 // Whether the text may change during this phase. It does not change with every poll.
-bool tells_more(RunPhase phase) {
+bool text_may_change(RunPhase phase) {
   return phase == RunPhase::kRestarting || phase == RunPhase::kPreparing;
 }
 
@@ -119,12 +119,12 @@ void RunView::observe_state(double now_s, Changes& changes) {
   const double step_s = recent().step_s();
   // The files of a previous launcher say nothing about this one, which may be profiling and
   // planning.
-  const double told_at_s = std::max(lines_.written_at_s(), launcher_since_s_);
+  const double active_at_s = std::max(lines_.written_at_s(), launcher_since_s_);
   const Result<void> found = readable();
   RunState state =
       run_state_of({.unreadable = found.ok() ? "" : found.error().what + ": " + found.error().cause,
                     .launcher = launcher_,
-                    .quiet_s = now_s - told_at_s,
+                    .quiet_s = now_s - active_at_s,
                     .step_s = std::isfinite(step_s) ? step_s : 0,
                     .last_step = last_step(),
                     .steps = files_.config() ? files_.config()->train.steps : 0,
@@ -133,7 +133,7 @@ void RunView::observe_state(double now_s, Changes& changes) {
                     .report = files_.report(),
                     .pending_restart = pending_restart_of(lines_.events(), now_s)});
   const bool is_same = state.phase == state_.phase && state.status == state_.status &&
-                       (!tells_more(state.phase) || state.text == state_.text);
+                       (!text_may_change(state.phase) || state.text == state_.text);
   changes.description = changes.description || !is_same;
   state_ = std::move(state);
 }
