@@ -113,7 +113,7 @@ std::size_t GradientCompressor::encode(std::span<const float> values_N,
                                        std::span<std::byte> wire_B) {
   MOTLEY_CHECK(values_N.size() == count_, "{} values of a slice of {}", values_N.size(), count_);
   MOTLEY_CHECK(step >= 0, "step {}", step);
-  MOTLEY_CHECK(wire_B.size() >= bytes_max(), "{} bytes of room for {}", wire_B.size(), bytes_max());
+  MOTLEY_CHECK(wire_B.size() >= bytes_max(), "buffer: {} of {} bytes", wire_B.size(), bytes_max());
   if (!sparse_ && residual_N_.empty()) return codec_->encode(values_N, wire_B);
   if (!packer_) return encode_fed_back(values_N, step, is_gathered, wire_B);
   unpacked_B_.resize(std::max(unpacked_B_.size(), unpacked_bytes_max(step)));

@@ -70,7 +70,7 @@ class ZstdCodec : public Codec {
   bool has_fixed_size() const override { return false; }
 
   std::size_t encode(std::span<const float> values_N, std::span<std::byte> wire_B) const override {
-    MOTLEY_CHECK(wire_B.size() >= bytes_max(values_N.size()), "{} bytes of room for {}",
+    MOTLEY_CHECK(wire_B.size() >= bytes_max(values_N.size()), "buffer: {} of {} bytes",
                  wire_B.size(), bytes_max(values_N.size()));
     auto work = pool_.take(level_);
     work->inner_B.resize(inner_->bytes_max(values_N.size()));
@@ -98,13 +98,13 @@ class ZstdCodec : public Codec {
   // Calls use(content) with the content of a frame of `count` values.
   template <class Use>
   Result<void> unpack(std::span<const std::byte> wire_B, std::size_t count, const Use& use) const {
-    const std::size_t room_bytes = inner_->bytes_max(count);
+    const std::size_t inner_bytes_max = inner_->bytes_max(count);
     // The result for an invalid frame or an undeclared size is larger than any valid size.
     const auto declared_bytes = ZSTD_getFrameContentSize(wire_B.data(), wire_B.size());
-    if (declared_bytes > room_bytes) {
+    if (declared_bytes > inner_bytes_max) {
       return damaged(name(), fmt::format("it does not declare the expected {} bytes of content, "
                                          "or fewer",
-                                         room_bytes));
+                                         inner_bytes_max));
     }
     if (ZSTD_findFrameCompressedSize(wire_B.data(), wire_B.size()) != wire_B.size()) {
       return damaged(name(), "it is not one complete zstd frame");

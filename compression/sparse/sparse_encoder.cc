@@ -173,8 +173,8 @@ std::size_t SparseEncoder::encode(std::span<const float> values_N,
                                   std::span<std::byte> wire_B) {
   const std::size_t count = values_N.size();
   MOTLEY_CHECK(0 < density && density <= 1, "density {}", density);
-  MOTLEY_CHECK(wire_B.size() >= sparse_bytes_max(count, density, format_),
-               "{} bytes of room for {}", wire_B.size(), sparse_bytes_max(count, density, format_));
+  MOTLEY_CHECK(wire_B.size() >= sparse_bytes_max(count, density, format_), "buffer: {} of {} bytes",
+               wire_B.size(), sparse_bytes_max(count, density, format_));
   const bool exact = SparseThreshold::is_exact(count, density);
   const Selection selection =
       exact ? mark_exactly(values_N, density, feedback) : select(values_N, density, feedback);
@@ -182,7 +182,7 @@ std::size_t SparseEncoder::encode(std::span<const float> values_N,
   std::memcpy(wire_B.data(), &header, kSparseHeaderBytes);
   std::size_t at = kSparseHeaderBytes;
   std::size_t selected = 0;
-  std::size_t room = selection.selected_max;
+  std::size_t left = selection.selected_max;
   SelectedValues kept;
   for (std::size_t first = 0; first < count; first += kSparseBlockValues) {
     const auto block_N = values_N.subspan(first, std::min(count - first, kSparseBlockValues));
@@ -200,8 +200,8 @@ std::size_t SparseEncoder::encode(std::span<const float> values_N,
       kept.count = 0;
     }
     selected += kept.count;
-    if (kept.count > room) select_first(kept, room);
-    room -= kept.count;
+    if (kept.count > left) select_first(kept, left);
+    left -= kept.count;
     at += write_sparse_block(kept, block_N.size(), format_, wire_B.data() + at);
     take_sent(kept, wire_B.data() + at - format_.bytes(kept.count), block);
   }
