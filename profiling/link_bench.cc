@@ -161,15 +161,15 @@ Result<BidirectionalSample> measure_bidirectional(
   const Deadline until = Deadline::after_s(seconds);
   std::vector<double> times_s;
   Buffer own = message_of(bytes);
-  Buffer room(kLargeMax);
+  Buffer receive_buffer(kLargeMax);
   while (true) {
     const bool wants_more = std::ssize(times_s) < kLargeRunsMin || !until.passed();
-    Pending theirs = transport.recv(peer, kBothWays, std::move(room));
+    Pending theirs = transport.recv(peer, kBothWays, std::move(receive_buffer));
     MOTLEY_ASSIGN(const bool goes_on, begin_round(transport, peer, is_leader, wants_more));
     const double start_s = now_s();
     Pending sent = transport.send(peer, kBothWays, goes_on ? std::move(own) : message_of(0));
-    MOTLEY_ASSIGN(room, theirs.wait(Deadline::after_s(kMessageWait_s),
-                                    "the message of the probe's other end"));
+    MOTLEY_ASSIGN(receive_buffer, theirs.wait(Deadline::after_s(kMessageWait_s),
+                                              "the message of the probe's other end"));
     times_s.push_back(now_s() - start_s);
     MOTLEY_ASSIGN(own,
                   sent.wait(Deadline::after_s(kMessageWait_s), "the probe's message to be sent"));

@@ -72,9 +72,9 @@ void add_details(DeviceFacts& facts) {
     facts.fault = fault_of(error.cause.empty() ? error.what : error.cause, error.remedy);
     return;
   }
-  if (const auto room = device->memory()) {
-    facts.memory_bytes = room->total_bytes;
-    facts.free_bytes = room->free_bytes;
+  if (const auto memory = device->memory()) {
+    facts.memory_bytes = memory->total_bytes;
+    facts.free_bytes = memory->free_bytes;
   }
   facts.types = types_of(*device);
 }

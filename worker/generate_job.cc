@@ -115,8 +115,8 @@ Result<void> run_generate_job(const Job& job, WorkerChannel& channel, ProgressCo
     const std::size_t length = std::min(context, sampling.tokens.size());
     // A package computes at its full length only; values after the position do not affect the
     // result there.
-    const std::size_t room = model.package == nullptr ? length : context;
-    at::Tensor input = at::zeros({1, static_cast<std::int64_t>(room)}, at::kLong);
+    const std::size_t padded = model.package == nullptr ? length : context;
+    at::Tensor input = at::zeros({1, static_cast<std::int64_t>(padded)}, at::kLong);
     std::copy(sampling.tokens.end() - static_cast<std::ptrdiff_t>(length), sampling.tokens.end(),
               input.data_ptr<std::int64_t>());
     const at::Tensor there = chain.logits_at(

@@ -9,8 +9,8 @@
 namespace motley {
 namespace {
 
-constexpr double kBetweenTellings_s = 0.5;
-constexpr double kTelling = 0.1;  // from this share on the remaining time can be estimated
+constexpr double kReportInterval_s = 0.5;
+constexpr double kEstimableShare = 0.1;  // from this share on the remaining time can be estimated
 
 }  // namespace
 
@@ -27,12 +27,12 @@ void MeasuringReport::begin(std::string what, double done_after) {
 void MeasuringReport::advance(double share) {
   share_ = std::clamp(share, 0.0, 1.0);
   const double at_s = now_s();
-  if (at_s - told_at_s_ < kBetweenTellings_s) return;
-  told_at_s_ = at_s;
+  if (at_s - reported_at_s_ < kReportInterval_s) return;
+  reported_at_s_ = at_s;
   const double took_s = at_s - start_s_;
   const double done = before_ + share_ * (after_ - before_);
   double left_s = std::max(0.0, seconds_ - took_s);
-  if (done >= kTelling) left_s = std::min(left_s, took_s * (1 - done) / done);
+  if (done >= kEstimableShare) left_s = std::min(left_s, took_s * (1 - done) / done);
   channel_.send({{"event", "measuring"}, {"what", what_}, {"done", done}, {"left_s", left_s}});
 }
 

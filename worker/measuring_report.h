@@ -33,7 +33,7 @@ class MeasuringReport {
   LauncherChannel& channel_;
   double start_s_;
   double seconds_;
-  double told_at_s_ = 0;
+  double reported_at_s_ = 0;
   std::string what_;
   double before_ = 0;  // share of all work
   double after_ = 0;

@@ -36,7 +36,7 @@ class Virtual : public testing::Test {
  protected:
   // A simulated run of a few steps on two stages. `every` requests checkpoints, which it must not
   // save.
-  [[nodiscard]] Outcome rehearse(const std::string& name,
+  [[nodiscard]] Outcome simulate(const std::string& name,
                                  const std::vector<std::string>& extra = {}) const {
     std::vector<std::string> words{"--cluster", cluster_,
                                    "--set",     "train.steps=5",
@@ -56,7 +56,7 @@ class Virtual : public testing::Test {
 
 // Their times are of fp32, so none of them reports another dtype.
 TEST_F(Virtual, ClaimNoOtherNumbers) {
-  const Outcome run = rehearse("rounded", {"--stages", "2", "--set", "train.precision=bf16"});
+  const Outcome run = simulate("rounded", {"--stages", "2", "--set", "train.precision=bf16"});
   ASSERT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(run.out,
               AllOf(HasSubstr("equal for every train.precision"), Not(HasSubstr("numbers "))));
@@ -64,7 +64,7 @@ TEST_F(Virtual, ClaimNoOtherNumbers) {
 }
 
 TEST_F(Virtual, PipelinesStepAndSaySo) {
-  const Outcome run = rehearse("run", {"--stages", "2"});
+  const Outcome run = simulate("run", {"--stages", "2"});
   ASSERT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("predicted (virtual)"));
   EXPECT_THAT(run.out, HasSubstr("step 5/5  virtual"));
@@ -89,7 +89,7 @@ TEST_F(Virtual, PipelinesStepAndSaySo) {
 }
 
 TEST_F(Virtual, ReplicasSumTheirGradients) {
-  ASSERT_EQ(rehearse("pipeline", {"--stages", "2"}).status, 0);
+  ASSERT_EQ(simulate("pipeline", {"--stages", "2"}).status, 0);
   const std::string plan = job_.changed_plan("pipeline", [](Json& json) {
     Json whole = json["chunks"].back();  // the last has no boundary after it
     whole["first_layer"] = 0;
@@ -105,7 +105,7 @@ TEST_F(Virtual, ReplicasSumTheirGradients) {
     json["chunks"] = Json::array({whole});
     json["schedule"] = "1f1b";
   });
-  const Outcome run = rehearse("run", {"--plan", plan});
+  const Outcome run = simulate("run", {"--plan", plan});
   ASSERT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(metric_column(job_.run_dir("run"), "tokens"), Each("128"));
   const Json report = file_of("run", "report.json");
@@ -117,9 +117,9 @@ TEST_F(Virtual, ReplicasSumTheirGradients) {
 }
 
 TEST_F(Virtual, RunsLeaveNothingToGoOnFrom) {
-  ASSERT_EQ(rehearse("run").status, 0);
+  ASSERT_EQ(simulate("run").status, 0);
   EXPECT_FALSE(std::filesystem::exists(job_.folder() / "run" / "checkpoints"));
-  const Outcome resumed = rehearse("run", {"--resume"});
+  const Outcome resumed = simulate("run", {"--resume"});
   EXPECT_EQ(resumed.status, 2);
   EXPECT_THAT(resumed.err, HasSubstr("virtual devices cannot be resumed"));
   const Outcome generated = motley({"generate", job_.run_dir("run")});
@@ -128,7 +128,7 @@ TEST_F(Virtual, RunsLeaveNothingToGoOnFrom) {
 }
 
 TEST_F(Virtual, PlansDoNotRunOnRealDevices) {
-  ASSERT_EQ(rehearse("run").status, 0);
+  ASSERT_EQ(simulate("run").status, 0);
   const std::string real = job_.folder().write(
       "real.toml", "[[machine]]\nname = \"fast\"\n[[machine]]\nname = \"slow\"\n");
   const Outcome run =

@@ -62,8 +62,8 @@ class LayerComparer {
     const std::string what =
         fmt::format("comparison of layer {} with its reference", excerpt(layer.name));
     progress_(what);
-    const std::int64_t room = free_bytes(device_);
-    if (room > 0 && reference_check_bytes(*package_, reference) > room) return left_out(what);
+    const std::int64_t free = free_bytes(device_);
+    if (free > 0 && reference_check_bytes(*package_, reference) > free) return left_out(what);
     try {
       MOTLEY_TRY(check_against_reference(package_, reference, device_.torch(), products_,
                                          [&] { progress_(what); }));

@@ -1,6 +1,6 @@
 // StateSaver: saves a rank's state concurrently with the following steps
-// (checkpoint/shard_writer.h), and reports the result to the launcher. Used by the compute thread
-// only.
+// (checkpoint/save/shard_writer.h), and reports the result to the launcher. Used by the compute
+// thread only.
 #pragma once
 
 #include <cstdint>

@@ -89,7 +89,7 @@ StepVoter make_voter(const Job& job,
           {corrected.layers, corrected.parameter_share}};
 }
 
-Result<void> rehearse(const Job& job,
+Result<void> simulate(const Job& job,
                       const ModelSpec& model,
                       const LauncherChannel& launcher,
                       RankRun& run) {
@@ -268,7 +268,7 @@ Result<void> run_train_job(const Job& job,
   MOTLEY_ASSIGN(const Schedules schedules,
                 make_schedules(job.plan, tied_across_ranks(model, job.plan)));
   RankRun run(job, model, launcher, activity, schedules);
-  return job.virtual_speed ? rehearse(job, model, launcher, run)
+  return job.virtual_speed ? simulate(job, model, launcher, run)
                            : train_on_device(job, model, schedules, launcher, activity, check, run);
 }
 
