@@ -5,7 +5,7 @@
 //   launcher -> worker   {"job": …}  {"addresses": […]}  {"lease": count}  {"finish": true}
 //                        {"stop": true}; end of file = stop at once
 //   worker -> launcher   {"event": "hello" | "address" | "ready" | "beat" | "step" | "shard" |
-//                          "shard_failed" | "keeper" | "kept" | "store" | "data" | "trace" |
+//                          "shard_failed" | "keeper" | "copied" | "store" | "data" | "trace" |
 //                          "result" | "error" | "done", …}
 #pragma once
 

@@ -36,7 +36,7 @@ struct HeldParameter {
   int layer = 0;  // in the model
   // Of equal copies on several ranks, the one that is counted in norms and saved.
   bool is_first = true;
-  // The rank's holder number in the gradient's all-reduce (plan/gradient_group.h).
+  // The rank's member number in the gradient's all-reduce (plan/gradient_group.h).
   int member = 0;
   bool corrected =
       false;  // with momentum correction (training/momentum_correction/corrected_allreduces.h)
