@@ -69,11 +69,11 @@ std::string shared_memory_text(const SharedComputer& computer,
                                const std::vector<FoundMachine>& found) {
   std::vector<std::string> names;
   for (const std::size_t i : computer.machines) names.push_back(found[i].name);
-  const std::string who = fmt::format("{} are one computer", fmt::join(names, ", "));
+  const std::string subject = fmt::format("{} are one computer", fmt::join(names, ", "));
   if (!computer.is_overcommitted()) {
-    return fmt::format("{} with {} of free memory", who, bytes_text(computer.free_bytes));
+    return fmt::format("{} with {} of free memory", subject, bytes_text(computer.free_bytes));
   }
-  return fmt::format("{} with {} of free memory, less than the {} that memory_gib grants", who,
+  return fmt::format("{} with {} of free memory, less than the {} that memory_gib grants", subject,
                      bytes_text(computer.free_bytes), bytes_text(computer.granted_bytes));
 }
 

@@ -13,7 +13,7 @@
 namespace motley {
 namespace {
 
-constexpr double kBetweenTellings_s = 10;
+constexpr double kReportInterval_s = 10;
 constexpr double kBetweenTries_s = 0.1;  // while the gate is closed
 
 }  // namespace
@@ -21,7 +21,7 @@ constexpr double kBetweenTries_s = 0.1;  // while the gate is closed
 Starter::Starter(std::vector<std::unique_ptr<Worker>>& workers,
                  const WorkerGroupOptions& options,
                  Lines lines)
-    : workers_(workers), options_(options), lines_(std::move(lines)), told_at_s_(now_s()) {}
+    : workers_(workers), options_(options), lines_(std::move(lines)), reported_at_s_(now_s()) {}
 
 Result<void> Starter::start_due() {
   for (const auto& worker : workers_) {
@@ -65,7 +65,7 @@ bool Starter::is_due(const Worker& worker) const {
 }
 
 double Starter::idle_s() const {
-  double idle_s = std::max(0.0, told_at_s_ + kBetweenTellings_s - now_s());
+  double idle_s = std::max(0.0, reported_at_s_ + kReportInterval_s - now_s());
   for (const auto& worker : workers_) {
     if (worker->to_start) {
       idle_s = std::min(idle_s, std::max(kBetweenTries_s, worker->start_at_s - now_s()));
@@ -78,15 +78,15 @@ double Starter::idle_s() const {
 
 std::optional<PeerFailure> Starter::look() {
   std::vector<const Worker*> late;
-  const bool tells = now_s() - told_at_s_ >= kBetweenTellings_s;
-  if (tells) told_at_s_ = now_s();
+  const bool reports = now_s() - reported_at_s_ >= kReportInterval_s;
+  if (reports) reported_at_s_ = now_s();
   for (const auto& worker : workers_) {
     if (!is_due(*worker)) continue;
     const std::string& task = worker->activity.task;
     const double silent_s = now_s() - worker->progress_at_s;
-    if (tells && !task.empty()) {
+    if (reports && !task.empty()) {
       lines_.say(fmt::format("{}: {}", worker->spec().name, task));
-    } else if (tells && silent_s >= kBetweenTellings_s) {
+    } else if (reports && silent_s >= kReportInterval_s) {
       lines_.say(fmt::format("{}: no report for {:.0f} s; the limit is {:g} s", worker->spec().name,
                              silent_s, options_.start_timeout_s));
     }

@@ -60,7 +60,7 @@ class Starter {
   const Lines lines_;
   StartGate gate_;
   bool addresses_sent_ = false;
-  double told_at_s_;  // time of the last progress report
+  double reported_at_s_;  // time of the last progress report
 };
 
 }  // namespace motley

@@ -105,8 +105,8 @@ struct WorkerGroup::Impl {
   bool addresses_sent = false;
   bool ending = false;  // events no longer count
   StopPolicy stop_policy;
-  bool quiet = false;                  // the last poll found nothing to handle
-  std::optional<LeaseRenewer> keeper;  // destroyed before the workers
+  bool quiet = false;                   // the last poll found nothing to handle
+  std::optional<LeaseRenewer> renewer;  // destroyed before the workers
 };
 
 Result<void> WorkerGroup::Impl::run(const EventHandler& handler) {
@@ -115,12 +115,12 @@ Result<void> WorkerGroup::Impl::run(const EventHandler& handler) {
   signals.emplace();
   allow_many_files();
   if (!options.log_folder.empty()) MOTLEY_TRY(make_folders(options.log_folder));
-  keeper.emplace(options.renewal_s, [this](const std::string& line) {
+  renewer.emplace(options.renewal_s, [this](const std::string& line) {
     for (const auto& worker : workers) worker->input().renew(line);
   });
   Result<void> outcome = supervise();
   if (!outcome.ok()) outcome = with_own_absence(std::move(outcome).error());
-  keeper.reset();
+  renewer.reset();
   end_all();
   signals.reset();
   if (!outcome.ok() && options.on_fault) options.on_fault(fault);
@@ -129,7 +129,7 @@ Result<void> WorkerGroup::Impl::run(const EventHandler& handler) {
 
 // If the launcher itself was absent, it is the cause, not the workers.
 Error WorkerGroup::Impl::with_own_absence(Error error) {
-  const double absent_s = keeper->absence_s();
+  const double absent_s = renewer->absence_s();
   if (absent_s == 0 || error.code != ErrorCode::kPeer) return error;
   fault = {.machines = {}, .cannot_connect = false, .own_absence = true};
   return own_absence(absent_s, error);
@@ -256,12 +256,12 @@ Result<void> WorkerGroup::Impl::handle_unreached(Worker& worker, const Json& eve
 
 void WorkerGroup::Impl::note_progress_made(Worker& worker) {
   worker.progress_at_s = now_s();
-  if (keeper) keeper->note_progress_made();
+  if (renewer) renewer->note_progress_made();
 }
 
 Result<void> WorkerGroup::Impl::hand_on(const Worker& worker, const Json& event) {
   std::optional<LeaseRenewer::Work> work;
-  if (keeper) work.emplace(*keeper);
+  if (renewer) work.emplace(*renewer);
   return (*on_event)(index_of(worker), event);
 }
 
