@@ -75,7 +75,7 @@ bool is_one_medium(const Links& links,
 // Whether links show which of the medium's machines are on it: those that are also half-duplex with
 // a machine on a cable. Otherwise one of two machines may have a cable, and be half-duplex only
 // because the other has none; or a single machine beside others that are certainly on the medium.
-bool tells_members(const Links& links,
+bool shows_members(const Links& links,
                    const std::map<std::string, std::string>& media,
                    const std::string& medium) {
   std::set<std::string> members;
@@ -94,18 +94,18 @@ bool tells_members(const Links& links,
 // For machines that were found to share a medium. If the cluster file has a value for all but one,
 // that one has a cable unless links show it on the medium. Of several machines without a value, all
 // or all but one are on the medium; all are assumed to be.
-void lay_medium(const std::string& medium, bool is_told, const std::vector<Machine*>& members) {
+void lay_medium(const std::string& medium, bool is_shown, const std::vector<Machine*>& members) {
   std::set<std::string> words;
   std::vector<Machine*> silent;
   for (Machine* const machine : members) {
     if (!machine->medium.empty()) words.insert(machine->medium);
     if (machine->medium.empty() && !machine->names_cable) silent.push_back(machine);
   }
-  const bool have_cables = !words.empty() && silent.size() == 1 && !is_told;
+  const bool have_cables = !words.empty() && silent.size() == 1 && !is_shown;
   const std::string& shared = words.size() == 1 ? *words.begin() : medium;
   for (Machine* const machine : silent) {
     if (!have_cables) machine->medium = shared;
-    machine->medium_is_supposed = !is_told && silent.size() == members.size();
+    machine->medium_is_supposed = !is_shown && silent.size() == members.size();
   }
 }
 
@@ -113,18 +113,18 @@ void lay_media(Cluster& cluster, const Links& links) {
   const std::map<std::string, std::string> media = media_of(links);
   std::map<std::string, std::vector<Machine*>> members;
   for (Machine& machine : cluster.machines) {
-    const auto tells = [&](const MeasuredLink& link) {
+    const auto was_measured = [&](const MeasuredLink& link) {
       return link.turns && (link.from == machine.name || link.to == machine.name);
     };
     const auto medium = media.find(machine.name);
     if (medium != media.end()) {
       members[medium->second].push_back(&machine);
-    } else if (std::ranges::any_of(links, tells)) {
+    } else if (std::ranges::any_of(links, was_measured)) {
       machine.medium.clear();
     }
   }
   for (const auto& [medium, machines] : members) {
-    lay_medium(medium, tells_members(links, media, medium), machines);
+    lay_medium(medium, shows_members(links, media, medium), machines);
   }
 }
 

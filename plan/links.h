@@ -45,8 +45,8 @@ using Links = std::vector<MeasuredLink>;
 // only describe the other machine's network and medium. kConfig if all links are such.
 [[nodiscard]] Result<void> apply_links(Cluster& cluster, const Links& links);
 
-// "laptop: what it sends and receives takes turns": a line for each medium that apply_links finds,
-// with the cluster file's key to set if links cannot show which machines are on it.
+// "laptop: half duplex": a line for each medium that apply_links finds, with the cluster file's key
+// to set if links cannot show which machines are on it.
 [[nodiscard]] std::vector<std::string> media_lines(Cluster cluster, const Links& links);
 
 }  // namespace motley

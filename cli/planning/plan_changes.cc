@@ -60,10 +60,10 @@ Result<void> show_what_if(const Arguments& arguments, const PlanningInput& input
 
 Result<void> show_advice(const Arguments& arguments, const PlanningInput& input) {
   ProgressLine line("planning without upgrades");
-  const auto tells = [&line](std::size_t tried, std::size_t of) {
+  const auto report_progress = [&line](std::size_t tried, std::size_t of) {
     line.say(fmt::format("planning with each upgrade: tried {} of {}", tried, of));
   };
-  MOTLEY_ASSIGN(const AdvisorReport report, advise(input, tells));
+  MOTLEY_ASSIGN(const AdvisorReport report, advise(input, report_progress));
   line.clear();
   const Json json{{"step_s", report.step_s},
                   {"helpful", advice_to_json(report.helpful)},

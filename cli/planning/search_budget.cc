@@ -14,7 +14,7 @@ SearchBudget::SearchBudget(std::optional<double> seconds, Clock clock, ProgressL
       clock_(std::move(clock)),
       line_(line),
       start_s_(clock_()),
-      told_s_(0),
+      reported_s_(0),
       step_s_(std::numeric_limits<double>::infinity()) {}
 
 bool SearchBudget::may_continue(double step_s) {
@@ -22,8 +22,8 @@ bool SearchBudget::may_continue(double step_s) {
   step_s_ = std::min(step_s_, step_s);
   const double taken_s = clock_() - start_s_;
   if (is_spent(taken_s)) return false;
-  if (line_ != nullptr && taken_s >= told_s_ + kLogInterval_s) {
-    told_s_ = taken_s;
+  if (line_ != nullptr && taken_s >= reported_s_ + kLogInterval_s) {
+    reported_s_ = taken_s;
     line_->say(words());
   }
   return true;

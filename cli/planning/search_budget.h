@@ -38,7 +38,7 @@ class SearchBudget : public SearchObserver {
   Clock clock_;
   ProgressLine* line_;
   double start_s_;
-  double told_s_;  // time of the last progress report, after the start
+  double reported_s_;  // time of the last progress report, after the start
   double step_s_;
   std::int64_t work_ = 0;
 };

@@ -109,8 +109,9 @@ std::vector<Advice> size_changes(const PlanningInput& input, const Plan& plan) {
 
 }  // namespace
 
-Result<AdvisorReport> advise(const PlanningInput& input,
-                             const std::function<void(std::size_t tried, std::size_t of)>& tells) {
+Result<AdvisorReport> advise(
+    const PlanningInput& input,
+    const std::function<void(std::size_t tried, std::size_t of)>& progress) {
   MOTLEY_ASSIGN(const Planning planning, plan_or_remedy(input));
   const Plan& plan = planning.plan;
   AdvisorReport report;
@@ -127,7 +128,7 @@ Result<AdvisorReport> advise(const PlanningInput& input,
   }
   for (std::size_t i = 0; i < changes.size(); ++i) {
     Advice& advice = changes[i];
-    if (tells) tells(i, changes.size());
+    if (progress) progress(i, changes.size());
     MOTLEY_ASSIGN(const PlanningInput changed, apply_changes(input, {advice.change}));
     MOTLEY_ASSIGN(const Plan with, make_plan(changed));
     advice.step_s = with.predicted_step_s;

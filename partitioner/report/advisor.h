@@ -31,10 +31,10 @@ struct AdvisorReport {
 // codecs fp16 and bf16, if none is used and both ends were measured with them, and the fastest
 // micro-batch size, if the planner chose the size. Errors of plan_or_remedy.
 //
-// `tells`, if any, is called before each plan with the numbers of tried changes and of all changes.
+// `progress`, if any, is called before each plan with the numbers of tried and of all changes.
 [[nodiscard]] Result<AdvisorReport> advise(
     const PlanningInput& input,
-    const std::function<void(std::size_t tried, std::size_t of)>& tells = nullptr);
+    const std::function<void(std::size_t tried, std::size_t of)>& progress = nullptr);
 
 // The best ten as a table, the others in one line.
 [[nodiscard]] std::string advice_text(const AdvisorReport& report);

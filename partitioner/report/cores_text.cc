@@ -69,13 +69,13 @@ std::string cores_text(const Plan& plan, const Cluster& cluster, const Profile& 
   for (const ComputerCores& computer : cores_of(plan, cluster, profile)) {
     all += computer.all();
     busy += computer.busy();
-    const std::string who = fmt::format("{}", fmt::join(computer.machines, ", "));
+    const std::string machines = fmt::format("{}", fmt::join(computer.machines, ", "));
     const double left = computer.all() - computer.busy();
-    if (left >= 1) idle.push_back(fmt::format("{:g} of {}", left, who));
+    if (left >= 1) idle.push_back(fmt::format("{:g} of {}", left, machines));
     if (computer.common > 0 && computer.threads > computer.common) {
       crowded += fmt::format("; {} worker{} the {:g} of {}", computer.workers,
                              computer.workers == 1 ? " of more threads has" : "s share",
-                             computer.common, who);
+                             computer.common, machines);
     }
   }
   if (all == 0) return "";

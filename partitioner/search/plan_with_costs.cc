@@ -50,7 +50,7 @@ class CostedSearch {
  private:
   // Only those that differ in more than the schedule.
   std::vector<Plan> alternatives() const {
-    std::vector<const PlanTrial*> told = {&trials_.all.front()};
+    std::vector<const PlanTrial*> listed = {&trials_.all.front()};
     std::vector<Plan> plans;
     for (const PlanTrial& trial : trials_.all) {
       if (plans.size() == kAlternatives) break;
@@ -58,8 +58,8 @@ class CostedSearch {
         return other->candidate.stages == trial.candidate.stages &&
                other->shape.micro_batch == trial.shape.micro_batch;
       };
-      if (std::any_of(told.begin(), told.end(), same)) continue;
-      told.push_back(&trial);
+      if (std::any_of(listed.begin(), listed.end(), same)) continue;
+      listed.push_back(&trial);
       plans.push_back(trial.plan);
     }
     return plans;
