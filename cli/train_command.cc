@@ -132,8 +132,8 @@ Result<void> carry_out(const TrainingRequest& request,
     return with_same_command(with_key_position(std::move(prepared).error(), resolved), request);
   }
   PreparedRun& run = *prepared;
-  const bool tells = !json && !request.quiet;
-  if (tells) {
+  const bool prints = !json && !request.quiet;
+  if (prints) {
     if (!run.profile.devices.empty()) {
       MOTLEY_ASSIGN(const std::string explanation,
                     explain_plan(run.plan, run.model, run.cluster, run.profile));
@@ -146,7 +146,7 @@ Result<void> carry_out(const TrainingRequest& request,
   }
   if (request.dry_run) {
     if (json) fmt::print("{}\n", intention_to_json(run, request).dump());
-    if (tells) print_intention(run, request);
+    if (prints) print_intention(run, request);
     return {};
   }
   std::fflush(stdout);
@@ -170,7 +170,7 @@ Result<void> carry_out(const TrainingRequest& request,
     if (end.switches > 0) result["moves"] = end.switches;
     if (summary.checkpoint) result["checkpoint"] = summary.checkpoint->string();
     fmt::print("{}\n", result.dump());
-  } else if (tells) {
+  } else if (prints) {
     print_summary(run, summary);
     const bool can_go_on = !summary.is_finished && !is_virtual(run.plan);
     if (can_go_on)

@@ -47,15 +47,15 @@ Result<std::int64_t> changed_ns(const fs::path& path) {
 // Machines that see one folder agree on its id, whichever creates it: the first file wins.
 Result<void> make_id(const fs::path& path) {
   MOTLEY_ASSIGN(const std::string id, make_folder_id());
-  const fs::path intact = path.parent_path() / fmt::format(".store-{}", id);
-  MOTLEY_TRY(write_file_atomic(intact, folder_id_text("motley.store", id)));
+  const fs::path temporary = path.parent_path() / fmt::format(".store-{}", id);
+  MOTLEY_TRY(write_file_atomic(temporary, folder_id_text("motley.store", id)));
   std::error_code code;
-  fs::create_hard_link(intact, path, code);
+  fs::create_hard_link(temporary, path, code);
   const bool exists = code == std::errc::file_exists;
   // Without hard links, two machines that start at once may read different ids.
-  if (code && !exists) fs::rename(intact, path, code);
+  if (code && !exists) fs::rename(temporary, path, code);
   std::error_code ignored;
-  fs::remove(intact, ignored);
+  fs::remove(temporary, ignored);
   if (code && !exists) return file_error("create", path, code.value());
   return sync_folder(path.parent_path());
 }

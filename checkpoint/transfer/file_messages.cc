@@ -28,10 +28,10 @@ std::string cut(std::string_view text) {
 
 Buffer with_words(std::uint8_t kind, const Error& error) {
   Buffer buffer(1 + kWordsBytesMax);
-  std::span<std::byte> room = buffer.payload_space();
+  std::span<std::byte> space = buffer.payload_space();
   const auto put = [&](const void* bytes, std::size_t count) {
-    std::memcpy(room.data(), bytes, count);
-    room = room.subspan(count);
+    std::memcpy(space.data(), bytes, count);
+    space = space.subspan(count);
   };
   put(&kind, sizeof kind);
   for (const std::string* text : {&error.what, &error.cause, &error.remedy}) {
@@ -40,7 +40,7 @@ Buffer with_words(std::uint8_t kind, const Error& error) {
     put(&length, sizeof length);
     put(shortened.data(), shortened.size());
   }
-  buffer.set_payload_bytes(buffer.payload_bytes_max() - room.size());
+  buffer.set_payload_bytes(buffer.payload_bytes_max() - space.size());
   return buffer;
 }
 

@@ -56,7 +56,7 @@ class FileReceiver {
  private:
   Result<void> receive_in_step() {
     if (auto in_step = receive_all(); !in_step.ok()) {
-      [[maybe_unused]] const Pending told =
+      [[maybe_unused]] const Pending sent =
           answer({.kind = AckKind::kGone, .why = in_step.error()});
       return in_step;
     }
@@ -80,10 +80,10 @@ class FileReceiver {
       if (!is_last) next = post(part_ + 1);  // received while this part is written
       if (!fault_.ok() && ++refused_parts > rate_.window) return endless();
       if (fault_.ok()) fault_ = take(part);
-      Pending told =
+      Pending sent =
           answer(fault_.ok() ? PartAck{.took_us = microseconds(now_s() - came_s)}
                              : PartAck{.kind = AckKind::kNotWritten, .why = fault_.error()});
-      if (is_last) return copy_unwritten(std::move(told));
+      if (is_last) return wait_for_answer(std::move(sent));
       buffers_.give(std::move(buffer));
     }
   }
@@ -99,9 +99,9 @@ class FileReceiver {
   }
 
   // Waits until the last answer has been sent. The transfer's result does not depend on it.
-  Result<void> copy_unwritten(Pending told) {
+  Result<void> wait_for_answer(Pending sent) {
     [[maybe_unused]] const auto left =
-        wait_until_done(told, stall_timeout_.deadline(), stop_, "the last answer to leave");
+        wait_until_done(sent, stall_timeout_.deadline(), stop_, "the last answer to leave");
     return {};
   }
 

@@ -65,7 +65,7 @@ class FileSender {
     }
     send_size(source->left_bytes() == 0);
     while (fault_.ok() && !is_ended_) {
-      MOTLEY_TRY(make_room());
+      MOTLEY_TRY(wait_for_window());
       if (fault_.ok()) fault_ = send_next(*source);
     }
     if (!is_ended_) give_up(fault_.error());
@@ -104,13 +104,13 @@ class FileSender {
 
   // This part is not answered.
   void give_up(const Error& why) {
-    [[maybe_unused]] const Pending told = link_.send(
+    [[maybe_unused]] const Pending sent = link_.send(
         to_, FrameId::file_part(order_.stream, next_part_++, order_.step), aborted_part(why));
     is_ended_ = true;
   }
 
   // Waits until another part may be in flight.
-  Result<void> make_room() {
+  Result<void> wait_for_window() {
     while (under_way_.size() >= window_) MOTLEY_TRY(settle());
     if (pause_s_ == 0 || !fault_.ok()) return {};
     return pause_for(std::exchange(pause_s_, 0), stop_, "the link to be idle");
@@ -141,7 +141,7 @@ class FileSender {
     // Shorter parts are not comparable.
     if (rate_.yields && part.bytes == rate_.part_bytes) {
       const double took_s = answered_s - part.sent_s - 1e-6 * answer.took_us;
-      pause_s_ = keeper_.pause_after_s({std::max(took_s, 0.0), frames_since_last()}, answered_s);
+      pause_s_ = limiter_.pause_after_s({std::max(took_s, 0.0), frames_since_last()}, answered_s);
     }
     return {};
   }
@@ -170,7 +170,7 @@ class FileSender {
   Result<void> fault_;     // the first error that left both ends in sync
   std::deque<UnderWay> under_way_;
   BufferPool buffers_;
-  TransferRateLimiter keeper_;
+  TransferRateLimiter limiter_;
   std::uint64_t moved_bytes_;  // of the link, at the last answer
   double pause_s_ = 0;         // before the next part
 };

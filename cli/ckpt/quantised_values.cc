@@ -37,8 +37,8 @@ Result<void> QuantisedValues::next_of_eight_bits(std::span<float> values) {
     MOTLEY_TRY(file_.read_part(weight_.scales, 0, scales_));
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::uint64_t location = done_ + i;
-    const auto scale = has_scales_of_rows_ ? location / columns_ - first_row : location % columns_;
+    const std::uint64_t position = done_ + i;
+    const auto scale = has_scales_of_rows_ ? position / columns_ - first_row : position % columns_;
     values[i] = static_cast<float>(static_cast<std::int8_t>(codes_[i])) * scales_[scale];
   }
   return {};
@@ -57,10 +57,10 @@ Result<void> QuantisedValues::next_of_four_bits(std::span<float> values) {
   scales_.resize(last / kBlock - first_block + 1);
   MOTLEY_TRY(file_.read_part(weight_.scales, first_block, scales_));
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::uint64_t location = done_ + i;
-    const auto byte = static_cast<std::size_t>(codes_[location / kCodesInByte - first_byte]);
-    values[i] = table_[byte * kCodesInByte + location % kCodesInByte] *
-                scales_[location / kBlock - first_block];
+    const std::uint64_t position = done_ + i;
+    const auto byte = static_cast<std::size_t>(codes_[position / kCodesInByte - first_byte]);
+    values[i] = table_[byte * kCodesInByte + position % kCodesInByte] *
+                scales_[position / kBlock - first_block];
   }
   return {};
 }

@@ -92,7 +92,7 @@ std::uint64_t bytes_of(const Deliveries& deliveries, const Manifest& manifest) {
 }
 
 // One line per folder.
-void tell(const Deliveries& deliveries, const FoundShards& found, const Log& log) {
+void log_deliveries(const Deliveries& deliveries, const FoundShards& found, const Log& log) {
   for (const auto& [id, files] : deliveries) {
     const MachineStore& store = found.stores.by_id.at(id);
     const std::uint64_t bytes = bytes_of({{id, files}}, found.point.step_metadata.manifest);
@@ -118,7 +118,7 @@ Result<void> mend(const Arguments& arguments, Choose choose) {
   const std::int64_t step = found.point.step_metadata.step();
   const InventoryRequest request = request_of(found, named.run, lock, line);
   MOTLEY_ASSIGN(const Deliveries deliveries, choose(found, request, log));
-  tell(deliveries, found, log);
+  log_deliveries(deliveries, found, log);
   std::size_t count = 0;
   for (const auto& [store, names] : deliveries) count += names.size();
   const std::uint64_t bytes = bytes_of(deliveries, found.point.step_metadata.manifest);
@@ -154,11 +154,12 @@ Result<Deliveries> choose_to_gather(const FoundShards& found,
 Result<Deliveries> choose_to_repair(const FoundShards& found,
                                     const InventoryRequest& request,
                                     const Log& log) {
-  MOTLEY_ASSIGN(const StoreInventory told,
+  MOTLEY_ASSIGN(const StoreInventory inventory,
                 inventory_stores(request, {{}, found.point.step_metadata.step()}, log));
   Deliveries deliveries =
       missing_copies(found.point, found.stores, found.cluster, found.config.checkpoint.copies);
-  for (const StoreId& store : without_metadata(found.point, told)) deliveries.try_emplace(store);
+  for (const StoreId& store : without_metadata(found.point, inventory))
+    deliveries.try_emplace(store);
   return deliveries;
 }
 
