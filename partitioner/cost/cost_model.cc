@@ -181,12 +181,11 @@ AllreduceTime CostModel::allreduce_time(std::span<const int> slots, std::int64_t
   double inside_s = 0;
   double inside_busy_s = 0;  // in the first of the two phases
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    const auto batch_split = [&](int slot) { return machine_of(slot) == machine_of(slots[i]); };
-    if (std::none_of(slots.begin(), slots.begin() + static_cast<std::ptrdiff_t>(i), batch_split)) {
+    const auto is_here = [&](int slot) { return machine_of(slot) == machine_of(slots[i]); };
+    if (std::none_of(slots.begin(), slots.begin() + static_cast<std::ptrdiff_t>(i), is_here)) {
       ++machines;
     }
-    const auto others =
-        static_cast<double>(std::count_if(slots.begin(), slots.end(), batch_split) - 1);
+    const auto others = static_cast<double>(std::count_if(slots.begin(), slots.end(), is_here) - 1);
     // In each of two phases every rank of the machine sends a slice to each other one.
     if (others > 0) {
       const double there_s = transfer_s(slots[i], slots[i], others * floats * kFloatBytes);

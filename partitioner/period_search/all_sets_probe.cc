@@ -32,13 +32,13 @@ class AllSetsProbe : public PeriodProbe {
     reached_.resize(states * classes.size());
     furthest_.resize(states);
     depth_.resize(states);
-    pace_of_.resize(states);
+    throughput_of_.resize(states);
     present_.resize(states);
     capacity_of_.resize(states);
     for (std::size_t state = 0; state < states; ++state) {
       for (std::size_t c = 0; c < classes.size(); ++c) {
         depth_[state] += count(state, c);
-        pace_of_[state] += count(state, c) * throughput_bound.of(classes[c].front());
+        throughput_of_[state] += count(state, c) * throughput_bound.of(classes[c].front());
       }
     }
   }
@@ -64,11 +64,11 @@ class AllSetsProbe : public PeriodProbe {
       present |= Classes{1} << c;
       capacity_of_[state] = capacity_of_[state - stride_[c]] + reach.capacity(static_cast<int>(c));
       if (!fill(state, present)) continue;
-      const double throughput_bound = pace_of_[state];
+      const double throughput = throughput_of_[state];
       const auto stages = static_cast<std::size_t>(depth_[state]);
-      if (best[stages] != 0 && throughput_bound <= best_throughput[stages]) continue;
+      if (best[stages] != 0 && throughput <= best_throughput[stages]) continue;
       best[stages] = state;
-      best_throughput[stages] = throughput_bound;
+      best_throughput[stages] = throughput;
     }
     std::vector<Pipeline> found;
     for (const std::size_t state : best) {
@@ -202,7 +202,7 @@ class AllSetsProbe : public PeriodProbe {
 
   std::vector<std::size_t> stride_;    // [class] weight of its count in a state's index
   std::vector<int> depth_;             // [state] number of its slots
-  std::vector<double> pace_of_;        // [state] total of its slots
+  std::vector<double> throughput_of_;  // [state] total of its slots
   std::vector<Classes> present_;       // [state] classes in it
   std::vector<double> capacity_of_;    // [state] total of its slots at this period
   std::vector<Furthest> furthest_;     // [state] the furthest of reached_

@@ -12,13 +12,13 @@ namespace {
 std::optional<ShapedCandidate> whole_on(std::vector<int> slots,
                                         const StageTable& table,
                                         const StepEstimate& estimate) {
-  const double throughput_bound = table.cost().single_device_factor_of(slots);
+  const double factor = table.cost().single_device_factor_of(slots);
   Candidate whole;
   whole.stages.push_back({std::move(slots), {}, 0, false, 0});
   if (!estimate.rate(whole)) return std::nullopt;
   // All replicas begin at once. The estimate assumes a pipeline, where the first micro-batch passes
   // every stage before each replica of the last has one.
-  whole.estimate_s = whole.period_s * table.shape().micro_batches * throughput_bound;
+  whole.estimate_s = whole.period_s * table.shape().micro_batches * factor;
   return ShapedCandidate{table.shape(), std::move(whole)};
 }
 

@@ -147,10 +147,10 @@ Result<Calibration> calibrate(const PlanningInput& input, const std::vector<RunM
   Calibration calibration;
   for (const auto& [name, device] : seen) {
     const double factor = device.factors.empty() ? 1 : median(device.factors);
-    const double process_state = std::clamp(factor, kLeastFactor, kMostFactor);
+    const double bounded = std::clamp(factor, kLeastFactor, kMostFactor);
     const double planned_with = device.planned_with.empty() ? 0 : median(device.planned_with);
-    calibration.push_back({name.first, name.second, device.rank_count, process_state,
-                           process_state != factor, planned_with, device.memory_offset_bytes});
+    calibration.push_back({name.first, name.second, device.rank_count, bounded, bounded != factor,
+                           planned_with, device.memory_offset_bytes});
   }
   return calibration;
 }

@@ -159,14 +159,14 @@ std::string stage_notes(const Plan& plan) {
   std::string text;
   for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
     const ChunkPlan& chunk = plan.chunks[c];
-    std::vector<std::string> batch_split;
+    std::vector<std::string> parts;
     for (const Replica& replica : chunk.replicas) {
-      batch_split.push_back(fmt::format("{} takes {}", plan.ranks[replica.rank.index()].machine,
-                                        replica.micro_batches));
+      parts.push_back(fmt::format("{} takes {}", plan.ranks[replica.rank.index()].machine,
+                                  replica.micro_batches));
     }
-    if (batch_split.size() > 1) {
-      text += fmt::format("shared    stage {}: {} of {} micro-batches\n", c,
-                          fmt::join(batch_split, ", "), plan.micro_batches);
+    if (parts.size() > 1) {
+      text += fmt::format("shared    stage {}: {} of {} micro-batches\n", c, fmt::join(parts, ", "),
+                          plan.micro_batches);
     }
     if (chunk.recompute) {
       text += fmt::format(

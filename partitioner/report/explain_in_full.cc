@@ -103,9 +103,9 @@ std::vector<std::pair<double, std::string_view>> bubble_parts(const PlanAnalysis
                                                             {0, kLinks}};
   const double all_s = analysis.step_s * static_cast<double>(analysis.ranks.size());
   for (const RankTime& time : analysis.ranks) {
-    const double batch_split[] = {time.codec_s, time.fill_s, time.drain_s, time.wait_stage_s,
-                                  time.wait_link_s};
-    for (std::size_t i = 0; i < parts.size(); ++i) parts[i].first += batch_split[i] / all_s;
+    const double times_s[] = {time.codec_s, time.fill_s, time.drain_s, time.wait_stage_s,
+                              time.wait_link_s};
+    for (std::size_t i = 0; i < parts.size(); ++i) parts[i].first += times_s[i] / all_s;
   }
   std::stable_sort(parts.begin(), parts.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });

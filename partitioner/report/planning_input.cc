@@ -105,9 +105,9 @@ PlanningInput with_duplicate(PlanningInput input, const std::string& machine) {
     device.computer.clear();  // the twin is a computer of its own
     input.profile.devices.push_back(std::move(device));
   }
-  auto& batch_split = input.options.pins.memory_share;
-  if (const auto share = batch_split.find(machine); share != batch_split.end()) {
-    batch_split.emplace(twin.name, share->second);
+  auto& memory_shares = input.options.pins.memory_share;
+  if (const auto share = memory_shares.find(machine); share != memory_shares.end()) {
+    memory_shares.emplace(twin.name, share->second);
   }
   cluster.machines.push_back(std::move(twin));
   return input;

@@ -271,10 +271,10 @@ Result<PlanTrial> try_candidate(const ModelSpec& model,
   trial.plan = description.plan();
   MOTLEY_ASSIGN(const SimulatedStep step,
                 simulate_step(schedule, trial.plan, model, cost, description.slots()));
-  const double throughput_bound = cost.single_device_factor_of(description.slots());
-  trial.plan.predicted_step_s = throughput_bound * step.step_s;
+  const double factor = cost.single_device_factor_of(description.slots());
+  trial.plan.predicted_step_s = factor * step.step_s;
   for (std::size_t r = 0; r < trial.plan.ranks.size(); ++r) {
-    trial.plan.ranks[r].compute_s = throughput_bound * (step.compute_s[r] + step.codec_s[r]);
+    trial.plan.ranks[r].compute_s = factor * (step.compute_s[r] + step.codec_s[r]);
   }
   return trial;
 }
