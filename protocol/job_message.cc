@@ -76,9 +76,9 @@ Result<std::vector<Rank>> get_ranks(const Json& json,
   return ranks;
 }
 
-Result<std::optional<ReplicatorJob>> get_keeper(const Json& json,
-                                                const Job& job,
-                                                const std::string& source) {
+Result<std::optional<ReplicatorJob>> get_replicator(const Json& json,
+                                                    const Job& job,
+                                                    const std::string& source) {
   const auto found = json.find("keeper");
   if (found == json.end()) return std::optional<ReplicatorJob>();
   ReplicatorJob replicator;
@@ -159,7 +159,7 @@ Result<Job> job_from_json(const Json& json, const std::string& source) {
   }
   MOTLEY_ASSIGN(job.run_dir, json_get<std::string>(json, "run_dir", source));
   MOTLEY_ASSIGN(job.store, json_get<std::string>(json, "store", source));
-  MOTLEY_ASSIGN(job.replicator, get_keeper(json, job, source));
+  MOTLEY_ASSIGN(job.replicator, get_replicator(json, job, source));
   MOTLEY_ASSIGN(job.launch, json_get<std::string>(json, "launch", source));
   MOTLEY_ASSIGN(job.run_id, json_get<std::string>(json, "run_id", source));
   MOTLEY_ASSIGN(job.resume_from, json_get<std::string>(json, "resume_from", source));

@@ -57,7 +57,7 @@ Json facts_to_json(const MachineFacts& facts) {
                {"computer_memory_bytes", facts.computer_memory_bytes},
                {"disk_bytes", facts.disk_bytes},
                {"unix_s", facts.unix_s},
-               {"sees_mark", facts.sees_fingerprint},
+               {"sees_mark", facts.sees_mark_file},
                {"candidates", candidates},
                {"routes", routes}});
   return json;
@@ -82,7 +82,7 @@ Result<MachineFacts> facts_from_json(const Json& json, const std::string& source
   MOTLEY_ASSIGN(facts.computer_memory_bytes, fields.integer("computer_memory_bytes", 0, kBytesMax));
   MOTLEY_ASSIGN(facts.disk_bytes, fields.integer("disk_bytes", 0, kBytesMax));
   MOTLEY_ASSIGN(facts.unix_s, fields.quantity("unix_s"));
-  MOTLEY_ASSIGN(facts.sees_fingerprint, fields.boolean("sees_mark"));
+  MOTLEY_ASSIGN(facts.sees_mark_file, fields.boolean("sees_mark"));
   MOTLEY_ASSIGN(const auto candidates, fields.items("candidates", 0, kCandidatesMax));
   for (const JsonFields& item : candidates) {
     MOTLEY_ASSIGN(AddressCandidate candidate, read_candidate(item));

@@ -44,7 +44,7 @@ struct MachineFacts {
   std::int64_t computer_memory_bytes = 0;  // available on the whole computer; 0 = unknown
   std::int64_t disk_bytes = 0;             // free on the run folder's disk; 0 = unknown
   double unix_s = 0;                       // its clock at the time of the report
-  bool sees_fingerprint = false;  // whether its run folder contains the launcher's fingerprint file
+  bool sees_mark_file = false;  // whether its run folder contains the launcher's mark file
   std::vector<AddressCandidate> candidates;
   std::vector<RouteFound> routes;
 

@@ -116,12 +116,12 @@ std::vector<Json> replication_messages(const ReplicationOrder& order) {
   for (const auto& [replicator, names] : order.files_of) {
     files.push_back({{"keeper", replicator}, {"files", names}});
   }
-  const Json intact = {{"texts", metadata_to_json(order.step_metadata)},
-                       {"kept_steps", order.retained_steps},
-                       {"adopts", order.adopts},
-                       {"files_of", std::move(files)}};
+  const Json content = {{"texts", metadata_to_json(order.step_metadata)},
+                        {"kept_steps", order.retained_steps},
+                        {"adopts", order.adopts},
+                        {"files_of", std::move(files)}};
   std::vector<Json> messages;
-  for (Json& piece : in_pieces(intact.dump())) messages.push_back({{kKeepKey, std::move(piece)}});
+  for (Json& piece : in_pieces(content.dump())) messages.push_back({{kKeepKey, std::move(piece)}});
   return messages;
 }
 

@@ -118,8 +118,8 @@ void WorkerChannel::expire_lease(double lease_s) {
       "lease expired: no message from the launcher for {:g} s; it was stopped, or its machine "
       "sleeps, is down or lost its network; this worker exits",
       lease_s);
-  pollfd room{STDERR_FILENO, POLLOUT, 0};
-  if (::poll(&room, 1, 0) == 1 && (room.revents & POLLOUT) != 0) {
+  pollfd output{STDERR_FILENO, POLLOUT, 0};
+  if (::poll(&output, 1, 0) == 1 && (output.revents & POLLOUT) != 0) {
     const std::string line = words + "\n";
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
   }

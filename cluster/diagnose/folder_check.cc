@@ -20,7 +20,7 @@ Finding finding_of(const Machine& machine,
 }
 
 // The free space, as a continuation of a sentence; "" if unknown.
-std::string room_text(const MachineFacts& facts) {
+std::string free_space_text(const MachineFacts& facts) {
   if (facts.disk_bytes == 0) return "";
   return fmt::format(", {} free", bytes_text(static_cast<double>(facts.disk_bytes)));
 }
@@ -31,7 +31,7 @@ Finding assess_folder(const Machine& machine,
                       const MachineFacts& facts,
                       const std::string& unwritable,
                       const DoctorOptions& asked) {
-  if (!unwritable.empty() && !facts.sees_fingerprint) {
+  if (!unwritable.empty() && !facts.sees_mark_file) {
     Finding finding = finding_of(
         machine, FindingLevel::kProblem,
         fmt::format("{} is not writable, and the machine would store its part of a run there",
@@ -52,22 +52,22 @@ Finding assess_folder(const Machine& machine,
                       "check runs_dir; a run creates the folder when it starts");
   }
   if (!machine.runs_dir.empty()) {
-    return finding_of(
-        machine, FindingLevel::kOk,
-        fmt::format("its part of a run is stored in {}{}", machine.runs_dir, room_text(facts)));
+    return finding_of(machine, FindingLevel::kOk,
+                      fmt::format("its part of a run is stored in {}{}", machine.runs_dir,
+                                  free_space_text(facts)));
   }
-  if (!facts.sees_fingerprint) {
+  if (!facts.sees_mark_file) {
     return finding_of(
         machine, FindingLevel::kOk,
         "not shared with this machine: its part of a run is stored in its own folder");
   }
   if (asked.missing_folder.empty()) {
-    return finding_of(machine, FindingLevel::kOk, "the same as here" + room_text(facts));
+    return finding_of(machine, FindingLevel::kOk, "the same as here" + free_space_text(facts));
   }
   return finding_of(
       machine, FindingLevel::kNote,
       fmt::format("{} does not exist yet; its parent {} is the same as here{}",
-                  asked.missing_folder.string(), asked.run_folder.string(), room_text(facts)),
+                  asked.missing_folder.string(), asked.run_folder.string(), free_space_text(facts)),
       "check the name; a run creates the folder when it starts");
 }
 

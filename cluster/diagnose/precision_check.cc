@@ -47,7 +47,7 @@ PrecisionCheck::PrecisionCheck(std::string wanted, std::vector<std::string> name
 Result<std::optional<std::string>> PrecisionCheck::add(int worker, const Json& event) {
   const auto index = static_cast<std::size_t>(worker);
   MOTLEY_ASSIGN(compute_dtypes_[index], json_get<std::string>(event, "numbers", names_[index]));
-  if (!std::ranges::all_of(compute_dtypes_, [](const auto& told) { return told.has_value(); })) {
+  if (!std::ranges::all_of(compute_dtypes_, [](const auto& dtype) { return dtype.has_value(); })) {
     return std::optional<std::string>();
   }
   std::vector<std::string> without;

@@ -95,7 +95,7 @@ Result<void> ProfileFollower::on_event(int worker, const Json& event) {
           is_virtual_device(device.device) ? kFp32Dtype : precision_->compute_dtype_of(index);
       add_profile(index, std::move(device));
     }
-    kept_ += event.value("kept", false) ? 1 : 0;
+    reused_ += event.value("kept", false) ? 1 : 0;
     progress_->done(index, now_s());
   }
   return {};
@@ -129,9 +129,9 @@ Result<Profile> ProfileFollower::finish(double took_s) {
 }
 
 Result<void> ProfileFollower::check_memory() const {
-  const bool all_told =
+  const bool all_reported =
       std::ranges::all_of(memory_, [](const auto& each) { return each && each->free_bytes > 0; });
-  if (!all_told) return {};
+  if (!all_reported) return {};
   const std::vector<FoundMachine> found = machines_found();
   const std::vector<double> fair_bytes = memory_per_machine(found);
   std::vector<MachineMemory> all;
@@ -186,15 +186,15 @@ void ProfileFollower::share_memory() {
 }
 
 std::string ProfileFollower::summary(double took_s) const {
-  const std::size_t measured = names_.size() - virtual_workers_ - kept_;
+  const std::size_t measured = names_.size() - virtual_workers_ - reused_;
   const std::size_t computed = virtual_workers_ + computed_.size();
   std::vector<std::string> parts;
   if (measured > 0) {
     parts.push_back(fmt::format("measured {} device{}", measured, measured == 1 ? "" : "s"));
   }
-  if (kept_ > 0) {
-    parts.push_back(fmt::format("reused {} cached profile{} that still hold{}", kept_,
-                                kept_ == 1 ? "" : "s", kept_ == 1 ? "s" : ""));
+  if (reused_ > 0) {
+    parts.push_back(fmt::format("reused {} cached profile{} that still hold{}", reused_,
+                                reused_ == 1 ? "" : "s", reused_ == 1 ? "s" : ""));
   }
   if (computed > 0) {
     parts.push_back(

@@ -68,7 +68,7 @@ class ProfileFollower {
   std::vector<std::optional<FoundMachine>> memory_;  // by worker: its report of its machine
   std::optional<MeasuringProgress> progress_;
   std::optional<PrecisionCheck> precision_;
-  std::size_t kept_ = 0;
+  std::size_t reused_ = 0;
 };
 
 }  // namespace motley

@@ -142,8 +142,8 @@ void Worker::take_bytes(const Json& beat) {
   const auto bytes = beat.find("bytes");
   if (bytes == beat.end() || !bytes->is_array() || bytes->size() != 2) return;
   if (!bytes->at(0).is_number_unsigned() || !bytes->at(1).is_number_unsigned()) return;
-  const ProgressBytes told{bytes->at(0).get<std::uint64_t>(), bytes->at(1).get<std::uint64_t>()};
-  if (told.total > 0) task_bytes = told;
+  const ProgressBytes task{bytes->at(0).get<std::uint64_t>(), bytes->at(1).get<std::uint64_t>()};
+  if (task.total > 0) task_bytes = task;
 }
 
 Result<void> Worker::take_unreached(const Json& event) {

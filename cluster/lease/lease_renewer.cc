@@ -14,7 +14,7 @@ namespace motley {
 LeaseRenewer::LeaseRenewer(double interval_s, std::function<void(const std::string& line)> renew)
     : renew_(std::move(renew)),
       interval_s_(interval_s),
-      kept_at_s_(sleepless_s()),
+      renewed_at_s_(sleepless_s()),
       thread_([this](const std::stop_token& stop) { renew_periodically(stop); }) {}
 
 LeaseRenewer::~LeaseRenewer() = default;
@@ -29,7 +29,7 @@ LeaseRenewer::Work::~Work() {
 
 double LeaseRenewer::absence_s() const {
   const double at_s = sleepless_s();
-  const double under_way_s = at_s - kept_at_s_.load() - interval_s_;
+  const double under_way_s = at_s - renewed_at_s_.load() - interval_s_;
   const bool was_recent = at_s - came_back_at_s_.load() <= kRecently_s;
   const double longest_s = std::max(under_way_s, was_recent ? was_absent_s_.load() : 0);
   return longest_s >= kAbsence_s ? longest_s : 0;
@@ -39,7 +39,7 @@ void LeaseRenewer::renew_periodically(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
     const double at_s = sleepless_s();
-    const double missed_s = at_s - kept_at_s_.exchange(at_s) - interval_s_;
+    const double missed_s = at_s - renewed_at_s_.exchange(at_s) - interval_s_;
     if (missed_s >= kAbsence_s) {
       was_absent_s_.store(missed_s);
       came_back_at_s_.store(at_s);

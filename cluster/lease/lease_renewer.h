@@ -56,7 +56,7 @@ class LeaseRenewer {
   std::atomic<std::uint64_t> count_{0};
   std::atomic<double> works_since_s_{0};  // 0 = no Work exists
   // Times of sleepless_s().
-  std::atomic<double> kept_at_s_;
+  std::atomic<double> renewed_at_s_;
   std::atomic<double> was_absent_s_{0};
   std::atomic<double> came_back_at_s_{0};
   std::mutex mutex_;

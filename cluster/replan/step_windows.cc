@@ -16,14 +16,14 @@ std::optional<RunMeasurement> StepWindows::add(Rank rank, const StepReport& repo
   own.step_s.push_back(report.step_s);
   own.memory_bytes = std::max(own.memory_bytes, report.memory_bytes);
   const bool is_full = std::ranges::all_of(
-      ranks_, [&](const RankWindow& told) { return told.step_s.size() >= window_; });
+      ranks_, [&](const RankWindow& each) { return each.step_s.size() >= window_; });
   if (!is_full) return {};
   RunMeasurement measured;
-  for (const RankWindow& told : ranks_) {
-    measured.busy_s.push_back(median(told.busy_s));
-    measured.peak_bytes.push_back(told.memory_bytes);
+  for (const RankWindow& each : ranks_) {
+    measured.busy_s.push_back(median(each.busy_s));
+    measured.peak_bytes.push_back(each.memory_bytes);
     // A step ends with the slowest rank.
-    measured.step_s = std::max(measured.step_s, median(told.step_s));
+    measured.step_s = std::max(measured.step_s, median(each.step_s));
   }
   window_ = std::min(2 * window_, kLongest);
   restart_window();
@@ -31,10 +31,10 @@ std::optional<RunMeasurement> StepWindows::add(Rank rank, const StepReport& repo
 }
 
 void StepWindows::restart_window() {
-  for (RankWindow& told : ranks_) {
-    told.busy_s.clear();
-    told.step_s.clear();
-    told.memory_bytes = 0;
+  for (RankWindow& each : ranks_) {
+    each.busy_s.clear();
+    each.step_s.clear();
+    each.memory_bytes = 0;
   }
 }
 

@@ -21,7 +21,7 @@ std::uint64_t incoming_bytes(const TransferOrder& order) {
 }
 
 // "lap"; for a folder that no machine of the cluster sees, its path.
-std::string whose(const MachineStore& store) {
+std::string folder_text(const MachineStore& store) {
   return store.machines.empty() ? store.contents.location.dir.string() : store.machines.front();
 }
 
@@ -77,7 +77,7 @@ std::vector<std::string> saves_without_space(const std::map<StoreId, std::uint64
     lines.push_back(fmt::format(
         "the disk of {} has too little space for a save: about {} needed, {} free. The run "
         "continues without saving until there is space: free space on the disk of {} there",
-        whose(found->second), bytes_text(static_cast<double>(needed)),
+        folder_text(found->second), bytes_text(static_cast<double>(needed)),
         bytes_text(static_cast<double>(contents.free_bytes)), contents.location.dir.string()));
   }
   return lines;

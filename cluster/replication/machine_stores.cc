@@ -136,8 +136,8 @@ Result<void> add_to(StoreInventory& stores,
 }  // namespace
 
 fs::path absolute_normal_path(const fs::path& path) {
-  fs::path intact = fs::absolute(path).lexically_normal();
-  return intact.has_filename() ? intact : intact.parent_path();  // a trailing '/'
+  fs::path absolute = fs::absolute(path).lexically_normal();
+  return absolute.has_filename() ? absolute : absolute.parent_path();  // a trailing '/'
 }
 
 StoreId StoreInventory::of(const std::string& machine) const {

@@ -30,22 +30,22 @@ std::map<int, ReplicatorJob> plan_replicators(const Plan& plan,
                                               const StoreInventory& stores,
                                               const Cluster& cluster,
                                               int copies) {
-  std::map<int, ReplicatorJob> keepers;
-  if (ranks_elsewhere(plan, stores).empty()) return keepers;
+  std::map<int, ReplicatorJob> replicators;
+  if (ranks_elsewhere(plan, stores).empty()) return replicators;
   std::vector<StoreId> writers;
   std::map<StoreId, int> replicator_of;
   for (const auto& [store, ranks] : ranks_by_store(plan, stores)) {
     writers.push_back(store);
     replicator_of[store] = ranks.front();
-    keepers[ranks.front()] = {};
+    replicators[ranks.front()] = {};
   }
   for (const auto& [from, targets] : plan_copies(writers, stores, cluster, copies)) {
     for (const StoreId& to : targets) {
-      keepers[replicator_of[from]].copies_to.push_back(Rank{replicator_of[to]});
-      keepers[replicator_of[to]].copies_from.push_back(Rank{replicator_of[from]});
+      replicators[replicator_of[from]].copies_to.push_back(Rank{replicator_of[to]});
+      replicators[replicator_of[to]].copies_from.push_back(Rank{replicator_of[from]});
     }
   }
-  return keepers;
+  return replicators;
 }
 
 std::map<int, std::vector<std::string>> files_by_replicator(const Plan& plan,

@@ -130,13 +130,14 @@ DataFingerprint data_fingerprint(const DataIdentity& identity, const DataConfig&
 }
 
 PlanFingerprint plan_fingerprint(const Plan& plan) {
-  PlanFingerprint mark{.micro_batch = plan.micro_batch, .gradient_codec = plan.gradient_codec};
+  PlanFingerprint fingerprint{.micro_batch = plan.micro_batch,
+                              .gradient_codec = plan.gradient_codec};
   for (const ChunkPlan& chunk : plan.chunks) {
-    mark.replicas.push_back(static_cast<int>(chunk.replicas.size()));
-    mark.codecs.push_back(chunk.codec);
+    fingerprint.replicas.push_back(static_cast<int>(chunk.replicas.size()));
+    fingerprint.codecs.push_back(chunk.codec);
   }
-  mark.codecs.pop_back();  // there is no boundary after the last chunk
-  return mark;
+  fingerprint.codecs.pop_back();  // there is no boundary after the last chunk
+  return fingerprint;
 }
 
 PlanOptions options_like(const PlanFingerprint& saved, const Config& config, PlanOptions options) {

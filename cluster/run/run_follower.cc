@@ -49,17 +49,17 @@ RunFollower::RunFollower(const PreparedRun& run,
              [this](RunEventKind kind,
                     std::optional<std::int64_t> step,
                     const std::string& line,
-                    int rank) { tell(kind, step.value_or(summary_.last_step), line, rank); }) {
+                    int rank) { record(kind, step.value_or(summary_.last_step), line, rank); }) {
   begin_tensorboard();
   summary_.predicted_step_s = run.plan.predicted_step_s;
 }
 
 void RunFollower::log_start(std::int64_t last_step) const {
   const bool is_resumed = run_.first_step > 1;
-  tell(is_resumed ? RunEventKind::kResumed : RunEventKind::kStarted, run_.first_step - 1,
-       fmt::format("{} step {}, to step {}, on {}: {:.3f} s a step predicted",
-                   is_resumed ? "continues with" : "starts with", run_.first_step, last_step,
-                   fmt::join(machines_in_use(run_.plan), ", "), run_.plan.predicted_step_s));
+  record(is_resumed ? RunEventKind::kResumed : RunEventKind::kStarted, run_.first_step - 1,
+         fmt::format("{} step {}, to step {}, on {}: {:.3f} s a step predicted",
+                     is_resumed ? "continues with" : "starts with", run_.first_step, last_step,
+                     fmt::join(machines_in_use(run_.plan), ", "), run_.plan.predicted_step_s));
 }
 
 Result<void> RunFollower::on_event(int worker, const Json& event) {
@@ -140,9 +140,9 @@ Result<void> RunFollower::on_step(int worker, const Json& event) {
 
 // Logs, after the first step, the time lost by the failure before this launch.
 void RunFollower::log_recovered(std::int64_t step) {
-  tell(RunEventKind::kRestarted, step,
-       fmt::format("recovered: step {} completed {:.1f} s after the failure", step,
-                   now_s() - *failed_at_s_));
+  record(RunEventKind::kRestarted, step,
+         fmt::format("recovered: step {} completed {:.1f} s after the failure", step,
+                     now_s() - *failed_at_s_));
   failed_at_s_.reset();
 }
 
@@ -155,13 +155,13 @@ Result<void> RunFollower::on_precision(int worker, const Json& event) {
 
 // `rank`: the rank concerned; -1 = none in particular.
 void RunFollower::warn(const std::string& line, int rank) const {
-  tell(RunEventKind::kWarning, summary_.last_step, line, rank);
+  record(RunEventKind::kWarning, summary_.last_step, line, rank);
 }
 
-void RunFollower::tell(RunEventKind kind,
-                       std::int64_t step,
-                       const std::string& line,
-                       int rank) const {
+void RunFollower::record(RunEventKind kind,
+                         std::int64_t step,
+                         const std::string& line,
+                         int rank) const {
   event_log_.emit(kind, step, line,
                   rank < 0 ? "" : run_.plan.ranks[static_cast<std::size_t>(rank)].machine);
 }
@@ -170,10 +170,10 @@ void RunFollower::tell(RunEventKind kind,
 void RunFollower::append(const StepMetrics& metrics) {
   const Result<void> appended = metrics_file_.append(metrics_to_json(metrics));
   if (!appended && !metrics_wait_) {
-    tell(RunEventKind::kMetricsFailed, summary_.last_step,
-         fmt::format("{}: {}; its lines are buffered in memory, and the run continues",
-                     appended.error().what, appended.error().cause),
-         -1);
+    record(RunEventKind::kMetricsFailed, summary_.last_step,
+           fmt::format("{}: {}; its lines are buffered in memory, and the run continues",
+                       appended.error().what, appended.error().cause),
+           -1);
   }
   metrics_wait_ = !appended.ok();
   if (!tensorboard_) return;

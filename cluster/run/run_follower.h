@@ -81,7 +81,7 @@ class RunFollower {
   void log_recovered(std::int64_t step);
   // `rank`: the rank concerned; -1 = none in particular.
   void warn(const std::string& line, int rank = -1) const;
-  void tell(RunEventKind kind, std::int64_t step, const std::string& line, int rank = -1) const;
+  void record(RunEventKind kind, std::int64_t step, const std::string& line, int rank = -1) const;
   [[nodiscard]] bool reports_memory(int worker) const;
 
   const PreparedRun& run_;

@@ -26,11 +26,11 @@ namespace {
 
 // Sets the folder to which each rank writes, and the one from which it resumes.
 void give_folders(const PreparedRun& run, std::vector<WorkerSpec>& workers) {
-  const auto keepers =
+  const auto replicators =
       plan_replicators(run.plan, run.stores, run.cluster, run.config.checkpoint.copies);
   for (WorkerSpec& worker : workers) {
-    const auto replicator = keepers.find(worker.job.rank.value);
-    if (replicator != keepers.end()) worker.job.replicator = replicator->second;
+    const auto replicator = replicators.find(worker.job.rank.value);
+    if (replicator != replicators.end()) worker.job.replicator = replicator->second;
     worker.job.launch = run.lock->launch();
     worker.job.store = run.stores.of(worker.machine.name);
     worker.job.run_id = run.id;

@@ -17,7 +17,7 @@ namespace {
 
 // The request for the machines that answer. Unchanged if they are not enough or none may be left
 // out: the error is then that of a new run.
-Result<TrainingRequest> of_who_answers(TrainingRequest request, const Log& log) {
+Result<TrainingRequest> of_answering_machines(TrainingRequest request, const Log& log) {
   const auto machines =
       request.plan ? machines_in_use(*request.plan) : machine_names(request.cluster);
   MOTLEY_ASSIGN(const std::vector<Member> members,
@@ -46,7 +46,7 @@ Result<PreparedRun> begin_run(const TrainingRequest& request, Log& log) {
   MOTLEY_TRY(validate_config(request.config));
   const bool asks = request.resume && !is_virtual(request.cluster);
   if (!asks) return prepare_run(request, log);
-  MOTLEY_ASSIGN(const TrainingRequest possible, of_who_answers(request, log));
+  MOTLEY_ASSIGN(const TrainingRequest possible, of_answering_machines(request, log));
   return prepare_run(possible, log);
 }
 

@@ -31,10 +31,10 @@ Result<std::unique_ptr<Adaptation>> adaptation_of(const PreparedRun& run,
   const AdaptationRules rules{.switches = request.replan_mode == ReplanMode::kSwitch,
                               .switches_done = request.switches_done,
                               .last_step = last_step_of(run, request)};
-  auto rounding = [&run](const Plan& plan) {
+  auto change_of = [&run](const Plan& plan) {
     return rounding_change(plan_fingerprint(run.plan), run.folder, plan);
   };
-  return std::make_unique<Adaptation>(std::move(input), run.plan, rules, std::move(rounding), log);
+  return std::make_unique<Adaptation>(std::move(input), run.plan, rules, std::move(change_of), log);
 }
 
 }  // namespace motley
