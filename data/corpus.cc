@@ -72,8 +72,8 @@ auto with_width(TokenType type, const Use& use) {
 Corpus::Corpus(std::variant<MappedFile, std::string> storage,
                std::size_t begin,
                TokenType type,
-               bool logs_progress)
-    : storage_(std::move(storage)), begin_(begin), type_(type), logs_progress_(logs_progress) {
+               bool has_usual_type)
+    : storage_(std::move(storage)), begin_(begin), type_(type), has_usual_type_(has_usual_type) {
   MOTLEY_CHECK(bytes().size() % token_bytes(type) == 0, "{} bytes of {} a token", bytes().size(),
                token_bytes(type));
 }
@@ -122,7 +122,7 @@ bool Corpus::are_within_swapped(std::uint32_t vocab) const {
 
 DataIdentity Corpus::identity() const {
   DataIdentity identity = identify(bytes());
-  if (logs_progress_) return identity;
+  if (has_usual_type_) return identity;
   Hasher128 hasher;
   hasher.add(fmt::format("{}\n{} bytes a token\n", identity.hash, token_bytes(type_)));
   identity.hash = hasher.hex();

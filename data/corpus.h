@@ -21,13 +21,13 @@ namespace motley {
 // Immutable and safe to share between threads.
 class Corpus {
  public:
-  // The tokens are the bytes of the storage from `begin` to the end. `logs_progress`: the file
+  // The tokens are the bytes of the storage from `begin` to the end. `has_usual_type`: the file
   // declares their type, or it is the usual one of such a file. REQUIRES: the size is a multiple of
   // a token's; `begin` is within the storage.
   Corpus(std::variant<MappedFile, std::string> storage,
          std::size_t begin,
          TokenType type,
-         bool logs_progress = true);
+         bool has_usual_type = true);
 
   [[nodiscard]] TokenType type() const { return type_; }
 
@@ -63,7 +63,7 @@ class Corpus {
   std::variant<MappedFile, std::string> storage_;
   std::size_t begin_;
   TokenType type_;
-  bool logs_progress_;
+  bool has_usual_type_;
 };
 
 // A mapped text file, or a folder's text files joined in memory; one token per byte. REQUIRES:

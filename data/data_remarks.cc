@@ -15,8 +15,8 @@
 namespace motley {
 namespace {
 
-constexpr std::uint64_t kLookedAt = 4096;      // samples examined
-constexpr std::uint64_t kTellingSamples = 16;  // fewer may be equal by chance
+constexpr std::uint64_t kLookedAt = 4096;          // samples examined
+constexpr std::uint64_t kSignificantSamples = 16;  // fewer may be equal by chance
 
 // Calls look(index) for up to kLookedAt evenly spread samples until it returns false. Returns
 // whether all calls returned true.
@@ -64,7 +64,7 @@ std::optional<std::string> targets_that_are_inputs(const Column& inputs,
     }
     return true;
   });
-  if (!equal || compared < kTellingSamples) return std::nullopt;
+  if (!equal || compared < kSignificantSamples) return std::nullopt;
   return fmt::format(
       "the targets equal the inputs, {}: the model learns to copy its input; targets for next "
       "tokens are the inputs shifted by one place, unless the loss shifts them",
@@ -75,7 +75,7 @@ std::optional<std::string> targets_that_are_inputs(const Column& inputs,
 void look_at_integer_targets(const Column& targets,
                              const SampleFormat& format,
                              std::vector<std::string>& lines) {
-  constexpr std::uint64_t kTellingPart = 100;
+  constexpr std::uint64_t kSignificantPart = 100;
   const std::size_t elements = elements_of(targets);
   std::uint64_t without = 0;
   std::optional<std::int64_t> only;
@@ -93,19 +93,19 @@ void look_at_integer_targets(const Column& targets,
     }
     without += has_any ? 0 : 1;
   }
-  if (without * kTellingPart > targets.size()) {
+  if (without * kSignificantPart > targets.size()) {
     lines.push_back(fmt::format(
         "{} of {} samples have no target, {}: all their targets are {}, which the loss ignores",
         without, targets.size(), file_of(targets), *format.ignored_target));
   }
-  if (is_one && only && targets.size() - without >= kTellingSamples) {
+  if (is_one && only && targets.size() - without >= kSignificantSamples) {
     lines.push_back(
         fmt::format("all targets are {}, {}: there is only one class", *only, file_of(targets)));
   }
 }
 
 std::optional<std::string> equal_samples(const char* what, const Column& column) {
-  if (column.size() < kTellingSamples) return std::nullopt;
+  if (column.size() < kSignificantSamples) return std::nullopt;
   const auto first = column.at(0);
   const bool equal = for_samples(column.size(), [&](std::uint64_t sample) {
     return std::ranges::equal(column.at(sample), first);
@@ -173,11 +173,11 @@ std::uint64_t hash_of_inputs(const Examples& examples, std::uint64_t sample) {
 
 // Detects held-out samples that are also trained on, unless samples repeat anyway.
 std::optional<std::string> held_out_that_is_trained(const ExampleFiles& files) {
-  constexpr std::size_t kTellingBytes = 32;
+  constexpr std::size_t kSignificantBytes = 32;
   constexpr std::uint64_t kTrainBytesMax = std::uint64_t{1} << 30;
   const Examples& train = files.train;
   const std::size_t sample_bytes = input_bytes(train);
-  if (!files.held_out || sample_bytes < kTellingBytes ||
+  if (!files.held_out || sample_bytes < kSignificantBytes ||
       train.size() * sample_bytes > kTrainBytesMax) {
     return std::nullopt;
   }
@@ -194,7 +194,7 @@ std::optional<std::string> held_out_that_is_trained(const ExampleFiles& files) {
     found += known.contains(hash_of_inputs(held_out, sample)) ? 1 : 0;
     return true;
   });
-  if (found * 2 < looked_at || looked_at < kTellingSamples) return std::nullopt;
+  if (found * 2 < looked_at || looked_at < kSignificantSamples) return std::nullopt;
   return fmt::format(
       "{} of {} held-out samples are also training samples, {}: the held-out loss measures "
       "memorization",
@@ -233,7 +233,7 @@ std::vector<std::string> corpus_remarks(const Corpus& corpus, const DataConfig& 
   const auto count = static_cast<std::size_t>(std::min(corpus.size(), kLookedAt));
   std::vector<std::int32_t> tokens_T(count);
   corpus.copy(0, tokens_T);
-  if (count < kTellingSamples) return lines;
+  if (count < kSignificantSamples) return lines;
   if (std::ranges::count(tokens_T, tokens_T.front()) == std::ssize(tokens_T)) {
     lines.push_back(
         fmt::format("the first {} tokens are all {}, {}", count, tokens_T.front(), data.path));

@@ -75,7 +75,7 @@ class SyntheticSamples final : public SyntheticWindows {
     return philox4x32(kTargetKey, sample, target)[0];
   }
 
-  [[nodiscard]] bool tells_classes() const { return format_.target.type == Dtype::kInt64; }
+  [[nodiscard]] bool has_classes() const { return format_.target.type == Dtype::kInt64; }
 
   [[nodiscard]] std::uint32_t class_of(std::uint32_t drawn) const {
     return drawn % static_cast<std::uint32_t>(format_.target_limit);
@@ -87,8 +87,8 @@ class SyntheticSamples final : public SyntheticWindows {
     // With more targets than inputs, groups of targets share a draw; else groups of inputs do.
     for (std::uint64_t k = 0; k < targets_; ++k) {
       const std::uint32_t drawn = draw(sample, k * groups_ / targets_);
-      target[k] = tells_classes() ? static_cast<std::int32_t>(class_of(drawn))
-                                  : std::bit_cast<std::int32_t>(even(drawn));
+      target[k] = has_classes() ? static_cast<std::int32_t>(class_of(drawn))
+                                : std::bit_cast<std::int32_t>(even(drawn));
     }
     for (std::size_t k = 0; k < format_.inputs.size(); ++k) {
       const auto count = static_cast<std::size_t>(format_.inputs[k].tensor.count());
@@ -125,8 +125,8 @@ class SyntheticSamples final : public SyntheticWindows {
                     std::size_t which,
                     std::uint64_t first,
                     std::span<std::int32_t> input) const {
-    const std::uint64_t pattern = tells_classes() ? class_of(drawn) : 0;
-    const float height = tells_classes() ? 1 : even(drawn);
+    const std::uint64_t pattern = has_classes() ? class_of(drawn) : 0;
+    const float height = has_classes() ? 1 : even(drawn);
     PhiloxBlock noise{};
     PhiloxBlock signs{};
     for (std::uint64_t i = 0; i < input.size(); ++i) {
@@ -148,7 +148,7 @@ class SyntheticSamples final : public SyntheticWindows {
                       std::span<std::int32_t> input) const {
     const auto limit = static_cast<std::uint64_t>(*format_.inputs[which].limit);
     const std::uint64_t start =
-        tells_classes() ? class_of(drawn) : (std::uint64_t{drawn} >> 8) * limit >> 24;
+        has_classes() ? class_of(drawn) : (std::uint64_t{drawn} >> 8) * limit >> 24;
     for (std::uint64_t i = 0; i < input.size(); ++i) {
       const PhiloxBlock noise = philox4x32(kNoiseKey + which, sample, first + i);
       const bool exception = noise[0] % kSampleNoiseOneIn == 0;

@@ -182,7 +182,7 @@ Result<Corpus> open_token_corpus(const DataConfig& data, std::uint32_t vocab) {
                                           bytes.size(), 8 * token_bytes(*type)));
   }
   // Of the types that are detected or configured, 16 bits are the usual ones, in nanoGPT's files.
-  return Corpus(std::move(file), 0, *type, /*logs_progress=*/*type == TokenType::kUint16);
+  return Corpus(std::move(file), 0, *type, /*has_usual_type=*/*type == TokenType::kUint16);
 }
 
 }  // namespace motley

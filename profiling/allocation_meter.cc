@@ -18,17 +18,17 @@ namespace {
 class Reported {
  public:
   void add(std::int64_t bytes) {
-    logs_progress_ = true;
+    has_reports_ = true;
     held_bytes_ += bytes;  // negative when memory is freed
     peak_bytes_ = std::max(peak_bytes_, held_bytes_);
   }
 
-  [[nodiscard]] bool is_told() const { return logs_progress_; }
+  [[nodiscard]] bool has_reports() const { return has_reports_; }
 
   [[nodiscard]] std::int64_t peak_bytes() const { return peak_bytes_; }
 
  private:
-  bool logs_progress_ = false;
+  bool has_reports_ = false;
   std::int64_t held_bytes_ = 0;
   std::int64_t peak_bytes_ = 0;
 };
@@ -128,7 +128,7 @@ at::CallbackHandle look_at_operations() {
 struct AllocationMeter::Impl {
   explicit Impl(c10::Device device) : counts(std::make_shared<Counts>(device)) {
     (void)at::empty({1}, at::device(device));
-    if (!counts->reported.is_told()) looks = look_at_operations();
+    if (!counts->reported.has_reports()) looks = look_at_operations();
   }
 
   ~Impl() {
@@ -149,7 +149,7 @@ AllocationMeter::~AllocationMeter() = default;
 
 std::int64_t AllocationMeter::peak_bytes() const {
   const Counts& counts = *impl_->counts;
-  return counts.reported.is_told() ? counts.reported.peak_bytes() : counts.shown.peak_bytes();
+  return counts.reported.has_reports() ? counts.reported.peak_bytes() : counts.shown.peak_bytes();
 }
 
 }  // namespace motley

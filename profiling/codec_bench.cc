@@ -141,7 +141,7 @@ double measure_shared() {
   constexpr std::size_t kWindow = 12;
   const auto memory = SharedMemory::make(kWindow * kBucketValues * sizeof(float));
   if (!memory.ok()) return 0;
-  const std::span board(reinterpret_cast<float*>(memory->bytes().data()), kWindow * kBucketValues);
+  const std::span shared(reinterpret_cast<float*>(memory->bytes().data()), kWindow * kBucketValues);
   const AddKernels sums = best_add_kernels();
   std::vector<float> gradient(kBuckets * kBucketValues, 1.0F);
   std::vector<float> sum(gradient.size());
@@ -149,7 +149,7 @@ double measure_shared() {
   for (int run = -1; run < kRuns; ++run) {
     const double start_s = process_cpu_s();
     for (std::size_t bucket = 0; bucket < kBuckets; ++bucket) {
-      const auto shown = board.subspan(bucket % kWindow * kBucketValues, kBucketValues);
+      const auto shown = shared.subspan(bucket % kWindow * kBucketValues, kBucketValues);
       const auto of = [&](std::vector<float>& all) {
         return std::span(all).subspan(bucket * kBucketValues, kBucketValues);
       };

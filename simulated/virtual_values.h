@@ -23,15 +23,15 @@ class MessageBuffers {
   MessageBuffers() = default;
 
   explicit MessageBuffers(const BoundarySize& size) {
-    for (MessageBuffer& room : buffers_) {
-      room.floats.resize(static_cast<std::size_t>(size.floats));
-      room.exact.resize(static_cast<std::size_t>(size.exact_bytes));
+    for (MessageBuffer& buffer : buffers_) {
+      buffer.floats.resize(static_cast<std::size_t>(size.floats));
+      buffer.exact.resize(static_cast<std::size_t>(size.exact_bytes));
     }
   }
 
   BoundaryBuffer next() {
-    MessageBuffer& room = buffers_[taken_++ % buffers_.size()];
-    return {room.floats, room.exact};
+    MessageBuffer& buffer = buffers_[taken_++ % buffers_.size()];
+    return {buffer.floats, buffer.exact};
   }
 
  private:

@@ -102,9 +102,9 @@ int physical_cores(const std::filesystem::path& top, const std::vector<int>& pro
     const std::filesystem::path topology = top / ("cpu" + std::to_string(number)) / "topology";
     int package = 0;
     int core = 0;
-    const bool is_told = (std::ifstream(topology / "physical_package_id") >> package) &&
-                         (std::ifstream(topology / "core_id") >> core);
-    if (!is_told) return static_cast<int>(processors.size());
+    const bool is_known = (std::ifstream(topology / "physical_package_id") >> package) &&
+                          (std::ifstream(topology / "core_id") >> core);
+    if (!is_known) return static_cast<int>(processors.size());
     cores.emplace(package, core);
   }
   return static_cast<int>(cores.size());
@@ -129,12 +129,12 @@ int default_threads(const CoreSharers& sharers, bool is_serving) {
 
 std::string processor_model() {
   // Fields of the first processor that identify the model: x86 has the first ones, ARM the others.
-  constexpr std::array<std::string_view, 9> kTelling = {
+  constexpr std::array<std::string_view, 9> kModelFields = {
       "model name",      "cpu family",  "model",    "stepping",    "cache size",
       "CPU implementer", "CPU variant", "CPU part", "CPU revision"};
   std::string words;
   for (const auto& [name, value] : first_processor()) {
-    if (std::ranges::find(kTelling, name) == kTelling.end()) continue;
+    if (std::ranges::find(kModelFields, name) == kModelFields.end()) continue;
     if (!words.empty()) words += ',';
     words += value;
   }

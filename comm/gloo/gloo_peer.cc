@@ -74,8 +74,8 @@ Result<void> GlooPeer::wait_connected(Deadline deadline) {
 
 // Copies `message` into the buffer of a receive and completes it.
 void GlooPeer::deliver(Operation receive, std::span<const std::byte> message) const {
-  const auto room = receive.buffer.message_space();
-  if (message.size() <= room.size()) std::memcpy(room.data(), message.data(), message.size());
+  const auto space = receive.buffer.message_space();
+  if (message.size() <= space.size()) std::memcpy(space.data(), message.data(), message.size());
   receive.completion->finish(received(rank_, std::move(receive.buffer), message.size()));
 }
 
@@ -172,8 +172,8 @@ bool GlooPeer::read_message(const MessageHeader& header) {
   }
   auto place = place_for(header);
   if (!place) return false;
-  const auto room = place->buffer.message_space();
-  const bool came = receive(room.data(), header.bytes, kMessageSlot, stall_timeout_.deadline());
+  const auto space = place->buffer.message_space();
+  const bool came = receive(space.data(), header.bytes, kMessageSlot, stall_timeout_.deadline());
   if (place->asked_for) {
     place->completion->finish(came ? received(rank_, std::move(place->buffer), header.bytes)
                                    : Result<Buffer>(peer_lost(rank_, loss())));

@@ -33,7 +33,7 @@ Number seen(Number& shared) {
 }
 
 template <class Number>
-void tell(Number& shared, Number value) {
+void publish(Number& shared, Number value) {
   std::atomic_ref(shared).store(value);
 }
 
@@ -67,17 +67,17 @@ Result<RingMove> RingWriter::write(std::span<const std::byte> from) {
   while (move.count < from.size()) {
     MOTLEY_ASSIGN(std::size_t free, room());
     if (free == 0) {
-      tell(ring_.writer_waits, std::uint32_t{1});
+      publish(ring_.writer_waits, std::uint32_t{1});
       MOTLEY_ASSIGN(free, room());
       if (free == 0) break;
-      tell(ring_.writer_waits, std::uint32_t{0});
+      publish(ring_.writer_waits, std::uint32_t{0});
     }
     const auto place = from_place(ring_, written_B_);
     const std::size_t count = std::min({from.size() - move.count, free, place.size(), kStepBytes});
     std::memcpy(place.data(), from.data() + move.count, count);
     written_B_ += count;
     move.count += count;
-    tell(ring_.written_B, written_B_);
+    publish(ring_.written_B, written_B_);
   }
   move.wakes_peer = move.count > 0 && take_note(ring_.reader_waits);
   return move;
@@ -95,17 +95,17 @@ Result<RingMove> RingReader::read(std::span<std::byte> into) {
     MOTLEY_ASSIGN(std::size_t there, waiting());
     if (there == 0 && move.count > 0) break;
     if (there == 0) {
-      tell(ring_.reader_waits, std::uint32_t{1});
+      publish(ring_.reader_waits, std::uint32_t{1});
       MOTLEY_ASSIGN(there, waiting());
       if (there == 0) return move;
-      tell(ring_.reader_waits, std::uint32_t{0});
+      publish(ring_.reader_waits, std::uint32_t{0});
     }
     const auto place = from_place(ring_, taken_B_);
     const std::size_t count = std::min({into.size() - move.count, there, place.size(), kStepBytes});
     std::memcpy(into.data() + move.count, place.data(), count);
     taken_B_ += count;
     move.count += count;
-    tell(ring_.taken_B, taken_B_);
+    publish(ring_.taken_B, taken_B_);
   }
   MOTLEY_ASSIGN(const std::size_t left, waiting());
   move.wakes_peer = kRingBytes - left >= kWakeRoomBytes && take_note(ring_.writer_waits);

@@ -43,7 +43,7 @@ constexpr std::chrono::milliseconds kBetweenAttempts{100};
 // Attempts from lower to higher ranks: their start and interval.
 constexpr std::chrono::milliseconds kOtherWayAfter{1500};
 constexpr std::chrono::milliseconds kBetweenOtherWays{500};
-constexpr std::chrono::seconds kBetweenTellings{1};  // reports of missing peers
+constexpr std::chrono::seconds kReportInterval{1};  // reports of missing peers
 
 class TcpTransport : public LocatingTransport {
  public:
@@ -144,12 +144,12 @@ class TcpTransport : public LocatingTransport {
     const auto missing = [this] { return std::ranges::find(joined_, false); };
     std::unique_lock lock(mutex_);
     const auto decided = [&] { return refusal_ || missing() == joined_.end(); };
-    bool has_told = false;
+    bool has_reported = false;
     while (!decided() && !deadline.passed()) {
-      const auto next = SteadyClock::now() + kBetweenTellings;
+      const auto next = SteadyClock::now() + kReportInterval;
       if (changed_.wait_until(lock, std::min(next, deadline.time()), decided)) break;
       lock.unlock();
-      has_told = log_missing(has_told);
+      has_reported = log_missing(has_reported);
       lock.lock();
     }
     if (decided()) return refusal_ ? Result<void>(*refusal_) : Result<void>();
@@ -177,7 +177,7 @@ class TcpTransport : public LocatingTransport {
   }
 
   // Returns whether there was something to report.
-  bool log_missing(bool has_told) {
+  bool log_missing(bool has_reported) {
     if (!on_missing_) return false;
     std::promise<std::vector<MissingPeer>> answer;
     asio::post(io_, [&] {
@@ -189,7 +189,7 @@ class TcpTransport : public LocatingTransport {
       answer.set_value(std::move(all));
     });
     const std::vector<MissingPeer> all = answer.get_future().get();
-    if (!all.empty() || has_told) on_missing_(all);
+    if (!all.empty() || has_reported) on_missing_(all);
     return !all.empty();
   }
 

@@ -99,9 +99,9 @@ void UcxPeers::start_receive(Message& message) {
   ucp_request_param_t param = request_param(message);
   param.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
   param.cb.recv = on_received;
-  const auto room = message.operation.buffer.message_space();
+  const auto space = message.operation.buffer.message_space();
   const auto request =
-      ucp_tag_recv_nbx(worker_, room.data(), room.size(),
+      ucp_tag_recv_nbx(worker_, space.data(), space.size(),
                        wire_tag(message.peer->rank, message.operation.tag), ~ucp_tag_t{0}, &param);
   if (ended) return;
   message.ended = nullptr;

@@ -20,7 +20,7 @@ constexpr std::array kTokenTypes = {
 
 // This many large words, nearly all at the same position of each pair, are no coincidence: among
 // tokens of one width each position has half of them.
-constexpr std::uint64_t kTellingWords = 16;
+constexpr std::uint64_t kSignificantWords = 16;
 constexpr std::uint64_t kOthersPart = 20;
 
 // The number of words above `small` at even and at odd positions, except words of all ones, the
@@ -57,7 +57,7 @@ LargeWords count_large_words(std::span<const std::byte> bytes,
 }
 
 bool are_nearly_all(std::uint64_t these, std::uint64_t others) {
-  return these >= kTellingWords && others * kOthersPart <= these;
+  return these >= kSignificantWords && others * kOthersPart <= these;
 }
 
 template <class Wanted>
@@ -107,8 +107,8 @@ TokenEvidence evidence_of_words(std::span<const std::byte> bytes, std::uint32_t 
   const LargeWords longs = count_large_words<std::uint32_t>(bytes, 0);
   if (are_nearly_all(longs.even, longs.odd)) return TokenEvidence::kInt64;
   if (are_nearly_all(words.even, words.odd)) return TokenEvidence::kUint32;
-  return std::min(words.even, words.odd) >= kTellingWords ? TokenEvidence::kUint16
-                                                          : TokenEvidence::kNone;
+  return std::min(words.even, words.odd) >= kSignificantWords ? TokenEvidence::kUint16
+                                                              : TokenEvidence::kNone;
 }
 
 // If there is no evidence for more than 16 bits.

@@ -90,15 +90,15 @@ class Matcher {
 
   // All weights whose shape decides it must be transposed.
   [[nodiscard]] bool linear_weights_are_transposed() const {
-    bool is_told = false;
+    bool is_certain = false;
     for (const WeightLocation& place : match_.places) {
       const std::vector<std::int64_t>& found = tensors_.at(place.stored);
       if (!is_linear_of_gpt2(place.name) || place.shape.size() != 2) continue;
       if (place.shape[0] == place.shape[1]) continue;
       if (!is_transpose(place.shape, found)) return false;
-      is_told = true;
+      is_certain = true;
     }
-    return is_told;
+    return is_certain;
   }
 
   void look_at_rest(const std::string& name, const std::vector<std::int64_t>& shape) {

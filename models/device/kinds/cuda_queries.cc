@@ -76,9 +76,9 @@ std::string cuda_card_name(int index) {
   using Question = int (*)(char*, int, int);
   const auto ask = reinterpret_cast<Question>(::dlsym(driver, "cuDeviceGetName"));  // NOLINT
   std::array<char, 256> name{};
-  const bool is_told = ask != nullptr && ask(name.data(), name.size() - 1, index) == 0;
+  const bool is_known = ask != nullptr && ask(name.data(), name.size() - 1, index) == 0;
   ::dlclose(driver);
-  return is_told ? name.data() : "";
+  return is_known ? name.data() : "";
 }
 
 std::string cuda_driver_text() {
