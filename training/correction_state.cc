@@ -4,7 +4,7 @@ namespace motley {
 namespace {
 
 Result<void> give_back(const CheckpointReader& reader,
-                       FeedbackScope whose,
+                       FeedbackScope scope,
                        const Schedule& training,
                        StageState& state,
                        Executor& executor) {
@@ -12,8 +12,8 @@ Result<void> give_back(const CheckpointReader& reader,
        {std::pair(ResidualKind::kUnsent, FeedbackKind::kResidual),
         std::pair(ResidualKind::kVelocity, FeedbackKind::kVelocity)}) {
     // Before the first step the gradient arrays are free and serve as buffers.
-    MOTLEY_TRY(state.load_correction_state(reader, residual_kind, whose));
-    MOTLEY_TRY(executor.set_feedback(what, whose, training));
+    MOTLEY_TRY(state.load_correction_state(reader, residual_kind, scope));
+    MOTLEY_TRY(executor.set_feedback(what, scope, training));
     state.clear_gradients();
   }
   return {};
@@ -31,10 +31,10 @@ Result<void> restore_correction_state(const CheckpointReader& reader,
   const Manifest& manifest = *reader.manifest();
   if (residual_names(manifest, ResidualKind::kVelocity).empty()) return {};
   if (state.has_corrected()) {
-    const auto whose = manifest.state.plan_hash == plan_hash_text(plan) ? FeedbackScope::kSelf
+    const auto scope = manifest.state.plan_hash == plan_hash_text(plan) ? FeedbackScope::kSelf
                                                                         : FeedbackScope::kAll;
     state.clear_gradients();
-    MOTLEY_TRY(give_back(reader, whose, training, state, executor));
+    MOTLEY_TRY(give_back(reader, scope, training, state, executor));
     MOTLEY_TRY(state.load_residuals(reader));
   }
   const double tokens =

@@ -14,24 +14,24 @@ Result<bool> StageState::add_saved_residual(
   sum.assign(static_cast<std::size_t>(spec.count()), 0);
   const auto found = names.find(spec.name);
   if (found == names.end()) return false;
-  std::vector<float> residual_kind(sum.size());
+  std::vector<float> residual(sum.size());
   for (const std::string& name : found->second) {
-    MOTLEY_TRY(reader.read(name, spec.shape, residual_kind));
-    std::ranges::transform(sum, residual_kind, sum.begin(), std::plus<>{});
+    MOTLEY_TRY(reader.read(name, spec.shape, residual));
+    std::ranges::transform(sum, residual, sum.begin(), std::plus<>{});
   }
   return true;
 }
 
 Result<void> StageState::load_correction_state(const CheckpointReader& reader,
                                                ResidualKind residual_kind,
-                                               FeedbackScope whose) {
+                                               FeedbackScope scope) {
   const auto names = residual_names(*reader.manifest(), residual_kind);
   std::vector<float> sum;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const Entry& entry = entries_[i];
     if (!entry.corrected || entry.owner) continue;
     const std::string own = residual_name(entry.member, entry.spec.name, residual_kind);
-    if (whose == FeedbackScope::kAll) {
+    if (scope == FeedbackScope::kAll) {
       MOTLEY_ASSIGN([[maybe_unused]] const bool any,
                     add_saved_residual(reader, names, entry.spec, sum));
       std::ranges::copy(sum, memory_->reduced_gradient(i).begin());

@@ -93,7 +93,7 @@ class StageState final : public StageGradients, public OptimizedState {
   // REQUIRES: the reader has a manifest; between steps.
   [[nodiscard]] Result<void> load_correction_state(const CheckpointReader& reader,
                                                    ResidualKind residual_kind,
-                                                   FeedbackScope whose);
+                                                   FeedbackScope scope);
   // Converts saved velocities of parameters that are no longer momentum-corrected to the
   // optimizer's momentum. `tokens`: of a step; gradients are multiplied by 1/tokens.
   [[nodiscard]] Result<void> end_momentum_correction(const CheckpointReader& reader,

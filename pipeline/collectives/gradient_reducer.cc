@@ -107,11 +107,11 @@ void GradientReducer::add_feedback(FeedbackKind what,
 }
 
 Result<void> GradientReducer::set_feedback(FeedbackKind what,
-                                           FeedbackScope whose,
+                                           FeedbackScope scope,
                                            const Task& task) {
   MOTLEY_ASSIGN(Reduction* const allreduce, reduction_for(task));
   for (const EncodedSlice& encoded : allreduce->allreduce->encoded_slices()) {
-    if (whose == FeedbackScope::kAll && !encoded.takes_over) continue;
+    if (scope == FeedbackScope::kAll && !encoded.takes_over) continue;
     allreduce->encoder->set_feedback(what, encoded.slice, task.values);
   }
   return {};

@@ -87,7 +87,7 @@ class GradientReducer {
   // Sets that state from task.values. kSelf: they are this rank's own, and all ranks encode the
   // same slices as before. kAll: they are the total of all ranks. kConfig as begin(). REQUIRES: no
   // all-reduce is running.
-  [[nodiscard]] Result<void> set_feedback(FeedbackKind what, FeedbackScope whose, const Task& task);
+  [[nodiscard]] Result<void> set_feedback(FeedbackKind what, FeedbackScope scope, const Task& task);
 
  private:
   // Created at its first step.

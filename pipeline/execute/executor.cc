@@ -173,9 +173,9 @@ bool Executor::add_feedback(FeedbackKind what) {
 }
 
 Result<void> Executor::set_feedback(FeedbackKind what,
-                                    FeedbackScope whose,
+                                    FeedbackScope scope,
                                     const Schedule& schedule) {
-  return sums_->set_feedback(what, whose, schedule);
+  return sums_->set_feedback(what, scope, schedule);
 }
 
 }  // namespace motley

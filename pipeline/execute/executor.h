@@ -87,7 +87,7 @@ class Executor {
   // Before the first step: sets that state from the stage's gradients, for the schedule's
   // all-reduces (GradientReducer::set_feedback). The caller clears the gradients afterwards.
   [[nodiscard]] Result<void> set_feedback(FeedbackKind what,
-                                          FeedbackScope whose,
+                                          FeedbackScope scope,
                                           const Schedule& schedule);
 
   // After a run that a device did not finish: the first action that it has not finished.

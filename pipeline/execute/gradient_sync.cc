@@ -108,11 +108,11 @@ bool GradientSync::add_feedback(FeedbackKind what) {
 }
 
 Result<void> GradientSync::set_feedback(FeedbackKind what,
-                                        FeedbackScope whose,
+                                        FeedbackScope scope,
                                         const Schedule& schedule) {
   MOTLEY_ASSIGN(const auto tasks, tasks_of(schedule.ranks[self_.index()]));
   for (const GradientReducer::Task& task : tasks) {
-    MOTLEY_TRY(reducer_->set_feedback(what, whose, task));
+    MOTLEY_TRY(reducer_->set_feedback(what, scope, task));
   }
   return {};
 }

@@ -55,7 +55,7 @@ class GradientSync {
   // Contracts as for the functions of Executor of the same names.
   [[nodiscard]] bool add_feedback(FeedbackKind what);
   [[nodiscard]] Result<void> set_feedback(FeedbackKind what,
-                                          FeedbackScope whose,
+                                          FeedbackScope scope,
                                           const Schedule& schedule);
 
  private:

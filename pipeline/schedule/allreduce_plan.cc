@@ -216,8 +216,8 @@ void AllreducePlan::add_inside(ReducePhase phase,
     for (std::size_t from = 0; from < members.size(); ++from) {
       for (std::size_t other = 0; other < members.size(); ++other) {
         if (other == from) continue;
-        const std::size_t whose = phase == ReducePhase::kLocalReduceScatter ? other : from;
-        const ValueRange slice = slice_of(values, members.size(), whose);
+        const std::size_t owner = phase == ReducePhase::kLocalReduceScatter ? other : from;
+        const ValueRange slice = slice_of(values, members.size(), owner);
         if (slice.count > 0) to.push_back({phase, members[from], members[other], slice});
       }
     }
