@@ -40,7 +40,7 @@ constexpr double kSampleTolerance = 0.15;
 constexpr double kNoiseMax = 1;
 // A smaller gain from running alone is ignored.
 constexpr double kAloneTolerance = 0.05;
-constexpr double kTurn_s = 300;  // timeout for other measurements on this computer
+constexpr double kLockWait_s = 300;  // timeout for other measurements on this computer
 
 // All codecs without parameters, the cheapest chains with zstd if requested, because no plan
 // selects them by itself, and the codecs of the configuration.
@@ -75,7 +75,7 @@ class DeviceProfiler {
         sizes_(sizes),
         store_(profile_folder(std::getenv("XDG_CACHE_HOME"), std::getenv("HOME"))),
         key_(profile_key(job, model, computes)),
-        turn_(store_.path_of(key_).parent_path()),
+        lock_(store_.path_of(key_).parent_path()),
         report_(report),
         computes_(computes),
         bench_(job, model, sizes, report_, computes) {
@@ -85,7 +85,7 @@ class DeviceProfiler {
   // Times in the result are wall-clock seconds.
   Result<DeviceProfile> profile() {
     const double start_s = now_s();
-    turn_.lock_shared_for(kTurn_s, [&] { report_.tick(); });
+    lock_.lock_shared_for(kLockWait_s, [&] { report_.tick(); });
     recall();
     MOTLEY_TRY(bench_.add_codecs(codecs_to_measure(job_), device_));
     if (bench_.lacks_layers(device_)) {
@@ -187,7 +187,7 @@ class DeviceProfiler {
   // devices are measured one after another.
   double single_device_factor() {
     report_.begin("the speed of the device alone", 1);
-    if (!turn_.lock_exclusive_for(kTurn_s, [&] { report_.tick(); })) return 1;
+    if (!lock_.lock_exclusive_for(kLockWait_s, [&] { report_.tick(); })) return 1;
     const DeviceBench::Sample alone = bench_.sample(device_, kSample_s);
     const double factor = alone.ratio * alone.seconds_per_cpu_second /
                           (together_->ratio * together_->seconds_per_cpu_second);
@@ -199,7 +199,7 @@ class DeviceProfiler {
   const std::vector<int>& sizes_;
   ProfileStore store_;
   ProfileKey key_;
-  MeasurementLock turn_;
+  MeasurementLock lock_;
   MeasuringReport& report_;
   const ComputeDevice computes_;
   DeviceBench bench_;

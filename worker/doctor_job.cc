@@ -155,7 +155,7 @@ Result<void> run_doctor_job(const Job& job, WorkerChannel& channel) {
     const auto free = free_disk_bytes(std::filesystem::path(mark).parent_path());
     facts.disk_bytes = static_cast<std::int64_t>(free.value_or(0));
   }
-  facts.sees_fingerprint = sees(mark, job.options.value("mark_text", ""));
+  facts.sees_mark_file = sees(mark, job.options.value("mark_text", ""));
   MOTLEY_TRY(find_ways(job.options.value("peers", Json::array()), facts));
   facts.unix_s = unix_time_s();
   Json event = facts_to_json(facts);

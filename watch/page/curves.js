@@ -131,8 +131,8 @@ export class Curves {
         xRangePad: 8,
         strokeWidth: 1.5,
         highlightCircleSize: 4,
-        highlightCallback: (event, x, points, row) => this.tell(row),
-        unhighlightCallback: () => this.tell(-1),
+        highlightCallback: (event, x, points, row) => this.showPoint(row),
+        unhighlightCallback: () => this.showPoint(-1),
       });
     }
     this.describe(rows);
@@ -146,10 +146,10 @@ export class Curves {
     const least = values.reduce((a, b) => Math.min(a, b), Infinity);
     this.chart.setAttribute('aria-label', values.length === 0 ? `${name}: no values` :
       `${name} of steps ${rows[0][0]} to ${rows.at(-1)[0]}: last ${text(last)}, least ${text(least)}`);
-    if (this.selected < 0) this.tell(-1);
+    if (this.selected < 0) this.showPoint(-1);
   }
 
-  tell(row) {
+  showPoint(row) {
     const shown = row >= 0 ? row : this.graph.numRows() - 1;
     const [step, value, other] = [0, 1, 2].map((column) => this.graph.getValue(shown, column));
     const parts = [`step ${format.count(step)}`, `${this.choice.name} ${this.choice.text(value)}`];
@@ -218,7 +218,7 @@ export class Curves {
     const from = this.selected < 0 ? rows : this.selected;
     this.selected = Math.min(Math.max(from + by, 0), rows - 1);
     this.graph.setSelection(this.selected);
-    this.tell(this.selected);
+    this.showPoint(this.selected);
   }
 
   window(low, high) {

@@ -118,8 +118,8 @@ std::vector<std::string> aligned_lines(const std::vector<std::vector<std::string
   for (const auto& row : rows) {
     std::string& line = lines.emplace_back();
     for (std::size_t c = 0; c < row.size(); ++c) {
-      const std::string room(widths[c] - columns_of(row[c]), ' ');
-      line += (c == 0 ? "" : "  ") + (c < names ? row[c] + room : room + row[c]);
+      const std::string space(widths[c] - columns_of(row[c]), ' ');
+      line += (c == 0 ? "" : "  ") + (c < names ? row[c] + space : space + row[c]);
     }
     line.erase(line.find_last_not_of(' ') + 1);
   }
@@ -155,9 +155,9 @@ std::string progress_bar(double share, std::size_t columns) {
   const double whole = std::isfinite(share) ? std::clamp(share, 0.0, 1.0) : 0;
   const std::string percent = fmt::format(" {:3.0f} %", whole * 100);
   if (columns < percent.size() + kFrame) return clipped(percent, columns);
-  const std::size_t room = columns - percent.size() - kFrame;
-  const auto done = static_cast<std::size_t>(std::lround(whole * static_cast<double>(room)));
-  return "[" + std::string(done, '#') + std::string(room - done, '-') + "]" + percent;
+  const std::size_t space = columns - percent.size() - kFrame;
+  const auto done = static_cast<std::size_t>(std::lround(whole * static_cast<double>(space)));
+  return "[" + std::string(done, '#') + std::string(space - done, '-') + "]" + percent;
 }
 
 double number_at(const Json& object, const char* key) {

@@ -125,13 +125,13 @@ Json RecentSteps::ranks_to_json() const {
   if (all.empty()) return ranks;
   const StepMetrics& last = all.back();
   for (std::size_t r = 0; r < rank_count(last); ++r) {
-    const bool is_told = r < last.ranks.size();
+    const bool is_reported = r < last.ranks.size();
     const auto of = [&](double StepMetrics::RankTimes::*field) {
-      return is_told ? number_or_null(median_of(
-                           all, [&](const StepMetrics& step) { return step.ranks[r].*field; }))
-                     : Json(nullptr);
+      return is_reported ? number_or_null(median_of(
+                               all, [&](const StepMetrics& step) { return step.ranks[r].*field; }))
+                         : Json(nullptr);
     };
-    const std::int64_t memory_bytes = is_told ? last.ranks[r].memory_bytes : 0;
+    const std::int64_t memory_bytes = is_reported ? last.ranks[r].memory_bytes : 0;
     const double compute_s =
         median_of(all, [&](const StepMetrics& step) { return computed_s(step, r); });
     ranks.push_back({{"compute_s", number_or_null(compute_s)},

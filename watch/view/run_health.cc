@@ -103,10 +103,10 @@ std::optional<RunFinding> worst_of(const AssessedRun& run) {
   if (auto skipped = assess_skipped(run)) return skipped;
   auto memory = assess_memory(run);
   if (memory && memory->health.level == HealthLevel::kBad) return memory;
-  auto interval = explain_slow_steps(run);
+  auto slow_steps = explain_slow_steps(run);
   auto saves = assess_saves(run);
-  if (interval && (!saves || interval->lost_s >= saves->lost_s))
-    return std::move(interval->finding);
+  if (slow_steps && (!saves || slow_steps->lost_s >= saves->lost_s))
+    return std::move(slow_steps->finding);
   if (saves) return std::move(saves->finding);
   return memory;
 }

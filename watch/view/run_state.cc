@@ -18,14 +18,14 @@ std::string step_text(const RunObservations& observations) {
 }
 
 // The signal behind an exit status; nullptr if the run was not stopped by one.
-const char* who_stopped(int status) {
+const char* stopped_by(int status) {
   if (status == static_cast<int>(ErrorCode::kInterrupted)) return "Ctrl-C";
   return status == static_cast<int>(ErrorCode::kTerminated) ? "SIGTERM" : nullptr;
 }
 
 RunState state_of_report(const ReportedEnd& report, const RunObservations& observations) {
   if (report.early) {
-    if (const char* const by = who_stopped(report.early->status)) {
+    if (const char* const by = stopped_by(report.early->status)) {
       return {RunPhase::kStopped, report.early->status,
               fmt::format("stopped by {}: {}", by, step_text(observations))};
     }
