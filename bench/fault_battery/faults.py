@@ -50,9 +50,9 @@ class Steal:
 class Battery:
     """Each part of the battery is a method; failed checks are appended to `problems`."""
 
-    def __init__(self, options, tell):
+    def __init__(self, options, report):
         self.options = options
-        self.tell = tell
+        self.report = report
         self.random = random.Random(options.seed)
         self.profile = options.folder / "profile.json"  # of the first run, reused by all others
         self.hashes = {}  # of undisturbed runs, by step count
@@ -83,7 +83,7 @@ class Battery:
                 self.step_s[steps] = run.step_s()
                 if not self.profile.exists():
                     shutil.copy(run.folder / "profile.json", self.profile)
-            self.tell(f"undisturbed: {steps} steps of {self.step_s[steps]:.2f} s, parameters "
+            self.report(f"undisturbed: {steps} steps of {self.step_s[steps]:.2f} s, parameters "
                       f"{self.hashes[steps]}")
         if not self.hashes[steps]:
             raise Failed(f"there is no undisturbed run of {steps} steps to compare with")
@@ -112,7 +112,7 @@ class Battery:
             steal, at_s = Steal(), time.monotonic()
             run.kill_launcher()
             until(lambda: not run.machines.workers(), ORPHANS_MAX_S, "all workers are gone")
-            self.tell(f"launcher: killed; its workers were gone {time.monotonic() - at_s:.2f} s "
+            self.report(f"launcher: killed; its workers were gone {time.monotonic() - at_s:.2f} s "
                       "later")
             run.start("--resume")
             first = run.wait(lambda: run.first_step_said(said), STANDSTILL_S, "it is resumed")
@@ -144,7 +144,7 @@ class Battery:
             self._wait_for_moment(run, 0)
             begun_s = time.monotonic()
             run.wait(lambda: self._are_copies_there(run), steps * STANDSTILL_S, "copies")
-            self.tell(f"power: {machine}: copies of step {run.saved_step()} are there "
+            self.report(f"power: {machine}: copies of step {run.saved_step()} are there "
                       f"{time.monotonic() - begun_s:.1f} s later, in step {run.last_step() + 1}")
             self._strike(run, f"machine {machine} gone", WITHOUT_MACHINE_MAX_S,
                          lambda: run.machines.cut_off(machine))
@@ -184,7 +184,7 @@ class Battery:
                       run.brought_bytes(), steal.share())
         self.faults.append(fault)
         seconds = f"{fault.seconds:.1f} s to the next step"
-        self.tell(f"{run.name}: {label} in step {last + 1}: {seconds}, {fault.steps_again} again, "
+        self.report(f"{run.name}: {label} in step {last + 1}: {seconds}, {fault.steps_again} again, "
                   f"{fault.brought_bytes / 1e6:.1f} MB brought, steal {fault.steal:.0%}")
         if fault.seconds > limit_s:
             self.problems.append(f"{run.name}: {label}: {seconds}, more than {limit_s}")
@@ -193,5 +193,5 @@ class Battery:
         found = run.end()
         if found != expected:
             raise Failed(f"it ended with parameters {found}, and not {expected}")
-        self.tell(f"{run.name}: ended with the undisturbed run's parameters, steps of "
+        self.report(f"{run.name}: ended with the undisturbed run's parameters, steps of "
                   f"{run.step_s():.2f} s; no process is left")

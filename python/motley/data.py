@@ -181,7 +181,7 @@ def _check_shifted(inputs: Dict[str, numpy.ndarray], targets: numpy.ndarray, ign
     """Refuses labels that are an input's own integers, as transformers takes them, which shifts them itself. Looks at some samples."""
     some = targets[:_COMPARED]
     counted = some != ignored
-    if some.dtype.kind not in "iu" or some.ndim < 2 or counted.sum() < _TELLING:
+    if some.dtype.kind not in "iu" or some.ndim < 2 or counted.sum() < _SIGNIFICANT:
         return
     for name, array in inputs.items():
         if array.dtype.kind in "iu" and array.shape == targets.shape and bool((array[:_COMPARED] == some)[counted].all()):
@@ -190,7 +190,7 @@ def _check_shifted(inputs: Dict[str, numpy.ndarray], targets: numpy.ndarray, ign
                               "without their first; for an autoencoder, pass a pair of inputs and targets")
 
 
-_COMPARED, _TELLING = 256, 16
+_COMPARED, _SIGNIFICANT = 256, 16
 """Samples that are compared, and the least labels that are no accident."""
 
 
