@@ -50,11 +50,11 @@ class CheckpointDamage : public ::testing::Test {
 TEST_F(CheckpointDamage, AFlippedBitInAnyByteIsFoundAndTheFileNamed) {
   for (const auto& file : files_) {
     const std::string good = read_bytes(file);
-    for (std::size_t location = 0; location < good.size(); ++location) {
+    for (std::size_t position = 0; position < good.size(); ++position) {
       std::string bad = good;
-      bad[location] = static_cast<char>(bad[location] ^ (1 << (location * 5 % 8)));
+      bad[position] = static_cast<char>(bad[position] ^ (1 << (position * 5 % 8)));
       const auto verified = verify_with(file, bad);
-      ASSERT_FALSE(verified.ok()) << file << " byte " << location;
+      ASSERT_FALSE(verified.ok()) << file << " byte " << position;
       ASSERT_THAT(describe(verified.error()), ::testing::HasSubstr(file.filename().string()));
     }
   }
@@ -65,20 +65,20 @@ TEST_F(CheckpointDamage, RandomDamageIsFound) {
   EXPECT_TRUE(rc::check([this] {
     const auto file = *rc::gen::elementOf(files_);
     const std::string good = read_bytes(file);
-    const auto location = *rc::gen::inRange<std::size_t>(0, good.size());
+    const auto position = *rc::gen::inRange<std::size_t>(0, good.size());
     std::string bad = good;
     switch (*rc::gen::inRange(0, 4)) {
       case 0:
-        bad[location] = static_cast<char>(bad[location] ^ (1 << *rc::gen::inRange(0, 8)));
+        bad[position] = static_cast<char>(bad[position] ^ (1 << *rc::gen::inRange(0, 8)));
         break;
       case 1:
-        bad.resize(location);
+        bad.resize(position);
         break;
       case 2:
-        bad.insert(location, 1, *rc::gen::arbitrary<char>());
+        bad.insert(position, 1, *rc::gen::arbitrary<char>());
         break;
       default:
-        bad.erase(location, *rc::gen::inRange<std::size_t>(1, 9));
+        bad.erase(position, *rc::gen::inRange<std::size_t>(1, 9));
         break;
     }
     RC_ASSERT(!verify_with(file, bad).ok());

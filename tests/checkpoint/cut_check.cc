@@ -9,7 +9,7 @@ namespace motley::testing {
 namespace {
 
 constexpr std::size_t kFaultsMax = 8;
-constexpr std::size_t kKeptEvery = 97;  // states
+constexpr std::size_t kSampleEvery = 97;  // states
 
 }  // namespace
 
@@ -25,29 +25,29 @@ void CutCheck::run(const DiskTree& before,
   }
 }
 
-void CutCheck::look_at(const DiskModel& model, const Promises& promises, std::size_t location) {
+void CutCheck::look_at(const DiskModel& model, const Promises& promises, std::size_t position) {
   ++tally_.cuts;
-  try_cuts(location, {.random = random_states_}, [&](Cut& cut, const std::string& words) {
-    look_at(model.after(cut), promises, location, words);
+  try_cuts(position, {.random = random_states_}, [&](Cut& cut, const std::string& words) {
+    look_at(model.after(cut), promises, position, words);
   });
 }
 
 void CutCheck::look_at(const DiskTree& tree,
                        const Promises& promises,
-                       std::size_t location,
+                       std::size_t position,
                        const std::string& cut) {
   if (tally_.faults.size() >= kFaultsMax) return;
   if (!seen_.insert(fingerprint(tree, promises.text())).second) return;
   ++tally_.states;
   disk_.show(tree);
   std::string fault = promises.broken_by(disk_.path());
-  if (fault.empty() && tally_.states % kKeptEvery == 0) kept_.emplace_back(tree, promises);
+  if (fault.empty() && tally_.states % kSampleEvery == 0) samples_.emplace_back(tree, promises);
   if (fault.empty() && restart_every_ > 0 && tally_.states % restart_every_ == 0) {
     fault = restart_fault();
   }
   if (!fault.empty()) {
     tally_.faults.push_back(
-        fmt::format("after operation {}, {}: {} ({})", location, cut, fault, promises.text()));
+        fmt::format("after operation {}, {}: {} ({})", position, cut, fault, promises.text()));
   }
 }
 

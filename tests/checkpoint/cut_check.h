@@ -36,15 +36,15 @@ class CutCheck {
   [[nodiscard]] const CutTally& tally() const { return tally_; }
 
   // A sample of the distinct states, each with the promises at that point.
-  [[nodiscard]] const std::vector<std::pair<DiskTree, Promises>>& resident_states() const {
-    return kept_;
+  [[nodiscard]] const std::vector<std::pair<DiskTree, Promises>>& sampled_states() const {
+    return samples_;
   }
 
  private:
-  void look_at(const DiskModel& model, const Promises& promises, std::size_t location);
+  void look_at(const DiskModel& model, const Promises& promises, std::size_t position);
   void look_at(const DiskTree& tree,
                const Promises& promises,
-               std::size_t location,
+               std::size_t position,
                const std::string& cut);
   [[nodiscard]] std::string restart_fault();
 
@@ -52,7 +52,7 @@ class CutCheck {
   std::size_t restart_every_;
   CutTally tally_;
   std::unordered_set<std::size_t> seen_;
-  std::vector<std::pair<DiskTree, Promises>> kept_;
+  std::vector<std::pair<DiskTree, Promises>> samples_;
   DiskCopy disk_;
 };
 

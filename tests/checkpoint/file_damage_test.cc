@@ -12,8 +12,8 @@ RC_GTEST_PROP(DamagedFile, IsTakenOrRefused, ()) {
     return file_input(*rc::gen::arbitrary<char>(), bytes);
   };
   RC_ASSERT(wrong_with_file(input(right.bytes())) == "");
-  RC_ASSERT(wrong_with_file(input(damaged(right.bytes(), telling_in_bytes()))) == "");
-  RC_ASSERT(wrong_with_file(input(damaged(right.bytes(), telling_in_text()))) == "");
+  RC_ASSERT(wrong_with_file(input(damaged(right.bytes(), fragments_of_bytes()))) == "");
+  RC_ASSERT(wrong_with_file(input(damaged(right.bytes(), fragments_of_text()))) == "");
 }
 
 RC_GTEST_PROP(DamagedFile, IsTakenWhereNothingIsDamaged, ()) {
@@ -29,7 +29,7 @@ RC_GTEST_PROP(DamagedFileWords, AreReadOrRefused, ()) {
       text_of(ack_buffer({.kind = AckKind::kNotWritten, .why = right_words()}))};
   for (const std::string& words : right) {
     RC_ASSERT(wrong_with_file_words(words) == "");
-    RC_ASSERT(wrong_with_file_words(damaged(words, telling_in_bytes())) == "");
+    RC_ASSERT(wrong_with_file_words(damaged(words, fragments_of_bytes())) == "");
   }
 }
 

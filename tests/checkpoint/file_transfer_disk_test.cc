@@ -65,13 +65,13 @@ TEST(FileTransferDisk, TellsBothEndsThatItIsFull) {
   RankPair ranks("inproc");
   const TempFolder folder;
   const GivenFile file(folder.path(), "file", bytes_of_size(20'000));
-  for (const long room : {0L, 999L, 1000L, 10'500L, 19'999L}) {
-    capacity_bytes = room;
+  for (const long capacity : {0L, 999L, 1000L, 10'500L, 19'999L}) {
+    capacity_bytes = capacity;
     const auto outcome = ranks.give(file, folder.path() / "target");
     EXPECT_CORRUPT(outcome.received, "No space left on device");
     EXPECT_CORRUPT(outcome.sent, "No space left on device");
     EXPECT_CORRUPT(outcome.sent, "free space on the disk that holds " + folder.path().string());
-    EXPECT_FALSE(std::filesystem::exists(folder.path() / "target")) << room;
+    EXPECT_FALSE(std::filesystem::exists(folder.path() / "target")) << capacity;
   }
   capacity_bytes = 20'000;
   const auto outcome = ranks.give(file, folder.path() / "target");
@@ -83,12 +83,12 @@ TEST(FileTransferDisk, TellsBothEndsThatItIsFullOfTensors) {
   RankPair ranks("inproc");
   const TempFolder folder;
   const GivenFile file(folder.path(), some_tensors(), {{"m", "z"}});
-  for (const long room : {0L, 600L, 1500L, 10'000L}) {
-    capacity_bytes = room;
+  for (const long capacity : {0L, 600L, 1500L, 10'000L}) {
+    capacity_bytes = capacity;
     const auto outcome = ranks.give(file, folder.path() / "target");
     EXPECT_CORRUPT(outcome.received, "No space left on device");
     EXPECT_CORRUPT(outcome.sent, "No space left on device");
-    EXPECT_FALSE(std::filesystem::exists(folder.path() / "target")) << room;
+    EXPECT_FALSE(std::filesystem::exists(folder.path() / "target")) << capacity;
   }
 }
 

@@ -222,7 +222,7 @@ TEST_P(PowerCutBattery, DISABLED_OfStagesTwiceLosesNothingThatWasAcknowledged) {
   first.run({}, record(GetParam()), {});
   ASSERT_THAT(first.tally().faults, IsEmpty());
   CutCheck second(10, 25);
-  for (const auto& [tree, promises] : first.resident_states()) {
+  for (const auto& [tree, promises] : first.sampled_states()) {
     DiskCopy disk;
     disk.show(tree);
     const auto listed = list_checkpoints(disk.path());
@@ -240,7 +240,7 @@ TEST_P(PowerCutBattery, DISABLED_OfStagesTwiceLosesNothingThatWasAcknowledged) {
   }
   const CutTally& tally = second.tally();
   fmt::print("{} stages, cut twice: {} first states, {} cuts, {} states, {} restarts, {} faults\n",
-             GetParam(), first.resident_states().size(), tally.cuts, tally.states, tally.restarts,
+             GetParam(), first.sampled_states().size(), tally.cuts, tally.states, tally.restarts,
              tally.faults.size());
   EXPECT_THAT(tally.faults, IsEmpty());
 }

@@ -125,12 +125,12 @@ TEST(SafetensorsHeader, MutatedHeadersAreRefusedOrConsistent) {
     std::string text = kGood;
     const int mutations = *rc::gen::inRange(1, 6);
     for (int i = 0; i < mutations && !text.empty(); ++i) {
-      const auto location = *rc::gen::inRange<std::size_t>(0, text.size());
+      const auto position = *rc::gen::inRange<std::size_t>(0, text.size());
       const auto length = *rc::gen::inRange<std::size_t>(0, 12);
       const auto source = *rc::gen::inRange<std::size_t>(0, text.size());
       const std::string piece = *rc::gen::oneOf(rc::gen::just(text.substr(source, length)),
                                                 rc::gen::arbitrary<std::string>());
-      text.replace(location, *rc::gen::inRange<std::size_t>(0, 12), piece);
+      text.replace(position, *rc::gen::inRange<std::size_t>(0, 12), piece);
     }
     const auto header = parse(text);
     if (!header.ok()) return;

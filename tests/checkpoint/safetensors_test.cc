@@ -109,8 +109,8 @@ TEST(Safetensors, TheSizeOfPiecesDoesNotShow) {
           {fmt::format("t{}", i), {static_cast<std::int64_t>(values.size())}, values});
       data.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
     }
-    const auto intact = write_safetensors(folder.path() / "a", views(tensors), {});
-    RC_ASSERT(intact.ok());
+    const auto complete = write_safetensors(folder.path() / "a", views(tensors), {});
+    RC_ASSERT(complete.ok());
     auto writer = SafetensorsWriter::create(folder.path() / "b", outlines_of(views(tensors)), {});
     RC_ASSERT(writer.ok());
     for (auto rest = std::as_bytes(std::span(data)); !rest.empty();) {
@@ -121,8 +121,8 @@ TEST(Safetensors, TheSizeOfPiecesDoesNotShow) {
     const auto pieces = writer->close();
     RC_ASSERT(pieces.ok());
     RC_ASSERT(read_bytes(folder.path() / "a") == read_bytes(folder.path() / "b"));
-    RC_ASSERT(pieces->hash == intact->hash && pieces->bytes == intact->bytes);
-    RC_ASSERT(pieces->tensor_hashes == intact->tensor_hashes);
+    RC_ASSERT(pieces->hash == complete->hash && pieces->bytes == complete->bytes);
+    RC_ASSERT(pieces->tensor_hashes == complete->tensor_hashes);
   }));
 }
 
@@ -133,15 +133,15 @@ TEST(Safetensors, ReadsAnyPartOfATensor) {
     write_bytes(folder.path() / "f", file_of_16bit(dtype, values));
     const auto file = SafetensorsFile::open(folder.path() / "f");
     ASSERT_OK(file);
-    std::vector<float> intact(values.size());
-    ASSERT_OK(file->read("x", {1 << 16}, intact));
+    std::vector<float> complete(values.size());
+    ASSERT_OK(file->read("x", {1 << 16}, complete));
     EXPECT_TRUE(rc::check([&] {
-      const auto first = *rc::gen::inRange<std::size_t>(0, intact.size());
-      std::vector<float> part(*rc::gen::inRange<std::size_t>(0, intact.size() - first + 1));
+      const auto first = *rc::gen::inRange<std::size_t>(0, complete.size());
+      std::vector<float> part(*rc::gen::inRange<std::size_t>(0, complete.size() - first + 1));
       RC_ASSERT(file->read_part("x", first, part).ok());
       RC_ASSERT(bits_of(part) ==
-                bits_of({intact.begin() + static_cast<std::ptrdiff_t>(first),
-                         intact.begin() + static_cast<std::ptrdiff_t>(first + part.size())}));
+                bits_of({complete.begin() + static_cast<std::ptrdiff_t>(first),
+                         complete.begin() + static_cast<std::ptrdiff_t>(first + part.size())}));
     }));
   }
 }
@@ -197,20 +197,20 @@ TEST(Safetensors, ReadsBytesOfExactlyTheDtype) {
   const auto file = SafetensorsFile::open(folder.path() / "f");
   ASSERT_OK(file);
   std::vector<std::int16_t> values(3);
-  const auto room = std::as_writable_bytes(std::span(values));
-  ASSERT_OK(file->read_bytes("x", "I16", {3}, room));
+  const auto target = std::as_writable_bytes(std::span(values));
+  ASSERT_OK(file->read_bytes("x", "I16", {3}, target));
   EXPECT_EQ(values, (std::vector<std::int16_t>{1, 2, -2}));
   for (const char* dtype : {"U16", "F16", "I64"}) {
-    const auto read = file->read_bytes("x", dtype, {3}, room);
+    const auto read = file->read_bytes("x", dtype, {3}, target);
     ASSERT_FALSE(read.ok());
     EXPECT_EQ(read.error().code, ErrorCode::kCorrupt);
     EXPECT_EQ(read.error().cause, std::string("its dtype is I16; ") + dtype + " is needed");
   }
   std::array<std::byte, 2> middle{};
   ASSERT_OK(file->read_bytes_part("x", 3, middle));
-  EXPECT_EQ(middle, (std::array{room[3], room[4]}));
-  EXPECT_FALSE(file->read_bytes("x", "I16", {2}, room.first(4)).ok());
-  EXPECT_FALSE(file->read_bytes("y", "I16", {3}, room).ok());
+  EXPECT_EQ(middle, (std::array{target[3], target[4]}));
+  EXPECT_FALSE(file->read_bytes("x", "I16", {2}, target.first(4)).ok());
+  EXPECT_FALSE(file->read_bytes("y", "I16", {3}, target).ok());
 }
 
 TEST(Safetensors, NamesWhatItCannotRead) {

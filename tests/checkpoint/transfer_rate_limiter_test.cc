@@ -59,11 +59,11 @@ class SimulatedLink {
   double delayed_s_ = 0;     // of frames, by parts ahead of them
 };
 
-Share run_until(TransferRateLimiter& keeper, SimulatedLink& link, double from_s, double until_s) {
+Share run_until(TransferRateLimiter& limiter, SimulatedLink& link, double from_s, double until_s) {
   Share share;
   for (double now = from_s; now < until_s;) {
     const double answered = link.send_part(now);
-    now = answered + keeper.pause_after_s({answered - now, link.take_frames()}, answered);
+    now = answered + limiter.pause_after_s({answered - now, link.take_frames()}, answered);
     ++share.parts;
   }
   share.link_share = share.parts * kPart_s / (until_s - from_s);
@@ -77,20 +77,20 @@ double never(double) {
 }
 
 TEST(TransferRateLimiter, UsesAnIdleLinkForAtMostHalfOfTheTime) {
-  TransferRateLimiter keeper;
+  TransferRateLimiter limiter;
   SimulatedLink link(0, never);
-  const Share share = run_until(keeper, link, 0, 10);
+  const Share share = run_until(limiter, link, 0, 10);
   EXPECT_LE(share.link_share, 0.5);
   EXPECT_GE(share.link_share, 0.3);  // the latency of the answers costs time, too
 }
 
 TEST(TransferRateLimiter, HardlyUsesABusyLinkAndNeverLeavesIt) {
-  TransferRateLimiter keeper;
+  TransferRateLimiter limiter;
   SimulatedLink idle(0, never);
-  (void)run_until(keeper, idle, 0, 1);
+  (void)run_until(limiter, idle, 0, 1);
   // Frames of 50 ms, back to back.
   SimulatedLink busy(0.05, [](double from_s) { return from_s; });
-  const Share share = run_until(keeper, busy, 0, 60);
+  const Share share = run_until(limiter, busy, 0, 60);
   EXPECT_LE(share.link_share, 0.01);
   // A part waits 50 ms at most; then follows the longest pause.
   EXPECT_GE(share.parts, 60 / (TransferRateLimiter::kLongestPause_s + 0.06));
@@ -98,79 +98,79 @@ TEST(TransferRateLimiter, HardlyUsesABusyLinkAndNeverLeavesIt) {
 
 // A step of 400 ms that uses the link in its first half.
 TEST(TransferRateLimiter, WorksInThePausesOfThePipeline) {
-  TransferRateLimiter keeper;
+  TransferRateLimiter limiter;
   constexpr double kStep_s = 0.4;
   constexpr double kFrame_s = 0.02;
   SimulatedLink link(kFrame_s, [&](double from_s) {
     const double in_step_s = from_s - kStep_s * static_cast<int>(from_s / kStep_s);
     return in_step_s < kStep_s / 2 ? from_s : from_s + kStep_s - in_step_s;
   });
-  const Share share = run_until(keeper, link, 0, 60);
+  const Share share = run_until(limiter, link, 0, 60);
   EXPECT_GE(share.link_share, 0.1);            // of at most 0.25: half the time idle, half of that
                                                // used
   EXPECT_LE(link.delayed_s(), 0.01 * 60 / 2);  // 1 % of the time that frames take
 }
 
 TEST(TransferRateLimiter, StaysAwayForLongerEachTimeInARow) {
-  TransferRateLimiter keeper;
-  EXPECT_DOUBLE_EQ(keeper.pause_after_s({0.001, kMany}, 0), 0.001);
-  EXPECT_DOUBLE_EQ(keeper.pause_after_s({0.01, kMany}, 1), 0.04);
-  EXPECT_DOUBLE_EQ(keeper.pause_after_s({0.01, kMany}, 2), 0.08);
-  EXPECT_DOUBLE_EQ(keeper.pause_after_s({0.01, kMany}, 3), 0.16);
-  EXPECT_DOUBLE_EQ(keeper.pause_after_s({0.01, kMany}, 4), 0.32);
-  EXPECT_DOUBLE_EQ(keeper.pause_after_s({0.01, kMany}, 5), 0.32);
-  EXPECT_DOUBLE_EQ(keeper.pause_after_s({0.001, kMany}, 6), 0.001);
-  EXPECT_DOUBLE_EQ(keeper.pause_after_s({0.01, kMany}, 7), 0.04);
+  TransferRateLimiter limiter;
+  EXPECT_DOUBLE_EQ(limiter.pause_after_s({0.001, kMany}, 0), 0.001);
+  EXPECT_DOUBLE_EQ(limiter.pause_after_s({0.01, kMany}, 1), 0.04);
+  EXPECT_DOUBLE_EQ(limiter.pause_after_s({0.01, kMany}, 2), 0.08);
+  EXPECT_DOUBLE_EQ(limiter.pause_after_s({0.01, kMany}, 3), 0.16);
+  EXPECT_DOUBLE_EQ(limiter.pause_after_s({0.01, kMany}, 4), 0.32);
+  EXPECT_DOUBLE_EQ(limiter.pause_after_s({0.01, kMany}, 5), 0.32);
+  EXPECT_DOUBLE_EQ(limiter.pause_after_s({0.001, kMany}, 6), 0.001);
+  EXPECT_DOUBLE_EQ(limiter.pause_after_s({0.01, kMany}, 7), 0.04);
 }
 
 TEST(TransferRateLimiter, PausesForNoLongerThanTheFloorAllows) {
-  TransferRateLimiter keeper;
-  (void)keeper.pause_after_s({0.001, kMany}, 0);
-  EXPECT_DOUBLE_EQ(keeper.pause_after_s({0.3, kMany}, 1), TransferRateLimiter::kLongestPause_s);
+  TransferRateLimiter limiter;
+  (void)limiter.pause_after_s({0.001, kMany}, 0);
+  EXPECT_DOUBLE_EQ(limiter.pause_after_s({0.3, kMany}, 1), TransferRateLimiter::kLongestPause_s);
   // At most half of the time is used nevertheless.
-  EXPECT_DOUBLE_EQ(keeper.pause_after_s({4, kMany}, 2), 4);
+  EXPECT_DOUBLE_EQ(limiter.pause_after_s({4, kMany}, 2), 4);
 }
 
 TEST(TransferRateLimiter, DoesNotTakeALateThreadForABusyLink) {
-  TransferRateLimiter keeper;
-  (void)keeper.pause_after_s({0.0002, kMany}, 0);
-  EXPECT_DOUBLE_EQ(keeper.pause_after_s({0.002, kMany}, 1), 0.002);
-  EXPECT_GT(keeper.pause_after_s({0.003, kMany}, 2), 0.003);
+  TransferRateLimiter limiter;
+  (void)limiter.pause_after_s({0.0002, kMany}, 0);
+  EXPECT_DOUBLE_EQ(limiter.pause_after_s({0.002, kMany}, 1), 0.002);
+  EXPECT_GT(limiter.pause_after_s({0.003, kMany}, 2), 0.003);
 }
 
 // Threads of both ends may wait much longer for a processor; no frames explain the delay.
 TEST(TransferRateLimiter, DoesNotTakeABusyProcessorForABusyLink) {
-  TransferRateLimiter keeper;
-  (void)keeper.pause_after_s({0.001, 0}, 0);
+  TransferRateLimiter limiter;
+  (void)limiter.pause_after_s({0.001, 0}, 0);
   for (int i = 1; i < 20; ++i) {
-    EXPECT_DOUBLE_EQ(keeper.pause_after_s({0.04, 1}, i), 0.04);
+    EXPECT_DOUBLE_EQ(limiter.pause_after_s({0.04, 1}, i), 0.04);
   }
 }
 
 TEST(TransferRateLimiter, StaysAwayForWhatFramesExplain) {
-  TransferRateLimiter keeper;
-  (void)keeper.pause_after_s({0.001, 0}, 0);
-  EXPECT_DOUBLE_EQ(keeper.pause_after_s({0.02, 10}, 1), 0.04);
-  EXPECT_DOUBLE_EQ(keeper.pause_after_s({0.02, 10}, 2), 0.08);
+  TransferRateLimiter limiter;
+  (void)limiter.pause_after_s({0.001, 0}, 0);
+  EXPECT_DOUBLE_EQ(limiter.pause_after_s({0.02, 10}, 1), 0.04);
+  EXPECT_DOUBLE_EQ(limiter.pause_after_s({0.02, 10}, 2), 0.08);
 }
 
 // Frames of other ranks on the machine, of which this rank does not know, or other traffic.
 TEST(TransferRateLimiter, HardlyUsesALinkThatUnseenFramesKeepBusy) {
-  TransferRateLimiter keeper;
+  TransferRateLimiter limiter;
   SimulatedLink idle(0, never);
-  (void)run_until(keeper, idle, 0, 1);
+  (void)run_until(limiter, idle, 0, 1);
   SimulatedLink busy(0.05, [](double from_s) { return from_s; });
   busy.hide_frames();
-  EXPECT_LE(run_until(keeper, busy, 0, 60).link_share, 0.01);
+  EXPECT_LE(run_until(limiter, busy, 0, 60).link_share, 0.01);
 }
 
 TEST(TransferRateLimiter, ForgetsInTenMinutesHowFastTheLinkWas) {
-  TransferRateLimiter keeper;
-  (void)keeper.pause_after_s({0.001, kMany}, 0);
+  TransferRateLimiter limiter;
+  (void)limiter.pause_after_s({0.001, kMany}, 0);
   for (double now = 1; now < 590; now += 1)
-    EXPECT_GT(keeper.pause_after_s({0.01, kMany}, now), 0.03);
-  for (double now = 590; now < 670; now += 1) (void)keeper.pause_after_s({0.01, kMany}, now);
-  EXPECT_DOUBLE_EQ(keeper.pause_after_s({0.01, kMany}, 670), 0.01);
+    EXPECT_GT(limiter.pause_after_s({0.01, kMany}, now), 0.03);
+  for (double now = 590; now < 670; now += 1) (void)limiter.pause_after_s({0.01, kMany}, now);
+  EXPECT_DOUBLE_EQ(limiter.pause_after_s({0.01, kMany}, 670), 0.01);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ class Diagnosing : public testing::Test {
       facts.physical_cores = 2;
       facts.memory_bytes = 8 * kGib;
       facts.disk_bytes = 100 * kGib;
-      facts.sees_fingerprint = true;
+      facts.sees_mark_file = true;
       facts.candidates = {{"lo", "127.0.0.1", "loopback", true, 0},
                           {"eth0", machine.address, "wired", true, 1000},
                           {"docker0", "172.17.0.1", "bridge", true, 0}};
@@ -222,7 +222,7 @@ TEST_F(Diagnosing, WarnsOfTheSlowLibraryForMatrices) {
 }
 
 TEST_F(Diagnosing, SaysThatAMachineHasARunFolderOfItsOwn) {
-  desk().sees_fingerprint = false;
+  desk().sees_mark_file = false;
   EXPECT_EQ(worst("run folder").level, FindingLevel::kOk);
   const auto all = diagnosed().findings;
   EXPECT_TRUE(std::ranges::any_of(all, [](const Finding& finding) {
@@ -233,7 +233,7 @@ TEST_F(Diagnosing, SaysThatAMachineHasARunFolderOfItsOwn) {
 TEST_F(Diagnosing, LooksWhereAMachineWasToldToKeepItsRuns) {
   cluster.machines[1].runs_dir = "/big/runs";
   MachineFacts& box = *inspection.machines[1].facts;
-  box.sees_fingerprint = false;
+  box.sees_mark_file = false;
   const auto folder = [this] {
     const auto all = diagnosed().findings;
     return *std::ranges::find_if(all, [](const Finding& finding) {
@@ -252,7 +252,7 @@ TEST_F(Diagnosing, LooksWhereAMachineWasToldToKeepItsRuns) {
 
 TEST_F(Diagnosing, SaysOnceThatTheRunFolderCannotBeWritten) {
   inspection.mark_failure = Error{ErrorCode::kCorrupt, "cannot write", "Read-only", ""};
-  desk().sees_fingerprint = false;
+  desk().sees_mark_file = false;
   const auto all = diagnosed().findings;
   EXPECT_EQ(std::ranges::count(all, "run folder", &Finding::check), 1);
   EXPECT_EQ(worst("run folder").code, ErrorCode::kCorrupt);
@@ -372,7 +372,7 @@ TEST_F(Diagnosing, ComparesLinksWithTheClusterFile) {
 }
 
 // The links of a simulated cluster must not be used for a plan.
-TEST_F(Diagnosing, DoesNotAdviseToPlanWithTheLinksOfARehearsal) {
+TEST_F(Diagnosing, DoesNotAdviseToPlanWithLinksOfASimulatedRun) {
   for (Machine& machine : cluster.machines) {
     machine.devices = {"virtual"};
     machine.virtual_speed = {.gflops = 1000};

@@ -10,21 +10,21 @@ namespace {
 RC_GTEST_PROP(DamagedEvent, IsReadOrRefused, ()) {
   const std::string right = (*rc::gen::elementOf(right_messages())).dump() + "\n";
   RC_ASSERT(wrong_with_events(right) == "");
-  RC_ASSERT(wrong_with_events(damaged(right, telling_in_text())) == "");
+  RC_ASSERT(wrong_with_events(damaged(right, fragments_of_text())) == "");
 }
 
 RC_GTEST_PROP(DamagedEvent, AmongOthersIsReadOrRefused, ()) {
-  RC_ASSERT(wrong_with_events(damaged(right_events(), telling_in_text())) == "");
+  RC_ASSERT(wrong_with_events(damaged(right_events(), fragments_of_text())) == "");
 }
 
 RC_GTEST_PROP(DamagedFile, OfAReportIsReadOrRefused, ()) {
   RC_ASSERT(wrong_with_report(right_report()) == "");
-  RC_ASSERT(wrong_with_report(damaged(right_report(), telling_in_text())) == "");
+  RC_ASSERT(wrong_with_report(damaged(right_report(), fragments_of_text())) == "");
 }
 
 RC_GTEST_PROP(DamagedFile, OfAPredictionIsReadOrRefused, ()) {
   RC_ASSERT(wrong_with_prediction(right_prediction()) == "");
-  RC_ASSERT(wrong_with_prediction(damaged(right_prediction(), telling_in_text())) == "");
+  RC_ASSERT(wrong_with_prediction(damaged(right_prediction(), fragments_of_text())) == "");
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ TEST(LineSplitter, GivesTheSameLinesHoweverTheBytesAreCut) {
     const auto pieces = *rc::gen::container<std::vector<std::string>>(
         rc::gen::container<std::string>(rc::gen::element('a', 'b', '\n')));
     std::string text;
-    LineSplitter intact(1000000);
+    LineSplitter uncut(1000000);
     LineSplitter cut(1000000);
     Lines cut_lines;
     for (const std::string& piece : pieces) {
@@ -63,9 +63,9 @@ TEST(LineSplitter, GivesTheSameLinesHoweverTheBytesAreCut) {
       cut.add(piece);
       for (std::string& line : lines_of(cut)) cut_lines.push_back(std::move(line));
     }
-    intact.add(text);
-    RC_ASSERT(lines_of(intact) == cut_lines);
-    RC_ASSERT(intact.take_rest() == cut.take_rest());
+    uncut.add(text);
+    RC_ASSERT(lines_of(uncut) == cut_lines);
+    RC_ASSERT(uncut.take_rest() == cut.take_rest());
   }));
 }
 

@@ -91,9 +91,9 @@ TEST(RunReport, SaysThatTheMemoryOfADeviceIsNotMeasured) {
 
 TEST(RunReport, SaysWhereDevicesWereVirtual) {
   ReportCollector collector(2);
-  Plan rehearsed = plan();
-  for (RankPlan& rank : rehearsed.ranks) rank.device = "virtual";
-  const auto report = collector.report(rehearsed, model());
+  Plan simulated = plan();
+  for (RankPlan& rank : simulated.ranks) rank.device = "virtual";
+  const auto report = collector.report(simulated, model());
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->ranks[1].name, "stage 1 (box, virtual)");
   EXPECT_THAT(report_text(*report), HasSubstr(kVirtualNotice));

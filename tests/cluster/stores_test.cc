@@ -177,12 +177,12 @@ TEST(PlanCopies, GoAroundARing) {
               ElementsAre(Pair("b", IsEmpty())));
 }
 
-TEST(RankFolders, EachFolderHasOneKeeperAndItsFilesAreKnown) {
+TEST(RankFolders, EachFolderHasOneReplicatorAndItsFilesAreKnown) {
   const Plan plan = plan_on({"box", "desk", "box"});
-  const auto keepers = plan_replicators(plan, three_stores(), cluster_of_three(), 1);
-  ASSERT_EQ(keepers.size(), 2U);
-  EXPECT_THAT(keepers.at(0).copies_to, ElementsAre(Rank{1}));
-  EXPECT_THAT(keepers.at(1).copies_from, ElementsAre(Rank{0}));
+  const auto replicators = plan_replicators(plan, three_stores(), cluster_of_three(), 1);
+  ASSERT_EQ(replicators.size(), 2U);
+  EXPECT_THAT(replicators.at(0).copies_to, ElementsAre(Rank{1}));
+  EXPECT_THAT(replicators.at(1).copies_from, ElementsAre(Rank{0}));
   EXPECT_THAT(ranks_elsewhere(plan, three_stores()), ElementsAre(0, 2));
   EXPECT_EQ(files_by_replicator(plan, three_stores()).at(0).size(), 4U);
   EXPECT_THAT(plan_replicators(plan_on({"desk", "desk"}), three_stores(), cluster_of_three(), 1),

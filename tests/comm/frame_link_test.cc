@@ -36,7 +36,7 @@ Buffer payload(const std::string& text) {
 }
 
 // Records the tag of each operation, and sends nothing.
-class TagKeeper final : public Transport {
+class TagRecorder final : public Transport {
  public:
   [[nodiscard]] std::string address() const override { return ""; }
 
@@ -56,7 +56,7 @@ class TagKeeper final : public Transport {
 };
 
 TEST(FrameLink, ValuesOfMicroBatchesAndVotesGoBeforeSumsAndFiles) {
-  TagKeeper transport;
+  TagRecorder transport;
   FrameLink link(transport, kRank0, kEpoch, kPlan);
   const auto is_bulk = [&](const FrameId& id) {
     (void)link.send(kRank1, id, payload("x"));
@@ -219,12 +219,12 @@ TEST_F(FrameLinkTest, KeepsKindsChunksAndMicroBatchesApart) {
     const FrameId sent = id();
     const FrameId awaited = id();
     FrameLink voter_rank(group_.at(kRank0), kRank0, kEpoch, kPlan);
-    FrameLink acquirer(group_.at(kRank1), kRank1, kEpoch, kPlan);
+    FrameLink receiver(group_.at(kRank1), kRank1, kEpoch, kPlan);
     auto send = voter_rank.send(kRank1, sent, payload("x"));
-    auto receive = acquirer.recv(kRank0, awaited, Buffer(1));
+    auto receive = receiver.recv(kRank0, awaited, Buffer(1));
     RC_ASSERT(receive.done() == (sent == awaited));
     if (sent == awaited) return;
-    RC_ASSERT(acquirer.recv(kRank0, sent, Buffer(1)).wait(soon()).ok());
+    RC_ASSERT(receiver.recv(kRank0, sent, Buffer(1)).wait(soon()).ok());
     auto drain = voter_rank.send(kRank1, awaited, payload("x"));
     RC_ASSERT(receive.wait(soon()).ok());
   }));

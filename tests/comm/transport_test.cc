@@ -28,9 +28,9 @@ void expect_lost(const Result<Buffer>& outcome, Rank rank) {
 
 class EveryTransport : public testing::TestWithParam<std::string> {
  protected:
-  // Sends one message from rank 0 to rank 1, which receives it into `room` bytes.
-  static Result<Buffer> carry(RankGroup& group, Tag tag, Buffer buffer, std::size_t room) {
-    auto received = group.at(kRank1).recv(kRank0, tag, Buffer(room));
+  // Sends one message from rank 0 to rank 1, which receives it into `buffer_bytes` bytes.
+  static Result<Buffer> carry(RankGroup& group, Tag tag, Buffer buffer, std::size_t buffer_bytes) {
+    auto received = group.at(kRank1).recv(kRank0, tag, Buffer(buffer_bytes));
     auto sent = group.at(kRank0).send(kRank1, tag, std::move(buffer));
     auto outcome = received.wait(soon(), "a message");
     EXPECT_TRUE(sent.wait(soon(), "rank 1 to take it").ok());

@@ -17,7 +17,7 @@ std::string wrong_with_some_message(const std::array<const char*, kCount>& chain
   const std::string right =
       message_input(chains, *rc::gen::inRange<std::size_t>(0, kCount), values);
   const std::string wrong = wrong_with_message(codecs, right);
-  return wrong.empty() ? wrong_with_message(codecs, damaged(right, telling_in_bytes())) : wrong;
+  return wrong.empty() ? wrong_with_message(codecs, damaged(right, fragments_of_bytes())) : wrong;
 }
 
 RC_GTEST_PROP(DamagedMessage, OfZstdIsReadOrRefused, ()) {

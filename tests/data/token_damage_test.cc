@@ -9,14 +9,14 @@ namespace {
 RC_GTEST_PROP(DamagedTokens, AreReadOrRefused, ()) {
   const std::string right = *rc::gen::element(right_short_tokens(), right_long_tokens());
   RC_ASSERT(wrong_with_tokens(right) == "");
-  RC_ASSERT(wrong_with_tokens(damaged(right, telling_in_bytes())) == "");
+  RC_ASSERT(wrong_with_tokens(damaged(right, fragments_of_bytes())) == "");
 }
 
 // Most errors are in the first three numbers.
 RC_GTEST_PROP(DamagedTokens, AreReadOrRefusedByTheirHead, ()) {
   const std::string right = *rc::gen::element(right_short_tokens(), right_long_tokens());
   constexpr std::size_t kHeadBytes = 12;
-  RC_ASSERT(wrong_with_tokens(damaged(right.substr(0, kHeadBytes), telling_in_bytes()) +
+  RC_ASSERT(wrong_with_tokens(damaged(right.substr(0, kHeadBytes), fragments_of_bytes()) +
                               right.substr(kHeadBytes)) == "");
 }
 

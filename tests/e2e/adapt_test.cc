@@ -114,7 +114,7 @@ TEST_F(Adapt, OtherwiseSaysWhatItWouldBring) {
   EXPECT_THAT(text_of("run", "events.jsonl"), HasSubstr("predicted from measured steps: "));
 }
 
-TEST_F(Adapt, RefusesAPlanThatIsGivenAndARehearsal) {
+TEST_F(Adapt, RefusesAGivenPlanAndASimulatedRun) {
   EXPECT_EQ(job_.train("run", {"--plan", "plan.json", "--adapt"}).status, 2);
   const std::string cluster = job_.folder().write(
       "virtual.toml", "[[machine]]\nname = \"gpu\"\ndevice_model = \"rtx-3060\"\n");

@@ -134,10 +134,9 @@ class ReplicatedPlan : public AnyPlan {
 TEST_F(ReplicatedPlan, GoesOnWithTheSameBitsWhateverNumbersItsRanksHave) {
   train_by_turns("same", {plain_, plain_, plain_, plain_});
   train_by_turns("other", {plain_, dealt_, turned_, plain_});
-  const Hashes residual_kind = hashes("same", kStepsEach);
-  EXPECT_TRUE(residual_kind.contains("residual.1/h.0.mlp.c_fc.weight"));
-  EXPECT_TRUE(residual_kind.contains("residual.3/wte.weight"))
-      << "two machines, each with both ends";
+  const Hashes same = hashes("same", kStepsEach);
+  EXPECT_TRUE(same.contains("residual.1/h.0.mlp.c_fc.weight"));
+  EXPECT_TRUE(same.contains("residual.3/wte.weight")) << "two machines, each with both ends";
   // No tensor name depends on a rank, so the residuals have the same names too.
   EXPECT_EQ(hashes("other", 2 * kStepsEach), hashes("same", 2 * kStepsEach));
   EXPECT_EQ(hashes_but_residuals("other", 3 * kStepsEach),

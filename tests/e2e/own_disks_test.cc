@@ -62,8 +62,8 @@ constexpr std::uint64_t kMarks_bytes = 60'000;
 
 // Fills the disk of a folder so that this space is left.
 void fill(const fs::path& filler, std::uint64_t left_bytes) {
-  const std::uint64_t room = fs::space(filler.parent_path()).available;
-  std::ofstream(filler) << std::string(room - left_bytes, 'x');
+  const std::uint64_t free_bytes = fs::space(filler.parent_path()).available;
+  std::ofstream(filler) << std::string(free_bytes - left_bytes, 'x');
 }
 
 TEST_F(OwnDisks, OfWhichOneCannotSaveAreNamedAndAllSaveOnceItCan) {

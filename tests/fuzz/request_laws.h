@@ -26,33 +26,33 @@ inline std::string right_request() {
          std::string(kLawCookie) + "\nBearer " + law_access_rules().token + "\n";
 }
 
-inline const std::vector<std::string>& telling_in_requests() {
-  static const std::vector<std::string> telling = {"\n",
-                                                   "?",
-                                                   "&",
-                                                   "=",
-                                                   ";",
-                                                   "; ",
-                                                   "/",
-                                                   "//",
-                                                   "/..",
-                                                   "%2e%2e",
-                                                   "%00",
-                                                   "token=",
-                                                   "motley_4711=",
-                                                   "Bearer ",
-                                                   "points=",
-                                                   "HEAD",
-                                                   "POST",
-                                                   "null",
-                                                   "cross-site",
-                                                   "evil.example",
-                                                   "localhost:4711",
-                                                   ":4711",
-                                                   law_access_rules().token,
-                                                   law_access_rules().token.substr(1),
-                                                   std::string(2000, 'a')};
-  return telling;
+inline const std::vector<std::string>& fragments_of_requests() {
+  static const std::vector<std::string> fragments = {"\n",
+                                                     "?",
+                                                     "&",
+                                                     "=",
+                                                     ";",
+                                                     "; ",
+                                                     "/",
+                                                     "//",
+                                                     "/..",
+                                                     "%2e%2e",
+                                                     "%00",
+                                                     "token=",
+                                                     "motley_4711=",
+                                                     "Bearer ",
+                                                     "points=",
+                                                     "HEAD",
+                                                     "POST",
+                                                     "null",
+                                                     "cross-site",
+                                                     "evil.example",
+                                                     "localhost:4711",
+                                                     ":4711",
+                                                     law_access_rules().token,
+                                                     law_access_rules().token.substr(1),
+                                                     std::string(2000, 'a')};
+  return fragments;
 }
 
 inline RequestHead request_head(std::string_view text) {

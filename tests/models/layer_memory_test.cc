@@ -78,7 +78,7 @@ std::int64_t bytes_of(const at::Tensor& tensor) {
 }
 
 // The persistent memory of a chain of these layers of a package.
-PersistentMemory lock_holder(const ModelSpec& model, int first, int last) {
+PersistentMemory measured_memory(const ModelSpec& model, int first, int last) {
   LayerChain chain({.kind = "package"}, model, first, last, {.device = c10::kCPU});
   PersistentMemory held;
   for (const LayerChain::Parameter& parameter : chain.parameters()) {
@@ -159,7 +159,7 @@ TEST(LayerMemory, OfWhatLastsIsWhatAPackageHolds) {
     const int layers = static_cast<int>(model.layers.size());
     for (const auto& [first, last] :
          {std::pair(0, layers), std::pair(1, layers), std::pair(0, 2)}) {
-      const PersistentMemory held = lock_holder(model, first, last);
+      const PersistentMemory held = measured_memory(model, first, last);
       const PersistentMemory said = persistent_memory(model, first, last, 0);
       EXPECT_EQ(said.constant_bytes, held.constant_bytes) << name;
       EXPECT_EQ(said.value_bytes, held.value_bytes) << name;

@@ -13,17 +13,17 @@
 namespace motley {
 
 // Fragments that are meaningful in a package.
-inline std::vector<std::string> telling_in_packages() {
-  std::vector<std::string> telling = telling_in_text();
+inline std::vector<std::string> fragments_of_packages() {
+  std::vector<std::string> fragments = fragments_of_text();
   for (const char* text :
        {"\"aten::add_.Tensor\"", "\"aten::empty.memory_format\"", "\"aten::mm\"",
         "\"aten::native_batch_norm\"", "{\"value\": 1}", "{\"value\": -1}", "{\"values\": [null]}",
         "{\"batch\": [0, 9223372036854775807]}", "[1, true, 2.5]", "{\"float\": \"nan\"}",
         "{\"type\": \"float64\"}", "\"parameter:0\"", "\"saved:19999\"", "\"target:0\"", "1048576",
         "\"shape\": [1099511627776, 2]", "\"results\": 20000", "\"tied\": true"}) {
-    telling.emplace_back(text);
+    fragments.emplace_back(text);
   }
-  return telling;
+  return fragments;
 }
 
 // Generates variants of a package.json, each with one number or string replaced by another one of
@@ -31,7 +31,7 @@ inline std::vector<std::string> telling_in_packages() {
 class PackageChanges {
  public:
   explicit PackageChanges(std::string right = right_package())
-      : right_(std::move(right)), others_(telling_in_packages()) {
+      : right_(std::move(right)), others_(fragments_of_packages()) {
     for (std::size_t at = 0; at < right_.size();) {
       const std::size_t end = std::min(right_.find_first_of(",:[]{} \n", at), right_.size());
       if (end > at) words_.emplace_back(at, end - at);

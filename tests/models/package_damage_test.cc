@@ -7,7 +7,7 @@ namespace motley {
 namespace {
 
 RC_GTEST_PROP(DamagedPackage, IsReadOrRefused, ()) {
-  RC_ASSERT(wrong_with_package(damaged(right_package(), telling_in_packages())) == "");
+  RC_ASSERT(wrong_with_package(damaged(right_package(), fragments_of_packages())) == "");
 }
 
 // Ten thousand changes that leave most of the text valid: one value replaces another.

@@ -17,14 +17,14 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::vector<std::string> telling_in_references() {
-  std::vector<std::string> telling = telling_in_text();
+std::vector<std::string> fragments_of_references() {
+  std::vector<std::string> fragments = fragments_of_text();
   for (const char* text : {"\"values\": []", "\"below\": 3", "\"below\": 0", "\"low\": 1e39", "-1",
                            "1099511627777", "[1, 2]", "\"layer\": 7", "\"parameter:9\"", "1e308",
                            "\"count\": 4", "\"output:0\"", "{}", "\"samples\": 64"}) {
-    telling.emplace_back(text);
+    fragments.emplace_back(text);
   }
-  return telling;
+  return fragments;
 }
 
 Package package() {
@@ -36,7 +36,8 @@ Result<PackageReferences> parsed(const std::string& body) {
 }
 
 RC_GTEST_PROP(DamagedReference, IsReadOrRefused, ()) {
-  RC_ASSERT(wrong_with_references(damaged(right_reference_body(), telling_in_references())) == "");
+  RC_ASSERT(wrong_with_references(damaged(right_reference_body(), fragments_of_references())) ==
+            "");
 }
 
 TEST(References, AreReadWhereTheyAreRight) {

@@ -53,9 +53,9 @@ class Oracle {
       saved += static_cast<double>(p_.layers[at(l)].saved_bytes) * shape_.micro_batch;
     }
     bytes += stage.recompute ? saved : held * saved;
-    double occupation = stage.last < layer_count() ? held_bytes(stage.last - 1) : 0;
-    if (stage.first > 0) occupation += held_bytes(stage.first - 1);
-    bytes += (held + 2) * occupation;
+    double boundary_bytes = stage.last < layer_count() ? held_bytes(stage.last - 1) : 0;
+    if (stage.first > 0) boundary_bytes += held_bytes(stage.first - 1);
+    bytes += (held + 2) * boundary_bytes;
     return bytes + std::floor(bytes * 4 / 100);  // the allocator's own
   }
 

@@ -28,7 +28,7 @@ Problem random_uniform_problem() {
   return problem;
 }
 
-double least_with_room_s(Problem problem, const StepShape& shape) {
+double least_with_memory_s(Problem problem, const StepShape& shape) {
   for (MachineSketch& machine : problem.machines) machine.memory_bytes = 1'000'000;
   return Oracle(problem, shape).best(0).single_slot_period_s;
 }
@@ -54,7 +54,7 @@ RC_GTEST_PROP(PeriodSearch, FindsTheLeastPeriodOfAllPipelinesAndProvesIt, ()) {
   if (load_s < least_s) {
     RC_ASSERT(found.period_s <= least_s * (1 + 1e-6));
     // The proof does not know which memory activation checkpointing saves.
-    RC_ASSERT(found.bounds.proven_s >= least_with_room_s(problem, shape) * (1 - 1e-6));
+    RC_ASSERT(found.bounds.proven_s >= least_with_memory_s(problem, shape) * (1 - 1e-6));
   }
 }
 

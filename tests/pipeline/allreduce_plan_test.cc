@@ -157,13 +157,13 @@ double last_done(const std::vector<double>& parts, const std::vector<std::int64_
 double least_time(double count, const std::vector<std::int64_t>& speeds) {
   const double machines = static_cast<double>(speeds.size());
   const auto is_enough = [&](double time) {
-    double receive_buffer = 0;
+    double owned = 0;
     for (const std::int64_t speed : speeds) {
       const double sent = time * static_cast<double>(speed);
       if (sent < count) return false;
-      receive_buffer += (sent - count) / (machines - 2);
+      owned += (sent - count) / (machines - 2);
     }
-    return receive_buffer >= count;
+    return owned >= count;
   };
   double low = 0;
   double high = 2 * count;

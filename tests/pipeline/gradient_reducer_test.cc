@@ -120,7 +120,7 @@ TEST(GradientReducer, KnowsWhatItsCompressedMessagesLeftOut) {
   constexpr std::size_t kCount = 3000;
   const ProcessGroup pair = {{{Rank{0}}, {Rank{1}}}, {}};
   RankGroup group("inproc", 2);
-  std::vector<std::vector<float>> residual_kind(2, std::vector<float>(kCount, 0));
+  std::vector<std::vector<float>> residuals(2, std::vector<float>(kCount, 0));
   std::vector<std::vector<float>> sums(2);
   group.run([&](Rank self) {
     FrameLink link(group.at(self), self, 1, 2);
@@ -130,13 +130,12 @@ TEST(GradientReducer, KnowsWhatItsCompressedMessagesLeftOut) {
     ASSERT_TRUE((*reducer)->begin(1, {{AllreduceId{}, pair, values}}).ok());
     (*reducer)->set_ready(AllreduceId{}, 0);
     ASSERT_TRUE((*reducer)->wait(AllreduceId{}).ok());
-    (*reducer)->add_feedback(FeedbackKind::kResidual, AllreduceId{}, residual_kind[self.index()]);
+    (*reducer)->add_feedback(FeedbackKind::kResidual, AllreduceId{}, residuals[self.index()]);
   });
   float most = 0;
   for (std::size_t i = 0; i < kCount; ++i) {
-    most = std::max(most, std::abs(residual_kind[0][i]));
-    EXPECT_NEAR(sums[0][i] + residual_kind[0][i] + residual_kind[1][i], sum_of(pair, i, 1), 1e-3)
-        << i;
+    most = std::max(most, std::abs(residuals[0][i]));
+    EXPECT_NEAR(sums[0][i] + residuals[0][i] + residuals[1][i], sum_of(pair, i, 1), 1e-3) << i;
   }
   EXPECT_GT(most, 0.1F) << "nothing was left out";
 }

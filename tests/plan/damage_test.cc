@@ -10,7 +10,7 @@ namespace motley {
 namespace {
 
 std::string damaged_text(const std::string& text) {
-  return damaged(text, telling_in_text());
+  return damaged(text, fragments_of_text());
 }
 
 RC_GTEST_PROP(DamagedFile, OfAClusterIsReadOrRefused, ()) {

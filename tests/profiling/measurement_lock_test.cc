@@ -14,25 +14,25 @@ namespace {
 
 constexpr double kShort_s = 0.05;
 
-class Turn : public testing::Test {
+class MeasurementLockTest : public testing::Test {
  protected:
-  Turn()
+  MeasurementLockTest()
       : folder_(std::filesystem::path(testing::TempDir()) /
-                ("motley-turn-" + std::to_string(::getpid()))) {}
+                ("motley-lock-" + std::to_string(::getpid()))) {}
 
-  ~Turn() override { std::filesystem::remove_all(folder_); }
+  ~MeasurementLockTest() override { std::filesystem::remove_all(folder_); }
 
   std::filesystem::path folder_;
 };
 
-TEST_F(Turn, ManyMayMeasureBesideEachOther) {
+TEST_F(MeasurementLockTest, ManyMayMeasureBesideEachOther) {
   MeasurementLock one(folder_);
   MeasurementLock other(folder_);
   EXPECT_TRUE(one.lock_shared_for(kShort_s));
   EXPECT_TRUE(other.lock_shared_for(kShort_s));
 }
 
-TEST_F(Turn, OneIsAloneOnlyOnceTheOthersAreDone) {
+TEST_F(MeasurementLockTest, OneIsAloneOnlyOnceTheOthersAreDone) {
   MeasurementLock one(folder_);
   int waits = 0;
   {
@@ -46,13 +46,13 @@ TEST_F(Turn, OneIsAloneOnlyOnceTheOthersAreDone) {
   EXPECT_FALSE(late.lock_shared_for(kShort_s));
 }
 
-TEST_F(Turn, WithoutAFolderNobodyWaits) {
+TEST_F(MeasurementLockTest, WithoutAFolderNobodyWaits) {
   MeasurementLock one("");
   EXPECT_FALSE(one.lock_shared_for(1e9));
   EXPECT_FALSE(one.lock_exclusive_for(1e9));
 }
 
-TEST_F(Turn, RemovesFilesThatNobodyHasTouchedForLong) {
+TEST_F(MeasurementLockTest, RemovesFilesThatNobodyHasTouchedForLong) {
   std::filesystem::create_directories(folder_);
   const auto now = std::filesystem::file_time_type::clock::now();
   const auto touched_before = [&](const char* name, std::chrono::days age) {
@@ -63,7 +63,7 @@ TEST_F(Turn, RemovesFilesThatNobodyHasTouchedForLong) {
   const auto old = touched_before(".measuring-1", std::chrono::days(31));
   const auto recent = touched_before(".measuring-2", std::chrono::days(1));
   const auto profile = touched_before("profile", std::chrono::days(31));
-  const MeasurementLock turn(folder_);
+  const MeasurementLock lock(folder_);
   EXPECT_FALSE(std::filesystem::exists(old));
   EXPECT_TRUE(std::filesystem::exists(recent));
   EXPECT_TRUE(std::filesystem::exists(profile));

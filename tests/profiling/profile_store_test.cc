@@ -194,7 +194,7 @@ TEST(ProfileFolder, FollowsTheEnvironment) {
 
 RC_GTEST_PROP(DamagedFile, OfAKeptProfileIsReadOrRefused, ()) {
   RC_ASSERT(wrong_with_stored_profile(right_stored_text()) == "");
-  RC_ASSERT(wrong_with_stored_profile(damaged(right_stored_text(), telling_in_text())) == "");
+  RC_ASSERT(wrong_with_stored_profile(damaged(right_stored_text(), fragments_of_text())) == "");
 }
 
 }  // namespace

@@ -53,9 +53,9 @@ TEST(JobMessage, NeedsAPlanOnlyForTraining) {
 }
 
 TEST(JobMessage, RefusesEachMissingMember) {
-  const Json intact = job_to_json(train_job());
-  for (const auto& [key, value] : intact.items()) {
-    Json damaged = intact;
+  const Json valid = job_to_json(train_job());
+  for (const auto& [key, value] : valid.items()) {
+    Json damaged = valid;
     damaged.erase(key);
     EXPECT_FALSE(job_from_json(damaged, "stdin").ok()) << key;
   }

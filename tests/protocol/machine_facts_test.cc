@@ -23,7 +23,7 @@ MachineFacts some_facts() {
   facts.computer_memory_bytes = std::int64_t{1} << 31;
   facts.disk_bytes = 5;
   facts.unix_s = 1.7e9;
-  facts.sees_fingerprint = true;
+  facts.sees_mark_file = true;
   facts.candidates = {{"eth0", "10.0.0.1", "wired", true, 1000}, {"lo", "::1", "loopback"}};
   facts.routes = {{"10.0.0.2", "10.0.0.1"}, {"10.9.9.9", ""}};
   return facts;
@@ -36,9 +36,9 @@ TEST(MachineFacts, ReadBackAsTheyWere) {
 }
 
 TEST(MachineFacts, RefuseAnyMissingOrStrangeMember) {
-  const Json intact = facts_to_json(some_facts());
-  for (const auto& [key, value] : intact.items()) {
-    Json damaged = intact;
+  const Json valid = facts_to_json(some_facts());
+  for (const auto& [key, value] : valid.items()) {
+    Json damaged = valid;
     damaged.erase(key);
     EXPECT_FALSE(facts_from_json(damaged, "box").ok()) << key;
     damaged[key] = Json::object({{"strange", true}});

@@ -100,10 +100,10 @@ TEST(StepReport, CarriesWhatWasPredictedRightWhereItIsCounted) {
 }
 
 TEST(StepReport, RefusesEachMissingMember) {
-  const Json intact = step_to_json(report());
-  for (const auto& [key, value] : intact.items()) {
+  const Json valid = step_to_json(report());
+  for (const auto& [key, value] : valid.items()) {
     if (key == "event") continue;
-    Json damaged = intact;
+    Json damaged = valid;
     damaged.erase(key);
     const Result<StepReport> copy = step_from_json(damaged, "stage 0");
     ASSERT_FALSE(copy.ok()) << key;

@@ -12,14 +12,14 @@ RC_GTEST_PROP(DamagedConfig, InAFileIsReadOrRefused, ()) {
   RC_ASSERT(example.ok());
   const std::string right = *rc::gen::element(*example, config_to_toml(Config{}));
   RC_ASSERT(wrong_with_config(right) == "");
-  RC_ASSERT(wrong_with_config(damaged(right, telling_in_text())) == "");
+  RC_ASSERT(wrong_with_config(damaged(right, fragments_of_text())) == "");
 }
 
 RC_GTEST_PROP(DamagedConfig, OnTheCommandLineOrInTheEnvironmentIsReadOrRefused, ()) {
   const std::string key = (*rc::gen::elementOf(config_keys())).name;
   const std::string setting = key + "=" + config_value(Config{}, key);
   RC_ASSERT(wrong_with_setting(setting) == "");
-  RC_ASSERT(wrong_with_setting(damaged(setting, telling_in_text())) == "");
+  RC_ASSERT(wrong_with_setting(damaged(setting, fragments_of_text())) == "");
 }
 
 }  // namespace

@@ -34,10 +34,10 @@ inline TrainConfig eight_samples() {
   return train;
 }
 
-class RehearsedRank {
+class SimulatedRank {
  public:
   // All references must outlive this object.
-  RehearsedRank(
+  SimulatedRank(
       const Plan& plan, const ModelSpec& model, Rank self, VirtualSpeed speed, Transport& transport)
       : plan_(plan),
         tied_(tied_across_ranks(model, plan)),

@@ -49,7 +49,7 @@ std::vector<Ran> train(const Plan& plan, const ModelSpec& model, int steps) {
   RankGroup group("inproc", plan.rank_count());
   group.run([&](Rank self) {
     Ran& mine = ran[self.index()];
-    RehearsedRank rank(plan, model, self, kSpeed, group.at(self));
+    SimulatedRank rank(plan, model, self, kSpeed, group.at(self));
     rank.run(steps);
     mine.outcome = rank.voter().outcome();
     mine.progress = rank.voter().progress();

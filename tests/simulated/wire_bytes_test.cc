@@ -75,7 +75,7 @@ std::vector<double> really_sent(const Plan& plan, const ModelSpec& model) {
   group.run([&](Rank self) {
     UnsharedTransport unshared(group.at(self));
     CountingTransport transport(unshared, plan.rank_count());
-    RehearsedRank rank(plan, model, self, kSpeed, transport);
+    SimulatedRank rank(plan, model, self, kSpeed, transport);
     rank.run(1);
     const auto& frames = transport.message_bytes();
     sent[self.index()] =

@@ -157,8 +157,8 @@ TEST_F(DeviceMemoryTest, KeepsWhatItIsFilledWith) {
   const StateArray values{StateArray::Kind::kValues, 0};
   ASSERT_TRUE(memory_
                   ->fill(values,
-                         [](std::span<float> receive_buffer) -> Result<void> {
-                           std::ranges::fill(receive_buffer, 1.5F);
+                         [](std::span<float> target) -> Result<void> {
+                           std::ranges::fill(target, 1.5F);
                            return {};
                          })
                   .ok());

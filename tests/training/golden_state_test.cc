@@ -56,17 +56,17 @@ void add_hashes(const std::vector<TensorView>& views, Hashes& hashes) {
 }
 
 // The sum of the checkpoint's residuals of a parameter, added in their order to 0.
-std::string owed_hash(const CheckpointReader& reader,
-                      const ParameterSpec& spec,
-                      const std::vector<std::string>& names) {
-  std::vector<float> residual_kind(static_cast<std::size_t>(spec.count()), 0);
-  std::vector<float> residual(residual_kind.size());
+std::string residual_hash(const CheckpointReader& reader,
+                          const ParameterSpec& spec,
+                          const std::vector<std::string>& names) {
+  std::vector<float> sum(static_cast<std::size_t>(spec.count()), 0);
+  std::vector<float> residual(sum.size());
   for (const std::string& name : names) {
     EXPECT_OK(reader.read(name, spec.shape, residual));
-    EXPECT_THAT(residual, ::testing::Contains(::testing::Ne(0))) << name << " owes nothing";
-    for (std::size_t i = 0; i < residual_kind.size(); ++i) residual_kind[i] += residual[i];
+    EXPECT_THAT(residual, ::testing::Contains(::testing::Ne(0))) << name << " is all zeros";
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += residual[i];
   }
-  return hash128_hex(std::as_bytes(std::span(residual_kind)));
+  return hash128_hex(std::as_bytes(std::span(sum)));
 }
 
 // The state after loading the checkpoint; the residuals are added to the gradients.
@@ -102,9 +102,9 @@ Hashes expected_of(const testing::GoldenCheckpoint& golden) {
   for (const LayerSpec& layer : model.layers) {
     const bool is_summed = layer.name == model.layers.back().name;
     for (const ParameterSpec& spec : layer.parameters) {
-      const std::vector<std::string> residual_kind = {first + spec.name, second + spec.name};
+      const std::vector<std::string> names = {first + spec.name, second + spec.name};
       hashes["residual.0/" + spec.name] =
-          owed_hash(*reader, spec, is_summed ? residual_kind : std::vector<std::string>());
+          residual_hash(*reader, spec, is_summed ? names : std::vector<std::string>());
     }
   }
   return hashes;

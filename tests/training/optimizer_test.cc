@@ -124,12 +124,11 @@ TEST_P(EachOptimizer, ShrinksOnlyDecayedRanges) {
   const auto optimizer = make_optimizer(config_of(GetParam()));
   const std::vector<float> zeros(20, 0.0F);
   State decayed(*optimizer, 20);
-  State process_state = decayed;
+  State undecayed = decayed;
   const State before = decayed;
   decayed.update(*optimizer, zeros, {.factors = factors_of(*optimizer, 0.1), .decayed = true});
-  process_state.update(*optimizer, zeros,
-                       {.factors = factors_of(*optimizer, 0.1), .decayed = false});
-  EXPECT_EQ(process_state, before);
+  undecayed.update(*optimizer, zeros, {.factors = factors_of(*optimizer, 0.1), .decayed = false});
+  EXPECT_EQ(undecayed, before);
   for (std::size_t i = 0; i < 20; ++i) {
     EXPECT_FLOAT_EQ(decayed.values[i], before.values[i] * 0.99F);  // 1 - 0.1 × 0.1
   }

@@ -31,10 +31,10 @@ TEST(RateChange, SaysBothRatesOfAJump) {
 TEST(RateChange, KnowsWhatIsNoJump) {
   const RateHistory before{cosine_of(60), false, 30};
   EXPECT_FALSE(rate_jump(before, cosine_of(60)));
-  TrainConfig process_state = cosine_of(120);
-  process_state.schedule_steps = 60;
-  EXPECT_FALSE(rate_jump(before, process_state));
-  EXPECT_FALSE(option_without_jump(before, process_state));
+  TrainConfig same_schedule = cosine_of(120);
+  same_schedule.schedule_steps = 60;
+  EXPECT_FALSE(rate_jump(before, same_schedule));
+  EXPECT_FALSE(option_without_jump(before, same_schedule));
   TrainConfig constant = cosine_of(60);
   constant.schedule = "constant";
   TrainConfig longer = constant;

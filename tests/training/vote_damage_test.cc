@@ -8,7 +8,7 @@ namespace {
 
 RC_GTEST_PROP(DamagedVotes, AreSummedOrRefused, ()) {
   RC_ASSERT(wrong_with_votes(right_votes()) == "");
-  RC_ASSERT(wrong_with_votes(damaged(right_votes(), telling_in_bytes())) == "");
+  RC_ASSERT(wrong_with_votes(damaged(right_votes(), fragments_of_bytes())) == "");
 }
 
 // Without a change of lengths, after which the input is nearly always refused.

@@ -143,7 +143,7 @@ TEST(Admission, ReadsNumbersInTheirRangeOnly) {
 
 RC_GTEST_PROP(DamagedRequests, AreAdmittedWithTheTokenOnly, ()) {
   RC_ASSERT(wrong_with_request(right_request()) == "");
-  RC_ASSERT(wrong_with_request(damaged(right_request(), telling_in_requests())) == "");
+  RC_ASSERT(wrong_with_request(damaged(right_request(), fragments_of_requests())) == "");
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace {
 
 RC_GTEST_PROP(DamagedRunLines, AreReadOrLeftOut, ()) {
   RC_ASSERT(wrong_with_run_lines(right_run_lines()) == "");
-  RC_ASSERT(wrong_with_run_lines(damaged(right_run_lines(), telling_in_text())) == "");
+  RC_ASSERT(wrong_with_run_lines(damaged(right_run_lines(), fragments_of_text())) == "");
 }
 
 }  // namespace

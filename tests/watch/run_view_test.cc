@@ -127,7 +127,7 @@ TEST_F(RunViewTest, SaysThatItsFolderIsGone) {
   EXPECT_EQ(view.last_step(), 10);
 }
 
-TEST_F(RunViewTest, ARehearsalIsVirtualWhereverFiguresAre) {
+TEST_F(RunViewTest, ASimulatedRunIsMarkedWhereverFiguresAre) {
   write_run();
   EXPECT_EQ(open().state()["virtual"], false);
   Plan plan = two_stages();

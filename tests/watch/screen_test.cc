@@ -122,7 +122,7 @@ TEST(Screen, ALowOneHasTheStagesAndAllOfTheAdvice) {
   EXPECT_THAT(text, HasSubstr("stage 1 (box)"));
 }
 
-TEST(Screen, ARehearsalSaysSoAndHasNoCurve) {
+TEST(Screen, ASimulatedRunIsMarkedAndHasNoCurve) {
   ShownRun run;
   run.state["virtual"] = true;
   run.history["loss"] = {nullptr, nullptr, nullptr};

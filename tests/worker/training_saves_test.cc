@@ -15,7 +15,7 @@ namespace {
 using testing::ElementsAre;
 
 // Skips given steps, and has a full disk at others.
-class Rehearsed final : public StepRunner, public Evaluator, public ShardSaver, public EventSink {
+class FakeStage final : public StepRunner, public Evaluator, public ShardSaver, public EventSink {
  public:
   std::vector<std::int64_t> skipped;
   std::vector<std::int64_t> without_targets;
@@ -64,21 +64,21 @@ class Rehearsed final : public StepRunner, public Evaluator, public ShardSaver, 
 };
 
 TEST(TrainingSaves, WaitForAStepThatIsNotSkipped) {
-  Rehearsed run;
+  FakeStage run;
   run.skipped = {2, 4, 5};
   ASSERT_TRUE(run.run({.last_step = 9, .save_every = 2}).ok());
   EXPECT_THAT(run.saves, ElementsAre("saved 3", "saved 6", "saved 8", "saved 9", "finished"));
 }
 
 TEST(TrainingSaves, WaitForAStepThatHasTargets) {
-  Rehearsed run;
+  FakeStage run;
   run.without_targets = {2, 3, 9};
   ASSERT_TRUE(run.run({.last_step = 9, .save_every = 2}).ok());
   EXPECT_THAT(run.saves, ElementsAre("saved 4", "saved 6", "saved 8", "saved 9", "finished"));
 }
 
 TEST(TrainingSaves, AreMadeWhenTheVoteSaysSo) {
-  Rehearsed run;
+  FakeStage run;
   run.due = {2, 5, 6};
   run.skipped = {6};
   ASSERT_TRUE(run.run({.last_step = 9, .save_every = 4}).ok());
@@ -87,14 +87,14 @@ TEST(TrainingSaves, AreMadeWhenTheVoteSaysSo) {
 }
 
 TEST(TrainingSaves, AreMadeAfterTheLastStepWhateverItWas) {
-  Rehearsed run;
+  FakeStage run;
   run.skipped = {1, 2, 3};
   ASSERT_TRUE(run.run({.last_step = 3, .save_every = 1}).ok());
   EXPECT_THAT(run.saves, ElementsAre("saved 3", "finished"));
 }
 
 TEST(TrainingSaves, ThatADiskDoesNotTakeEndNothing) {
-  Rehearsed run;
+  FakeStage run;
   run.full_at = 2;
   ASSERT_TRUE(run.run({.last_step = 4, .save_every = 1}).ok());
   EXPECT_THAT(run.saves,
@@ -102,7 +102,7 @@ TEST(TrainingSaves, ThatADiskDoesNotTakeEndNothing) {
 }
 
 TEST(TrainingSaves, ThatFailForAnotherReasonEndTheTraining) {
-  Rehearsed run;
+  FakeStage run;
   run.full_at = 2;
   run.full_is = ErrorCode::kDiverged;
   const Result<void> ran = run.run({.last_step = 4, .save_every = 1});

@@ -86,7 +86,7 @@ MachineCuts::MachineCuts(Layout layout, SavedFiles& saved, MachineCutOptions opt
 
 void MachineCuts::run(const DiskTrees& before,
                       const std::vector<DiskOperation>& log,
-                      ReportedSaves told) {
+                      ReportedSaves reported) {
   std::map<std::string, DiskModel> models;
   Disks now;
   for (const std::string& machine : layout_.machines()) {
@@ -97,21 +97,21 @@ void MachineCuts::run(const DiskTrees& before,
   for (std::size_t i = 0; i < log.size() && tally_.faults.size() < options_.faults_max; ++i) {
     const std::string machine = machine_of(log[i].path);
     if (machine.empty()) {
-      told.hear(log[i].other);
+      reported.hear(log[i].other);
     } else {
       models.at(machine).apply(within_machine(log[i]));
       now[machine] = as_it_is(models.at(machine));
     }
     const bool is_looked_at = machine.empty() || i % options_.place_every == 0;
-    if (is_looked_at) look_at(models, now, machine, told, i + 1);
+    if (is_looked_at) look_at(models, now, machine, reported, i + 1);
   }
 }
 
 void MachineCuts::look_at(const std::map<std::string, DiskModel>& models,
                           const Disks& now,
                           const std::string& changed,
-                          const ReportedSaves& told,
-                          std::size_t location) {
+                          const ReportedSaves& reported,
+                          std::size_t position) {
   ++tally_.cuts;
   const std::vector<std::string> all = layout_.machines();
   // If only another machine's disk has changed, a cut of this machine leads to a state that was
@@ -121,26 +121,28 @@ void MachineCuts::look_at(const std::map<std::string, DiskModel>& models,
     if (changed.empty() || changed == machine) cut_together.push_back({machine});
   }
   for (const auto& machines : cut_together) {
-    try_cuts(location, options_.kinds, [&](Cut& cut, const std::string& of_cut) {
+    try_cuts(position, options_.kinds, [&](Cut& cut, const std::string& of_cut) {
       Disks disks = now;
       for (const std::string& machine : machines) {
         disks[machine] = disk_of(models.at(machine).after(cut));
       }
       const std::string words =
-          fmt::format("after operation {}, {} cut, {}", location, machines, of_cut);
-      look_at(disks, "", told, words);
+          fmt::format("after operation {}, {} cut, {}", position, machines, of_cut);
+      look_at(disks, "", reported, words);
       if (machines.size() < all.size()) return;
       for (const std::string& lost : all) {
         Disks others = disks;
         others[lost] = {};
-        look_at(others, lost, told, fmt::format("{}, {} lost", words, lost));
+        look_at(others, lost, reported, fmt::format("{}, {} lost", words, lost));
       }
     });
   }
 }
 
-bool MachineCuts::is_new(const Disks& disks, const std::string& lost, const ReportedSaves& told) {
-  std::string text = told.text() + (lost.empty() ? "" : "lost");
+bool MachineCuts::is_new(const Disks& disks,
+                         const std::string& lost,
+                         const ReportedSaves& reported) {
+  std::string text = reported.text() + (lost.empty() ? "" : "lost");
   for (const auto& [machine, disk] : disks) text += fmt::format(" {}", disk.print);
   return seen_.insert(std::hash<std::string>()(text)).second;
 }
@@ -151,21 +153,21 @@ void MachineCuts::show(const DiskTrees& trees) {
 
 void MachineCuts::look_at(const Disks& disks,
                           const std::string& lost,
-                          const ReportedSaves& told,
+                          const ReportedSaves& reported,
                           const std::string& words) {
-  if (tally_.faults.size() >= options_.faults_max || !is_new(disks, lost, told)) return;
+  if (tally_.faults.size() >= options_.faults_max || !is_new(disks, lost, reported)) return;
   ++tally_.states;
   DiskTrees trees;
   for (const auto& [machine, disk] : disks) trees[machine] = disk.tree;
   show(trees);
-  const Resume resume = look_for_resume(trees, !lost.empty(), told);
+  const Resume resume = look_for_resume(trees, !lost.empty(), reported);
   std::string fault = resume.fault;
   const auto is_one_of = [&](std::size_t every) {
     return fault.empty() && resume.is_possible && every > 0 && tally_.states % every == 0;
   };
   if (is_one_of(options_.keep_every)) {
-    kept_.push_back({trees, told});
-    kept_.back().told.go_on_from(resume.step, resume.version);
+    samples_.push_back({trees, reported});
+    samples_.back().reported.go_on_from(resume.step, resume.version);
   }
   if (is_one_of(options_.restart_every)) {
     ++tally_.restarts;
@@ -174,13 +176,13 @@ void MachineCuts::look_at(const Disks& disks,
     for (auto& [machine, disk] : shown_) disk.forget();
   }
   if (!fault.empty()) {
-    tally_.faults.push_back(fmt::format("{}: {} ({})", words, fault, told.text()));
+    tally_.faults.push_back(fmt::format("{}: {} ({})", words, fault, reported.text()));
   }
 }
 
 MachineCuts::Resume MachineCuts::look_for_resume(const DiskTrees& trees,
                                                  bool lost,
-                                                 const ReportedSaves& told) {
+                                                 const ReportedSaves& reported) {
   StoreInventory stores;
   bool learns = false;
   const QueryStores ask = [&](const StoreQuery& store_query) -> Result<StoreInventory> {
@@ -193,13 +195,13 @@ MachineCuts::Resume MachineCuts::look_for_resume(const DiskTrees& trees,
   if (learns) shown_[kDesk].forget();
   if (!found.ok()) {
     // Without a promise, the remaining files may be insufficient.
-    const bool is_promised = told.must_be_found(lost) > 0;
+    const bool is_promised = reported.must_be_found(lost) > 0;
     return {.fault = is_promised ? fault_of(found) : "", .is_possible = false};
   }
-  Resume resume{.fault = told.broken_by(*found, stores, trees, saved_, lost)};
+  Resume resume{.fault = reported.broken_by(*found, stores, trees, saved_, lost)};
   if (*found) {
     resume.step = (*found)->step_metadata.step();
-    resume.version = told.version_of((*found)->step_metadata, saved_);
+    resume.version = reported.version_of((*found)->step_metadata, saved_);
   }
   return resume;
 }

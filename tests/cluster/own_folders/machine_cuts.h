@@ -38,17 +38,17 @@ class MachineCuts {
 
   // The recorded folder contains one folder per machine, with its name. Stops after `faults_max`
   // faults.
-  void run(const DiskTrees& before, const std::vector<DiskOperation>& log, ReportedSaves told);
+  void run(const DiskTrees& before, const std::vector<DiskOperation>& log, ReportedSaves reported);
 
   [[nodiscard]] const MachineCutTally& tally() const { return tally_; }
 
-  struct FeedbackKind {
+  struct SampledState {
     DiskTrees trees;
-    ReportedSaves told;
+    ReportedSaves reported;
   };
 
   // A sample of the states, each with the promises to a launch that continues there.
-  [[nodiscard]] const std::vector<FeedbackKind>& resident_states() const { return kept_; }
+  [[nodiscard]] const std::vector<SampledState>& sampled_states() const { return samples_; }
 
  private:
   // The state of a disk, and its hash.
@@ -66,15 +66,17 @@ class MachineCuts {
   void look_at(const std::map<std::string, DiskModel>& models,
                const Disks& now,
                const std::string& changed,
-               const ReportedSaves& told,
-               std::size_t location);
+               const ReportedSaves& reported,
+               std::size_t position);
   // `lost`: the machine that is lost permanently; "" = none.
   void look_at(const Disks& disks,
                const std::string& lost,
-               const ReportedSaves& told,
+               const ReportedSaves& reported,
                const std::string& words);
   // Whether this state has not been checked before.
-  [[nodiscard]] bool is_new(const Disks& disks, const std::string& lost, const ReportedSaves& told);
+  [[nodiscard]] bool is_new(const Disks& disks,
+                            const std::string& lost,
+                            const ReportedSaves& reported);
   void show(const DiskTrees& trees);
 
   // The restore point of a launch, or the fault found in it.
@@ -87,7 +89,7 @@ class MachineCuts {
 
   [[nodiscard]] Resume look_for_resume(const DiskTrees& trees,
                                        bool lost,
-                                       const ReportedSaves& told);
+                                       const ReportedSaves& reported);
   // Runs the launch on the disks, and checks the resulting state.
   [[nodiscard]] Result<void> go_on(const std::optional<int>& version);
   [[nodiscard]] Result<void> check_what_is_left(std::int64_t last_step) const;
@@ -97,7 +99,7 @@ class MachineCuts {
   const MachineCutOptions options_;
   MachineCutTally tally_;
   std::unordered_set<std::size_t> seen_;
-  std::vector<FeedbackKind> kept_;
+  std::vector<SampledState> samples_;
   std::map<std::string, DiskCopy> shown_;  // by machine
   const PlayedMachines machines_;          // in the folders of shown_
 };

@@ -276,14 +276,14 @@ TEST_P(MachinesPowerCutBattery, DISABLED_TwiceLosesNothingThatWasTold) {
   ASSERT_THAT(first.tally().faults, IsEmpty());
   MachineCuts second(GetParam(), saved_,
                      {.kinds = {.combinations = false}, .place_every = 3, .restart_every = 100});
-  for (const auto& [trees, told] : first.resident_states()) {
+  for (const auto& [trees, reported] : first.sampled_states()) {
     DiskTrees before;
     for (const auto& [machine, tree] : trees) before[machine] = without_processes(tree);
-    second.run(before, record(GetParam(), before, next_launch), told);
+    second.run(before, record(GetParam(), before, next_launch), reported);
   }
   const MachineCutTally& tally = second.tally();
   fmt::print("{}, cut twice: {} first states, {} cuts, {} states, {} restarts, {} faults\n",
-             GetParam().name, first.resident_states().size(), tally.cuts, tally.states,
+             GetParam().name, first.sampled_states().size(), tally.cuts, tally.states,
              tally.restarts, tally.faults.size());
   EXPECT_THAT(tally.faults, IsEmpty());
 }

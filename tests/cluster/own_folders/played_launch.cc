@@ -67,7 +67,7 @@ struct PlayedLaunch::Impl {
 
   // The start of the workers: replicators claim their folders and get the resumed checkpoint.
   Result<void> start() {
-    const auto keepers = plan_replicators(run.plan, run.stores, run.cluster, 1);
+    const auto replicators = plan_replicators(run.plan, run.stores, run.cluster, 1);
     group.emplace("inproc", run.plan.rank_count());
     for (Rank rank{0}; rank.value < run.plan.rank_count(); ++rank.value) {
       auto played = std::make_unique<PlayedRank>(group->at(rank), rank, events);
@@ -77,7 +77,7 @@ struct PlayedLaunch::Impl {
       played->job.store = run.stores.of(machine);
       played->job.launch = run.lock->launch();
       played->job.run_id = run.id;
-      if (const auto replicator = keepers.find(rank.value); replicator != keepers.end()) {
+      if (const auto replicator = replicators.find(rank.value); replicator != replicators.end()) {
         played->job.replicator = replicator->second;
         MOTLEY_ASSIGN(played->replicator,
                       FolderReplicator::open(played->job, played->channel, played->work));
@@ -99,8 +99,8 @@ struct PlayedLaunch::Impl {
                                 StallTimeout(kStallTimeout_s));
       ++said;
     }
-    keepers_to_come = said;
-    return hear_until([&] { return keepers_to_come == 0; });
+    replicators_to_come = said;
+    return hear_until([&] { return replicators_to_come == 0; });
   }
 
   // Handles a worker's event as RunFollower does.
@@ -108,7 +108,7 @@ struct PlayedLaunch::Impl {
     const std::string kind = event.at("event");
     if (kind == "keeper") {
       folders->add(worker);
-      --keepers_to_come;
+      --replicators_to_come;
     } else if (kind == "copied") {
       MOTLEY_TRY(folders->add_copied(worker, event));
       ++copied[event.at("step")];
@@ -128,7 +128,7 @@ struct PlayedLaunch::Impl {
   Result<void> hear_until(const std::function<bool()>& is_done) {
     while (!is_done()) {
       const auto event = events.next(kStallTimeout_s);
-      if (!event) return Error{ErrorCode::kPeer, "the keepers say nothing", "", ""};
+      if (!event) return Error{ErrorCode::kPeer, "the replicators say nothing", "", ""};
       MOTLEY_TRY(hear(event->first, event->second));
     }
     return {};
@@ -223,7 +223,7 @@ struct PlayedLaunch::Impl {
   PreparedRun run;
   std::optional<CheckpointCommitter> committer;
   std::optional<FolderReplicators> folders;
-  std::size_t keepers_to_come = 0;
+  std::size_t replicators_to_come = 0;
   std::map<std::int64_t, std::size_t> copied;  // by step
   std::int64_t last_saved = 0;
   RankEvents events;

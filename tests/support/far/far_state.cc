@@ -155,7 +155,7 @@ void FarState::limit_memory(std::size_t bytes) {
 void FarState::begin(StreamNumber stream,
                      const char* operation,
                      const std::vector<Touch>& touches) {
-  wait_for_room();
+  wait_for_space();
   const std::lock_guard lock(mutex_);
   const Moment when = order_.give(stream);
   for (const Touch& used : touches) touch(when, operation, used);
@@ -169,7 +169,7 @@ void FarState::count_operation(StreamNumber stream) {
   if (hangs_) ++queued_;
 }
 
-void FarState::wait_for_room() {
+void FarState::wait_for_space() {
   constexpr int kQueue = 1000;  // about as many as on CUDA
   const auto is_full = [&] {
     const std::lock_guard lock(mutex_);

@@ -121,7 +121,7 @@ class FarState {
   [[nodiscard]] bool is_done(const Mark& mark) const;
   void count_operation(StreamNumber stream);
   // Blocks while the queue of a hanging device is full.
-  void wait_for_room();
+  void wait_for_space();
 
   std::mutex mutex_;
   std::vector<std::unique_ptr<MappedMemory>> memories_;  // [device]

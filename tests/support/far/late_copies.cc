@@ -47,15 +47,15 @@ void LateCopies::add(LateCopy copy) {
   copies_.push_back({std::move(copy), std::move(as_given)});
 }
 
-void LateCopies::carry_out(const FeedbackKind& kept) {
+void LateCopies::carry_out(const Submitted& submitted) {
   const at::AutoDispatchBelowADInplaceOrView only_bytes;
-  const LateCopy& copy = kept.copy;
-  if (copy.to_device && !same_bytes(copy.source, kept.as_given)) {
+  const LateCopy& copy = submitted.copy;
+  if (copy.to_device && !same_bytes(copy.source, submitted.as_given)) {
     give_up(
         "staging reused too early: the host changed what a copy to the device was yet to read, "
         "without waiting for it");
   }
-  copy.target.copy_(kept.as_given);
+  copy.target.copy_(submitted.as_given);
 }
 
 }  // namespace motley::far

@@ -61,21 +61,21 @@ class LateCopies {
   // The first copy for which `chosen` is true; nullptr if there is none.
   template <class Chosen>
   [[nodiscard]] const LateCopy* find(const Chosen& chosen) const {
-    for (const FeedbackKind& kept : copies_) {
-      if (chosen(kept.copy)) return &kept.copy;
+    for (const Submitted& submitted : copies_) {
+      if (chosen(submitted.copy)) return &submitted.copy;
     }
     return nullptr;
   }
 
  private:
-  struct FeedbackKind {
+  struct Submitted {
     LateCopy copy;
     at::Tensor as_given;  // the source's value at submission
   };
 
-  static void carry_out(const FeedbackKind& kept);
+  static void carry_out(const Submitted& submitted);
 
-  std::list<FeedbackKind> copies_;
+  std::list<Submitted> copies_;
 };
 
 }  // namespace motley::far

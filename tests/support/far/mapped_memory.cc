@@ -46,12 +46,13 @@ char* MappedMemory::allocate(std::size_t bytes) {
   // A size that is too large to be rounded is also above the limit.
   if (bytes > limit_ || rounded(bytes) > limit_ - std::min(limit_, in_use_)) return nullptr;
   bytes = rounded(bytes);
-  const auto fits = std::find_if(free_.begin(), free_.end(),
-                                 [&](const auto& room) { return room.second >= bytes; });
+  const auto fits = std::find_if(free_.begin(), free_.end(), [&](const auto& free_range) {
+    return free_range.second >= bytes;
+  });
   if (fits == free_.end()) return nullptr;
-  const auto [offset, room] = *fits;
+  const auto [offset, free_bytes] = *fits;
   free_.erase(fits);
-  if (room > bytes) free_[offset + bytes] = room - bytes;
+  if (free_bytes > bytes) free_[offset + bytes] = free_bytes - bytes;
   if (const std::size_t end = offset + bytes; end > untouched_) {
     // Freed memory is poisoned already.
     const std::size_t begin = std::max(offset, untouched_);
@@ -68,17 +69,17 @@ void MappedMemory::release(char* shown, std::size_t bytes) {
   const auto offset = static_cast<std::size_t>(shown - shown_);
   std::memset(hidden_ + offset, kPoison, bytes);
   in_use_ -= bytes;
-  auto room = free_.emplace(offset, bytes).first;
-  const auto after = std::next(room);
-  if (after != free_.end() && room->first + room->second == after->first) {
-    room->second += after->second;
+  auto free_range = free_.emplace(offset, bytes).first;
+  const auto after = std::next(free_range);
+  if (after != free_.end() && free_range->first + free_range->second == after->first) {
+    free_range->second += after->second;
     free_.erase(after);
   }
-  if (room == free_.begin()) return;
-  const auto before = std::prev(room);
-  if (before->first + before->second == room->first) {
-    before->second += room->second;
-    free_.erase(room);
+  if (free_range == free_.begin()) return;
+  const auto before = std::prev(free_range);
+  if (before->first + before->second == free_range->first) {
+    before->second += free_range->second;
+    free_.erase(free_range);
   }
 }
 
