@@ -27,7 +27,7 @@ class ByteQueue {
   }
 
   // Returns the free space for more bytes, which add() then counts; empty if the queue is full.
-  [[nodiscard]] std::span<std::byte> room() {
+  [[nodiscard]] std::span<std::byte> space() {
     if (memory_.size() < bytes_max_) memory_.resize(bytes_max_);
     if (end_ == memory_.size() && begin_ > 0) {
       std::memmove(memory_.data(), memory_.data() + begin_, end_ - begin_);
@@ -37,7 +37,7 @@ class ByteQueue {
     return std::span(memory_).subspan(end_);
   }
 
-  // REQUIRES: count <= room().size().
+  // REQUIRES: count <= space().size().
   void add(std::size_t count) { end_ += count; }
 
  private:

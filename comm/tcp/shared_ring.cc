@@ -56,7 +56,7 @@ std::span<std::byte> from_place(SharedRing& ring, std::uint64_t place_B) {
 
 }  // namespace
 
-Result<std::size_t> RingWriter::room() const {
+Result<std::size_t> RingWriter::space() const {
   const std::uint64_t behind_B = written_B_ - seen(ring_.taken_B);
   if (behind_B > kRingBytes) return nonsense(behind_B);
   return kRingBytes - static_cast<std::size_t>(behind_B);
@@ -65,10 +65,10 @@ Result<std::size_t> RingWriter::room() const {
 Result<RingMove> RingWriter::write(std::span<const std::byte> from) {
   RingMove move;
   while (move.count < from.size()) {
-    MOTLEY_ASSIGN(std::size_t free, room());
+    MOTLEY_ASSIGN(std::size_t free, space());
     if (free == 0) {
       publish(ring_.writer_waits, std::uint32_t{1});
-      MOTLEY_ASSIGN(free, room());
+      MOTLEY_ASSIGN(free, space());
       if (free == 0) break;
       publish(ring_.writer_waits, std::uint32_t{0});
     }

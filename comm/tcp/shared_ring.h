@@ -46,7 +46,7 @@ class RingWriter {
   [[nodiscard]] Result<RingMove> write(std::span<const std::byte> from);
 
  private:
-  [[nodiscard]] Result<std::size_t> room() const;
+  [[nodiscard]] Result<std::size_t> space() const;
 
   SharedRing& ring_;
   std::uint64_t written_B_ = 0;

@@ -96,13 +96,13 @@ void TcpPeer::read() {
   awaits_receive_ = false;
   for (int turn = 0; turn < kTurnsMax; ++turn) {
     if (!stream_ || awaits_readable_) return;
-    const auto room = reader_.room();
-    if (!room.ok()) return lose(room.error().cause);
-    if (room->empty()) {
+    const auto space = reader_.space();
+    if (!space.ok()) return lose(space.error().cause);
+    if (space->empty()) {
       awaits_receive_ = true;
       return;
     }
-    const auto count = stream_->read(*room);
+    const auto count = stream_->read(*space);
     if (!count.ok()) return lose(count.error().cause);
     if (*count == 0) return wait_readable();
     reader_.fill(*count);

@@ -86,9 +86,10 @@ Result<void> TcpStream::use_local_channel() {
   is_local_ = true;
   if (tls_ == nullptr) return {};
   MOTLEY_ASSIGN(const auto rest, tls_->stop_encryption());
-  const auto room = ahead_.room();
-  MOTLEY_CHECK(rest.size() <= room.size(), "{} bytes for a buffer of {}", rest.size(), room.size());
-  std::ranges::copy(rest, room.begin());
+  const auto space = ahead_.space();
+  MOTLEY_CHECK(rest.size() <= space.size(), "{} bytes for a buffer of {}", rest.size(),
+               space.size());
+  std::ranges::copy(rest, space.begin());
   ahead_.add(rest.size());
   tls_.reset();
   return {};
@@ -136,7 +137,7 @@ Result<bool> TcpStream::handshake() {
     const Result<bool> proved = tls_->handshake();
     MOTLEY_TRY(flush());  // also an alert with the reason
     if (!proved.ok() || *proved) return proved;
-    MOTLEY_ASSIGN(const std::size_t count, receive(tls_->room()));
+    MOTLEY_ASSIGN(const std::size_t count, receive(tls_->space()));
     if (count == 0) return false;
     tls_->received(count);
   }
@@ -193,15 +194,15 @@ Result<std::size_t> TcpStream::read(std::span<std::byte> into) {
     for (;;) {
       MOTLEY_ASSIGN(const std::size_t count, tls_->read(into));
       if (count > 0) return count;
-      MOTLEY_ASSIGN(const std::size_t came, receive(tls_->room()));
+      MOTLEY_ASSIGN(const std::size_t came, receive(tls_->space()));
       if (came == 0) return std::size_t{0};
       tls_->received(came);
     }
   }
   if (ahead_.bytes().empty()) {
-    const auto room = ahead_.room();
-    if (into.size() >= room.size()) return receive(into);
-    MOTLEY_ASSIGN(const std::size_t came, receive(room));
+    const auto space = ahead_.space();
+    if (into.size() >= space.size()) return receive(into);
+    MOTLEY_ASSIGN(const std::size_t came, receive(space));
     ahead_.add(came);
   }
   const std::size_t count = std::min(into.size(), ahead_.bytes().size());

@@ -84,13 +84,13 @@ struct TlsBio {
   static int write(BIO* bio, const char* bytes, std::size_t count, std::size_t* written) {
     auto& queue = static_cast<TlsSession*>(BIO_get_data(bio))->outgoing_;
     BIO_clear_retry_flags(bio);
-    const auto room = queue.room();
-    *written = std::min(count, room.size());
+    const auto space = queue.space();
+    *written = std::min(count, space.size());
     if (*written == 0) {
       BIO_set_retry_write(bio);
       return 0;
     }
-    std::memcpy(room.data(), bytes, *written);
+    std::memcpy(space.data(), bytes, *written);
     queue.add(*written);
     return 1;
   }

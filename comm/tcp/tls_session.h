@@ -58,7 +58,7 @@ class TlsSession {
   TlsSession& operator=(const TlsSession&) = delete;
 
   // The network side: space for received bytes, and the bytes to send.
-  [[nodiscard]] std::span<std::byte> room() { return incoming_.room(); }
+  [[nodiscard]] std::span<std::byte> space() { return incoming_.space(); }
 
   void received(std::size_t count) { incoming_.add(count); }
 
@@ -67,7 +67,7 @@ class TlsSession {
   void sent(std::size_t count) { outgoing_.drop(count); }
 
   // The plain side. Errors are kPeer, with OpenSSL's text as the cause. The session is then
-  // unusable, but outgoing() may hold an alert that tells the other end the reason. Returns true
+  // unusable, but outgoing() may hold an alert that gives the other end the reason. Returns true
   // once both ends have proved that they hold the key; false: more bytes must arrive or leave
   // first. kUnauthorised if the other end has answered with such an alert: retrying will not help.
   [[nodiscard]] Result<bool> handshake();

@@ -58,7 +58,7 @@ bool Mailbox::begin(Tag tag, std::uint64_t message_bytes) {
   return true;
 }
 
-std::span<std::byte> Mailbox::room() {
+std::span<std::byte> Mailbox::space() {
   if (!arrival_) return {};
   const std::uint64_t left = arrival_->bytes - arrival_->filled;
   if (arrival_->is_kept) return arrival_->buffer.message_space().subspan(arrival_->filled, left);
@@ -107,8 +107,8 @@ void Mailbox::deliver(Arrival arrival) {
 
 void Mailbox::deliver_unexpected(Receive receive, Buffer message) const {
   const auto source = message.message();
-  const auto room = receive.buffer.message_space();
-  if (source.size() <= room.size()) std::memcpy(room.data(), source.data(), source.size());
+  const auto space = receive.buffer.message_space();
+  if (source.size() <= space.size()) std::memcpy(space.data(), source.data(), source.size());
   receive.completion->finish(received(from_, std::move(receive.buffer), source.size()));
 }
 

@@ -45,11 +45,11 @@ class Mailbox {
   // kFrameHeaderBytes.
   [[nodiscard]] bool begin(Tag tag, std::uint64_t message_bytes);
   // Returns the destination of its next bytes: empty once it is complete, or if none has begun.
-  [[nodiscard]] std::span<std::byte> room();
+  [[nodiscard]] std::span<std::byte> space();
   // `count` more bytes are in place. The last ones deliver the message.
   void fill(std::size_t count);
   // Suspends the message that has begun, so that others may arrive before its rest. REQUIRES:
-  // room() is not empty, and no other message is cut.
+  // space() is not empty, and no other message is cut.
   void cut();
   // The bytes still missing of a message that was cut; 0: none was.
   [[nodiscard]] std::uint64_t cut_bytes() const;

@@ -184,25 +184,25 @@ Result<bool> MessageReader::begin() {
   return true;
 }
 
-Result<std::span<std::byte>> MessageReader::room() {
+Result<std::span<std::byte>> MessageReader::space() {
   if (header_filled_ == kStreamHeaderBytes) {
     MOTLEY_ASSIGN(const bool has_place, begin());
     if (!has_place) return std::span<std::byte>();
     header_filled_ = 0;
   }
-  const auto room = mailbox_.room();
-  if (room.empty()) return std::span(header_).subspan(header_filled_);
-  return room.first(std::min<std::uint64_t>(room.size(), left_bytes_));
+  const auto space = mailbox_.space();
+  if (space.empty()) return std::span(header_).subspan(header_filled_);
+  return space.first(std::min<std::uint64_t>(space.size(), left_bytes_));
 }
 
 void MessageReader::fill(std::size_t count) {
-  if (mailbox_.room().empty()) {
+  if (mailbox_.space().empty()) {
     header_filled_ += count;
     return;
   }
   mailbox_.fill(count);
   left_bytes_ -= count;
-  if (left_bytes_ == 0 && !mailbox_.room().empty()) mailbox_.cut();
+  if (left_bytes_ == 0 && !mailbox_.space().empty()) mailbox_.cut();
 }
 
 }  // namespace motley

@@ -118,7 +118,7 @@ class MessageReader {
 
   // Returns the destination of the stream's next bytes. Empty if the next message has no buffer
   // until another receive is posted. kCorrupt for an invalid header: the stream is then unusable.
-  [[nodiscard]] Result<std::span<std::byte>> room();
+  [[nodiscard]] Result<std::span<std::byte>> space();
   // `count` bytes are in place.
   void fill(std::size_t count);
 

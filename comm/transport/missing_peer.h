@@ -1,4 +1,4 @@
-// A peer that is not connected yet, and the reason as far as this end can tell.
+// A peer that is not connected yet, and the reason as far as this end knows it.
 #pragma once
 
 #include <functional>

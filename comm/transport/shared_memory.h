@@ -12,7 +12,7 @@
 
 namespace motley {
 
-// A MemoryOffer tells another process where the memory is; all zeros mean that there is none.
+// A MemoryOffer identifies the memory for another process; all zeros mean that there is none.
 struct MemoryOffer {
   std::uint32_t process = 0;
   std::uint32_t file = 0;   // a descriptor of that process

@@ -26,16 +26,16 @@ const Rank kFirst{1};
 const Rank kSecond{2};
 const Rank kThird{3};
 
-class Turns : public testing::Test {
+class EgressScheduling : public testing::Test {
  protected:
   struct Flow {
     Rank to;
     std::uint64_t rate = 0;  // bytes per microsecond
   };
 
-  bool may_send(Rank to) { return turns_.may_begin(to, Kind::kUrgent); }
+  bool may_send(Rank to) { return egress_.may_begin(to, Kind::kUrgent); }
 
-  bool may_send_bulk(Rank to) { return turns_.may_begin(to, Kind::kBulk); }
+  bool may_send_bulk(Rank to) { return egress_.may_begin(to, Kind::kBulk); }
 
   // Advances the clock; these peers receive at their rates meanwhile. Returns the released ranks.
   std::vector<Rank> pass(std::chrono::microseconds time, const std::vector<Flow>& flows) {
@@ -55,82 +55,82 @@ class Turns : public testing::Test {
     return released;
   }
 
-  std::vector<Rank> poll() { return turns_.poll(now_, sent_).released; }
+  std::vector<Rank> poll() { return egress_.poll(now_, sent_).released; }
 
   // A trial phase: all send at once, at kRate in total.
   void try_out() {
-    turns_.enqueue(kFirst);
-    turns_.enqueue(kSecond);
+    egress_.enqueue(kFirst);
+    egress_.enqueue(kSecond);
     EXPECT_FALSE(may_send(kSecond));
     EXPECT_THAT(poll(), ElementsAre(kSecond));
     pass(20ms, {{kFirst, kRate / 2}, {kSecond, kRate / 2}});
-    turns_.dequeue(kFirst);
-    turns_.dequeue(kSecond);
+    egress_.dequeue(kFirst);
+    egress_.dequeue(kSecond);
     poll();
     looks_asked_ = 0;
   }
 
   int looks_asked_ = 0;
-  EgressScheduler turns_{4, [this] { ++looks_asked_; }};
+  EgressScheduler egress_{4, [this] { ++looks_asked_; }};
   SteadyClock::time_point now_{1h};
   std::vector<EgressScheduler::Sent> sent_{4};  // [Rank]
 };
 
-TEST_F(Turns, AreInTheOrderOfSending) {
+TEST_F(EgressScheduling, AreInTheOrderOfSending) {
   try_out();
-  turns_.enqueue(kSecond);
-  turns_.enqueue(kFirst);
-  turns_.enqueue(kSecond);
+  egress_.enqueue(kSecond);
+  egress_.enqueue(kFirst);
+  egress_.enqueue(kSecond);
   EXPECT_TRUE(may_send(kSecond));
   EXPECT_FALSE(may_send(kFirst));
   EXPECT_EQ(looks_asked_, 1);
   EXPECT_THAT(poll(), IsEmpty());
-  turns_.dequeue(kSecond);
+  egress_.dequeue(kSecond);
   EXPECT_EQ(looks_asked_, 2);
   EXPECT_FALSE(may_send(kSecond)) << "its second one came after the first peer's";
   EXPECT_THAT(poll(), ElementsAre(kFirst));
   EXPECT_TRUE(may_send(kFirst));
-  turns_.dequeue(kFirst);
+  egress_.dequeue(kFirst);
   EXPECT_THAT(poll(), ElementsAre(kSecond));
 }
 
-TEST_F(Turns, LetBulkWaitForAllThatIsUrgent) {
+TEST_F(EgressScheduling, LetBulkWaitForAllThatIsUrgent) {
   try_out();
   EXPECT_TRUE(may_send_bulk(kFirst));
-  turns_.enqueue(kSecond);
+  egress_.enqueue(kSecond);
   EXPECT_FALSE(may_send_bulk(kFirst));
   EXPECT_FALSE(may_send_bulk(kThird));
-  turns_.dequeue(kSecond);
+  egress_.dequeue(kSecond);
   EXPECT_THAT(poll(), ElementsAre(kFirst, kThird));
   EXPECT_TRUE(may_send_bulk(kFirst));
   EXPECT_TRUE(may_send_bulk(kThird));
 }
 
-TEST_F(Turns, AreNotKeptForAPeerThatIsGone) {
+TEST_F(EgressScheduling, AreNotKeptForAPeerThatIsGone) {
   try_out();
-  turns_.enqueue(kFirst);
-  turns_.enqueue(kSecond);
+  egress_.enqueue(kFirst);
+  egress_.enqueue(kSecond);
   EXPECT_FALSE(may_send(kSecond));
-  turns_.forget_peer(kFirst);
+  egress_.forget_peer(kFirst);
   EXPECT_EQ(looks_asked_, 2);
   EXPECT_THAT(poll(), ElementsAre(kSecond));
 }
 
-TEST_F(Turns, NobodyAsksForLooksWhileNobodyWaits) {
-  turns_.enqueue(kFirst);
+TEST_F(EgressScheduling, NobodyAsksForLooksWhileNobodyWaits) {
+  egress_.enqueue(kFirst);
   EXPECT_TRUE(may_send(kFirst));
-  turns_.dequeue(kFirst);
+  egress_.dequeue(kFirst);
   EXPECT_TRUE(may_send_bulk(kFirst));
   EXPECT_EQ(looks_asked_, 0);
-  EXPECT_FALSE(turns_.poll(now_, sent_).is_due_again);
+  EXPECT_FALSE(egress_.poll(now_, sent_).is_due_again);
 }
 
-TEST_F(Turns, BeginWithATryInWhichAllSend) {
-  turns_.enqueue(kFirst);
-  turns_.enqueue(kSecond);
+TEST_F(EgressScheduling, BeginWithATryInWhichAllSend) {
+  egress_.enqueue(kFirst);
+  egress_.enqueue(kSecond);
   EXPECT_FALSE(may_send(kSecond));
   EXPECT_THAT(poll(), ElementsAre(kSecond));
-  turns_.enqueue(kThird);
+  egress_.enqueue(kThird);
   EXPECT_TRUE(may_send(kThird));
   EXPECT_TRUE(may_send_bulk(Rank{0}));
   pass(20ms, {{kFirst, kRate / 2}, {kSecond, kRate / 2}});
@@ -138,32 +138,32 @@ TEST_F(Turns, BeginWithATryInWhichAllSend) {
 }
 
 // With a single peer a trial would only measure that peer's rate.
-TEST_F(Turns, ATryNeedsTwoPeersToWhomSomethingIsUnderWay) {
-  turns_.enqueue(kFirst);
-  turns_.enqueue(kSecond);
+TEST_F(EgressScheduling, ATryNeedsTwoPeersToWhomSomethingIsUnderWay) {
+  egress_.enqueue(kFirst);
+  egress_.enqueue(kSecond);
   EXPECT_FALSE(may_send(kSecond));
   poll();
   pass(490ms, {{kFirst, kRate}});
   EXPECT_TRUE(may_send(kSecond));
   pass(10ms, {{kFirst, kRate}});
   EXPECT_FALSE(may_send(kSecond)) << "it ends all the same";
-  EXPECT_THAT(pass(100ms, {{kFirst, 1}}), IsEmpty()) << "and nobody is judged by it";
+  EXPECT_THAT(pass(100ms, {{kFirst, 1}}), IsEmpty()) << "and no peer is judged by it";
 }
 
-TEST_F(Turns, AreTriedAgainFromTimeToTime) {
+TEST_F(EgressScheduling, AreTriedAgainFromTimeToTime) {
   try_out();
-  turns_.enqueue(kFirst);
-  turns_.enqueue(kSecond);
+  egress_.enqueue(kFirst);
+  egress_.enqueue(kSecond);
   EXPECT_FALSE(may_send(kSecond));
   poll();
   EXPECT_THAT(pass(EgressScheduler::kBetweenTrials - 50ms, {{kFirst, kRate}}), IsEmpty());
   EXPECT_THAT(pass(50ms, {{kFirst, kRate}}), ElementsAre(kSecond));
 }
 
-TEST_F(Turns, PassOverAPeerThatTakesNothing) {
+TEST_F(EgressScheduling, PassOverAPeerThatTakesNothing) {
   try_out();
-  turns_.enqueue(kFirst);
-  turns_.enqueue(kSecond);
+  egress_.enqueue(kFirst);
+  egress_.enqueue(kSecond);
   EXPECT_FALSE(may_send(kSecond));
   poll();
   EXPECT_THAT(pass(195ms, {{kThird, 1}}), IsEmpty()) << "others' small messages go on";
@@ -172,29 +172,29 @@ TEST_F(Turns, PassOverAPeerThatTakesNothing) {
   EXPECT_TRUE(may_send(kSecond));
 }
 
-TEST_F(Turns, PassOverAPeerThatTakesLessThanTheMachineCanSend) {
+TEST_F(EgressScheduling, PassOverAPeerThatTakesLessThanTheMachineCanSend) {
   try_out();
-  const auto give_turns = [&](Rank to, std::uint64_t rate) {
-    turns_.enqueue(to);
-    turns_.enqueue(kThird);
+  const auto transmit = [&](Rank to, std::uint64_t rate) {
+    egress_.enqueue(to);
+    egress_.enqueue(kThird);
     EXPECT_FALSE(may_send(kThird));
     poll();
     const auto released = pass(100ms, {{to, rate}});
-    turns_.forget_peer(to);
-    turns_.forget_peer(kThird);
+    egress_.forget_peer(to);
+    egress_.forget_peer(kThird);
     return released;
   };
-  EXPECT_THAT(give_turns(kFirst, kRate), IsEmpty());
-  EXPECT_THAT(give_turns(kFirst, kRate * 9 / 10), IsEmpty());
-  EXPECT_THAT(give_turns(kSecond, kRate / 2), ElementsAre(kThird));
-  EXPECT_THAT(give_turns(kFirst, kRate), IsEmpty()) << "others keep their turns";
+  EXPECT_THAT(transmit(kFirst, kRate), IsEmpty());
+  EXPECT_THAT(transmit(kFirst, kRate * 9 / 10), IsEmpty());
+  EXPECT_THAT(transmit(kSecond, kRate / 2), ElementsAre(kThird));
+  EXPECT_THAT(transmit(kFirst, kRate), IsEmpty()) << "others keep their turns";
 }
 
 // Also if no sender waits meanwhile.
-TEST_F(Turns, ComeBackToAPeerThatWasPassedOver) {
+TEST_F(EgressScheduling, ComeBackToAPeerThatWasPassedOver) {
   try_out();
-  turns_.enqueue(kFirst);
-  turns_.enqueue(kSecond);
+  egress_.enqueue(kFirst);
+  egress_.enqueue(kSecond);
   EXPECT_FALSE(may_send(kSecond));
   poll();
   EXPECT_THAT(pass(200ms, {}), ElementsAre(kSecond));
@@ -209,12 +209,12 @@ class PlayedNetwork {
   PlayedNetwork(std::vector<std::uint64_t> rates)
       : rates_(std::move(rates)),
         peers_(rates_.size()),
-        turns_(static_cast<int>(rates_.size()), [] {}),
+        egress_(static_cast<int>(rates_.size()), [] {}),
         sent_(rates_.size()) {}
 
   void send(std::size_t to, std::uint64_t bytes) {
     peers_[to].messages.emplace_back(next_++, bytes);
-    turns_.enqueue(rank(to));
+    egress_.enqueue(rank(to));
   }
 
   // Returns the numbers of the messages in the order in which they are completely sent.
@@ -227,7 +227,7 @@ class PlayedNetwork {
       for (std::size_t to = 0; to < peers_.size(); ++to) {
         sent_[to].sent_bytes = sent_[to].acknowledged_bytes + (peers_[to].has_begun ? 1 : 0);
       }
-      const auto seen = turns_.poll(now_, sent_);
+      const auto seen = egress_.poll(now_, sent_);
       for (const Rank released : seen.released) peers_[released.index()].waits = false;
       now_ += 5ms;
     }
@@ -247,33 +247,33 @@ class PlayedNetwork {
     for (std::size_t to = 0; to < peers_.size(); ++to) {
       Peer& peer = peers_[to];
       if (peer.messages.empty() || peer.has_begun || peer.waits) continue;
-      peer.has_begun = turns_.may_begin(rank(to), Kind::kUrgent);
+      peer.has_begun = egress_.may_begin(rank(to), Kind::kUrgent);
       peer.waits = !peer.has_begun;
     }
   }
 
   // The machine's link is assigned to the peers in order, in intervals of 5 ms.
   void move(std::vector<std::size_t>& left) {
-    std::uint64_t room = kRate * 5000;
+    std::uint64_t space = kRate * 5000;
     for (std::size_t to = 0; to < peers_.size(); ++to) {
       Peer& peer = peers_[to];
       if (!peer.has_begun) continue;
       auto& [number, bytes] = peer.messages.front();
-      const std::uint64_t moved = std::min({room, bytes, rates_[to] * 5000});
-      room -= moved;
+      const std::uint64_t moved = std::min({space, bytes, rates_[to] * 5000});
+      space -= moved;
       bytes -= moved;
       sent_[to].acknowledged_bytes += moved;
       if (bytes > 0) continue;
       left.push_back(number);
       peer.messages.pop_front();
       peer.has_begun = false;
-      turns_.dequeue(rank(to));
+      egress_.dequeue(rank(to));
     }
   }
 
   std::vector<std::uint64_t> rates_;  // [peer], bytes per microsecond
   std::vector<Peer> peers_;
-  EgressScheduler turns_;
+  EgressScheduler egress_;
   std::vector<EgressScheduler::Sent> sent_;  // [peer]
   std::size_t next_ = 0;
   SteadyClock::time_point now_{1h};

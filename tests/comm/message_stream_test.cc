@@ -57,10 +57,10 @@ TEST(MessageStream, ABeatIsNothingToTheReceiver) {
 
 // Small messages and beats do not wait for their turn.
 TEST(MessageStream, AQueueThatWaitsForItsTurnGivesNothingLong) {
-  EgressScheduler turns(3, [] {});
+  EgressScheduler egress(3, [] {});
   SendQueue queue(Rank{1});
-  queue.use_scheduler(turns);
-  turns.enqueue(Rank{2});
+  queue.use_scheduler(egress);
+  egress.enqueue(Rank{2});
   EXPECT_TRUE(queue.push(kBulkTag | 1, message(1000, 1)).wakes_writer);
   EXPECT_TRUE(queue.next()[0].empty());
   EXPECT_TRUE(queue.idle());
@@ -71,33 +71,33 @@ TEST(MessageStream, AQueueThatWaitsForItsTurnGivesNothingLong) {
   queue.push_heartbeat();
   EXPECT_EQ(stream_of(queue).size(), 16U);
   EXPECT_TRUE(queue.next()[0].empty());
-  turns.forget_peer(Rank{2});
+  egress.forget_peer(Rank{2});
   EXPECT_EQ(stream_of(queue).size(),
             16U + 64 + EgressScheduler::kMessageBytesMin + 2 * 16U + 64 + 1000);
 }
 
 TEST(MessageStream, AMessageThatHasBeenTakenHasHadItsTurn) {
-  EgressScheduler turns(3, [] {});
+  EgressScheduler egress(3, [] {});
   SendQueue queue(Rank{1});
-  queue.use_scheduler(turns);
+  queue.use_scheduler(egress);
   (void)queue.push(3, message(EgressScheduler::kMessageBytesMin, 1));
   const auto pieces = queue.next();
   queue.taken(pieces[0].size());
-  EXPECT_FALSE(turns.may_begin(Rank{2}, EgressScheduler::Kind::kBulk));
+  EXPECT_FALSE(egress.may_begin(Rank{2}, EgressScheduler::Kind::kBulk));
   queue.taken(pieces[1].size());
-  EXPECT_TRUE(turns.may_begin(Rank{2}, EgressScheduler::Kind::kBulk));
+  EXPECT_TRUE(egress.may_begin(Rank{2}, EgressScheduler::Kind::kBulk));
 }
 
 TEST(MessageStream, AQueueThatIsLostKeepsNoTurn) {
-  EgressScheduler turns(3, [] {});
+  EgressScheduler egress(3, [] {});
   SendQueue queue(Rank{1});
-  queue.use_scheduler(turns);
+  queue.use_scheduler(egress);
   auto sent = queue.push(3, message(EgressScheduler::kMessageBytesMin, 1));
-  EXPECT_FALSE(turns.may_begin(Rank{2}, EgressScheduler::Kind::kBulk));
+  EXPECT_FALSE(egress.may_begin(Rank{2}, EgressScheduler::Kind::kBulk));
   queue.lose("its end");
-  EXPECT_TRUE(turns.may_begin(Rank{2}, EgressScheduler::Kind::kBulk));
+  EXPECT_TRUE(egress.may_begin(Rank{2}, EgressScheduler::Kind::kBulk));
   EXPECT_FALSE(queue.push(3, message(EgressScheduler::kMessageBytesMin, 1)).wakes_writer);
-  EXPECT_TRUE(turns.may_begin(Rank{2}, EgressScheduler::Kind::kBulk));
+  EXPECT_TRUE(egress.may_begin(Rank{2}, EgressScheduler::Kind::kBulk));
 }
 
 TEST(MessageStream, GivesTheBufferBackOnceItHasBeenTaken) {

@@ -48,8 +48,8 @@ class PlayedSecretRank : public testing::Test {
   }
 
   void hear_more() {
-    const auto room = tls_->room();
-    const ssize_t count = ::recv(rank1_.fd(), room.data(), room.size(), 0);
+    const auto space = tls_->space();
+    const ssize_t count = ::recv(rank1_.fd(), space.data(), space.size(), 0);
     ASSERT_GT(count, 0);
     tls_->received(static_cast<std::size_t>(count));
   }

@@ -49,14 +49,14 @@ class Receiver {
   Bytes feed(const Bytes& stream, std::size_t step = 1 << 20) {
     std::size_t at = 0;
     while (at < stream.size()) {
-      const auto room = reader_.room();
-      if (!room.ok()) {
-        error_ = room.error().cause;
+      const auto space = reader_.space();
+      if (!space.ok()) {
+        error_ = space.error().cause;
         break;
       }
-      if (room->empty()) break;
-      const std::size_t count = std::min({step, room->size(), stream.size() - at});
-      std::memcpy(room->data(), stream.data() + at, count);
+      if (space->empty()) break;
+      const std::size_t count = std::min({step, space->size(), stream.size() - at});
+      std::memcpy(space->data(), stream.data() + at, count);
       reader_.fill(count);
       at += count;
     }

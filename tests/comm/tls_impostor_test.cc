@@ -60,9 +60,9 @@ class Impostor {
     BIO_write(SSL_get_rbio(ssl_.get()), came.data(), static_cast<int>(came.size()));
     client.sent(came.size());
     SSL_do_handshake(ssl_.get());
-    const auto room = client.room();
+    const auto space = client.space();
     const int count =
-        BIO_read(SSL_get_wbio(ssl_.get()), room.data(), static_cast<int>(room.size()));
+        BIO_read(SSL_get_wbio(ssl_.get()), space.data(), static_cast<int>(space.size()));
     if (count > 0) client.received(static_cast<std::size_t>(count));
     answered_bytes_ += count > 0 ? count : 0;
   }

@@ -44,8 +44,8 @@ Bytes taken_from(TlsSession& from) {
 
 // REQUIRES: `to` has space for them.
 void give(TlsSession& to, const Bytes& bytes) {
-  ASSERT_GE(to.room().size(), bytes.size());
-  std::ranges::copy(bytes, to.room().begin());
+  ASSERT_GE(to.space().size(), bytes.size());
+  std::ranges::copy(bytes, to.space().begin());
   to.received(bytes.size());
 }
 
@@ -86,8 +86,8 @@ class Pair {
         left = left.subspan(count);
       }
       if (left.empty() && client_.outgoing().empty()) break;
-      const std::size_t moved = std::min(client_.outgoing().size(), server_.room().size());
-      std::memcpy(server_.room().data(), client_.outgoing().data(), moved);
+      const std::size_t moved = std::min(client_.outgoing().size(), server_.space().size());
+      std::memcpy(server_.space().data(), client_.outgoing().data(), moved);
       server_.received(moved);
       client_.sent(moved);
       for (;;) {
@@ -156,8 +156,8 @@ TEST(TlsSession, GoesOnWithNewKeysInBothDirectionsAtOnce) {
         end.left = end.left.subspan(count);
       }
       const std::size_t moved =
-          std::min({std::size_t{1'000}, end.session.outgoing().size(), end.other.room().size()});
-      std::memcpy(end.other.room().data(), end.session.outgoing().data(), moved);
+          std::min({std::size_t{1'000}, end.session.outgoing().size(), end.other.space().size()});
+      std::memcpy(end.other.space().data(), end.session.outgoing().data(), moved);
       end.other.received(moved);
       end.session.sent(moved);
       const auto count = end.session.read(piece);
@@ -250,8 +250,8 @@ RC_GTEST_PROP(TlsSessionProperty,
               (const std::string& bytes)) {
   TlsSession server(context('k', "epoch 1"), TlsSession::Role::kServer);
   const auto raw = std::as_bytes(std::span(bytes));
-  const std::size_t count = std::min(raw.size(), server.room().size());
-  std::copy_n(raw.begin(), count, server.room().begin());
+  const std::size_t count = std::min(raw.size(), server.space().size());
+  std::copy_n(raw.begin(), count, server.space().begin());
   server.received(count);
   const auto done = server.handshake();
   const bool is_admitted = done.ok() && *done;

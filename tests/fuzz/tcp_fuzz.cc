@@ -83,14 +83,14 @@ void read_as_stream(Bytes stream, std::size_t step) {
   const auto post = [&](Tag tag) { receives.push_back(mailbox.recv(tag, Buffer(kSpace)).pending); };
   for (const Tag tag : {Tag{0}, Tag{1}, Tag{1}, Tag{2}, kBulkTag, kBulkTag | 1}) post(tag);
   while (!stream.empty()) {
-    const auto room = reader.room();
-    if (!room.ok()) {
-      MOTLEY_CHECK(room.error().code == ErrorCode::kCorrupt, "{}", describe(room.error()));
+    const auto space = reader.space();
+    if (!space.ok()) {
+      MOTLEY_CHECK(space.error().code == ErrorCode::kCorrupt, "{}", describe(space.error()));
       break;
     }
-    if (room->empty()) break;
-    const Bytes piece = take(stream, std::min(room->size(), step));
-    std::ranges::copy(piece, room->begin());
+    if (space->empty()) break;
+    const Bytes piece = take(stream, std::min(space->size(), step));
+    std::ranges::copy(piece, space->begin());
     reader.fill(piece.size());
     if (stream.size() % 7 == 0 && receives.size() < kReceivesMax) post(3);
   }

@@ -32,10 +32,10 @@ void check_error(const Error& error) {
 void say_to(Role role, Bytes bytes) {
   TlsSession session(context(), role);
   while (!bytes.empty()) {
-    const auto room = session.room();
-    const std::size_t count = std::min(room.size(), bytes.size());
+    const auto space = session.space();
+    const std::size_t count = std::min(space.size(), bytes.size());
     if (count == 0) return;  // it cannot read on, because the input is not a complete record
-    std::ranges::copy(bytes.first(count), room.begin());
+    std::ranges::copy(bytes.first(count), space.begin());
     session.received(count);
     bytes = bytes.subspan(count);
     const auto proved = session.handshake();
@@ -62,8 +62,8 @@ class Meddler {
       passing[place - passed_] ^= left[2];
     }
     passed_ += passing.size();
-    if (passing.size() > to.room().size()) return false;
-    std::ranges::copy(passing, to.room().begin());
+    if (passing.size() > to.space().size()) return false;
+    std::ranges::copy(passing, to.space().begin());
     to.received(passing.size());
     return true;
   }
@@ -108,7 +108,7 @@ void meddle(Bytes orders) {
       heard.insert(heard.end(), piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(*count));
       MOTLEY_CHECK(
           heard.size() <= said.size() && std::equal(heard.begin(), heard.end(), said.begin()),
-          "the server read what nobody wrote");
+          "the server read what was never written");
     }
     if (!meddler.carry(server, client)) return;
   }
