@@ -9,7 +9,7 @@ TEST(ProgressCounter, MovesOnlyWhenSomethingWasFinished) {
   ProgressCounter work;
   const std::uint64_t before = work.count();
   EXPECT_EQ(work.words(), "");
-  EXPECT_EQ(work.count(), before) << "telling is no work";
+  EXPECT_EQ(work.count(), before) << "reporting is no work";
   work.add_one();
   EXPECT_GT(work.count(), before);
 }

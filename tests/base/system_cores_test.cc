@@ -85,7 +85,7 @@ TEST_F(Topology, CountsTheThreadsOfACoreOnce) {
   processor(3, 1, 0);
   EXPECT_EQ(physical_cores(top_, {0, 1, 2, 3}), 3);
   EXPECT_EQ(physical_cores(top_, {0, 2}), 1);
-  EXPECT_EQ(physical_cores(top_, {0, 1, 7}), 3) << "7 tells nothing";
+  EXPECT_EQ(physical_cores(top_, {0, 1, 7}), 3) << "7 has no topology";
 }
 
 TEST(DefaultThreads, ShareTheCoresWithinTheQuota) {

@@ -29,7 +29,7 @@ std::span<const std::byte> bytes_of(const std::string& text) {
 }
 
 // The error text after encoding and decoding; checks that the messages fit their buffers.
-std::string told(const Error& error) {
+std::string text_of(const Error& error) {
   const Buffer part = aborted_part(error);
   EXPECT_LE(part.payload_bytes(), part_buffer_bytes(1));
   EXPECT_LE(part.payload_bytes(), ack_buffer_bytes());
@@ -60,7 +60,7 @@ TEST(FileWords, HaveTheDocumentedBytes) {
 }
 
 TEST(FileWords, ComeBackAsTheyWereSaid) {
-  EXPECT_EQ(told(kFullDisk), in_full(kFullDisk));
+  EXPECT_EQ(text_of(kFullDisk), in_full(kFullDisk));
   const Buffer refused = ack_buffer({.kind = AckKind::kNotWritten, .why = kFullDisk});
   const auto answer = read_ack(refused.payload());
   ASSERT_OK(answer);
@@ -72,14 +72,14 @@ TEST(FileWords, ComeBackAsTheyWereSaid) {
 }
 
 TEST(FileWords, AreCutWhereTheyAreLong) {
-  const std::string text = told({ErrorCode::kData, std::string(599, 'a') + "äb", "c", "d"});
+  const std::string text = text_of({ErrorCode::kData, std::string(599, 'a') + "äb", "c", "d"});
   EXPECT_THAT(text, ::testing::StartsWith(std::string(590, 'a')));
   EXPECT_THAT(text, ::testing::HasSubstr("…"));
   EXPECT_THAT(text, ::testing::HasSubstr("cause: c"));
 }
 
 TEST(FileWords, HoldNothingThatWouldSpoilATerminal) {
-  EXPECT_EQ(told({ErrorCode::kData, "a\x1b[2Jb", "c\nd", ""}), "a?[2Jb\n  cause: c?d\n");
+  EXPECT_EQ(text_of({ErrorCode::kData, "a\x1b[2Jb", "c\nd", ""}), "a?[2Jb\n  cause: c?d\n");
   // Nor if the other end sends control characters.
   using namespace std::string_literals;
   const auto part = read_part(bytes_of("\2\1\0\x1b\0\0\0\0"s));

@@ -64,26 +64,26 @@ class Saved {
   [[nodiscard]] ShardWriter::Done done() {
     return [this](const Result<Shard>& shard) {
       const std::lock_guard lock(mutex_);
-      told_.push_back(shard);
+      reported_.push_back(shard);
     };
   }
 
   // REQUIRES: the save has ended.
   [[nodiscard]] Result<Shard> only() {
     const std::lock_guard lock(mutex_);
-    EXPECT_EQ(told_.size(), 1U);
-    return told_.at(0);
+    EXPECT_EQ(reported_.size(), 1U);
+    return reported_.at(0);
   }
 
   [[nodiscard]] std::size_t count() {
     const std::lock_guard lock(mutex_);
-    return told_.size();
+    return reported_.size();
   }
 
  private:
   TempFolder folder_;
   std::mutex mutex_;
-  std::vector<Result<Shard>> told_;
+  std::vector<Result<Shard>> reported_;
 };
 
 // For any sizes and any amount of copied data: the lent values are written, although they change
@@ -155,12 +155,12 @@ TEST(ShardWriter, GivesUpWhereItGoes) {
 TEST(ShardWriter, MakesNoRunThatIsGone) {
   const TempFolder folder;
   const SaveLocation location{folder.path() / "moved", "", 7};
-  std::optional<Result<Shard>> told;
+  std::optional<Result<Shard>> reported;
   ShardWriter writer([] { return kAllMemory; }, nullptr);
-  writer.begin(location, 0, 1, {}, [&told](const Result<Shard>& shard) { told = shard; });
+  writer.begin(location, 0, 1, {}, [&reported](const Result<Shard>& shard) { reported = shard; });
   writer.finish();
-  ASSERT_TRUE(told && !told->ok());
-  EXPECT_THAT(told->error().cause, HasSubstr("no longer exists"));
+  ASSERT_TRUE(reported && !reported->ok());
+  EXPECT_THAT(reported->error().cause, HasSubstr("no longer exists"));
   EXPECT_FALSE(std::filesystem::exists(location.run_dir));
 }
 

@@ -185,7 +185,7 @@ TEST_F(Scattered, PartIsReadInThePlaceOfAView) {
                 [](const WrittenFile& file) { return !file.name.starts_with("model-00002"); });
   EXPECT_TRUE(is_in_shard_set({own(), kLater, 10}, needed));
   needed.state.step = 9;
-  EXPECT_FALSE(is_in_shard_set({own(), kLater, 10}, needed)) << "it tells of another state";
+  EXPECT_FALSE(is_in_shard_set({own(), kLater, 10}, needed)) << "it is of another state";
   needed.state.step = 10;
   needed.files[0].hash = std::string(32, '0');
   EXPECT_FALSE(is_in_shard_set({own(), kLater, 10}, needed)) << "it is another file";
@@ -222,7 +222,7 @@ TEST_F(Scattered, WhatCannotBeToldStaysUntilItsStepIsDoneAgain) {
   ASSERT_TRUE(run_.save(30).ok());
   write_bytes(checkpoint_folder(run_.dir(), 30) / "manifest.json", "{");
   ASSERT_TRUE(prune_to(run_.dir(), {10}, kLater, 10).ok());
-  EXPECT_THAT(run_.steps(), ElementsAre(10, 30)) << "one that can be told is removed";
+  EXPECT_THAT(run_.steps(), ElementsAre(10, 30)) << "a readable one is removed";
   EXPECT_EQ(names_in(checkpoint_folder(run_.dir(), 30)).size(), 7U);
   ASSERT_TRUE(run_.save(40).ok());
   ASSERT_TRUE(prune_to(run_.dir(), {10, 40}, kLater).ok());

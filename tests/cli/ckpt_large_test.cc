@@ -36,7 +36,7 @@ std::uint64_t embedding_values(int vocab) {
 }
 
 // Positions at which a 32-bit count would overflow, and the last ones.
-Places telling_places(std::uint64_t values) {
+Places checked_places(std::uint64_t values) {
   Places places = {{0, 0.5F}, {values - 1, -1.5F}, {values - 2, 2.5F}};
   for (const std::uint64_t place : {std::uint64_t{1} << 30, std::uint64_t{1} << 31}) {
     if (place + 1 < values) places[place] = 3.5F;
@@ -102,7 +102,7 @@ void write_sparse_checkpoint(const std::filesystem::path& folder, int vocab) {
                               .optimizer = "adamw"},
                     .config = config_to_json(config)};
   manifest.files.push_back(write_sparse(folder / "model-00001-of-00001.safetensors", tensors,
-                                        telling_places(embedding_values(vocab))));
+                                        checked_places(embedding_values(vocab))));
   manifest.parameter_hash = parameter_hash(manifest.files[0].tensor_hashes);
   manifest.files.push_back(write_sparse(folder / "optimizer-00001-of-00001.safetensors",
                                         {{"exp_avg/ln_f.bias", "F32", {1024}}}, {{3, 1.0F}}));
@@ -114,7 +114,7 @@ void expect_values(const std::filesystem::path& path, std::uint64_t values) {
   ASSERT_OK(reader);
   const auto name = reader->stored_name("wte.weight");
   ASSERT_TRUE(name);
-  const Places places = telling_places(values);
+  const Places places = checked_places(values);
   for (const auto& [place, value] : places) {
     for (std::uint64_t at = place == 0 ? 0 : place - 1; at <= place + 1 && at < values; ++at) {
       std::vector<float> found(1);
@@ -146,7 +146,7 @@ void use_checkpoint(const TempFolder& folder, int vocab) {
 
   // Changes only the last value.
   const auto other = folder.path() / "other.safetensors";
-  Places places = telling_places(values);
+  Places places = checked_places(values);
   places[values - 1] = -1.75F;
   (void)write_sparse(other, {{"wte.weight", "F32", {vocab, 1024}}}, places);
   const Json json = Json::parse(ckpt({"diff", at("old"), other.string(), "--json"}).out);

@@ -69,7 +69,7 @@ class AdaptationOfTwo : public testing::Test {
 
   // Trains until something is reported or decided, but at most `steps` steps.
   void train(Adaptation& adaptation, std::int64_t steps) {
-    for (std::int64_t step = 1; step <= steps && told_.empty() && !adaptation.plan_switch();
+    for (std::int64_t step = 1; step <= steps && lines_.empty() && !adaptation.plan_switch();
          ++step) {
       for (std::size_t r = 0; r < plan_.ranks.size(); ++r) {
         const double factor = r == 1 ? 3 : 1;
@@ -77,7 +77,7 @@ class AdaptationOfTwo : public testing::Test {
                                              {.step = step,
                                               .step_s = 3 * plan_.predicted_step_s,
                                               .compute_s = factor * plan_.ranks[r].compute_s});
-        if (line) told_.push_back(*line);
+        if (line) lines_.push_back(*line);
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
@@ -85,7 +85,7 @@ class AdaptationOfTwo : public testing::Test {
 
   PlanningInput input_;
   Plan plan_;
-  std::vector<std::string> told_;
+  std::vector<std::string> lines_;
   Log log_{"", LogLevel::kError, [](std::string_view) {}};
 };
 
@@ -95,9 +95,10 @@ TEST_F(AdaptationOfTwo, TellsOnceOfABetterPlan) {
   ASSERT_EQ(plan_.rank_count(), 2);
   const auto adapts = adaptation({.last_step = kLong});
   train(*adapts, 5'000);
-  ASSERT_EQ(told_.size(), 1U);
-  EXPECT_THAT(told_.front(), AllOf(HasSubstr("s a step; this plan, " + cut_text(plan_) + ", takes"),
-                                   HasSubstr("--resume --adapt")));
+  ASSERT_EQ(lines_.size(), 1U);
+  EXPECT_THAT(lines_.front(),
+              AllOf(HasSubstr("s a step; this plan, " + cut_text(plan_) + ", takes"),
+                    HasSubstr("--resume --adapt")));
   EXPECT_FALSE(adapts->plan_switch());
 }
 
@@ -105,8 +106,8 @@ TEST_F(AdaptationOfTwo, MovesWhereItMay) {
   const auto adapts = adaptation({.switches = true, .last_step = kLong});
   train(*adapts, 5'000);
   ASSERT_TRUE(adapts->plan_switch());
-  ASSERT_EQ(told_.size(), 1U);
-  EXPECT_THAT(told_.front(), HasSubstr("the layers are moved"));
+  ASSERT_EQ(lines_.size(), 1U);
+  EXPECT_THAT(lines_.front(), HasSubstr("the layers are moved"));
   EXPECT_NE(cut_text(adapts->plan_switch()->plan), cut_text(plan_));
   EXPECT_GT(adapts->plan_switch()->gain(), 0.05);
 }
@@ -116,8 +117,8 @@ TEST_F(AdaptationOfTwo, SaysWhereSumsWillBeRoundedOtherwise) {
       adaptation({.switches = true, .last_step = kLong}, "other layers on replicas");
   train(*adapts, 5'000);
   EXPECT_TRUE(adapts->plan_switch());
-  ASSERT_EQ(told_.size(), 1U);
-  EXPECT_THAT(told_.front(), HasSubstr(", with other layers on replicas, which rounds sums"));
+  ASSERT_EQ(lines_.size(), 1U);
+  EXPECT_THAT(lines_.front(), HasSubstr(", with other layers on replicas, which rounds sums"));
 }
 
 // A relaunch takes time that so few remaining steps do not recover.

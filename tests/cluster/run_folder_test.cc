@@ -53,7 +53,7 @@ TEST_F(RunFolderTest, BeginsAnewWhereARunFailedBeforeItsFirstCheckpoint) {
   EXPECT_TRUE(folder_.create(2).ok());
   failed.ended.reset();
   ASSERT_TRUE(folder_.write_report(failed).ok());
-  EXPECT_FALSE(folder_.create(3).ok()) << "a rehearsal that came to its end";
+  EXPECT_FALSE(folder_.create(3).ok()) << "a simulated run that is complete";
 }
 
 TEST_F(RunFolderTest, NeverOverwritesARunThatHasSomethingToShow) {

@@ -135,11 +135,11 @@ TEST_F(TensorboardLogTest, TellsTheMemoryOfStagesThatIsKnown) {
   metrics.wait_s = {0.5, 0.25};
   metrics.ranks.resize(2);
   metrics.ranks[1].memory_bytes = 1 << 20;
-  std::vector<std::string> told;
+  std::vector<std::string> tags;
   for (const Scalar& scalar : scalars_of(metrics, {"a", "b"})) {
-    if (scalar.tag.starts_with("memory")) told.push_back(scalar.tag);
+    if (scalar.tag.starts_with("memory")) tags.push_back(scalar.tag);
   }
-  EXPECT_THAT(told, testing::ElementsAre("memory_bytes/b"));
+  EXPECT_THAT(tags, testing::ElementsAre("memory_bytes/b"));
 }
 
 // With Google's protobuf and TensorFlow's schema.

@@ -20,7 +20,7 @@ std::int64_t mapped_bytes() {
 
 // Opening reads every token, whichever part of the file is used later.
 TEST(MappedPages, GoBackToTheSystemAndAreReadAgain) {
-  if (mapped_bytes() < 0) GTEST_SKIP() << "this system does not tell what is mapped";
+  if (mapped_bytes() < 0) GTEST_SKIP() << "this system does not report what is mapped";
   const DataFolder folder;
   std::string bytes(64 * kMib, '\1');
   bytes.back() = '\2';

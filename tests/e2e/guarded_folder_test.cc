@@ -158,7 +158,7 @@ TEST_F(GuardedFolder, OfAnotherPersonIsLeftAlone) {
     fs::permissions(run(), rights);
     for (const Words& more : {Words{"--resume"}, Words{}}) {
       const Outcome outcome = as_person(words(more));
-      // A user who may read the folder is told that it contains a run; otherwise the error is
+      // With permission to read the folder, the error is that it contains a run; otherwise it is
       // about permissions.
       const bool sees_run = rights != perms::owner_all && more.empty();
       expect_refused(outcome, sees_run ? 3 : 7,

@@ -104,7 +104,7 @@ TEST_F(Init, AsksAgainForAMachineThatIsNone) {
                     HasSubstr("name = \"attic\"")));
 }
 
-// A user who ends the dialog does not want the files.
+// Ending the dialog writes no files.
 TEST_F(Init, WritesNothingWhereTheAnswersEnd) {
   const Outcome ended = init({"--ask"}, "desk\n");
   EXPECT_EQ(ended.status, 2);

@@ -76,9 +76,9 @@ class PowerCutRun : public ::testing::Test {
     return disk / "runs/first";
   }
 
-  // "", or the fault of the state after a cut, if the checkpoints of all steps up to `told` were
-  // reported.
-  [[nodiscard]] std::string fault_in(const fs::path& run_dir, std::int64_t told) const {
+  // "", or the fault of the state after a cut, if the checkpoints of all steps up to `reported`
+  // were reported.
+  [[nodiscard]] std::string fault_in(const fs::path& run_dir, std::int64_t reported) const {
     if (const auto all_count = require_all_count(run_dir); !all_count) {
       return describe(all_count.error());
     }
@@ -92,8 +92,8 @@ class PowerCutRun : public ::testing::Test {
       }
       steps.push_back(info.step);
     }
-    const bool is_there = told == 0 || std::ranges::find(steps, told) != steps.end();
-    return is_there ? "" : fmt::format("step {} is lost", told);
+    const bool is_there = reported == 0 || std::ranges::find(steps, reported) != steps.end();
+    return is_there ? "" : fmt::format("step {} is lost", reported);
   }
 
   SmallJob job_;
@@ -109,9 +109,9 @@ std::int64_t named_by(const DiskOperation& operation) {
 }
 
 // A hash of everything that `fault_in` depends on.
-std::string fingerprint(const DiskTree& tree, std::int64_t told) {
+std::string fingerprint(const DiskTree& tree, std::int64_t reported) {
   Hasher128 hasher;
-  hasher.add(fmt::format("{}\n", told));
+  hasher.add(fmt::format("{}\n", reported));
   for (const auto& [path, bytes] : tree) {
     if (path.find("/checkpoints") == path.npos) continue;
     hasher.add(fmt::format("\n{} {}\n", path, bytes ? bytes->size() : 0));
@@ -127,8 +127,8 @@ TEST_F(PowerCutRun, KeepsWhatPeopleWereToldAndGoesOnToTheSameBits) {
   }
   const std::vector<DiskOperation> log = recorded_run();
   DiskModel model({});
-  std::int64_t named = 0;  // the newest step whose checkpoint has its name
-  std::int64_t told = 0;   // the newest step that may have been reported
+  std::int64_t named = 0;     // the newest step whose checkpoint has its name
+  std::int64_t reported = 0;  // the newest step that may have been reported
   std::vector<std::string> faults;
   std::set<std::string> seen;
   std::map<std::int64_t, DiskTree> worst;  // by the last reported step: the minimal state after a
@@ -137,7 +137,7 @@ TEST_F(PowerCutRun, KeepsWhatPeopleWereToldAndGoesOnToTheSameBits) {
     model.apply(log[i]);
     named = std::max(named, named_by(log[i]));
     // The last operation before the report.
-    if (log[i].action == DiskAction::kSync && log[i].path == "runs/first") told = named;
+    if (log[i].action == DiskAction::kSync && log[i].path == "runs/first") reported = named;
     EvenCut nothing(false, false);
     EvenCut names(true, false);
     EvenCut bytes(false, true);
@@ -145,14 +145,14 @@ TEST_F(PowerCutRun, KeepsWhatPeopleWereToldAndGoesOnToTheSameBits) {
     for (Cut* const cut : {static_cast<Cut*>(&nothing), static_cast<Cut*>(&names),
                            static_cast<Cut*>(&bytes), static_cast<Cut*>(&any)}) {
       const DiskTree tree = model.after(*cut);
-      if (cut == &nothing) worst.emplace(told, tree);
-      if (!seen.insert(fingerprint(tree, told)).second) continue;
-      const std::string fault = fault_in(found(tree), told);
+      if (cut == &nothing) worst.emplace(reported, tree);
+      if (!seen.insert(fingerprint(tree, reported)).second) continue;
+      const std::string fault = fault_in(found(tree), reported);
       if (!fault.empty()) faults.push_back(fmt::format("after operation {}: {}", i, fault));
     }
   }
   EXPECT_THAT(faults, ::testing::IsEmpty());
-  EXPECT_EQ(told, kSteps);
+  EXPECT_EQ(reported, kSteps);
   EXPECT_EQ(worst.size(), 1U + kSteps / kEvery);
   for (const auto& [step, tree] : worst) {
     if (step == 0 || step == kSteps) continue;  // nothing to resume from, or no step left

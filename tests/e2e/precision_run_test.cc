@@ -129,9 +129,9 @@ TEST_F(PrecisionRun, SaysWhoComputesInFp32) {
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("desk (cpu): no fp16 there, so it computes in fp32"));
   EXPECT_THAT(outcome.err, ContainsRegex("warning: stage . \\(desk\\): no fp16 there"));
-  const char* const told = "fp16 on desk/privateuseone:0; fp32 on desk/cpu";
-  EXPECT_THAT(outcome.out, HasSubstr(std::string("dtype     ") + told));
-  EXPECT_THAT(outcome.out, HasSubstr(std::string("dtype       ") + told));
+  const char* const dtypes = "fp16 on desk/privateuseone:0; fp32 on desk/cpu";
+  EXPECT_THAT(outcome.out, HasSubstr(std::string("dtype     ") + dtypes));
+  EXPECT_THAT(outcome.out, HasSubstr(std::string("dtype       ") + dtypes));
   expect_near_fp32("mixed");
   EXPECT_THAT(motley({"report", job_.run_dir("mixed")}).out,
               AllOf(ContainsRegex("products in +fp16"), ContainsRegex("products in +fp32")));

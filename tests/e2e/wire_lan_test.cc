@@ -82,11 +82,12 @@ TEST_P(WireOnLan, CountsWhatThePlanPredictsAndHeaders) {
     const auto machine = rank["machine"].get<std::string>();
     const std::size_t index = machine == "m1" ? 0 : 1;
     const auto predicted = rank["sent_bytes"]["predicted"].get<double>();
-    const auto told = rank["sent_bytes"]["measured"].get<double>();
+    const auto measured = rank["sent_bytes"]["measured"].get<double>();
     const double a_step = static_cast<double>(many[index] - few[index]) / (kLong - kShort);
-    std::printf("%s, %s: predicted %.0f, told by the run %.0f, counted %.0f bytes a step (%.4f)\n",
-                kind.c_str(), machine.c_str(), predicted, told, a_step, a_step / predicted);
-    EXPECT_EQ(told, predicted);
+    std::printf(
+        "%s, %s: predicted %.0f, measured by the run %.0f, counted %.0f bytes a step (%.4f)\n",
+        kind.c_str(), machine.c_str(), predicted, measured, a_step, a_step / predicted);
+    EXPECT_EQ(measured, predicted);
     EXPECT_GT(a_step, predicted);
     // At most 78 bytes of headers per 1,448 bytes, and as many for every two packets of the other
     // end.

@@ -141,7 +141,7 @@ TEST_F(SlowDevice, CopiesUnderWayOnOneThatHangsAreLeftAlone) {
     motley_far_hang(1);
   }
   EXPECT_LT(now_s() - start_s, 5);
-  EXPECT_EQ(host.use_count(), 3) << "this test, the device and who waited for it";
+  EXPECT_EQ(host.use_count(), 3) << "this test, the device and its waiter";
   motley_far_hang(0);
   device_.finish();
 }

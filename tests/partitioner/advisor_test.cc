@@ -75,14 +75,14 @@ TEST(Advisor, OneMachineHasNoLinksToImprove) {
 }
 
 TEST(Advisor, TellsHowManyChangesItHasTried) {
-  std::vector<std::pair<std::size_t, std::size_t>> told;
+  std::vector<std::pair<std::size_t, std::size_t>> reported;
   const auto report = advise(two_machines().input(), [&](std::size_t tried, std::size_t of) {
-    told.emplace_back(tried, of);
+    reported.emplace_back(tried, of);
   });
   ASSERT_TRUE(report.ok()) << describe(report.error());
   const std::size_t all = report->helpful.size() + report->without_gain.size();
-  ASSERT_EQ(told.size(), all);
-  for (std::size_t i = 0; i < all; ++i) EXPECT_EQ(told[i], std::pair(i, all));
+  ASSERT_EQ(reported.size(), all);
+  for (std::size_t i = 0; i < all; ++i) EXPECT_EQ(reported[i], std::pair(i, all));
 }
 
 TEST(Advisor, SaysWhenNothingHelps) {

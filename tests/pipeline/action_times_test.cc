@@ -20,12 +20,12 @@ class LateClock final : public StageClock {
   void mark() override { timestamps_s_.push_back(free_s_); }
 
   [[nodiscard]] std::vector<double> reached() override {
-    std::vector<double> told;
+    std::vector<double> reached_s;
     while (!timestamps_s_.empty() && timestamps_s_.front() <= now_s_) {
-      told.push_back(timestamps_s_.front());
+      reached_s.push_back(timestamps_s_.front());
       timestamps_s_.pop_front();
     }
-    return told;
+    return reached_s;
   }
 
   void finish() override {

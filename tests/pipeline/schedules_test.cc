@@ -228,11 +228,11 @@ RC_GTEST_PROP(Split, DoesWeightPartsOfSummedChunksFirst, ()) {
       std::deque<MicroId>& queue = queues[action.chunk];
       if (action.kind == ActionKind::kBackwardInput) queue.push_back(action.micro);
       if (action.kind != ActionKind::kBackwardWeight) continue;
-      const bool makes_room = std::ssize(queue) == input.queued_weights[action.chunk.index()];
+      const bool shortens_queue = std::ssize(queue) == input.queued_weights[action.chunk.index()];
       const bool a_sum_waits = std::ranges::any_of(queues, [&](const auto& of_chunk) {
         return is_summed(of_chunk.first) && !of_chunk.second.empty();
       });
-      RC_ASSERT(makes_room || is_summed(action.chunk) || !a_sum_waits);
+      RC_ASSERT(shortens_queue || is_summed(action.chunk) || !a_sum_waits);
       RC_ASSERT(queue.front() == action.micro);
       queue.pop_front();
     }

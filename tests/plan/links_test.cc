@@ -144,9 +144,9 @@ TEST(MediaOf, TellOneAccessPointFromTwo) {
 
 TEST(Links, PutTheirMediaInPlaceOfTheClusters) {
   Cluster cluster = two_machines();
-  cluster.machines[0].medium = "told";
+  cluster.machines[0].medium = "merged";
   ASSERT_TRUE(apply_links(cluster, both_ways()).ok());
-  EXPECT_EQ(cluster.machines[0].medium, "told") << "they do not tell";
+  EXPECT_EQ(cluster.machines[0].medium, "merged") << "they do not show it";
   ASSERT_TRUE(apply_links(cluster, links_of({{"fast", "slow", 1, 0}})).ok());
   EXPECT_EQ(cluster.machines[0].medium, "");
   ASSERT_TRUE(apply_links(cluster, links_of({{"fast", "slow", 1, 1}})).ok());
@@ -184,18 +184,18 @@ TEST(Links, TellWhoIsOnAMediumByAThirdMachineWithACable) {
     with.push_back({"slow", name, 30, 1});
   }
   with.push_back({"box", "nas", 100, 0});
-  Cluster told = cluster;
-  ASSERT_TRUE(apply_links(told, links_of(with)).ok());
-  EXPECT_EQ(told.machines[0].medium, told.machines[1].medium);
-  EXPECT_FALSE(told.machines[0].medium_is_supposed);
+  Cluster merged = cluster;
+  ASSERT_TRUE(apply_links(merged, links_of(with)).ok());
+  EXPECT_EQ(merged.machines[0].medium, merged.machines[1].medium);
+  EXPECT_FALSE(merged.machines[0].medium_is_supposed);
   EXPECT_EQ(media_lines(cluster, links_of(with)),
             std::vector<std::string>{"fast, slow: half duplex on one shared medium"});
   // An entry of the file for one machine does not exclude that another was also found on the
   // medium.
-  told = cluster;
-  told.machines[1].medium = "wifi";
-  ASSERT_TRUE(apply_links(told, links_of(with)).ok());
-  EXPECT_EQ(told.machines[0].medium, "wifi");
+  merged = cluster;
+  merged.machines[1].medium = "wifi";
+  ASSERT_TRUE(apply_links(merged, links_of(with)).ok());
+  EXPECT_EQ(merged.machines[0].medium, "wifi");
   ASSERT_TRUE(apply_links(cluster, links_of(without)).ok());
   EXPECT_TRUE(cluster.machines[0].medium_is_supposed);
 }

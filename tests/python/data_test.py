@@ -203,7 +203,7 @@ class Before(unittest.TestCase):
         self.refused(r"inputs.unsqueeze\(1\)", nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(8, 3)), loss, (torch.randn(8, 4, 4), Y))
         self.refused(r"inputs.flatten\(1\)", nn.Sequential(nn.Linear(16, 3)), loss, (torch.randn(8, 1, 4, 4).squeeze(1), Y))
 
-    def test_packed_inputs_are_not_told_to_be_one_row(self) -> None:
+    def test_packed_inputs_are_not_reported_as_one_row(self) -> None:
         model = nn.Sequential(nn.Embedding(9, 3), nn.Linear(3, 3))
 
         def of_rows(ids: torch.Tensor) -> torch.Tensor:

@@ -100,7 +100,7 @@ class Synthetic(unittest.TestCase):
 
 
 class Digests(unittest.TestCase):
-    def test_tell_about_how_far_tensors_are_apart(self) -> None:
+    def test_reports_about_how_far_tensors_are_apart(self) -> None:
         torch.manual_seed(0)
         right = torch.randn(100, 100)
         for share in (1e-5, 1e-3, 0.1, 1.0):

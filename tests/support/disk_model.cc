@@ -103,7 +103,7 @@ std::size_t DiskModel::find(const std::string& path) const {
   for (std::size_t begin = 0; begin < path.size();) {
     const std::size_t end = std::min(path.find('/', begin), path.size());
     const auto found = now_[node].names.find(path.substr(begin, end - begin));
-    MOTLEY_CHECK(found != now_[node].names.end(), "nobody made {}", path);
+    MOTLEY_CHECK(found != now_[node].names.end(), "{} was never created", path);
     node = found->second;
     begin = end + 1;
   }

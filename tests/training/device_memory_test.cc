@@ -167,10 +167,10 @@ TEST_F(DeviceMemoryTest, KeepsWhatItIsFilledWith) {
 }
 
 TEST_F(DeviceMemoryTest, TakesSumsBackBeforeTheirNorm) {
-  std::vector<std::size_t> told;
-  mirror_->fetch(kCount / 2, [&](std::size_t first) { told.push_back(first); });
-  mirror_->finish_fetching([&](std::size_t first) { told.push_back(first); });
-  EXPECT_EQ(told, (std::vector<std::size_t>{kCount / 2, 0}));
+  std::vector<std::size_t> firsts;
+  mirror_->fetch(kCount / 2, [&](std::size_t first) { firsts.push_back(first); });
+  mirror_->finish_fetching([&](std::size_t first) { firsts.push_back(first); });
+  EXPECT_EQ(firsts, (std::vector<std::size_t>{kCount / 2, 0}));
   const std::span<float> sums = memory_->reduced_gradients(ChunkId{0});
   EXPECT_EQ(std::vector<float>(sums.begin(), sums.end()), floats(wave(1)));
   std::ranges::fill(sums, 2.0F);

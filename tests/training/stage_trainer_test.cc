@@ -365,7 +365,7 @@ TEST(StageTrainer, RefusesValuesOfAnotherSize) {
 
 // Otherwise the device is idle while the host prepares the next operations.
 TEST(StageTrainer, WaitsForADeviceOnceAStep) {
-  if (!far_counters()) GTEST_SKIP() << "nobody counts waits";
+  if (!far_counters()) GTEST_SKIP() << "waits are not counted";
   Training alone(kAlone);
   expect_ok(alone.steps(1));
   const std::uint64_t before = far_counters()->host_waits;

@@ -50,12 +50,12 @@ int serve(const char* port, const char* token, const char* steps) {
   int ends[2];
   if (::pipe(ends) != 0) return 1;
   const OwnedFd stop(ends[0]);
-  OwnedFd told_to_stop(ends[1]);
+  OwnedFd stop_pipe(ends[1]);
   fmt::print("{}\n", (*server)->address());
   std::fflush(stdout);
   std::jthread listener([&] {
     for (std::string line; std::getline(std::cin, line);) obey(run, line);
-    told_to_stop.reset();
+    stop_pipe.reset();
   });
   (*server)->serve_until({stop.get()});
   return 0;

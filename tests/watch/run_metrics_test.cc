@@ -24,7 +24,7 @@ using testing::Not;
 class RunMetricsTest : public WrittenRun {
  protected:
   // Adds steps with all fields.
-  void add_told_steps(std::int64_t first, std::int64_t last) const {
+  void add_reported_steps(std::int64_t first, std::int64_t last) const {
     std::ofstream lines(dir_ / "metrics.jsonl", std::ios::app);
     for (std::int64_t step = first; step <= last; ++step) {
       StepMetrics metrics;
@@ -59,7 +59,7 @@ class RunMetricsTest : public WrittenRun {
     std::ofstream(dir_ / "events.jsonl", std::ios::app) << run_event_to_json(event).dump() << '\n';
   }
 
-  [[nodiscard]] std::vector<MetricFamily> told() const {
+  [[nodiscard]] std::vector<MetricFamily> metrics() const {
     const auto view = RunView::open(dir_, 1.8e9);
     EXPECT_TRUE(view.ok());
     return run_metrics(*view);
@@ -67,9 +67,9 @@ class RunMetricsTest : public WrittenRun {
 };
 
 TEST_F(RunMetricsTest, TellsARun) {
-  add_told_steps(1, 4);
+  add_reported_steps(1, 4);
   add_event({1.75e9 + 4, 4, RunEventKind::kCheckpoint, "saved", ""});
-  std::string text = openmetrics_text(told());
+  std::string text = openmetrics_text(metrics());
   // Values that depend on the build or the test are placeholders in the golden text.
   for (const auto& [what, word] :
        {std::pair(motley_version(), "VERSION"), {dir_.filename().string(), "RUN"}}) {
@@ -83,7 +83,7 @@ TEST_F(RunMetricsTest, TellsARun) {
 }
 
 TEST_F(RunMetricsTest, ARunWithoutAStepSaysWhatItIs) {
-  const std::string text = openmetrics_text(told());
+  const std::string text = openmetrics_text(metrics());
   EXPECT_THAT(text, HasSubstr("motley_run_last_step 0\n"));
   EXPECT_THAT(text, HasSubstr("motley_rank_info{rank=\"1\","));
   EXPECT_THAT(text, HasSubstr("motley_step_seconds_count 0\n"));
@@ -93,7 +93,7 @@ TEST_F(RunMetricsTest, ARunWithoutAStepSaysWhatItIs) {
 
 // Totals that grow while the files are read would look like new steps.
 TEST_F(RunMetricsTest, ARunThatIsBeingReadTellsNoSums) {
-  add_told_steps(1, 3);
+  add_reported_steps(1, 3);
   std::filesystem::resize_file(dir_ / "metrics.jsonl", std::uintmax_t{64} << 30);
   const auto view = RunView::begin(dir_, 1.8e9);
   ASSERT_TRUE(view.ok());
@@ -105,10 +105,10 @@ TEST_F(RunMetricsTest, ARunThatIsBeingReadTellsNoSums) {
 }
 
 TEST_F(RunMetricsTest, NamesItsUnitsAndNoMoreSeriesForMoreSteps) {
-  add_told_steps(1, 3);
+  add_reported_steps(1, 3);
   std::size_t series = 0;
   std::set<std::string> names;
-  for (const MetricFamily& family : told()) {
+  for (const MetricFamily& family : metrics()) {
     EXPECT_TRUE(names.insert(family.name).second) << family.name;
     EXPECT_TRUE(family.name.starts_with("motley_")) << family.name;
     EXPECT_TRUE(family.unit.empty() || family.name.ends_with("_" + family.unit)) << family.name;
@@ -116,18 +116,18 @@ TEST_F(RunMetricsTest, NamesItsUnitsAndNoMoreSeriesForMoreSteps) {
     EXPECT_FALSE(family.samples.empty()) << family.name;
     series += family.samples.size();
   }
-  add_told_steps(4, 300);
+  add_reported_steps(4, 300);
   std::size_t later = 0;
-  for (const MetricFamily& family : told()) later += family.samples.size();
+  for (const MetricFamily& family : metrics()) later += family.samples.size();
   EXPECT_EQ(later, series);
 }
 
 // With the Prometheus project's OpenMetrics parser.
 TEST_F(RunMetricsTest, IsReadByAnotherReader) {
   if (!std::filesystem::exists("/usr/bin/python3")) GTEST_SKIP() << "needs python3";
-  add_told_steps(1, 4);
+  add_reported_steps(1, 4);
   add_event({1.75e9, 4, RunEventKind::kWarning, "slow", ""});
-  const std::vector<MetricFamily> families = told();
+  const std::vector<MetricFamily> families = metrics();
   const std::filesystem::path file = dir_ / "metrics.txt";
   ASSERT_TRUE(write_file_atomic(file, openmetrics_text(families)).ok());
   const std::string command = "/usr/bin/python3 " MOTLEY_SOURCE_DIR

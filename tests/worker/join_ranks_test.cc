@@ -150,7 +150,7 @@ TEST(JoinRanks, KeepsRank0UntilTheOthersHaveParted) {
 }
 
 TEST(JoinRanks, AsksNobodyWhenItIsAlone) {
-  Answering launcher(Error{ErrorCode::kInternal, "nobody should ask", "", ""});
+  Answering launcher(Error{ErrorCode::kInternal, "it should not be asked", "", ""});
   const auto transport = join_ranks(job_with(""), Rank{0}, 1, launcher, kStallTimeout_s);
   EXPECT_TRUE(transport.ok());
   EXPECT_TRUE(launcher.sent.empty());

@@ -218,7 +218,7 @@ Record without_syncs_of_names_of_copies(Record log) {
 }
 
 // Reports copies once their bytes are on the disk, but before they have their names.
-Record with_copies_told_early(Record log) {
+Record with_copies_reported_early(Record log) {
   Record rest;
   for (DiskOperation& operation : log) {
     if (!operation.other.starts_with("copied")) {
@@ -257,7 +257,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Fault{"NoSyncOfTheRunFolder", without_syncs_on_box<kRunsFolder>},
                       Fault{"NoSyncOfCopies", without_syncs_of_copies},
                       Fault{"NoSyncOfNamesOfCopies", without_syncs_of_names_of_copies},
-                      Fault{"CopiesToldBeforeTheirNames", with_copies_told_early}),
+                      Fault{"CopiesReportedBeforeTheirNames", with_copies_reported_early}),
     [](const auto& instance) { return instance.param.name; });
 
 // Takes minutes; run by scripts/crash-battery.

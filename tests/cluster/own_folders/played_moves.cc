@@ -35,13 +35,13 @@ class Meeting {
     if (event.at("event") != "address") return;
     const std::lock_guard lock(mutex_);
     addresses_[worker] = event.at("address");
-    if (++told_ < addresses_.size()) return;
+    if (++reported_ < addresses_.size()) return;
     for (PlayedChannel& channel : channels_) channel.give({{"addresses", addresses_}});
   }
 
   std::mutex mutex_;
   std::vector<Json> addresses_;  // guarded by mutex_
-  std::size_t told_ = 0;         // guarded by mutex_
+  std::size_t reported_ = 0;     // guarded by mutex_
   std::deque<PlayedChannel> channels_;
 };
 

@@ -82,13 +82,13 @@ std::string ReportedSaves::broken_by(const std::optional<RestorePoint>& found,
   if (step < least) return fmt::format("step {} is found in place of {}", step, least);
   if (!found) return "";
   const std::optional<int> version = version_of(found->step_metadata, saved);
-  if (!version) return fmt::format("step {} is what nobody saved", step);
-  const std::optional<int> told = saves_.at(step).committed;
-  if (!lost && step == least && version != told) {
-    return fmt::format("step {} is of version {} in place of {}", step, *version, *told);
+  if (!version) return fmt::format("step {} was never saved", step);
+  const std::optional<int> reported = saves_.at(step).committed;
+  if (!lost && step == least && version != reported) {
+    return fmt::format("step {} is of version {} in place of {}", step, *version, *reported);
   }
   for (const auto& [file, locations] : found->locations) {
-    if (locations.empty()) return fmt::format("nobody has {} of step {}", file, step);
+    if (locations.empty()) return fmt::format("no machine has {} of step {}", file, step);
     for (const StoreId& holder : locations) {
       const std::string& machine = stores.by_id.at(holder).machines.front();
       if (holds(trees.at(machine), step, file, saved.at(*version).at(file))) continue;
