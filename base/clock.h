@@ -45,7 +45,7 @@ class Deadline {
  public:
   [[nodiscard]] static Deadline after_s(double seconds) { return {seconds, nullptr}; }
 
-  // `seconds` after the last touch of the mark. The mark must outlive the deadline.
+  // `seconds` after the last update of the progress clock, which must outlive the deadline.
   [[nodiscard]] static Deadline after_s(double seconds, const ProgressClock& progress_clock) {
     return {seconds, &progress_clock};
   }
@@ -83,7 +83,7 @@ class StallTimeout {
   // Without a group, only the elapsed time counts.
   StallTimeout(double timeout_s) : timeout_s_(timeout_s) {}  // NOLINT: seconds are a patience
 
-  // The mark must outlive every wait.
+  // The progress clock must outlive every wait.
   StallTimeout(double timeout_s, const ProgressClock& group)
       : timeout_s_(timeout_s), group_(&group) {}
 

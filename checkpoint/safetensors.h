@@ -118,7 +118,7 @@ class SafetensorsFile {
                                         const std::string& dtype,
                                         const std::vector<std::int64_t>& shape,
                                         std::span<std::byte> bytes) const;
-  // Bytes of a tensor of any dtype from number `first` on, as many as there is room for. REQUIRES:
+  // Bytes of a tensor of any dtype from number `first` on, as many as fit. REQUIRES:
   // the tensor has them.
   [[nodiscard]] Result<void> read_bytes_part(const std::string& name,
                                              std::uint64_t first,

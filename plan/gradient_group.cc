@@ -22,7 +22,7 @@ std::vector<Rank> tied_members(const Plan& plan) {
 
 int member_number(const std::vector<Rank>& group_members, Rank rank) {
   const auto found = std::ranges::find(group_members, rank);
-  MOTLEY_CHECK(found != group_members.end(), "rank {} is not one of {} holders", rank.value,
+  MOTLEY_CHECK(found != group_members.end(), "rank {} is not one of {} members", rank.value,
                group_members.size());
   return static_cast<int>(found - group_members.begin());
 }

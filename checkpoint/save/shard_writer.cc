@@ -163,8 +163,8 @@ void ShardWriter::begin(
   finish();
   impl_->take(std::move(contents));
   impl_->thread =
-      std::jthread([impl = impl_.get(), location, rank, rank_count, told = std::move(done)] {
-        impl->write(location, rank, rank_count, told);
+      std::jthread([impl = impl_.get(), location, rank, rank_count, notify = std::move(done)] {
+        impl->write(location, rank, rank_count, notify);
       });
 }
 

@@ -38,8 +38,8 @@ struct RunMachines {
                                        const Log& log);
 
 // Creates the machines' folders that are still absent, moves the parts of run.restore_point to the
-// ranks that read them, and sets run.resume_folders. Logs a warning for each folder without room
-// for a save. REQUIRES: run.plan is set.
+// ranks that read them, and sets run.resume_folders. Logs a warning for each folder without
+// space for a save. REQUIRES: run.plan is set.
 [[nodiscard]] Result<void> deliver_shards(PreparedRun& run,
                                           const TrainingRequest& request,
                                           const Log& log);

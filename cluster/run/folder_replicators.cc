@@ -60,8 +60,8 @@ void FolderReplicators::notify_dropped(std::int64_t step) {
 }
 
 Result<void> FolderReplicators::add_copied(int worker, const Json& event) {
-  MOTLEY_ASSIGN(const std::int64_t step, json_get<std::int64_t>(event, "step", "a keeper"));
-  MOTLEY_ASSIGN(const std::int64_t to, json_get<std::int64_t>(event, "to", "a keeper"));
+  MOTLEY_ASSIGN(const std::int64_t step, json_get<std::int64_t>(event, "step", "a replicator"));
+  MOTLEY_ASSIGN(const std::int64_t to, json_get<std::int64_t>(event, "to", "a replicator"));
   const std::pair copy(worker, static_cast<int>(to));
   const auto waits = copied_.find(step);
   if (!copies_.contains(copy) || waits == copied_.end()) return {};
@@ -73,7 +73,7 @@ Result<void> FolderReplicators::add_copied(int worker, const Json& event) {
 }
 
 Result<void> FolderReplicators::add_failed(const Json& event) {
-  MOTLEY_ASSIGN(const std::int64_t step, json_get<std::int64_t>(event, "step", "a keeper"));
+  MOTLEY_ASSIGN(const std::int64_t step, json_get<std::int64_t>(event, "step", "a replicator"));
   copied_.erase(step);
   return {};
 }

@@ -99,7 +99,7 @@ Result<void> SaveFollower::on_copied(int worker, const Json& event) {
 Result<void> SaveFollower::on_copy_failed(int worker, const Json& event) {
   MOTLEY_TRY(replicators_.add_failed(event));
   committer_.retain_always(replicators_.safe_steps());
-  MOTLEY_ASSIGN(const std::int64_t step, json_get<std::int64_t>(event, "step", "a keeper"));
+  MOTLEY_ASSIGN(const std::int64_t step, json_get<std::int64_t>(event, "step", "a replicator"));
   const auto stand = list_checkpoints(run_.folder.dir());
   if (std::ranges::count(stand, step, &CheckpointInfo::step) == 0) return {};
   const Error error = error_from_json(event);

@@ -1,5 +1,5 @@
 // Sixty-four values at a time, one word of bits; the scalar reference processes the rest. Products
-// and sums are not contracted: the compiler is told so for all of Motley.
+// and sums are not contracted: this compiler option is set for all of Motley.
 #include <cstring>
 #include <type_traits>
 

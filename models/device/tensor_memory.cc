@@ -26,7 +26,7 @@ struct Origin {
   std::size_t block_bytes = 0;  // 0: from malloc
 };
 
-// malloc aligns to it, so there is room for an Origin before the returned memory.
+// malloc aligns to it, so an Origin fits before the returned memory.
 static_assert(alignof(std::max_align_t) >= sizeof(Origin));
 
 Origin& origin_of(void* memory) {

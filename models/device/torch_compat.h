@@ -51,7 +51,7 @@ inline double seconds_between([[maybe_unused]] const c10::impl::DeviceGuardImplI
   constexpr double kSecondsPerMillisecond = 1e-3;
   return kSecondsPerMillisecond * device.elapsedTime(first, second, stream.device_index());
 #else
-  throw std::runtime_error("this LibTorch does not tell the times of events");
+  throw std::runtime_error("this LibTorch does not report the times of events");
 #endif
 }
 

@@ -62,7 +62,7 @@ export function showMemory(place, description, state) {
     const text = `${over ? '! ' : ''}${format.bytes(now)} of ${format.bytes(predicted)} predicted`;
     const scale = most > 0 ? (width - 4) / most : 0;
     return named(rank, i, picture(width, BAR, text,
-      svg('rect', {x: 0, y: 3, width: (predicted || 0) * scale, height: BAR - 6, class: 'room'}),
+      svg('rect', {x: 0, y: 3, width: (predicted || 0) * scale, height: BAR - 6, class: 'predicted-memory'}),
       svg('rect', {x: 0, y: 6, width: (now || 0) * scale, height: BAR - 12, class: over ? 'memory over' : 'memory'}),
       svg('line', {x1: (predicted || 0) * scale, x2: (predicted || 0) * scale, y1: 0, y2: BAR, class: 'limit'})),
       html('span', {class: 'quiet'}, text));

@@ -168,12 +168,12 @@ class Page {
   // line.
   void add_table(const Rows& rows, std::size_t names, std::size_t rows_kept_free) {
     constexpr std::size_t kLeast = 3;  // a heading, a row, and the count of the omitted ones
-    const std::size_t room = size_.rows - std::min(size_.rows, lines_.size() + rows_kept_free + 1);
-    if (rows.empty() || room < kLeast) return;
+    const std::size_t space = size_.rows - std::min(size_.rows, lines_.size() + rows_kept_free + 1);
+    if (rows.empty() || space < kLeast) return;
     const std::vector<std::string> lines = aligned_lines(rows, names);
     add("");
     for (std::size_t i = 0; i < lines.size(); ++i) {
-      if (i + 1 >= room && i + 1 < lines.size()) {
+      if (i + 1 >= space && i + 1 < lines.size()) {
         add(fmt::format("… and {} more", lines.size() - i), LineStyle::kFaint);
         return;
       }
@@ -181,7 +181,7 @@ class Page {
     }
   }
 
-  [[nodiscard]] std::size_t room() const { return size_.rows - lines_.size(); }
+  [[nodiscard]] std::size_t space() const { return size_.rows - lines_.size(); }
 
   [[nodiscard]] std::vector<ScreenLine> take() { return std::move(lines_); }
 
@@ -222,7 +222,7 @@ std::vector<ScreenLine> screen_lines(const ScreenDocuments& run, ScreenSize size
   page.add_table(link_rows(run.description, run.state), 2, below_links);
   page.add("");
   page.add(losses_text(run.state["losses"]), LineStyle::kFaint);
-  const std::size_t count = std::min(run.events.size(), page.room());
+  const std::size_t count = std::min(run.events.size(), page.space());
   for (std::size_t i = run.events.size() - count; i < run.events.size(); ++i) {
     page.add(event_line(run.events[i]));
   }
