@@ -36,7 +36,7 @@ std::optional<ResidualName> parse_residual_name(std::string_view name) {
 
 std::map<std::string, std::vector<std::string>> residual_names(const Manifest& manifest,
                                                                ResidualKind residual_kind) {
-  std::map<std::string, std::map<int, std::string>> found;  // by parameter and holder
+  std::map<std::string, std::map<int, std::string>> found;  // by parameter and member
   for (const WrittenFile& file : manifest.files) {
     for (const auto& [name, hash] : file.tensor_hashes) {
       const auto parsed = parse_residual_name(name);

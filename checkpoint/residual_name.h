@@ -1,10 +1,10 @@
 // Names of error-feedback residuals in a checkpoint, beside the moments:
-// "residual.HOLDER/PARAMETER". With momentum correction
+// "residual.MEMBER/PARAMETER". With momentum correction
 // (training/momentum_correction/corrected_allreduces.h) the unsent corrected gradient is
-// "unsent.HOLDER/PARAMETER", beside "velocity.HOLDER/PARAMETER". A holder number identifies one of
+// "unsent.MEMBER/PARAMETER", beside "velocity.MEMBER/PARAMETER". A member number identifies one of
 // the ranks that all-reduce the parameter's gradient, independently of its rank
 // (plan/gradient_group.h). In manifests of version 1 it is the rank. Readers add the residuals of
-// all holders in the order of their numbers.
+// all members in the order of their numbers.
 #pragma once
 
 #include <map>
@@ -32,7 +32,7 @@ struct ResidualName {
 // nullopt for a name that residual_name does not produce.
 [[nodiscard]] std::optional<ResidualName> parse_residual_name(std::string_view name);
 
-// The names of each parameter's tensors of that kind, in the order of the holder numbers.
+// The names of each parameter's tensors of that kind, in the order of the member numbers.
 [[nodiscard]] std::map<std::string, std::vector<std::string>> residual_names(
     const Manifest& manifest, ResidualKind residual_kind = ResidualKind::kResidual);
 

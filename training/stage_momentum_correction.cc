@@ -80,7 +80,7 @@ std::vector<TensorView> StageState::residual_views() {
 }
 
 std::vector<TensorView> StageState::velocity_views() {
-  return gradient_views(ResidualKind::kVelocity, /*pushed=*/true);
+  return gradient_views(ResidualKind::kVelocity, /*corrected=*/true);
 }
 
 std::vector<TensorView> StageState::gradient_views(ResidualKind residual_kind, bool corrected) {

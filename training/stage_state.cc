@@ -209,7 +209,7 @@ std::uint64_t StageState::copy_hash(const CopyGroup& group) {
 
 void StageState::update(const StepFactors& factors, const GradientScales& scales) {
   // Parameters with equal arguments are updated together, so that devices run few operations.
-  std::map<std::pair<bool, bool>, std::vector<std::size_t>> trained;  // [pushed, decayed]
+  std::map<std::pair<bool, bool>, std::vector<std::size_t>> trained;  // [corrected, decayed]
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const Entry& entry = entries_[i];
     if (entry.owner) continue;

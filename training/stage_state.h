@@ -85,11 +85,11 @@ class StageState final : public StageGradients, public OptimizedState {
   [[nodiscard]] Result<void> load_values(const CheckpointReader& reader);
   // Reads the optimizer's moments.
   [[nodiscard]] Result<void> load_moments(const CheckpointReader& reader);
-  // Adds the saved error-feedback residuals of all holders to the gradients of first copies.
+  // Adds the saved error-feedback residuals of all members to the gradients of first copies.
   // REQUIRES: the reader has a manifest.
   [[nodiscard]] Result<void> load_residuals(const CheckpointReader& reader);
   // Reads the state `residual_kind` of momentum-corrected all-reduces into the gradient arrays of
-  // their parameters: that of this holder, or the total of all holders, added in their order.
+  // their parameters: that of this member, or the total of all members, added in their order.
   // REQUIRES: the reader has a manifest; between steps.
   [[nodiscard]] Result<void> load_correction_state(const CheckpointReader& reader,
                                                    ResidualKind residual_kind,

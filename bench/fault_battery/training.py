@@ -98,9 +98,9 @@ class Training:
             return False
         files = [file for file in json.loads(manifest.read_text())["files"]
                  if file["name"].endswith(".safetensors")]
-        return all(len(self._holders(step, file["name"])) >= 2 for file in files)
+        return all(len(self._copies(step, file["name"])) >= 2 for file in files)
 
-    def _holders(self, step, file):
+    def _copies(self, step, file):
         return [name for name in NAMES if (self.machines.disk(name) / self.name / "checkpoints" /
                                            f"step-{step:06}" / file).exists()]
 

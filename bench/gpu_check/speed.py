@@ -54,8 +54,8 @@ def compare(context, precision):
     model = dict(runs.TINY) if context.short else {**GPT2_124M, "micro_batch": micro_batch(context)}
     model["micro_batches"] = 1
     ours, theirs = [], []
-    for turn in range(1 if context.short else ROUNDS):
-        ours.append(by_motley(context, f"speed-{precision}-{turn}", model, precision))
+    for repeat in range(1 if context.short else ROUNDS):
+        ours.append(by_motley(context, f"speed-{precision}-{repeat}", model, precision))
         if context.has_pytorch:
             theirs.append(by_pytorch(context, model, precision))
     return figures_text(context, model, precision, statistics.median(ours),

@@ -50,7 +50,7 @@ Contents contents_of(const CheckpointReader& reader, const std::vector<std::stri
 }
 
 // Maps the checkpoint's residual names to those of the present version: version 1 has rank numbers
-// in place of holder numbers, in the same order.
+// in place of member numbers, in the same order.
 std::map<std::string, std::string> new_names(const Manifest& manifest) {
   std::map<std::string, std::string> names;
   for (const auto& [parameter, residuals] : residual_names(manifest)) {

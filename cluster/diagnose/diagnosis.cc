@@ -139,7 +139,7 @@ class MachineFindings {
   }
 
   // The dtypes of the processor's matrix products.
-  [[nodiscard]] std::string numbers() const {
+  [[nodiscard]] std::string dtypes_text() const {
     const DeviceFacts* const processor = facts_.found.find("cpu");
     if (processor == nullptr || processor->types.empty()) return "";
     return fmt::format("; the processor computes in {}", fmt::join(processor->types, ", "));
@@ -157,7 +157,7 @@ class MachineFindings {
                       facts_.blas),
           "apt-get install libopenblas0-pthread (it becomes the default automatically)");
     } else {
-      add(FindingLevel::kOk, "matrices", facts_.blas + numbers());
+      add(FindingLevel::kOk, "matrices", facts_.blas + dtypes_text());
     }
   }
 

@@ -29,14 +29,14 @@ namespace motley {
 namespace {
 
 constexpr std::size_t kWordsBytesMax = 1024;
-constexpr std::size_t kMarkBytes = 8;
+constexpr std::size_t kMarkerBytes = 8;
 
 // One machine with its running command.
 class QueriedMachine {
  public:
-  QueriedMachine(const MachineQuery& question, const std::string& mark) : frame_(mark) {
+  QueriedMachine(const MachineQuery& question, const std::string& marker) : frame_(marker) {
     Result<Process> process = Process::start(
-        remote_command(question.machine->shell, framed_command(question.command, mark)));
+        remote_command(question.machine->shell, framed_command(question.command, marker)));
     if (!process.ok()) {
       answer_.problem = fmt::format("{}: {}", process.error().what, process.error().cause);
       return;
@@ -142,10 +142,10 @@ Result<void> hear_all(const QueriedMachines& asked, double answer_s) {
 Result<std::vector<MachineResponse>> query_machines(const std::vector<MachineQuery>& questions,
                                                     double answer_s) {
   MOTLEY_ASSIGN(const std::string random, make_secret());
-  const std::string mark = "motley" + to_hex(std::span(random).first(kMarkBytes));
+  const std::string marker = "motley" + to_hex(std::span(random).first(kMarkerBytes));
   QueriedMachines asked;
   for (const MachineQuery& question : questions) {
-    asked.push_back(std::make_unique<QueriedMachine>(question, mark));
+    asked.push_back(std::make_unique<QueriedMachine>(question, marker));
   }
   MOTLEY_TRY(hear_all(asked, answer_s));
   std::vector<MachineResponse> answers;

@@ -16,11 +16,11 @@ void keep_end(std::string& text, std::size_t bytes) {
   if (text.size() > bytes) text.erase(0, text.size() - bytes);
 }
 
-// The text from the line after the one that ends with `mark`; nothing if that line is incomplete.
-std::optional<std::string> lines_after(const std::string& text, const std::string& mark) {
-  const std::size_t at = text.find(mark);
+// The text from the line after the one that ends with `marker`; nothing if that line is incomplete.
+std::optional<std::string> lines_after(const std::string& text, const std::string& marker) {
+  const std::size_t at = text.find(marker);
   if (at == std::string::npos) return {};
-  const std::size_t end = text.find('\n', at + mark.size());
+  const std::size_t end = text.find('\n', at + marker.size());
   if (end == std::string::npos) return {};
   return text.substr(end + 1);
 }
@@ -33,14 +33,14 @@ void take_carriage_returns_out(std::string& text) {
 }  // namespace
 
 std::vector<std::string> framed_command(const std::vector<std::string>& command,
-                                        const std::string& mark) {
-  std::vector<std::string> framed = {"sh", "-c", kFrame, "sh", mark};
+                                        const std::string& marker) {
+  std::vector<std::string> framed = {"sh", "-c", kFrame, "sh", marker};
   framed.insert(framed.end(), command.begin(), command.end());
   return framed;
 }
 
-FramedOutput::FramedOutput(const std::string& mark)
-    : begin_(mark + "-begin"), end_(mark + "-end "), errors_begin_(mark + "-errors") {}
+FramedOutput::FramedOutput(const std::string& marker)
+    : begin_(marker + "-begin"), end_(marker + "-end "), errors_begin_(marker + "-errors") {}
 
 void FramedOutput::add_output(std::string_view bytes) {
   if (status_) return;
@@ -75,9 +75,9 @@ void FramedOutput::look_for_end() {
 
 void FramedOutput::add_errors(std::string_view bytes) {
   errors_ += bytes;
-  if (!has_error_mark_) {
+  if (!has_error_marker_) {
     if (auto rest = lines_after(errors_, errors_begin_)) {
-      has_error_mark_ = true;
+      has_error_marker_ = true;
       errors_ = *std::move(rest);
     }
   }

@@ -12,13 +12,13 @@
 
 namespace motley {
 
-// `command` run by sh between its markers. REQUIRES: `mark` consists of letters and digits.
+// `command` run by sh between its markers. REQUIRES: `marker` consists of letters and digits.
 [[nodiscard]] std::vector<std::string> framed_command(const std::vector<std::string>& command,
-                                                      const std::string& mark);
+                                                      const std::string& marker);
 
 class FramedOutput {
  public:
-  explicit FramedOutput(const std::string& mark);
+  explicit FramedOutput(const std::string& marker);
 
   // Bytes received from standard output and from standard error.
   void add_output(std::string_view bytes);
@@ -46,7 +46,7 @@ class FramedOutput {
   const std::string end_;
   const std::string errors_begin_;
   bool has_begun_ = false;
-  bool has_error_mark_ = false;
+  bool has_error_marker_ = false;
   std::optional<int> status_;
   std::string output_;  // before the command has begun: the end of the received bytes
   std::string errors_;  // its end, since the marker once that has arrived

@@ -75,7 +75,7 @@ class TransferPlanner {
   }
 
   [[nodiscard]] StoreId best_of(const std::vector<StoreId>& locations, const StoreId& to) const {
-    MOTLEY_CHECK(!locations.empty(), "a file without a holder");
+    MOTLEY_CHECK(!locations.empty(), "a file in no folder");
     return *std::ranges::min_element(locations, {}, [&](const StoreId& from) {
       const LinkSpeed link = cluster_.link(stores_.by_id.at(from).machines.front(),
                                            stores_.by_id.at(to).machines.front());

@@ -29,10 +29,10 @@ struct StoreTransfers {
 };
 
 // A worker for each folder that reads or sends part of the checkpoint. A launcher's folder that
-// contains all of it is read in place. Each folder receives missing files from the holder with the
-// fastest link; among equal links, from the holder that sends the least so far. Files that are
-// intact in the folder itself are read there. REQUIRES: each file of the restore point has a
-// holder.
+// contains all of it is read in place. Each folder receives missing files from the folder with the
+// fastest link; among equal links, from the folder that sends the least so far. Files that are
+// intact in the folder itself are read there. REQUIRES: each file of the restore point is
+// in some folder.
 [[nodiscard]] std::vector<StoreTransfers> plan_transfers(
     const RestorePoint& point,
     const std::map<StoreId, std::set<std::string>>& parameters,
@@ -41,7 +41,7 @@ struct StoreTransfers {
 
 // A worker for each of the folders in `files`, which receives the metadata and its whole files, if
 // any, and for each folder that sends one. Senders are chosen as above. REQUIRES: each of the files
-// has a holder.
+// is in some folder.
 [[nodiscard]] std::vector<StoreTransfers> plan_deliveries(
     const RestorePoint& point,
     const std::map<StoreId, std::set<std::string>>& files,

@@ -227,7 +227,7 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
       MOTLEY_TRY(run.lock->confirm());
       MOTLEY_TRY(run.folder.write_profile(run.profile));
     }
-    if (saved.mark) log_plan_change(*saved.mark, run, log);
+    if (saved.fingerprint) log_plan_change(*saved.fingerprint, run, log);
   }
   run.config.train.micro_batch = run.plan.micro_batch;
   run.config.run.threads = threads_of_all(run.plan);

@@ -30,7 +30,7 @@ std::optional<Plan> plan_so_far(const SavedPlanning& saved,
   auto plan = read_plan(run.folder.plan_path());
   const bool is_wanted = plan.ok() && ask_alike(saved.config, run.config) &&
                          (options.stages == 0 || options.stages == plan->rank_count()) &&
-                         !plan_change(*saved.mark, plan_fingerprint(*plan));
+                         !plan_change(*saved.fingerprint, plan_fingerprint(*plan));
   if (!is_wanted || !check_plan(*plan, run.model, run.config, run.cluster)) return {};
   for (RankPlan& rank : plan->ranks) {
     const DeviceProfile* const device = run.profile.find(rank.machine, rank.device);
@@ -44,10 +44,10 @@ std::optional<Plan> plan_so_far(const SavedPlanning& saved,
 Result<Plan> plan_like(const SavedPlanning& saved,
                        const PreparedRun& run,
                        const PlanOptions& options) {
-  if (saved.mark) {
+  if (saved.fingerprint) {
     auto planning = plan_in_full(run.model, run.cluster, run.profile,
-                                 options_like(*saved.mark, run.config, options));
-    if (planning.ok() && !rounding_change(*saved.mark, run.folder, planning->plan)) {
+                                 options_like(*saved.fingerprint, run.config, options));
+    if (planning.ok() && !rounding_change(*saved.fingerprint, run.folder, planning->plan)) {
       return std::move(planning->plan);
     }
     if (auto plan = plan_so_far(saved, run, options)) return *std::move(plan);

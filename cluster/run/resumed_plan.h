@@ -18,7 +18,7 @@ namespace motley {
 // The planning data in a checkpoint.
 struct SavedPlanning {
   std::optional<PlanFingerprint>
-      mark;  // determines the rounding of sums; older checkpoints lack it
+      fingerprint;  // determines the rounding of sums; older checkpoints lack it
   Config config;
 };
 

@@ -30,8 +30,8 @@ Result<void> check_changes(const SavedPlanning& saved,
                            const TrainingRequest& request,
                            const Log& log) {
   std::vector<std::string> changes = changes_of(saved.config, run.config);
-  if (saved.mark && request.plan) {
-    const auto change = rounding_change(*saved.mark, run.folder, *request.plan);
+  if (saved.fingerprint && request.plan) {
+    const auto change = rounding_change(*saved.fingerprint, run.folder, *request.plan);
     if (change && request.may_round_differently) {
       log.warn(
           fmt::format("the plan has {}: sums are rounded differently from this step on", *change));
@@ -97,10 +97,10 @@ Result<SavedPlanning> resume(PreparedRun& run,
   const CheckpointState& saved = manifest.state;
   MOTLEY_TRY(check_resume(saved, run.resume_from->folder, run.config, run.model));
   run.first_step = saved.step + 1;
-  SavedPlanning planning{.mark = saved.plan};
+  SavedPlanning planning{.fingerprint = saved.plan};
   MOTLEY_ASSIGN(planning.config,
                 saved_config_from_json(manifest.config, run.resume_from->folder.string()));
-  // Checkpoints of earlier versions have the plan's micro-batch only in the mark.
+  // Checkpoints of earlier versions have the plan's micro-batch only in the fingerprint.
   if (saved.plan) planning.config.train.micro_batch = saved.plan->micro_batch;
   run.config = with_choices_of(planning.config, run.config);
   if (is_default(request.origins, "train.warmup_steps")) {

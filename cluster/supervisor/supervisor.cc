@@ -93,7 +93,7 @@ class Supervisor {
     last_step_ = step;
     failed_at_s_.reset();
     ++switches_;
-    // While a machine is left out, the first plan is kept for its return.
+    // While a machine is left out, the first plan is retained for its return.
     if (left_out_.empty()) first_plan_ = better.plan;
     measured_ = better.profile;
     request = next_request(left_out_);

@@ -114,14 +114,14 @@ void EgressScheduler::measure(SteadyClock::time_point now, std::span<const Sent>
   std::uint64_t moved_bytes = 0;
   int were_under_way = 0;
   int are_under_way = 0;
-  std::uint64_t moved_of_turn = 0;
+  std::uint64_t moved_while_current = 0;
   for (std::size_t number = 0; number < peers_.size(); ++number) {
     Peer& peer = peers_[number];
     const std::uint64_t acknowledged = sent[number].acknowledged_bytes;
     const std::uint64_t moved = acknowledged - std::exchange(peer.acknowledged_bytes, acknowledged);
     const bool is_under_way = sent[number].sent_bytes > acknowledged;
     moved_bytes += moved;
-    if (current_sender_ == number) moved_of_turn = moved;
+    if (current_sender_ == number) moved_while_current = moved;
     were_under_way += std::exchange(peer.was_under_way, is_under_way) ? 1 : 0;
     are_under_way += is_under_way ? 1 : 0;
   }
@@ -135,7 +135,7 @@ void EgressScheduler::measure(SteadyClock::time_point now, std::span<const Sent>
     Peer& peer = peers_[*current_sender_];
     peer.sending.bytes += moved_bytes;
     peer.sending.time += passed;
-    peer.standstill = moved_of_turn > 0 ? SteadyClock::duration{} : peer.standstill + passed;
+    peer.standstill = moved_while_current > 0 ? SteadyClock::duration{} : peer.standstill + passed;
     evaluate(peer, now);
   }
 }

@@ -68,9 +68,9 @@ bool is_product(std::string_view operation) {
 
 void run_rounded(const c10::OperatorHandle& operation,
                  torch::jit::Stack& stack,
-                 at::ScalarType numbers) {
+                 at::ScalarType dtype) {
   const std::size_t linear_in =
-      numbers == at::kHalf ? find_product(operation.operator_name().name)->linear_in : 0;
+      dtype == at::kHalf ? find_product(operation.operator_name().name)->linear_in : 0;
   const bool is_widened = needs_wide_factors(operation, stack);
   std::vector<at::Tensor> powers;  // scale factors to remove from the results
   for (std::size_t i = 0; i < stack.size(); ++i) {
@@ -80,12 +80,12 @@ void run_rounded(const c10::OperatorHandle& operation,
       powers.push_back(power_to_one(x));
       x = x * powers.back();
     }
-    stack[i] = is_widened ? x.to(numbers).to(at::kFloat) : x.to(numbers);
+    stack[i] = is_widened ? x.to(dtype).to(at::kFloat) : x.to(dtype);
   }
   operation.callBoxed(stack);
   for (c10::IValue& value : stack) {
     if (!value.isTensor() || !value.toTensor().defined()) continue;
-    at::Tensor wide = value.toTensor().to(numbers).to(at::kFloat);
+    at::Tensor wide = value.toTensor().to(dtype).to(at::kFloat);
     for (const at::Tensor& power : powers) wide.div_(power);
     value = wide;
   }

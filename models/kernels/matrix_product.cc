@@ -54,11 +54,11 @@ void add_product(at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) {
 void add_gradient_product(at::Tensor& sum,
                           const at::Tensor& a,
                           const at::Tensor& b,
-                          at::ScalarType numbers) {
-  if (numbers == at::kFloat) {
+                          at::ScalarType dtype) {
+  if (dtype == at::kFloat) {
     sum.addmm_(a.t(), b);
   } else {
-    rounded_product(sum, a.to(numbers).t(), b.to(numbers), /*adds=*/true);
+    rounded_product(sum, a.to(dtype).t(), b.to(dtype), /*adds=*/true);
   }
 }
 

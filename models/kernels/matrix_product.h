@@ -20,11 +20,11 @@ void product_into(at::Tensor& out, const at::Tensor& a, const at::Tensor& b);
 // sum += a b; sum is contiguous.
 void add_product(at::Tensor& sum, const at::Tensor& a, const at::Tensor& b);
 
-// sum += a^T b of fp32 matrices, all contiguous, which are first rounded to `numbers`: the weight
+// sum += a^T b of fp32 matrices, all contiguous, which are first rounded to `dtype`: the weight
 // gradient of products in that dtype.
 void add_gradient_product(at::Tensor& sum,
                           const at::Tensor& a,
                           const at::Tensor& b,
-                          at::ScalarType numbers);
+                          at::ScalarType dtype);
 
 }  // namespace motley

@@ -100,7 +100,7 @@ struct Package {
   [[nodiscard]] std::filesystem::path weights_path() const { return folder / weights.file; }
 
   // Fingerprint that identifies copies on other machines. REQUIRES: it was read from a folder.
-  [[nodiscard]] FolderFingerprint mark() const;
+  [[nodiscard]] FolderFingerprint fingerprint() const;
 };
 
 // How safetensors name it: "F32", "BF16", …

@@ -108,7 +108,7 @@ const char* stored_dtype(Dtype type) {
   return "";
 }
 
-FolderFingerprint Package::mark() const {
+FolderFingerprint Package::fingerprint() const {
   return {fs::absolute(folder).lexically_normal(), kPackageFileName, sha256, weights.file,
           weights.bytes};
 }

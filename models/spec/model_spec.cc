@@ -73,7 +73,7 @@ bool ModelSpec::keeps_statistics() const {
 
 std::optional<FolderFingerprint> ModelSpec::package_fingerprint() const {
   if (package == nullptr) return {};
-  return package->mark();
+  return package->fingerprint();
 }
 
 Result<std::string> ModelSpec::missing_references() const {

@@ -27,10 +27,10 @@ Result<std::unique_ptr<Executor>> Executor::make(Rank self,
     MOTLEY_ASSIGN(auto codec, make_codec(chunk.codec));
     codecs.push_back(std::move(codec));
   }
-  MOTLEY_ASSIGN(auto sums, GradientSync::make(self, plan, link, stage.gradients, options.gradients,
+  MOTLEY_ASSIGN(auto sync, GradientSync::make(self, plan, link, stage.gradients, options.gradients,
                                               options.stall_timeout, options.local_clip));
   return std::unique_ptr<Executor>(
-      new Executor(self, link, stage, activity, options, std::move(codecs), std::move(sums)));
+      new Executor(self, link, stage, activity, options, std::move(codecs), std::move(sync)));
 }
 
 Executor::Executor(Rank self,
@@ -39,7 +39,7 @@ Executor::Executor(Rank self,
                    Activity& activity,
                    ExecutorOptions options,
                    std::vector<std::unique_ptr<const Codec>> codecs,
-                   std::unique_ptr<GradientSync> sums)
+                   std::unique_ptr<GradientSync> sync)
     : self_(self),
       link_(link),
       compute_(stage.compute),
@@ -52,7 +52,7 @@ Executor::Executor(Rank self,
                 std::move(codecs),
                 options.stall_timeout,
                 options.overlaps_codecs),
-      sums_(std::move(sums)),
+      gradient_sync_(std::move(sync)),
       times_(self, stage.clock == nullptr ? host_clock_ : *stage.clock) {}
 
 Result<RunTimes> Executor::run(const Schedule& schedule, const BatchPosition& position) {
@@ -61,7 +61,7 @@ Result<RunTimes> Executor::run(const Schedule& schedule, const BatchPosition& po
   const double start_s = now_s();
   exchange_.begin(schedule, position);
   compute_.begin(position);
-  MOTLEY_TRY(sums_->begin(schedule, position.step));
+  MOTLEY_TRY(gradient_sync_->begin(schedule, position.step));
   times_.begin(position);
   const Result<void> ran = run_all(schedule.ranks[self_.index()]);
   // A receive may fail because this rank's own send failed; that error is the cause.
@@ -137,8 +137,8 @@ Result<void> Executor::forward(const Action& action) {
 Result<void> Executor::backward(const Action& action, std::size_t at) {
   MOTLEY_TRY(receive(action));
   OwnedBoundary gradient = compute_.backward(action.chunk, action.micro, part_of(action.kind),
-                                             sums_->on_ready(action, at));
-  sums_->after(action, at);
+                                             gradient_sync_->on_ready(action, at));
+  gradient_sync_->after(action, at);
   exchange_.take(action, std::move(gradient));
   return {};
 }
@@ -146,7 +146,7 @@ Result<void> Executor::backward(const Action& action, std::size_t at) {
 Result<void> Executor::finish_allreduce(const Action& action) {
   const Activity::Waiting waiting(activity_);
   const double start_s = now_s();
-  MOTLEY_ASSIGN(const GradientReducer::Span span, sums_->wait(action));
+  MOTLEY_ASSIGN(const GradientReducer::Span span, gradient_sync_->wait(action));
   times_.end_part(action, now_s() - start_s);
   times_.add_span("sum", action, span.start_s, span.end_s);
   return {};
@@ -165,17 +165,17 @@ Result<void> Executor::vote(const Action& action) {
 }
 
 void Executor::step() {
-  sums_->end_step(votes_.step());
+  gradient_sync_->end_step(votes_.step());
 }
 
 bool Executor::add_feedback(FeedbackKind what) {
-  return sums_->add_feedback(what);
+  return gradient_sync_->add_feedback(what);
 }
 
 Result<void> Executor::set_feedback(FeedbackKind what,
                                     FeedbackScope scope,
                                     const Schedule& schedule) {
-  return sums_->set_feedback(what, scope, schedule);
+  return gradient_sync_->set_feedback(what, scope, schedule);
 }
 
 }  // namespace motley

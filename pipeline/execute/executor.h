@@ -104,7 +104,7 @@ class Executor {
            Activity& activity,
            ExecutorOptions options,
            std::vector<std::unique_ptr<const Codec>> codecs,
-           std::unique_ptr<GradientSync> sums);
+           std::unique_ptr<GradientSync> sync);
 
   Result<void> run_all(const std::vector<Action>& actions);
   // `at`: its position in this rank's list.
@@ -124,7 +124,7 @@ class Executor {
   Activity& activity_;
   const ExecutorOptions options_;
   ValueExchange exchange_;
-  std::unique_ptr<GradientSync> sums_;
+  std::unique_ptr<GradientSync> gradient_sync_;
 
   BatchPosition position_;  // of the current run
   int rank_count_ = 0;

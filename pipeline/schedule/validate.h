@@ -23,8 +23,8 @@ struct ScheduleStats {
 // - Every micro-batch passes every chunk exactly once forward and (unless forward only) backward,
 //   in micro-batch order, whole or in its two parts, each of them in that order.
 // - Every send has its receive.
-// - Each holder of a replicated chunk all-reduces its gradient once, and with tied_across_ranks
-//   each holder of the tied parameter does so too.
+// - Each replica of a replicated chunk all-reduces its gradient once, and with tied_across_ranks
+//   each rank with the tied parameter does so too.
 // - Nothing deadlocks, and vote and step come once, last.
 //
 // kInternal, with the schedule's text, the offending action and the rule, if one does not hold.

@@ -125,7 +125,7 @@ TEST(CheckpointManifest, DoesWithoutDataAndPlan) {
   EXPECT_FALSE(manifest->state.plan.has_value());
 }
 
-TEST(LaunchMark, NamesALaunchExactly) {
+TEST(LaunchName, NamesALaunchExactly) {
   const auto launch = parse_launch(kLaunch);
   ASSERT_OK(launch);
   EXPECT_EQ(launch->number, 3U);
@@ -137,7 +137,7 @@ TEST(LaunchMark, NamesALaunchExactly) {
   }
 }
 
-TEST(LaunchMark, TellsTheLaunchersFolderFromACopy) {
+TEST(LaunchName, DistinguishesTheLaunchersFolderFromACopy) {
   const testing::TempFolder folder;
   const auto absent = require_launch(folder.path(), kLaunch);
   ASSERT_FALSE(absent.ok());

@@ -148,7 +148,7 @@ TEST(CheckpointCommit, RefusesAParameterInTwoShards) {
   EXPECT_CORRUPT(run.commit(5, shards), "parameter 'h.0.ln_1.bias' is in model-00001-of-00002");
 }
 
-// Two ranks that hold one parameter have different holder numbers.
+// Two ranks that hold one parameter have different member numbers.
 TEST(CheckpointCommit, RefusesAResidualInTwoShards) {
   const TestRun run;
   const auto tensors = TestRun::parameters(1);

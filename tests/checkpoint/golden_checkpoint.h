@@ -19,7 +19,7 @@ struct GoldenCheckpoint {
   }
 };
 
-// tensors.txt has the names of version 2. In version 1 the holders 0 and 1 are the ranks 1 and 2.
+// tensors.txt has the names of version 2. In version 1 the members 0 and 1 are the ranks 1 and 2.
 inline GoldenCheckpoint golden_checkpoint(int version) {
   GoldenCheckpoint golden{version, {}};
   std::ifstream list(std::filesystem::path(MOTLEY_GOLDEN) / "tensors.txt");

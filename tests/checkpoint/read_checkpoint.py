@@ -65,13 +65,13 @@ def read_checkpoint(folder):
     assert set(index["weight_map"]) == set(parameters)
     total = sum(4 * len(values) for _, values in parameters.values())
     assert index["metadata"]["total_size"] == total
-    holders = {}
+    members = {}
     for name in state:
         part, parameter = name.split("/", 1)
         assert parameter in parameters, name
         if part.startswith("residual."):
-            holders.setdefault(parameter, []).append(int(part[len("residual.") :]))
-    for parameter, numbers in holders.items():
+            members.setdefault(parameter, []).append(int(part[len("residual.") :]))
+    for parameter, numbers in members.items():
         assert len(set(numbers)) == len(numbers), parameter
         assert manifest["version"] == 1 or sorted(numbers) == list(range(len(numbers))), parameter
     return parameters

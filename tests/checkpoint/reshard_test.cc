@@ -63,7 +63,7 @@ TEST(Reshard, ThereAndBackIsTheSameToTheByte) {
   }
 }
 
-// The residuals of ranks in version 1 become those of holders, in the same order.
+// The residuals of ranks in version 1 become those of members, in the same order.
 TEST(Reshard, WritesThePresentVersionOfAnyOther) {
   const std::map<std::string, std::string> present =
       testing::golden_checkpoint(kManifestVersion).hashes;

@@ -142,12 +142,12 @@ Plan plan_of(int micro_batch, const std::vector<int>& replicas) {
   return plan;
 }
 
-TEST(PlanMarks, HoldWhatDecidesRounding) {
-  const PlanFingerprint mark = plan_fingerprint(plan_of(2, {1, 3, 1}));
-  EXPECT_EQ(mark.micro_batch, 2);
-  EXPECT_THAT(mark.codecs, ElementsAre("fp16", "fp16"));
-  EXPECT_EQ(mark.gradient_codec, "int8");
-  EXPECT_THAT(mark.replicas, ElementsAre(1, 3, 1));
+TEST(PlanFingerprints, HoldWhatDecidesRounding) {
+  const PlanFingerprint fingerprint = plan_fingerprint(plan_of(2, {1, 3, 1}));
+  EXPECT_EQ(fingerprint.micro_batch, 2);
+  EXPECT_THAT(fingerprint.codecs, ElementsAre("fp16", "fp16"));
+  EXPECT_EQ(fingerprint.gradient_codec, "int8");
+  EXPECT_THAT(fingerprint.replicas, ElementsAre(1, 3, 1));
 }
 
 Config config_that_leaves_all_open() {
@@ -166,7 +166,7 @@ PlanOptions open_options() {
   return options;
 }
 
-TEST(PlanMarks, NarrowWhatIsLeftOpen) {
+TEST(PlanFingerprints, NarrowWhatIsLeftOpen) {
   const PlanOptions kept = options_like(plan_fingerprint(plan_of(2, {1, 3, 1})),
                                         config_that_leaves_all_open(), open_options());
   EXPECT_THAT(kept.codecs, ElementsAre("fp16"));
@@ -177,27 +177,27 @@ TEST(PlanMarks, NarrowWhatIsLeftOpen) {
 }
 
 // A run from an earlier version: `auto` selects again, and the planner gets only existing codecs.
-TEST(PlanMarks, WithARemovedCodecLeaveItOpen) {
+TEST(PlanFingerprints, WithARemovedCodecLeaveItOpen) {
   Plan plan = plan_of(2, {1, 3, 1});
   plan.gradient_codec = "lowrank(4)|fp16";
-  const PlanFingerprint mark = plan_fingerprint(plan);
-  const PlanOptions kept = options_like(mark, config_that_leaves_all_open(), open_options());
+  const PlanFingerprint fingerprint = plan_fingerprint(plan);
+  const PlanOptions kept = options_like(fingerprint, config_that_leaves_all_open(), open_options());
   EXPECT_THAT(kept.gradient_codecs, ElementsAre("none", "fp16"));
   EXPECT_THAT(kept.coarser.front().gradient_codecs, ElementsAre("int8", "int4"));
   EXPECT_THAT(kept.codecs, ElementsAre("fp16"));
   EXPECT_TRUE(kept.replicas);
-  EXPECT_EQ(plan_change(mark, plan_fingerprint(plan_of(2, {1, 3, 1}))),
+  EXPECT_EQ(plan_change(fingerprint, plan_fingerprint(plan_of(2, {1, 3, 1}))),
             "gradient all-reduces through int8 instead of lowrank(4)|fp16");
 }
 
-TEST(PlanMarks, OfAPipelineWithoutReplicasWantNone) {
+TEST(PlanFingerprints, OfAPipelineWithoutReplicasWantNone) {
   const PlanOptions kept = options_like(plan_fingerprint(plan_of(2, {1, 1})),
                                         config_that_leaves_all_open(), open_options());
   EXPECT_FALSE(kept.replicas);
   EXPECT_THAT(kept.gradient_codecs, ElementsAre("none", "fp16"));
 }
 
-TEST(PlanMarks, GiveWayToWhatTheConfigurationSays) {
+TEST(PlanFingerprints, GiveWayToWhatTheConfigurationSays) {
   Config config = config_that_leaves_all_open();
   config.compression.activations = "none";
   PlanOptions options = open_options();
@@ -206,7 +206,7 @@ TEST(PlanMarks, GiveWayToWhatTheConfigurationSays) {
   EXPECT_THAT(kept.codecs, ElementsAre("none"));
 }
 
-TEST(PlanMarks, TellWhatRoundsOtherwise) {
+TEST(PlanFingerprints, TellWhatRoundsOtherwise) {
   const PlanFingerprint saved = plan_fingerprint(plan_of(2, {1, 1}));
   EXPECT_FALSE(plan_change(saved, plan_fingerprint(plan_of(2, {1, 1, 1}))).has_value());
   EXPECT_FALSE(plan_change(saved, plan_fingerprint(plan_of(2, {1}))).has_value());

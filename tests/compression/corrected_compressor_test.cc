@@ -37,7 +37,7 @@ Bytes sent(GradientCompressor& compressor, const Draw& draw, std::int64_t step) 
 }
 
 // So a checkpoint needs no thresholds.
-RC_GTEST_PROP(PushedCompressor, GoesOnFromResidualAndVelocityAlone, ()) {
+RC_GTEST_PROP(CorrectedCompressor, GoesOnFromResidualAndVelocityAlone, ()) {
   const Draw draw = any_draw();
   const auto first = compressor_of(draw);
   const auto other = compressor_of(draw);
@@ -53,7 +53,7 @@ RC_GTEST_PROP(PushedCompressor, GoesOnFromResidualAndVelocityAlone, ()) {
 
 // If the all-reduce has no other terms, momentum correction followed by encoding equals the
 // combined operation.
-RC_GTEST_PROP(PushedCompressor, PushesAndThenSendsWhatItWouldSendAtOnce, ()) {
+RC_GTEST_PROP(CorrectedCompressor, CorrectsAndThenSendsWhatItWouldSendAtOnce, ()) {
   const Draw draw = any_draw();
   const auto at_once = compressor_of(draw);
   const auto apart = compressor_of(draw);

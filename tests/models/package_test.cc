@@ -259,10 +259,10 @@ TEST_F(PackageFolder, IsReadAndVerified) {
   ASSERT_TRUE(package.ok()) << describe(package.error());
   EXPECT_TRUE(verify_package(**package).ok());
   EXPECT_EQ((*package)->hash.size(), 32U);
-  const FolderFingerprint mark = (*package)->mark();
-  EXPECT_TRUE(mark.folder.is_absolute());
-  EXPECT_EQ(mark.small_sha256, sha256_of(folder_ / mark.small_file));
-  EXPECT_EQ(mark.large_bytes, std::filesystem::file_size(folder_ / mark.large_file));
+  const FolderFingerprint fingerprint = (*package)->fingerprint();
+  EXPECT_TRUE(fingerprint.folder.is_absolute());
+  EXPECT_EQ(fingerprint.small_sha256, sha256_of(folder_ / fingerprint.small_file));
+  EXPECT_EQ(fingerprint.large_bytes, std::filesystem::file_size(folder_ / fingerprint.large_file));
 }
 
 TEST_F(PackageFolder, WithoutADescriptionIsNone) {

@@ -43,14 +43,14 @@ struct Machine {
   Values velocity = Values(kCount, 0.0F);
   Values unsent = Values(kCount, 0.0F);
 
-  Values push(const Values& gradient) {
+  Values correct(const Values& gradient) {
     for (std::size_t i = 0; i < kCount; ++i) velocity[i] = kMomentum * velocity[i] + gradient[i];
     return velocity;
   }
 
   // Selects the largest of all unsent values.
-  Values send(const Values& pushes) {
-    for (std::size_t i = 0; i < kCount; ++i) unsent[i] += pushes[i];
+  Values send(const Values& corrected) {
+    for (std::size_t i = 0; i < kCount; ++i) unsent[i] += corrected[i];
     std::vector<std::size_t> places(kCount);
     std::iota(places.begin(), places.end(), std::size_t{0});
     std::ranges::sort(places, std::greater<>{}, [&](std::size_t i) { return std::abs(unsent[i]); });
@@ -90,8 +90,8 @@ TEST(CorrectedAllreduce, OfTwoMachinesIsWhatBothSend) {
   Machine first;
   Machine second;
   for (std::int64_t step = 1; step <= kSteps; ++step) {
-    const Values one = first.send(first.push(gradient_of(Rank{0}, step)));
-    const Values other = second.send(second.push(gradient_of(Rank{1}, step)));
+    const Values one = first.send(first.correct(gradient_of(Rank{0}, step)));
+    const Values other = second.send(second.correct(gradient_of(Rank{1}, step)));
     EXPECT_EQ(sums[static_cast<std::size_t>(step - 1)], sum_of({one, other})) << step;
   }
 }
@@ -107,10 +107,10 @@ TEST(CorrectedAllreduce, OfThreeMachinesIsWhatTheOwnerSends) {
   Machine second;
   Machine third;
   for (std::int64_t step = 1; step <= kSteps; ++step) {
-    const Values pushes = sum_of({owner.push(gradient_of(Rank{0}, step)),
-                                  second.send(second.push(gradient_of(Rank{1}, step))),
-                                  third.send(third.push(gradient_of(Rank{2}, step)))});
-    EXPECT_EQ(sums[static_cast<std::size_t>(step - 1)], owner.send(pushes)) << step;
+    const Values corrected = sum_of({owner.correct(gradient_of(Rank{0}, step)),
+                                     second.send(second.correct(gradient_of(Rank{1}, step))),
+                                     third.send(third.correct(gradient_of(Rank{2}, step)))});
+    EXPECT_EQ(sums[static_cast<std::size_t>(step - 1)], owner.send(corrected)) << step;
   }
 }
 
@@ -127,7 +127,7 @@ TEST(CorrectedAllreduce, ClipsWhatEachRankGives) {
       ASSERT_GT(norm2, 4);
       for (float& value : gradient) value *= static_cast<float>(2 / std::sqrt(norm2));
       Machine& machine = machines[rank.index()];
-      sent.push_back(machine.send(machine.push(gradient)));
+      sent.push_back(machine.send(machine.correct(gradient)));
     }
     const Values expected = sum_of(sent);
     for (std::size_t i = 0; i < kCount; ++i) {

@@ -16,11 +16,11 @@ Plan plan_of(const std::vector<std::vector<int>>& chunks) {
   return plan;
 }
 
-TEST(Holders, OfAChunkAreItsReplicas) {
+TEST(GroupMembers, OfAChunkAreItsReplicas) {
   EXPECT_THAT(replica_ranks(plan_of({{0}, {1, 4}}).chunks[1]), ElementsAre(Rank{1}, Rank{4}));
 }
 
-TEST(Holders, OfATiedParameterAreThoseOfBothEndsEachOnce) {
+TEST(GroupMembers, OfATiedParameterAreThoseOfBothEndsEachOnce) {
   EXPECT_THAT(tied_members(plan_of({{2, 3}, {4}, {0, 1}})),
               ElementsAre(Rank{2}, Rank{3}, Rank{0}, Rank{1}));
   EXPECT_THAT(tied_members(plan_of({{1, 2}, {0, 2, 3}})),
@@ -29,7 +29,7 @@ TEST(Holders, OfATiedParameterAreThoseOfBothEndsEachOnce) {
 }
 
 // The same replicas, [chunk][replica], with three numberings of the ranks.
-TEST(Holders, HaveTheirNumbersWhateverTheRanksAre) {
+TEST(GroupMembers, HaveTheirNumbersWhateverTheRanksAre) {
   for (const Plan& plan :
        {plan_of({{0, 1}, {2, 3}}), plan_of({{2, 3}, {0, 1}}), plan_of({{0, 2}, {1, 3}})}) {
     std::vector<int> numbers;

@@ -18,12 +18,12 @@ inline Plan dealt_plan(const ModelSpec& model, std::vector<std::vector<Replica>>
   const auto layers = static_cast<int>(model.layers.size());
   const auto chunks = static_cast<int>(replicas.size());
   for (int c = 0; c < chunks; ++c) {
-    auto& holders = replicas[static_cast<std::size_t>(c)];
-    for (const Replica& replica : holders) {
+    auto& members = replicas[static_cast<std::size_t>(c)];
+    for (const Replica& replica : members) {
       if (plan.ranks.size() <= replica.rank.index()) plan.ranks.resize(replica.rank.index() + 1);
     }
     const int first = c * layers / chunks;
-    plan.chunks.push_back({first, (c + 1) * layers / chunks - first, std::move(holders)});
+    plan.chunks.push_back({first, (c + 1) * layers / chunks - first, std::move(members)});
   }
   return plan;
 }

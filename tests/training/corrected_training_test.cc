@@ -242,13 +242,13 @@ Parameters plainly_trained(const Config& config) {
 }
 
 // Bit-identical: only the senders apply the momentum.
-TEST(PushedTraining, IsDeepGradientCompression) {
+TEST(CorrectedTraining, IsDeepGradientCompression) {
   const Config config = config_with(/*clip=*/0);
   EXPECT_EQ(trained(config), plainly_trained(config));
 }
 
 // The norm is added in another order, so the last bit of a factor may differ.
-TEST(PushedTraining, ClipsWhatEachReplicaGives) {
+TEST(CorrectedTraining, ClipsWhatEachReplicaGives) {
   const Config config = config_with(/*clip=*/0.1);
   const Parameters expected = plainly_trained(config);
   const Parameters parameters = trained(config);

@@ -64,7 +64,7 @@ TEST_P(DeviceOptimizerTest, TakesTheStepsOfTheHost) {
   for (int step = 1; step <= 5; ++step) {
     const std::vector<float> gradients = floats(wave(step));
     const UpdateArguments arguments{
-        {1e-2, host->corrections(step)}, 0.25F, step % 2 == 0, /*pushed=*/step % 3 == 0};
+        {1e-2, host->corrections(step)}, 0.25F, step % 2 == 0, /*corrected=*/step % 3 == 0};
     const std::vector<std::span<float>> spans(moments.begin(), moments.end());
     host->update(values, gradients, spans, arguments);
     device.update(std::array{TrainedArrays{tensor, wave(step).to(there), tensors}}, arguments,

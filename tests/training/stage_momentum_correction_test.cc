@@ -27,7 +27,7 @@ std::vector<std::string> names(const std::vector<TensorView>& views) {
   return names;
 }
 
-// The saved state of two holders of "a", and a moment of 1.
+// The saved state of two replicas of "a", and a moment of 1.
 class StageMomentumCorrection : public ::testing::Test {
  protected:
   StageMomentumCorrection() {

@@ -120,9 +120,9 @@ std::unique_ptr<const Optimizer> make_optimizer(const TrainConfig& train) {
 }
 
 float momentum_of_senders(const Config& config, bool keeps_statistics) {
-  const bool pushes =
+  const bool corrects =
       optimizer_of(config.train).kind == OptimizerKind::kSgd && config.compression.error_feedback;
-  return pushes && !keeps_statistics ? static_cast<float>(config.train.momentum) : 0;
+  return corrects && !keeps_statistics ? static_cast<float>(config.train.momentum) : 0;
 }
 
 }  // namespace motley

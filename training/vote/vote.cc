@@ -125,19 +125,19 @@ std::string copies_text(const CopyGroup& group) {
 Result<void> compare_copies(const std::vector<Vote>& votes, const std::vector<CopyGroup>& groups) {
   std::vector<std::size_t> taken(votes.size());
   for (const CopyGroup& group : groups) {
-    std::map<std::uint64_t, std::vector<int>> holders;  // ranks by the hash of their contents
+    std::map<std::uint64_t, std::vector<int>> copies;  // ranks by the hash of their contents
     for (const Rank rank : group.ranks) {
       const std::size_t next = taken[rank.index()]++;
-      holders[votes[rank.index()].copy_hashes[next]].push_back(rank.value);
+      copies[votes[rank.index()].copy_hashes[next]].push_back(rank.value);
     }
-    if (holders.size() == 1) continue;
+    if (copies.size() == 1) continue;
     constexpr std::size_t kNamed = 8;
     std::vector<std::string> parts;
-    for (const auto& [hash, ranks] : holders) {
+    for (const auto& [hash, ranks] : copies) {
       if (parts.size() == kNamed) break;
       parts.push_back(fmt::format("{:016x} on rank {}", hash, fmt::join(ranks, ", ")));
     }
-    if (holders.size() > kNamed) parts.push_back("different ones on others");
+    if (copies.size() > kNamed) parts.push_back("different ones on others");
     return Error{
         ErrorCode::kInternal,
         fmt::format("the ranks that have {} have different parameters", copies_text(group)),
