@@ -81,7 +81,7 @@ class Deadline {
 class StallTimeout {
  public:
   // Without a group, only the elapsed time counts.
-  StallTimeout(double timeout_s) : timeout_s_(timeout_s) {}  // NOLINT: seconds are a patience
+  StallTimeout(double timeout_s) : timeout_s_(timeout_s) {}  // NOLINT: seconds are a timeout
 
   // The progress clock must outlive every wait.
   StallTimeout(double timeout_s, const ProgressClock& group)

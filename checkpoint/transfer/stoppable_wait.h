@@ -25,7 +25,7 @@ template <class Operation>
                                            const std::stop_token& stop,
                                            const std::string& what) {
   const double given_s = deadline.left_s();
-  const auto notifier = std::make_shared<Notifier>();  // the transport may ring it after the wait
+  const auto notifier = std::make_shared<Notifier>();  // the transport may notify it after the wait
   operation.notify_when_done(notifier);
   const std::stop_callback notify(stop, [&notifier] { notifier->notify(); });
   for (;;) {

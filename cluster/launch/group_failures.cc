@@ -70,13 +70,13 @@ std::optional<PeerFailure> GroupFailures::dead_links() {
     ends.push_back({worker->spec().machine.name, now_s() - worker->heard_at_s < kLinkSilent_s,
                     worker->unreached});
   }
-  auto verdict = diagnose_link(ends);
-  if (!verdict) {
+  auto found = diagnose_link(ends);
+  if (!found) {
     links_deadline_.reset();
   } else if (!links_deadline_) {
     links_deadline_ = Deadline::after_s(kSettleLinks_s);
   } else if (links_deadline_->passed()) {
-    return verdict;
+    return found;
   }
   return {};
 }

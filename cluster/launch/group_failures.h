@@ -34,8 +34,8 @@ class GroupFailures {
   // The failure for the user: with the names of workers instead of ranks.
   [[nodiscard]] PeerFailure first() const;
 
-  // The verdict on all reported unreachable peers, once the other ends have had time to report them
-  // too. To be called after each such report.
+  // The failure, if any, of all reported unreachable peers, once the other ends have had time to
+  // report them too. To be called after each such report.
   [[nodiscard]] std::optional<PeerFailure> dead_links();
 
   // Messages for the user about links that were connected late. REQUIRES: all have connected.

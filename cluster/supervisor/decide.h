@@ -80,8 +80,8 @@ struct Decision {
 // launcher's own absence, and by one machine that the others can continue without: after
 // kOwnFailuresMax it is left out, and at once if the others certainly cannot connect to it. Of
 // machines that cannot connect to each other, one is left out. A new run whose machines cannot
-// connect ends, because the user is present. REQUIRES: setbacks, in their order, is not empty;
-// members are all machines of the cluster.
+// connect ends, because the user is present. REQUIRES: failed_attempts, in their order, is not
+// empty; members are all machines of the cluster.
 [[nodiscard]] Decision decide(double now_s,
                               std::span<const Member> members,
                               std::span<const FailedAttempt> failed_attempts,

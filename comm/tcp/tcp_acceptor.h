@@ -1,4 +1,4 @@
-// TcpAcceptor: listens for the ranks that connect to this one, and limits the effect of strangers.
+// TcpAcceptor: listens for the ranks that connect to this one, and limits the effect of others.
 // An unauthenticated connection costs one socket and little memory and has a few seconds to finish
 // its handshake. If there are too many, the oldest is closed. So hundreds of idle connections do
 // not lock out a rank that holds the key. Lives on the thread that runs the io_context.

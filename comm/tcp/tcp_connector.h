@@ -1,5 +1,5 @@
 // TcpConnector: connects to one listening rank and retries until it is stopped, because the other
-// end may be busy with strangers. It gives up only if the peer at that address answers by TLS and
+// end may be busy with others. It gives up only if the peer at that address answers by TLS and
 // rejects the key. A crowded acceptor only closes connections; a rejection comes from the peer
 // itself or from an attacker in the path. Lives on the thread that runs the io_context.
 #pragma once

@@ -180,10 +180,10 @@ void TcpStream::notify_peer() {
 }
 
 void TcpStream::receive_notifications() {
-  std::array<std::byte, 64> bells;
+  std::array<std::byte, 64> notes;
   boost::system::error_code failure;
   do {
-    socket_.read_some(asio::buffer(bells), failure);
+    socket_.read_some(asio::buffer(notes), failure);
   } while (!failure);
   if (!is_would_block(failure)) gone_ = connection_error(failure);
 }

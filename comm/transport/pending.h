@@ -39,7 +39,7 @@ class Completion {
   [[nodiscard]] bool done() const;
   // Called once. kPeer if the deadline passes. Every error begins with "waiting for <what>: ".
   [[nodiscard]] Result<Buffer> wait(Deadline deadline, const std::string& what);
-  // Rings the bell when the operation ends, or at once if it has ended.
+  // Notifies when the operation ends, or at once if it has ended.
   void notify_when_done(std::shared_ptr<Notifier> notifier);
 
  private:

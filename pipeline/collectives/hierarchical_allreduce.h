@@ -71,7 +71,7 @@ class HierarchicalAllreduce {
   // fit, kInternal if the watermark was abandoned; after an error the values are undefined and this
   // object must not run again. The first run ends with an agreement on shared memory, which waits
   // for the neighbours, and which abandoning the watermark does not interrupt. REQUIRES:
-  // `watermark` rings notifier().
+  // `watermark` notifies notifier().
   [[nodiscard]] Result<double> run(std::int64_t step,
                                    std::span<float> values,
                                    const ReadyWatermark& watermark);

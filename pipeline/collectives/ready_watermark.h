@@ -17,7 +17,7 @@ namespace motley {
 
 class ReadyWatermark {
  public:
-  // The bell rings after each set() and abandon(). At first no value is final.
+  // Notifies after each set() and abandon(). At first no value is final.
   explicit ReadyWatermark(std::shared_ptr<Notifier> notifier) : notifier_(std::move(notifier)) {}
 
   // The values [first, end) are final. REQUIRES: first does not grow within a step.

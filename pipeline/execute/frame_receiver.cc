@@ -55,7 +55,7 @@ Result<FrameReceiver::Received> FrameReceiver::wait(const Action& posted, Deadli
 }
 
 void FrameReceiver::work() {
-  constexpr double kIdle_s = 3600;  // any period: the bell ends the wait
+  constexpr double kIdle_s = 3600;  // any period: a notification ends the wait
   while (true) {
     (void)notifier_->wait(Deadline::after_s(kIdle_s));
     std::unique_lock lock(mutex_);

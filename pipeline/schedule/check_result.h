@@ -1,4 +1,4 @@
-// Verdict: the result of trying an action of a schedule without computing. Both empty: it ran.
+// CheckResult: the result of trying an action of a schedule without computing. Both empty: it ran.
 #pragma once
 
 #include <string>

@@ -16,14 +16,14 @@ namespace motley {
 inline constexpr std::string_view kLawHost = "127.0.0.1:4711";
 inline constexpr std::string_view kLawCookie = "motley_4711=00112233445566778899aabbccddeeff";
 
-inline AccessRules law_access_rules() {
+inline AccessRules tested_access_rules() {
   return {4711, "00112233445566778899aabbccddeeff"};
 }
 
 inline std::string right_request() {
-  return "GET\n/api/history?points=100&token=" + law_access_rules().token + "\n" +
+  return "GET\n/api/history?points=100&token=" + tested_access_rules().token + "\n" +
          std::string(kLawHost) + "\nhttp://localhost:4711\nsame-origin\na=b; " +
-         std::string(kLawCookie) + "\nBearer " + law_access_rules().token + "\n";
+         std::string(kLawCookie) + "\nBearer " + tested_access_rules().token + "\n";
 }
 
 inline const std::vector<std::string>& fragments_of_requests() {
@@ -49,8 +49,8 @@ inline const std::vector<std::string>& fragments_of_requests() {
                                                      "evil.example",
                                                      "localhost:4711",
                                                      ":4711",
-                                                     law_access_rules().token,
-                                                     law_access_rules().token.substr(1),
+                                                     tested_access_rules().token,
+                                                     tested_access_rules().token.substr(1),
                                                      std::string(2000, 'a')};
   return fragments;
 }
@@ -73,7 +73,7 @@ inline RequestHead request_head(std::string_view text) {
 
 // The conditions for an admitted request, checked on its texts alone.
 inline std::string wrong_with_admitted(const RequestHead& request, const Admitted& admitted) {
-  const std::string token = law_access_rules().token;
+  const std::string token = tested_access_rules().token;
   const bool in_address = request.target.find("token=" + token) != std::string_view::npos;
   const bool in_cookie = request.cookie.find("motley_4711=" + token) != std::string_view::npos;
   const bool in_authorization = request.authorization == "Bearer " + token;
@@ -93,7 +93,7 @@ inline std::string wrong_with_admitted(const RequestHead& request, const Admitte
 
 inline std::string wrong_with_request(std::string_view text) {
   const RequestHead request = request_head(text);
-  const auto decided = admit(request, law_access_rules());
+  const auto decided = admit(request, tested_access_rules());
   if (const auto* admitted = std::get_if<Admitted>(&decided)) {
     return wrong_with_admitted(request, *admitted);
   }

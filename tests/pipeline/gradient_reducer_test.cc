@@ -145,7 +145,7 @@ TEST(GradientReducer, EndsAtOnceInMidStep) {
   FrameLink link(group.at(Rank{0}), Rank{0}, 1, 2);
   for (const std::size_t first : {std::size_t{0}, std::size_t{500}}) {
     std::vector<float> values(1000);
-    auto reducer = GradientReducer::make(link, Rank{0}, {}, /*patience=*/3600);
+    auto reducer = GradientReducer::make(link, Rank{0}, {}, /*stall_timeout=*/3600);
     ASSERT_TRUE((*reducer)->begin(1, {{AllreduceId{}, {{{Rank{0}}, {Rank{1}}}, {}}, values}}).ok());
     (*reducer)->set_ready(AllreduceId{}, first);
   }

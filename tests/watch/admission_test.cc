@@ -12,7 +12,7 @@ namespace {
 using testing::HasSubstr;
 
 unsigned status_of(const RequestHead& request) {
-  const auto decided = admit(request, law_access_rules());
+  const auto decided = admit(request, tested_access_rules());
   const auto* refused = std::get_if<Refused>(&decided);
   return refused == nullptr ? 200 : refused->status;
 }
@@ -40,11 +40,11 @@ TEST(Admission, LetsInWhoHasTheCookieOrTheToken) {
   EXPECT_EQ(status_with([](auto& r) { r.host = "localhost:4711"; }), 200U);
   EXPECT_EQ(status_with([](auto& r) { r.origin = "http://127.0.0.1:4711"; }), 200U);
   const std::string with_token =
-      std::string("/?points=3&token=") + law_access_rules().token + "&n=1";
+      std::string("/?points=3&token=") + tested_access_rules().token + "&n=1";
   RequestHead by_address = right();
   by_address.target = with_token;
   by_address.cookie = {};
-  const auto decided = admit(by_address, law_access_rules());
+  const auto decided = admit(by_address, tested_access_rules());
   ASSERT_TRUE(std::holds_alternative<Admitted>(decided));
   EXPECT_EQ(std::get<Admitted>(decided).path, "/");
   EXPECT_EQ(std::get<Admitted>(decided).query, "points=3&n=1");
@@ -52,15 +52,15 @@ TEST(Admission, LetsInWhoHasTheCookieOrTheToken) {
 }
 
 TEST(Admission, LetsInAProgramWithTheToken) {
-  const std::string right_one = "Bearer " + law_access_rules().token;
+  const std::string right_one = "Bearer " + tested_access_rules().token;
   const auto with = [](std::string_view authorization) {
     return status_with([&](auto& r) { r.cookie = {}, r.authorization = authorization; });
   };
   EXPECT_EQ(with(right_one), 200U);
   for (const std::string& other :
-       {std::string("Bearer "), "Basic " + law_access_rules().token,
-        "Bearer" + law_access_rules().token, right_one + " ",
-        right_one.substr(0, right_one.size() - 1), law_access_rules().token}) {
+       {std::string("Bearer "), "Basic " + tested_access_rules().token,
+        "Bearer" + tested_access_rules().token, right_one + " ",
+        right_one.substr(0, right_one.size() - 1), tested_access_rules().token}) {
     EXPECT_EQ(with(other), 401U) << other;
   }
 }
@@ -71,7 +71,7 @@ TEST(Admission, FindsItsCookieAmongOthers) {
 }
 
 TEST(Admission, RefusesEveryOtherTokenAsUnauthorised) {
-  const std::string token = law_access_rules().token;
+  const std::string token = tested_access_rules().token;
   for (const std::string& other : {std::string(), token.substr(1), token + "0",
                                    token.substr(0, 31) + "0", std::string(32, '0')}) {
     const std::string cookie = "motley_4711=" + other;
