@@ -71,7 +71,7 @@ def write_folder(size: Size, folder: pathlib.Path, zeros: bool) -> None:
         else:
             weights.write(str(folder / file), {name: torch.empty(shape, dtype=torch.bfloat16).normal_(1 if "norm" in name else 0, 0.02, generator=generator)
                                                for name, shape in shard.items()})
-    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": files}))
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": files}))
     (folder / "config.json").write_text(json.dumps({
         "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": size.width, "intermediate_size": size.inner,
         "num_hidden_layers": size.blocks, "num_attention_heads": size.heads, "num_key_value_heads": size.key_heads, "vocab_size": size.vocabulary,
