@@ -20,7 +20,7 @@ constexpr double kSettleLost_s = 1;
 // How much later than its peers a stalled worker may report its own stall. Its timeout is as long
 // as theirs, but it began to wait after its last message, and may check only periodically
 // (training/device_watchdog.h).
-constexpr double kSettleSilence_s = 2;
+constexpr double kSettleSilence_s = 3;
 
 }  // namespace
 
