@@ -4,6 +4,11 @@
 >>> model.load_state_dict(run.state_dict())
 """
 
+import motley_programs
+import torch
+
+motley_programs.check_torch(torch.__version__)  # before the modules that use it
+
 from .empty_model import without_weights
 from .errors import ExportError, MotleyError
 from .estimate import Estimate, estimate

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import tempfile
 from typing import Any, Dict, NamedTuple, Optional, Union
@@ -12,6 +11,7 @@ from typing import Any, Dict, NamedTuple, Optional, Union
 from . import empty_model, folder_model, losses, weights
 from .errors import MotleyError, step
 from .layers import Names, as_layers
+from .program import find_program
 from .settings import sections_of, toml
 from .split import split
 from .verified_package import Options, outline
@@ -41,12 +41,10 @@ def estimate(folder: Path, cluster: Path, *, tokens: int, links: Optional[Path] 
     cluster   the machines and links (docs/formats/cluster.md); they may be hypothetical (docs/devices.md)
     tokens    the number of tokens of a sample
     links     the file of `motley probe --output`
-    motley    the path of the program; by default the one on PATH
+    motley    the program; by default the one installed with this package, else the one on PATH
     settings  as of `motley.train`: keys of `[train]`, such as precision="bf16", global_batch=64, and others with two underscores
     """
-    program = shutil.which(os.fspath(motley) if motley is not None else "motley")
-    if program is None:
-        raise MotleyError("the program motley is not on PATH. Install it, or pass its path as motley=")
+    program = find_program(motley)
     sections = sections_of(settings, "runs/estimate")
     with tempfile.TemporaryDirectory() as work:
         _write_outline(folder, tokens, os.path.join(work, "model.motley"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from .layers import Call, Layers, as_layers
 from .load import load
 from .manifest import has_checkpoint, newest_checkpoint, read_manifest
 from .named import Limit
+from .program import find_program
 from .settings import EXPORT_OPTIONS, Sections, check, sections_of, refuse_epochs, toml
 from .setup import Setup
 from .split import split
@@ -68,7 +68,7 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
     resume        continue the run from its newest checkpoint, with the package and the data in RUN.setup; given settings replace
                   all earlier ones. Settings that change results are refused without `allow_changes`. A completed run is not changed
     adapt         move layers to machines that run them faster by the measured steps of the run
-    motley        the program; by default the one on PATH
+    motley        the program; by default the one installed with this package, else the one on PATH
     base          as for `motley.export`: "int8", "int4" or "nf4" for the frozen weights of linear layers
     pad           values that fill up samples of unequal length at their end, by the names of inputs and target, such as
                   {"input_ids": 0, "attention_mask": 0, "labels": -100}. By default such samples are refused
@@ -86,7 +86,7 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
     if not isinstance(model, torch.nn.Module):
         raise MotleyError(f"the model is a {type(model).__name__}. Pass a torch.nn.Module, the loss and the data, in this order")
     with step("reading the arguments"):
-        program = _program(motley)
+        program = find_program(motley)
         folder = os.path.abspath(os.fspath(run) if run is not None else time.strftime(f"runs/{type(model).__name__}-%Y%m%d-%H%M%S"))
         options = {**(export_options or {}), **{key: settings.pop(key) for key in EXPORT_OPTIONS if key in settings}}
         options.update({"base": base} if base is not None else {})
@@ -150,14 +150,6 @@ def _limits(given: Limit, found: Limit) -> Limit:
     if isinstance(given, Mapping) and isinstance(found, Mapping):
         return {**found, **given}
     return found if given is None else given
-
-
-def _program(given: Optional[Path]) -> str:
-    found = shutil.which(os.fspath(given) if given is not None else "motley")
-    if found is None:
-        raise MotleyError(f"the program {os.fspath(given) if given is not None else 'motley'} is not found. Build it (README.md), and "
-                          "add its folder to PATH or pass motley=")
-    return found
 
 
 def _has_ended(run: str, sections: Dict[str, Dict[str, Any]]) -> bool:
