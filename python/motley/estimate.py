@@ -23,13 +23,16 @@ _DOES_NOT_FIT = 6
 
 
 class Estimate(NamedTuple):
-    """The output of `motley plan`. `plan`: its JSON (docs/formats/plan.md); None if the model does not fit."""
+    """The result of `motley.estimate`."""
 
     text: str
+    """The output of `motley plan`: the layers and the memory of each machine, or what is missing."""
     plan: Optional[Dict[str, Any]]
+    """The plan's JSON (docs/formats/plan.md); None if the model does not fit."""
 
     @property
     def fits(self) -> bool:
+        """Whether the machines have the memory for the model."""
         return self.plan is not None
 
 
@@ -43,6 +46,9 @@ def estimate(folder: Path, cluster: Path, *, tokens: int, links: Optional[Path] 
     links     the file of `motley probe --output`
     motley    the program; by default the one installed with this package, else the one on PATH
     settings  as of `motley.train`: keys of `[train]`, such as precision="bf16", global_batch=64, and others with two underscores
+
+    Returns an `Estimate`, also if the model does not fit. Raises MotleyError for invalid settings or files, and ExportError for a
+    model that cannot be traced.
     """
     program = find_program(motley)
     sections = sections_of(settings, "runs/estimate")

@@ -28,8 +28,11 @@ class Exported(NamedTuple):
     """The package that `export` wrote, and the result of its comparison with PyTorch."""
 
     path: str
+    """The package's folder."""
     layers: int
+    """The number of layers, which is the largest number of stages."""
     operations: int
+    """The number of operations in the package's graphs; equal layers count once."""
     largest_difference: float
     """Largest relative difference from eager PyTorch, over loss and gradients; 0 means equal to the last bit."""
     notices: Tuple[str, ...] = ()
@@ -71,8 +74,12 @@ def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]], No
     memory    the limit in GiB for the comparison of one layer with PyTorch, by default 0.9 and the largest tensor. With `folder`,
               a layer that needs more is not compared, with a notice; otherwise it is compared with fewer samples
 
-    Training is traced in `train()` mode and evaluation in `eval()` mode; the model's modes and buffers are restored. Raises
-    `ExportError`, with the module and the line, for operations and types that packages do not support.
+    >>> motley.export(model, nn.CrossEntropyLoss(), (images[:2], labels[:2]), "digits.motley")      # [2, 1, 8, 8] and [2]
+
+    Training is traced in `train()` mode and evaluation in `eval()` mode; the model's modes and buffers are restored.
+
+    Returns an `Exported`; its notices are issued as `ExportWarning` too. Raises `ExportError`, with the module and the line, for
+    operations and types that packages do not support, and if the package computes something else than the model.
     """
     if path is None:
         raise ExportError("the package has no path", 'Pass path=, e.g. path="model.motley"')

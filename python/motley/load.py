@@ -22,8 +22,10 @@ def load(run: Path, package: Optional[Path] = None) -> Dict[str, torch.Tensor]:
 
     Parameters and running statistics are those of the checkpoint, other tensors those of the package. They have the types of the
     model, and tied tensors are present under all their names. Quantised weights (`base=`) have the values that were used in
-    training.
-    `num_batches_tracked` is the number of steps.
+    training. `num_batches_tracked` is the number of steps.
+
+    Returns {name: tensor}, with the names and shapes of the model's state_dict. Raises MotleyError if the run has no checkpoint, if
+    the checkpoint or the package is damaged, or if one is not of the other.
     """
     with step("reading the trained state"):
         return _state_dict(os.fspath(run), None if package is None else os.fspath(package))

@@ -33,21 +33,27 @@ _REFUSED = 3
 
 
 class Run(NamedTuple):
-    """A completed training run."""
+    """A completed training run; the result of `motley.train`."""
 
     run: str
     """The run folder, with metrics, report and checkpoints."""
     package: str
+    """The exported model (docs/formats/package.md)."""
     config: str
+    """The configuration, for `motley launch` and `motley train`."""
     program: str = "motley"
+    """The path of the program that trained."""
 
     def state_dict(self) -> Dict[str, torch.Tensor]:
-        """The trained state_dict; see `motley.load`."""
+        """The trained state_dict, with the names, shapes and types of the model's; see `motley.load`, also for errors."""
         return load(self.run, self.package)
 
     def save_pretrained(self, folder: Path) -> None:
         """Writes `folder` as `motley ckpt export` does: for transformers the whole model, or for peft its adapter where that is all
-        that trains. The folder must not exist."""
+        that trains.
+
+        The folder must not exist. Raises MotleyError if it does, or if the run has no whole checkpoint.
+        """
         save.save_pretrained(self.program, self.run, self.package, folder)
 
 
@@ -57,31 +63,59 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
           adapt: bool = False, motley: Optional[Path] = None, base: Optional[str] = None, pad: Optional[Mapping[str, Any]] = None,
           export_options: Optional[Dict[str, Any]] = None,
           follow: Callable[[str], None] = print, **settings: Any) -> Run:
-    """Trains `model` with Motley, on this machine or on the machines of a cluster file, and returns at the end of the run.
+    """Trains `model` on this machine, or on the machines of a cluster file, and returns at the end of the run.
 
-    loss, layers  as for `motley.export`; by default the layers are those of `motley.split` with a sample of the data
-    data          (inputs, targets) as tensors or arrays, a dataset of such pairs, or a row of tokens, which needs `context`. Several
-                  inputs are a dictionary by name, which may contain the targets as "labels"
-    cluster       docs/formats/cluster.md; RUN.setup must have the same path on its machines, shared or copied: the package on all
-                  machines, the data on the machine with the first layers
-    run           the run folder; package, data and configuration are written to RUN.setup
-    resume        continue the run from its newest checkpoint, with the package and the data in RUN.setup; given settings replace
-                  all earlier ones. Settings that change results are refused without `allow_changes`. A completed run is not changed
+    >>> model = nn.Sequential(nn.Flatten(), nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10))
+    >>> images, labels = torch.rand(1000, 1, 8, 8), torch.randint(10, (1000,))           # float32 and int64
+    >>> run = motley.train(model, nn.CrossEntropyLoss(), (images, labels), steps=200, global_batch=64, lr=1e-3)
+    >>> model.load_state_dict(run.state_dict())                                           # the model itself did not change
+
+    The call replaces the loop over batches, the optimizer and backward(). It exports the model as a package
+    (`motley.export`), writes package, data and configuration to RUN.setup, and runs the program `motley`. With
+    cluster="home.toml" the layers are divided among the machines of that file, by their measured speeds. A second call
+    resumes an interrupted run, or continues an ended one with more steps:
+
+    >>> run = motley.train(model, nn.CrossEntropyLoss(), (images, labels), run="runs/digits", steps=1000)
+    >>> run = motley.train(model, nn.CrossEntropyLoss(), (images, labels), run="runs/digits", steps=2000, resume=True,
+    ...                    allow_changes=True)                     # since the learning rate depends on steps
+
+    model         a torch.nn.Module; what it returns for a batch of inputs goes to the loss
+    loss          `nn.CrossEntropyLoss()`, `nn.MSELoss()`, their functions, or a function (output, target) -> (sum, count)
+    data          samples in the first dimension of each tensor or array:
+                    (inputs, targets)       [samples, ...] and [samples] for classes, [samples, ...] for numbers
+                    ({"ids": a, "mask": b}, targets)   several inputs, the model's keyword arguments; the dictionary
+                                            may contain the targets as "labels"
+                    a dataset or a list     of such pairs; it is read once
+                    tokens, with context=T  one row [tokens]; a sample is T of them, its targets are the next tokens
+    cluster       the machines and links (docs/formats/cluster.md); RUN.setup must have the same path on them, shared or
+                  copied: the package on all machines, the data on the machine with the first layers. By default this
+                  machine alone
+    eval_data     held-out data of the same kind; by default data__holdout=0.1 of `data`
+    layers        as for `motley.export`; by default those of `motley.split` with a sample of the data
+    context       the number of tokens of a sample
+    run           the run folder; by default runs/NAME-TIME in the current one
+    resume        continue the run from its newest checkpoint, with the package and the data in RUN.setup; given settings
+                  replace all earlier ones. A completed run is not changed
+    allow_changes with `resume`, accept settings that change the run's results
+    links         the file of `motley probe --output`, with the measured links of the cluster
     adapt         move layers to machines that run them faster by the measured steps of the run
     motley        the program; by default the one installed with this package, else the one on PATH
     base          as for `motley.export`: "int8", "int4" or "nf4" for the frozen weights of linear layers
     pad           values that fill up samples of unequal length at their end, by the names of inputs and target, such as
                   {"input_ids": 0, "attention_mask": 0, "labels": -100}. By default such samples are refused
-    follow        is called with each line that Motley prints
-    links         the file of `motley probe --output`, with the measured links of the cluster
     export_options
-                  options of `motley.export`: forward, input_limit, target_limit, decayed, files, unit, units_per_sample; they may
-                  also be passed like settings
-    settings      keys of `[train]`, such as steps=1000, lr=1e-3, global_batch=64; keys of other sections with two underscores,
-                  such as data__holdout=0.2 or run__threads=4 (docs/formats/config.md)
+                  options of `motley.export`: forward, input_limit, target_limit, decayed, files, unit, units_per_sample;
+                  they may also be passed like settings
+    follow        is called with each line that Motley prints
+    settings      keys of `[train]`, such as steps=1000, lr=1e-3, global_batch=64, optimizer="sgd"; keys of other
+                  sections with two underscores, such as data__holdout=0.2 or run__threads=4 (docs/formats/config.md)
 
-    The model itself does not change: `model.load_state_dict(run.state_dict())` loads the result. On Ctrl-C, or SIGINT to this
-    process, Motley finishes its step and saves a checkpoint; then KeyboardInterrupt is raised.
+    Returns a `Run`: `run.state_dict()` are the trained tensors, `run.run` is the folder with metrics and checkpoints.
+
+    Raises
+      MotleyError        invalid arguments, settings or data, with the place; a training that failed, with its last lines
+      ExportError        a model that cannot be traced, with the module and the line; it is a MotleyError
+      KeyboardInterrupt  on Ctrl-C, after Motley has finished its step and saved a checkpoint; resume=True continues
     """
     if not isinstance(model, torch.nn.Module):
         raise MotleyError(f"the model is a {type(model).__name__}. Pass a torch.nn.Module, the loss and the data, in this order")

@@ -31,12 +31,17 @@ def split(model: torch.nn.Module, example: Any = None, *, forward: Optional[Call
               Several inputs are a dictionary by the names of the model's arguments
     forward   the model's call, input -> output, if it is not model(input)
 
-    Without an example the layers of known models are found by their structure: `nn.Sequential`, `transformers`' GPT2LMHeadModel
-    and
-    LlamaForCausalLM, `torchvision`'s ResNet and VisionTransformer, and models with the same attribute names. `export` compares
-    the
+    >>> layers = motley.split(model, images[:2])             # [2, 1, 8, 8]: at least one sample
+    >>> output = images[:2]
+    >>> for name, layer in layers.layers: output = layer(output)
+
+    Without an example the layers of known models are found by their structure: `nn.Sequential`, `transformers`' GPT2LMHeadModel and
+    LlamaForCausalLM, `torchvision`'s ResNet and VisionTransformer, and models with the same attribute names. `export` compares the
     layers with the model, in `train()` and `eval()` mode. Other models need a list of layers by hand: (name, module or function)
     pairs, each called with the result of the previous one.
+
+    Returns the `Layers`, for `motley.export` and the layers= of `motley.train`. Raises `ExportError`, with the module and the line,
+    for a forward that depends on values, and without an example for a model of unknown structure.
     """
     if not isinstance(model, torch.nn.Module):
         raise ExportError(f"a {type(model).__name__} was given instead of a model", "Pass a torch.nn.Module")
