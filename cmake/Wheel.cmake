@@ -27,3 +27,5 @@ configure_file(${CMAKE_CURRENT_LIST_DIR}/motley-stage.in ${PROJECT_BINARY_DIR}/w
 install(PROGRAMS ${PROJECT_BINARY_DIR}/wheel/motley-stage DESTINATION ${bin} COMPONENT wheel)
 file(WRITE ${PROJECT_BINARY_DIR}/wheel/torch-version "${MOTLEY_WHEEL_TORCH_RELEASE}\n")
 install(FILES ${PROJECT_BINARY_DIR}/wheel/torch-version DESTINATION ${bin} COMPONENT wheel)
+# Not by scikit-build-core, which would leave it in the repository for `pip install -e .`, far from the programs.
+install(FILES python/motley_programs.py DESTINATION . COMPONENT wheel)

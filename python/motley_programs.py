@@ -7,6 +7,7 @@ programs.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import sys
@@ -35,11 +36,26 @@ def needed_torch() -> Optional[str]:
         return None
 
 
-def check_torch(version: str) -> None:
-    """Raises WrongTorch unless the programs can load the torch with this `__version__`."""
+def installed_torch() -> Optional[str]:
+    """The `__version__` of the torch that `import torch` would load, or None if there is none. Does not import it: a
+    torch whose own libraries are missing has a version too."""
+    spec = importlib.util.find_spec("torch")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        try:
+            with open(os.path.join(folder, "version.py"), encoding="utf-8") as file:
+                found = re.search(r"^__version__[^=]*=\s*['\"]([^'\"]+)['\"]", file.read(), re.MULTILINE)
+        except OSError:
+            continue
+        if found is not None:
+            return found[1]
+    return None
+
+
+def check_torch() -> None:
+    """Raises WrongTorch if programs are installed that cannot load the environment's torch."""
     needed = needed_torch()
-    found = re.match(r"\d+\.\d+", version)
-    if needed is None or found is not None and found[0] == needed:
+    version = installed_torch() if needed is not None else None
+    if needed is None or version is None or re.match(re.escape(needed) + r"(?!\d)", version):
         return
     raise WrongTorch(f"Motley's programs in {FOLDER} were built with torch {needed}, but this environment has torch "
                      f"{version}. Run `pip install 'torch=={needed}.*'`, or `pip install .` in Motley's repository, "

@@ -76,7 +76,7 @@ def described(folder: str, platlib: str) -> Torch:
     path = os.path.join(folder, "version.py")
     try:
         with open(path, encoding="utf-8") as file:
-            found = re.search(r"^__version__(?:\s*:\s*\w+)?\s*=\s*['\"]([^'\"]+)['\"]", file.read(), re.MULTILINE)
+            found = re.search(r"^__version__[^=]*=\s*['\"]([^'\"]+)['\"]", file.read(), re.MULTILINE)
     except OSError as error:
         raise NoUsableTorch(f"{path} cannot be read: {error.strerror}. Install torch again") from error
     if found is None:
@@ -147,3 +147,9 @@ def dynamic_metadata(settings: Mapping[str, Any], project: Mapping[str, Any]) ->
         return {"version": motley_version(), "dependencies": ["numpy", "torch"]}
     torch = find_torch()
     return {"version": wheel_version(motley_version(), torch), "dependencies": requirements(torch)}
+
+
+def dynamic_wheel(settings: Mapping[str, Any]) -> Dict[str, bool]:
+    """Called by scikit-build-core for the fields in which a wheel may differ from the source archive."""
+    del settings
+    return {"dependencies": True}

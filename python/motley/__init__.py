@@ -5,9 +5,8 @@
 """
 
 import motley_programs
-import torch
 
-motley_programs.check_torch(torch.__version__)  # before the modules that use it
+motley_programs.check_torch()  # before torch is imported
 
 from .empty_model import without_weights
 from .errors import ExportError, MotleyError

@@ -4,6 +4,7 @@ installed programs accept. With fake torch packages; needs neither torch, scikit
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import subprocess
@@ -166,20 +167,26 @@ class InstalledPrograms(Case):
         patched.start()
         self.addCleanup(patched.stop)
 
+    def check(self, version: str) -> None:
+        fake_torch(self.root, version)
+        with mock.patch.object(sys, "path", [self.root, *sys.path]):
+            importlib.invalidate_caches()
+            motley_programs.check_torch()
+
     def test_accept_each_torch_of_their_release(self) -> None:
         for version in ("2.15.0", "2.15.1+cu132", "2.15.0a0+git1234"):
-            motley_programs.check_torch(version)
+            self.check(version)
 
     def test_refuse_another_torch_with_both_remedies(self) -> None:
         for version in ("2.14.1", "2.1.5", "2.150.0", "3.15.0", "main"):
             with self.assertRaises(motley_programs.WrongTorch) as refused:
-                motley_programs.check_torch(version)
+                self.check(version)
             for part in ("built with torch 2.15,", f"has torch {version}.", "install 'torch==2.15.*'", "install ."):
                 self.assertIn(part, str(refused.exception))
 
     def test_of_a_package_without_programs_accept_any_torch(self) -> None:
         os.remove(os.path.join(self.bin, "torch-version"))
-        motley_programs.check_torch("1.13.0a0")
+        self.check("1.13.0a0")
         self.assertIsNone(motley_programs.needed_torch())
 
     def test_are_found_if_they_are_executable(self) -> None:
