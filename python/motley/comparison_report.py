@@ -13,8 +13,9 @@ from .layers import Layers
 from .lines import error_line
 from .modules import ModuleStack
 
-BY_HAND = "List its layers by hand: pairs of a name and a module or function, each called with the result of the previous one"
-"""The hint for models that `motley.split` does not split."""
+BY_HAND = ("Pass an input for a trace of the whole forward, motley.split(model, input). Or list the layers by hand: pairs of a name "
+           "and a module or function, each called with the result of the previous one")
+"""The hint for models whose structure `motley.split` mistakes for a known one."""
 
 _WITHOUT_TRACE = ("A trace contains no hooks on gradients and no state that is kept between calls. Train the model as one layer "
                   "by layers=[(\"all\", model)], or list its layers by hand")
