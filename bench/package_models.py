@@ -63,6 +63,9 @@ def export(name: str, model: nn.Module, path: str) -> None:
 
 
 def main() -> None:
+    if sys.argv[1:] in (["-h"], ["--help"]):
+        print(__doc__)
+        return
     if len(sys.argv) != 3 or sys.argv[1] not in FAMILIES:
         sys.exit(__doc__)
     torch.manual_seed(1)

@@ -162,5 +162,8 @@ def main(models: Dict[str, Entry], more: Dict[str, Entry], *arguments: str) -> i
 
 
 if __name__ == "__main__":
+    if {"-h", "--help"} & set(sys.argv):
+        print(__doc__)
+        sys.exit()
     torch.set_num_threads(1)
     sys.exit(main(MODELS, MORE_MODELS, *sys.argv[1:]))

@@ -217,5 +217,8 @@ MODELS: Dict[str, Entry] = {
 
 
 if __name__ == "__main__":
+    if {"-h", "--help"} & set(sys.argv):
+        print(__doc__)
+        sys.exit()
     torch.set_num_threads(1)
     sys.exit(split_models.main(MODELS, {}, *sys.argv[1:]))

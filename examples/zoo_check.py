@@ -121,4 +121,7 @@ def main(*names: str) -> int:
 
 
 if __name__ == "__main__":
+    if {"-h", "--help"} & set(sys.argv):
+        print(__doc__)
+        sys.exit()
     sys.exit(main(*sys.argv[1:]))
