@@ -101,7 +101,12 @@ RC_GTEST_PROP(Vote, HasTheSameBitsWhoeverHoldsTheLayers, ()) {
   const auto norms = *rc::gen::nonEmpty(
       rc::gen::container<std::vector<double>>(rc::gen::map<int>([](int n) { return n * 1e-3; })));
   const auto layers = static_cast<int>(norms.size());
-  const Vote loss{*rc::gen::inRange(1, 1000), *rc::gen::inRange(0, 1000) / 7.0, {}, {}, {}, {}};
+  const Vote loss{static_cast<double>(*rc::gen::inRange(1, 1000)),
+                  *rc::gen::inRange(0, 1000) / 7.0,
+                  {},
+                  {},
+                  {},
+                  {}};
   const auto dealt_to = [&](int rank_count) {
     std::vector<Vote> votes(static_cast<std::size_t>(rank_count));
     votes[*rc::gen::inRange<std::size_t>(0, votes.size())] = loss;
