@@ -23,7 +23,7 @@ class ScriptHelp(unittest.TestCase):
             with self.subTest(script=path.name):
                 done = subprocess.run([*command, "--help"], capture_output=True, text=True, timeout=120, cwd="/", check=False,
                                       stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
-                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertIn(path.name, done.stdout)
 
 
