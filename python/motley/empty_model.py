@@ -7,29 +7,34 @@ from typing import Dict, Iterator, List, Optional, Tuple
 
 import torch
 
+from . import initialisers, virtual
 from .errors import ExportError
 from .virtual import Virtual, without_values
 
 
 @contextlib.contextmanager
 def without_weights() -> Iterator[None]:
-    """While entered, new modules have parameters without values. Buffers, which modules compute, have values.
+    """While entered, new modules have parameters without values, and initialisers have no effect on them. Buffers, which modules
+    compute, have values.
 
     >>> with motley.without_weights():
     ...     model = Net()
     >>> motley.export(model, loss, example, "net.motley", folder="trained")
     """
-    original = torch.nn.Module.register_parameter
+    original, outer = torch.nn.Module.register_parameter, virtual.creation
 
     def register(module: torch.nn.Module, name: str, parameter: Optional[torch.nn.Parameter]) -> None:
         if parameter is not None and not isinstance(parameter, Virtual):
-            parameter = torch.nn.Parameter(without_values(parameter), requires_grad=parameter.requires_grad)
+            parameter = torch.nn.Parameter(without_values(parameter, is_weight=True), requires_grad=parameter.requires_grad)
         original(module, name, parameter)
 
     torch.nn.Module.register_parameter = register  # type: ignore[method-assign]
+    virtual.creation = initialisers.Creation(initialisers.caller())
     try:
-        yield
+        with initialisers.skipped():
+            yield
     finally:
+        virtual.creation = outer
         torch.nn.Module.register_parameter = original  # type: ignore[method-assign]
 
 

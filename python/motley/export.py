@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Opt
 
 import torch
 
-from . import empty_model, folder_model, losses, reference, weights
+from . import empty_model, folder_model, losses, memory_limit, reference, weights
 from .assemble import Assembled
 from .errors import ExportError
 from .folder_weights import FolderWeights
@@ -83,8 +83,10 @@ def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]], No
     """
     if path is None:
         raise ExportError("the package has no path", 'Pass path=, e.g. path="model.motley"')
+    memory_limit.check(memory)
+    opened_notices: Tuple[str, ...] = ()
     if layers is None:
-        layers, loss, example = folder_model.open_folder(folder, loss, example, tokens)
+        layers, loss, example, opened_notices = folder_model.open_folder(folder, loss, example, tokens)
     if example is None or loss is None:
         raise ExportError(f"there is no {'loss' if loss is None else 'example'}", "Pass the loss, and example=(input, target)")
     if isinstance(layers, torch.nn.Module):
@@ -104,7 +106,7 @@ def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]], No
     moved = {entry["name"] for layer in built.package["layers"] for kind in ("parameters", "statistics") for entry in layer[kind]}
     model_files = model_files.for_trained(moved)
     shorter = compare_shorter(verified, described, terms, example, names, stored, options)
-    notices = [*verified.notices, *shorter, *model_files.notices]
+    notices = [*opened_notices, *verified.notices, *shorter, *model_files.notices]
     for notice in notices:
         warnings.warn(notice, ExportWarning, stacklevel=2)
     with guarded("the package cannot be written", "Pass the path of a folder, and a string as name="):

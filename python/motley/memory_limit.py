@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from typing import List, Sequence
+import numbers
+from typing import Any, List, Sequence
 
 from . import measure
 from .assemble import Assembled
+from .errors import ExportError
 from .graph_json import NARROW, TYPES
 
 GIB = 1 << 30
 
 _BYTES = {**{name: 4 for name in TYPES.values()}, "int64": 8, "bool": 1, **{name: 2 for name in NARROW.values()}}
 """[type in a package] the most bytes of an element."""
+
+
+def check(given: Any) -> None:
+    """Refuses a limit in GiB that is not a positive number; None is the default."""
+    if given is not None and (isinstance(given, bool) or not isinstance(given, numbers.Real) or not given > 0):
+        raise ExportError(f"memory= is {given!r}", "Pass the limit in GiB, a number above 0, e.g. memory=1.5")
 
 
 class MemoryLimit:

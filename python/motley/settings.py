@@ -27,6 +27,8 @@ def sections_of(settings: Dict[str, Any], folder: str) -> Sections:
     sections: Sections = {"run": {"dir": folder}}
     for key, value in settings.items():
         section, _, name = key.rpartition("__")
+        if "__" in section or not name:
+            raise MotleyError(f"the setting {key} is not a section and a name, such as run__threads. See `motley config`")
         sections.setdefault(section or "train", {})[name] = value
     _check_objects(sections["train"] if "train" in sections else {})
     toml(sections)  # refuses unsupported values before anything is written

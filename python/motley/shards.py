@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import Any, Dict, Iterable, List, Optional, Set
+from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 
 import torch
 
@@ -36,10 +36,11 @@ def in_folder(folder: str) -> Dict[str, Stored]:
 
 
 def _files(folder: str) -> List[str]:
+    """The single file, even if there is an index too, as in transformers; else the files of the index."""
+    if os.path.isfile(os.path.join(folder, _SINGLE)):
+        return [_SINGLE]
     index = os.path.join(folder, _INDEX)
     if not os.path.isfile(index):
-        if os.path.isfile(os.path.join(folder, _SINGLE)):
-            return [_SINGLE]
         names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
         others = [name for name in names if name.endswith((".bin", ".pt", ".pth", ".gguf"))]
         raise ExportError(f"{folder} has no {_SINGLE} and no {_INDEX}",
@@ -67,28 +68,69 @@ def of_model(names: Names, model: Optional[torch.nn.Module], stored: Dict[str, S
     found: Dict[str, Stored] = {}
     missing = []
     for name, tensor in names.state.items():
-        source = next((known.find(each) for each in (name, *others.get(name, ())) if known.find(each) is not None), None)
-        for each in (name, *others.get(name, ())):
+        every = (name, *others.get(name, ()))
+        sources = [(each, source) for each in every for source in (known.find(each),) if source is not None]
+        for each in every:
             known.use(each)
-        if source is None:
+        if not sources:
             if isinstance(tensor, Virtual):
                 missing.append(name)
             continue
-        _check(name, tensor, source)
+        for each, source in sources:
+            _check(each, tensor, source)
+        _check_equal(sources, folder)
         if isinstance(tensor, Virtual):
-            found[name] = source
+            found[name] = sources[0][1]
         else:
             with torch.no_grad():
-                tensor.copy_(source.values())
-    if missing:
-        raise ExportError(f"{folder} has no values for {outputs.listed(missing)}",
-                          "Initialise these parameters: open the model with transformers and call save_pretrained, or export it from "
-                          "memory")
+                tensor.copy_(sources[0][1].values())
     left = [name for name in known.left() if not _is_left_out(name, names, model)]
+    if missing:
+        raise _lacks(missing, left, model, stored, folder)
     if left:
         raise ExportError(f"{type(model).__name__} has no tensor {outputs.listed(left)} of {folder}",
                           "Use the model class that has them, or remove them: the trained model would lack them")
     return found
+
+
+def _check_equal(sources: List[Tuple[str, Stored]], folder: str) -> None:
+    """Refuses different values of one tensor under several names, which transformers does not tie."""
+    (first, tensor), *others = sources
+    for other, further in others:
+        if not tensor.equals(further):
+            raise ExportError(f"{first} and {other} are one tensor in the model, and have different values in {folder}",
+                              'Create the model with both: set "tie_word_embeddings": false in its config.json, as transformers does when '
+                              "it loads such a folder. If one of them is outdated, remove it from the folder")
+
+
+def _lacks(missing: List[str], left: List[str], model: Optional[torch.nn.Module], stored: Dict[str, Stored], folder: str) -> ExportError:
+    """The error for parameters without values, where the folder has the tensors `left`, which the model lacks."""
+    reason, kind = f"{folder} has no values for {outputs.listed(missing)}", type(model).__name__
+    is_from_library = hasattr(model, "config")
+    load = "load the model with from_pretrained and export it from memory, motley.export(model, loss, example, path)"
+    prefix = next((name[:-len(missing[0])] for name in left if name.endswith(f".{missing[0]}")), None)
+    if prefix is not None and all(prefix + name in stored for name in missing):
+        return ExportError(f"{folder} has {prefix}{missing[0]}, and {kind} has {missing[0]}: it is a part of the folder's model",
+                           "Name the class of the whole model, such as LlamaForCausalLM instead of LlamaModel"
+                           + (': "architectures" in config.json' if is_from_library else ""))
+    unlisted = [name for name in sorted(os.listdir(folder)) if name.endswith(".safetensors") and any(
+        each in missing for each in _names_in(os.path.join(folder, name)))]
+    if unlisted:
+        return ExportError(f"{reason}: {_INDEX} does not list {outputs.listed(unlisted)}, which has them",
+                           "Download the folder again, its index is incomplete")
+    if left:
+        return ExportError(f"{reason}, and has {outputs.listed(left)}, which {kind} lacks",
+                           f"If transformers converts such names when it loads the folder, as those of experts, {load}" if is_from_library
+                           else "Use the class of the saved model, or save it with the names of this one")
+    return ExportError(reason, "If the folder is incomplete, download it again. If these parameters are new, initialise them: "
+                       + (load if is_from_library else "create the model with its weights, load the folder's, and export it from memory"))
+
+
+def _names_in(path: str) -> Iterable[str]:
+    try:
+        return weights.stored(path)
+    except (OSError, MotleyError):
+        return ()
 
 
 def _check(name: str, tensor: torch.Tensor, source: Stored) -> None:

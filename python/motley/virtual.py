@@ -25,9 +25,13 @@ _LARGEST_TRIAL_BYTES = 256 << 20
 
 _count = itertools.count(1)
 
+creation: Any = None
+"""The `initialisers.Creation` inside of `motley.without_weights()`."""
+
 
 class Virtual(torch.Tensor):
-    """`shape_of` is a tensor of the device `meta`; views of the same memory share the number `memory`."""
+    """`shape_of` is a tensor of the device `meta`; views of the same memory share the number `memory`, which is negative for a
+    parameter of a model that was created without weights."""
 
     shape_of: torch.Tensor
     memory: int
@@ -51,6 +55,8 @@ class Virtual(torch.Tensor):
         kwargs = kwargs or {}
         name = operations.name_of(func)
         if name.split("::")[1].partition(".")[0] in operations.DATA_DEPENDENT:
+            if creation is not None:
+                return creation.answer(name, args[0])
             raise DataDependent(f"{name} needs the values of a tensor, which is traced without them",
                                 "Use operations of PyTorch alone, and torch.where or a mask instead of a branch")
         if any(argument.alias_info is not None and argument.alias_info.is_write for argument in func._schema.arguments):
@@ -62,8 +68,14 @@ class Virtual(torch.Tensor):
 
 def _written(name: str, func: Any, args: Tuple[Any, ...], kwargs: dict) -> Any:
     """The result of an in-place operation, which may not change the shape. A target with values keeps them: no code reads it."""
+    if creation is not None and "out" in kwargs:
+        return kwargs["out"]
     before = tuple(args[0].shape)
     if isinstance(args[0], Virtual):
+        if args[0].memory < 0 and creation is None:
+            raise ExportError(f"{name} writes into a parameter that was created in motley.without_weights() and has no values",
+                              "Leave it out, such as load_state_dict, and pass folder= with the weights to motley.export; or create the "
+                              "model outside of motley.without_weights()")
         copy = args[0].shape_of.detach()
         _shapes(name, func, (copy,) + args[1:], kwargs)
         if tuple(copy.shape) != before or copy.stride() != args[0].stride():
@@ -123,9 +135,9 @@ def virtual(shape: Any, dtype: torch.dtype) -> Virtual:
     return Virtual(torch.empty(shape, dtype=dtype, device="meta"))
 
 
-def without_values(tensor: torch.Tensor) -> torch.Tensor:
-    """A `Virtual` with the shape, type and layout of a tensor."""
-    return Virtual(torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta"))
+def without_values(tensor: torch.Tensor, is_weight: bool = False) -> torch.Tensor:
+    """A `Virtual` with the shape, type and layout of a tensor. `is_weight`: for a parameter whose values are in a folder."""
+    return Virtual(torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta"), -next(_count) if is_weight else None)
 
 
 def address(tensor: torch.Tensor) -> Any:

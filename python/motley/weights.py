@@ -86,6 +86,23 @@ class Stored(NamedTuple):
         with open(self.path, "rb") as file:
             return self._read(file, self.begin, self.bytes).reshape(self.shape)
 
+    def equals(self, other: Stored) -> bool:
+        """Whether both have the same shape and values as float32, or the same bytes."""
+        if self == other:
+            return True
+        if self.shape != other.shape:
+            return False
+        dtype = self.dtype if self.dtype == other.dtype else torch.float32
+        mine, others = (tensor._parts(dtype) for tensor in (self, other))
+        return all(torch.equal(a, b) or bytes(_memory(a)) == bytes(_memory(b)) for a, b in zip(mine, others))
+
+    def _parts(self, dtype: torch.dtype) -> Iterator[torch.Tensor]:
+        """Its elements in order, in pieces of equal numbers for all types."""
+        with open(self.path, "rb") as file:
+            size, count = torch.empty(0, dtype=self.dtype).element_size(), math.prod(self.shape)
+            for begin in range(0, count, _PIECE // 8):
+                yield self._read(file, self.begin + begin * size, min(_PIECE // 8, count - begin) * size).to(dtype)
+
     def pieces(self, dtype: torch.dtype) -> Iterator[torch.Tensor]:
         """Its elements in order, converted to `dtype`, in pieces of at most `_PIECE` bytes in the file."""
         with open(self.path, "rb") as file:
@@ -111,9 +128,13 @@ def stored(path: str) -> Dict[str, Stored]:
             raise MotleyError(f"{path} is not a safetensors file: the length of its header is {length}. Write the file again")
         try:
             header = json.loads(file.read(length))
-            return {name: _stored(path, name, entry, 8 + length) for name, entry in header.items() if name != "__metadata__"}
+            found = {name: _stored(path, name, entry, 8 + length) for name, entry in header.items() if name != "__metadata__"}
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
             raise MotleyError(f"{path} has a damaged header: {type(error).__name__}: {error}. Write the file again") from error
+    surplus = os.path.getsize(path) - max((tensor.begin + tensor.bytes for tensor in found.values()), default=8 + length)
+    if surplus > 0:
+        raise MotleyError(f"{path} has {surplus} bytes after its last tensor. Write the file again")
+    return found
 
 
 def read(path: str) -> Dict[str, torch.Tensor]:
