@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 
 import torch
 
-from . import outputs, weights
+from . import library_names, outputs, weights
 from .errors import ExportError, MotleyError
 from .layers import Names
 from .virtual import Virtual
@@ -60,6 +60,7 @@ def _files(folder: str) -> List[str]:
 def of_model(names: Names, model: Optional[torch.nn.Module], stored: Dict[str, Stored], folder: str) -> Dict[str, Stored]:
     """[name in the state_dict] the stored values of each parameter. Copies the folder's values of buffers into the model. Refuses
     parameters without values in the folder, and tensors of the folder that the model lacks."""
+    stored = library_names.renamed(stored, model, folder)
     prefix = getattr(model, "base_model_prefix", "") or ""
     known = _Known(stored, f"{prefix}." if prefix else "")
     others: Dict[str, List[str]] = {}
