@@ -27,6 +27,7 @@ except ImportError:
 needs_transformers = unittest.skipUnless(transformers, "needs transformers")
 
 _SMALL = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 90}
+_DINO = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "image_size": 16, "patch_size": 8}
 _VISION = {**{key: value for key, value in _SMALL.items() if key != "vocab_size"}, "image_size": 16, "patch_size": 8}
 
 
@@ -141,7 +142,7 @@ class Transformers(unittest.TestCase):
     def test_models_of_several_kinds_are_created(self) -> None:
         text = {**_SMALL, "max_position_embeddings": 16}
         for name, config in (("SiglipModel", transformers.SiglipConfig(text_config=text, vision_config=_VISION)),
-                             ("Dinov2ForImageClassification", transformers.Dinov2Config(**{k: v for k, v in _VISION.items() if k != "intermediate_size"})),
+                             ("Dinov2ForImageClassification", transformers.Dinov2Config(**_DINO)),
                              ("Gemma3ForConditionalGeneration", transformers.Gemma3Config(
                                  text_config={**_SMALL, "head_dim": 8, "num_key_value_heads": 2}, vision_config=_VISION, mm_tokens_per_image=4))):
             with self.subTest(name), Folder() as folder:
