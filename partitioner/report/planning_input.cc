@@ -74,10 +74,10 @@ PlanningInput without_machine(PlanningInput input, const std::string& machine) {
   std::erase_if(cluster.machines, [&](const Machine& m) { return m.name == machine; });
   // The entries of its links document the network speeds of the others.
   for (const Machine& other : cluster.machines) {
-    for (const auto& [from, to] : {std::pair(machine, other.name), {other.name, machine}}) {
-      const auto is_it = [&](const LinkOverride& l) { return l.from == from && l.to == to; };
+    for (const auto& ends : {std::pair(machine, other.name), {other.name, machine}}) {
+      const auto is_it = [&](const LinkOverride& l) { return std::pair(l.from, l.to) == ends; };
       if (std::ranges::any_of(cluster.links, is_it)) continue;
-      cluster.links.push_back({from, to, cluster.network});
+      cluster.links.push_back({ends.first, ends.second, cluster.network});
     }
   }
   // Pins on a machine that is gone are dropped.
