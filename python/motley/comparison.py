@@ -195,7 +195,7 @@ class Comparison:
         others = [t for t in outputs.floats(right.value) if t.requires_grad and not any(t is output for output in trained)]
         wanted = gradients(trained, grads, self._parameters, retain_graph=True)
         self._report.add(proportional.check(trained, grads, self._parameters, wanted, retain_graph=bool(others)))
-        names = untrained.learning_by(others, {name: tensor for name, tensor in self._parameters.items() if name not in wanted})
+        names = untrained.learning_by(others, trained, {name: tensor for name, tensor in self._parameters.items() if name not in wanted})
         if names:
             self._report.add(f"{self._report.model_name} returns further outputs in train() mode, which are not trained; only "
                              f"they give a gradient to {outputs.listed(names)}, which therefore keep their values")

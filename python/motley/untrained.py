@@ -23,9 +23,14 @@ def auxiliary_losses(model: RunResult, trained: List[torch.Tensor], layers: RunR
     return list(dict.fromkeys(returned.values())), list(dict.fromkeys(stored.values()))
 
 
-def learning_by(others: List[torch.Tensor], parameters: Mapping[str, torch.Tensor]) -> List[str]:
-    """The parameters to which the untrained outputs `others` give a gradient."""
+def learning_by(others: List[torch.Tensor], trained: List[torch.Tensor], parameters: Mapping[str, torch.Tensor]) -> List[str]:
+    """The parameters to which the untrained outputs `others` give a gradient, and from which no path leads to `trained`. A path
+    counts even if the gradient along it is zero for these samples."""
     if not others or not parameters:
+        return []
+    behind = _edges_behind(trained)
+    parameters = {name: tensor for name, tensor in parameters.items() if _edge(tensor) not in behind}
+    if not parameters:
         return []
     reached = torch.autograd.grad([t.sum() for t in others], list(parameters.values()), allow_unused=True)
     return [name for name, grad in zip(parameters, reached) if grad is not None]
