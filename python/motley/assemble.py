@@ -14,8 +14,9 @@ from .frozen import PREFIX, Frozen
 from .graph import Graph, Shape, Role, use_instead, uses
 from .graph_json import NARROW, TYPES, WIDENED, graph_json
 from .layers import Names
-from .losses import Loss, class_count
+from .losses import Loss
 from .named import Limit, limits
+from .target import described_target, tensor_json
 from .trace import Trace
 from .trace_layers import TracedLayer
 
@@ -92,7 +93,7 @@ def assemble(traced: List[TracedLayer], names: Names, frozen: Mapping[int, Froze
     if quantised:
         package["quantised"] = quantised
     package.update(_inputs(traced, input_limit, names_of_inputs))
-    package.update(_ends(traced, loss, target_limit, unit, units_per_sample))
+    package.update(described_target(traced, loss, target_limit, unit, units_per_sample))
     package.update({"layers": layers, "graphs": texts, "aliases": dict(names.aliases), "weights": {}})
     return Assembled(package, tensors, graphs)
 
@@ -233,13 +234,6 @@ def _boundary_json(shape: Shape, gradient: bool, layer: str) -> Dict[str, Any]:
     return {**described, "gradient": False} if shape.dtype.is_floating_point and not gradient else described
 
 
-def tensor_json(sizes: Any, dtype: torch.dtype, layer: str) -> Dict[str, Any]:
-    if any(type(size) is not int for size in sizes):
-        raise ExportError("an output has a dimension after the first that depends on the batch size",
-                          "Return one row for each sample", layer)
-    return {"type": TYPES[dtype], "shape": list(sizes)}
-
-
 def _inputs(traced: List[TracedLayer], input_limit: Limit, names: List[str]) -> Dict[str, Any]:
     """The package's description of its inputs. Integers that have a name and index no embedding need no limit: they may be masks."""
     first = traced[0]
@@ -254,32 +248,6 @@ def _inputs(traced: List[TracedLayer], input_limit: Limit, names: List[str]) -> 
         raise ExportError("the input consists of integers, and no embedding determines their limit",
                           "Pass input_limit=", first.name)
     return {"input": tensors[0], "input_limit": found[0] or 0}
-
-
-def _ends(traced: List[TracedLayer], loss: Loss, target_limit: Optional[int], unit: Optional[str],
-          units_per_sample: Optional[int]) -> Dict[str, Any]:
-    """The package's description of its target."""
-    first, last = traced[0], traced[-1]
-    target = last.target
-    assert target is not None
-    integers = target.dtype == torch.int64
-    if integers and target_limit is None:
-        target_limit = _classes(last) if loss.classes else None
-        if target_limit is None:
-            raise ExportError("the target consists of integers, and the loss does not determine their limit",
-                              "Pass target_limit=", last.name)
-    per_sample = 1
-    for size in target.shape[1:]:
-        per_sample *= size
-    if loss.classes and not integers:
-        per_sample //= target.size(1)
-    ids = [x for x in first.inputs if x.dtype == torch.int64 and (len(first.inputs) == 1 or x.shape == target.shape)]
-    tokens = integers and loss.classes and target.dim() > 1 and bool(ids)
-    return {"target": tensor_json(target.shape[1:], target.dtype, last.name),
-            "target_limit": target_limit if integers else 0,
-            "ignored": loss.ignored if integers else None,
-            "units_per_sample": units_per_sample or per_sample,
-            "unit": unit or ("token" if tokens else "sample")}
 
 
 def _rows(traces: List[Trace], index: int) -> Optional[int]:
@@ -300,11 +268,3 @@ def _rows(traces: List[Trace], index: int) -> Optional[int]:
             return min(found)
         places = {role.index for role, value in trace.results.items() if role.kind == "output" and value in inputs}
     return None
-
-
-def _classes(last: TracedLayer) -> Optional[int]:
-    """The number of classes in the model's output, if the target is a class."""
-    assert last.score is not None and last.target is not None
-    sizes = last.score.recorder.shapes[last.score.results[Role("output", 0)]].sizes
-    at_two = [size.at(last.target.size(0)) if not isinstance(size, int) else size for size in sizes]
-    return class_count(torch.empty(at_two, device="meta"), last.target)

@@ -5,7 +5,7 @@ Motley divides the sum of a step by its count, so micro-batches may have differe
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 import torch.nn.functional as F
@@ -181,6 +181,13 @@ def class_count(output: torch.Tensor, target: torch.Tensor) -> Optional[int]:
     if output.dim() != target.dim() + 1:
         return None
     return output.size(-1) if classes_last(output, target) else output.size(1)
+
+
+def compares_samples(few: int, with_few: Sequence[int], many: int, with_many: Sequence[int], layer: Optional[str] = None) -> ExportError:
+    """The error for an output whose size for one sample depends on the number of samples."""
+    return ExportError(f"the output has shape {tuple(with_few)} for {few} sample{'s' if few > 1 else ''} and {tuple(with_many)} for "
+                       f"{many}: it compares samples with each other, as CLIP does, and micro-batches would change what is compared",
+                       "Return scores that depend on one sample alone, in the shape [samples, ...]", layer)
 
 
 def _classification(function: Callable[..., torch.Tensor], given: Dict[str, Any], ignored: int, weight: Optional[torch.Tensor] = None) -> Loss:
