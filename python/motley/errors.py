@@ -43,9 +43,10 @@ def lacks_memory(error: BaseException) -> bool:
 
 
 def summary(error: BaseException) -> str:
-    """An exception's type and the first line of its text."""
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0].rstrip('.')}" if lines else type(error).__name__
+    """An exception's type and the first line of its text, with the following one if it ends in a colon."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    count = next((k + 1 for k, line in enumerate(lines) if not line.endswith(":")), len(lines))
+    return f"{type(error).__name__}: {' '.join(lines[:count]).rstrip('.:')}" if lines else type(error).__name__
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Opt
 
 import torch
 
-from . import empty_model, folder_model, losses, memory_limit, reference, weights
+from . import empty_model, folder_model, losses, memory_limit, reference, unread, weights
 from .assemble import Assembled
 from .errors import ExportError
 from .folder_weights import FolderWeights
@@ -89,6 +89,7 @@ def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]], No
         layers, loss, example, opened_notices = folder_model.open_folder(folder, loss, example, tokens)
     if example is None or loss is None:
         raise ExportError(f"there is no {'loss' if loss is None else 'example'}", "Pass the loss, and example=(input, target)")
+    by_hand = not isinstance(layers, (torch.nn.Module, Layers))
     if isinstance(layers, torch.nn.Module):
         _check_example(example)
         empty_model.check_buffers([layers])
@@ -96,6 +97,8 @@ def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]], No
     with guarded("the model cannot be read", INTERNAL_ERROR):
         _check_example(example)
         described = as_layers(layers, model, forward).taking(example[0])
+        if by_hand:
+            described = unread.with_notice(described, example[0])
         names = Names(described)
         terms = losses.parse(loss)
         model_files = collect(described.model, names, files)

@@ -82,15 +82,37 @@ class ByName:
     """Calls a module with a dictionary of inputs as its keyword arguments."""
 
     def __init__(self, module: torch.nn.Module):
-        self._module = module
+        self.module = module
 
     def __call__(self, input: Dict[str, torch.Tensor]) -> Any:
-        return self._module(**input)
+        return self.module(**input)
 
 
 def called_with(call: Any, input: Input) -> Any:
     """`call` for such inputs: a module gets named ones as keyword arguments, a function the dictionary."""
     return ByName(call) if isinstance(call, torch.nn.Module) and isinstance(input, Mapping) else call
+
+
+def names_taken(module: torch.nn.Module) -> List[str]:
+    """The arguments that a module's forward names, or that of the module inside a wrapper such as peft's; empty if none has names."""
+    inner = getattr(module, "get_base_model", None)
+    for one in (module, inner() if callable(inner) else None):
+        try:
+            parameters = inspect.signature(one.forward).parameters.values() if one is not None else ()
+        except (TypeError, ValueError):  # a forward without a signature
+            continue
+        found = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+        if found:
+            return found
+    return []
+
+
+def passed_and_taken(module: Any, input: Any) -> str:
+    """A sentence with the names of the inputs and those that a module takes, for messages; empty if they have none."""
+    taken = names_taken(module) if isinstance(module, torch.nn.Module) else []
+    if not isinstance(input, Mapping) or not taken:
+        return ""
+    return f"The inputs are {', '.join(map(repr, input))}, and forward takes {', '.join(map(repr, taken))}. "
 
 
 def check_takes(call: Any, input: Input) -> None:
@@ -101,6 +123,7 @@ def check_takes(call: Any, input: Input) -> None:
         inspect.signature(call.forward).bind(**dict.fromkeys(input))
     except TypeError as error:
         raise ExportError(f"{type(call).__name__} is not called with inputs of the names {', '.join(map(repr, input))}: {error}",
+                          f"{passed_and_taken(call, input)}"
                           "Name inputs as the arguments of the model's forward and leave out others, or pass forward=, a function "
                           "of the dictionary that calls the model") from error
     except ValueError:  # a forward without a signature

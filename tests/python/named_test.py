@@ -149,9 +149,11 @@ class Packages(unittest.TestCase):
             self.assertIn("forward=", str(said[0].message))
         with Folder() as folder, silent():
             export(folder, [("all", renamed)], other, model=model, forward=renamed)
-        with Folder() as folder, silent():
+        with Folder() as folder, warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
             _, package = export(folder, model, batch, forward=lambda given: model(given["input_ids"], given["attention_mask"] > 0)["logits"])
             self.assertGreaterEqual(len(package.description["layers"]), 4)
+            self.assertEqual([str(each.message) for each in said], ["forward= does not use the input 'token_type_ids'"])
 
     def test_a_list_that_differs_is_refused(self) -> None:
         model = Encoder()

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Mapping, Optional
+from typing import Any, Mapping, Optional, Tuple
 
 import torch
 
-from .. import outputs
-from ..errors import ExportError
+from .. import outputs, unread
+from ..errors import DataDependent, ExportError
 from ..layers import Call, Layers, Names
 from ..lines import guarded
 from ..modules import ModuleStack, preserved_state
-from ..named import Input, by_name, check_names, each
+from ..named import Input, by_name, check_names, each, take
 from ..half_precision import as_float32
 from ..trial import preserved_generators
-from ..virtual import preserved_attributes, without_values
+from ..virtual import Virtual, preserved_attributes, without_values
 from . import gpt2, llama, resnet, sequential, vit
 from .divide import divide
 from .program import Program
@@ -84,6 +84,7 @@ def _by_trace(model: torch.nn.Module, example: Any, forward: Optional[Call]) -> 
         train = _program(model, tracer, input, forward is not None)
         model.eval()
         evaluate = _program(model, tracer, input, forward is not None)
+        whole = whole._replace(notices=_unread(model, traced, tracer, input))
         with guarded("the model cannot be cut", _INTERNAL_ERROR):
             segments = divide(model, train, evaluate)
     if type(model) is torch.nn.Sequential and forward is None:
@@ -94,7 +95,7 @@ def _by_trace(model: torch.nn.Module, example: Any, forward: Optional[Call]) -> 
         if forward is None:
             (name, call), = traced.layers
             whole = whole._replace(layers=[(name, lambda given: outputs.main(call(given)))])
-        return whole._replace(notices=(f"{type(model).__name__} is a single layer, since its trace cannot be cut: it is trained "
+        return whole._replace(notices=(*whole.notices, f"{type(model).__name__} is a single layer, since its trace cannot be cut: it is trained "
                                        "on one machine, or by replicas. A list of layers by hand may divide it",))
     return whole._replace(layers=[(segment.name, segment) for segment in segments], traced=True)
 
@@ -105,7 +106,30 @@ def _program(model: torch.nn.Module, tracer: WholeTracer, input: Input, exact: b
         with preserved_attributes(model):
             return tracer.program(each(without_values, input), exact)
     except ExportError:
-        return tracer.program(input, exact)
+        try:
+            return tracer.program(input, exact)
+        except DataDependent:  # e.g. a branch that ends in an error of the model's own
+            if not any(isinstance(tensor, Virtual) for tensor in (*model.parameters(), *model.buffers())):
+                tracer.check_call(input)
+            raise
+
+
+def _unread(model: torch.nn.Module, traced: Layers, tracer: WholeTracer, input: Input) -> Tuple[str, ...]:
+    """Notices about inputs by name of which no operation uses the values. Refuses those that a model does not use in any way."""
+    names = [name for name in input if name not in tracer.read] if isinstance(input, Mapping) else []
+    if not names:
+        return ()
+    (_, call), = traced.layers
+    seen = set()
+    for training in (True, False):
+        model.train(training)
+        seen |= unread.used(call, take(input, [0, 0]), names)
+    unused = [name for name in names if name not in seen]
+    if unused and traced.by != "forward":
+        raise unread.refusal(model, unused, input)
+    what = "forward=" if traced.by == "forward" else type(model).__name__
+    found = unread.notice(unused, what), unread.notice([name for name in names if name in seen], what, sizes_alone=True)
+    return tuple(text for text in found if text)
 
 
 _INTERNAL_ERROR = "This is an internal error of Motley; a list of layers by hand avoids it"

@@ -7,7 +7,7 @@ node that calls the Python function again: batch normalization and custom autogr
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 import torch
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
@@ -16,14 +16,14 @@ from torch.utils._pytree import TreeSpec, tree_flatten
 from .. import adapters, functions, operations, outputs, rewrite
 from ..aliases import Entry, View
 from ..errors import DataDependent, ExportError
-from ..graph import Node, Role, leaves, map_args, needed
+from ..graph import Node, Role, leaves, map_args, needed, uses
 from ..intercept import Intercept
 from ..layers import Call as Function
 from ..layers import Layers, Names, is_statistic
 from ..lines import guarded, user_line
 from ..merge import merge
 from ..modules import ModuleStack
-from ..named import Input, by_name, each
+from ..named import Input, by_name, each, passed_and_taken
 from ..record import Recorder
 from ..trace import Trace, draws_nothing, import_dynamo
 from ..trace_layers import BATCHES, samples
@@ -167,6 +167,10 @@ class WholeTracer:
         self._names = names
         self._modules = modules
         self._kind = type(described.model).__name__
+        self._model = described.model
+        self._by_forward = described.by == "forward"
+        self.read: Set[str] = set()
+        """The inputs that an operation of any recorded run reads, or that it returned."""
         self._reports_tracing = False
 
     def program(self, input: Input, exact: bool) -> Program:
@@ -181,9 +185,24 @@ class WholeTracer:
                 return self._program(input, exact)
             except ExportError as again:
                 self._reports_tracing = False
-                if isinstance(again, DataDependent) and (again.module, again.line) != (first.module, first.line):
-                    raise  # the first branch can be omitted, this one cannot
+                same = (again.module, again.line) == (first.module, first.line)
+                if not same if isinstance(again, DataDependent) else again.__cause__ is None:
+                    raise  # the first branch can be omitted, this operation cannot
             raise
+
+    def check_call(self, input: Input) -> None:
+        """Raises the error of the model's call itself, without a trace, if it raises one."""
+        raises = f"{'forward=' if self._by_forward else self._kind} raises for the input"
+        with guarded(raises, self._remedy(input), self._modules.path), torch.no_grad():
+            self._modules.start("")
+            self._call(each(torch.Tensor.clone, input))
+
+    def _remedy(self, input: Input) -> str:
+        if self._by_forward:
+            of = f"a dictionary of {', '.join(map(repr, input))}" if isinstance(input, Mapping) else f"a tensor {list(input.shape)}"
+            return f"forward= is called with {of}. Call it with such an input to reproduce it"
+        return (f"{passed_and_taken(self._model, input)}Call it with such an input to reproduce it, or pass forward=, a function of "
+                "the input that calls the model")
 
     def _program(self, input: Input, exact: bool) -> Program:
         ran = []
@@ -192,6 +211,8 @@ class WholeTracer:
             ran[-1].trace.release()
         merge(self._kind, [run.trace for run in ran], BATCHES)
         first = ran[0]
+        read = {value for node in first.trace.recorder.nodes for value in uses(node)} | set(first.outputs)
+        self.read.update(name for name, value in first.inputs.items() if value in read)
         recorder = first.trace.recorder
         assert isinstance(recorder, ForwardRecorder)
         kept = needed(recorder.nodes, first.outputs)
@@ -213,8 +234,8 @@ class WholeTracer:
         intercept = Intercept(recorder, reports_tracing=self._reports_tracing)
         intercept.whole, intercept.draws.most = True, None
         given = each(torch.Tensor.clone, input)
-        remedy = "Call it with such an input to reproduce it, or pass forward=, a function of the input that calls the model"
-        with draws_nothing(recorder), guarded(f"{self._kind} raises for the input", remedy, recorder.path), \
+        raises = f"{'forward=' if self._by_forward else self._kind} raises for the input"
+        with draws_nothing(recorder), guarded(raises, self._remedy(input), recorder.path), \
                 CallTree(self._names.modules, recorder.nodes) as tree, recorder, intercept, functions.intercepted(recorder.as_call):
             declared = {name: recorder.declare(tensor, "input", k) for k, (name, tensor) in enumerate(by_name(given).items())}
             returned = self._call(given)
