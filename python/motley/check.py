@@ -21,6 +21,7 @@ from .losses import Loss
 from .memory_limit import MemoryLimit
 from .modules import ModuleStack
 from .named import limits_of
+from .outputs import listed
 from .trace_layers import TracedLayer
 
 SAMPLES, MIN_SAMPLES = 5, 1
@@ -195,9 +196,26 @@ class _Layer:
             return 0.0
         difference = float((found - right).abs().max()) / (max(float(right.abs().max()), least) or 1.0)
         if not difference <= LARGEST_DIFFERENCE:
+            if difference != difference:
+                self._refuse_not_finite(what, right)
             raise ExportError(f"{what} differs from PyTorch's by {difference:.2g} of its largest element, on data that was not "
                               "traced", _REMEDY, self._name)
         return difference
+
+
+    def _refuse_not_finite(self, what: str, right: torch.Tensor) -> None:
+        """Refuses NaN and infinity that PyTorch computes too, and names the weights that contain them."""
+        described = self._package.description["layers"][self._index]
+        named = {entry["name"]: kind for kind in ("parameters", "statistics", "constants") for entry in described[kind]}
+        found = [name for name, kind in named.items() for tensor in [self._package.tensors[name]] if tensor.is_floating_point()
+                 and not bool((~tensor.isnan() if kind == "constants" else tensor.isfinite()).all())]
+        if found:
+            raise ExportError(f"{listed(found)} {'has' if len(found) == 1 else 'have'} NaN or infinity, and so has {what}",
+                              "Restore or initialize the values", self._name)
+        if not bool(right.isfinite().all()):
+            raise ExportError(f"{what} has NaN or infinity in PyTorch, on data that was not traced",
+                              "Make it finite for all values of the example's kind, e.g. by a clamp before a division or a logarithm",
+                              self._name)
 
 
 _REMEDY = ("Check for tensor values used in Python (tolist, numpy), for state that is kept between calls, and for computations "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Iterator, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
 import numpy
 import torch
@@ -33,7 +33,7 @@ class Arrays:
         self.held_out: Optional[Pair] = None
         if held_out is not None:
             with naming("eval_data"):
-                self.held_out = self._pair(held_out)
+                self.held_out = self._in_order(self._pair(held_out))
                 self._check_alike(self.held_out)
 
     def _pair(self, data: Any) -> Pair:
@@ -60,6 +60,13 @@ class Arrays:
             _check_shifted(made, targets, self._loss.ignored if self._loss is not None else None)
         return made, as_target(targets, numbers, classes)
 
+    def _in_order(self, held_out: Pair) -> Pair:
+        """With the inputs in the order of the training data, if they have the same names."""
+        inputs, targets = held_out
+        if isinstance(self.inputs, dict) and isinstance(inputs, dict) and inputs.keys() == self.inputs.keys():
+            return {name: inputs[name] for name in self.inputs}, targets
+        return held_out
+
     def _check_alike(self, held_out: Pair) -> None:
         own_parts, others = dict(_named(self._both())), dict(_named(held_out))
         if list(own_parts) != list(others):
@@ -82,13 +89,15 @@ class Arrays:
 
     def check(self, input_limit: Limit, target_limit: Optional[int], ignored: Optional[int], finite: bool) -> None:
         """Refuses integers beyond the known limits of the model and, with `finite`, NaN and infinity."""
-        known = [(limit, None) for limit in limits(input_limit, self.inputs)] + [(target_limit, ignored)]
+        known: List[Tuple[str, Optional[int], Optional[int]]] = [
+            (name, limit, None) for name, limit in zip(by_name(self.inputs), limits(input_limit, self.inputs))]
+        known.append(("targets", target_limit, ignored))
         for pair, prefix in ((self._both(), ""), (self.held_out, "eval_")):
-            for (what, array), (limit, left_out) in zip(_named(pair) if pair else (), known):
+            for (what, array), (name, limit, left_out) in zip(_named(pair) if pair else (), known):
                 if finite:
                     check_finite(array, prefix + what)
                 if limit is not None:
-                    check_integers(array, prefix + what, limit, left_out)
+                    check_integers(array, prefix + what, limit, left_out, self._padding.value(name))
                 elif isinstance(self.inputs, dict) and array is not pair[1]:
                     check_width(array, prefix + what)
 

@@ -34,7 +34,7 @@ class Padding:
 
     def stacked(self, samples: List[numpy.ndarray], name: str) -> Optional[numpy.ndarray]:
         """All samples as one array; None if there is no value for `name`, which is "targets" or that of an input."""
-        value = self._value(name)
+        value = self.value(name)
         if value is None:
             return None
         inner = {sample.shape[1:] for sample in samples}
@@ -51,7 +51,8 @@ class Padding:
             row[:len(sample)] = sample
         return made
 
-    def _value(self, name: str) -> Any:
+    def value(self, name: str) -> Any:
+        """The value for `name`, which is "targets" or that of an input; None if there is none."""
         names = TARGETS if name == "targets" else (name or "inputs",)
         return next((self._values[key] for key in names if key in self._values), None)
 

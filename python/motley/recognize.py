@@ -56,6 +56,7 @@ def has_names_of_targets(data: Any) -> bool:
 
 
 def _columns(inputs: Any, padding: Padding) -> Inputs:
+    padding.check(list(inputs) if isinstance(inputs, Mapping) else [""])
     if isinstance(inputs, Mapping):
         return {name: _column(part, f"inputs[{name!r}]", padding, name) for name, part in inputs.items()}
     return _column(inputs, "inputs", padding, "")
@@ -136,6 +137,7 @@ def _stacked(dataset: Any, padding: Padding) -> Tuple[Inputs, numpy.ndarray]:
         for name, part in parts.items():
             inputs.setdefault(name, []).append(_value(part, f"inputs[{name!r}]" if named else "inputs", k))
         targets.append(_value(sample[1], "targets", k))
+    padding.check(list(inputs))
     stacked = {name: _stack(values, f"inputs[{name!r}]" if named else "inputs", padding, name) for name, values in inputs.items()}
     return stacked if named else stacked[""], _stack(targets, "targets", padding, "targets")
 

@@ -106,8 +106,8 @@ def check_finite(array: numpy.ndarray, what: str) -> None:
                           "these samples out or replace the values; data__allow_nonfinite=True accepts them")
 
 
-def check_integers(array: numpy.ndarray, what: str, limit: int, ignored: Optional[int] = None) -> None:
-    """Refuses integers outside the range that the model accepts."""
+def check_integers(array: numpy.ndarray, what: str, limit: int, ignored: Optional[int] = None, padding: Any = None) -> None:
+    """Refuses integers outside the range that the model accepts. `padding`: the value that filled up samples, if any did."""
     if array.dtype.kind not in "iu":
         return
     for begin, block in _blocks(array):
@@ -119,6 +119,9 @@ def check_integers(array: numpy.ndarray, what: str, limit: int, ignored: Optiona
         place = numpy.unravel_index(int(numpy.argmax(wrong)), block.shape)
         first = (begin + int(place[0]),) + tuple(int(k) for k in place[1:])
         also = f", or {ignored}, which the loss ignores" if ignored is not None else ""
+        if padding is not None and array[first] == padding:
+            raise MotleyError(f"{_at(what, first)} is {array[first]}, the value of pad= for it; the model accepts 0 to {limit - 1}{also}. "
+                              "Pass another value in pad=")
         raise MotleyError(f"{_at(what, first)} is {array[first]}; the model accepts 0 to {limit - 1}{also}. Number them from 0, "
                           "or enlarge the model")
 
