@@ -203,6 +203,15 @@ def _from_image(image: Any, what: str, k: int) -> numpy.ndarray:
     return array[None] if array.ndim == 2 else numpy.ascontiguousarray(array.transpose(2, 0, 1))
 
 
+def _batches(values: List[numpy.ndarray]) -> str:
+    """A hint if the values may be a loader's batches, of which the last one is smaller."""
+    last = values[-1].shape
+    alike = {value.shape for value in values[:-1]}
+    one = next(iter(alike))
+    smaller = len(alike) == 1 and len(one) > 1 and one[1:] == last[1:] and last[0] < one[0]
+    return "If they are the batches of a loader, pass its .dataset. " if smaller else ""
+
+
 def _stack(values: List[numpy.ndarray], what: str, padding: Padding, name: str) -> numpy.ndarray:
     padded = padding.stacked(values, name)
     if padded is not None:
@@ -212,5 +221,6 @@ def _stack(values: List[numpy.ndarray], what: str, padding: Padding, name: str) 
         shapes.setdefault(value.shape, k)
     if len(shapes) > 1:
         (one, first), (other, second) = list(shapes.items())[:2]
-        raise MotleyError(f"the dataset's samples differ in shape: the {what} of sample {first} are {list(one)}, and of sample {second} {list(other)}. {PAD}")
+        raise MotleyError(f"the dataset's samples differ in shape: the {what} of sample {first} are {list(one)}, and of sample "
+                          f"{second} {list(other)}. {_batches(values)}{PAD}")
     return numpy.stack(values)

@@ -189,6 +189,8 @@ class Errors(unittest.TestCase):
             def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
                 return super().forward(input_ids, attention_mask)[:, torch.randperm(4)]
         self.refused("Narrow raises for the input: ValueError: the widths differ", Narrow(), {"input_ids": ids, "attention_mask": mask[:, :5]})
+        self.refused(r"Narrow raises for the input: ValueError: the widths differ \(traced without the branch on values at .*test.py:\d+\)",
+                     Narrow(), {"input_ids": ids, "attention_mask": torch.ones(4, 5)})
         self.refused("Always raises for the input: RuntimeError: ", Always(), {"input_ids": ids, "attention_mask": mask[:, :5]})
         self.refused("depend on the values of a tensor", Always(), {"input_ids": ids, "attention_mask": mask})
         self.refused("aten::randperm.* draws random numbers", Shuffled(), {"input_ids": ids, "attention_mask": mask})
@@ -245,6 +247,9 @@ class Data(unittest.TestCase):
         with self.assertRaisesRegex(motley.MotleyError, "raises for samples that are batches of 4, but runs with one sample.*not batches: the loader's .dataset"):
             self.probed(Lenient(), *batches)
         self.probed(Lenient(), given, targets)
+        sizes = [{"input_ids": given["input_ids"][part], "labels": targets[part]} for part in (slice(0, 2), slice(2, 3))]
+        with self.assertRaisesRegex(motley.MotleyError, r"sample 0 are \[2, 6\], and of sample 1 \[1, 6\]. If they are the batches of a loader, pass its .dataset"):
+            data.parse(sizes, None, None, losses.parse(CLASSES))
 
     def test_held_out_data_in_another_order(self) -> None:
         inputs, targets = texts(5)

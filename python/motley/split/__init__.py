@@ -108,8 +108,9 @@ def _program(model: torch.nn.Module, tracer: WholeTracer, input: Input, exact: b
     except ExportError:
         try:
             return tracer.program(input, exact)
-        except DataDependent:  # e.g. a branch that ends in an error of the model's own
-            if not any(isinstance(tensor, Virtual) for tensor in (*model.parameters(), *model.buffers())):
+        except ExportError as error:
+            own = isinstance(error, DataDependent) or error.__cause__ is not None  # perhaps an error of the model without a trace
+            if own and not any(isinstance(tensor, Virtual) for tensor in (*model.parameters(), *model.buffers())):
                 tracer.check_call(input)
             raise
 

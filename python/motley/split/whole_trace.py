@@ -185,10 +185,14 @@ class WholeTracer:
                 return self._program(input, exact)
             except ExportError as again:
                 self._reports_tracing = False
-                same = (again.module, again.line) == (first.module, first.line)
-                if not same if isinstance(again, DataDependent) else again.__cause__ is None:
-                    raise  # the first branch can be omitted, this operation cannot
-            raise
+                if isinstance(again, DataDependent):
+                    if (again.module, again.line) == (first.module, first.line):
+                        raise first
+                    raise  # the first branch can be omitted, this one cannot
+                if again.__cause__ is None:
+                    raise
+                reason = f"{again.reason} (traced without the branch on values at {first.line or first.module})"
+                raise ExportError(reason, again.remedy, again.module, again.line) from again.__cause__
 
     def check_call(self, input: Input) -> None:
         """Raises the error of the model's call itself, without a trace, if it raises one."""
