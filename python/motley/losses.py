@@ -187,7 +187,8 @@ def compares_samples(few: int, with_few: Sequence[int], many: int, with_many: Se
     """The error for an output whose size for one sample depends on the number of samples."""
     return ExportError(f"the output has shape {tuple(with_few)} for {few} sample{'s' if few > 1 else ''} and {tuple(with_many)} for "
                        f"{many}: it compares samples with each other, as CLIP does, and micro-batches would change what is compared",
-                       "Return scores that depend on one sample alone, in the shape [samples, ...]", layer)
+                       "Return scores that depend on one sample alone, in the shape [samples, ...]; forward= may return another output of the "
+                       "model", layer)
 
 
 def _classification(function: Callable[..., torch.Tensor], given: Dict[str, Any], ignored: int, weight: Optional[torch.Tensor] = None) -> Loss:

@@ -13,6 +13,7 @@ from .graph import leaves
 from .layers import Layers
 from .modules import preserved_state
 from .named import ByName, Input, names_taken, take
+from .padding import TARGETS
 from .trial import preserved_generators
 
 
@@ -53,7 +54,7 @@ def used(call: Callable[[Any], Any], input: Mapping[str, torch.Tensor], names: I
 def refusal(model: torch.nn.Module, names: List[str], given: Iterable[str]) -> ExportError:
     """The error for the inputs `names` of `given`, which no operation of `model` reads."""
     taken = names_taken(model)
-    others = [name for name in taken if name not in given]
+    others = [name for name in taken if name not in given and name not in TARGETS]  # the loss takes targets
     close = {name: difflib.get_close_matches(name, others, 1) for name in names}
     meant = [f"{match[0]!r} instead of {name!r}" for name, match in close.items() if match]
     several = len(names) > 1
