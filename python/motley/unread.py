@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 from typing import Any, Callable, Iterable, List, Mapping, Optional, Set
 
@@ -15,6 +16,7 @@ from .modules import preserved_state
 from .named import ByName, Input, names_taken, take
 from .padding import TARGETS
 from .trial import preserved_generators
+from .virtual import preserved_attributes
 
 
 class Watched(torch.Tensor):
@@ -83,7 +85,9 @@ def with_notice(described: Layers, input: Input) -> Layers:
         return described
     name, first = described.layers[0]
     roots = [root for _, root in described.roots]
-    with preserved_state(roots), preserved_generators():
+    with contextlib.ExitStack() as held:
+        for each in (preserved_generators(), preserved_state(roots), *(preserved_attributes(root, Watched) for root in roots)):
+            held.enter_context(each)
         names = list(input)
         for training in (False, True):
             for root in roots:

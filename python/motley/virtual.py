@@ -148,15 +148,15 @@ def address(tensor: torch.Tensor) -> Any:
 
 
 @contextlib.contextmanager
-def preserved_attributes(root: torch.nn.Module) -> Iterator[None]:
-    """Restores attributes of modules that contain new tensors without values, such as a cached table."""
+def preserved_attributes(root: torch.nn.Module, kind: type = Virtual) -> Iterator[None]:
+    """Restores attributes of modules that contain new tensors of a `kind`, by default without values, such as a cached table."""
     before = [(module, dict(vars(module))) for module in root.modules()]
     try:
         yield
     finally:
         for module, attributes in before:
             for key, value in list(vars(module).items()):
-                if value is attributes.get(key) or not any(isinstance(leaf, Virtual) for leaf in tree_flatten(value)[0]):
+                if value is attributes.get(key) or not any(isinstance(leaf, kind) for leaf in tree_flatten(value)[0]):
                     continue
                 if key in attributes:
                     vars(module)[key] = attributes[key]

@@ -60,6 +60,7 @@ class Strict(nn.Module):
     def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         out = self.linear(x)
         if self.use == "size":
+            self.last = mask
             return out * mask.shape[1]
         if self.use == "zeros":
             return out + torch.zeros_like(mask).sum(1, keepdim=True)
@@ -99,7 +100,10 @@ class Unread(unittest.TestCase):
         batch = {"x": torch.randn(4, 3), "mask": torch.ones(4, 2)}, torch.randint(4, (4,))
         self.refused("Strict reads the input 'mask', so it would have no effect. Its forward names 'x', 'mask'. Correct", Strict("none"), batch)
         for use in ("size", "zeros"):
-            self.assertEqual(notices(Strict(use), batch), ("Strict uses only the size or the type of the input 'mask', not the values",))
+            model = Strict(use)
+            motley.split(model, batch[0])
+            self.assertNotIn("last", vars(model))
+            self.assertEqual(notices(model, batch), ("Strict uses only the size or the type of the input 'mask', not the values",))
         for use in ("training", "unless all are true"):
             self.assertEqual(notices(Strict(use), batch), ())
 

@@ -124,7 +124,8 @@ def _unread(model: torch.nn.Module, traced: Layers, tracer: WholeTracer, input: 
     seen = set()
     for training in (True, False):
         model.train(training)
-        seen |= unread.used(call, take(input, [0, 0]), names)
+        with preserved_attributes(model, unread.Watched):
+            seen |= unread.used(call, take(input, [0, 0]), names)
     unused = [name for name in names if name not in seen]
     if unused and traced.by != "forward":
         raise unread.refusal(model, unused, input)
