@@ -112,15 +112,16 @@ void HostMemory::copy_values(std::size_t from, std::size_t to) {
 void HostMemory::update(const std::vector<std::size_t>& parameters,
                         const UpdateArguments& arguments) {
   for (const std::size_t index : parameters) {
-    const auto& [values, gradients] = parameters_[index];
-    in_parts_(std::ssize(values), kPartFloats, [&](std::int64_t first, std::int64_t last) {
-      std::vector<std::span<float>> moments;
-      for (std::vector<float>& moment : moments_[index]) {
-        moments.push_back(part_of(std::span(moment), first, last));
-      }
-      optimizer_->update(part_of(values, first, last), part_of(gradients, first, last), moments,
-                         arguments);
-    });
+    const Parameter& parameter = parameters_[index];
+    in_parts_(std::ssize(parameter.values), kPartFloats,
+              [&](std::int64_t first, std::int64_t last) {
+                std::vector<std::span<float>> moments;
+                for (std::vector<float>& moment : moments_[index]) {
+                  moments.push_back(part_of(std::span(moment), first, last));
+                }
+                optimizer_->update(part_of(parameter.values, first, last),
+                                   part_of(parameter.gradients, first, last), moments, arguments);
+              });
   }
 }
 
