@@ -123,6 +123,7 @@ inline bool any_nan(const std::vector<double>& values) {
 // Accepted votes are written back as the same bytes and give the same bits when added.
 inline std::string wrong_with_votes(std::string_view bytes) {
   const VoteInput input = vote_input(bytes);
+  if (input.votes.empty()) return "";
   const VoteKind kind = input.for_step ? VoteKind::kStep : VoteKind::kEvaluation;
   const auto tally = tally_votes(input.votes, input.rules, kind);
   if (!tally.ok()) {
@@ -148,7 +149,7 @@ inline std::string wrong_with_votes(std::string_view bytes) {
   if (input.for_step && tally->factors != votes.front().factors && !any_nan(tally->factors)) {
     return "factors of another rank";
   }
-  return tally->count > 0 ? "" : "a batch without terms";
+  return tally->count >= 0 ? "" : "fewer than no terms";
 }
 
 }  // namespace motley

@@ -67,6 +67,7 @@ struct Tally {
 
 // Adds up the votes of all ranks, [Rank]. kCorrupt if one is malformed or has parts that are not
 // its rank's, or if for a step a layer is missing or given twice. kInternal if copies differ.
+// REQUIRES: a run has at least one rank.
 [[nodiscard]] Result<Tally> tally_votes(const std::vector<std::vector<std::byte>>& votes,
                                         const VoteRules& rules,
                                         VoteKind kind);
