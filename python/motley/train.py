@@ -151,7 +151,9 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
                 with step("splitting the model"):
                     described = split(model, data_given.example(), forward=options.get("forward"))
             with step("exporting the model"):
-                export(described, loss, data_given.example(), setup.package, name=os.path.basename(folder), **options)
+                by_hand = layers is not None and not isinstance(layers, Layers)
+                export(described.layers if by_hand else described, loss, data_given.example(), setup.package,
+                       name=os.path.basename(folder), **options)
             with step(f"writing the data to {setup.folder}"):
                 setup.write_data(data_given)
             sections = setup.merged(sections)

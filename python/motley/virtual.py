@@ -149,16 +149,18 @@ def address(tensor: torch.Tensor) -> Any:
 
 @contextlib.contextmanager
 def preserved_attributes(root: torch.nn.Module, kind: type = Virtual) -> Iterator[None]:
-    """Restores attributes of modules that contain new tensors of a `kind`, by default without values, such as a cached table."""
-    before = [(module, dict(vars(module))) for module in root.modules()]
+    """Restores attributes of modules, and entries of dictionaries there such as buffers, that contain new tensors of a `kind`, by
+    default without values: a table that the first forward creates, or a cache of them."""
+    before = [(held, dict(held)) for module in root.modules()
+              for held in (vars(module), *(value for value in vars(module).values() if isinstance(value, dict)))]
     try:
         yield
     finally:
-        for module, attributes in before:
-            for key, value in list(vars(module).items()):
-                if value is attributes.get(key) or not any(isinstance(leaf, kind) for leaf in tree_flatten(value)[0]):
+        for held, entries in before:
+            for key, value in list(held.items()):
+                if value is entries.get(key) or not any(isinstance(leaf, kind) for leaf in tree_flatten(value)[0]):
                     continue
-                if key in attributes:
-                    vars(module)[key] = attributes[key]
+                if key in entries:
+                    held[key] = entries[key]
                 else:
-                    del vars(module)[key]
+                    del held[key]

@@ -3,6 +3,7 @@ name the mistake."""
 
 from __future__ import annotations
 
+import contextlib
 import unittest
 import warnings
 from typing import Any, Dict, List, Optional, Tuple
@@ -107,6 +108,14 @@ class Unread(unittest.TestCase):
         for use in ("training", "unless all are true"):
             self.assertEqual(notices(Strict(use), batch), ())
 
+    def test_a_list_of_layers_is_checked_by_train(self) -> None:
+        model = Lenient()
+        inputs, labels = {"input_ids": torch.randint(30, (4, 6)), "attention_masc": torch.ones(4, 6)}, torch.randint(3, (4,))
+        with Folder() as folder, self.assertRaises(motley.ExportError) as caught:
+            motley.train(model, CLASSES, (inputs, labels), layers=[("all", model)], run=folder.path("run"), steps=1, global_batch=2,
+                         motley="true")
+        self.assertIn("attention_masc", str(caught.exception))
+
     def test_functions_may_leave_inputs_out(self) -> None:
         inputs, targets = texts(4)
         batch = {**{name: inputs[name] for name in ("input_ids", "attention_mask")}, "idx": targets}, targets
@@ -118,6 +127,33 @@ class Unread(unittest.TestCase):
         self.assertEqual(notices([("all", call)], batch, model=model, forward=call), ("the layer all does not use the input 'idx'",))
         passing = [("ids", lambda given: (model(given["input_ids"], given["attention_mask"]), given["idx"])), ("last", lambda pair: pair[0] + 0.0 * pair[1][:, None])]
         self.assertNotIn("does not use", str(notices(passing, batch, model=model)))
+
+
+class Table(nn.Module):
+    """Creates a large buffer and a cache in its first forward."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mask", None, persistent=False)
+        self.cache: Dict[int, torch.Tensor] = {}
+        self.linear = nn.Linear(1100, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.mask is None:
+            self.register_buffer("mask", torch.ones(1100, 1100).tril(), persistent=False)
+        if 1100 not in self.cache:
+            self.cache[1100] = torch.ones(1100, 1100).triu()
+        return self.linear(x @ self.mask @ self.cache[1100])
+
+
+class Left(unittest.TestCase):
+    def test_buffers_and_caches_of_a_first_forward_have_values(self) -> None:
+        model = Table()
+        with contextlib.suppress(motley.ExportError):
+            motley.split(model, torch.randn(2, 1100))
+        self.assertIs(type(model(torch.randn(2, 1100))), torch.Tensor)
+        for kept in (model.mask, model.cache[1100]):
+            self.assertIs(type(kept), torch.Tensor)
 
 
 class Between(unittest.TestCase):
