@@ -41,6 +41,9 @@ _MANY_ELEMENTS = 1 << 15
 _SEEDS = 3
 _STEADY = 2e-3
 """If rounding changes a result by more, another seed is tried: near a kink of a ReLU, or under cancellation."""
+_PERTURBATIONS = 4
+"""For layers of few elements: there one value within rounding of a ReLU's kink decides much of a gradient, and one perturbation in two
+does not move it across."""
 
 MIN_SCALE = 1e-3
 """The least scale of a gradient, relative to the layer's largest: that of a bias before a batch normalization is 0 except for
@@ -107,9 +110,14 @@ def text(package_json: bytes, found: List[Dict[str, Any]]) -> str:
 
 def _sample_count(values: LayerValues) -> int:
     """The number of samples without a limit of memory."""
-    elements = max(x[0].numel() for x in values.traced.inputs)
+    elements = _elements(values)
     has_statistics = bool(values.package.description["layers"][values.index]["statistics"])
     return _SAMPLES_OF_STATISTICS if has_statistics and elements < _MANY_ELEMENTS else _SAMPLES
+
+
+def _elements(values: LayerValues) -> int:
+    """The elements of a sample of the largest input."""
+    return max(x[0].numel() for x in values.traced.inputs)
 
 
 class _Layer:
@@ -121,6 +129,7 @@ class _Layer:
         self._roots = [root for _, root in described.roots]
         self._described = package.description["layers"][index]
         self._samples = samples
+        self._perturbations = _PERTURBATIONS if _elements(values) < _MANY_ELEMENTS else 1
         description = package.description
         limits = limits_of(description) if index == 0 else [None] * len(traced.inputs)
         self._inputs = [synthetic.describe(x, limit or 0) if gradient or limit or index == 0 and x.is_floating_point()
@@ -207,6 +216,7 @@ class _Run:
         self._layer = owner._layer._replace(target=target)
         self._gradients = owner._traced.gradients
         self._seed, self._sampled, self._samples = seed, owner._sampled, owner._samples
+        self._perturbations = owner._perturbations
         self._inputs, self._target, self._grads = inputs, target, grads
 
     def _digest(self, tensor: torch.Tensor) -> Digest:
@@ -262,7 +272,8 @@ class _Run:
                     for compared in right]
 
         exact = apart(self._package, self._inputs)
-        moved = apart(*perturbed(self._package, self._index, self._inputs))
+        runs = [apart(*perturbed(self._package, self._index, self._inputs, number)) for number in range(self._perturbations)]
+        moved = [max(of_result) for of_result in zip(*runs)]
         short = apart(in_bf16(self._package), self._inputs)
         entries = []
         for compared, wrong, off, rounded in zip(right, exact, moved, short):

@@ -18,8 +18,8 @@ _SEED = 20261129
 class _Perturbation:
     """Perturbs numbers by random relative amounts up to `_RELATIVE`; integers, which may be ids, are unchanged."""
 
-    def __init__(self) -> None:
-        self._generator = torch.Generator().manual_seed(_SEED)
+    def __init__(self, number: int) -> None:
+        self._generator = torch.Generator().manual_seed(_SEED + number)
 
     def move(self, tensor: torch.Tensor) -> torch.Tensor:
         if tensor.dtype != torch.float32:
@@ -37,9 +37,9 @@ class _Perturbation:
         return [None if tensor is None else self.move(tensor) for tensor in out]
 
 
-def perturbed(package: Package, layer: int, inputs: List[torch.Tensor]) -> "tuple[Package, List[torch.Tensor]]":
-    """The package and the inputs with perturbed parameters, results and values."""
-    perturbation = _Perturbation()
+def perturbed(package: Package, layer: int, inputs: List[torch.Tensor], number: int = 0) -> "tuple[Package, List[torch.Tensor]]":
+    """The package and the inputs with perturbed parameters, results and values. `number` selects the random amounts."""
+    perturbation = _Perturbation(number)
     described = package.description["layers"][layer]
     moved = {entry["name"]: perturbation.move(package.tensors[entry["name"]].detach())
              for kind in ("parameters", "statistics") for entry in described[kind]}

@@ -202,6 +202,23 @@ class References(unittest.TestCase):
                 self.assertGreaterEqual(bf16, fp32)
         self.assertGreater(max(t["rounding"][1] for t in found[0]["training"]), 1e-4)
 
+    def test_a_value_at_a_kink_counts_as_rounding(self) -> None:
+        # Sums of the same numbers in two orders: the sign of their difference is that of a rounding, and ReLU passes a gradient or not.
+        class Kink(nn.Module):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return torch.relu(x.cumsum(1)[:, -1:] - x.flip(1).cumsum(1)[:, -1:]) * x.mean(1, keepdim=True)
+
+        effects = {}
+        for limit in (0, reference._MANY_ELEMENTS):
+            with Folder() as folder, unittest.mock.patch.object(reference, "_MANY_ELEMENTS", limit), \
+                    unittest.mock.patch.object(reference, "perturbed", wraps=reference.perturbed) as moved:
+                torch.manual_seed(0)
+                _, found = export(folder, [("first", nn.Linear(8, 8)), ("kink", Kink()), ("last", nn.Linear(1, 2))], torch.randn(2, 8), torch.randn(2, 2))
+                self.assertEqual({call.args[3] for call in moved.call_args_list}, {0} if limit == 0 else {0, 1, 2, 3})
+            kink, = (entry for entry in found if entry["layer"] == 1)
+            effects[limit] = max(tensor["rounding"][0] for tensor in kink["training"])
+        self.assertGreater(effects[reference._MANY_ELEMENTS], 0.1)
+
 
 if __name__ == "__main__":
     unittest.main()
