@@ -67,7 +67,8 @@ class ArraySource final : public Source {
     if (views_.is_plain()) {
       maker_.write_inputs(files_.train, sample, input);
     } else {
-      maker_.write_inputs(files_.train, sample, views_.view(epoch, sample), input);
+      const ImageView view = views_.view(epoch, sample);
+      maker_.write_inputs(files_.train, sample, input, &view);
     }
     maker_.write_target(files_.train, sample, target);
   }

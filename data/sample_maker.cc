@@ -111,10 +111,10 @@ std::optional<std::size_t> image_of(const SampleFormat& format) {
                                   format.inputs.begin());
 }
 
-Error no_image(const char* what, const char* key) {
-  return with_key({ErrorCode::kData, fmt::format("{} does not fit the model", what),
+Error no_image(const char* key) {
+  return with_key({ErrorCode::kData, fmt::format("{} does not fit the model", key),
                    "its inputs are several, of which not exactly one is of floats",
-                   fmt::format("leave out {}", what)},
+                   fmt::format("leave out {}", key)},
                   key);
 }
 
@@ -159,8 +159,8 @@ Result<void> check_image(const DataConfig& data,
                          const SampleFormat& format,
                          const Examples& examples,
                          std::optional<std::size_t> image) {
-  if (!image && !data.mean.empty()) return no_image("data.mean", "data.mean");
-  if (!image && !data.augment.empty()) return no_image("data.augment", "data.augment");
+  if (!image && !data.mean.empty()) return no_image("data.mean");
+  if (!image && !data.augment.empty()) return no_image("data.augment");
   if (!image) return {};
   const TensorSpec& wanted = format.inputs[*image].tensor;
   if (!data.mean.empty()) {
@@ -275,22 +275,14 @@ Result<SampleMaker> SampleMaker::make(const DataConfig& data,
 
 void SampleMaker::write_inputs(const Examples& examples,
                                std::uint64_t sample,
-                               std::span<std::int32_t> words) const {
-  for (std::size_t k = 0; k < inputs_.size(); ++k) {
-    inputs_[k].write(examples.inputs[k].at(sample), words.first(inputs_[k].words()));
-    words = words.subspan(inputs_[k].words());
-  }
-}
-
-void SampleMaker::write_inputs(const Examples& examples,
-                               std::uint64_t sample,
-                               const ImageView& view,
-                               std::span<std::int32_t> words) const {
+                               std::span<std::int32_t> words,
+                               const ImageView* view) const {
   for (std::size_t k = 0; k < inputs_.size(); ++k) {
     const auto stored = examples.inputs[k].at(sample);
     const auto out = words.first(inputs_[k].words());
     words = words.subspan(out.size());
-    k == image_ ? inputs_[k].write(stored, view, out) : inputs_[k].write(stored, out);
+    view != nullptr&& k == image_ ? inputs_[k].write(stored, *view, out)
+                                  : inputs_[k].write(stored, out);
   }
 }
 

@@ -67,16 +67,11 @@ class SampleMaker {
 
   // The words of all inputs of a sample, one input after the other. REQUIRES: `examples` has the
   // types and shapes of those of make(), integers are within the format's limits; `words` has the
-  // format's length.
+  // format's length; with a `view`, which is applied to the image, data.augment is not empty.
   void write_inputs(const Examples& examples,
                     std::uint64_t sample,
-                    std::span<std::int32_t> words) const;
-
-  // Applies `view` to the image. REQUIRES also: data.augment is not empty.
-  void write_inputs(const Examples& examples,
-                    std::uint64_t sample,
-                    const ImageView& view,
-                    std::span<std::int32_t> words) const;
+                    std::span<std::int32_t> words,
+                    const ImageView* view = nullptr) const;
 
   void write_target(const Examples& examples,
                     std::uint64_t sample,

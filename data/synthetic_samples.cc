@@ -25,7 +25,7 @@ constexpr std::uint32_t kSampleNoiseOneIn = 8;  // of them is random
 
 // Approximates a normal draw, with the same bits everywhere: the sum of four uniform ones, with
 // standard deviation 1.
-float notifier(std::uint32_t bits, std::uint32_t more_bits) {
+float normal(std::uint32_t bits, std::uint32_t more_bits) {
   const auto sum = static_cast<std::int32_t>((bits & 0xFFFF) + (bits >> 16) + (more_bits & 0xFFFF) +
                                              (more_bits >> 16)) -
                    2 * 0xFFFF;
@@ -135,7 +135,7 @@ class SyntheticSamples final : public SyntheticWindows {
       if (i == 0 || place % 128 == 0) signs = philox4x32(kPatternKey + which, pattern, place / 128);
       const std::uint64_t half = 2 * (place % 2);
       const bool up = (signs[place / 32 % 4] >> (place % 32) & 1) != 0;
-      input[i] = std::bit_cast<std::int32_t>(notifier(noise[half], noise[half + 1]) +
+      input[i] = std::bit_cast<std::int32_t>(normal(noise[half], noise[half + 1]) +
                                              (up ? height : -height));
     }
   }

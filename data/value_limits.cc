@@ -35,8 +35,8 @@ std::pair<std::int64_t, std::int64_t> allowed(const ValueLimits& limits) {
 std::string remedy_for(const ValueLimits& limits, std::int64_t value) {
   constexpr std::int64_t kTruthValues = 2;
   if (!limits.limit) return "correct the data; integers of samples have 32 bits";
-  if (*limits.limit == kTruthValues) return "correct the data";
-  return fmt::format("correct the data, or use a model with {} values", value);
+  if (value < 0 || *limits.limit == kTruthValues) return "correct the data";
+  return fmt::format("correct the data, or use a model with {} values", value + 1);
 }
 
 template <class T>

@@ -73,19 +73,10 @@ at::Tensor made_up_inputs(const std::vector<SampleInput>& inputs, int samples) {
 }
 
 // Sample values for the boundary after the layer. Integers may be indices, and 0 is valid in every
-// table. Truth values are often masks, so they are true.
+// table.
 at::Tensor made_up_boundary(const LayerSpec& layer, int samples) {
   std::vector<at::Tensor> exact;
-  for (const TensorSpec& spec : layer.exact_outputs) {
-    const std::vector<std::int64_t> sizes = spec.sizes(samples);
-    if (spec.type == Dtype::kFloat32) {
-      exact.push_back(wave(sizes));
-    } else if (spec.type == Dtype::kInt64) {
-      exact.push_back(at::zeros(sizes, at::kLong));
-    } else {  // values at boundaries are never narrow
-      exact.push_back(at::ones(sizes, at::kBool));
-    }
-  }
+  for (const TensorSpec& spec : layer.exact_outputs) exact.push_back(made_up(spec, 1, samples));
   return join_boundary({wave(gradient_layout(layer, samples).sizes)}, exact);
 }
 

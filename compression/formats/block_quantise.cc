@@ -140,8 +140,4 @@ const BlockKernels& scalar_block_kernels() {
   return kKernels;
 }
 
-BlockKernels best_block_kernels() {
-  return {best_int8_kernels(), best_int4_kernels()};
-}
-
 }  // namespace motley

@@ -69,6 +69,5 @@ struct BlockKernels {
 // The fastest kernels that this processor supports.
 [[nodiscard]] const FormatKernels& best_int8_kernels();
 [[nodiscard]] const FormatKernels& best_int4_kernels();
-[[nodiscard]] BlockKernels best_block_kernels();
 
 }  // namespace motley

@@ -5,11 +5,11 @@
 namespace motley {
 
 FixedSizeFormat int8_format() {
-  return {best_block_kernels().int8, "int8", int8_bytes};
+  return {best_int8_kernels(), "int8", int8_bytes};
 }
 
 FixedSizeFormat int4_format() {
-  return {best_block_kernels().int4, "int4", int4_bytes};
+  return {best_int4_kernels(), "int4", int4_bytes};
 }
 
 }  // namespace motley

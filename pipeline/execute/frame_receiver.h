@@ -69,7 +69,7 @@ class FrameReceiver {
   bool ending_ = false;       // guarded by mutex_
   std::list<Entry> entries_;  // changed by the caller alone, guarded by mutex_; in order of posting
   std::shared_ptr<Notifier> notifier_ =
-      std::make_shared<Notifier>();  // rings when a frame has arrived
+      std::make_shared<Notifier>();  // notified when a frame has arrived
   std::thread thread_;               // only if `beside`
 };
 

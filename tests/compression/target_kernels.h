@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "compression/formats/block_quantise.h"
 #include "compression/kernels/vector_targets.h"
 // After vector_targets.h.
 #include <hwy/targets.h>
@@ -21,6 +22,10 @@ template <class Best>
   }
   hwy::SetSupportedTargetsForTest(0);
   return kernels;
+}
+
+[[nodiscard]] inline BlockKernels best_block_kernels() {
+  return {best_int8_kernels(), best_int4_kernels()};
 }
 
 }  // namespace motley

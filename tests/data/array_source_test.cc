@@ -115,7 +115,7 @@ TEST_F(Arrays, OutsideOfTheModelsLimitsAreRefused) {
   const Error label = error_of(classifier({1, 2}, 4));
   EXPECT_THAT(label.what, HasSubstr("targets.npy"));
   EXPECT_THAT(label.cause, HasSubstr("number 0 of sample 1 is 4; the model allows 0 to 3"));
-  EXPECT_THAT(label.remedy, HasSubstr("use a model with 4 values"));
+  EXPECT_THAT(label.remedy, HasSubstr("use a model with 5 values"));
   SampleFormat tokens = classifier({2});
   tokens.inputs.front() = {"", {Dtype::kInt64, {2}}, 102};
   EXPECT_THAT(error_of(tokens).cause, HasSubstr("number 1 of sample 0 is 255"));

@@ -33,7 +33,7 @@ class Draw {
     return values;
   }
 
-  std::vector<float> notifier(std::size_t count) {
+  std::vector<float> normal(std::size_t count) {
     std::vector<float> values(count);
     for (float& value : values) {
       const double u = (below(1 << 20) + 0.5) / (1 << 20);
@@ -158,7 +158,7 @@ TEST_F(Remarks, CountSamplesWithoutTargets) {
 }
 
 TEST_F(Remarks, TellDataOfOneKind) {
-  write("inputs", npy_floats({kSamples, 4}, draw_.notifier(kSamples * 4)));
+  write("inputs", npy_floats({kSamples, 4}, draw_.normal(kSamples * 4)));
   write("targets", npy_longs({kSamples}, std::vector<std::int64_t>(kSamples, 3)));
   EXPECT_THAT(of(classifier({4})), ElementsAre(HasSubstr("all targets are 3")));
   write("targets", npy_floats({kSamples, 1}, std::vector<float>(kSamples, 0.5F)));
@@ -184,14 +184,14 @@ TEST_F(Remarks, TellPixelsThatNobodyScaled) {
 }
 
 TEST_F(Remarks, TellHeldOutSamplesThatAreTrainedOn) {
-  const auto inputs = draw_.notifier(kSamples * 16);
+  const auto inputs = draw_.normal(kSamples * 16);
   const auto labels = draw_.many<std::int64_t>(kSamples, 10);
   write("inputs", npy_floats({kSamples, 16}, inputs));
   write("targets", npy_longs({kSamples}, labels));
   write("eval_inputs", npy_floats({32, 16}, {inputs.begin(), inputs.begin() + 32 * 16}));
   write("eval_targets", npy_longs({32}, {labels.begin(), labels.begin() + 32}));
   EXPECT_THAT(of(classifier({16})), ElementsAre(HasSubstr("32 of 32 held-out samples")));
-  write("eval_inputs", npy_floats({32, 16}, draw_.notifier(32 * 16)));
+  write("eval_inputs", npy_floats({32, 16}, draw_.normal(32 * 16)));
   EXPECT_THAT(of(classifier({16})), IsEmpty());
 }
 
@@ -207,7 +207,7 @@ TEST_F(Remarks, TellEveryOtherTokenThatIsZero) {
 
 TEST_F(Remarks, AreRefusalsOfNumbersThatAreNone) {
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), HUGE_VALF, -HUGE_VALF}) {
-    auto inputs = draw_.notifier(kSamples * 4);
+    auto inputs = draw_.normal(kSamples * 4);
     inputs[9 * 4 + 2] = bad;
     inputs[30 * 4] = bad;
     write("inputs", npy_floats({kSamples, 4}, inputs));
@@ -221,13 +221,13 @@ TEST_F(Remarks, AreRefusalsOfNumbersThatAreNone) {
     allowed.allow_nonfinite = true;
     EXPECT_NE(opened(allowed, classifier({4})), nullptr);
   }
-  write("inputs", npy_floats({kSamples, 4}, draw_.notifier(kSamples * 4)));
-  auto targets = draw_.notifier(kSamples);
+  write("inputs", npy_floats({kSamples, 4}, draw_.normal(kSamples * 4)));
+  auto targets = draw_.normal(kSamples);
   targets[5] = -HUGE_VALF;
   write("targets", npy_floats({kSamples, 1}, targets));
   EXPECT_THAT(open_error(data(), regression({4}, 1)).cause,
               HasSubstr("number 0 of sample 5 is -infinity"));
-  write("targets", npy_floats({kSamples, 1}, draw_.notifier(kSamples)));
+  write("targets", npy_floats({kSamples, 1}, draw_.normal(kSamples)));
   write("eval_inputs", npy_floats({1, 4}, {0, 0, HUGE_VALF, 0}));
   write("eval_targets", npy_floats({1, 1}, {0}));
   EXPECT_THAT(open_error(data(), regression({4}, 1)).what, HasSubstr("eval_inputs.npy"));

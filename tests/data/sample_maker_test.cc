@@ -59,7 +59,7 @@ SampleMaker maker_of(const Images& images, const DataConfig& data) {
 
 std::vector<float> seen(const SampleMaker& maker, const Images& images, const ImageView& view) {
   std::vector<std::int32_t> words(24);
-  maker.write_inputs(images.examples(), 1, view, words);
+  maker.write_inputs(images.examples(), 1, words, &view);
   return floats_of(words);
 }
 
