@@ -12,7 +12,7 @@ from .errors import MotleyError
 from .losses import Loss
 from .named import Input, Limit, by_name, check_names, limits
 from .padding import Padding
-from .recognize import has_names_of_targets, is_array, pair_of
+from .recognize import is_array, pair_of
 from .values import as_array, as_input, as_target, check_finite, check_integers, check_width, naming
 
 
@@ -37,7 +37,7 @@ class Arrays:
                 self._check_alike(self.held_out)
 
     def _pair(self, data: Any) -> Pair:
-        given, target = pair_of(data, self._padding)
+        given, target, has_target = pair_of(data, self._padding)
         if isinstance(given, Mapping):
             check_names(list(given))
         self._padding.check(list(by_name(given)))
@@ -56,7 +56,7 @@ class Arrays:
                                   "empty")
         numbers, classes = (self._loss.numbers, self._loss.classes) if self._loss is not None else (False, False)
         made = dict(zip(given, inputs)) if isinstance(given, Mapping) else as_input(inputs[0])
-        if isinstance(made, dict) and has_names_of_targets(data):
+        if isinstance(made, dict) and has_target:
             _check_shifted(made, targets, self._loss.ignored if self._loss is not None else None)
         return made, as_target(targets, numbers, classes)
 

@@ -90,12 +90,12 @@ def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]], No
     if example is None or loss is None:
         raise ExportError(f"there is no {'loss' if loss is None else 'example'}", "Pass the loss, and example=(input, target)")
     by_hand = not isinstance(layers, (torch.nn.Module, Layers))
-    if isinstance(layers, torch.nn.Module):
+    with guarded("the model cannot be read", INTERNAL_ERROR):
         _check_example(example)
+    if isinstance(layers, torch.nn.Module):
         empty_model.check_buffers([layers])
         layers = split(layers, example, forward=forward)
     with guarded("the model cannot be read", INTERNAL_ERROR):
-        _check_example(example)
         described = as_layers(layers, model, forward).taking(example[0])
         if by_hand:
             described = unread.with_notice(described, example[0])
@@ -108,7 +108,7 @@ def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]], No
     built = verified.built
     moved = {entry["name"] for layer in built.package["layers"] for kind in ("parameters", "statistics") for entry in layer[kind]}
     model_files = model_files.for_trained(moved)
-    shorter = compare_shorter(verified, described, terms, example, names, stored, options)
+    shorter, difference = compare_shorter(verified, described, terms, example, names, stored, options)
     notices = [*opened_notices, *verified.notices, *shorter, *model_files.notices]
     for notice in notices:
         warnings.warn(notice, ExportWarning, stacklevel=2)
@@ -117,7 +117,8 @@ def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]], No
         built.package["name"] = name or os.path.splitext(os.path.basename(os.path.normpath(written)))[0]
         built.package["made_by"] = f"motley for Python, torch {torch.__version__}, Python {sys.version.split()[0]}"
         _write(written, built, model_files, verified.references, stored.sources)
-    return Exported(written, len(built.package["layers"]), _operations(built.package), verified.largest_difference, tuple(notices))
+    return Exported(written, len(built.package["layers"]), _operations(built.package), max(verified.largest_difference, difference),
+                    tuple(notices))
 
 
 def _operations(package: Dict[str, Any]) -> int:

@@ -28,17 +28,19 @@ def is_array(part: Any) -> bool:
     return isinstance(part, (torch.Tensor, numpy.ndarray))
 
 
-def pair_of(data: Any, padding: Padding) -> Tuple[Inputs, Any]:
-    """Inputs and targets as arrays, tensors or lists. Several inputs are a dictionary of them by name."""
+def pair_of(data: Any, padding: Padding) -> Tuple[Inputs, Any, bool]:
+    """Inputs and targets as arrays, tensors or lists, and whether the targets were among the names of the data. Several inputs are a
+    dictionary of them by name."""
     if isinstance(data, (tuple, list)) and len(data) == 2 and all(is_array(part) for part in data):
-        return data[0], data[1]
+        return data[0], data[1], False
     _refuse_others(data)
-    if isinstance(data, Mapping):
+    has_target = isinstance(data, Mapping)
+    if has_target:
         data = _pair_in(data, f"the data is a {type(data).__name__}")
     if isinstance(data, tuple):
         if len(data) != 2:
             raise MotleyError(f"the data is a tuple of {len(data)}. {_ACCEPTED}; {_NAME[0].lower()}{_NAME[1:]}")
-        return _columns(data[0], padding), _column(data[1], "targets", padding, "targets")
+        return _columns(data[0], padding), _column(data[1], "targets", padding, "targets"), has_target
     return _stacked(data, padding)
 
 
@@ -48,11 +50,6 @@ def _pair_in(parts: "Mapping[Any, Any]", what: str) -> Tuple[Any, Any]:
     if target is None or len(parts) < 2:
         refuse_keys(what, parts)
     return {name: part for name, part in parts.items() if name != target}, parts[target]
-
-
-def has_names_of_targets(data: Any) -> bool:
-    """Whether the targets of data that `pair_of` takes are among its names."""
-    return isinstance(data, Mapping) or not isinstance(data, tuple) and len(data) > 0 and isinstance(data[0], Mapping)
 
 
 def _columns(inputs: Any, padding: Padding) -> Inputs:
@@ -109,8 +106,8 @@ def _listed(names: List[str]) -> str:
     return text + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def _stacked(dataset: Any, padding: Padding) -> Tuple[Inputs, numpy.ndarray]:
-    """The samples of a map-style dataset."""
+def _stacked(dataset: Any, padding: Padding) -> Tuple[Inputs, numpy.ndarray, bool]:
+    """The samples of a map-style dataset, and whether their targets are among names."""
     kind = type(dataset).__name__
     try:
         count = len(dataset)
@@ -120,13 +117,14 @@ def _stacked(dataset: Any, padding: Padding) -> Tuple[Inputs, numpy.ndarray]:
         raise MotleyError(f"the {kind} has no samples. Pass at least one")
     inputs: Dict[Any, List[numpy.ndarray]] = {}
     targets: List[numpy.ndarray] = []
-    named = False
+    named = has_target = False
     for k in range(count):
         try:
             sample = dataset[k]
         except Exception as error:
             raise MotleyError(f"sample {k} of the {kind} cannot be read: {type(error).__name__}: {error}. {_ACCEPTED}") from error
         if isinstance(sample, Mapping):
+            has_target = True
             sample = _pair_in(sample, f"the dataset's sample {k} is a {type(sample).__name__}")
         _check_sample(sample, k)
         named = named or isinstance(sample[0], Mapping)
@@ -139,7 +137,7 @@ def _stacked(dataset: Any, padding: Padding) -> Tuple[Inputs, numpy.ndarray]:
         targets.append(_value(sample[1], "targets", k))
     padding.check(list(inputs))
     stacked = {name: _stack(values, f"inputs[{name!r}]" if named else "inputs", padding, name) for name, values in inputs.items()}
-    return stacked if named else stacked[""], _stack(targets, "targets", padding, "targets")
+    return stacked if named else stacked[""], _stack(targets, "targets", padding, "targets"), has_target
 
 
 def _inputs_listed(inputs: Iterable[Any]) -> str:

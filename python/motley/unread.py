@@ -40,15 +40,15 @@ class Watched(torch.Tensor):
             return func(*args, **(kwargs or {}))
 
 
-def used(call: Callable[[Any], Any], input: Mapping[str, torch.Tensor], names: Iterable[str]) -> Set[str]:
-    """Those of the inputs `names` whose values, sizes or types a call uses, or that it returns; all if it raises."""
+def used(call: Callable[[Any], Any], input: Mapping[str, torch.Tensor], names: Iterable[str]) -> Optional[Set[str]]:
+    """Those of the inputs `names` whose values, sizes or types a call uses, or that it returns; None if it raises."""
     seen: Set[str] = set()
     given = {name: Watched.of(tensor, name, seen) if name in set(names) else tensor for name, tensor in input.items()}
     try:
         with torch.no_grad():
             returned = call(dict(given))
     except Exception:  # any error of the user's code, which the caller's own run reports
-        return set(names)
+        return None
     results = {id(leaf) for leaf in tree_flatten(returned)[0]}
     return seen | {name for name in names if id(given[name]) in results}
 
@@ -92,7 +92,9 @@ def with_notice(described: Layers, input: Input) -> Layers:
         for training in (False, True):
             for root in roots:
                 root.train(training)
-            seen = used(first, take(input, [0, 0]), names) if names else set()
+            seen = used(first, take(input, [0, 0]), names)
+            if seen is None:
+                return described
             names = [one for one in names if one not in seen]
     if names and isinstance(first, ByName):
         raise refusal(first.module, names, list(input))

@@ -55,7 +55,7 @@ class VerifiedPackage(NamedTuple):
 
 
 def verified_package(described: Layers, terms: losses.Loss, example: Example, names: Names, stored: FolderWeights,
-                     options: Options) -> VerifiedPackage:
+                     options: Options, with_references: bool = True) -> VerifiedPackage:
     """The package of `described`. Raises ExportError for what packages do not support, and if it differs from PyTorch."""
     roots = [root for _, root in described.roots]
     with contextlib.ExitStack() as held:
@@ -84,7 +84,8 @@ def verified_package(described: Layers, terms: losses.Loss, example: Example, na
             for values in layers:
                 if not eager.compare(values):
                     skipped.append(values.traced.name)
-                references.add(values)
+                if with_references:
+                    references.add(values)
         # The traced values are written; after this block the model has its own values again.
         built = built._replace(tensors={key: tensor.detach() for key, tensor in built.tensors.items()})
     return VerifiedPackage(built, references.found, eager.largest_difference, [*notices, *frozen.notices(options.base, errors)],
@@ -129,15 +130,16 @@ def _cropped(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def compare_shorter(found: VerifiedPackage, described: Layers, terms: losses.Loss, example: Example, names: Names,
-                    stored: FolderWeights, options: Options) -> List[str]:
-    """Compares with shorter texts, if they fit into memory, what was not compared in `found`. Returns notices for the user."""
+                    stored: FolderWeights, options: Options) -> Tuple[List[str], float]:
+    """Compares with shorter texts, if they fit into memory, what was not compared in `found`. Returns notices for the user, and the
+    largest difference."""
     if not found.skipped and found.is_compared:
-        return []
+        return [], 0.0
     again = None
     if described.traced and described.model is not None and _is_long(example):
         short = each(_cropped, example[0]), _cropped(example[1])
         layers = split(described.model, short, forward=described.whole if described.by == "forward" else None).taking(short[0])
-        again = verified_package(layers, terms, short, names, stored.with_layers(layers), options)
+        again = verified_package(layers, terms, short, names, stored.with_layers(layers), options, with_references=False)
     notices = []
     if again is None or not again.is_compared:
         notices.append("the layers were not compared with the whole model, whose weights are not in memory at once: they run the "
@@ -149,4 +151,4 @@ def compare_shorter(found: VerifiedPackage, described: Layers, terms: losses.Los
             notice += f". They were compared with {SHORT_TOKENS} tokens"
             notice += f", except {outputs.listed(again.skipped)}" if again.skipped else ""
         notices.append(notice)
-    return notices
+    return notices, again.largest_difference if again is not None else 0.0

@@ -291,6 +291,22 @@ class Data(unittest.TestCase):
         with self.assertRaisesRegex(motley.MotleyError, r"sample 0 are \[2, 6\], and of sample 1 \[1, 6\]. If they are the batches of a loader, pass its .dataset"):
             data.parse(sizes, None, None, losses.parse(CLASSES))
 
+    def test_a_dataset_is_read_once(self) -> None:
+        class Counted:
+            def __init__(self) -> None:
+                self.reads: List[int] = []
+
+            def __len__(self) -> int:
+                return 3
+
+            def __getitem__(self, k: int) -> Dict[str, torch.Tensor]:
+                self.reads.append(k)
+                return {"input_ids": torch.tensor([k, k + 1]), "labels": torch.tensor(k % 2)}
+
+        dataset = Counted()
+        data.Arrays(dataset, None, losses.parse(CLASSES), None)
+        self.assertEqual(dataset.reads, [0, 1, 2])
+
     def test_held_out_data_in_another_order(self) -> None:
         inputs, targets = texts(5)
         turned = dict(reversed(list(inputs.items())))

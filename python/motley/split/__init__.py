@@ -125,7 +125,10 @@ def _unread(model: torch.nn.Module, traced: Layers, tracer: WholeTracer, input: 
     for training in (True, False):
         model.train(training)
         with preserved_attributes(model, unread.Watched):
-            seen |= unread.used(call, take(input, [0, 0]), names)
+            uses = unread.used(call, take(input, [0, 0]), names)
+        if uses is None:
+            return ()
+        seen |= uses
     unused = [name for name in names if name not in seen]
     if unused and traced.by != "forward":
         raise unread.refusal(model, unused, input)
