@@ -5,8 +5,8 @@
 #include "base/system/files.h"
 #include "base/toml.h"
 #include "checkpoint/lock/launch_record.h"
-#include "cluster/run/run_folder.h"
-#include "cluster/run_record/metrics_file.h"
+#include "record/metrics_file.h"
+#include "record/run_folder.h"
 #include "run_config/config_io.h"
 
 namespace motley {

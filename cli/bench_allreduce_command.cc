@@ -8,12 +8,12 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/process/progress_line.h"
+#include "base/text_table.h"
 #include "cli/command.h"
 #include "cli/inputs.h"
 #include "cluster/diagnose/allreduce.h"
 #include "cluster/diagnose/automatic_devices.h"
-#include "cluster/process/progress_line.h"
-#include "partitioner/report/text_table.h"
 #include "plan/quantity_text.h"
 
 namespace motley {

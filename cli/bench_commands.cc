@@ -7,15 +7,15 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/process/progress_line.h"
+#include "base/text_table.h"
 #include "cli/command.h"
 #include "cli/inputs.h"
 #include "cluster/diagnose/probe.h"
-#include "cluster/process/progress_line.h"
 #include "comm/make_transport.h"
 #include "comm/transport/transport.h"
 #include "compression/feedback/codec_rates.h"
 #include "compression/feedback/gradient_compressor.h"
-#include "partitioner/report/text_table.h"
 #include "plan/quantity_text.h"
 
 namespace motley {

@@ -8,10 +8,10 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/text_table.h"
 #include "cli/command.h"
 #include "cli/inputs.h"
 #include "cluster/diagnose/diagnosis.h"
-#include "partitioner/report/text_table.h"
 
 namespace motley {
 namespace {

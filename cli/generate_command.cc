@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/process/progress_line.h"
 #include "base/system/files.h"
 #include "cli/command.h"
 #include "cli/inputs.h"
 #include "cli/terminal_watch.h"
 #include "cluster/launch/worker_group.h"
-#include "cluster/process/progress_line.h"
-#include "cluster/run/run_folder.h"
+#include "record/run_folder.h"
 #include "run_config/config_io.h"
 
 namespace motley {

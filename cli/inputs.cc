@@ -14,8 +14,8 @@
 #include "cli/active_training.h"
 #include "cli/local_machine.h"
 #include "cli/output_file.h"
-#include "cluster/run/run_folder.h"
 #include "plan/links.h"
+#include "record/run_folder.h"
 
 namespace motley {
 namespace {

@@ -9,12 +9,12 @@
 
 #include "base/result.h"
 #include "cli/arguments.h"
-#include "cluster/run_record/run_report.h"
 #include "partitioner/report/calibration.h"
 #include "plan/cluster.h"
 #include "plan/cluster/cluster_file.h"
 #include "plan/plan.h"
 #include "plan/profile.h"
+#include "record/run_report.h"
 #include "run_config/config_io.h"
 
 namespace motley {

@@ -6,13 +6,13 @@
 #include <cstdio>
 #include <exception>
 
+#include "base/process/stop_signals.h"
 #include "base/system/files.h"
 #include "base/system/privacy.h"
 #include "base/system/standard_streams.h"
 #include "base/system/version.h"
 #include "base/toml.h"
 #include "cli/command.h"
-#include "cluster/process/stop_signals.h"
 #include "comm/make_transport.h"
 
 namespace motley {

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/process/progress_line.h"
+#include "base/text_table.h"
 #include "cli/command.h"
 #include "cli/inputs.h"
-#include "cluster/process/progress_line.h"
 #include "models/package/argument_reader.h"
 #include "models/package/package.h"
 #include "models/spec/model_spec.h"
-#include "partitioner/report/text_table.h"
 #include "plan/quantity_text.h"
 
 namespace motley {

@@ -6,11 +6,11 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/process/progress_line.h"
 #include "cli/command.h"
 #include "cli/inputs.h"
 #include "cli/output_file.h"
 #include "cluster/diagnose/probe.h"
-#include "cluster/process/progress_line.h"
 #include "plan/links.h"
 #include "plan/quantity_text.h"
 

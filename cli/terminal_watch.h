@@ -5,10 +5,10 @@
 
 #include <optional>
 
+#include "base/process/progress_line.h"
+#include "base/process/stop_signals.h"
 #include "base/progress_counter.h"
 #include "checkpoint/work_observer.h"
-#include "cluster/process/progress_line.h"
-#include "cluster/process/stop_signals.h"
 
 namespace motley {
 

@@ -9,20 +9,19 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/process/progress_line.h"
 #include "base/system/non_blocking_writer.h"
 #include "base/system/shell_word.h"
 #include "cli/command.h"
 #include "cli/inputs.h"
 #include "cli/local_machine.h"
 #include "cli/train_messages.h"
-#include "cluster/launch/workers.h"
-#include "cluster/process/progress_line.h"
 #include "cluster/run/prepare.h"
-#include "cluster/run/run_folder.h"
-#include "cluster/run_record/run_report.h"
 #include "cluster/supervisor/begin_run.h"
 #include "cluster/supervisor/supervisor.h"
 #include "partitioner/report/explain.h"
+#include "record/run_folder.h"
+#include "record/run_report.h"
 
 namespace motley {
 namespace {

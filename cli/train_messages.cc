@@ -5,10 +5,10 @@
 
 #include <string>
 
-#include "cluster/launch/workers.h"
-#include "cluster/run_record/run_report.h"
 #include "partitioner/report/compute_dtypes_text.h"
 #include "plan/quantity_text.h"
+#include "plan/rank_names.h"
+#include "record/run_report.h"
 
 namespace motley {
 

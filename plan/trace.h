@@ -1,5 +1,5 @@
-// Traces in the Chrome/Perfetto JSON format, the same for simulated and real runs. Format:
-// docs/formats/trace.md.
+// The spans of a traced step, the same for simulated and real runs. The file that holds them:
+// record/trace_file.h.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "base/result.h"
 
 namespace motley {
 
@@ -47,11 +46,5 @@ class TraceRecorder {
   std::vector<TraceSpan> spans_;
   std::int64_t left_out_ = 0;
 };
-
-// The text of a trace file: one process per rank (named by rank_names[rank]), one thread per lane.
-// The notes list what is missing; without notes the member is omitted.
-[[nodiscard]] std::string trace_text(const std::vector<TraceSpan>& spans,
-                                     const std::vector<std::string>& rank_names,
-                                     const std::vector<std::string>& notes = {});
 
 }  // namespace motley

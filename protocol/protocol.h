@@ -18,7 +18,8 @@
 #include "base/result.h"
 #include "plan/cluster.h"
 #include "plan/plan.h"
-#include "plan/wait_times.h"
+#include "plan/step_times.h"
+#include "record/step_outcome.h"
 #include "run_config/config.h"
 
 namespace motley {
@@ -64,23 +65,21 @@ struct Job {
 [[nodiscard]] Json job_to_json(const Job& job);
 [[nodiscard]] Result<Job> job_from_json(const Json& json, const std::string& source);
 
+// An evaluation of the held-out data, as one rank knows it.
+struct Evaluation {
+  std::int64_t tokens = 0;         // of all batches; 0: none had a target
+  double loss = 0;                 // mean over the tokens; NaN without tokens
+  std::optional<double> accuracy;  // as in StepOutcome
+  double bytes_per_token = 0;      // of the held-out text; 0 if unknown to this rank
+};
+
 // One rank's report of one step.
 struct StepReport {
   std::int64_t step = 0;  // from 1
-  double loss = 0;        // mean over the tokens of the global batch; the same on every rank
-  std::int64_t tokens = 0;
-  std::optional<double> accuracy;  // share of tokens predicted correctly, if counted
+  StepOutcome outcome;
   double step_s = 0;
-  double lr = 0;
-  double grad_norm = 0;
-  bool skipped = false;
-  std::optional<double> gradient_scale;  // in fp16
-  std::uint64_t wire_bytes = 0;          // sent by this rank
-  double compute_s = 0;                  // the part of step_s without waiting
-  double codec_s = 0;                    // encoding and decoding of data between stages
-  double optimizer_s = 0;                // updating the parameters
-  WaitTimes wait_s;
-  std::int64_t memory_bytes = 0;  // resident after the step; 0 = unknown
+  StepTimes times;
+  std::uint64_t wire_bytes = 0;  // sent by this rank
 
   // The part of wire_bytes sent to one peer.
   struct Sent {
@@ -90,12 +89,9 @@ struct StepReport {
     friend bool operator==(const Sent&, const Sent&) = default;
   };
 
-  std::vector<Sent> sent;  // by ascending rank
-  bool evaluated = false;
-  std::int64_t eval_tokens = 0;  // of the evaluation; 0: none, and no loss
-  double eval_loss = 0;
-  std::optional<double> eval_accuracy;
-  double eval_bytes_per_token = 0;  // 0 = unknown
+  std::vector<Sent> sent;         // by ascending rank
+  std::int64_t memory_bytes = 0;  // resident after the step; 0 = unknown
+  std::optional<Evaluation> evaluation;
 };
 
 [[nodiscard]] Json step_to_json(const StepReport& report);

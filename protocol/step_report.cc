@@ -133,26 +133,26 @@ bool is_error_code(std::int64_t value) {
 Json step_to_json(const StepReport& report) {
   Json json = {{"event", "step"},
                {"step", report.step},
-               {"loss", number_to_json(report.loss)},
-               {"tokens", report.tokens},
+               {"loss", number_to_json(report.outcome.loss)},
+               {"tokens", report.outcome.tokens},
                {"step_s", report.step_s},
-               {"lr", report.lr},
-               {"grad_norm", number_to_json(report.grad_norm)},
-               {"skipped", report.skipped},
+               {"lr", report.outcome.lr},
+               {"grad_norm", number_to_json(report.outcome.grad_norm)},
+               {"skipped", report.outcome.skipped},
                {"wire_bytes", report.wire_bytes},
-               {"compute_s", report.compute_s},
-               {"codec_s", report.codec_s},
-               {"optimizer_s", report.optimizer_s},
-               {"wait_s", waits_to_json(report.wait_s)},
+               {"compute_s", report.times.compute_s},
+               {"codec_s", report.times.codec_s},
+               {"optimizer_s", report.times.optimizer_s},
+               {"wait_s", waits_to_json(report.times.wait_s)},
                {"memory_bytes", report.memory_bytes},
                {"sent", sent_to_json(report.sent)}};
-  if (report.gradient_scale) json["gradient_scale"] = *report.gradient_scale;
-  if (report.accuracy) json["accuracy"] = *report.accuracy;
-  if (report.evaluated) {
-    json["eval_loss"] = number_to_json(report.eval_loss);
-    json["eval_tokens"] = report.eval_tokens;
-    json["eval_bytes_per_token"] = report.eval_bytes_per_token;
-    if (report.eval_accuracy) json["eval_accuracy"] = *report.eval_accuracy;
+  if (report.outcome.gradient_scale) json["gradient_scale"] = *report.outcome.gradient_scale;
+  if (report.outcome.accuracy) json["accuracy"] = *report.outcome.accuracy;
+  if (report.evaluation) {
+    json["eval_loss"] = number_to_json(report.evaluation->loss);
+    json["eval_tokens"] = report.evaluation->tokens;
+    json["eval_bytes_per_token"] = report.evaluation->bytes_per_token;
+    if (report.evaluation->accuracy) json["eval_accuracy"] = *report.evaluation->accuracy;
   }
   return json;
 }
@@ -160,31 +160,31 @@ Json step_to_json(const StepReport& report) {
 Result<StepReport> step_from_json(const Json& json, const std::string& source) {
   StepReport report;
   MOTLEY_ASSIGN(report.step, get_count(json, "step", 1, source));
-  MOTLEY_ASSIGN(report.loss, get_number(json, "loss", source));
-  MOTLEY_ASSIGN(report.tokens, get_count(json, "tokens", 0, source));
-  MOTLEY_ASSIGN(report.accuracy, find_share(json, "accuracy", source));
+  MOTLEY_ASSIGN(report.outcome.loss, get_number(json, "loss", source));
+  MOTLEY_ASSIGN(report.outcome.tokens, get_count(json, "tokens", 0, source));
+  MOTLEY_ASSIGN(report.outcome.accuracy, find_share(json, "accuracy", source));
   MOTLEY_ASSIGN(report.step_s, json_get<double>(json, "step_s", source));
-  MOTLEY_ASSIGN(report.lr, json_get<double>(json, "lr", source));
-  MOTLEY_ASSIGN(report.grad_norm, get_number(json, "grad_norm", source));
-  MOTLEY_ASSIGN(report.skipped, json_get<bool>(json, "skipped", source));
+  MOTLEY_ASSIGN(report.outcome.lr, json_get<double>(json, "lr", source));
+  MOTLEY_ASSIGN(report.outcome.grad_norm, get_number(json, "grad_norm", source));
+  MOTLEY_ASSIGN(report.outcome.skipped, json_get<bool>(json, "skipped", source));
   if (json.contains("gradient_scale")) {
-    MOTLEY_ASSIGN(report.gradient_scale, get_number(json, "gradient_scale", source));
+    MOTLEY_ASSIGN(report.outcome.gradient_scale, get_number(json, "gradient_scale", source));
   }
   MOTLEY_ASSIGN(const std::int64_t wire_bytes, get_count(json, "wire_bytes", 0, source));
   report.wire_bytes = static_cast<std::uint64_t>(wire_bytes);
-  MOTLEY_ASSIGN(report.compute_s, json_get<double>(json, "compute_s", source));
-  MOTLEY_ASSIGN(report.codec_s, json_get<double>(json, "codec_s", source));
-  MOTLEY_ASSIGN(report.optimizer_s, json_get<double>(json, "optimizer_s", source));
-  MOTLEY_ASSIGN(report.wait_s, waits_from_json(json, source));
+  MOTLEY_ASSIGN(report.times.compute_s, json_get<double>(json, "compute_s", source));
+  MOTLEY_ASSIGN(report.times.codec_s, json_get<double>(json, "codec_s", source));
+  MOTLEY_ASSIGN(report.times.optimizer_s, json_get<double>(json, "optimizer_s", source));
+  MOTLEY_ASSIGN(report.times.wait_s, waits_from_json(json, source));
   MOTLEY_ASSIGN(report.memory_bytes, get_count(json, "memory_bytes", 0, source));
   MOTLEY_ASSIGN(report.sent, sent_from_json(json, source));
-  report.evaluated = json.contains("eval_loss");
-  if (report.evaluated) {
-    MOTLEY_ASSIGN(report.eval_loss, get_number(json, "eval_loss", source));
-    MOTLEY_ASSIGN(report.eval_tokens, get_count(json, "eval_tokens", 0, source));
-    MOTLEY_ASSIGN(report.eval_bytes_per_token,
+  if (json.contains("eval_loss")) {
+    Evaluation& evaluation = report.evaluation.emplace();
+    MOTLEY_ASSIGN(evaluation.loss, get_number(json, "eval_loss", source));
+    MOTLEY_ASSIGN(evaluation.tokens, get_count(json, "eval_tokens", 0, source));
+    MOTLEY_ASSIGN(evaluation.bytes_per_token,
                   json_get<double>(json, "eval_bytes_per_token", source));
-    MOTLEY_ASSIGN(report.eval_accuracy, find_share(json, "eval_accuracy", source));
+    MOTLEY_ASSIGN(evaluation.accuracy, find_share(json, "eval_accuracy", source));
   }
   return report;
 }

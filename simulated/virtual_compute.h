@@ -27,8 +27,8 @@
 #include "simulated/noise.h"
 #include "simulated/virtual_values.h"
 #include "training/optimizer/optimizer.h"
+#include "training/vote/batch_loss.h"
 #include "training/vote/optimized_state.h"
-#include "training/vote/step_outcome.h"
 
 namespace motley {
 

@@ -23,7 +23,7 @@
 #include "run_config/config.h"
 #include "training/boundary_tensors.h"
 #include "training/stage_state.h"
-#include "training/vote/step_outcome.h"
+#include "training/vote/batch_loss.h"
 
 namespace motley {
 

@@ -9,12 +9,12 @@
 #include <span>
 
 #include "base/json.h"
+#include "base/text_table.h"
 #include "checkpoint/convert/difference.h"
 #include "cli/ckpt/commands.h"
 #include "cli/ckpt/weights_inputs.h"
 #include "cli/inputs.h"
 #include "cli/terminal_watch.h"
-#include "partitioner/report/text_table.h"
 
 namespace motley {
 namespace {

@@ -17,8 +17,8 @@
 #include "cli/inputs.h"
 #include "cli/terminal_watch.h"
 #include "cluster/run/checkpoint_committer.h"
-#include "cluster/run/run_folder.h"
 #include "plan/quantity_text.h"
+#include "record/run_folder.h"
 
 namespace motley {
 namespace {

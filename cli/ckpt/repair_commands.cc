@@ -13,12 +13,12 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/process/progress_line.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/lock/run_lock.h"
 #include "cli/ckpt/commands.h"
 #include "cli/ckpt/run_parts.h"
 #include "cli/inputs.h"
-#include "cluster/process/progress_line.h"
 #include "cluster/replication/plan_transfers.h"
 #include "cluster/replication/repair.h"
 #include "cluster/replication/transfers.h"

@@ -7,11 +7,11 @@
 #include <map>
 #include <vector>
 
+#include "base/text_table.h"
 #include "checkpoint/folders.h"
 #include "checkpoint/safetensors_header.h"
 #include "checkpoint/weight_names.h"
 #include "models/spec/model_spec.h"
-#include "partitioner/report/text_table.h"
 #include "plan/quantity_text.h"
 
 namespace motley {

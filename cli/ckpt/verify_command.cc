@@ -11,6 +11,8 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/process/progress_line.h"
+#include "base/text_table.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/inspect.h"
 #include "checkpoint/lock/run_lock.h"
@@ -21,10 +23,8 @@
 #include "cli/ckpt/weights_inputs.h"
 #include "cli/inputs.h"
 #include "cli/terminal_watch.h"
-#include "cluster/process/progress_line.h"
 #include "cluster/replication/machine_stores.h"
 #include "cluster/replication/repair.h"
-#include "partitioner/report/text_table.h"
 #include "run_config/config_io.h"
 
 namespace motley {

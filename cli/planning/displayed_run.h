@@ -4,11 +4,11 @@
 #include <filesystem>
 #include <string>
 
+#include "base/process/progress_line.h"
 #include "base/result.h"
 #include "cli/arguments.h"
-#include "cluster/process/progress_line.h"
 #include "figures/pages/run_page.h"
-#include "plan/trace_file.h"
+#include "record/trace_file.h"
 
 namespace motley {
 

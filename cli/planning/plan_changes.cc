@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <vector>
 
+#include "base/process/progress_line.h"
 #include "cli/inputs.h"
-#include "cluster/process/progress_line.h"
 #include "partitioner/report/advisor.h"
 #include "partitioner/report/explain.h"
 #include "partitioner/report/plan_comparison.h"

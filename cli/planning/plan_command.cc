@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/process/progress_line.h"
 #include "cli/command.h"
 #include "cli/inputs.h"
 #include "cli/local_machine.h"
@@ -22,7 +23,6 @@
 #include "cluster/launch/workers.h"
 #include "cluster/planning/check_plan.h"
 #include "cluster/planning/resolve_plan.h"
-#include "cluster/process/progress_line.h"
 #include "partitioner/report/calibration.h"
 #include "partitioner/report/explain.h"
 #include "partitioner/report/plan_analysis.h"

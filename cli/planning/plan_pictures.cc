@@ -6,9 +6,9 @@
 #include <string>
 
 #include "cli/output_file.h"
-#include "cluster/launch/workers.h"
 #include "figures/pages/plan_page.h"
 #include "partitioner/report/explain.h"
+#include "plan/rank_names.h"
 
 namespace motley {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <optional>
 
-#include "cluster/run_record/run_prediction.h"
 #include "plan/cluster.h"
 #include "plan/plan.h"
+#include "record/run_prediction.h"
 
 namespace motley {
 

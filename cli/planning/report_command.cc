@@ -7,16 +7,16 @@
 #include <string>
 
 #include "base/json.h"
+#include "base/process/progress_line.h"
 #include "base/system/files.h"
 #include "cli/active_training.h"
 #include "cli/command.h"
 #include "cli/inputs.h"
 #include "cli/output_file.h"
 #include "cli/planning/displayed_run.h"
-#include "cluster/process/progress_line.h"
-#include "cluster/run/run_folder.h"
 #include "figures/pages/run_page.h"
 #include "figures/timeline.h"
+#include "record/run_folder.h"
 
 namespace motley {
 namespace {

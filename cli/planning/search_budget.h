@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/clock.h"
-#include "cluster/process/progress_line.h"
+#include "base/process/progress_line.h"
 #include "partitioner/search/plan_options.h"
 
 namespace motley {

@@ -9,19 +9,20 @@
 
 #include "base/json.h"
 #include "base/median.h"
+#include "base/process/progress_line.h"
 #include "cli/command.h"
 #include "cli/inputs.h"
 #include "cli/output_file.h"
 #include "cluster/diagnose/automatic_devices.h"
-#include "cluster/launch/workers.h"
 #include "cluster/planning/resolve_plan.h"
-#include "cluster/process/progress_line.h"
 #include "cluster/run/prepare.h"
-#include "cluster/run/run_folder.h"
 #include "figures/timeline.h"
 #include "partitioner/report/explain.h"
 #include "partitioner/search/simulate_plan.h"
 #include "plan/quantity_text.h"
+#include "plan/rank_names.h"
+#include "record/run_folder.h"
+#include "record/trace_file.h"
 
 namespace motley {
 namespace {

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/hex.h"
+#include "base/process/status_line.h"
 #include "base/secret.h"
 #include "base/system/files.h"
 #include "base/system/version.h"
@@ -20,7 +21,6 @@
 #include "cluster/launch/worker_command.h"
 #include "cluster/launch/worker_group.h"
 #include "cluster/launch/workers.h"
-#include "cluster/process/status_line.h"
 
 namespace motley {
 namespace {

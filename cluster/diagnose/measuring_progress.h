@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/process/status_line.h"
+#include "base/process/status_line.h"
 
 namespace motley {
 

@@ -10,9 +10,9 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/process/status_line.h"
 #include "cluster/diagnose/memory_check.h"
 #include "cluster/launch/event_fields.h"
-#include "cluster/process/status_line.h"
 #include "plan/cluster.h"
 #include "plan/units.h"
 

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "base/process/process.h"
 #include "base/result.h"
-#include "cluster/process/process.h"
 #include "cluster/reach/peer_fault.h"
 
 namespace motley {

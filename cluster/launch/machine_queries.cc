@@ -19,10 +19,10 @@
 
 #include "base/clock.h"
 #include "base/hex.h"
+#include "base/process/process.h"
+#include "base/process/stop_signals.h"
 #include "base/secret.h"
 #include "cluster/launch/worker_command.h"
-#include "cluster/process/process.h"
-#include "cluster/process/stop_signals.h"
 #include "cluster/reach/framed_output.h"
 
 namespace motley {

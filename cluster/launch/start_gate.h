@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/process/process.h"
+#include "base/process/process.h"
 
 namespace motley {
 

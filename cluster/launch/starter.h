@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "base/process/process.h"
 #include "base/result.h"
 #include "cluster/launch/start_gate.h"
 #include "cluster/launch/worker.h"
 #include "cluster/launch/worker_group.h"
-#include "cluster/process/process.h"
 #include "cluster/reach/peer_fault.h"
 
 namespace motley {

@@ -12,15 +12,15 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/process/cpu_quota.h"
+#include "base/process/line_splitter.h"
+#include "base/process/process.h"
 #include "base/progress_counter.h"
 #include "base/result.h"
 #include "base/system/owned_fd.h"
 #include "cluster/launch/failure.h"
 #include "cluster/launch/worker_group.h"
 #include "cluster/lease/worker_input.h"
-#include "cluster/process/cpu_quota.h"
-#include "cluster/process/line_splitter.h"
-#include "cluster/process/process.h"
 #include "protocol/link_message.h"
 
 namespace motley {

@@ -8,6 +8,8 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/process/process.h"
+#include "base/process/stop_signals.h"
 #include "base/system/files.h"
 #include "cluster/launch/failure.h"
 #include "cluster/launch/group_failures.h"
@@ -17,8 +19,6 @@
 #include "cluster/launch/worker.h"
 #include "cluster/launch/worker_poll.h"
 #include "cluster/lease/lease_renewer.h"
-#include "cluster/process/process.h"
-#include "cluster/process/stop_signals.h"
 #include "protocol/link_message.h"
 
 namespace motley {

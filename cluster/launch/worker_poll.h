@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/process/stop_signals.h"
 #include "cluster/launch/worker.h"
-#include "cluster/process/stop_signals.h"
 
 namespace motley {
 

@@ -1,12 +1,9 @@
 #include "cluster/launch/workers.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
 #include <set>
 
 #include "base/check.h"
+#include "plan/rank_names.h"
 
 namespace motley {
 namespace {
@@ -15,37 +12,7 @@ std::string absolute_path(const std::string& path) {
   return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
 }
 
-// a … z, aa, ab, …
-std::string replica_letters(std::ptrdiff_t number) {
-  std::string letters(1, static_cast<char>('a' + number % 26));
-  return number < 26 ? letters : replica_letters(number / 26 - 1) + letters;
-}
-
 }  // namespace
-
-std::string rank_name(const Plan& plan, Rank rank) {
-  std::vector<std::string> stages;
-  for (std::size_t chunk = 0; chunk < plan.chunks.size(); ++chunk) {
-    const std::vector<Replica>& replicas = plan.chunks[chunk].replicas;
-    const auto replica = std::ranges::find(replicas, rank, &Replica::rank);
-    if (replica == replicas.end()) continue;
-    const bool is_alone = replicas.size() == 1;
-    stages.push_back(
-        fmt::format("{}{}", chunk, is_alone ? "" : replica_letters(replica - replicas.begin())));
-  }
-  const RankPlan& place = plan.ranks[rank.index()];
-  return fmt::format("{} {} ({}{})", stages.size() == 1 ? "stage" : "stages",
-                     fmt::join(stages, " and "), place.machine,
-                     is_virtual_device(place.device) ? ", virtual" : "");
-}
-
-std::vector<std::string> rank_names(const Plan& plan) {
-  std::vector<std::string> names;
-  for (Rank rank{0}; rank.value < plan.rank_count(); ++rank.value) {
-    names.push_back(rank_name(plan, rank));
-  }
-  return names;
-}
 
 std::set<std::string> machines_in_use(const Plan& plan) {
   std::set<std::string> names;

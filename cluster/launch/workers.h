@@ -14,12 +14,6 @@
 
 namespace motley {
 
-// "stage 1 (box)"; with several chunks "stages 0 and 3 (box)"; on a simulated device "stage 1 (box,
-// virtual)".
-[[nodiscard]] std::string rank_name(const Plan& plan, Rank rank);
-// The names of all ranks, [Rank].
-[[nodiscard]] std::vector<std::string> rank_names(const Plan& plan);
-
 [[nodiscard]] std::set<std::string> machines_in_use(const Plan& plan);
 
 // The names of all machines.

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "cluster/process/sleep_clock.h"
+#include "base/process/sleep_clock.h"
 
 namespace motley {
 

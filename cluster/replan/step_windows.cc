@@ -12,7 +12,7 @@ std::optional<RunMeasurement> StepWindows::add(Rank rank, const StepReport& repo
     own.has_begun = true;
     return {};
   }
-  own.busy_s.push_back(report.compute_s);
+  own.busy_s.push_back(report.times.compute_s);
   own.step_s.push_back(report.step_s);
   own.memory_bytes = std::max(own.memory_bytes, report.memory_bytes);
   const bool is_full = std::ranges::all_of(

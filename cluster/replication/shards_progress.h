@@ -6,9 +6,9 @@
 #include <map>
 #include <string>
 
+#include "base/process/progress_line.h"
 #include "base/progress_counter.h"
 #include "checkpoint/work_observer.h"
-#include "cluster/process/progress_line.h"
 
 namespace motley {
 

@@ -8,13 +8,13 @@
 
 #include "base/json.h"
 #include "base/system/files.h"
-#include "cluster/launch/workers.h"
 #include "cluster/run_record/codec_bounds.h"
-#include "cluster/run_record/run_prediction.h"
 #include "partitioner/cost/cost_model.h"
 #include "partitioner/cost/step_bytes.h"
 #include "partitioner/search/simulate_plan.h"
-#include "plan/trace.h"
+#include "plan/rank_names.h"
+#include "record/run_prediction.h"
+#include "record/trace_file.h"
 
 namespace motley {
 namespace {

@@ -19,8 +19,8 @@
 #include "cluster/run/predict.h"
 #include "cluster/run/resumed_plan.h"
 #include "cluster/run/resumption.h"
-#include "cluster/run_record/run_report.h"
 #include "data/source.h"
+#include "record/run_report.h"
 #include "run_config/config_io.h"
 #include "training/optimizer/rate_change.h"
 

@@ -18,13 +18,13 @@
 #include "cluster/replication/machine_stores.h"
 #include "cluster/replication/restore_point.h"
 #include "cluster/run/resume_hint.h"
-#include "cluster/run/run_folder.h"
 #include "models/spec/initial_weights.h"
 #include "models/spec/model_spec.h"
 #include "partitioner/search/planner.h"
 #include "plan/cluster.h"
 #include "plan/plan.h"
 #include "plan/profile.h"
+#include "record/run_folder.h"
 #include "run_config/config_io.h"
 
 namespace motley {

@@ -12,6 +12,7 @@
 #include "base/system/files.h"
 #include "cluster/launch/workers.h"
 #include "cluster/run/resume.h"
+#include "plan/rank_names.h"
 
 namespace motley {
 namespace {
@@ -99,12 +100,12 @@ Result<TrainingSummary> RunFollower::finish() {
   return summary_;
 }
 
-Result<void> RunFollower::write_report(const std::optional<EarlyTermination>& ended) const {
+Result<void> RunFollower::write_report(const std::optional<Error>& early) const {
   MOTLEY_ASSIGN(RunReport report, report_.report(run_.plan, run_.model));
   for (std::size_t r = 0; r < report.ranks.size(); ++r) {
     report.ranks[r].compute_dtype = precision_.compute_dtype_of(r);
   }
-  report.ended = ended;
+  if (early) report.end = RunEnd::by(*early, report.end.last_step);
   report.steps_without_targets = targets_.steps_without();
   return run_.folder.write_report(report);
 }
@@ -115,7 +116,7 @@ Result<void> RunFollower::on_step(int worker, const Json& event) {
   MOTLEY_ASSIGN(auto metrics, metrics_.add(Rank{worker}, report));
   report_.add_step(Rank{worker}, report);
   on_rank_step_(Rank{worker}, report);
-  if (const auto slow = pace_.add(Rank{worker}, report.step, report.compute_s, now_s())) {
+  if (const auto slow = pace_.add(Rank{worker}, report.step, report.times.compute_s, now_s())) {
     warn(*slow, worker);
   }
   if (!metrics.has_value()) return {};
@@ -123,13 +124,13 @@ Result<void> RunFollower::on_step(int worker, const Json& event) {
   append(*metrics);
   if (failed_at_s_) log_recovered(metrics->step);
   summary_.last_step = metrics->step;
-  if (!metrics->without_targets) summary_.last_loss = metrics->loss;
+  if (!metrics->without_targets) summary_.last_loss = metrics->outcome.loss;
   if (metrics->eval_loss) {
     summary_.last_eval_loss = metrics->eval_loss;
     summary_.last_eval_accuracy = metrics->eval_accuracy;
   }
   step_s_.push_back(metrics->step_s);
-  if (!metrics->without_targets) tokens_a_step_ = metrics->tokens;
+  if (!metrics->without_targets) tokens_a_step_ = metrics->outcome.tokens;
   progress_.show(*metrics, now_s());
   if (const auto jump = loss_.add(*metrics)) warn(*jump);
   MOTLEY_ASSIGN(const auto skipped, divergence_.add(*metrics));

@@ -19,15 +19,15 @@
 #include "cluster/run/training_run.h"
 #include "cluster/run_record/divergence_detector.h"
 #include "cluster/run_record/event_log.h"
-#include "cluster/run_record/metrics.h"
-#include "cluster/run_record/metrics_file.h"
+#include "cluster/run_record/metrics_collector.h"
 #include "cluster/run_record/progress.h"
 #include "cluster/run_record/report_collector.h"
 #include "cluster/run_record/straggler_detector.h"
 #include "cluster/run_record/target_monitor.h"
 #include "cluster/run_record/trace_collector.h"
-#include "cluster/tensorboard/tensorboard_log.h"
 #include "protocol/data_message.h"
+#include "record/metrics_file.h"
+#include "record/tensorboard_log.h"
 
 namespace motley {
 
@@ -67,7 +67,8 @@ class RunFollower {
   // The summary of the steps trained so far.
   [[nodiscard]] const TrainingSummary& summary() const { return summary_; }
 
-  [[nodiscard]] Result<void> write_report(const std::optional<EarlyTermination>& ended) const;
+  // `early`: why the run ended before its last step.
+  [[nodiscard]] Result<void> write_report(const std::optional<Error>& early) const;
 
  private:
   [[nodiscard]] Result<void> on_step(int worker, const Json& event);

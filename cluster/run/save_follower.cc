@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/json.h"
-#include "cluster/launch/workers.h"
 #include "cluster/run/rank_folders.h"
+#include "plan/rank_names.h"
 #include "protocol/protocol.h"
 
 namespace motley {

@@ -14,7 +14,7 @@
 #include "cluster/run/checkpoint_committer.h"
 #include "cluster/run/folder_replicators.h"
 #include "cluster/run/prepare.h"
-#include "cluster/run_record/run_event.h"
+#include "record/run_event.h"
 
 namespace motley {
 

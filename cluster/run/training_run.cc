@@ -18,8 +18,8 @@
 #include "cluster/run/resume_hint.h"
 #include "cluster/run/run_follower.h"
 #include "cluster/run_record/event_log.h"
-#include "cluster/run_record/metrics_file.h"
 #include "cluster/run_record/progress.h"
+#include "record/metrics_file.h"
 
 namespace motley {
 namespace {
@@ -80,13 +80,15 @@ Error ended_by(Error stop, const Error& found) {
   return stop;
 }
 
-// `end`: receives the other results, also of a launch that ends early.
+// `end`: receives its summary and time, also of a launch that ends early; `fault` the machines that
+// caused this.
 Result<TrainingSummary> train(const PreparedRun& run,
                               const TrainingRequest& request,
                               const Log& log,
                               std::FILE* progress_out,
                               const StepObserver& watch,
-                              TrainingEnd& end) {
+                              TrainingEnd& end,
+                              PeerFault& fault) {
   auto workers =
       training_workers(run.cluster, run.plan, run.config, request.stage_program, run.folder.dir());
   MOTLEY_TRY(apply_transport(run.transport, workers));
@@ -129,7 +131,7 @@ Result<TrainingSummary> train(const PreparedRun& run,
           stop.what));
     };
   }
-  options.on_fault = [&](const PeerFault& fault) { end.fault = fault; };
+  options.on_fault = [&](const PeerFault& found) { fault = found; };
   group.emplace(std::move(workers), options, log);
   follower.log_start(last_step_of(run, request));
   const auto done =
@@ -147,11 +149,8 @@ Result<TrainingSummary> train(const PreparedRun& run,
   }
   // A folder that another launcher has locked is not changed.
   if (!run.lock->confirm().ok()) return ended;
-  std::optional<EarlyTermination> early;
-  if (!ended.ok())
-    early = {static_cast<int>(ended.error().code),
-             excerpt(ended.error().what, kEarlyTerminationBytesMax)};
-  const Result<void> reported = follower.write_report(early);
+  const Result<void> reported =
+      follower.write_report(ended.ok() ? std::nullopt : std::optional(ended.error()));
   if (ended.ok()) {
     MOTLEY_TRY(reported);
     if (follower.machines_have_stale()) prune_machines(run, request, log);
@@ -185,11 +184,12 @@ TrainingEnd run_training(const PreparedRun& run,
                          std::FILE* progress_out,
                          const StepObserver& watch) {
   TrainingEnd end;
-  Result<TrainingSummary> trained = train(run, request, log, progress_out, watch, end);
+  PeerFault fault;
+  Result<TrainingSummary> trained = train(run, request, log, progress_out, watch, end, fault);
   if (trained.ok()) {
     end.summary = *std::move(trained);
   } else {
-    end.early = std::move(trained).error();
+    end.failure = {std::move(trained).error(), std::move(fault)};
   }
   return end;
 }

@@ -33,10 +33,9 @@ struct TrainingSummary {
 
 // How a launch ended.
 struct TrainingEnd {
-  TrainingSummary summary;     // of the trained steps, in any case
-  std::optional<Error> early;  // why it ended before its last step
-  PeerFault fault;             // the machines that caused it, if known
-  double progress_at_s = 0;    // as now_s(): the time of the last progress
+  TrainingSummary summary;             // of the trained steps, in any case
+  std::optional<PeerFailure> failure;  // why it ended before its last step
+  double progress_at_s = 0;            // as now_s(): the time of the last progress
 };
 
 // The request of a step watcher to the launch.
@@ -58,8 +57,8 @@ using StepObserver = std::function<StepDirective(Rank rank, const StepReport& re
 // trace.json. A report is written also if the run fails. Progress is written to `progress_out`.
 // After SIGINT, SIGTERM or SIGHUP the step under way is finished and saved, and the signal is the
 // error (kInterrupted, kTerminated); a second signal terminates at once. `watch` may end the launch
-// early, without an error. On return no process is left; `early` is the first cause, and ends with
-// the hint how to resume.
+// early, without an error. On return no process is left; `failure` is the first cause, and its
+// error ends with the hint how to resume.
 [[nodiscard]] TrainingEnd run_training(const PreparedRun& run,
                                        const TrainingRequest& request,
                                        const Log& log,

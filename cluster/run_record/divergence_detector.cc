@@ -12,8 +12,8 @@ namespace motley {
 
 Result<std::optional<std::string>> DivergenceDetector::add(const StepMetrics& metrics) {
   if (metrics.without_targets) return std::optional<std::string>();
-  in_a_row_ = metrics.skipped ? in_a_row_ + 1 : 0;
-  if (!metrics.skipped) return std::optional<std::string>();
+  in_a_row_ = metrics.outcome.skipped ? in_a_row_ + 1 : 0;
+  if (!metrics.outcome.skipped) return std::optional<std::string>();
   if (max_skipped_ > 0 && in_a_row_ >= max_skipped_) {
     return Error{
         ErrorCode::kDiverged,
@@ -29,19 +29,19 @@ Result<std::optional<std::string>> DivergenceDetector::add(const StepMetrics& me
       max_skipped_ > 0
           ? fmt::format("; {} consecutive ones end the run (train.max_skipped)", max_skipped_)
           : "";
-  if (metrics.gradient_scale && std::isfinite(metrics.loss)) {
+  if (metrics.outcome.gradient_scale && std::isfinite(metrics.outcome.loss)) {
     return std::optional(
         fmt::format("step {} was skipped: fp16 overflow of its gradients at loss scale {}; each "
                     "skipped step halves the scale{}",
-                    metrics.step, *metrics.gradient_scale, end));
+                    metrics.step, *metrics.outcome.gradient_scale, end));
   }
   return std::optional(
       fmt::format("step {} was skipped: its gradient was not finite (norm {}, loss {}){}",
-                  metrics.step, metrics.grad_norm, metrics.loss, end));
+                  metrics.step, metrics.outcome.grad_norm, metrics.outcome.loss, end));
 }
 
 std::optional<std::string> LossMonitor::add(const StepMetrics& metrics) {
-  if (metrics.is_virtual || metrics.skipped || metrics.without_targets) return std::nullopt;
+  if (metrics.is_virtual || metrics.outcome.skipped || metrics.without_targets) return std::nullopt;
   std::optional<std::string> line = assess_begin(metrics);
   bool is_high = false;
   if (last_.size() == kWindow) {
@@ -49,32 +49,33 @@ std::optional<std::string> LossMonitor::add(const StepMetrics& metrics) {
     const auto [low, high] = std::ranges::minmax(last_);
     const double noise = std::max(usual - low, high - usual);
     const double limit = std::max({kNoises * noise, kLeastShare * usual, kLeast});
-    is_high = metrics.loss > usual + limit;
+    is_high = metrics.outcome.loss > usual + limit;
     if (is_high && spike_steps_++ == 0) {
       line = fmt::format(
           "the loss jumped to {:.3f} at step {}, from {:.3f} (median of {} steps); "
           "gradient norm {:.3g}, learning rate {:.3g}",
-          metrics.loss, metrics.step, usual, kWindow, metrics.grad_norm, metrics.lr);
+          metrics.outcome.loss, metrics.step, usual, kWindow, metrics.outcome.grad_norm,
+          metrics.outcome.lr);
     }
   }
   if (is_high && spike_steps_ < kWindow) return line;
   if (is_high) last_.clear();
   spike_steps_ = 0;
-  last_.push_back(metrics.loss);
+  last_.push_back(metrics.outcome.loss);
   if (last_.size() > kWindow) last_.pop_front();
   return line;
 }
 
 std::optional<std::string> LossMonitor::assess_begin(const StepMetrics& metrics) {
-  if (metrics.step == 1) first_ = metrics.loss;
+  if (metrics.step == 1) first_ = metrics.outcome.loss;
   if (!first_ || last_.size() == kWindow) return {};
-  risen_steps_ = *first_ > 0 && metrics.loss > kRise * *first_ ? risen_steps_ + 1 : 0;
+  risen_steps_ = *first_ > 0 && metrics.outcome.loss > kRise * *first_ ? risen_steps_ + 1 : 0;
   if (risen_steps_ < kRisenSteps) return {};
   const double before = *std::exchange(first_, std::nullopt);
   return fmt::format(
       "the loss has risen to {:.3f} at step {}, from {:.3f} at the first; gradient norm {:.3g}, "
       "learning rate {:.3g}: lower train.lr or lengthen train.warmup_steps",
-      metrics.loss, metrics.step, before, metrics.grad_norm, metrics.lr);
+      metrics.outcome.loss, metrics.step, before, metrics.outcome.grad_norm, metrics.outcome.lr);
 }
 
 }  // namespace motley

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "cluster/run_record/metrics.h"
+#include "record/step_metrics.h"
 
 namespace motley {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/log.h"
-#include "cluster/run_record/run_event.h"
+#include "record/run_event.h"
 
 namespace motley {
 

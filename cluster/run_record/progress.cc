@@ -79,16 +79,17 @@ std::string Progress::held_out_part(const StepMetrics& metrics) const {
 
 std::string Progress::line(const StepMetrics& metrics) const {
   const double left_s = step_s_smooth_ * static_cast<double>(steps_total_ - metrics.step);
-  const std::string loss = metrics.is_virtual        ? "virtual"
-                           : metrics.without_targets ? "no targets"
-                                                     : fmt::format("loss {:.3f}", metrics.loss);
+  const std::string loss = metrics.is_virtual ? "virtual"
+                           : metrics.without_targets
+                               ? "no targets"
+                               : fmt::format("loss {:.3f}", metrics.outcome.loss);
   const double rate = style_.samples_a_step > 0
                           ? static_cast<double>(style_.samples_a_step) / metrics.step_s
                           : metrics.tokens_per_s();
   return fmt::format(
       "step {}/{}  {}{}{}  {} {}  {:.2f} s/step  wait {:.0f} %  ETA {}", metrics.step, steps_total_,
       style_.colour ? fmt::format("\x1b[1m{}\x1b[0m", loss) : loss,
-      metrics.skipped ? " (skipped)" : "", held_out_part(metrics), per_second_text(rate),
+      metrics.outcome.skipped ? " (skipped)" : "", held_out_part(metrics), per_second_text(rate),
       style_.rate_unit, metrics.step_s, metrics.wait_share() * 100, hours_minutes_seconds(left_s));
 }
 

@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "base/system/non_blocking_writer.h"
-#include "cluster/run_record/metrics.h"
+#include "record/step_metrics.h"
 
 namespace motley {
 

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "base/median.h"
-#include "cluster/launch/workers.h"
 #include "cluster/run_record/codec_bounds.h"
 #include "partitioner/cost/step_bytes.h"
 #include "pipeline/schedule/action_rules.h"
+#include "plan/rank_names.h"
 
 namespace motley {
 namespace {
@@ -53,6 +53,13 @@ std::vector<LinkReport> predict_links(const Plan& plan,
   return links;
 }
 
+// The median of `value` over the steps; 0 without steps.
+double median_of(const auto& steps, const auto& value) {
+  std::vector<double> values;
+  for (const auto& step : steps) values.push_back(static_cast<double>(value(step)));
+  return values.empty() ? 0 : median(std::move(values));
+}
+
 }  // namespace
 
 void ReportCollector::add_step(Rank rank, const StepReport& report) {
@@ -62,15 +69,11 @@ void ReportCollector::add_step(Rank rank, const StepReport& report) {
     own.first_step = report.step;
     return;
   }
-  const StepTimes times{.step_s = report.step_s,
-                        .compute_s = report.compute_s,
-                        .wait_s = report.wait_s.total(),
-                        .allreduce_wait_s = report.wait_s.of(WaitCause::kSum),
-                        .sent_bytes = static_cast<double>(report.wire_bytes)};
+  const MeasuredStep step{report.step_s, report.times, report.wire_bytes};
   if (own.count - 1 <= kStepsKept) {
-    own.steps.push_back(times);
+    own.steps.push_back(step);
   } else {
-    own.steps[static_cast<std::size_t>((own.count - 2) % kStepsKept)] = times;
+    own.steps[static_cast<std::size_t>((own.count - 2) % kStepsKept)] = step;
   }
 }
 
@@ -78,17 +81,10 @@ void ReportCollector::add_peak(Rank rank, std::int64_t peak_bytes) {
   ranks_[rank.index()].peak_bytes = peak_bytes;
 }
 
-double ReportCollector::median(const RankSteps& rank, double StepTimes::*field) const {
-  if (rank.steps.empty()) return 0;
-  std::vector<double> values;
-  for (const StepTimes& step : rank.steps) values.push_back(step.*field);
-  return motley::median(std::move(values));
-}
-
 Result<RunReport> ReportCollector::report(const Plan& plan, const ModelSpec& model) const {
   RunReport report;
   report.first_step = ranks_.front().first_step;
-  report.last_step = ranks_.front().last_step;
+  report.end.last_step = ranks_.front().last_step;
   report.measured_steps = static_cast<std::int64_t>(ranks_.front().steps.size());
   report.plan_hash = plan_hash_text(plan);
   report.step_s.predicted = plan.predicted_step_s;
@@ -103,17 +99,22 @@ Result<RunReport> ReportCollector::report(const Plan& plan, const ModelSpec& mod
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     const RankSteps& own = ranks_[r];
     const RankPlan& planned = plan.ranks[r];
+    const auto of = [&](const auto& value) { return median_of(own.steps, value); };
     // A step ends with the slowest rank.
-    report.step_s.measured = std::max(report.step_s.measured, median(own, &StepTimes::step_s));
-    report.ranks.push_back({.name = rank_name(plan, Rank{static_cast<std::int32_t>(r)}),
-                            .machine = planned.machine,
-                            .device = planned.device,
-                            .compute_s = {planned.compute_s, median(own, &StepTimes::compute_s)},
-                            .wait_s = median(own, &StepTimes::wait_s),
-                            .allreduce_wait_s = median(own, &StepTimes::allreduce_wait_s),
-                            .memory_bytes = {static_cast<double>(planned.memory_bytes),
-                                             static_cast<double>(own.peak_bytes)},
-                            .sent_bytes = {sent[r], median(own, &StepTimes::sent_bytes)}});
+    report.step_s.measured =
+        std::max(report.step_s.measured, of([](const MeasuredStep& step) { return step.step_s; }));
+    report.ranks.push_back(
+        {.name = rank_name(plan, Rank{static_cast<std::int32_t>(r)}),
+         .machine = planned.machine,
+         .device = planned.device,
+         .compute_s = {planned.compute_s,
+                       of([](const MeasuredStep& step) { return step.times.compute_s; })},
+         .wait_s = of([](const MeasuredStep& step) { return step.times.wait_s.total(); }),
+         .allreduce_wait_s =
+             of([](const MeasuredStep& step) { return step.times.wait_s.of(WaitCause::kSum); }),
+         .memory_bytes = {static_cast<double>(planned.memory_bytes),
+                          static_cast<double>(own.peak_bytes)},
+         .sent_bytes = {sent[r], of([](const MeasuredStep& step) { return step.wire_bytes; })}});
   }
   return report;
 }

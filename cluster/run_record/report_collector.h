@@ -7,10 +7,10 @@
 
 #include "base/ids.h"
 #include "base/result.h"
-#include "cluster/run_record/run_report.h"
 #include "models/spec/model_spec.h"
 #include "plan/plan.h"
 #include "protocol/protocol.h"
+#include "record/run_report.h"
 
 namespace motley {
 
@@ -27,23 +27,19 @@ class ReportCollector {
   [[nodiscard]] Result<RunReport> report(const Plan& plan, const ModelSpec& model) const;
 
  private:
-  struct StepTimes {
+  struct MeasuredStep {
     double step_s = 0;
-    double compute_s = 0;
-    double wait_s = 0;
-    double allreduce_wait_s = 0;
-    double sent_bytes = 0;
+    StepTimes times;
+    std::uint64_t wire_bytes = 0;
   };
 
   struct RankSteps {
     std::int64_t first_step = 0;
     std::int64_t last_step = 0;
     std::int64_t count = 0;
-    std::vector<StepTimes> steps;  // ring buffer of the newest steps, without the first step
+    std::vector<MeasuredStep> steps;  // ring buffer of the newest steps, without the first step
     std::int64_t peak_bytes = 0;
   };
-
-  [[nodiscard]] double median(const RankSteps& rank, double StepTimes::*field) const;
 
   std::vector<RankSteps> ranks_;  // [Rank]
 };

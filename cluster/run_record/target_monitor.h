@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "cluster/run_record/metrics.h"
+#include "record/step_metrics.h"
 
 namespace motley {
 

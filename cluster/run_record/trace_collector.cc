@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/json.h"
 #include "protocol/trace_message.h"
+#include "record/trace_file.h"
 
 namespace motley {
 

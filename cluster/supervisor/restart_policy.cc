@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/process/stop_signals.h"
 #include "cluster/launch/workers.h"
-#include "cluster/process/stop_signals.h"
 #include "cluster/supervisor/members.h"
 
 namespace motley {

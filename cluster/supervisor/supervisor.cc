@@ -65,12 +65,12 @@ class Supervisor {
                                        return directive_of(*adaptation, rank, report);
                                      });
       const bool has_steps_left = end.summary.last_step < last_step_of(run_, request);
-      if (!end.early && has_steps_left && adaptation->plan_switch()) {
+      if (!end.failure && has_steps_left && adaptation->plan_switch()) {
         MOTLEY_TRY(move(*adaptation->plan_switch(), end.summary.last_step, request));
         continue;
       }
-      if (!end.early) return RunResult{std::move(end.summary), restarts_, switches_};
-      Error error = *std::move(end.early);
+      if (!end.failure) return RunResult{std::move(end.summary), restarts_, switches_};
+      Error error = std::move(end.failure->error);
       // A folder that another launcher has taken over is not touched.
       if (!run_.lock->confirm().ok()) return error;
       const bool has_trained = end.summary.last_step > 0;
@@ -82,7 +82,7 @@ class Supervisor {
       note_failed_attempt({.code = error.code,
                            .has_trained = has_trained,
                            .has_saved = newest_step(run_) >= run_.first_step,
-                           .fault = end.fault});
+                           .fault = std::move(end.failure->fault)});
       MOTLEY_TRY(restart(std::move(error), request));
     }
   }

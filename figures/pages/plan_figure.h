@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "base/text_table.h"
 #include "figures/figure.h"
 #include "partitioner/report/plan_sketch.h"
-#include "partitioner/report/text_table.h"
 
 namespace motley {
 

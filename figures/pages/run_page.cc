@@ -72,7 +72,7 @@ void add_bubble(HtmlPage& page, const DisplayedRun& run) {
 void add_report(HtmlPage& page, const RunReport& report) {
   page.section("Predicted and measured");
   page.paragraph(fmt::format("Steps {} to {}, medians of {} steps.", report.first_step,
-                             report.last_step, report.measured_steps));
+                             report.end.last_step, report.measured_steps));
   page.table(report_rows(report));
   page.table(report_link_rows(report));
 }

@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/run_record/run_report.h"
 #include "figures/curves.h"
 #include "partitioner/report/advisor.h"
 #include "partitioner/report/plan_sketch.h"
 #include "plan/trace.h"
-#include "plan/trace_file.h"
+#include "record/run_report.h"
+#include "record/trace_file.h"
 
 namespace motley {
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/text_table.h"
 #include "partitioner/report/remedy.h"
-#include "partitioner/report/text_table.h"
 #include "partitioner/report/what_if.h"
 #include "plan/quantity_text.h"
 #include "plan/units.h"

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/text_table.h"
 #include "partitioner/cost/cost_model.h"
 #include "partitioner/report/compute_dtypes_text.h"
 #include "partitioner/report/cores_text.h"
 #include "partitioner/report/links_text.h"
 #include "partitioner/report/plan_comparison.h"
-#include "partitioner/report/text_table.h"
 #include "partitioner/simulate/simulator.h"
 #include "plan/quantity_text.h"
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/text_table.h"
 #include "models/spec/model_spec.h"
 #include "partitioner/report/planning_input.h"
-#include "partitioner/report/text_table.h"
 #include "partitioner/search/planner.h"
 #include "plan/cluster.h"
 #include "plan/plan.h"

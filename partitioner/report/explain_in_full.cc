@@ -7,9 +7,9 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text_table.h"
 #include "partitioner/report/explain.h"
 #include "partitioner/report/plan_analysis.h"
-#include "partitioner/report/text_table.h"
 #include "plan/quantity_text.h"
 
 namespace motley {

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/text_table.h"
 #include "partitioner/cost/step_prices.h"
-#include "partitioner/report/text_table.h"
 #include "partitioner/search/planner.h"
 #include "plan/gradient_group.h"
 #include "plan/quantity_text.h"

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/text_table.h"
 #include "partitioner/cost/plan_memory.h"
 #include "partitioner/report/explain.h"
-#include "partitioner/report/text_table.h"
 #include "plan/quantity_text.h"
 
 namespace motley {

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/text_table.h"
 #include "models/spec/model_spec.h"
-#include "partitioner/report/text_table.h"
 #include "plan/plan.h"
 
 namespace motley {

@@ -51,7 +51,7 @@ void ActionTimes::mark(Part part) {
   parts_.push_back(std::move(part));
 }
 
-ActionTimes::Totals ActionTimes::take_totals(bool training) {
+StepTimes ActionTimes::take_totals(bool training) {
   resolve();
   return std::exchange(sums_[training ? 1 : 0], {});
 }
@@ -86,7 +86,7 @@ void ActionTimes::resolve(const Part& part, double end_s) {
     return;
   }
   const double wait_end_s = start_s + std::min(part.waited_s, end_s - start_s);
-  Totals& sums = sums_[part.training ? 1 : 0];
+  StepTimes& sums = sums_[part.training ? 1 : 0];
   sums.wait_s.of(cause_of(*part.action)) += wait_end_s - start_s;
   sums.compute_s += end_s - wait_end_s;
   if (part.action->kind == ActionKind::kStep) sums.optimizer_s += end_s - wait_end_s;

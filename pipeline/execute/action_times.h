@@ -16,8 +16,8 @@
 #include "pipeline/execute/batch_position.h"
 #include "pipeline/execute/stage_clock.h"
 #include "pipeline/schedule/action.h"
+#include "plan/step_times.h"
 #include "plan/trace.h"
-#include "plan/wait_times.h"
 
 namespace motley {
 
@@ -36,14 +36,9 @@ class ActionTimes {
   // The same for the action's last or only part.
   void end(const Action& action, double waited_s = 0);
 
-  struct Totals {
-    double compute_s = 0;  // everything except waiting
-    WaitTimes wait_s;
-    double optimizer_s = 0;  // the part of compute_s in the step
-  };
-
-  // Totals of finished actions, of training or of evaluation, that were not returned before.
-  [[nodiscard]] Totals take_totals(bool training);
+  // Totals of finished actions, of training or of evaluation, that were not returned before; 0 for
+  // codecs, whose times no mark separates.
+  [[nodiscard]] StepTimes take_totals(bool training);
 
   // From now on spans of training go to the recorder, with time counted from here. The next call
   // ends this, after waiting for a device to finish the recorded work.
@@ -80,11 +75,11 @@ class ActionTimes {
 
   const Rank self_;
   StageClock& clock_;
-  BatchPosition position_;      // of the current run
-  std::deque<Part> parts_;      // marked but not finished
-  double end_s_ = 0;            // of the last finished part
-  double compute_start_s_ = 0;  // start of what was not added as a span yet
-  std::array<Totals, 2> sums_;  // [training]
+  BatchPosition position_;         // of the current run
+  std::deque<Part> parts_;         // marked but not finished
+  double end_s_ = 0;               // of the last finished part
+  double compute_start_s_ = 0;     // start of what was not added as a span yet
+  std::array<StepTimes, 2> sums_;  // [training]
   TraceRecorder* recorder_ = nullptr;
   double record_start_s_ = 0;
 };

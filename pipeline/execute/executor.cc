@@ -55,10 +55,9 @@ Executor::Executor(Rank self,
       gradient_sync_(std::move(sync)),
       times_(self, stage.clock == nullptr ? host_clock_ : *stage.clock) {}
 
-Result<RunTimes> Executor::run(const Schedule& schedule, const BatchPosition& position) {
+Result<StepTimes> Executor::run(const Schedule& schedule, const BatchPosition& position) {
   position_ = position;
   rank_count_ = static_cast<int>(schedule.ranks.size());
-  const double start_s = now_s();
   exchange_.begin(schedule, position);
   compute_.begin(position);
   MOTLEY_TRY(gradient_sync_->begin(schedule, position.step));
@@ -71,9 +70,9 @@ Result<RunTimes> Executor::run(const Schedule& schedule, const BatchPosition& po
     MOTLEY_TRY(exchange_.finish());
   }
   activity_.clear(position.step);
-  const ActionTimes::Totals sums = times_.take_totals(position.training);
-  return RunTimes{now_s() - start_s, sums.compute_s, exchange_.times().codec_s, sums.optimizer_s,
-                  sums.wait_s};
+  StepTimes times = times_.take_totals(position.training);
+  times.codec_s = exchange_.times().codec_s;
+  return times;
 }
 
 Result<void> Executor::run_all(const std::vector<Action>& actions) {

@@ -28,8 +28,8 @@
 #include "pipeline/execute/value_exchange.h"
 #include "pipeline/schedule/action.h"
 #include "plan/plan.h"
+#include "plan/step_times.h"
 #include "plan/trace.h"
-#include "plan/wait_times.h"
 
 namespace motley {
 
@@ -53,17 +53,6 @@ struct StageParts {
   StageClock* clock = nullptr;
 };
 
-// Duration of one run of the schedule on this rank, by cause. If a device has not finished the run
-// when the host has (the step overlaps the next batch), the rest of its times is part of the next
-// run.
-struct RunTimes {
-  double total_s = 0;      // by the host's clock
-  double compute_s = 0;    // total_s except waiting
-  double codec_s = 0;      // transfers between chunks: encoding, decoding, passing
-  double optimizer_s = 0;  // the optimizer's step
-  WaitTimes wait_s;        // for messages, without work to compute
-};
-
 class Executor {
  public:
   // All references must outlive the executor. kConfig if the plan or the options name an unknown
@@ -77,8 +66,10 @@ class Executor {
 
   // Runs this rank's actions of `schedule`, which must have passed validate_schedule. kPeer if a
   // message is late or a peer is lost, kCorrupt if a message is malformed; the batch is then
-  // abandoned, with parameters unchanged unless the step was already voted.
-  [[nodiscard]] Result<RunTimes> run(const Schedule& schedule, const BatchPosition& position);
+  // abandoned, with parameters unchanged unless the step was already voted. If a device has not
+  // finished the run when the host has (the step overlaps the next batch), the rest of its times is
+  // part of the next run.
+  [[nodiscard]] Result<StepTimes> run(const Schedule& schedule, const BatchPosition& position);
 
   // Adds the error-feedback state of this rank's compressed all-reduces to the stage's gradients.
   // Residuals are the part of the gradients that later steps still have to send. Returns false, and

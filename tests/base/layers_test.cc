@@ -87,6 +87,23 @@ std::vector<std::string> broken_edges(const std::string& file, std::string_view 
   return broken;
 }
 
+using Edges = std::map<std::string, std::set<std::string>>;
+
+// All that `from` uses, directly or through others.
+std::set<std::string> reached(const Edges& edges, const std::string& from) {
+  std::set<std::string> found;
+  std::vector<std::string> open = {from};
+  while (!open.empty()) {
+    const auto used = edges.find(open.back());
+    open.pop_back();
+    if (used == edges.end()) continue;
+    for (const std::string& each : used->second) {
+      if (found.insert(each).second) open.push_back(each);
+    }
+  }
+  return found;
+}
+
 TEST(Layers, EveryIncludeFollowsAnAllowedEdge) {
   const auto texts = product_sources();
   EXPECT_GT(texts.size(), 100U);
@@ -113,6 +130,36 @@ TEST(Layers, NoArrowRunsUp) {
     }
     EXPECT_TRUE(below.insert(folder).second) << folder << " stands in the table twice";
   }
+}
+
+// Watching and reporting a run read its folder: they need neither the launcher nor its protocol.
+TEST(Layers, WatchingAndReportingReachNoLauncher) {
+  const Edges edges(kMayInclude.begin(), kMayInclude.end());
+  const std::set<std::string> launcher = {"cluster", "protocol", "worker"};
+  for (const auto& [folder, entries] : kMayInclude) {
+    if (!std::set<std::string>{"figures", "record", "watch"}.contains(top_of(folder))) continue;
+    for (const std::string& used : reached(edges, folder)) {
+      EXPECT_FALSE(launcher.contains(top_of(used))) << folder << " reaches " << used;
+    }
+  }
+}
+
+TEST(Layers, WatchingAndReportingLinkNoLauncher) {
+  const Edges links = module_links();
+  for (const char* module : {"figure_pages", "record", "terminal", "view", "watch_browser",
+                             "watch_http", "watch_metrics", "watch_page"}) {
+    ASSERT_TRUE(links.contains(module)) << module;
+    for (const char* launcher : {"cluster", "protocol", "worker_core"}) {
+      EXPECT_FALSE(reached(links, module).contains(launcher)) << module << " links " << launcher;
+    }
+  }
+  EXPECT_TRUE(reached(links, "cli").contains("cluster"));
+}
+
+TEST(Layers, WhatIsUsedThroughOthersIsReached) {
+  const Edges edges = {{"watch", {"view"}}, {"view", {"record", "watch"}}, {"other", {"cluster"}}};
+  EXPECT_THAT(reached(edges, "watch"), ElementsAre("record", "view", "watch"));
+  EXPECT_THAT(reached(edges, "record"), IsEmpty());
 }
 
 TEST(Layers, NoFolderUsesEverything) {

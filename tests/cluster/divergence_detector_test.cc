@@ -12,9 +12,9 @@ using testing::HasSubstr;
 StepMetrics step(std::int64_t number, bool skipped) {
   StepMetrics metrics;
   metrics.step = number;
-  metrics.skipped = skipped;
-  metrics.loss = 7.5;
-  metrics.grad_norm = std::numeric_limits<double>::infinity();
+  metrics.outcome.skipped = skipped;
+  metrics.outcome.loss = 7.5;
+  metrics.outcome.grad_norm = std::numeric_limits<double>::infinity();
   return metrics;
 }
 

@@ -15,8 +15,8 @@
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
+#include "base/process/process.h"
 #include "base/result.h"
-#include "cluster/process/process.h"
 #include "protocol/lease_status.h"
 
 namespace motley {

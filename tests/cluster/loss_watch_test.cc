@@ -13,7 +13,7 @@ using testing::HasSubstr;
 class Watched {
  public:
   std::optional<std::string> add(double loss) {
-    return watch_.add({.step = ++step_, .loss = loss, .lr = 1e-3, .grad_norm = 35});
+    return watch_.add({.step = ++step_, .outcome = {.loss = loss, .lr = 1e-3, .grad_norm = 35}});
   }
 
   // The number of warnings.
@@ -78,7 +78,8 @@ TEST(LossMonitor, DoesNotLookAtWhatIsNoLoss) {
   LossMonitor watch;
   for (int step = 1; step <= 100; ++step) {
     const bool odd = step > 50;
-    EXPECT_EQ(watch.add({.step = step, .loss = odd ? 99.0 : 2.0, .skipped = odd}), std::nullopt);
+    EXPECT_EQ(watch.add({.step = step, .outcome = {.loss = odd ? 99.0 : 2.0, .skipped = odd}}),
+              std::nullopt);
   }
 }
 

@@ -46,7 +46,10 @@ constexpr ProgressStyle kPlain{};
 constexpr ProgressStyle kLive{.live = true};
 
 StepMetrics step(std::int64_t number) {
-  return {.step = number, .loss = 2.3144, .tokens = 506, .step_s = 0.41, .wait_s = {0.0656, 0}};
+  return {.step = number,
+          .outcome = {.loss = 2.3144, .tokens = 506},
+          .step_s = 0.41,
+          .wait_s = {0.0656, 0}};
 }
 
 TEST(Progress, SaysVirtualWhereALossWouldMeanNothing) {
@@ -149,7 +152,7 @@ TEST(Progress, EstimatesFromTheTimeBetweenSteps) {
 TEST(Progress, MarksASkippedStep) {
   Screen screen;
   StepMetrics skipped = step(1);
-  skipped.skipped = true;
+  skipped.outcome.skipped = true;
   Progress(screen.file(), kPlain, 0, 10).show(skipped, 0);
   EXPECT_THAT(screen.text(), HasSubstr("(skipped)"));
 }

@@ -15,7 +15,7 @@ StepMetrics empty_step(std::int64_t number, bool without_targets) {
   StepMetrics metrics;
   metrics.step = number;
   metrics.without_targets = without_targets;
-  metrics.loss = without_targets ? std::numeric_limits<double>::quiet_NaN() : 2.5;
+  metrics.outcome.loss = without_targets ? std::numeric_limits<double>::quiet_NaN() : 2.5;
   return metrics;
 }
 
@@ -50,7 +50,7 @@ TEST(TargetMonitor, SaysOnceThatAnEvaluationHasNoTargets) {
 TEST(TargetMonitor, LeavesRowsOfSkippedStepsAlone) {
   DivergenceDetector watch(2);
   StepMetrics skipped;
-  skipped.skipped = true;
+  skipped.outcome.skipped = true;
   ASSERT_TRUE(watch.add(skipped).ok());
   ASSERT_TRUE(watch.add(empty_step(2, true)).ok());
   EXPECT_FALSE(watch.add(skipped).ok());

@@ -15,7 +15,7 @@
 
 #include "base/json.h"
 #include "cluster/launch/worker_group.h"
-#include "tests/cluster/process_state.h"
+#include "tests/support/process_state.h"
 
 namespace motley {
 

@@ -29,7 +29,7 @@ DisplayedRun whole_run() {
                 .bubble = {{1, 0.2}, {2, std::numeric_limits<double>::quiet_NaN()}},
                 .predicted_step_s = 0.45};
   run.report.emplace();
-  run.report->last_step = 2;
+  run.report->end.last_step = 2;
   run.report->step_s = {0.45, 0.4};
   run.report->ranks.push_back({.name = "stage 0 (box)", .machine = "box", .device = "cpu"});
   run.plan.emplace();

@@ -10,9 +10,9 @@
 
 #include "base/check.h"
 #include "base/json.h"
+#include "base/process/line_splitter.h"
 #include "cluster/launch/event_fields.h"
-#include "cluster/process/line_splitter.h"
-#include "cluster/run_record/metrics.h"
+#include "cluster/run_record/metrics_collector.h"
 #include "protocol/data_message.h"
 #include "protocol/machine_facts.h"
 #include "protocol/protocol.h"
@@ -44,14 +44,12 @@ inline std::vector<Json> right_messages() {
   job.secret = std::string(32, 's');
   StepReport step;
   step.step = 3;
-  step.loss = std::nan("");
-  step.tokens = 512;
+  step.outcome.loss = std::nan("");
+  step.outcome.tokens = 512;
   step.step_s = 0.5;
-  step.wait_s.of(WaitCause::kSum) = 0.1;
+  step.times.wait_s.of(WaitCause::kSum) = 0.1;
   step.sent = {{Rank{0}, 77}};
-  step.evaluated = true;
-  step.eval_tokens = 64;
-  step.eval_loss = 2.5;
+  step.evaluation = {.tokens = 64, .loss = 2.5};
   const WrittenFile file{"model-00001-of-00001.safetensors", 100, hash, {{"ln.bias", hash}}};
   const WrittenFile moments{"optimizer-00001-of-00001.safetensors", 0, hash, {}};
   MachineFacts facts;

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "base/json.h"
-#include "cluster/run_record/metrics.h"
-#include "cluster/run_record/run_event.h"
+#include "record/run_event.h"
+#include "record/step_metrics.h"
 #include "tests/fuzz/laws.h"
 #include "watch/view/history.h"
 #include "watch/view/recent_steps.h"
@@ -19,12 +19,12 @@ namespace motley {
 inline StepMetrics right_metrics(std::int64_t step) {
   StepMetrics metrics;
   metrics.step = step;
-  metrics.loss = 2.5;
-  metrics.tokens = 512;
+  metrics.outcome.loss = 2.5;
+  metrics.outcome.tokens = 512;
   metrics.step_s = 0.5;
   metrics.predicted_step_s = 0.4;
-  metrics.lr = 3e-4;
-  metrics.grad_norm = 1.5;
+  metrics.outcome.lr = 3e-4;
+  metrics.outcome.grad_norm = 1.5;
   metrics.wire_bytes = 3000;
   metrics.bubble = 0.25;
   metrics.losses = {0.1, 0.15, 0.01, 0.02};
@@ -32,7 +32,7 @@ inline StepMetrics right_metrics(std::int64_t step) {
   metrics.eval_loss = 2.75;
   metrics.without_targets = step % 2 == 0;
   metrics.time_s = 1.8e9 + static_cast<double>(step);
-  metrics.ranks = {{0.4, 0.01, 0.02, {{0.05, 0.05}}, 1000}, {0.3, 0.01, 0.02, {{0, 0.2}}, 0}};
+  metrics.ranks = {{{0.4, 0.01, 0.02, {{0.05, 0.05}}}, 1000}, {{0.3, 0.01, 0.02, {{0, 0.2}}}, 0}};
   metrics.links = {{Rank{0}, Rank{1}, 2000}, {Rank{1}, Rank{0}, 1000}};
   return metrics;
 }

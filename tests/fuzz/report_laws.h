@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "cluster/run_record/run_prediction.h"
-#include "cluster/run_record/run_report.h"
+#include "record/report_text.h"
+#include "record/run_prediction.h"
 #include "tests/fuzz/laws.h"
 
 namespace motley {
@@ -13,14 +13,13 @@ namespace motley {
 inline std::string right_report() {
   RunReport report;
   report.first_step = 1;
-  report.last_step = 40;
   report.measured_steps = 39;
   report.step_s = {0.4, 0.5};
   report.ranks = {
       {"stage 1 (desktop)", "desktop", "cpu", {0.3, 0.31}, 0.1, 0.05, {1000, 0}, {160, 160}},
       {"stage 2 (box)", "box", "virtual:0", {0.2, 0.4}, 0.1, 0, {500, 777}, {0, 160}}};
   report.links = {{0, "desktop", "box", "fp16|zstd(1)", 160, 320}};
-  report.ended = EarlyTermination{4, "machine box was lost"};
+  report.end = {40, 4, "machine box was lost"};
   return report_to_json(report).dump(2);
 }
 

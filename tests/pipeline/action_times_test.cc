@@ -81,7 +81,7 @@ TEST_F(ActionTimesTest, CountADevicesTimeNotTheHosts) {
   clock_.give(2);
   times_.end(kNext);
   clock_.device_at(5);
-  const ActionTimes::Totals sums = times_.take_totals(kTraining);
+  const StepTimes sums = times_.take_totals(kTraining);
   EXPECT_EQ(sums.compute_s, 5);
   EXPECT_EQ(sums.wait_s.total(), 0);
   EXPECT_THAT(spans(), ElementsAre("F0.0 compute 3", "F0.1 compute 2"));
@@ -98,7 +98,7 @@ TEST_F(ActionTimesTest, WaitingBeginsWhenADeviceHasDoneItsWork) {
   clock_.give(1);
   times_.end(kNext);
   clock_.device_at(7);
-  const ActionTimes::Totals sums = times_.take_totals(kTraining);
+  const StepTimes sums = times_.take_totals(kTraining);
   EXPECT_EQ(sums.compute_s, 5);
   EXPECT_EQ(sums.wait_s.total(), 2);
   EXPECT_THAT(spans(), ElementsAre("F0.0 compute 4", "F0.1 wait 2", "F0.1 compute 1"));
@@ -144,7 +144,7 @@ TEST_F(ActionTimesTest, APartWaitsNoLongerThanTheHostDid) {
   clock_.give(1);
   times_.end(kForward);
   clock_.device_at(4);
-  const ActionTimes::Totals sums = times_.take_totals(kTraining);
+  const StepTimes sums = times_.take_totals(kTraining);
   EXPECT_EQ(sums.compute_s, 2);
   EXPECT_EQ(sums.wait_s.total(), 2);
   EXPECT_EQ(sums.wait_s.of(WaitCause::kActivation), 2);
@@ -171,7 +171,7 @@ TEST_F(ActionTimesTest, WhatIsNotOverIsToldWithTheNextRun) {
   clock_.give(2);
   times_.end(kStep);
   clock_.device_at(4);
-  ActionTimes::Totals sums = times_.take_totals(kTraining);
+  StepTimes sums = times_.take_totals(kTraining);
   EXPECT_EQ(sums.compute_s, 3);
   EXPECT_EQ(sums.optimizer_s, 0);
   clock_.device_at(5);
@@ -229,7 +229,7 @@ TEST_F(ActionTimesTest, OnTheHostAllIsOverWhenItEnds) {
   ActionTimes times(Rank{0}, host);
   times.begin({1, kTraining, 0});
   times.end(kStep);
-  const ActionTimes::Totals sums = times.take_totals(kTraining);
+  const StepTimes sums = times.take_totals(kTraining);
   EXPECT_GT(sums.compute_s, 0);
   EXPECT_EQ(sums.optimizer_s, sums.compute_s);
   EXPECT_FALSE(times.under_way());

@@ -347,7 +347,7 @@ inline Plan line_plan(const std::vector<int>& chunk_ranks,
 
 class LinePipeline {
  public:
-  using Outcome = std::optional<Result<RunTimes>>;
+  using Outcome = std::optional<Result<StepTimes>>;
 
   explicit LinePipeline(const Plan& plan, const std::string& gradient_codec = "none")
       : plan_(plan),
@@ -407,7 +407,7 @@ class LinePipeline {
   }
 
  private:
-  Result<RunTimes> run_rank(Rank self, const Schedule& schedule, const BatchPosition& position) {
+  Result<StepTimes> run_rank(Rank self, const Schedule& schedule, const BatchPosition& position) {
     FrameLink link(group_.at(self), self, /*epoch=*/1, hashes_[self.index()]);
     Activity activity;
     // Every other rank runs its codecs asynchronously, which must not change anything.

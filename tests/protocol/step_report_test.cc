@@ -16,18 +16,15 @@ using testing::HasSubstr;
 
 StepReport report() {
   return {.step = 3,
-          .loss = 2.5,
-          .tokens = 64,
+          .outcome = {.loss = 2.5, .tokens = 64, .lr = 1e-3, .grad_norm = 1.25},
           .step_s = 0.5,
-          .lr = 1e-3,
-          .grad_norm = 1.25,
+          .times = {.compute_s = 0.3,
+                    .codec_s = 0.02,
+                    .optimizer_s = 0.01,
+                    .wait_s = {{0.1, 0.05, 0, 0.05}}},
           .wire_bytes = 1000,
-          .compute_s = 0.3,
-          .codec_s = 0.02,
-          .optimizer_s = 0.01,
-          .wait_s = {{0.1, 0.05, 0, 0.05}},
-          .memory_bytes = 4096,
-          .sent = {{Rank{1}, 600}, {Rank{3}, 400}}};
+          .sent = {{Rank{1}, 600}, {Rank{3}, 400}},
+          .memory_bytes = 4096};
 }
 
 // As received at the other end of the pipe.
@@ -44,15 +41,15 @@ bool same_bits(double a, double b) {
 TEST(StepReport, ArrivesWithTheSameBits) {
   EXPECT_TRUE(rc::check([](double loss, double lr, std::uint32_t bytes) {
     StepReport original = report();
-    original.loss = loss;
-    original.lr = lr;
+    original.outcome.loss = loss;
+    original.outcome.lr = lr;
     original.wire_bytes = bytes;
     const Result<StepReport> copy = sent(original);
     RC_ASSERT(copy.ok());
-    RC_ASSERT(same_bits(copy->loss, loss));
-    RC_ASSERT(same_bits(copy->lr, lr));
+    RC_ASSERT(same_bits(copy->outcome.loss, loss));
+    RC_ASSERT(same_bits(copy->outcome.lr, lr));
     RC_ASSERT(copy->wire_bytes == bytes);
-    RC_ASSERT(copy->wait_s == original.wait_s);
+    RC_ASSERT(copy->times.wait_s == original.times.wait_s);
     RC_ASSERT(copy->memory_bytes == original.memory_bytes);
     RC_ASSERT(copy->sent == original.sent);
   }));
@@ -60,43 +57,53 @@ TEST(StepReport, ArrivesWithTheSameBits) {
 
 TEST(StepReport, CarriesALossThatIsNotFinite) {
   StepReport original = report();
-  original.loss = std::nan("");
-  original.grad_norm = -std::numeric_limits<double>::infinity();
-  original.skipped = true;
+  original.outcome.loss = std::nan("");
+  original.outcome.grad_norm = -std::numeric_limits<double>::infinity();
+  original.outcome.skipped = true;
   const Result<StepReport> copy = sent(original);
   ASSERT_TRUE(copy.ok());
-  EXPECT_TRUE(std::isnan(copy->loss));
-  EXPECT_EQ(copy->grad_norm, original.grad_norm);
-  EXPECT_TRUE(copy->skipped);
+  EXPECT_TRUE(std::isnan(copy->outcome.loss));
+  EXPECT_EQ(copy->outcome.grad_norm, original.outcome.grad_norm);
+  EXPECT_TRUE(copy->outcome.skipped);
 }
 
 TEST(StepReport, CarriesAnEvaluationOnlyWhenThereWasOne) {
   StepReport original = report();
-  EXPECT_FALSE(sent(original)->evaluated);
-  original.evaluated = true;
-  original.eval_loss = 1.5;
-  original.eval_tokens = 64;
-  original.eval_bytes_per_token = 4.25;
+  EXPECT_FALSE(sent(original)->evaluation.has_value());
+  original.evaluation = {.tokens = 64, .loss = 1.5, .bytes_per_token = 4.25};
   const Result<StepReport> copy = sent(original);
   ASSERT_TRUE(copy.ok());
-  EXPECT_TRUE(copy->evaluated);
-  EXPECT_EQ(copy->eval_loss, 1.5);
-  EXPECT_EQ(copy->eval_tokens, 64);
-  EXPECT_EQ(copy->eval_bytes_per_token, 4.25);
-  EXPECT_FALSE(copy->accuracy || copy->eval_accuracy);
+  ASSERT_TRUE(copy->evaluation.has_value());
+  EXPECT_EQ(copy->evaluation->loss, 1.5);
+  EXPECT_EQ(copy->evaluation->tokens, 64);
+  EXPECT_EQ(copy->evaluation->bytes_per_token, 4.25);
+  EXPECT_FALSE(copy->outcome.accuracy || copy->evaluation->accuracy);
 }
 
 TEST(StepReport, CarriesWhatWasPredictedRightWhereItIsCounted) {
   StepReport original = report();
-  original.accuracy = 0.5;
-  original.evaluated = true;
-  original.eval_accuracy = 0.75;
+  original.outcome.accuracy = 0.5;
+  original.evaluation = {.accuracy = 0.75};
   const Result<StepReport> copy = sent(original);
   ASSERT_TRUE(copy.ok());
-  EXPECT_EQ(copy->accuracy, 0.5);
-  EXPECT_EQ(copy->eval_accuracy, 0.75);
-  original.accuracy = 1.5;
+  EXPECT_EQ(copy->outcome.accuracy, 0.5);
+  EXPECT_EQ(copy->evaluation->accuracy, 0.75);
+  original.outcome.accuracy = 1.5;
   EXPECT_FALSE(sent(original).ok());
+}
+
+TEST(StepReport, IsThisMessage) {
+  StepReport original = report();
+  original.outcome.accuracy = 0.5;
+  original.outcome.gradient_scale = 64;
+  original.evaluation = {.tokens = 64, .loss = 1.5, .accuracy = 0.75, .bytes_per_token = 4.25};
+  EXPECT_EQ(step_to_json(original).dump(),
+            R"({"event":"step","step":3,"loss":2.5,"tokens":64,"step_s":0.5,"lr":0.001,)"
+            R"("grad_norm":1.25,"skipped":false,"wire_bytes":1000,"compute_s":0.3,)"
+            R"("codec_s":0.02,"optimizer_s":0.01,"wait_s":{"activation":0.1,"gradient":0.05,)"
+            R"("sum":0.0,"vote":0.05,"other":0.0},"memory_bytes":4096,"sent":[[1,600],[3,400]],)"
+            R"("gradient_scale":64.0,"accuracy":0.5,"eval_loss":1.5,"eval_tokens":64,)"
+            R"("eval_bytes_per_token":4.25,"eval_accuracy":0.75})");
 }
 
 TEST(StepReport, RefusesEachMissingMember) {

@@ -66,7 +66,7 @@ std::vector<Ran> train(const Plan& plan, const ModelSpec& model, int steps) {
 void expect_steps_count(const Shape& shape) {
   const ModelSpec model = small_model();
   for (const Ran& rank : train(plan_of(model, shape), model, 3)) {
-    EXPECT_EQ(rank.outcome.count, 8 * 16);
+    EXPECT_EQ(rank.outcome.tokens, 8 * 16);
     EXPECT_FALSE(rank.outcome.skipped);
     EXPECT_EQ(rank.outcome.loss, 0);
     EXPECT_EQ(rank.progress.step, 3);

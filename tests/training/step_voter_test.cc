@@ -104,7 +104,7 @@ TEST(StepVoter, TakesTheStepThatWasVoted) {
   Alone rank;
   EXPECT_EQ(rank.take(1), StepEffect::kUpdated);
   EXPECT_EQ(rank.voter.outcome().loss, 2.5);
-  EXPECT_EQ(rank.voter.outcome().count, 8);
+  EXPECT_EQ(rank.voter.tally().count, 8);
   EXPECT_EQ(rank.voter.outcome().accuracy, 0.75);
   EXPECT_EQ(rank.voter.outcome().grad_norm, 0.25);
   EXPECT_EQ(rank.voter.outcome().lr, 0.5);
@@ -169,7 +169,7 @@ TEST(StepVoter, HasNoLossOfAnEvaluationWithoutTargets) {
   rank.loss = {0, 0};
   ASSERT_TRUE(rank.count({.step = 1, .training = false}).ok());
   EXPECT_TRUE(std::isnan(rank.voter.outcome().loss));
-  EXPECT_EQ(rank.voter.outcome().count, 0);
+  EXPECT_EQ(rank.voter.tally().count, 0);
 }
 
 // Every rank derives the same scale from the votes.
@@ -339,8 +339,8 @@ TEST(StepVoter, SavesOnAllRanksWhenRank0SaysSo) {
       copies.is_save_due[1] = on_second;
       expect_taken(copies.take(1));
       for (const auto& voter : copies.voters) {
-        EXPECT_EQ(voter->outcome().saves, on_first);
-        EXPECT_FALSE(voter->outcome().ends);
+        EXPECT_EQ(voter->tally().saves, on_first);
+        EXPECT_FALSE(voter->tally().ends);
       }
       EXPECT_EQ(copies.asked[0], 1);
       EXPECT_EQ(copies.asked[1], 0);

@@ -17,7 +17,7 @@ namespace {
 using testing::ElementsAre;
 
 StepMetrics step(std::int64_t number, double loss) {
-  return {.step = number, .loss = loss, .tokens = 100, .step_s = 0.5};
+  return {.step = number, .outcome = {.loss = loss, .tokens = 100}, .step_s = 0.5};
 }
 
 TEST(History, ShowsAllStepsWhereTheyFit) {

@@ -23,8 +23,8 @@ AssessedRun as_planned() {
   for (int i = 1; i <= 10; ++i) {
     StepMetrics step;
     step.step = i;
-    step.loss = 2;
-    step.tokens = 1000;
+    step.outcome.loss = 2;
+    step.outcome.tokens = 1000;
     step.step_s = kPlannedStep_s;
     for (const AssessedRank& rank : run.ranks) {
       StepMetrics::RankTimes times;
@@ -140,7 +140,8 @@ TEST(RunHealth, SaysWhenSavingIsInTheWay) {
 
 TEST(RunHealth, SaysWhenStepsAreSkipped) {
   AssessedRun run = as_planned();
-  for (std::size_t i = run.steps.size() - 4; i < run.steps.size(); ++i) run.steps[i].skipped = true;
+  for (std::size_t i = run.steps.size() - 4; i < run.steps.size(); ++i)
+    run.steps[i].outcome.skipped = true;
   EXPECT_EQ(assess(run).level, HealthLevel::kBad);
   EXPECT_THAT(assess(run).text, HasSubstr("4 of the last 6 steps were skipped"));
 }
@@ -194,7 +195,7 @@ RC_GTEST_PROP(VerdictProperty, OneStepDecidesNothing, ()) {
   const double by_s = *rc::gen::inRange(1, 10'000) * 0.01;
   if (*rc::gen::arbitrary<bool>()) hold_up(run.steps[at], by_s);
   slow_down(run.steps[at], rank, by_s);
-  run.steps[at].skipped = *rc::gen::arbitrary<bool>();
+  run.steps[at].outcome.skipped = *rc::gen::arbitrary<bool>();
   RC_ASSERT(assess(run) == assess(as_planned()));
 }
 

@@ -12,7 +12,7 @@
 
 #include "base/system/files.h"
 #include "base/system/version.h"
-#include "cluster/run_record/run_event.h"
+#include "record/run_event.h"
 #include "tests/watch/written_run.h"
 
 namespace motley {

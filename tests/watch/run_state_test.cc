@@ -40,10 +40,10 @@ TEST(RunState, IsSilentWhenNothingComesForManySteps) {
 TEST(RunState, IsWhatTheReportSaysOnceTheLauncherIsGone) {
   RunObservations observations = at_work();
   observations.launcher.clear();
-  observations.report = ReportedEnd{40, {}};
+  observations.reported_end = RunEnd{40};
   EXPECT_EQ(run_state_of(observations).phase, RunPhase::kEnded);
   EXPECT_EQ(run_state_of(observations).status, 0);
-  observations.report = ReportedEnd{40, EarlyTermination{4, "machine box was lost"}};
+  observations.reported_end = RunEnd{40, 4, "machine box was lost"};
   EXPECT_EQ(run_state_of(observations).phase, RunPhase::kFailed);
   EXPECT_EQ(run_state_of(observations).status, 4);
   EXPECT_THAT(run_state_of(observations).text, HasSubstr("machine box was lost"));
@@ -52,10 +52,10 @@ TEST(RunState, IsWhatTheReportSaysOnceTheLauncherIsGone) {
 TEST(RunState, WhoeverIsToldToEndHasNotFailed) {
   RunObservations observations = at_work();
   observations.launcher.clear();
-  observations.report = ReportedEnd{40, EarlyTermination{130, "interrupted"}};
+  observations.reported_end = RunEnd{40, 130, "interrupted"};
   EXPECT_EQ(run_state_of(observations),
             (RunState{RunPhase::kStopped, 130, "stopped by Ctrl-C: step 40 of 100 completed"}));
-  observations.report = ReportedEnd{40, EarlyTermination{143, "terminated"}};
+  observations.reported_end = RunEnd{40, 143, "terminated"};
   EXPECT_EQ(run_state_of(observations).phase, RunPhase::kStopped);
 }
 
@@ -75,7 +75,7 @@ TEST(RunState, StepsThatAreNotKnownAreNoSignThatNoneIsDone) {
 
 TEST(RunState, IsRestartingFromTheLossToTheNextLaunch) {
   RunObservations observations = at_work();
-  observations.report = ReportedEnd{40, EarlyTermination{4, "machine box was lost"}};
+  observations.reported_end = RunEnd{40, 4, "machine box was lost"};
   observations.pending_restart =
       PendingRestart{"machine box was lost; the run continues from step 30", 500};
   EXPECT_EQ(run_state_of(observations).phase, RunPhase::kRestarting);
@@ -111,7 +111,7 @@ TEST(RunState, IsSilentWhereStepsWereDoneSinceTheReport) {
   RunObservations observations = at_work();
   observations.launcher.clear();
   EXPECT_EQ(run_state_of(observations).phase, RunPhase::kSilent);
-  observations.report = ReportedEnd{30, {}};
+  observations.reported_end = RunEnd{30};
   EXPECT_EQ(run_state_of(observations).phase, RunPhase::kSilent);
 }
 

@@ -12,7 +12,7 @@ namespace {
 StepMetrics done_at(std::int64_t step, double time_s) {
   StepMetrics metrics;
   metrics.step = step;
-  metrics.tokens = 100;
+  metrics.outcome.tokens = 100;
   metrics.step_s = 0.5;
   metrics.wire_bytes = 30;
   metrics.time_s = time_s;

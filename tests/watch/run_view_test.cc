@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "base/json.h"
-#include "cluster/launch/workers.h"
+#include "plan/rank_names.h"
 #include "tests/watch/viewed_folder.h"
 
 namespace motley {
@@ -145,7 +145,7 @@ TEST_F(RunViewTest, APauseBetweenTwoLaunchesIsNoSaving) {
   const auto add_step = [&](std::int64_t step, double time_s) {
     StepMetrics metrics;
     metrics.step = step;
-    metrics.loss = 2;
+    metrics.outcome.loss = 2;
     metrics.step_s = 1;
     metrics.wait_s = {0, 0};
     metrics.time_s = time_s;
@@ -170,7 +170,7 @@ TEST_F(RunViewTest, APauseBetweenTwoLaunchesIsNoSaving) {
 TEST_F(RunViewTest, TellsHowTheRunEnded) {
   write_run();
   RunReport report;
-  report.last_step = 10;
+  report.end.last_step = 10;
   report.ranks = {{"stage 0 (fast)", "fast", "cpu", {}, 0, {}, {}}};
   write("report.json", report_to_json(report).dump());
   RunView view = open();
@@ -179,7 +179,8 @@ TEST_F(RunViewTest, TellsHowTheRunEnded) {
   EXPECT_EQ(view.state()["verdict"]["level"], "good");
   EXPECT_EQ(view.state()["verdict"]["text"], "ended: step 10 of 100 completed");
   EXPECT_TRUE(view.state()["verdict"]["advice"].is_null());
-  report.ended = EarlyTermination{4, "machine slow was lost"};
+  report.end.status = 4;
+  report.end.what = "machine slow was lost";
   write("report.json", report_to_json(report).dump());
   EXPECT_TRUE(view.poll(kNow_s).description);
   EXPECT_EQ(view.description()["run"]["state"], "failed");
@@ -189,9 +190,10 @@ TEST_F(RunViewTest, TellsHowTheRunEnded) {
 TEST_F(RunViewTest, BetweenTwoLaunchesItIsRestarting) {
   write_run();
   RunReport report;
-  report.last_step = 10;
+  report.end.last_step = 10;
   report.ranks = {{"stage 0 (fast)", "fast", "cpu", {}, 0, {}, {}}};
-  report.ended = EarlyTermination{4, "machine slow was lost"};
+  report.end.status = 4;
+  report.end.what = "machine slow was lost";
   write("report.json", report_to_json(report).dump());
   const RunEvent lost{kNow_s - 1, 10, RunEventKind::kLost, "slow was lost; it goes on", "slow"};
   add("events.jsonl", run_event_to_json(lost).dump() + "\n");

@@ -21,7 +21,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/system/owned_fd.h"
-#include "cluster/run_record/metrics.h"
+#include "record/step_metrics.h"
 
 namespace motley {
 namespace {
@@ -57,7 +57,7 @@ class TerminalWatchTest : public testing::Test {
   void add_step(std::int64_t number) const {
     StepMetrics metrics;
     metrics.step = number;
-    metrics.loss = 2.5;
+    metrics.outcome.loss = 2.5;
     metrics.step_s = 0.25;
     std::ofstream(run_ / "metrics.jsonl", std::ios::app) << metrics_to_json(metrics).dump() << "\n";
   }

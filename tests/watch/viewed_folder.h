@@ -42,8 +42,8 @@ class RunViewTest : public testing::Test {
     for (std::int64_t step = first; step <= last; ++step) {
       StepMetrics metrics;
       metrics.step = step;
-      metrics.loss = loss;
-      metrics.tokens = 1000;
+      metrics.outcome.loss = loss;
+      metrics.outcome.tokens = 1000;
       metrics.step_s = 0.25;
       metrics.predicted_step_s = 0.3;
       metrics.wait_s = {0.05, 0.1};

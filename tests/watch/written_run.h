@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "base/json.h"
-#include "cluster/run_record/metrics.h"
+#include "record/step_metrics.h"
 #include "tests/plan/value_fixtures.h"
 
 namespace motley {
@@ -33,8 +33,8 @@ class WrittenRun : public testing::Test {
     for (std::int64_t step = first; step <= last; ++step) {
       StepMetrics metrics;
       metrics.step = step;
-      metrics.loss = 2 + 1 / static_cast<double>(step);
-      metrics.tokens = 1000;
+      metrics.outcome.loss = 2 + 1 / static_cast<double>(step);
+      metrics.outcome.tokens = 1000;
       metrics.step_s = 0.25;
       metrics.predicted_step_s = 0.3;
       metrics.wait_s = {0.05, 0.1};

@@ -32,16 +32,16 @@ class Script final : public StepRunner, public Evaluator, public ShardSaver, pub
     MOTLEY_TRY(note("step", state.step + 1));
     ++state.step;
     if (trace != nullptr) trace->add({.name = "F0.0", .step = static_cast<int>(state.step)});
-    return TrainedStep{.outcome = {.loss = 2.5,
-                                   .count = 7,
-                                   .accuracy = 0.5,
-                                   .lr = 0.25,
-                                   .skipped = skips,
-                                   .ends = state.step == ends_after},
-                       .times = {.total_s = 3, .wait_s = {{0.25, 0, 0.75}}},
-                       .wire_bytes = 99,
-                       .sent = {{Rank{1}, 99}},
-                       .memory_bytes = 4096};
+    return TrainedStep{
+        .report =
+            {.step = state.step,
+             .outcome = {.loss = 2.5, .tokens = 7, .accuracy = 0.5, .lr = 0.25, .skipped = skips},
+             .step_s = 3,
+             .times = {.wait_s = {{0.25, 0, 0.75}}},
+             .wire_bytes = 99,
+             .sent = {{Rank{1}, 99}},
+             .memory_bytes = 4096},
+        .ends = state.step == ends_after};
   }
 
   void record(TraceRecorder* to) override { trace = to; }
@@ -116,22 +116,22 @@ TEST(TrainingLoop, ReportsWhatTheStepWas) {
   const auto report = step_from_json(script.events.front(), "the event");
   ASSERT_TRUE(report.ok()) << describe(report.error());
   EXPECT_EQ(report->step, 1);
-  EXPECT_EQ(report->loss, 2.5);
-  EXPECT_EQ(report->tokens, 7);
-  EXPECT_EQ(report->lr, 0.25);
-  EXPECT_TRUE(report->skipped);
+  EXPECT_EQ(report->outcome.loss, 2.5);
+  EXPECT_EQ(report->outcome.tokens, 7);
+  EXPECT_EQ(report->outcome.lr, 0.25);
+  EXPECT_TRUE(report->outcome.skipped);
   EXPECT_EQ(report->step_s, 3);
-  EXPECT_EQ(report->wait_s.total(), 1);
-  EXPECT_EQ(report->wait_s.of(WaitCause::kSum), 0.75);
+  EXPECT_EQ(report->times.wait_s.total(), 1);
+  EXPECT_EQ(report->times.wait_s.of(WaitCause::kSum), 0.75);
   EXPECT_EQ(report->wire_bytes, 99U);
   EXPECT_EQ(report->sent, (std::vector<StepReport::Sent>{{Rank{1}, 99}}));
   EXPECT_EQ(report->memory_bytes, 4096);
-  EXPECT_TRUE(report->evaluated);
-  EXPECT_EQ(report->eval_loss, 1.5);
-  EXPECT_EQ(report->eval_tokens, 64);
-  EXPECT_EQ(report->eval_bytes_per_token, 4);
-  EXPECT_EQ(report->accuracy, 0.5);
-  EXPECT_EQ(report->eval_accuracy, 0.75);
+  ASSERT_TRUE(report->evaluation.has_value());
+  EXPECT_EQ(report->evaluation->loss, 1.5);
+  EXPECT_EQ(report->evaluation->tokens, 64);
+  EXPECT_EQ(report->evaluation->bytes_per_token, 4);
+  EXPECT_EQ(report->outcome.accuracy, 0.5);
+  EXPECT_EQ(report->evaluation->accuracy, 0.75);
 }
 
 TEST(TrainingLoop, TellsOfNoEvaluationWhereNothingIsHeld) {
@@ -141,7 +141,7 @@ TEST(TrainingLoop, TellsOfNoEvaluationWhereNothingIsHeld) {
   EXPECT_THAT(script.log, ElementsAre("step 1", "evaluate 1", "send step", "save 1", "finish"));
   const auto report = step_from_json(script.events.front(), "the event");
   ASSERT_TRUE(report.ok()) << describe(report.error());
-  EXPECT_FALSE(report->evaluated);
+  EXPECT_FALSE(report->evaluation.has_value());
 }
 
 // The first two steps touch memory for the first time.

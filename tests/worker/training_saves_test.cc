@@ -29,10 +29,10 @@ class FakeStage final : public StepRunner, public Evaluator, public ShardSaver, 
   [[nodiscard]] Result<TrainedStep> run_step() override {
     ++state_.step;
     TrainedStep step;
-    step.outcome.count =
+    step.report.outcome.tokens =
         std::ranges::find(without_targets, state_.step) != without_targets.end() ? 0 : 8;
-    step.outcome.skipped = std::ranges::find(skipped, state_.step) != skipped.end();
-    step.outcome.saves = std::ranges::find(due, state_.step) != due.end();
+    step.report.outcome.skipped = std::ranges::find(skipped, state_.step) != skipped.end();
+    step.saves = std::ranges::find(due, state_.step) != due.end();
     return step;
   }
 

@@ -92,7 +92,7 @@ Result<void> StepVoter::count_votes(const std::vector<std::vector<std::byte>>& v
   const VoteKind kind = position_.training ? VoteKind::kStep : VoteKind::kEvaluation;
   MOTLEY_ASSIGN(tally_, tally_votes(votes, rules_, kind));
   const double count = tally_.count;
-  outcome_ = {.loss = kUnknown, .count = count};
+  outcome_ = {.loss = kUnknown, .tokens = reported_count(count)};
   if (count > 0) {
     outcome_.loss = tally_.loss_sum / count;
     if (tally_.correct) outcome_.accuracy = *tally_.correct / count;
@@ -100,8 +100,6 @@ Result<void> StepVoter::count_votes(const std::vector<std::vector<std::byte>>& v
   if (!position_.training) return {};
   if (count > 0) outcome_.grad_norm = std::sqrt(tally_.squared_norm) / count;
   outcome_.skipped = !tally_.finite;
-  outcome_.ends = tally_.ends;
-  outcome_.saves = tally_.saves;
   if (progress_.gradient_scale) outcome_.gradient_scale = progress_.gradient_scale->value;
   factors_ = factors_of(tally_.factors);
   outcome_.lr = factors_.lr;
@@ -146,7 +144,7 @@ StepEffect StepVoter::step() {
   state_.clear_gradients();
   progress_.step = position_.step;
   progress_.samples += static_cast<std::uint64_t>(train_.global_batch);
-  progress_.tokens += static_cast<std::uint64_t>(reported_count(tally_.count));
+  progress_.tokens += static_cast<std::uint64_t>(outcome_.tokens);
   return effect;
 }
 

@@ -14,10 +14,11 @@
 
 #include "checkpoint/checkpoint.h"
 #include "pipeline/execute/stage_votes.h"
+#include "record/step_outcome.h"
 #include "run_config/config.h"
 #include "training/optimizer/optimizer.h"
+#include "training/vote/batch_loss.h"
 #include "training/vote/optimized_state.h"
-#include "training/vote/step_outcome.h"
 #include "training/vote/vote.h"
 
 namespace motley {
@@ -57,8 +58,11 @@ class StepVoter final : public StageVotes {
   [[nodiscard]] Result<void> count_votes(const std::vector<std::vector<std::byte>>& votes) override;
   StepEffect step() override;
 
-  // The outcome of the last voted batch.
+  // Of the last voted batch. In an evaluation only loss, tokens and accuracy are meaningful.
   [[nodiscard]] const StepOutcome& outcome() const { return outcome_; }
+
+  // The votes behind outcome().
+  [[nodiscard]] const Tally& tally() const { return tally_; }
 
   // The training progress after the last step.
   [[nodiscard]] const CheckpointState& progress() const { return progress_; }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "cluster/process/stop_signals.h"
+#include "base/process/stop_signals.h"
 #include "watch/browser/token_file.h"
 #include "watch/browser/viewed_run.h"
 #include "watch/http/http_server.h"

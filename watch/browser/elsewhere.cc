@@ -14,10 +14,10 @@
 #include <system_error>
 #include <utility>
 
+#include "base/process/process.h"
+#include "base/process/stop_signals.h"
 #include "base/system/owned_fd.h"
 #include "base/system/shell_word.h"
-#include "cluster/process/process.h"
-#include "cluster/process/stop_signals.h"
 
 namespace motley {
 namespace {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/system/version.h"
-#include "cluster/launch/workers.h"
-#include "plan/wait_times.h"
+#include "plan/rank_names.h"
+#include "plan/step_times.h"
 
 namespace motley {
 namespace {
@@ -110,10 +110,10 @@ void add_last_step(const RunView& view, Gathering& all) {
   };
   gauge("motley_last_step_timestamp_seconds", "seconds",
         "Time at which the last step was completed.", known(last->time_s));
-  gauge("motley_loss", "", "Training loss of the last step, in nats.", last->loss);
-  gauge("motley_learning_rate", "", "Learning rate of the last step.", last->lr);
+  gauge("motley_loss", "", "Training loss of the last step, in nats.", last->outcome.loss);
+  gauge("motley_learning_rate", "", "Learning rate of the last step.", last->outcome.lr);
   gauge("motley_gradient_norm", "", "Norm of the last step's gradient before clipping.",
-        last->grad_norm);
+        last->outcome.grad_norm);
   gauge("motley_step_predicted_seconds", "seconds", "Predicted time of a step.",
         known(last->predicted_step_s));
   gauge("motley_bubble_ratio", "ratio", "Share of the ranks' time without computing, last step.",
@@ -157,27 +157,25 @@ void add_totals(const RunView& view, Gathering& all) {
 }
 
 void add_rank_totals(const RunTotals::Totals& sums, Gathering& all) {
-  const auto counter = [&](const char* name, const char* help,
-                           double RunTotals::RankTotals::*field) {
+  const auto counter = [&](const char* name, const char* help, double StepTimes::*field) {
     all.family(MetricType::kCounter, name, "seconds", help);
     for (std::size_t r = 0; r < sums.ranks.size(); ++r) {
       all.sample(sums.ranks[r].*field, of_rank(r));
     }
   };
   counter("motley_rank_compute_seconds", "Time in which the rank did not wait.",
-          &RunTotals::RankTotals::compute_s);
+          &StepTimes::compute_s);
   counter("motley_rank_codec_seconds",
-          "Part of its computing: encoding, decoding and passing messages.",
-          &RunTotals::RankTotals::codec_s);
+          "Part of its computing: encoding, decoding and passing messages.", &StepTimes::codec_s);
   counter("motley_rank_optimizer_seconds", "Part of its computing: the update.",
-          &RunTotals::RankTotals::optimizer_s);
+          &StepTimes::optimizer_s);
   all.family(MetricType::kCounter, "motley_rank_wait_seconds", "seconds",
              "Time in which the rank waited, by cause.");
   for (std::size_t r = 0; r < sums.ranks.size(); ++r) {
     for (std::size_t cause = 0; cause < kWaitCauseNames.size(); ++cause) {
       Labels labels = of_rank(r);
       labels.emplace_back("cause", kWaitCauseNames[cause]);
-      all.sample(sums.ranks[r].wait_s[cause], std::move(labels));
+      all.sample(sums.ranks[r].wait_s.seconds[cause], std::move(labels));
     }
   }
   all.family(MetricType::kCounter, "motley_link_sent_bytes", "bytes",

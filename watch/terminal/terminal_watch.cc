@@ -14,9 +14,9 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/process/status_line.h"
+#include "base/process/stop_signals.h"
 #include "base/system/non_blocking_writer.h"
-#include "cluster/process/status_line.h"
-#include "cluster/process/stop_signals.h"
 #include "watch/terminal/pause_signals.h"
 #include "watch/terminal/raw_terminal.h"
 #include "watch/terminal/screen.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/run_record/run_event.h"
+#include "record/run_event.h"
 #include "watch/view/run_health.h"
 
 namespace motley {

@@ -49,8 +49,8 @@ Json column(const std::vector<Row>& rows, Field Row::*field) {
 void History::add(const StepMetrics& metrics) {
   cut_from(rows_, metrics.step);
   cut_from(evals_, metrics.step);
-  add_to(rows_, {metrics.step, metrics.loss, metrics.step_s, metrics.tokens_per_s(), metrics.bubble,
-                 metrics.lr});
+  add_to(rows_, {metrics.step, metrics.outcome.loss, metrics.step_s, metrics.tokens_per_s(),
+                 metrics.bubble, metrics.outcome.lr});
   if (metrics.eval_loss) add_to(evals_, {.step = metrics.step, .loss = *metrics.eval_loss});
 }
 

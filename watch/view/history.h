@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/json_fwd.h"
-#include "cluster/run_record/metrics.h"
+#include "record/step_metrics.h"
 
 namespace motley {
 

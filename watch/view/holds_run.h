@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "cluster/run/run_folder.h"
+#include "record/run_folder.h"
 
 namespace motley {
 

@@ -29,8 +29,9 @@ Json waits_to_json(const std::vector<StepMetrics>& steps, std::size_t rank) {
     return waits;
   }
   for (std::size_t cause = 0; cause < kWaitCauseNames.size(); ++cause) {
-    waits[kWaitCauseNames[cause]] = number_or_null(median_of(
-        steps, [&](const StepMetrics& step) { return step.ranks[rank].wait_s.seconds[cause]; }));
+    waits[kWaitCauseNames[cause]] = number_or_null(median_of(steps, [&](const StepMetrics& step) {
+      return step.ranks[rank].times.wait_s.seconds[cause];
+    }));
   }
   return waits;
 }
@@ -126,17 +127,18 @@ Json RecentSteps::ranks_to_json() const {
   const StepMetrics& last = all.back();
   for (std::size_t r = 0; r < rank_count(last); ++r) {
     const bool is_reported = r < last.ranks.size();
-    const auto of = [&](double StepMetrics::RankTimes::*field) {
-      return is_reported ? number_or_null(median_of(
-                               all, [&](const StepMetrics& step) { return step.ranks[r].*field; }))
-                         : Json(nullptr);
+    const auto of = [&](double StepTimes::*field) {
+      return is_reported
+                 ? number_or_null(median_of(
+                       all, [&](const StepMetrics& step) { return step.ranks[r].times.*field; }))
+                 : Json(nullptr);
     };
     const std::int64_t memory_bytes = is_reported ? last.ranks[r].memory_bytes : 0;
     const double compute_s =
         median_of(all, [&](const StepMetrics& step) { return computed_s(step, r); });
     ranks.push_back({{"compute_s", number_or_null(compute_s)},
-                     {"codec_s", of(&StepMetrics::RankTimes::codec_s)},
-                     {"optimizer_s", of(&StepMetrics::RankTimes::optimizer_s)},
+                     {"codec_s", of(&StepTimes::codec_s)},
+                     {"optimizer_s", of(&StepTimes::optimizer_s)},
                      {"wait_s", waits_to_json(all, r)},
                      {"memory_bytes", memory_bytes > 0 ? Json(memory_bytes) : Json(nullptr)}});
   }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/json_fwd.h"
-#include "cluster/run_record/metrics.h"
+#include "record/step_metrics.h"
 #include "watch/view/run_health.h"
 
 namespace motley {

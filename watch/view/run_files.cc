@@ -42,10 +42,10 @@ std::optional<RunPrediction> prediction_of(const Plan& plan, const std::filesyst
   return *std::move(prediction);
 }
 
-std::optional<ReportedEnd> end_in(const std::filesystem::path& path) {
+std::optional<RunEnd> end_in(const std::filesystem::path& path) {
   auto report = read_report(path);
   if (!report.ok()) return {};
-  return ReportedEnd{report->last_step, std::move(report->ended)};
+  return std::move(report->end);
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ bool RunFiles::poll() {
     changed = true;
   }
   if (report_file_.changed()) {
-    report_ = end_in(report_file_.path());
+    reported_end_ = end_in(report_file_.path());
     changed = true;
   }
   return changed;

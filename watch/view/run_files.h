@@ -10,10 +10,10 @@
 #include <optional>
 #include <string>
 
-#include "cluster/run/run_folder.h"
-#include "cluster/run_record/run_prediction.h"
 #include "plan/plan.h"
-#include "plan/trace_file.h"
+#include "record/run_folder.h"
+#include "record/run_prediction.h"
+#include "record/trace_file.h"
 #include "run_config/config.h"
 #include "watch/view/run_state.h"
 
@@ -49,7 +49,7 @@ class RunFiles {
   // Of plan().
   [[nodiscard]] const std::optional<RunPrediction>& prediction() const { return prediction_; }
 
-  [[nodiscard]] const std::optional<ReportedEnd>& report() const { return report_; }
+  [[nodiscard]] const std::optional<RunEnd>& reported_end() const { return reported_end_; }
 
  private:
   FileStamp config_file_;
@@ -59,7 +59,7 @@ class RunFiles {
   std::optional<Config> config_;
   std::optional<Plan> plan_;
   std::optional<RunPrediction> prediction_;
-  std::optional<ReportedEnd> report_;
+  std::optional<RunEnd> reported_end_;
 };
 
 // The last step of a trace file, read on demand after a change.

@@ -19,7 +19,7 @@ namespace {
 std::optional<RunFinding> assess_skipped(const AssessedRun& run) {
   const Steps steps = recent_window(run);
   const auto skipped = static_cast<std::size_t>(
-      std::ranges::count_if(steps, [](const StepMetrics& step) { return step.skipped; }));
+      std::ranges::count_if(steps, [](const StepMetrics& step) { return step.outcome.skipped; }));
   if (skipped < kSkippedBad) return {};
   const std::string text = fmt::format(
       "{} of the last {} steps were skipped: the gradient is not finite", skipped, steps.size());
@@ -126,7 +126,7 @@ const char* health_level_name(HealthLevel level) {
 }
 
 double computed_s(const StepMetrics& step, std::size_t rank) {
-  if (rank < step.ranks.size()) return step.ranks[rank].compute_s;
+  if (rank < step.ranks.size()) return step.ranks[rank].times.compute_s;
   return rank < step.wait_s.size() ? step.step_s - step.wait_s[rank] : std::nan("");
 }
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "cluster/run_record/metrics.h"
+#include "record/step_metrics.h"
 
 namespace motley {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/json.h"
-#include "cluster/launch/workers.h"
+#include "plan/rank_names.h"
 
 namespace motley {
 namespace {

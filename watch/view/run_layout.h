@@ -9,8 +9,8 @@
 
 #include "base/ids.h"
 #include "base/json_fwd.h"
-#include "cluster/run_record/run_prediction.h"
 #include "plan/plan.h"
+#include "record/run_prediction.h"
 #include "run_config/config.h"
 #include "watch/view/run_health.h"
 

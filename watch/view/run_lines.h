@@ -10,8 +10,8 @@
 #include <optional>
 #include <string>
 
-#include "cluster/run/run_folder.h"
-#include "cluster/run_record/run_event.h"
+#include "record/run_event.h"
+#include "record/run_folder.h"
 #include "watch/view/history.h"
 #include "watch/view/line_follower.h"
 #include "watch/view/recent_steps.h"

@@ -23,16 +23,13 @@ const char* stopped_by(int status) {
   return status == static_cast<int>(ErrorCode::kTerminated) ? "SIGTERM" : nullptr;
 }
 
-RunState state_of_report(const ReportedEnd& report, const RunObservations& observations) {
-  if (report.early) {
-    if (const char* const by = stopped_by(report.early->status)) {
-      return {RunPhase::kStopped, report.early->status,
-              fmt::format("stopped by {}: {}", by, step_text(observations))};
-    }
-    return {RunPhase::kFailed, report.early->status,
-            fmt::format("ended early: {}", report.early->what)};
+RunState state_after(const RunEnd& end, const RunObservations& observations) {
+  if (end.has_completed()) return {RunPhase::kEnded, 0, "ended: " + step_text(observations)};
+  if (const char* const by = stopped_by(end.status)) {
+    return {RunPhase::kStopped, end.status,
+            fmt::format("stopped by {}: {}", by, step_text(observations))};
   }
-  return {RunPhase::kEnded, 0, "ended: " + step_text(observations)};
+  return {RunPhase::kFailed, end.status, fmt::format("ended early: {}", end.what)};
 }
 
 }  // namespace
@@ -101,8 +98,8 @@ RunState run_state_of(const RunObservations& observations) {
     }
     return {RunPhase::kTraining, {}, observations.launcher};
   }
-  if (observations.report && observations.report->last_step >= observations.last_step) {
-    return state_of_report(*observations.report, observations);
+  if (observations.reported_end && observations.reported_end->last_step >= observations.last_step) {
+    return state_after(*observations.reported_end, observations);
   }
   return {RunPhase::kSilent, {}, "its launcher ended without a report: " + step_text(observations)};
 }

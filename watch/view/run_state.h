@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "cluster/run_record/run_event.h"
-#include "cluster/run_record/run_report.h"
+#include "record/run_end.h"
+#include "record/run_event.h"
 
 namespace motley {
 
@@ -34,12 +34,6 @@ struct PendingRestart {
 [[nodiscard]] std::optional<PendingRestart> pending_restart_of(const std::deque<RunEvent>& events,
                                                                double now_s);
 
-// The end of a session according to its report.
-struct ReportedEnd {
-  std::int64_t last_step = 0;
-  std::optional<EarlyTermination> early;
-};
-
 struct RunObservations {
   std::string unreadable;      // the reason why the run's folder cannot be read; "" = readable
   std::string launcher;        // the active launcher; "" = none
@@ -48,8 +42,8 @@ struct RunObservations {
   std::int64_t last_step = 0;  // finished; 0 = none
   std::int64_t steps = 0;      // of the whole run; 0 = unknown
   bool is_planned = false;
-  bool lacks_metrics = false;  // steps were done, but metrics.jsonl is missing
-  std::optional<ReportedEnd> report;
+  bool lacks_metrics = false;          // steps were done, but metrics.jsonl is missing
+  std::optional<RunEnd> reported_end;  // of the last session; nothing: it has no report
   std::optional<PendingRestart> pending_restart;
 };
 

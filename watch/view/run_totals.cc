@@ -11,12 +11,12 @@ void grow(double& sum, double value) {
   if (std::isfinite(value) && value > 0) sum += value;
 }
 
-void grow(RunTotals::RankTotals& sums, const StepMetrics::RankTimes& rank) {
-  grow(sums.compute_s, rank.compute_s);
-  grow(sums.codec_s, rank.codec_s);
-  grow(sums.optimizer_s, rank.optimizer_s);
-  for (std::size_t cause = 0; cause < sums.wait_s.size(); ++cause) {
-    grow(sums.wait_s[cause], rank.wait_s.seconds[cause]);
+void grow(StepTimes& sums, const StepTimes& times) {
+  grow(sums.compute_s, times.compute_s);
+  grow(sums.codec_s, times.codec_s);
+  grow(sums.optimizer_s, times.optimizer_s);
+  for (std::size_t cause = 0; cause < kWaitCauseNames.size(); ++cause) {
+    grow(sums.wait_s.seconds[cause], times.wait_s.seconds[cause]);
   }
 }
 
@@ -42,13 +42,14 @@ void RunTotals::add(const StepMetrics& metrics) {
   if (metrics.eval_loss) sums_.eval_loss = metrics.eval_loss;
   if (!take(metrics)) return;
   ++sums_.steps;
-  sums_.skipped += metrics.skipped ? 1 : 0;
+  sums_.skipped += metrics.outcome.skipped ? 1 : 0;
   sums_.without_targets += metrics.without_targets ? 1 : 0;
   grow(sums_.step_s, metrics.step_s);
-  grow(sums_.tokens, static_cast<double>(metrics.tokens));
+  grow(sums_.tokens, static_cast<double>(metrics.outcome.tokens));
   grow(sums_.sent_bytes, static_cast<double>(metrics.wire_bytes));
   if (sums_.ranks.size() < metrics.ranks.size()) sums_.ranks.resize(metrics.ranks.size());
-  for (std::size_t r = 0; r < metrics.ranks.size(); ++r) grow(sums_.ranks[r], metrics.ranks[r]);
+  for (std::size_t r = 0; r < metrics.ranks.size(); ++r)
+    grow(sums_.ranks[r], metrics.ranks[r].times);
   for (const StepMetrics::Sent& sent : metrics.links) {
     const std::pair link(sent.from, sent.to);
     if (sums_.link_bytes.size() == kLinksMax && !sums_.link_bytes.contains(link)) continue;

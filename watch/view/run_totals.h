@@ -3,7 +3,6 @@
 // truncated or replaced, does not.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -13,21 +12,14 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "cluster/run_record/metrics.h"
-#include "cluster/run_record/run_event.h"
-#include "plan/wait_times.h"
+#include "plan/step_times.h"
+#include "record/run_event.h"
+#include "record/step_metrics.h"
 
 namespace motley {
 
 class RunTotals {
  public:
-  struct RankTotals {
-    double compute_s = 0;  // all time except waits
-    double codec_s = 0;
-    double optimizer_s = 0;
-    std::array<double, kWaitCauseNames.size()> wait_s{};  // [WaitCause]
-  };
-
   struct Totals {
     std::int64_t steps = 0;
     std::int64_t skipped = 0;          // of them
@@ -35,7 +27,7 @@ class RunTotals {
     double step_s = 0;
     double tokens = 0;
     double sent_bytes = 0;
-    std::vector<RankTotals> ranks;                         // [Rank], for all plans of the run
+    std::vector<StepTimes> ranks;                          // [Rank], for all plans of the run
     std::map<std::pair<Rank, Rank>, double> link_bytes;    // by sender and receiver
     std::map<RunEventKind, std::int64_t> events = {};      // by kind
     std::optional<double> eval_loss = {};                  // of the last evaluation

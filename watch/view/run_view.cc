@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/system/files.h"
 #include "checkpoint/lock/launch_record.h"
-#include "cluster/launch/workers.h"
+#include "plan/rank_names.h"
 #include "watch/view/holds_run.h"
 #include "watch/view/json_number.h"
 
@@ -130,7 +130,7 @@ void RunView::observe_state(double now_s, Changes& changes) {
                     .steps = files_.config() ? files_.config()->train.steps : 0,
                     .is_planned = files_.plan().has_value(),
                     .lacks_metrics = folder_observations_.metrics_gone_since_s.has_value(),
-                    .report = files_.report(),
+                    .reported_end = files_.reported_end(),
                     .pending_restart = pending_restart_of(lines_.events(), now_s)});
   const bool is_same = state.phase == state_.phase && state.status == state_.status &&
                        (!text_may_change(state.phase) || state.text == state_.text);
@@ -255,7 +255,7 @@ Json RunView::state() const {
           {"reading", reading()
                           ? Json{{"read_bytes", reading()->read_bytes}, {"bytes", reading()->bytes}}
                           : Json(nullptr)},
-          {"loss", last == nullptr ? Json(nullptr) : number_or_null(last->loss)},
+          {"loss", last == nullptr ? Json(nullptr) : number_or_null(last->outcome.loss)},
           {"step_s", number_or_null(recent().step_s())},
           {"predicted_step_s", predicted_s > 0 ? number_or_null(predicted_s) : Json(nullptr)},
           {"tokens_per_s", number_or_null(recent().tokens_per_s())},

@@ -12,7 +12,7 @@
 
 #include "base/json_fwd.h"
 #include "base/result.h"
-#include "cluster/run/run_folder.h"
+#include "record/run_folder.h"
 #include "watch/view/file_problems.h"
 #include "watch/view/run_files.h"
 #include "watch/view/run_layout.h"

@@ -26,10 +26,18 @@ Result<TrainedStep> TrainStep::run_step() {
   const std::uint64_t bytes_before = link_.wire_bytes();
   const std::vector<std::uint64_t> sent_before = link_.sent_bytes();
   const GradientScale scale = progress().gradient_scale.value_or(GradientScale{});
-  MOTLEY_ASSIGN(const RunTimes times, executor_.run(schedule_, {progress().step + 1, true,
-                                                                progress().samples, scale.value}));
-  return TrainedStep{voter_.outcome(), times, link_.wire_bytes() - bytes_before,
-                     sent_between(sent_before, link_.sent_bytes()), memory_bytes()};
+  const double start_s = now_s();
+  MOTLEY_ASSIGN(const StepTimes times, executor_.run(schedule_, {progress().step + 1, true,
+                                                                 progress().samples, scale.value}));
+  return TrainedStep{.report = {.step = progress().step,
+                                .outcome = voter_.outcome(),
+                                .step_s = now_s() - start_s,
+                                .times = times,
+                                .wire_bytes = link_.wire_bytes() - bytes_before,
+                                .sent = sent_between(sent_before, link_.sent_bytes()),
+                                .memory_bytes = memory_bytes()},
+                     .ends = voter_.tally().ends,
+                     .saves = voter_.tally().saves};
 }
 
 std::int64_t TrainStep::memory_bytes() {
@@ -50,13 +58,14 @@ Result<std::optional<Evaluation>> HeldOutEvaluator::evaluate(std::int64_t step) 
   for (int batch = 0; batch < count_; ++batch) {
     const auto first_sample =
         static_cast<std::uint64_t>(batch) * static_cast<std::uint64_t>(samples_);
-    MOTLEY_ASSIGN([[maybe_unused]] const RunTimes times,
+    MOTLEY_ASSIGN([[maybe_unused]] const StepTimes times,
                   executor_.run(schedule_, {step, false, first_sample}));
     const StepOutcome& outcome = voter_.outcome();
-    if (outcome.count == 0) continue;
-    loss_sum += outcome.loss * outcome.count;
-    count += outcome.count;
-    correct += outcome.accuracy.value_or(0) * outcome.count;
+    const double batch_count = voter_.tally().count;
+    if (batch_count == 0) continue;
+    loss_sum += outcome.loss * batch_count;
+    count += batch_count;
+    correct += outcome.accuracy.value_or(0) * batch_count;
     has_accuracy = has_accuracy && outcome.accuracy;
   }
   Evaluation evaluation{.tokens = reported_count(count),

@@ -5,30 +5,6 @@
 #include "protocol/trace_message.h"
 
 namespace motley {
-namespace {
-
-StepReport report_of(std::int64_t step, const TrainedStep& trained) {
-  StepReport report;
-  report.step = step;
-  report.loss = trained.outcome.loss;
-  report.tokens = reported_count(trained.outcome.count);
-  report.accuracy = trained.outcome.accuracy;
-  report.lr = trained.outcome.lr;
-  report.grad_norm = trained.outcome.grad_norm;
-  report.skipped = trained.outcome.skipped;
-  report.gradient_scale = trained.outcome.gradient_scale;
-  report.step_s = trained.times.total_s;
-  report.compute_s = trained.times.compute_s;
-  report.codec_s = trained.times.codec_s;
-  report.optimizer_s = trained.times.optimizer_s;
-  report.wait_s = trained.times.wait_s;
-  report.wire_bytes = trained.wire_bytes;
-  report.sent = trained.sent;
-  report.memory_bytes = trained.memory_bytes;
-  return report;
-}
-
-}  // namespace
 
 TrainingLoop::TrainingLoop(const TrainingLoopOptions& options,
                            StepRunner& steps,
@@ -63,22 +39,15 @@ void TrainingLoop::set_recording(std::int64_t steps_done) {
 }
 
 Result<void> TrainingLoop::run_step(std::int64_t step) {
-  MOTLEY_ASSIGN(const TrainedStep trained, steps_.run_step());
-  StepReport report = report_of(step, trained);
-  changed_nothing_ = trained.outcome.skipped || trained.outcome.count == 0;
-  save_waits_ = save_waits_ || trained.outcome.saves;
-  ends_ = trained.outcome.ends;
+  MOTLEY_ASSIGN(TrainedStep trained, steps_.run_step());
+  StepReport& report = trained.report;
+  changed_nothing_ = report.outcome.skipped || report.outcome.tokens == 0;
+  save_waits_ = save_waits_ || trained.saves;
+  ends_ = trained.ends;
   if (is_evaluated(step)) {
-    MOTLEY_ASSIGN(const auto evaluation, evaluator_.evaluate(step));
-    report.evaluated = evaluation.has_value();
-    report.eval_tokens = evaluation.value_or(Evaluation{}).tokens;
-    report.eval_loss = evaluation.value_or(Evaluation{}).loss;
-    report.eval_accuracy = evaluation.value_or(Evaluation{}).accuracy;
-    report.eval_bytes_per_token = evaluation.value_or(Evaluation{}).bytes_per_token;
+    MOTLEY_ASSIGN(report.evaluation, evaluator_.evaluate(step));
   }
-  Json event = step_to_json(report);
-  event["event"] = "step";
-  events_.send(event);
+  events_.send(step_to_json(report));
   return {};
 }
 

@@ -5,25 +5,19 @@
 
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "base/result.h"
 #include "checkpoint/checkpoint.h"
-#include "pipeline/execute/executor.h"
 #include "plan/trace.h"
 #include "protocol/launcher_channel.h"
 #include "protocol/protocol.h"
-#include "training/vote/step_outcome.h"
 
 namespace motley {
 
-// What this rank knows about a training step after it.
 struct TrainedStep {
-  StepOutcome outcome;
-  RunTimes times;
-  std::uint64_t wire_bytes = 0;        // sent by this rank
-  std::vector<StepReport::Sent> sent;  // the same bytes, by receiver
-  std::int64_t memory_bytes = 0;       // resident after the step; 0 = unknown
+  StepReport report;   // without an evaluation
+  bool ends = false;   // the session is to end after this step
+  bool saves = false;  // a checkpoint is due after this step, by rank 0's clock
 };
 
 class StepRunner {
@@ -36,13 +30,6 @@ class StepRunner {
   [[nodiscard]] virtual Result<TrainedStep> run_step() = 0;
   // From now on each action's span is added to `trace` (nullptr: stop recording).
   virtual void record(TraceRecorder* trace) = 0;
-};
-
-struct Evaluation {
-  std::int64_t tokens = 0;         // of all batches; 0: none had a target
-  double loss = 0;                 // mean over the tokens; NaN without tokens
-  std::optional<double> accuracy;  // as in StepOutcome
-  double bytes_per_token = 0;      // of the held-out text; 0 if unknown to this rank
 };
 
 class Evaluator {
