@@ -1,4 +1,4 @@
-#include "cli/planning/planned_cluster.h"
+#include "cli/report/planned_cluster.h"
 
 #include <gtest/gtest.h>
 

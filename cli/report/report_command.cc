@@ -13,7 +13,7 @@
 #include "cli/command.h"
 #include "cli/inputs.h"
 #include "cli/output_file.h"
-#include "cli/planning/displayed_run.h"
+#include "cli/report/displayed_run.h"
 #include "figures/pages/run_page.h"
 #include "figures/timeline.h"
 #include "record/run_folder.h"

@@ -1,4 +1,4 @@
-#include "cli/planning/planned_cluster.h"
+#include "cli/report/planned_cluster.h"
 
 #include <algorithm>
 #include <map>

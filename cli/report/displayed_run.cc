@@ -1,4 +1,4 @@
-#include "cli/planning/displayed_run.h"
+#include "cli/report/displayed_run.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 #include "base/system/files.h"
 #include "base/toml.h"
 #include "cli/inputs.h"
-#include "cli/planning/planned_cluster.h"
+#include "cli/report/planned_cluster.h"
 #include "cluster/diagnose/automatic_devices.h"
 #include "cluster/planning/planning_options.h"
 #include "partitioner/report/calibration.h"
