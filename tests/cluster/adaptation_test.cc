@@ -26,9 +26,10 @@ TEST(StepWindows, AreTheMediansOfWindowsThatDouble) {
       // The first step, and a disturbed one, do not affect the medians.
       const double slow = step == 1 || i == 3 ? 100 : 1;
       EXPECT_FALSE(steps.add(
-          Rank{0}, {.step = step, .step_s = 3 * slow, .compute_s = slow, .memory_bytes = step}));
+          Rank{0},
+          {.step = step, .step_s = 3 * slow, .times = {.compute_s = slow}, .memory_bytes = step}));
       const auto measured =
-          steps.add(Rank{1}, {.step = step, .step_s = 4 * slow, .compute_s = 2 * slow});
+          steps.add(Rank{1}, {.step = step, .step_s = 4 * slow, .times = {.compute_s = 2 * slow}});
       const bool is_last = i + 1 == window + (window == 8 ? 1 : 0);
       ASSERT_EQ(measured.has_value(), is_last) << step;
       if (!is_last) continue;
@@ -43,10 +44,11 @@ TEST(StepWindows, BeginAnewWithoutWhatWasDisturbed) {
   Plan plan;
   plan.ranks.resize(1);
   StepWindows steps(plan);
-  for (int i = 0; i < 5; ++i) (void)steps.add(Rank{0}, {.step_s = 9, .compute_s = 9});
+  for (int i = 0; i < 5; ++i) (void)steps.add(Rank{0}, {.step_s = 9, .times = {.compute_s = 9}});
   steps.restart_window();
-  for (int i = 0; i < 7; ++i) EXPECT_FALSE(steps.add(Rank{0}, {.step_s = 1, .compute_s = 1}));
-  EXPECT_EQ(steps.add(Rank{0}, {.step_s = 1, .compute_s = 1})->step_s, 1);
+  for (int i = 0; i < 7; ++i)
+    EXPECT_FALSE(steps.add(Rank{0}, {.step_s = 1, .times = {.compute_s = 1}}));
+  EXPECT_EQ(steps.add(Rank{0}, {.step_s = 1, .times = {.compute_s = 1}})->step_s, 1);
 }
 
 // Two machines with equal profiles; the second actually takes three times as long.
@@ -73,10 +75,11 @@ class AdaptationOfTwo : public testing::Test {
          ++step) {
       for (std::size_t r = 0; r < plan_.ranks.size(); ++r) {
         const double factor = r == 1 ? 3 : 1;
-        const auto line = adaptation.on_step(Rank{static_cast<std::int32_t>(r)},
-                                             {.step = step,
-                                              .step_s = 3 * plan_.predicted_step_s,
-                                              .compute_s = factor * plan_.ranks[r].compute_s});
+        const auto line =
+            adaptation.on_step(Rank{static_cast<std::int32_t>(r)},
+                               {.step = step,
+                                .step_s = 3 * plan_.predicted_step_s,
+                                .times = {.compute_s = factor} * plan_.ranks[r].compute_s});
         if (line) lines_.push_back(*line);
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(2));

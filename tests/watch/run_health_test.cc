@@ -27,12 +27,12 @@ AssessedRun as_planned() {
     step.outcome.tokens = 1000;
     step.step_s = kPlannedStep_s;
     for (const AssessedRank& rank : run.ranks) {
-      StepMetrics::RankTimes times;
-      times.compute_s = rank.predicted_compute_s;
-      times.wait_s.of(WaitCause::kActivation) = kPlannedStep_s - rank.predicted_compute_s;
-      times.memory_bytes = 1'000'000'000;
-      step.wait_s.push_back(times.wait_s.total());
-      step.ranks.push_back(times);
+      StepMetrics::RankStep part;
+      part.times.compute_s = rank.predicted_compute_s;
+      part.times.wait_s.of(WaitCause::kActivation) = kPlannedStep_s - rank.predicted_compute_s;
+      part.memory_bytes = 1'000'000'000;
+      step.wait_s.push_back(part.times.wait_s.total());
+      step.ranks.push_back(part);
     }
     step.links = {{Rank{0}, Rank{1}, 4'000'000}, {Rank{1}, Rank{2}, 4'000'000}};
     run.steps.push_back(std::move(step));
@@ -45,9 +45,9 @@ void slow_down(StepMetrics& step, std::size_t rank, double by_s) {
   step.step_s += by_s;
   for (std::size_t r = 0; r < step.ranks.size(); ++r) {
     if (r == rank) {
-      step.ranks[r].compute_s += by_s;
+      step.ranks[r].times.compute_s += by_s;
     } else {
-      step.ranks[r].wait_s.of(WaitCause::kGradient) += by_s;
+      step.ranks[r].times.wait_s.of(WaitCause::kGradient) += by_s;
       step.wait_s[r] += by_s;
     }
   }
@@ -56,7 +56,7 @@ void slow_down(StepMetrics& step, std::size_t rank, double by_s) {
 void hold_up(StepMetrics& step, double by_s) {
   step.step_s += by_s;
   for (std::size_t r = 0; r < step.ranks.size(); ++r) {
-    step.ranks[r].wait_s.of(WaitCause::kActivation) += by_s;
+    step.ranks[r].times.wait_s.of(WaitCause::kActivation) += by_s;
     step.wait_s[r] += by_s;
   }
 }
@@ -216,7 +216,7 @@ RC_GTEST_PROP(VerdictProperty, NamesTheSlowRank, ()) {
   for (AssessedRank& each : scaled.ranks) each.predicted_compute_s *= kUnit;
   for (StepMetrics& step : scaled.steps) {
     step.step_s *= kUnit;
-    for (auto& times : step.ranks) times.compute_s *= kUnit;
+    for (auto& part : step.ranks) part.times.compute_s *= kUnit;
   }
   RC_ASSERT(assess(scaled) == health);
 

@@ -42,13 +42,13 @@ class RunMetricsTest : public WrittenRun {
       metrics.time_s = 1.75e9 + static_cast<double>(step);
       metrics.ranks.resize(2);
       for (auto& rank : metrics.ranks) {
-        rank.compute_s = 0.2;
-        rank.codec_s = 0.01;
-        rank.optimizer_s = 0.005;
+        rank.times.compute_s = 0.2;
+        rank.times.codec_s = 0.01;
+        rank.times.optimizer_s = 0.005;
         rank.memory_bytes = 1 << 20;
       }
-      metrics.ranks[0].wait_s.of(WaitCause::kGradient) = 0.05;
-      metrics.ranks[1].wait_s.of(WaitCause::kActivation) = 0.1;
+      metrics.ranks[0].times.wait_s.of(WaitCause::kGradient) = 0.05;
+      metrics.ranks[1].times.wait_s.of(WaitCause::kActivation) = 0.1;
       metrics.links = {{Rank{0}, Rank{1}, 2000}, {Rank{1}, Rank{0}, 1000}};
       if (step == 2) metrics.eval_loss = 2.75;
       lines << metrics_to_json(metrics).dump() << '\n';

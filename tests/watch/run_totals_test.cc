@@ -17,8 +17,8 @@ StepMetrics done_at(std::int64_t step, double time_s) {
   metrics.wire_bytes = 30;
   metrics.time_s = time_s;
   metrics.ranks.resize(2);
-  metrics.ranks[1].compute_s = 0.25;
-  metrics.ranks[1].wait_s.of(WaitCause::kGradient) = 0.125;
+  metrics.ranks[1].times.compute_s = 0.25;
+  metrics.ranks[1].times.wait_s.of(WaitCause::kGradient) = 0.125;
   metrics.links = {{Rank{0}, Rank{1}, 20}, {Rank{1}, Rank{0}, 10}};
   return metrics;
 }
@@ -33,7 +33,7 @@ TEST(RunTotals, SumsEveryStep) {
   EXPECT_EQ(sums.sent_bytes, 120);
   ASSERT_EQ(sums.ranks.size(), 2U);
   EXPECT_EQ(sums.ranks[1].compute_s, 1);
-  EXPECT_EQ(sums.ranks[1].wait_s[1], 0.5);
+  EXPECT_EQ(sums.ranks[1].wait_s.of(WaitCause::kGradient), 0.5);
   EXPECT_EQ(sums.link_bytes.at({Rank{0}, Rank{1}}), 80);
 }
 
@@ -51,7 +51,7 @@ TEST(RunTotals, WhatIsNotKnownAddsNothing) {
   RunTotals totals;
   StepMetrics metrics = done_at(1, 1001);
   metrics.step_s = std::nan("");
-  metrics.ranks[1].compute_s = -1;
+  metrics.ranks[1].times.compute_s = -1;
   totals.add(metrics);
   EXPECT_EQ(totals.sums().step_s, 0);
   EXPECT_EQ(totals.sums().ranks[1].compute_s, 0);
