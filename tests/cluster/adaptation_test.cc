@@ -79,7 +79,7 @@ class AdaptationOfTwo : public testing::Test {
             adaptation.on_step(Rank{static_cast<std::int32_t>(r)},
                                {.step = step,
                                 .step_s = 3 * plan_.predicted_step_s,
-                                .times = {.compute_s = factor} * plan_.ranks[r].compute_s});
+                                .times = {.compute_s = factor * plan_.ranks[r].compute_s}});
         if (line) lines_.push_back(*line);
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
