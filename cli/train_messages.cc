@@ -8,7 +8,7 @@
 #include "partitioner/report/compute_dtypes_text.h"
 #include "plan/quantity_text.h"
 #include "plan/rank_names.h"
-#include "record/run_report.h"
+#include "record/report_text.h"
 
 namespace motley {
 

@@ -16,6 +16,7 @@
 #include "cli/report/displayed_run.h"
 #include "figures/pages/run_page.h"
 #include "figures/timeline.h"
+#include "record/report_text.h"
 #include "record/run_folder.h"
 
 namespace motley {

@@ -20,7 +20,7 @@
 #include "cluster/run/resumed_plan.h"
 #include "cluster/run/resumption.h"
 #include "data/source.h"
-#include "record/run_report.h"
+#include "record/report_text.h"
 #include "run_config/config_io.h"
 #include "training/optimizer/rate_change.h"
 

@@ -10,6 +10,7 @@
 #include "figures/timeline.h"
 #include "partitioner/report/advisor.h"
 #include "plan/quantity_text.h"
+#include "record/report_text.h"
 
 namespace motley {
 namespace {

@@ -7,6 +7,8 @@
 
 #include <rapidcheck.h>
 
+#include "base/json.h"
+
 namespace motley {
 namespace {
 

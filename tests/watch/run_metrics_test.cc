@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/json.h"
 #include "base/system/files.h"
 #include "base/system/version.h"
 #include "record/run_event.h"

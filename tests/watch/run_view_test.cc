@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "plan/rank_names.h"
+#include "record/trace_file.h"
 #include "tests/watch/viewed_folder.h"
 
 namespace motley {
