@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/process/progress_line.h"
-#include "base/text_table.h"
+#include "base/text/text_table.h"
 #include "cli/command.h"
 #include "cli/inputs.h"
 #include "cluster/diagnose/probe.h"

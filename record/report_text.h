@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/text_table.h"
+#include "base/text/text_table.h"
 #include "record/run_report.h"
 
 namespace motley {

@@ -9,7 +9,7 @@
 #include <span>
 
 #include "base/json.h"
-#include "base/text_table.h"
+#include "base/text/text_table.h"
 #include "checkpoint/convert/difference.h"
 #include "cli/ckpt/commands.h"
 #include "cli/ckpt/weights_inputs.h"

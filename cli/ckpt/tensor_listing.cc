@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "base/text_table.h"
+#include "base/text/text_table.h"
 #include "checkpoint/folders.h"
 #include "checkpoint/safetensors_header.h"
 #include "checkpoint/weight_names.h"

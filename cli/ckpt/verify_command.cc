@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/process/progress_line.h"
-#include "base/text_table.h"
+#include "base/text/text_table.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/inspect.h"
 #include "checkpoint/lock/run_lock.h"

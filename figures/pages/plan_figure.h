@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/text_table.h"
+#include "base/text/text_table.h"
 #include "figures/figure.h"
 #include "partitioner/report/plan_sketch.h"
 

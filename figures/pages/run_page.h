@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/text_table.h"
+#include "base/text/text_table.h"
 #include "figures/curves.h"
 #include "partitioner/report/advisor.h"
 #include "partitioner/report/plan_sketch.h"

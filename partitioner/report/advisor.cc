@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "base/text_table.h"
+#include "base/text/text_table.h"
 #include "partitioner/report/remedy.h"
 #include "partitioner/report/what_if.h"
 #include "plan/quantity_text.h"

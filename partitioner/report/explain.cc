@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/text_table.h"
+#include "base/text/text_table.h"
 #include "partitioner/cost/cost_model.h"
 #include "partitioner/report/compute_dtypes_text.h"
 #include "partitioner/report/cores_text.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "base/text_table.h"
+#include "base/text/text_table.h"
 #include "models/spec/model_spec.h"
 #include "partitioner/report/planning_input.h"
 #include "partitioner/search/planner.h"

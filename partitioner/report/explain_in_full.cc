@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/text_table.h"
+#include "base/text/text_table.h"
 #include "partitioner/report/explain.h"
 #include "partitioner/report/plan_analysis.h"
 #include "plan/quantity_text.h"

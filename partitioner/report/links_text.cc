@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/text_table.h"
+#include "base/text/text_table.h"
 #include "partitioner/cost/step_prices.h"
 #include "partitioner/search/planner.h"
 #include "plan/gradient_group.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "base/text_table.h"
+#include "base/text/text_table.h"
 #include "partitioner/cost/plan_memory.h"
 #include "partitioner/report/explain.h"
 #include "plan/quantity_text.h"

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/text_table.h"
+#include "base/text/text_table.h"
 #include "models/spec/model_spec.h"
 #include "plan/plan.h"
 

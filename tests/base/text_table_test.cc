@@ -1,4 +1,4 @@
-#include "base/text_table.h"
+#include "base/text/text_table.h"
 
 #include <gtest/gtest.h>
 
