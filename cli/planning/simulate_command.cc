@@ -16,7 +16,6 @@
 #include "cluster/launch/workers.h"
 #include "cluster/planning/resolve_plan.h"
 #include "cluster/process/progress_line.h"
-#include "cluster/run/prepare.h"
 #include "cluster/run/run_folder.h"
 #include "figures/timeline.h"
 #include "partitioner/report/explain.h"
