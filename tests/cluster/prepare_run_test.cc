@@ -26,8 +26,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-const std::string kHash(32, 'a');
-
 class PrepareRun : public testing::Test {
  protected:
   PrepareRun() {
@@ -66,7 +64,7 @@ class PrepareRun : public testing::Test {
     plan.ranks.resize(1);
     plan.chunks = {{.layer_count = 1, .replicas = {{Rank{0}, 2}}}};
     CheckpointCommitter committer(run_folder().dir(), testing::kLaunch, config, model, plan);
-    committer.set_data(data_fingerprint({0, kHash}, config.data));
+    committer.set_data(data_fingerprint(*check()->data, config.data));
     const std::vector<float> values(4, 1.5F);
     const auto shard =
         write_shard({run_folder().dir(), testing::kLaunch, step}, 0, 1, {{"w", {4}, values}}, {});
@@ -199,13 +197,14 @@ TEST_F(PrepareRun, RefusesOtherDataOfAResumedRun) {
   save(6);
   request_.resume = ResumeRequest{};
   CheckedRequest checked = *check();
-  checked.data = DataIdentity{0, std::string(32, 'b')};
+  const std::string hash = checked.data->hash;
+  checked.data->hash = std::string(32, 'b');
   const FoundShards found{.resumes = true};
   EXPECT_EQ(start_of_run(request_, checked, found, log_).error().code, ErrorCode::kData);
   checked.data.reset();  // read elsewhere
   const auto started = start_of_run(request_, checked, found, log_);
   ASSERT_OK(started);
-  EXPECT_EQ(started->resumed->data->hash, kHash);
+  EXPECT_EQ(started->resumed->data->hash, hash);
 }
 
 }  // namespace
