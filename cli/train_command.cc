@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "base/json.h"
 #include "base/log.h"
@@ -16,7 +17,9 @@
 #include "cli/inputs.h"
 #include "cli/local_machine.h"
 #include "cli/train_messages.h"
-#include "cluster/run/prepare.h"
+#include "cluster/launch/workers.h"
+#include "cluster/run/ready_run.h"
+#include "cluster/run/training_request.h"
 #include "cluster/supervisor/begin_run.h"
 #include "cluster/supervisor/supervisor.h"
 #include "partitioner/report/explain.h"
@@ -75,40 +78,44 @@ LogLevel log_level(const Arguments& arguments) {
 Result<TrainingRequest> read_request(const Arguments& arguments, ResolvedConfig& resolved) {
   MOTLEY_TRY(check_options(arguments));
   TrainingRequest request;
+  PlanRequest& planning = request.planning;
   MOTLEY_ASSIGN(resolved, read_config(arguments.operand(0), arguments));
-  request.config = resolved.config;
-  request.commands = commands_of(arguments, resolved);
-  request.quiet = arguments.has("quiet");
-  request.dry_run = arguments.has("dry-run");
+  planning.config = resolved.config;
   request.origins = resolved.origins;
+  request.commands = commands_of(arguments, resolved);
+  request.display.quiet = arguments.has("quiet");
+  request.dry_run = arguments.has("dry-run");
   if (arguments.has("stages")) {
     MOTLEY_ASSIGN(const auto stages, integer_value(arguments, "stages", 1, 4096));
-    request.stages = static_cast<int>(stages);
+    planning.stages = static_cast<int>(stages);
   }
   if (arguments.has("stop-after")) {
     MOTLEY_ASSIGN(request.stop_after, integer_value(arguments, "stop-after", 1, kStopAfterMax));
   }
-  const int cuts = static_cast<int>(request.config.parallel.cuts.size());
-  const int devices = request.stages > 0 ? request.stages : cuts + 1;
-  MOTLEY_ASSIGN(request.cluster, read_cluster(arguments, devices));
-  MOTLEY_ASSIGN(request.known_profile, read_profiles(arguments, request.config.train));
+  const int cuts = static_cast<int>(planning.config.parallel.cuts.size());
+  const int devices = planning.stages > 0 ? planning.stages : cuts + 1;
+  MOTLEY_ASSIGN(planning.cluster, read_cluster(arguments, devices));
+  MOTLEY_ASSIGN(planning.known_profile, read_profiles(arguments, planning.config.train));
   if (arguments.has("plan")) {
-    MOTLEY_ASSIGN(request.plan, read_named_plan(arguments.value("plan")));
-    if (!arguments.has("cluster")) request.cluster = automatic_cluster(request.plan->rank_count());
+    MOTLEY_ASSIGN(planning.plan, read_named_plan(arguments.value("plan")));
+    if (!arguments.has("cluster")) {
+      planning.cluster = automatic_cluster(planning.plan->rank_count());
+    }
+    request.replan.mode = ReplanMode::kOff;
   }
-  if (request.plan) request.replan_mode = ReplanMode::kOff;
   if (arguments.has("adapt")) {
-    if (is_virtual(request.cluster)) {
+    if (is_virtual(planning.cluster)) {
       return Error{ErrorCode::kConfig, "--adapt needs devices that compute",
                    "a run on virtual devices saves no checkpoint that another plan could continue",
                    "leave --adapt out, or use a cluster of real devices"};
     }
-    request.replan_mode = ReplanMode::kSwitch;
+    request.replan.mode = ReplanMode::kSwitch;
   }
   request.measure_anew = arguments.has("measure");
-  request.resume = arguments.has("resume");
-  request.allow_changes = arguments.has("allow-changes");
-  MOTLEY_ASSIGN(request.stage_program, stage_program());
+  if (arguments.has("resume")) {
+    request.resume = ResumeRequest{.allow_changes = arguments.has("allow-changes")};
+  }
+  MOTLEY_ASSIGN(request.machines.stage_program, stage_program());
   return request;
 }
 
@@ -122,6 +129,21 @@ Error with_same_command(Error error, const TrainingRequest& request) {
   return error;
 }
 
+// Before the run starts.
+Result<void> print_plan(const ReadyRun& run) {
+  const PlannedRun& planned = run.planned;
+  if (!planned.profile.devices.empty()) {
+    MOTLEY_ASSIGN(const std::string explanation,
+                  explain_plan(planned.plan, planned.model, planned.cluster, planned.profile));
+    fmt::print("{}\n", explanation);
+  }
+  if (const std::string places = starting_folders(planned.cluster); !places.empty()) {
+    fmt::print("started: {}\n", places);
+  }
+  if (run.resumed) fmt::print("resuming after step {}\n", run.resumed->info.step);
+  return {};
+}
+
 Result<void> carry_out(const TrainingRequest& request,
                        const ResolvedConfig& resolved,
                        bool json,
@@ -130,26 +152,18 @@ Result<void> carry_out(const TrainingRequest& request,
   if (!prepared.ok()) {
     return with_same_command(with_key_position(std::move(prepared).error(), resolved), request);
   }
-  PreparedRun& run = *prepared;
-  const bool prints = !json && !request.quiet;
-  if (prints) {
-    if (!run.profile.devices.empty()) {
-      MOTLEY_ASSIGN(const std::string explanation,
-                    explain_plan(run.plan, run.model, run.cluster, run.profile));
-      fmt::print("{}\n", explanation);
-    }
-    if (const std::string places = starting_folders(run.cluster); !places.empty()) {
-      fmt::print("started: {}\n", places);
-    }
-    if (run.resume_from) fmt::print("resuming after step {}\n", run.resume_from->step);
-  }
+  const bool prints = !json && !request.display.quiet;
+  const ReadyRun& ready = prepared->run;
+  if (prints) MOTLEY_TRY(print_plan(ready));
   if (request.dry_run) {
-    if (json) fmt::print("{}\n", intention_to_json(run, request).dump());
-    if (prints) print_intention(run, request);
+    if (json) fmt::print("{}\n", intention_to_json(ready).dump());
+    if (prints) print_intention(ready, request);
     return {};
   }
   std::fflush(stdout);
-  MOTLEY_ASSIGN(const RunResult end, run_with_restarts(run, request, log, json ? stderr : stdout));
+  MOTLEY_ASSIGN(const RunResult end,
+                run_with_restarts(*std::move(prepared), request, log, json ? stderr : stdout));
+  const ReadyRun& run = end.run;
   const TrainingSummary& summary = end.summary;
   if (json) {
     Json result{{"run", run.folder.dir().string()},
@@ -158,8 +172,8 @@ Result<void> carry_out(const TrainingRequest& request,
                 {"median_step_s", summary.median_step_s},
                 {"predicted_step_s", summary.predicted_step_s},
                 {"numbers", summary.compute_dtype},
-                {run.model.unit + "_per_s", summary.units_per_s}};
-    if (is_virtual(run.plan)) {
+                {run.planned.model.unit + "_per_s", summary.units_per_s}};
+    if (is_virtual(run.planned.plan)) {
       result["virtual"] = true;
       result["loss"] = nullptr;
     }
@@ -171,7 +185,7 @@ Result<void> carry_out(const TrainingRequest& request,
     fmt::print("{}\n", result.dump());
   } else if (prints) {
     print_summary(run, summary);
-    const bool can_go_on = !summary.is_finished && !is_virtual(run.plan);
+    const bool can_go_on = !summary.is_finished && !is_virtual(run.planned.plan);
     if (can_go_on)
       fmt::print(
           "continue with\n"
@@ -184,8 +198,8 @@ Result<void> carry_out(const TrainingRequest& request,
 Result<void> train(const Arguments& arguments) {
   ResolvedConfig resolved;
   MOTLEY_ASSIGN(TrainingRequest request, read_request(arguments, resolved));
-  ProgressLine line("", request.quiet ? nullptr : live_standard_error());
-  request.line = &line;
+  ProgressLine line("", request.display.quiet ? nullptr : live_standard_error());
+  request.display.line = &line;
   // A blocked reader does not block the training.
   NonBlockingWriter errors(STDERR_FILENO);
   Log log("", log_level(arguments), [&](std::string_view text) {

@@ -12,42 +12,44 @@
 
 namespace motley {
 
-void print_intention(const PreparedRun& run, const TrainingRequest& request) {
-  fmt::print("\nwould run steps {} to {} in {}\n", run.first_step, last_step_of(run, request),
+void print_intention(const ReadyRun& run, const TrainingRequest& request) {
+  const Plan& plan = run.planned.plan;
+  fmt::print("\nwould run steps {} to {} in {}\n", run.steps.first, run.steps.last,
              run.folder.dir().string());
-  if (run.resume_from) fmt::print("from        {}\n", run.resume_from->folder.string());
-  for (Rank rank{0}; rank.value < run.plan.rank_count(); ++rank.value) {
-    const RankPlan& place = run.plan.ranks[rank.index()];
-    const Machine* machine = run.cluster.find(place.machine);
+  if (run.resumed) fmt::print("from        {}\n", run.resumed->info.folder.string());
+  for (Rank rank{0}; rank.value < plan.rank_count(); ++rank.value) {
+    const RankPlan& place = plan.ranks[rank.index()];
+    const Machine* machine = run.planned.cluster.find(place.machine);
     const bool is_here = machine == nullptr || machine->shell.empty();
-    fmt::print("{}: {}, {} thread{}, {}\n", rank_name(run.plan, rank), place.device, place.threads,
+    fmt::print("{}: {}, {} thread{}, {}\n", rank_name(plan, rank), place.device, place.threads,
                place.threads == 1 ? "" : "s",
                is_here ? "on this machine" : fmt::format("by {}", fmt::join(machine->shell, " ")));
   }
-  if (run.plan.rank_count() > 1) fmt::print("{}\n", run.transport.reason);
+  if (plan.rank_count() > 1) fmt::print("{}\n", run.planned.transport.reason);
   fmt::print(
       "nothing was trained or written; to start the run:\n"
       "{}\n",
       request.resume ? request.commands.resume : request.commands.again);
 }
 
-Json intention_to_json(const PreparedRun& run, const TrainingRequest& request) {
+Json intention_to_json(const ReadyRun& run) {
   return {{"dry_run", true},
           {"run", run.folder.dir().string()},
-          {"first_step", run.first_step},
-          {"last_step", last_step_of(run, request)},
-          {"predicted_step_s", run.plan.predicted_step_s},
-          {"plan", plan_to_json(run.plan)}};
+          {"first_step", run.steps.first},
+          {"last_step", run.steps.last},
+          {"predicted_step_s", run.planned.plan.predicted_step_s},
+          {"plan", plan_to_json(run.planned.plan)}};
 }
 
-void print_summary(const PreparedRun& run, const TrainingSummary& summary) {
-  const bool is_waited = is_virtual(run.plan);
+void print_summary(const ReadyRun& run, const TrainingSummary& summary) {
+  const bool is_waited = is_virtual(run.planned.plan);
   fmt::print("\n{}", done_text(summary, is_waited));
   fmt::print("\n{} {}/s, {:.3f} s a step (median)", per_second_text(summary.units_per_s),
-             run.model.unit, summary.median_step_s);
+             run.planned.model.unit, summary.median_step_s);
   if (summary.predicted_step_s > 0) fmt::print("; predicted {:.3f} s", summary.predicted_step_s);
   if (is_waited) fmt::print("\n{}\n{}", kVirtualNotice, kSimulatedLinksNotice);
-  if (const std::string compute_dtype = compute_dtypes_text(run.plan, summary.compute_dtype);
+  if (const std::string compute_dtype =
+          compute_dtypes_text(run.planned.plan, summary.compute_dtype);
       !compute_dtype.empty()) {
     fmt::print(
         "\n"

@@ -2,16 +2,17 @@
 #pragma once
 
 #include "base/json.h"
-#include "cluster/run/prepare.h"
+#include "cluster/run/ready_run.h"
+#include "cluster/run/training_request.h"
 #include "cluster/run/training_run.h"
 
 namespace motley {
 
 // What a run would start, for a dry run.
-void print_intention(const PreparedRun& run, const TrainingRequest& request);
-[[nodiscard]] Json intention_to_json(const PreparedRun& run, const TrainingRequest& request);
+void print_intention(const ReadyRun& run, const TrainingRequest& request);
+[[nodiscard]] Json intention_to_json(const ReadyRun& run);
 
 // How a run ended, and its results.
-void print_summary(const PreparedRun& run, const TrainingSummary& summary);
+void print_summary(const ReadyRun& run, const TrainingSummary& summary);
 
 }  // namespace motley

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <optional>
+#include <utility>
 
 #include "base/json.h"
 #include "base/log.h"
@@ -72,10 +73,12 @@ Result<Request> read_request(const Arguments& arguments) {
     MOTLEY_ASSIGN(const auto program, stage_program());
     ProgressLine line("querying the machines");
     MOTLEY_TRY(check_usable(input.cluster, machine_names(input.cluster), input.model, program));
-    MOTLEY_TRY(settle_devices(input, program, resolved.config.comm.start_timeout_s,
-                              Log("", LogLevel::kInfo, line.log_output())));
+    MOTLEY_ASSIGN(input,
+                  settle_devices(std::move(input), program, resolved.config.comm.start_timeout_s,
+                                 Log("", LogLevel::kInfo, line.log_output())));
     line.clear();
-    MOTLEY_TRY(measure_devices(input, without_initial_weights(resolved.config), program,
+    MOTLEY_ASSIGN(
+        input, measure_devices(std::move(input), without_initial_weights(resolved.config), program,
                                /*must_hold_model=*/!arguments.has("what-if"),
                                {.anew = arguments.has("measure"), .all_codecs = true}, Log("")));
   } else {

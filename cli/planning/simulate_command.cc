@@ -15,7 +15,6 @@
 #include "cli/output_file.h"
 #include "cluster/diagnose/automatic_devices.h"
 #include "cluster/planning/resolve_plan.h"
-#include "cluster/run/prepare.h"
 #include "figures/timeline.h"
 #include "partitioner/report/explain.h"
 #include "partitioner/search/simulate_plan.h"

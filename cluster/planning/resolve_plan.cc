@@ -38,21 +38,22 @@ Result<PlanningInput> resolve_plan(const PlanRequest& request) {
   return input;
 }
 
-Result<void> settle_devices(PlanningInput& input,
-                            const std::filesystem::path& program,
-                            double timeout_s,
-                            const Log& log) {
-  if (std::ranges::none_of(input.cluster.machines, has_automatic_devices)) return {};
+Result<PlanningInput> settle_devices(PlanningInput input,
+                                     const std::filesystem::path& program,
+                                     double timeout_s,
+                                     const Log& log) {
+  if (std::ranges::none_of(input.cluster.machines, has_automatic_devices)) return input;
   MOTLEY_TRY(settle_by_queries(input.cluster, program, timeout_s, log));
-  return check_planning(input.options, input.model, input.cluster, input.profile);
+  MOTLEY_TRY(check_planning(input.options, input.model, input.cluster, input.profile));
+  return input;
 }
 
-Result<void> measure_devices(PlanningInput& input,
-                             const Config& config,
-                             const std::filesystem::path& program,
-                             bool must_hold_model,
-                             MeasureOptions options,
-                             const Log& log) {
+Result<PlanningInput> measure_devices(PlanningInput input,
+                                      const Config& config,
+                                      const std::filesystem::path& program,
+                                      bool must_hold_model,
+                                      MeasureOptions options,
+                                      const Log& log) {
   if (must_hold_model) {
     options.least_bytes =
         least_memory_bytes(input.model, input.options.process_state.moments_per_parameter);
@@ -60,7 +61,7 @@ Result<void> measure_devices(PlanningInput& input,
   MOTLEY_ASSIGN(input.profile,
                 measure_cluster(input.cluster, config, program, input.profile, options, log));
   warn_of(input.profile, log);
-  return {};
+  return input;
 }
 
 Result<void> check_initial_weights_here(const Config& config, const KeyOrigins& origins) {

@@ -36,22 +36,23 @@ struct PlanRequest {
 // given plan, or else whether one can be made. kConfig and kInfeasible.
 [[nodiscard]] Result<PlanningInput> resolve_plan(const PlanRequest& request);
 
-// Queries the devices of machines with "auto", and checks that a plan can be made with these.
-// Errors are those of settle_by_queries and check_planning. REQUIRES: check_usable().
-[[nodiscard]] Result<void> settle_devices(PlanningInput& input,
-                                          const std::filesystem::path& program,
-                                          double timeout_s,
-                                          const Log& log);
+// The same input with the devices of machines with "auto", which are queried; checks that a plan
+// can be made with these. Errors are those of settle_by_queries and check_planning. REQUIRES:
+// check_usable().
+[[nodiscard]] Result<PlanningInput> settle_devices(PlanningInput input,
+                                                   const std::filesystem::path& program,
+                                                   double timeout_s,
+                                                   const Log& log);
 
-// Measures what `input.profile` does not cover, and warns of unreliable times. With
-// `must_hold_model`, devices with less memory than every plan needs are kInfeasible before they are
-// measured. Other errors are those of measure_cluster.
-[[nodiscard]] Result<void> measure_devices(PlanningInput& input,
-                                           const Config& config,
-                                           const std::filesystem::path& program,
-                                           bool must_hold_model,
-                                           MeasureOptions options,
-                                           const Log& log);
+// The same input with a profile of all devices: measures what `input.profile` does not cover, and
+// warns of unreliable times. With `must_hold_model`, devices with less memory than every plan needs
+// are kInfeasible before they are measured. Other errors are those of measure_cluster.
+[[nodiscard]] Result<PlanningInput> measure_devices(PlanningInput input,
+                                                    const Config& config,
+                                                    const std::filesystem::path& program,
+                                                    bool must_hold_model,
+                                                    MeasureOptions options,
+                                                    const Log& log);
 
 // Checks that model.init_from contains weights of the configured model, if the launcher sees it;
 // else each machine checks for itself. kConfig, with both values of each difference and both

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/run/resume.h"
+#include "cluster/planning/plan_rounding.h"
 #include "models/spec/hf_config.h"
 #include "protocol/shard_message.h"
 #include "run_config/config_io.h"

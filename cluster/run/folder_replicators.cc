@@ -11,25 +11,27 @@ namespace motley {
 
 namespace {
 
-std::set<std::pair<int, int>> copies_of(const PreparedRun& run) {
+std::set<std::pair<int, int>> copies_of(const PlannedRun& planned, const StoreInventory& stores) {
   std::set<std::pair<int, int>> copies;
   for (const auto& [replicator, job] :
-       plan_replicators(run.plan, run.stores, run.cluster, run.config.checkpoint.copies)) {
+       plan_replicators(planned.plan, stores, planned.cluster, planned.config.checkpoint.copies)) {
     for (const Rank to : job.copies_to) copies.emplace(replicator, to.value);
   }
   return copies;
 }
 
+std::optional<CheckpointMetadata> resumed_metadata(const RunShards& shards) {
+  return shards.restore_point ? std::optional(shards.restore_point->step_metadata) : std::nullopt;
+}
+
 }  // namespace
 
-FolderReplicators::FolderReplicators(const PreparedRun& run,
-                                     std::optional<CheckpointMetadata> resumed,
-                                     Send send)
+FolderReplicators::FolderReplicators(const ReadyRun& run, Send send)
     : run_dir_(run.folder.dir()),
-      resumed_(std::move(resumed)),
+      resumed_(resumed_metadata(run.shards)),
       send_(std::move(send)),
-      files_of_(files_by_replicator(run.plan, run.stores)),
-      copies_(copies_of(run)) {
+      files_of_(files_by_replicator(run.planned.plan, run.shards.stores)),
+      copies_(copies_of(run.planned, run.shards.stores)) {
   // The resumed checkpoint counts as safe until a later one has its copies.
   if (resumed_ && !copies_.empty()) safe_ = resumed_->step();
 }

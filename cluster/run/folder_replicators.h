@@ -15,7 +15,7 @@
 #include "base/json_fwd.h"
 #include "base/result.h"
 #include "checkpoint/replication/checkpoint_metadata.h"
-#include "cluster/run/prepare.h"
+#include "cluster/run/ready_run.h"
 
 namespace motley {
 
@@ -23,9 +23,9 @@ class FolderReplicators {
  public:
   using Send = std::function<void(int worker, const Json& message)>;
 
-  // `resumed`: the checkpoint from which this launch resumes. A replicator receives it first, so
-  // that its folder contains its part even if it missed the commit.
-  FolderReplicators(const PreparedRun& run, std::optional<CheckpointMetadata> resumed, Send send);
+  // A replicator first receives the checkpoint from which the run resumes, so that its folder
+  // contains its part even if it missed the commit.
+  FolderReplicators(const ReadyRun& run, Send send);
 
   // Adds a worker that reported being a replicator.
   void add(int worker);

@@ -11,7 +11,7 @@
 #include "base/median.h"
 #include "base/system/files.h"
 #include "cluster/launch/workers.h"
-#include "cluster/run/resume.h"
+#include "cluster/run/data_fingerprint.h"
 #include "plan/rank_names.h"
 
 namespace motley {
@@ -25,7 +25,8 @@ bool is_same_data(const DataMessage& a, const DataMessage& b) {
 
 }  // namespace
 
-RunFollower::RunFollower(const PreparedRun& run,
+RunFollower::RunFollower(const ReadyRun& run,
+                         RunLock& lock,
                          std::optional<double> failed_at_s,
                          FolderReplicators::Send send,
                          StepListener on_rank_step,
@@ -33,15 +34,19 @@ RunFollower::RunFollower(const PreparedRun& run,
                          Progress& progress,
                          const Log& log)
     : run_(run),
+      lock_(lock),
       failed_at_s_(failed_at_s),
       on_rank_step_(std::move(on_rank_step)),
-      metrics_(run.plan.rank_count(), run.plan.predicted_step_s, is_virtual(run.plan)),
+      metrics_(run.planned.plan.rank_count(),
+               run.planned.plan.predicted_step_s,
+               is_virtual(run.planned.plan)),
       metrics_file_(std::move(metrics_file)),
-      report_(run.plan.rank_count()),
-      pace_(rank_names(run.plan)),
-      trace_(rank_names(run.plan), trace_spans_max(run.plan.rank_count())),
-      divergence_(run.config.train.max_skipped),
-      precision_(run.config.train.precision, rank_names(run.plan), /*refuses=*/true),
+      report_(run.planned.plan.rank_count()),
+      pace_(rank_names(run.planned.plan)),
+      trace_(rank_names(run.planned.plan), trace_spans_max(run.planned.plan.rank_count())),
+      divergence_(run.planned.config.train.max_skipped),
+      precision_(
+          run.planned.config.train.precision, rank_names(run.planned.plan), /*refuses=*/true),
       progress_(progress),
       log_(log),
       event_log_(run.folder.events_path(), log, [&progress] { progress.clear(); }),
@@ -52,19 +57,20 @@ RunFollower::RunFollower(const PreparedRun& run,
                     const std::string& line,
                     int rank) { record(kind, step.value_or(summary_.last_step), line, rank); }) {
   begin_tensorboard();
-  summary_.predicted_step_s = run.plan.predicted_step_s;
+  summary_.predicted_step_s = run.planned.plan.predicted_step_s;
 }
 
-void RunFollower::log_start(std::int64_t last_step) const {
-  const bool is_resumed = run_.first_step > 1;
-  record(is_resumed ? RunEventKind::kResumed : RunEventKind::kStarted, run_.first_step - 1,
+void RunFollower::log_start() const {
+  const bool is_resumed = run_.steps.first > 1;
+  record(is_resumed ? RunEventKind::kResumed : RunEventKind::kStarted, run_.steps.first - 1,
          fmt::format("{} step {}, to step {}, on {}: {:.3f} s a step predicted",
-                     is_resumed ? "continues with" : "starts with", run_.first_step, last_step,
-                     fmt::join(machines_in_use(run_.plan), ", "), run_.plan.predicted_step_s));
+                     is_resumed ? "continues with" : "starts with", run_.steps.first,
+                     run_.steps.last, fmt::join(machines_in_use(run_.planned.plan), ", "),
+                     run_.planned.plan.predicted_step_s));
 }
 
 Result<void> RunFollower::on_event(int worker, const Json& event) {
-  MOTLEY_TRY(run_.lock->confirm());
+  MOTLEY_TRY(lock_.confirm());
   const Result<std::string> read = json_get<std::string>(event, "event", "a worker");
   if (!read.ok()) return read.error();
   const std::string& kind = *read;
@@ -79,29 +85,30 @@ Result<void> RunFollower::on_event(int worker, const Json& event) {
 }
 
 Result<TrainingSummary> RunFollower::finish() {
-  MOTLEY_TRY(run_.lock->confirm());
+  MOTLEY_TRY(lock_.confirm());
   write_trace();
   end_tensorboard();
   if (const auto empty = targets_.summary()) warn(*empty);
   if (const auto unsaved = saves_.unsaved()) return *unsaved;
   MOTLEY_TRY(metrics_file_.finish());
-  for (std::size_t r = 0; r < run_.plan.ranks.size(); ++r) {
+  for (std::size_t r = 0; r < run_.planned.plan.ranks.size(); ++r) {
     summary_.compute_dtype.push_back(precision_.compute_dtype_of(r));
   }
-  summary_.is_finished = summary_.last_step >= run_.config.train.steps;
+  summary_.is_finished = summary_.last_step >= run_.planned.config.train.steps;
   // The first step touches all memory for the first time; it is not typical.
   if (step_s_.size() > 1) step_s_.erase(step_s_.begin());
   if (!step_s_.empty()) summary_.median_step_s = median(step_s_);
   if (summary_.median_step_s > 0) {
-    const std::int64_t units =
-        run_.model.unit == "tokens" ? tokens_a_step_ : run_.config.train.global_batch;
+    const std::int64_t units = run_.planned.model.unit == "tokens"
+                                   ? tokens_a_step_
+                                   : run_.planned.config.train.global_batch;
     summary_.units_per_s = static_cast<double>(units) / summary_.median_step_s;
   }
   return summary_;
 }
 
 Result<void> RunFollower::write_report(const std::optional<Error>& early) const {
-  MOTLEY_ASSIGN(RunReport report, report_.report(run_.plan, run_.model));
+  MOTLEY_ASSIGN(RunReport report, report_.report(run_.planned.plan, run_.planned.model));
   for (std::size_t r = 0; r < report.ranks.size(); ++r) {
     report.ranks[r].compute_dtype = precision_.compute_dtype_of(r);
   }
@@ -164,7 +171,7 @@ void RunFollower::record(RunEventKind kind,
                          const std::string& line,
                          int rank) const {
   event_log_.emit(kind, step, line,
-                  rank < 0 ? "" : run_.plan.ranks[static_cast<std::size_t>(rank)].machine);
+                  rank < 0 ? "" : run_.planned.plan.ranks[static_cast<std::size_t>(rank)].machine);
 }
 
 // A full disk does not end the run: unwritten lines are written once there is space.
@@ -183,9 +190,9 @@ void RunFollower::append(const StepMetrics& metrics) {
 
 // A failure of the TensorBoard log does not end the run.
 void RunFollower::begin_tensorboard() {
-  if (!run_.config.run.tensorboard) return;
-  auto begun = TensorboardLog::open(run_.folder.tensorboard_dir(), run_.first_step,
-                                    rank_names(run_.plan), unix_time_s());
+  if (!run_.planned.config.run.tensorboard) return;
+  auto begun = TensorboardLog::open(run_.folder.tensorboard_dir(), run_.steps.first,
+                                    rank_names(run_.planned.plan), unix_time_s());
   if (begun.ok()) {
     tensorboard_ = *std::move(begun);
   } else {
@@ -202,7 +209,7 @@ void RunFollower::end_tensorboard() {
 // ranks may name other paths.
 Result<void> RunFollower::on_data(int worker, const Json& event) {
   MOTLEY_ASSIGN(const DataMessage message, read_data_event(event));
-  const std::string name = rank_name(run_.plan, Rank{worker});
+  const std::string name = rank_name(run_.planned.plan, Rank{worker});
   if (data_ && !is_same_data(data_->second, message)) {
     return Error{ErrorCode::kData,
                  fmt::format("{} and {} do not read the same data", data_->first, name),
@@ -214,9 +221,9 @@ Result<void> RunFollower::on_data(int worker, const Json& event) {
   data_ = {name, message};
   for (const std::string& remark : message.remarks) warn(excerpt(remark, kRemarkBytesMax));
   const DataIdentity found{message.bytes, message.hash};
-  saves_.set_data(data_fingerprint(found, run_.config.data));
-  if (!run_.saved_data) return {};
-  const Result<void> same = check_same_data(*run_.saved_data, found, run_.config.data);
+  saves_.set_data(data_fingerprint(found, run_.planned.config.data));
+  if (!run_.resumed || !run_.resumed->data) return {};
+  const Result<void> same = check_same_data(*run_.resumed->data, found, run_.planned.config.data);
   if (!same) return with_context(same.error(), name);
   return {};
 }
@@ -242,8 +249,8 @@ void RunFollower::on_done(int worker, const Json& event) {
 
 // A process reports its host memory, which differs from the memory of a device with its own.
 bool RunFollower::reports_memory(int worker) const {
-  return !is_virtual(run_.plan) &&
-         !has_own_memory(run_.plan.ranks[static_cast<std::size_t>(worker)].device);
+  return !is_virtual(run_.planned.plan) &&
+         !has_own_memory(run_.planned.plan.ranks[static_cast<std::size_t>(worker)].device);
 }
 
 }  // namespace motley

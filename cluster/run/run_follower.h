@@ -14,7 +14,7 @@
 #include "base/result.h"
 #include "cluster/diagnose/precision_check.h"
 #include "cluster/run/folder_replicators.h"
-#include "cluster/run/prepare.h"
+#include "cluster/run/ready_run.h"
 #include "cluster/run/save_follower.h"
 #include "cluster/run/training_run.h"
 #include "cluster/run_record/divergence_detector.h"
@@ -38,9 +38,10 @@ using StepListener = std::function<void(Rank rank, const StepReport& report)>;
 // One owner thread. References passed to it must outlive it.
 class RunFollower {
  public:
-  // `failed_at_s`: when the previous launch failed; the first step logs the time since then.
-  // `send`: sends a message to a worker of the run.
-  RunFollower(const PreparedRun& run,
+  // `lock`: of the run's folder. `failed_at_s`: when the previous launch failed; the first step
+  // logs the time since then. `send`: sends a message to a worker of the run.
+  RunFollower(const ReadyRun& run,
+              RunLock& lock,
               std::optional<double> failed_at_s,
               FolderReplicators::Send send,
               StepListener on_rank_step,
@@ -50,7 +51,7 @@ class RunFollower {
   RunFollower(const RunFollower&) = delete;
   RunFollower& operator=(const RunFollower&) = delete;
 
-  void log_start(std::int64_t last_step) const;
+  void log_start() const;
 
   // An error ends the run: kPeer for an invalid event, kData if ranks do not read the same data,
   // kConfig if no device supports train.precision, kDiverged for too many skipped steps, and those
@@ -85,7 +86,8 @@ class RunFollower {
   void record(RunEventKind kind, std::int64_t step, const std::string& line, int rank = -1) const;
   [[nodiscard]] bool reports_memory(int worker) const;
 
-  const PreparedRun& run_;
+  const ReadyRun& run_;
+  RunLock& lock_;
   std::optional<double> failed_at_s_;
   const StepListener on_rank_step_;
   MetricsCollector metrics_;

@@ -11,26 +11,17 @@
 #include "protocol/protocol.h"
 
 namespace motley {
-namespace {
 
-std::optional<CheckpointMetadata> resumed_texts(const PreparedRun& run) {
-  return run.restore_point ? std::optional(run.restore_point->step_metadata) : std::nullopt;
-}
-
-}  // namespace
-
-SaveFollower::SaveFollower(const PreparedRun& run,
-                           FolderReplicators::Send send,
-                           EmitEvent emit_event)
+SaveFollower::SaveFollower(const ReadyRun& run, FolderReplicators::Send send, EmitEvent emit_event)
     : run_(run),
       emit_event_(std::move(emit_event)),
       committer_(run.folder.dir(),
-                 run.lock->launch(),
-                 run.config,
-                 run.model,
-                 run.plan,
-                 ranks_elsewhere(run.plan, run.stores)),
-      replicators_(run, resumed_texts(run), std::move(send)) {
+                 run.launch,
+                 run.planned.config,
+                 run.planned.model,
+                 run.planned.plan,
+                 ranks_elsewhere(run.planned.plan, run.shards.stores)),
+      replicators_(run, std::move(send)) {
   committer_.retain_always(replicators_.safe_steps());
 }
 
@@ -57,8 +48,9 @@ Result<void> SaveFollower::end_save(Result<std::optional<SaveOutcome>> ended) {
     emit_event_(RunEventKind::kCheckpoint, outcome->step,
                 fmt::format("saved {}", outcome->folder->string()), -1);
   } else {
-    const std::string where =
-        outcome->failed_rank ? rank_name(run_.plan, Rank{*outcome->failed_rank}) + ": " : "";
+    const std::string where = outcome->failed_rank
+                                  ? rank_name(run_.planned.plan, Rank{*outcome->failed_rank}) + ": "
+                                  : "";
     const std::string way_out =
         unsaved_->remedy.empty() ? "" : "; before the next save, " + unsaved_->remedy;
     emit_event_(
@@ -79,7 +71,7 @@ void SaveFollower::warn_of_stale(const Error& error) const {
 void SaveFollower::on_store_failed(int worker, const Json& event) const {
   const Error error = error_from_json(event);
   warn(fmt::format("{}: its part of a checkpoint could not be moved into place: {}: {}",
-                   rank_name(run_.plan, Rank{worker}), error.what, error.cause),
+                   rank_name(run_.planned.plan, Rank{worker}), error.what, error.cause),
        worker);
 }
 
@@ -104,7 +96,7 @@ Result<void> SaveFollower::on_copy_failed(int worker, const Json& event) {
   if (std::ranges::count(stand, step, &CheckpointInfo::step) == 0) return {};
   const Error error = error_from_json(event);
   warn(fmt::format("{}: no copy of its part of step {} could be made: {}: {}",
-                   rank_name(run_.plan, Rank{worker}), step, error.what, error.cause),
+                   rank_name(run_.planned.plan, Rank{worker}), step, error.what, error.cause),
        worker);
   return {};
 }

@@ -13,7 +13,7 @@
 #include "checkpoint/checkpoint.h"
 #include "cluster/run/checkpoint_committer.h"
 #include "cluster/run/folder_replicators.h"
-#include "cluster/run/prepare.h"
+#include "cluster/run/ready_run.h"
 #include "record/run_event.h"
 
 namespace motley {
@@ -26,7 +26,7 @@ class SaveFollower {
       RunEventKind kind, std::optional<std::int64_t> step, const std::string& line, int rank)>;
 
   // The run must outlive this object. `send`: sends a message to a worker of the run.
-  SaveFollower(const PreparedRun& run, FolderReplicators::Send send, EmitEvent emit_event);
+  SaveFollower(const ReadyRun& run, FolderReplicators::Send send, EmitEvent emit_event);
 
   // Sets the data that the run reads, for manifests. REQUIRES: no save has ended.
   void set_data(DataFingerprint fingerprint) { committer_.set_data(std::move(fingerprint)); }
@@ -56,7 +56,7 @@ class SaveFollower {
   void warn(const std::string& line, int rank = -1) const;
   [[nodiscard]] std::string last_saved_text() const;
 
-  const PreparedRun& run_;
+  const ReadyRun& run_;
   const EmitEvent emit_event_;
   CheckpointCommitter committer_;
   FolderReplicators replicators_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -12,8 +13,9 @@
 #include "base/system/files.h"
 #include "cluster/launch/worker_group.h"
 #include "cluster/launch/workers.h"
-#include "cluster/run/distributed_checkpoint.h"
+#include "cluster/replication/prune.h"
 #include "cluster/run/folder_replicators.h"
+#include "cluster/run/inventory_request.h"
 #include "cluster/run/rank_folders.h"
 #include "cluster/run/resume_hint.h"
 #include "cluster/run/run_follower.h"
@@ -25,33 +27,43 @@ namespace motley {
 namespace {
 
 // Sets the folder to which each rank writes, and the one from which it resumes.
-void give_folders(const PreparedRun& run, std::vector<WorkerSpec>& workers) {
-  const auto replicators =
-      plan_replicators(run.plan, run.stores, run.cluster, run.config.checkpoint.copies);
+void give_folders(const ReadyRun& run, std::vector<WorkerSpec>& workers) {
+  const StoreInventory& stores = run.shards.stores;
+  const auto replicators = plan_replicators(run.planned.plan, stores, run.planned.cluster,
+                                            run.planned.config.checkpoint.copies);
   for (WorkerSpec& worker : workers) {
     const auto replicator = replicators.find(worker.job.rank.value);
     if (replicator != replicators.end()) worker.job.replicator = replicator->second;
-    worker.job.launch = run.lock->launch();
-    worker.job.store = run.stores.of(worker.machine.name);
+    worker.job.launch = run.launch;
+    worker.job.store = stores.of(worker.machine.name);
     worker.job.run_id = run.id;
-    if (const auto dir = run.stores.dirs.find(worker.machine.name); dir != run.stores.dirs.end()) {
+    if (const auto dir = stores.dirs.find(worker.machine.name); dir != stores.dirs.end()) {
       worker.job.run_dir = dir->second.string();
     }
-    if (!run.resume_from) continue;
-    const auto view = run.resume_folders.find(worker.job.store);
+    if (!run.resumed) continue;
+    const CheckpointInfo& resumed = run.resumed->info;
+    const auto view = run.shards.resume_folders.find(worker.job.store);
     // The path as the machine sees it: a shared folder may have another path there.
     const std::filesystem::path folder =
-        view != run.resume_folders.end()
+        view != run.shards.resume_folders.end()
             ? view->second
-            : checkpoint_folder(worker.job.run_dir, run.resume_from->step).parent_path() /
-                  run.resume_from->folder.filename();
+            : checkpoint_folder(worker.job.run_dir, resumed.step).parent_path() /
+                  resumed.folder.filename();
     worker.job.resume_from = folder.string();
   }
 }
 
-// A failure to prune does not fail the run, which is complete.
-void prune_machines(const PreparedRun& run, const TrainingRequest& request, const Log& log) {
-  const Result<void> pruned = prune_shards(run, request, log);
+// Deletes, in the machines' own folders, the checkpoints that the launcher's folder no longer has.
+// A failure does not fail the run, which is complete.
+void prune_machines(const ReadyRun& run, const TrainingRequest& request, const Log& log) {
+  std::set<std::int64_t> kept;
+  for (const CheckpointInfo& checkpoint : list_checkpoints(run.folder.dir())) {
+    kept.insert(checkpoint.step);
+  }
+  const std::set<std::string> machines = machines_in_use(run.planned.plan);
+  const Result<void> pruned =
+      prune_stores(kept, inventory_request(request, run.planned.cluster, machines, run.launch),
+                   run.shards.stores, log);
   if (pruned.ok()) return;
   log.warn(fmt::format("old checkpoints were not removed on other machines: {}: {}",
                        pruned.error().what, pruned.error().cause));
@@ -60,7 +72,7 @@ void prune_machines(const PreparedRun& run, const TrainingRequest& request, cons
 // A message that needs an action by the user is recorded as an event.
 void log_directive(const StepDirective& directive,
                    std::int64_t step,
-                   const PreparedRun& run,
+                   const ReadyRun& run,
                    Progress& progress,
                    const Log& log) {
   progress.clear();
@@ -82,29 +94,33 @@ Error ended_by(Error stop, const Error& found) {
 
 // `end`: receives its summary and time, also of a launch that ends early; `fault` the machines that
 // caused this.
-Result<TrainingSummary> train(const PreparedRun& run,
+Result<TrainingSummary> train(const ReadyRun& run,
+                              RunLock& lock,
                               const TrainingRequest& request,
                               const Log& log,
                               std::FILE* progress_out,
                               const StepObserver& watch,
                               TrainingEnd& end,
                               PeerFault& fault) {
-  auto workers =
-      training_workers(run.cluster, run.plan, run.config, request.stage_program, run.folder.dir());
-  MOTLEY_TRY(apply_transport(run.transport, workers));
-  if (workers.size() > 1) log.info(run.transport.reason);
+  const Config& config = run.planned.config;
+  const Plan& plan = run.planned.plan;
+  const TransportChoice& transport = run.planned.transport;
+  auto workers = training_workers(run.planned.cluster, plan, config, request.machines.stage_program,
+                                  run.folder.dir());
+  MOTLEY_TRY(apply_transport(transport, workers));
+  if (workers.size() > 1) log.info(transport.reason);
   for (WorkerSpec& worker : workers) worker.job.stop_after = request.stop_after;
   give_folders(run, workers);
-  MOTLEY_TRY(run.lock->confirm());
+  MOTLEY_TRY(lock.confirm());
   MOTLEY_ASSIGN(auto metrics_file,
-                MetricsFile::open(run.folder.metrics_path(), run.first_step - 1));
+                MetricsFile::open(run.folder.metrics_path(), run.steps.first - 1));
   ProgressStyle style = progress_style(progress_out, std::getenv("TERM"), std::getenv("NO_COLOR"));
-  style.mute = request.quiet;
-  if (run.model.unit != "tokens") {
+  style.mute = request.display.quiet;
+  if (run.planned.model.unit != "tokens") {
     style.rate_unit = "samples/s";
-    style.samples_a_step = run.config.train.global_batch;
+    style.samples_a_step = config.train.global_batch;
   }
-  Progress progress(progress_out, style, run.first_step - 1, last_step_of(run, request));
+  Progress progress(progress_out, style, run.steps.first - 1, run.steps.last);
   std::optional<WorkerGroup> group;
   bool finishes = false;
   const auto on_rank_step = [&](Rank rank, const StepReport& report) {
@@ -115,15 +131,15 @@ Result<TrainingSummary> train(const PreparedRun& run,
     group->finish();
   };
   RunFollower follower(
-      run, request.failed_at_s,
+      run, lock, request.resume ? request.resume->failed_at_s : std::nullopt,
       [&group](int worker, const Json& message) { group->send(worker, message); }, on_rank_step,
       std::move(metrics_file), progress, log);
   WorkerGroupOptions options;
-  options.start_timeout_s = run.config.comm.start_timeout_s;
+  options.start_timeout_s = config.comm.start_timeout_s;
   options.log_folder = run.folder.log_dir();
   options.before_log = [&] { progress.clear(); };
   // A simulated run has nothing to save.
-  if (!is_virtual(run.plan)) {
+  if (!is_virtual(plan)) {
     options.on_finish = [&](const Error& stop) {
       progress.clear();
       log.info(fmt::format(
@@ -133,7 +149,7 @@ Result<TrainingSummary> train(const PreparedRun& run,
   }
   options.on_fault = [&](const PeerFault& found) { fault = found; };
   group.emplace(std::move(workers), options, log);
-  follower.log_start(last_step_of(run, request));
+  follower.log_start();
   const auto done =
       group->run([&](int worker, const Json& event) { return follower.on_event(worker, event); });
   progress.finish();
@@ -148,7 +164,7 @@ Result<TrainingSummary> train(const PreparedRun& run,
     ended = std::move(saved);
   }
   // A folder that another launcher has locked is not changed.
-  if (!run.lock->confirm().ok()) return ended;
+  if (!lock.confirm().ok()) return ended;
   const Result<void> reported =
       follower.write_report(ended.ok() ? std::nullopt : std::optional(ended.error()));
   if (ended.ok()) {
@@ -158,8 +174,8 @@ Result<TrainingSummary> train(const PreparedRun& run,
   }
   if (!reported.ok()) log.warn(fmt::format("no report: {}", reported.error().what));
   // A simulated run saves nothing and cannot be resumed.
-  if (is_virtual(run.plan)) return ended;
-  return with_resume_hint(std::move(ended).error(), run.folder.dir(), run.first_step,
+  if (is_virtual(plan)) return ended;
+  return with_resume_hint(std::move(ended).error(), run.folder.dir(), run.steps.first,
                           request.commands);
 }
 
@@ -178,14 +194,15 @@ std::string done_text(const TrainingSummary& summary, bool is_virtual) {
   return text;
 }
 
-TrainingEnd run_training(const PreparedRun& run,
+TrainingEnd run_training(const ReadyRun& run,
+                         RunLock& lock,
                          const TrainingRequest& request,
                          const Log& log,
                          std::FILE* progress_out,
                          const StepObserver& watch) {
   TrainingEnd end;
   PeerFault fault;
-  Result<TrainingSummary> trained = train(run, request, log, progress_out, watch, end, fault);
+  Result<TrainingSummary> trained = train(run, lock, request, log, progress_out, watch, end, fault);
   if (trained.ok()) {
     end.summary = *std::move(trained);
   } else {

@@ -12,7 +12,8 @@
 #include "base/ids.h"
 #include "base/log.h"
 #include "base/result.h"
-#include "cluster/run/prepare.h"
+#include "cluster/run/ready_run.h"
+#include "cluster/run/training_request.h"
 #include "protocol/protocol.h"
 
 namespace motley {
@@ -58,8 +59,10 @@ using StepObserver = std::function<StepDirective(Rank rank, const StepReport& re
 // After SIGINT, SIGTERM or SIGHUP the step under way is finished and saved, and the signal is the
 // error (kInterrupted, kTerminated); a second signal terminates at once. `watch` may end the launch
 // early, without an error. On return no process is left; `failure` is the first cause, and its
-// error ends with the hint how to resume.
-[[nodiscard]] TrainingEnd run_training(const PreparedRun& run,
+// error ends with the hint how to resume. `lock`: of the run's folder; all arguments belong to one
+// launch.
+[[nodiscard]] TrainingEnd run_training(const ReadyRun& run,
+                                       RunLock& lock,
                                        const TrainingRequest& request,
                                        const Log& log,
                                        std::FILE* progress_out,

@@ -3,7 +3,8 @@
 
 #include "base/log.h"
 #include "base/result.h"
-#include "cluster/run/prepare.h"
+#include "cluster/run/ready_run.h"
+#include "cluster/run/training_request.h"
 
 namespace motley {
 
@@ -11,6 +12,6 @@ namespace motley {
 // would exclude them too (cluster/supervisor/decide.h), and only from the newest checkpoint: the
 // user may prefer to switch a machine on instead of repeating steps. In all other cases a machine
 // that does not answer is an error. A given plan needs all of its machines.
-[[nodiscard]] Result<PreparedRun> begin_run(const TrainingRequest& request, Log& log);
+[[nodiscard]] Result<Launch> begin_run(const TrainingRequest& request, Log& log);
 
 }  // namespace motley

@@ -2,21 +2,21 @@
 
 #include <utility>
 
+#include "cluster/planning/plan_rounding.h"
 #include "cluster/planning/planning_options.h"
-#include "cluster/run/resume.h"
-#include "cluster/run/resumed_plan.h"
+#include "cluster/prepare/resumed_plan.h"
 #include "partitioner/report/planning_input.h"
 
 namespace motley {
 namespace {
 
 // The input for planning the run again, with the options of its plan that affect rounding.
-Result<PlanningInput> input_of(const PreparedRun& run, const TrainingRequest& request) {
+Result<PlanningInput> input_of(const PlannedRun& run, const TrainingRequest& request) {
   PlanningInput input{.model = run.model, .cluster = run.cluster, .profile = {}, .options = {}};
-  if (request.replan_mode == ReplanMode::kOff || is_virtual(run.plan)) return input;
+  if (request.replan.mode == ReplanMode::kOff || is_virtual(run.plan)) return input;
   // A plan reused from the previous launch was made from that launch's profile.
-  input.profile = run.profile.devices.empty() ? request.known_profile : run.profile;
-  MOTLEY_ASSIGN(PlanOptions options, plan_options(run.config, run.model, request.stages));
+  input.profile = run.profile.devices.empty() ? request.planning.known_profile : run.profile;
+  MOTLEY_ASSIGN(PlanOptions options, plan_options(run.config, run.model, request.planning.stages));
   options.micro_batch = run.plan.micro_batch;
   input.options = options_like(plan_fingerprint(run.plan), run.config, std::move(options));
   return input;
@@ -24,17 +24,18 @@ Result<PlanningInput> input_of(const PreparedRun& run, const TrainingRequest& re
 
 }  // namespace
 
-Result<std::unique_ptr<Adaptation>> adaptation_of(const PreparedRun& run,
+Result<std::unique_ptr<Adaptation>> adaptation_of(const ReadyRun& run,
                                                   const TrainingRequest& request,
                                                   const Log& log) {
-  MOTLEY_ASSIGN(PlanningInput input, input_of(run, request));
-  const AdaptationRules rules{.switches = request.replan_mode == ReplanMode::kSwitch,
-                              .switches_done = request.switches_done,
-                              .last_step = last_step_of(run, request)};
+  MOTLEY_ASSIGN(PlanningInput input, input_of(run.planned, request));
+  const AdaptationRules rules{.switches = request.replan.mode == ReplanMode::kSwitch,
+                              .switches_done = request.replan.switches_done,
+                              .last_step = run.steps.last};
   auto change_of = [&run](const Plan& plan) {
-    return rounding_change(plan_fingerprint(run.plan), run.folder, plan);
+    return rounding_change(plan_fingerprint(run.planned.plan), run.folder, plan);
   };
-  return std::make_unique<Adaptation>(std::move(input), run.plan, rules, std::move(change_of), log);
+  return std::make_unique<Adaptation>(std::move(input), run.planned.plan, rules,
+                                      std::move(change_of), log);
 }
 
 }  // namespace motley

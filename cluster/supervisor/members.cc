@@ -43,7 +43,7 @@ std::string left_out_text(const std::vector<std::string>& machines) {
                      is_one ? "does" : "do", is_one ? "is" : "are");
 }
 
-TrainingRequest request_without(TrainingRequest request, const std::vector<std::string>& machines) {
+PlanRequest request_without(PlanRequest request, const std::vector<std::string>& machines) {
   if (machines.empty()) return request;
   const auto is_left_out = [&](const std::string& name) {
     return std::ranges::count(machines, name) > 0;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cluster/run/prepare.h"
+#include "cluster/planning/resolve_plan.h"
 #include "cluster/supervisor/decide.h"
 #include "plan/cluster.h"
 
@@ -33,7 +33,7 @@ inline constexpr double kMemberResponse_s = 8;
 
 // The request for the remaining machines: without the others, their profiles, the pins that name
 // them, and the number of stages, which applied to all.
-[[nodiscard]] TrainingRequest request_without(TrainingRequest request,
-                                              const std::vector<std::string>& machines);
+[[nodiscard]] PlanRequest request_without(PlanRequest request,
+                                          const std::vector<std::string>& machines);
 
 }  // namespace motley

@@ -19,13 +19,13 @@ constexpr double kExcluded_s = 1800;
 }  // namespace
 
 Result<Decision> RestartPolicy::decide_next() {
-  const std::set<std::string> machines = machine_names(request_.cluster);
+  const std::set<std::string> machines = machine_names(cluster_);
   // A run that ends whatever the machines answer asks none of them.
   std::vector<Member> members = members_of(machines);
   set_states(members);
   Decision decision = decide(last_attempt().at_s, members, attempts_, rules_);
   if (decision.next_action == NextAction::kEnd && decision.reason.empty()) return decision;
-  MOTLEY_ASSIGN(members, query_members(request_.cluster, machines, request_.stage_program));
+  MOTLEY_ASSIGN(members, query_members(cluster_, machines, program_));
   set_states(members);
   problems_ = problems_text(members);
   return decide(now_s(), members, attempts_, rules_);

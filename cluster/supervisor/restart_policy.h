@@ -6,6 +6,7 @@
 // Used by one thread.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
@@ -13,16 +14,18 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cluster/run/prepare.h"
 #include "cluster/supervisor/decide.h"
+#include "plan/cluster.h"
 
 namespace motley {
 
 class RestartPolicy {
  public:
-  // request: of the run's start; borrowed.
-  RestartPolicy(const TrainingRequest& request, const RecoveryRules& rules)
-      : request_(request), rules_(rules) {}
+  // cluster: all machines of the run. program: motley-stage. Both are borrowed.
+  RestartPolicy(const Cluster& cluster,
+                const std::filesystem::path& program,
+                const RecoveryRules& rules)
+      : cluster_(cluster), program_(program), rules_(rules) {}
 
   [[nodiscard]] const RecoveryRules& rules() const { return rules_; }
 
@@ -31,7 +34,7 @@ class RestartPolicy {
   // REQUIRES: add() was called.
   [[nodiscard]] const FailedAttempt& last_attempt() const { return attempts_.back(); }
 
-  // The decision after the last attempt. Asks all machines of the request's cluster, unless their
+  // The decision after the last attempt. Asks all machines of the cluster, unless their
   // answers cannot change it. Errors as query_members(). REQUIRES: add() was called.
   [[nodiscard]] Result<Decision> decide_next();
 
@@ -54,7 +57,8 @@ class RestartPolicy {
  private:
   void set_states(std::vector<Member>& members);
 
-  const TrainingRequest& request_;
+  const Cluster& cluster_;
+  const std::filesystem::path& program_;
   const RecoveryRules rules_;
   std::vector<FailedAttempt> attempts_;
   std::map<std::string, double> excluded_;  // by machine: until when, as now_s()

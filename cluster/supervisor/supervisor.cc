@@ -14,6 +14,7 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/lock/run_lock.h"
 #include "cluster/launch/workers.h"
+#include "cluster/prepare/prepare_run.h"
 #include "cluster/run/resume_hint.h"
 #include "cluster/run_record/event_log.h"
 #include "cluster/supervisor/decide.h"
@@ -34,8 +35,8 @@ bool uses_any(const Plan& plan, const std::vector<std::string>& machines) {
       plan.ranks, [&](const RankPlan& rank) { return is_listed(machines, rank.machine); });
 }
 
-std::int64_t newest_step(const PreparedRun& run) {
-  const auto checkpoints = list_checkpoints(run.folder.dir());
+std::int64_t newest_step(const RunFolder& folder) {
+  const auto checkpoints = list_checkpoints(folder.dir());
   return checkpoints.empty() ? 0 : checkpoints.back().step;
 }
 
@@ -46,33 +47,36 @@ StepDirective directive_of(Adaptation& adaptation, Rank rank, const StepReport& 
 
 class Supervisor {
  public:
-  Supervisor(PreparedRun& run, const TrainingRequest& first, Log& log, std::FILE* progress_out)
-      : run_(run),
+  Supervisor(Launch launch, const TrainingRequest& first, Log& log, std::FILE* progress_out)
+      : run_(std::move(launch.run)),
+        lock_(std::move(launch.lock)),
         first_(first),
         log_(log),
         progress_out_(progress_out),
-        measured_(run.profile),
-        first_plan_(run.plan),
-        policy_(first, {.restarts = is_virtual(run.plan) ? 0 : run.config.run.restarts}) {}
+        measured_(run_.planned.profile),
+        first_plan_(run_.planned.plan),
+        policy_(first.planning.cluster,
+                first.machines.stage_program,
+                {.restarts = is_virtual(first_plan_) ? 0 : run_.planned.config.run.restarts}) {}
 
   Result<RunResult> train() {
     TrainingRequest request = first_;
     for (;;) {
       MOTLEY_ASSIGN(const std::unique_ptr<Adaptation> adaptation,
                     adaptation_of(run_, request, log_));
-      TrainingEnd end = run_training(run_, request, log_, progress_out_,
+      TrainingEnd end = run_training(run_, *lock_, request, log_, progress_out_,
                                      [&](Rank rank, const StepReport& report) {
                                        return directive_of(*adaptation, rank, report);
                                      });
-      const bool has_steps_left = end.summary.last_step < last_step_of(run_, request);
+      const bool has_steps_left = end.summary.last_step < run_.steps.last;
       if (!end.failure && has_steps_left && adaptation->plan_switch()) {
         MOTLEY_TRY(move(*adaptation->plan_switch(), end.summary.last_step, request));
         continue;
       }
-      if (!end.failure) return RunResult{std::move(end.summary), restarts_, switches_};
+      if (!end.failure) return RunResult{run_, std::move(end.summary), restarts_, switches_};
       Error error = std::move(end.failure->error);
       // A folder that another launcher has taken over is not touched.
-      if (!run_.lock->confirm().ok()) return error;
+      if (!lock_->confirm().ok()) return error;
       const bool has_trained = end.summary.last_step > 0;
       if (has_trained) {
         last_step_ = end.summary.last_step;
@@ -81,10 +85,20 @@ class Supervisor {
       }
       note_failed_attempt({.code = error.code,
                            .has_trained = has_trained,
-                           .has_saved = newest_step(run_) >= run_.first_step,
+                           .has_saved = newest_step(run_.folder) >= run_.steps.first,
                            .fault = std::move(end.failure->fault)});
       MOTLEY_TRY(restart(std::move(error), request));
     }
+  }
+
+  // Records the end of the run, unless another launcher has taken over its folder.
+  void log_end(const Result<RunResult>& end) {
+    if (lock_ == nullptr || !lock_->confirm().ok()) return;
+    const std::int64_t step = end.ok() ? end->summary.last_step : 0;
+    const std::string text =
+        end.ok() ? done_text(end->summary, is_virtual(run_.planned.plan))
+                 : fmt::format("ended early: {}: {}", end.error().what, end.error().cause);
+    emit(RunEventKind::kEnded, step, text);
   }
 
  private:
@@ -97,7 +111,7 @@ class Supervisor {
     if (left_out_.empty()) first_plan_ = better.plan;
     measured_ = better.profile;
     request = next_request(left_out_);
-    request.plan = better.plan;
+    request.planning.plan = better.plan;
     Result<void> begun = begin(request);
     if (!begun.ok()) {
       Error error = with_resume_hint(std::move(begun).error());
@@ -105,7 +119,6 @@ class Supervisor {
           {.code = error.code, .has_trained = true, .has_saved = true, .fault = begin_fault_});
       return restart(std::move(error), request);
     }
-    run_.profile = measured_;
     return run_.folder.write_profile(measured_);
   }
 
@@ -167,15 +180,15 @@ class Supervisor {
 
   // Keeps other launchers out of the folder while this run waits for machines.
   Result<void> relock_folder() {
-    if (run_.lock != nullptr) return {};
+    if (lock_ != nullptr) return {};
     MOTLEY_ASSIGN(RunLock lock, RunLock::acquire(run_.folder.dir(), log_));
-    run_.lock = std::make_unique<RunLock>(std::move(lock));
+    lock_ = std::make_unique<RunLock>(std::move(lock));
     return {};
   }
 
   void log_loss(const Error& error, const Decision& decision) {
-    const std::string text =
-        loss_text(error, decision, policy_.last_attempt(), policy_.rules(), newest_step(run_));
+    const std::string text = loss_text(error, decision, policy_.last_attempt(), policy_.rules(),
+                                       newest_step(run_.folder));
     const bool waits = decision.next_action == NextAction::kQueryAgain;
     const std::vector<std::string>& away = waits ? decision.silent : decision.without;
     emit(RunEventKind::kLost, last_step_, text, away.size() == 1 ? away.front() : "");
@@ -190,7 +203,7 @@ class Supervisor {
 
   void note_failed_attempt(FailedAttempt attempt) {
     attempt.at_s = now_s();
-    attempt.is_of_new_run = last_step_ == 0 && newest_step(run_) == 0;
+    attempt.is_of_new_run = last_step_ == 0 && newest_step(run_.folder) == 0;
     if (!failed_at_s_) failed_at_s_ = attempt.at_s;
     policy_.add(std::move(attempt));
   }
@@ -202,30 +215,31 @@ class Supervisor {
     if (!uses_any(first_plan_, without)) return first_plan_;
     const bool is_back = std::ranges::any_of(
         left_out_, [&](const std::string& machine) { return !is_listed(without, machine); });
-    if (is_back || uses_any(run_.plan, without)) return {};
-    return run_.plan;
+    if (is_back || uses_any(run_.planned.plan, without)) return {};
+    return run_.planned.plan;
   }
 
   [[nodiscard]] TrainingRequest next_request(const std::vector<std::string>& without) {
     TrainingRequest next = first_;
-    if (next.known_profile.devices.empty() || switches_ > 0) next.known_profile = measured_;
-    next = request_without(std::move(next), without);
-    next.resume = true;
+    PlanRequest& planning = next.planning;
+    if (planning.known_profile.devices.empty() || switches_ > 0) planning.known_profile = measured_;
+    planning = request_without(std::move(planning), without);
+    planning.plan = plan_to_reuse(without);
+    if (!planning.plan) planning.stages = 0;  // the planner's choice for the machines that are left
     next.measure_anew = false;
-    next.have_answered = true;
-    next.switches_done = switches_;
+    next.resume = first_.resume.value_or(ResumeRequest{});
     // The plan may differ from the one under which the newest checkpoint was saved: the first plan
     // once a machine is back, or that of a move.
-    next.may_round_differently = true;
-    next.failed_at_s = failed_at_s_;
-    next.on_fault = [this](const PeerFault& fault) { begin_fault_ = fault; };
-    next.plan = plan_to_reuse(without);
-    if (!next.plan) next.stages = 0;  // the planner's choice for the machines that are left
+    next.resume->may_round_differently = true;
+    next.resume->failed_at_s = failed_at_s_;
+    next.machines.have_answered = true;
+    next.machines.on_fault = [this](const PeerFault& fault) { begin_fault_ = fault; };
+    next.replan.switches_done = switches_;
     return next;
   }
 
   [[nodiscard]] Error with_resume_hint(Error error) const {
-    return motley::with_resume_hint(std::move(error), run_.folder.dir(), run_.first_step,
+    return motley::with_resume_hint(std::move(error), run_.folder.dir(), run_.steps.first,
                                     first_.commands);
   }
 
@@ -238,25 +252,27 @@ class Supervisor {
     return error;
   }
 
-  // Prepares the next launch, which replaces run_.
+  // Prepares the next launch, which replaces the last one.
   Result<void> begin(const TrainingRequest& request) {
-    run_.lock.reset();  // the next launch locks the folder itself
+    lock_.reset();  // the next launch locks the folder itself
     begin_fault_ = {};
-    MOTLEY_ASSIGN(PreparedRun next, prepare_run(request, log_));
-    if (plan_hash_text(next.plan) != plan_hash_text(run_.plan)) {
-      emit(RunEventKind::kReplanned, next.first_step - 1,
+    MOTLEY_ASSIGN(Launch next, prepare_run(request, log_));
+    const Plan& plan = next.run.planned.plan;
+    if (plan_hash_text(plan) != plan_hash_text(run_.planned.plan)) {
+      emit(RunEventKind::kReplanned, next.run.steps.first - 1,
            fmt::format("a new plan: {} on {}, {:.3f} s a step predicted",
-                       next.plan.rank_count() == 1
-                           ? std::string("one stage")
-                           : fmt::format("{} stages", next.plan.rank_count()),
-                       fmt::join(machines_in_use(next.plan), ", "), next.plan.predicted_step_s));
+                       plan.rank_count() == 1 ? std::string("one stage")
+                                              : fmt::format("{} stages", plan.rank_count()),
+                       fmt::join(machines_in_use(plan), ", "), plan.predicted_step_s));
     }
-    run_ = std::move(next);
-    log_.info(restart_text(run_.first_step - 1, last_step_));
+    run_ = std::move(next.run);
+    lock_ = std::move(next.lock);
+    log_.info(restart_text(run_.steps.first - 1, last_step_));
     return {};
   }
 
-  PreparedRun& run_;
+  ReadyRun run_;                   // of the last launch
+  std::unique_ptr<RunLock> lock_;  // null after a launch that could not be prepared
   const TrainingRequest& first_;
   Log& log_;
   std::FILE* const progress_out_;
@@ -273,19 +289,13 @@ class Supervisor {
 
 }  // namespace
 
-Result<RunResult> run_with_restarts(PreparedRun& run,
+Result<RunResult> run_with_restarts(Launch launch,
                                     const TrainingRequest& request,
                                     Log& log,
                                     std::FILE* progress_out) {
-  Result<RunResult> end = Supervisor(run, request, log, progress_out).train();
-  // A folder that another launcher has taken over is not touched.
-  if (run.lock != nullptr && run.lock->confirm().ok()) {
-    const std::int64_t step = end.ok() ? end->summary.last_step : 0;
-    const std::string text =
-        end.ok() ? done_text(end->summary, is_virtual(run.plan))
-                 : fmt::format("ended early: {}: {}", end.error().what, end.error().cause);
-    EventLog(run.folder.events_path(), log).emit(RunEventKind::kEnded, step, text);
-  }
+  Supervisor supervisor(std::move(launch), request, log, progress_out);
+  Result<RunResult> end = supervisor.train();
+  supervisor.log_end(end);
   return end;
 }
 

@@ -1,7 +1,7 @@
 #include "cluster/supervisor/restart_policy.h"
 
+#include <filesystem>
 #include <string>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,11 +13,13 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 // "desk" and "box" run locally and always answer.
-TrainingRequest request_of_two() {
-  TrainingRequest request;
-  for (const char* name : {"desk", "box"}) request.cluster.machines.push_back({.name = name});
-  return request;
+Cluster cluster_of_two() {
+  Cluster cluster;
+  for (const char* name : {"desk", "box"}) cluster.machines.push_back({.name = name});
+  return cluster;
 }
+
+const std::filesystem::path kProgram;
 
 FailedAttempt failure_of(const std::string& machine, bool cannot_connect) {
   return {.at_s = 1,
@@ -26,9 +28,9 @@ FailedAttempt failure_of(const std::string& machine, bool cannot_connect) {
 }
 
 TEST(RestartPolicy, AsksNoMachineIfTheRunEndsAnyway) {
-  TrainingRequest request = request_of_two();
-  request.cluster.machines.back().shell = {"/does/not/exist"};
-  RestartPolicy policy(request, {});
+  Cluster cluster = cluster_of_two();
+  cluster.machines.back().shell = {"/does/not/exist"};
+  RestartPolicy policy(cluster, kProgram, {});
   policy.add({.at_s = 1, .code = ErrorCode::kConfig});
   const auto decision = policy.decide_next();
   ASSERT_TRUE(decision.ok()) << describe(decision.error());
@@ -37,8 +39,8 @@ TEST(RestartPolicy, AsksNoMachineIfTheRunEndsAnyway) {
 }
 
 TEST(RestartPolicy, LeavesOutAnExcludedMachineUntilItIsRequired) {
-  const TrainingRequest request = request_of_two();
-  RestartPolicy policy(request, {});
+  const Cluster cluster = cluster_of_two();
+  RestartPolicy policy(cluster, kProgram, {});
   policy.add(failure_of("box", /*cannot_connect=*/true));
   const auto first = policy.decide_next();
   ASSERT_TRUE(first.ok()) << describe(first.error());

@@ -27,55 +27,71 @@ namespace fs = std::filesystem;
 
 constexpr double kStallTimeout_s = 20;
 
+PlannedRun planned_run(const PlayedMachines& machines) {
+  PlannedRun planned;
+  planned.cluster = machines.cluster();
+  planned.model = three_layers();
+  planned.plan = plan_of(machines.layout());
+  planned.config.checkpoint.copies = 1;
+  planned.config.checkpoint.keep = machines.layout().keep;
+  return planned;
+}
+
+// The disk operations of prepare_run(), in the same order.
+Result<Launch> prepare_launch(const PlayedMachines& machines, const Log& log) {
+  const PlannedRun planned = planned_run(machines);
+  const RunFolder folder(machines.run_dir(kDesk));
+  MOTLEY_TRY(folder.make());
+  MOTLEY_ASSIGN(RunLock acquired, RunLock::acquire(folder.dir(), log));
+  auto lock = std::make_unique<RunLock>(std::move(acquired));
+  RunShards shards;
+  const QueryStores ask = [&](const StoreQuery& store_query) -> Result<StoreInventory> {
+    MOTLEY_ASSIGN(shards.stores, machines.ask(lock->launch(), store_query, IfAbsent::kMake));
+    return shards.stores;
+  };
+  MOTLEY_ASSIGN(shards.restore_point, find_restore_point(folder.dir(), lock->launch(), ask, log));
+  MOTLEY_TRY(lock->advance_past(shards.stores.last_launch(), log));
+  const std::int64_t done = shards.restore_point ? shards.restore_point->step_metadata.step() : 0;
+  MOTLEY_TRY(prune_to(folder.dir(),
+                      retained_with(done, list_checkpoints(folder.dir()),
+                                    retention_policy(planned.config.checkpoint)),
+                      lock->launch()));
+  MOTLEY_ASSIGN(std::string id, folder.ensure_run_id(shards.stores.run));
+  if (shards.restore_point) {
+    const auto transfers = plan_transfers(
+        *shards.restore_point, parameters_by_store(planned.plan, planned.model, shards.stores),
+        shards.stores, planned.cluster);
+    MOTLEY_ASSIGN(shards.resume_folders,
+                  play_moves(transfers, shards.stores, folder.dir(), lock->launch()));
+  }
+  ReadyRun run{.planned = planned,
+               .steps = {.first = done + 1},
+               .resumed = std::nullopt,
+               .folder = folder,
+               .id = std::move(id),
+               .launch = lock->launch(),
+               .shards = std::move(shards)};
+  return Launch{std::move(run), std::move(lock)};
+}
+
 }  // namespace
 
 struct PlayedLaunch::Impl {
-  Impl(const PlayedMachines& given, SavedFiles& files) : machines(given), saved(files) {}
-
-  // The disk operations of prepare_run(), in the same order.
-  Result<void> prepare() {
-    run.cluster = machines.cluster();
-    run.model = three_layers();
-    run.plan = plan_of(machines.layout());
-    run.config.checkpoint.copies = 1;
-    run.config.checkpoint.keep = machines.layout().keep;
-    run.folder = RunFolder(machines.run_dir(kDesk));
-    MOTLEY_TRY(run.folder.make());
-    MOTLEY_ASSIGN(RunLock lock, RunLock::acquire(run.folder.dir(), log));
-    run.lock = std::make_unique<RunLock>(std::move(lock));
-    const QueryStores ask = [&](const StoreQuery& store_query) -> Result<StoreInventory> {
-      MOTLEY_ASSIGN(run.stores, machines.ask(run.lock->launch(), store_query, IfAbsent::kMake));
-      return run.stores;
-    };
-    MOTLEY_ASSIGN(run.restore_point,
-                  find_restore_point(run.folder.dir(), run.lock->launch(), ask, log));
-    MOTLEY_TRY(run.lock->advance_past(run.stores.last_launch(), log));
-    run.first_step = (run.restore_point ? run.restore_point->step_metadata.step() : 0) + 1;
-    MOTLEY_TRY(prune_to(run.folder.dir(),
-                        retained_with(run.first_step - 1, list_checkpoints(run.folder.dir()),
-                                      retention_policy(run.config.checkpoint)),
-                        run.lock->launch()));
-    MOTLEY_ASSIGN(run.id, run.folder.ensure_run_id(run.stores.run));
-    if (!run.restore_point) return {};
-    const auto transfers =
-        plan_transfers(*run.restore_point, parameters_by_store(run.plan, run.model, run.stores),
-                       run.stores, run.cluster);
-    MOTLEY_ASSIGN(run.resume_folders,
-                  play_moves(transfers, run.stores, run.folder.dir(), run.lock->launch()));
-    return {};
-  }
+  Impl(const PlayedMachines& given, SavedFiles& files, Launch prepared)
+      : machines(given), saved(files), launch(std::move(prepared)) {}
 
   // The start of the workers: replicators claim their folders and get the resumed checkpoint.
   Result<void> start() {
-    const auto replicators = plan_replicators(run.plan, run.stores, run.cluster, 1);
-    group.emplace("inproc", run.plan.rank_count());
-    for (Rank rank{0}; rank.value < run.plan.rank_count(); ++rank.value) {
+    const StoreInventory& stores = run.shards.stores;
+    const auto replicators = plan_replicators(plan, stores, run.planned.cluster, 1);
+    group.emplace("inproc", plan.rank_count());
+    for (Rank rank{0}; rank.value < plan.rank_count(); ++rank.value) {
       auto played = std::make_unique<PlayedRank>(group->at(rank), rank, events);
-      const std::string& machine = run.plan.ranks[rank.index()].machine;
+      const std::string& machine = plan.ranks[rank.index()].machine;
       played->job.rank = rank;
       played->job.run_dir = machines.run_dir(machine).string();
-      played->job.store = run.stores.of(machine);
-      played->job.launch = run.lock->launch();
+      played->job.store = stores.of(machine);
+      played->job.launch = run.launch;
       played->job.run_id = run.id;
       if (const auto replicator = replicators.find(rank.value); replicator != replicators.end()) {
         played->job.replicator = replicator->second;
@@ -84,13 +100,11 @@ struct PlayedLaunch::Impl {
       }
       workers.push_back(std::move(played));
     }
-    committer.emplace(run.folder.dir(), run.lock->launch(), run.config, run.model, run.plan,
-                      ranks_elsewhere(run.plan, run.stores));
-    folders.emplace(
-        run, run.restore_point ? std::optional(run.restore_point->step_metadata) : std::nullopt,
-        [this](int worker, const Json& message) {
-          workers[static_cast<std::size_t>(worker)]->channel.give(message);
-        });
+    committer.emplace(run.folder.dir(), run.launch, run.planned.config, run.planned.model, plan,
+                      ranks_elsewhere(plan, stores));
+    folders.emplace(run, [this](int worker, const Json& message) {
+      workers[static_cast<std::size_t>(worker)]->channel.give(message);
+    });
     committer->retain_always(folders->safe_steps());
     std::size_t said = 0;
     for (const auto& played : workers) {
@@ -141,14 +155,15 @@ struct PlayedLaunch::Impl {
 
   Result<std::vector<Shard>> write(std::int64_t step, int version) {
     mark(fmt::format("begin {} {}", step, version));
-    const int count = run.plan.rank_count();
+    const int count = plan.rank_count();
     std::vector<std::optional<Result<Shard>>> written(static_cast<std::size_t>(count));
     {
       std::vector<std::jthread> threads;
       for (int rank = 0; rank < count; ++rank) {
         threads.emplace_back([&, rank] {
-          const auto parameters = tensors_of(run.plan, run.model, rank, kTensorParts[0], version);
-          const auto moments = tensors_of(run.plan, run.model, rank, kTensorParts[1], version);
+          const auto parameters =
+              tensors_of(plan, run.planned.model, rank, kTensorParts[0], version);
+          const auto moments = tensors_of(plan, run.planned.model, rank, kTensorParts[1], version);
           written[static_cast<std::size_t>(rank)].emplace(
               write_shard(place_of(rank, step), rank, count, views(parameters), views(moments)));
         });
@@ -192,9 +207,10 @@ struct PlayedLaunch::Impl {
   // The folder that the rank resumes from, as give_folders() of cluster/run/training_run.cc
   // selects it.
   [[nodiscard]] fs::path resumed_folder(int rank) const {
-    const auto view = run.resume_folders.find(
-        run.stores.of(run.plan.ranks[static_cast<std::size_t>(rank)].machine));
-    return view == run.resume_folders.end() ? run.restore_point->folder : view->second;
+    const auto view = run.shards.resume_folders.find(
+        run.shards.stores.of(plan.ranks[static_cast<std::size_t>(rank)].machine));
+    return view == run.shards.resume_folders.end() ? run.shards.restore_point->folder
+                                                   : view->second;
   }
 
   // The version of the rank's first value; all others must have the same.
@@ -202,7 +218,7 @@ struct PlayedLaunch::Impl {
     MOTLEY_ASSIGN(const CheckpointReader reader, CheckpointReader::open(resumed_folder(rank)));
     std::optional<int> version;
     for (const char* const part : kTensorParts) {
-      for (const OwnedTensor& tensor : tensors_of(run.plan, run.model, rank, part, 0)) {
+      for (const OwnedTensor& tensor : tensors_of(plan, run.planned.model, rank, part, 0)) {
         std::vector<float> values(tensor.values.size());
         MOTLEY_TRY(reader.read(tensor.name, tensor.shape, values));
         if (!version) version = static_cast<int>(values[0]);
@@ -219,8 +235,9 @@ struct PlayedLaunch::Impl {
 
   const PlayedMachines& machines;
   SavedFiles& saved;
-  const Log log{"", LogLevel::kError};
-  PreparedRun run;
+  Launch launch;
+  const ReadyRun& run = launch.run;
+  const Plan& plan = run.planned.plan;
   std::optional<CheckpointCommitter> committer;
   std::optional<FolderReplicators> folders;
   std::size_t replicators_to_come = 0;
@@ -237,8 +254,8 @@ PlayedLaunch::~PlayedLaunch() = default;
 
 Result<std::unique_ptr<PlayedLaunch>> PlayedLaunch::prepare(const PlayedMachines& machines,
                                                             SavedFiles& saved) {
-  auto impl = std::make_unique<Impl>(machines, saved);
-  MOTLEY_TRY(impl->prepare());
+  MOTLEY_ASSIGN(Launch launch, prepare_launch(machines, Log("", LogLevel::kError)));
+  auto impl = std::make_unique<Impl>(machines, saved, std::move(launch));
   return std::unique_ptr<PlayedLaunch>(new PlayedLaunch(std::move(impl)));
 }
 
@@ -247,12 +264,12 @@ Result<void> PlayedLaunch::start() {
 }
 
 std::int64_t PlayedLaunch::resumed_step() const {
-  return impl_->run.first_step - 1;
+  return impl_->run.steps.first - 1;
 }
 
 Result<int> PlayedLaunch::resumed_version() const {
   std::set<int> versions;
-  for (int rank = 0; rank < impl_->run.plan.rank_count(); ++rank) {
+  for (int rank = 0; rank < impl_->plan.rank_count(); ++rank) {
     MOTLEY_ASSIGN(const int version, impl_->version_read_by(rank));
     versions.insert(version);
   }
@@ -282,10 +299,11 @@ Result<void> PlayedLaunch::finish() {
 }
 
 Result<void> PlayedLaunch::gather() {
-  const PreparedRun& run = impl_->run;
-  MOTLEY_TRY(play_moves(plan_deliveries(*run.restore_point, missing_here(*run.restore_point),
-                                        run.stores, run.cluster),
-                        run.stores, run.folder.dir(), run.lock->launch()));
+  const ReadyRun& run = impl_->run;
+  MOTLEY_TRY(
+      play_moves(plan_deliveries(*run.shards.restore_point, missing_here(*run.shards.restore_point),
+                                 run.shards.stores, run.planned.cluster),
+                 run.shards.stores, run.folder.dir(), run.launch));
   return {};
 }
 

@@ -1,4 +1,4 @@
-#include "cluster/run/predict.h"
+#include "cluster/prepare/predict.h"
 
 #include <fmt/format.h>
 
@@ -22,8 +22,7 @@ namespace {
 // A longer step takes a while to simulate, and is too large to display.
 constexpr std::int64_t kSimulatedPassesMax = 1 << 15;
 
-Result<std::vector<std::int64_t>> memory_limits(const PreparedRun& run,
-                                                const PlanOptions& options) {
+Result<std::vector<std::int64_t>> memory_limits(const PlannedRun& run, const PlanOptions& options) {
   MOTLEY_ASSIGN(const CostModel cost,
                 CostModel::make(run.model, run.cluster, run.profile, options.default_threads,
                                 options.process_state, run.plan.gradient_codec));
@@ -35,7 +34,7 @@ Result<std::vector<std::int64_t>> memory_limits(const PreparedRun& run,
   return limits;
 }
 
-Result<RunPrediction> predict(const PreparedRun& run, const PlanOptions& options) {
+Result<RunPrediction> predict(const PlannedRun& run, const PlanOptions& options) {
   MOTLEY_ASSIGN(const CodecBounds bounds, CodecBounds::of(run.plan));
   const StepBytes bytes(run.plan, ModelSizes(run.model),
                         [&](Rank /*from*/, std::int64_t values, const std::string& codec) {
@@ -59,7 +58,7 @@ Result<RunPrediction> predict(const PreparedRun& run, const PlanOptions& options
   return prediction;
 }
 
-Result<std::string> predicted_trace(const PreparedRun& run, const PlanOptions& options) {
+Result<std::string> predicted_trace(const PlannedRun& run, const PlanOptions& options) {
   MOTLEY_ASSIGN(
       const SimulatedPlan simulated,
       simulate_plan(run.plan, run.model, run.cluster, run.profile, options, {.spans = true}));
@@ -78,16 +77,19 @@ void leave(const std::filesystem::path& path, const Result<std::string>& text, c
 
 }  // namespace
 
-void write_prediction(const PreparedRun& run, const PlanOptions& options, const Log& log) {
+void write_prediction(const PlannedRun& run,
+                      const PlanOptions& options,
+                      const RunFolder& folder,
+                      const Log& log) {
   const Result<RunPrediction> prediction = predict(run, options);
   const Result<std::string> text =
       prediction.ok() ? Result<std::string>(prediction_to_json(*prediction).dump() + "\n")
                       : prediction.error();
-  leave(run.folder.prediction_path(), text, log);
+  leave(folder.prediction_path(), text, log);
   const std::int64_t passes =
       std::int64_t{run.plan.chunk_count()} * std::int64_t{run.plan.micro_batches};
   const bool is_simulated = !run.profile.devices.empty() && passes <= kSimulatedPassesMax;
-  leave(run.folder.predicted_trace_path(),
+  leave(folder.predicted_trace_path(),
         is_simulated ? predicted_trace(run, options)
                      : Error{ErrorCode::kConfig, "the step was not simulated",
                              "its devices have no profile, or it has too many micro-batches", ""},

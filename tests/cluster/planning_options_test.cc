@@ -1,9 +1,10 @@
+#include "cluster/planning/planning_options.h"
+
 #include <string>
 #include <tuple>
 
 #include <gmock/gmock.h>
 
-#include "cluster/planning/planning_options.h"
 #include "training/optimizer/optimizer.h"
 
 namespace motley {

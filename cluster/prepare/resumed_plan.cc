@@ -1,4 +1,4 @@
-#include "cluster/run/resumed_plan.h"
+#include "cluster/prepare/resumed_plan.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "cluster/planning/check_plan.h"
-#include "cluster/run/resume.h"
+#include "cluster/planning/plan_rounding.h"
 #include "partitioner/report/remedy.h"
 #include "run_config/config_io.h"
 
@@ -25,15 +25,17 @@ bool ask_alike(const Config& a, const Config& b) {
 
 // The run's previous plan, if it can still be executed and meets the request.
 std::optional<Plan> plan_so_far(const SavedPlanning& saved,
-                                const PreparedRun& run,
-                                const PlanOptions& options) {
-  auto plan = read_plan(run.folder.plan_path());
-  const bool is_wanted = plan.ok() && ask_alike(saved.config, run.config) &&
-                         (options.stages == 0 || options.stages == plan->rank_count()) &&
-                         !plan_change(*saved.fingerprint, plan_fingerprint(*plan));
-  if (!is_wanted || !check_plan(*plan, run.model, run.config, run.cluster)) return {};
+                                const Config& config,
+                                const PlanningInput& input,
+                                const RunFolder& folder) {
+  auto plan = read_plan(folder.plan_path());
+  const int stages = input.options.stages;
+  const bool is_wanted = plan.ok() && ask_alike(saved.config, config) &&
+                         (stages == 0 || stages == plan->rank_count()) &&
+                         !plan_change(saved.fingerprint, plan_fingerprint(*plan));
+  if (!is_wanted || !check_plan(*plan, input.model, config, input.cluster)) return {};
   for (RankPlan& rank : plan->ranks) {
-    const DeviceProfile* const device = run.profile.find(rank.machine, rank.device);
+    const DeviceProfile* const device = input.profile.find(rank.machine, rank.device);
     if (device != nullptr) rank.compute_dtype = device->compute_dtype;
   }
   return std::move(plan).value();
@@ -41,19 +43,20 @@ std::optional<Plan> plan_so_far(const SavedPlanning& saved,
 
 }  // namespace
 
-Result<Plan> plan_like(const SavedPlanning& saved,
-                       const PreparedRun& run,
-                       const PlanOptions& options) {
-  if (saved.fingerprint) {
-    auto planning = plan_in_full(run.model, run.cluster, run.profile,
-                                 options_like(*saved.fingerprint, run.config, options));
-    if (planning.ok() && !rounding_change(*saved.fingerprint, run.folder, planning->plan)) {
+Result<Plan> plan_like(const std::optional<SavedPlanning>& saved,
+                       const Config& config,
+                       const PlanningInput& input,
+                       const RunFolder& folder) {
+  if (saved) {
+    auto planning = plan_in_full(input.model, input.cluster, input.profile,
+                                 options_like(saved->fingerprint, config, input.options));
+    if (planning.ok() && !rounding_change(saved->fingerprint, folder, planning->plan)) {
       return std::move(planning->plan);
     }
-    if (auto plan = plan_so_far(saved, run, options)) return *std::move(plan);
+    if (auto plan = plan_so_far(*saved, config, input, folder)) return *std::move(plan);
     if (planning.ok()) return std::move(planning->plan);
   }
-  MOTLEY_ASSIGN(Planning planning, plan_or_remedy({run.model, run.cluster, run.profile, options}));
+  MOTLEY_ASSIGN(Planning planning, plan_or_remedy(input));
   return std::move(planning.plan);
 }
 
@@ -69,8 +72,11 @@ std::optional<std::string> rounding_change(const PlanFingerprint& saved,
   return "other layers or other shares of the batch on its replicas";
 }
 
-void log_plan_change(const PlanFingerprint& saved, const PreparedRun& run, const Log& log) {
-  const auto change = rounding_change(saved, run.folder, run.plan);
+void log_plan_change(const PlanFingerprint& saved,
+                     const RunFolder& folder,
+                     const Plan& plan,
+                     const Log& log) {
+  const auto change = rounding_change(saved, folder, plan);
   if (!change) return;
   log.warn(
       fmt::format("the run continues with {}, because the configuration or the machines have "

@@ -1,0 +1,83 @@
+#include "cluster/prepare/check_request.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/system/files.h"
+#include "checkpoint/checkpoint.h"
+#include "cluster/launch/workers.h"
+#include "cluster/planning/resolve_plan.h"
+#include "record/report_text.h"
+#include "record/run_folder.h"
+#include "run_config/config_io.h"
+
+namespace motley {
+namespace {
+
+// Adds the key data.path to an error that names only the file.
+Error with_key_of_path(const Error& error) {
+  return error.key.empty() ? with_key(with_context(error, "data.path"), "data.path") : error;
+}
+
+// The stage with the first layers reads the data, all stages read the initial weights. If all
+// stages start on this machine, both must exist here, so that a mistake is found before profiling.
+// Nothing if they start elsewhere.
+Result<std::optional<DataIdentity>> check_data(const PlanRequest& request,
+                                               const ModelSpec& model,
+                                               bool resumes) {
+  for (const Machine& machine : request.cluster.machines) {
+    if (!machine.shell.empty()) return std::optional<DataIdentity>();
+  }
+  const Config config = with_absolute_paths(request.config);
+  const auto source = open_source(config.data, model.sample, config.train.seed);
+  if (!source.ok()) return with_key_of_path(source.error());
+  if (!config.model.init_from.empty() && !resumes) {
+    MOTLEY_ASSIGN(const auto weights, CheckpointReader::open(config.model.init_from));
+  }
+  return std::optional((*source)->identity());
+}
+
+// A simulated run reads no data and trains nothing, so there is nothing to save or resume.
+Result<void> check_simulated_run(const TrainingRequest& request, const Log& log) {
+  if (request.resume) {
+    return Error{ErrorCode::kUsage, "a run on virtual devices cannot be resumed",
+                 "it trains nothing and saves no checkpoints",
+                 "start it in another folder with --run"};
+  }
+  log.info(
+      fmt::format("{}; no data is read, no loss computed, no checkpoint saved", kVirtualNotice));
+  log.info(kSimulatedLinksNotice);
+  return {};
+}
+
+Result<bool> resumes_from_checkpoint(const TrainingRequest& request, const RunMachines& machines) {
+  if (!request.resume) return false;
+  if (machines.may_be_distributed && !request.dry_run) return true;  // find_shards() determines it
+  const RunFolder folder(request.planning.config.run.dir);
+  MOTLEY_ASSIGN(const bool is_run, path_exists(folder.config_path()));
+  if (!is_run || !list_checkpoints(folder.dir()).empty()) return true;
+  MOTLEY_TRY(require_all_count(folder.dir()));
+  return false;
+}
+
+}  // namespace
+
+Result<CheckedRequest> check_request(const TrainingRequest& request, const Log& log) {
+  CheckedRequest checked;
+  MOTLEY_ASSIGN(checked.planning, resolve_plan(request.planning));
+  checked.machines = machines_of(request, checked.planning);
+  MOTLEY_ASSIGN(checked.resumes, resumes_from_checkpoint(request, checked.machines));
+  if (is_virtual(request.planning.cluster)) {
+    MOTLEY_TRY(check_simulated_run(request, log));
+    return checked;
+  }
+  if (!checked.resumes) {
+    MOTLEY_TRY(check_initial_weights_here(request.planning.config, request.origins));
+  }
+  MOTLEY_ASSIGN(checked.data,
+                check_data(request.planning, checked.planning.model, checked.resumes));
+  return checked;
+}
+
+}  // namespace motley

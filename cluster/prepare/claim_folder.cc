@@ -1,0 +1,98 @@
+#include "cluster/prepare/claim_folder.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/system/files.h"
+#include "checkpoint/checkpoint.h"
+#include "cluster/replication/machine_stores.h"
+#include "cluster/run/inventory_request.h"
+
+namespace motley {
+namespace {
+
+// An existing run is not overwritten. If it has steps left, the error suggests resuming it.
+Error with_resume(Error error, const RunFolder& folder, const TrainingRequest& request) {
+  if (error.code != ErrorCode::kConfig) return error;
+  const auto checkpoints = list_checkpoints(folder.dir());
+  const bool is_done =
+      !checkpoints.empty() && checkpoints.back().step >= request.planning.config.train.steps;
+  if (is_virtual(request.planning.cluster)) {
+    error.remedy = "choose another folder with --run: a run on virtual devices cannot be resumed";
+  } else if (!is_done && !request.commands.resume.empty()) {
+    error.remedy += "\n" + request.commands.resume;
+  }
+  return error;
+}
+
+// Checks that some machine has a part of a checkpoint; creates nothing. Before the launcher's
+// folder is locked there is no launch number to send to the machines.
+Result<void> require_run_somewhere(const RunFolder& folder,
+                                   const TrainingRequest& request,
+                                   const CheckedRequest& checked,
+                                   const Log& log) {
+  const std::set<std::string>& machines = checked.machines.names;
+  InventoryRequest query = inventory_request(request, checked.planning.cluster, machines, "");
+  query.if_absent = IfAbsent::kLeave;
+  MOTLEY_ASSIGN(const StoreInventory stores, inventory_stores(query, {}, log));
+  const auto has_part = [](const auto& store) { return !store.second.contents.steps.empty(); };
+  if (std::ranges::any_of(stores.by_id, has_part)) return {};
+  return Error{
+      ErrorCode::kConfig, fmt::format("there is no run {} on any machine", folder.dir().string()),
+      fmt::format(
+          "that folder does not exist here, and the folders of {} have no part of a checkpoint",
+          fmt::join(machines, ", ")),
+      "check --run; a new run starts without --resume"};
+}
+
+// Fails if the folder to resume does not exist: none is created for a mistyped name.
+Result<void> require_run(const RunFolder& folder,
+                         const TrainingRequest& request,
+                         const CheckedRequest& checked,
+                         const Log& log) {
+  if (!checked.machines.may_be_distributed) return folder.newest_checkpoint().error();
+  MOTLEY_TRY(check_machines(request, checked.planning, checked.machines));
+  return require_run_somewhere(folder, request, checked, log);
+}
+
+Result<std::unique_ptr<RunLock>> lock_folder(const RunFolder& folder,
+                                             const TrainingRequest& request,
+                                             const CheckedRequest& checked,
+                                             const Log& log) {
+  MOTLEY_ASSIGN(const bool exists, path_exists(folder.dir()));
+  if (checked.resumes && !exists) MOTLEY_TRY(require_run(folder, request, checked, log));
+  MOTLEY_TRY(folder.make());
+  MOTLEY_ASSIGN(RunLock acquired, RunLock::acquire(folder.dir(), log));
+  auto lock = std::make_unique<RunLock>(std::move(acquired));
+  if (!checked.resumes) {
+    Result<void> created = folder.create(lock->number());
+    if (!created.ok()) return with_resume(std::move(created).error(), folder, request);
+  }
+  // The folder is locked, so partial files are of an earlier launch. With distributed checkpoints
+  // they are retained: they may be the only copy of files committed on another machine.
+  if (!checked.machines.may_be_distributed) {
+    MOTLEY_TRY(prune_checkpoints(folder.dir(), /*rule=*/{}, lock->launch()));
+  }
+  return lock;
+}
+
+}  // namespace
+
+Result<ClaimedFolder> claim_folder(const TrainingRequest& request,
+                                   const CheckedRequest& checked,
+                                   Log& log) {
+  const RunFolder folder(request.planning.config.run.dir);
+  if (request.dry_run) {
+    if (!checked.resumes) MOTLEY_TRY(folder.check_new());
+    return ClaimedFolder{folder, nullptr};
+  }
+  MOTLEY_ASSIGN(auto lock, lock_folder(folder, request, checked, log));
+  MOTLEY_TRY(make_folders(folder.log_dir()));
+  MOTLEY_TRY(log.write_to(folder.log_dir() / "motley.log"));
+  return ClaimedFolder{folder, std::move(lock)};
+}
+
+}  // namespace motley
