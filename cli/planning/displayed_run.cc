@@ -22,7 +22,7 @@
 #include "cluster/run/run_folder.h"
 #include "partitioner/report/calibration.h"
 #include "partitioner/report/plan_analysis.h"
-#include "plan/cluster.h"
+#include "plan/device_kinds.h"
 #include "plan/cluster/cluster_file.h"
 #include "plan/quantity_text.h"
 #include "run_config/config_io.h"

@@ -67,7 +67,7 @@ std::vector<Finding> diagnose_devices(const Machine& machine, const DevicesFound
   for (const std::string& device : listed) {
     kinds.insert(kind_of(device));
     // The processor is reported with its cores and its memory.
-    if (!is_virtual_device(device) && device != "cpu") {
+    if (is_accelerator(capabilities_of(device))) {
       findings.push_back(assess(machine, found, device));
     }
   }

@@ -58,7 +58,7 @@ RunMachines machines_of(const TrainingRequest& request,
       request.plan ? machines_in_use(*request.plan) : machines_to_plan_with(cluster, options.pins);
   const auto checkpoints = list_checkpoints(request.config.run.dir);
   machines.may_be_distributed =
-      !is_virtual(cluster) &&
+      capabilities_of(cluster).keeps_state &&
       (may_have_own_folders(cluster, machines.names) ||
        std::ranges::any_of(checkpoints, is_partial_copy, &CheckpointInfo::folder));
   return machines;
@@ -88,7 +88,7 @@ Error with_resume(Error error, const RunFolder& folder, const TrainingRequest& r
   const auto checkpoints = list_checkpoints(folder.dir());
   const bool is_done =
       !checkpoints.empty() && checkpoints.back().step >= request.config.train.steps;
-  if (is_virtual(request.cluster)) {
+  if (!capabilities_of(request.cluster).keeps_state) {
     error.remedy = "choose another folder with --run: a run on virtual devices cannot be resumed";
   } else if (!is_done && !request.commands.resume.empty()) {
     error.remedy += "\n" + request.commands.resume;
@@ -168,7 +168,7 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
   const RunMachines machines = machines_of(request, run.cluster, input.options);
   MOTLEY_ASSIGN(bool is_resumed, is_resume(request, run.folder, machines));
   std::optional<DataIdentity> data;
-  if (is_virtual(request.cluster)) {
+  if (!capabilities_of(request.cluster).computes) {
     MOTLEY_TRY(check_simulated_run(request, log));
   } else {
     if (!is_resumed) MOTLEY_TRY(check_initial_weights_here(run.config, request.origins));
@@ -211,7 +211,7 @@ Result<PreparedRun> prepare_run(const TrainingRequest& request, Log& log) {
       settle_devices(input, request.stage_program, request.config.comm.start_timeout_s, log));
   run.cluster = input.cluster;
 
-  if (!is_virtual(run.cluster)) MOTLEY_TRY(warn_of_references(run.model, log));
+  if (capabilities_of(run.cluster).computes) MOTLEY_TRY(warn_of_references(run.model, log));
   if (request.plan.has_value()) {
     run.plan = *request.plan;
     const auto other = plan_of_other_precision(run.config.train.precision, run.plan);

@@ -37,8 +37,8 @@ double StepMetrics::wait_share() const {
   return ratio(sum_s, static_cast<double>(wait_s.size()) * step_s);
 }
 
-MetricsCollector::MetricsCollector(int rank_count, double predicted_step_s, bool is_virtual)
-    : rank_count_(rank_count), predicted_step_s_(predicted_step_s), is_virtual_(is_virtual) {
+MetricsCollector::MetricsCollector(int rank_count, double predicted_step_s, bool computes)
+    : rank_count_(rank_count), predicted_step_s_(predicted_step_s), computes_(computes) {
   MOTLEY_CHECK(rank_count > 0, "{} ranks", rank_count);
 }
 
@@ -85,7 +85,7 @@ Result<StepMetrics> MetricsCollector::combine(const Reports& reports) const {
                       .skipped = first.skipped,
                       .without_targets = first.tokens == 0 && !first.skipped,
                       .gradient_scale = first.gradient_scale,
-                      .is_virtual = is_virtual_};
+                      .is_computed = computes_};
   double compute_s = 0;
   double longest_s = 0;  // the longest compute time of a rank
   double codec_s = 0;

@@ -28,7 +28,7 @@ struct StepMetrics {
   bool skipped = false;
   bool without_targets = false;          // the loss counted none: the step changed nothing
   std::optional<double> gradient_scale;  // with fp16
-  bool is_virtual = false;               // nothing was computed: loss and grad_norm are meaningless
+  bool is_computed = true;               // otherwise loss and grad_norm are meaningless
   std::uint64_t wire_bytes = 0;          // sent by all ranks
   double bubble = 0;                     // fraction of the ranks' time not spent computing
 
@@ -81,8 +81,8 @@ struct StepMetrics {
 // Combines the reports of all ranks; one owner thread.
 class MetricsCollector {
  public:
-  // is_virtual: whether the run's devices are simulated.
-  MetricsCollector(int rank_count, double predicted_step_s, bool is_virtual = false);
+  // computes: whether the run's devices do (DeviceCapabilities).
+  MetricsCollector(int rank_count, double predicted_step_s, bool computes = true);
 
   // Returns the metrics of the step after its last report. kInternal if ranks disagree on the loss,
   // which is computed once and must have the same bits everywhere; kPeer if a rank reports a step
@@ -97,7 +97,7 @@ class MetricsCollector {
 
   int rank_count_;
   double predicted_step_s_;
-  bool is_virtual_;
+  bool computes_;
   std::int64_t last_complete_ = 0;
   std::map<std::int64_t, Reports> open_;  // by step
 };

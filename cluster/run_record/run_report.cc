@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/json.h"
-#include "plan/cluster.h"
 #include "plan/json_fields.h"
 #include "plan/limits.h"
 #include "plan/plan.h"
@@ -88,9 +87,10 @@ bool computes_in_other_dtype(const RunReport& report) {
 
 }  // namespace
 
-bool is_virtual(const RunReport& report) {
-  return std::ranges::any_of(report.ranks,
-                             [](const RankReport& rank) { return is_virtual_device(rank.device); });
+DeviceCapabilities capabilities_of(const RunReport& report) {
+  DeviceCapabilities common;
+  for (const RankReport& rank : report.ranks) common = common & capabilities_of(rank.device);
+  return common;
 }
 
 Json report_to_json(const RunReport& report) {
@@ -212,7 +212,7 @@ std::string report_text(const RunReport& report) {
                        excerpt(report.ended->what, kEarlyTerminationBytesMax)) +
            text;
   }
-  if (is_virtual(report)) {
+  if (!capabilities_of(report).computes) {
     text += fmt::format("{}\n{}\n\n", kVirtualNotice, kSimulatedLinksNotice);
   }
   text += aligned_table(report_rows(report));

@@ -11,6 +11,7 @@
 #include "base/json_fwd.h"
 #include "base/result.h"
 #include "partitioner/report/text_table.h"
+#include "plan/device_kinds.h"
 
 namespace motley {
 
@@ -74,8 +75,8 @@ struct RunReport {
 inline constexpr const char* kSimulatedLinksNotice =
     "what is sent goes over the links that are there, not at the speeds that the cluster file "
     "gives";
-// Whether the run used simulated devices.
-[[nodiscard]] bool is_virtual(const RunReport& report);
+// What all devices of the run can do.
+[[nodiscard]] DeviceCapabilities capabilities_of(const RunReport& report);
 
 // The same as text, with the reason if the run ended early.
 [[nodiscard]] std::string report_text(const RunReport& report);

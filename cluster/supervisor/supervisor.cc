@@ -53,7 +53,9 @@ class Supervisor {
         progress_out_(progress_out),
         measured_(run.profile),
         first_plan_(run.plan),
-        policy_(first, {.restarts = is_virtual(run.plan) ? 0 : run.config.run.restarts}) {}
+        policy_(first,
+                {.restarts = capabilities_of(run.plan).keeps_state ? run.config.run.restarts : 0}) {
+  }
 
   Result<RunResult> train() {
     TrainingRequest request = first_;
@@ -282,7 +284,7 @@ Result<RunResult> run_with_restarts(PreparedRun& run,
   if (run.lock != nullptr && run.lock->confirm().ok()) {
     const std::int64_t step = end.ok() ? end->summary.last_step : 0;
     const std::string text =
-        end.ok() ? done_text(end->summary, is_virtual(run.plan))
+        end.ok() ? done_text(end->summary, capabilities_of(run.plan).computes)
                  : fmt::format("ended early: {}: {}", end.error().what, end.error().cause);
     EventLog(run.folder.events_path(), log).emit(RunEventKind::kEnded, step, text);
   }
