@@ -68,6 +68,7 @@ std::string faults_text(const DevicesFound& found) {
     }
   }
   for (const MissingKind& missing : found.missing) {
+    // A device that needs a library which was not configured is not reported as missing.
     const DeviceKind* const kind = find_device_kind(missing.kind);
     const bool is_announced = kind == nullptr || kind->is_announced;
     if (!is_announced && !missing.is_shown) continue;
