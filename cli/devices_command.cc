@@ -69,7 +69,9 @@ std::string faults_text(const DevicesFound& found) {
   }
   for (const MissingKind& missing : found.missing) {
     // A device that needs a library which was not configured is not reported as missing.
-    if (missing.kind == kLibraryDeviceKind && !missing.is_shown) continue;
+    const DeviceKind* const kind = find_device_kind(missing.kind);
+    const bool is_announced = kind == nullptr || kind->is_announced;
+    if (!is_announced && !missing.is_shown) continue;
     add(fmt::format("no {}", missing.kind), missing.fault);
   }
   return text;
@@ -111,10 +113,11 @@ Json to_json(const std::vector<MachineDevices>& all) {
 
 Result<void> devices(const Arguments& arguments) {
   MOTLEY_ASSIGN(const Cluster cluster, read_cluster(arguments, 1, Mixture::kAllowed));
-  const bool are_simulated = std::ranges::all_of(
-      cluster.machines, [](const Machine& machine) { return machine.virtual_speed.has_value(); });
+  const auto has_devices = [](const Machine& machine) {
+    return capabilities_of(machine).is_measured;
+  };
   std::filesystem::path program;
-  if (!are_simulated) {
+  if (std::ranges::any_of(cluster.machines, has_devices)) {
     MOTLEY_ASSIGN(program, stage_program());
   }
   std::vector<MachineDevices> all;
@@ -124,7 +127,7 @@ Result<void> devices(const Arguments& arguments) {
   for (const Machine& machine : cluster.machines) {
     MachineDevices& each = all.emplace_back();
     each.machine = machine.name;
-    if (machine.virtual_speed) {
+    if (!has_devices(machine)) {
       Cluster alone;
       alone.machines = {machine};
       each.imagined =

@@ -51,7 +51,7 @@ Result<std::int64_t> whole_value(const Arguments& arguments,
 
 Result<std::string> device_value(const Arguments& arguments) {
   const std::string device = arguments.has("device") ? arguments.value("device") : "cpu";
-  if (check_device(device).ok() && !is_virtual_device(device)) return device;
+  if (check_device(device).ok() && capabilities_of(device).computes) return device;
   return Error{ErrorCode::kUsage, "--device is not a device",
                fmt::format("it is '{}'", excerpt(device)),
                "use cpu, cuda:0 or another one that 'motley devices' lists"};

@@ -167,7 +167,7 @@ Result<std::filesystem::path> named_checkpoint(const std::filesystem::path& path
   MOTLEY_ASSIGN(const bool is_checkpoint, path_exists(path / "manifest.json"));
   if (is_checkpoint) return path;
   const auto plan = read_named_plan(RunFolder(path).plan_path());
-  if (plan.ok() && is_virtual(*plan)) {
+  if (plan.ok() && !capabilities_of(*plan).keeps_state) {
     return Error{ErrorCode::kConfig,
                  fmt::format("the run in {} was on virtual devices", path.string()),
                  "it trained nothing and saved no checkpoint", "give a run on real devices"};

@@ -104,7 +104,7 @@ Result<TrainingRequest> read_request(const Arguments& arguments, ResolvedConfig&
     request.replan.mode = ReplanMode::kOff;
   }
   if (arguments.has("adapt")) {
-    if (is_virtual(planning.cluster)) {
+    if (!capabilities_of(planning.cluster).keeps_state) {
       return Error{ErrorCode::kConfig, "--adapt needs devices that compute",
                    "a run on virtual devices saves no checkpoint that another plan could continue",
                    "leave --adapt out, or use a cluster of real devices"};
@@ -173,7 +173,7 @@ Result<void> carry_out(const TrainingRequest& request,
                 {"predicted_step_s", summary.predicted_step_s},
                 {"numbers", summary.compute_dtype},
                 {run.planned.model.unit + "_per_s", summary.units_per_s}};
-    if (is_virtual(run.planned.plan)) {
+    if (!capabilities_of(run.planned.plan).computes) {
       result["virtual"] = true;
       result["loss"] = nullptr;
     }
@@ -185,7 +185,7 @@ Result<void> carry_out(const TrainingRequest& request,
     fmt::print("{}\n", result.dump());
   } else if (prints) {
     print_summary(run, summary);
-    const bool can_go_on = !summary.is_finished && !is_virtual(run.planned.plan);
+    const bool can_go_on = !summary.is_finished && capabilities_of(run.planned.plan).keeps_state;
     if (can_go_on)
       fmt::print(
           "continue with\n"

@@ -42,12 +42,12 @@ Json intention_to_json(const ReadyRun& run) {
 }
 
 void print_summary(const ReadyRun& run, const TrainingSummary& summary) {
-  const bool is_waited = is_virtual(run.planned.plan);
-  fmt::print("\n{}", done_text(summary, is_waited));
+  const bool computes = capabilities_of(run.planned.plan).computes;
+  fmt::print("\n{}", done_text(summary, computes));
   fmt::print("\n{} {}/s, {:.3f} s a step (median)", per_second_text(summary.units_per_s),
              run.planned.model.unit, summary.median_step_s);
   if (summary.predicted_step_s > 0) fmt::print("; predicted {:.3f} s", summary.predicted_step_s);
-  if (is_waited) fmt::print("\n{}\n{}", kVirtualNotice, kSimulatedLinksNotice);
+  if (!computes) fmt::print("\n{}\n{}", kVirtualNotice, kSimulatedLinksNotice);
   if (const std::string compute_dtype =
           compute_dtypes_text(run.planned.plan, summary.compute_dtype);
       !compute_dtype.empty()) {

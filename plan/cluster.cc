@@ -65,21 +65,7 @@ Result<std::string> medium_of_word(std::string_view word) {
   return medium;
 }
 
-bool is_virtual_device(std::string_view device) {
-  return device == "virtual" || device.starts_with("virtual:");
-}
-
 namespace {
-
-// Whether it is "<kind>:<number>". Leading zeros are rejected, so that a device has only one name.
-bool is_numbered(std::string_view device, std::string_view kind) {
-  constexpr std::size_t kDigitsMax = 3;
-  if (!device.starts_with(kind) || device.size() <= kind.size() + 1) return false;
-  if (device[kind.size()] != ':') return false;
-  const std::string_view digits = device.substr(kind.size() + 1);
-  return digits.size() <= kDigitsMax && (digits.size() == 1 || digits.front() != '0') &&
-         std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
 
 Cluster local_cluster_of(int devices, const char* device) {
   Machine machine;
@@ -90,58 +76,24 @@ Cluster local_cluster_of(int devices, const char* device) {
   return cluster;
 }
 
-bool is_device_name(std::string_view device) {
-  if (device == "cpu" || device == "mps" || device == "virtual") return true;
-  return is_numbered(device, "cuda") || is_numbered(device, kLibraryDeviceKind) ||
-         is_numbered(device, "virtual");
-}
-
-// The device name that was probably meant; "" if none is close.
-std::string device_meant_by(std::string_view device) {
-  std::string small(device);
-  std::ranges::transform(small, small.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  if (small == kAutomaticDevice || is_device_name(small)) return small;
-  std::string kind = small.substr(0, small.find(':'));
-  if (kind == "cpu" || kind == "mps") return kind;
-  if (kind == "metal") return "mps";
-  if (kind.starts_with("cud") || kind == "gpu" || kind == "nvidia") return "cuda:0";
-  return "";
-}
-
 }  // namespace
 
-Result<void> check_device(const std::string& device) {
-  if (is_device_name(device)) return {};
-  const std::string meant = device_meant_by(device);
-  return Error{
-      ErrorCode::kConfig, fmt::format("unknown kind of device '{}'", excerpt(device)),
-      R"("cpu", "mps", "cuda:0" to "cuda:999" compute, "auto" selects all devices, "virtual" simulates one)",
-      fmt::format("write {} in the cluster file; `motley devices` lists what a machine has",
-                  meant.empty() ? "one of these" : fmt::format("\"{}\"", meant))};
+DeviceCapabilities capabilities_of(const Machine& machine) {
+  DeviceCapabilities common;
+  for (const std::string& device : machine.devices) common = common & capabilities_of(device);
+  return common;
 }
 
-bool is_untried_device(std::string_view device) {
-  return device == "mps";
-}
-
-bool has_own_memory(const std::string& device) {
-  return leaves_processor_free(device) && !is_virtual_device(device);
-}
-
-bool leaves_processor_free(std::string_view device) {
-  return device != "cpu" && !device.starts_with("cpu:");
-}
-
-bool is_virtual(const Cluster& cluster) {
-  return std::any_of(cluster.machines.begin(), cluster.machines.end(),
-                     [](const Machine& machine) { return machine.virtual_speed.has_value(); });
+DeviceCapabilities capabilities_of(const Cluster& cluster) {
+  DeviceCapabilities common;
+  for (const Machine& machine : cluster.machines) common = common & capabilities_of(machine);
+  return common;
 }
 
 bool is_mixed(const Cluster& cluster) {
-  return is_virtual(cluster) &&
-         !std::all_of(cluster.machines.begin(), cluster.machines.end(),
-                      [](const Machine& machine) { return machine.virtual_speed.has_value(); });
+  const auto computes = [](const Machine& machine) { return capabilities_of(machine).computes; };
+  return !std::ranges::all_of(cluster.machines, computes) &&
+         std::ranges::any_of(cluster.machines, computes);
 }
 
 Cluster local_cluster(int devices) {

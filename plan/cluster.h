@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "base/result.h"
+#include "plan/device_kinds.h"
 
 namespace motley {
 
-// The speed of each of a machine's simulated devices; exactly one field is not 0.
+// The speed of each of a machine's devices that are not measured; exactly one field is not 0.
 struct VirtualSpeed {
   double tokens_per_s = 0;  // training speed for the given model, alone
   double gflops = 0;        // sustained, in 10^9 operations per second
@@ -35,7 +36,7 @@ struct Machine {
   double cpu_share = 0;    // cores for each of its processes; 0 = no limit
   std::string motley_dir;  // folder of motley-stage there; "" = the same as here
   std::string runs_dir;    // absolute folder there for its parts of runs; "" = same as run.dir
-  // Set if the devices are simulated; then all of the machine's are.
+  // Set if its devices are not measured (DeviceCapabilities): then none of them is.
   std::optional<VirtualSpeed> virtual_speed;
   // From the cluster file (plan/cluster/device_models.h); "" = none.
   std::string device_model;
@@ -77,43 +78,18 @@ struct Cluster {
 // The prefix of commands over ssh, which must not prompt.
 [[nodiscard]] std::vector<std::string> ssh_shell(const std::string& destination);
 
-// As a machine's only device: expands to its actual devices (cluster/diagnose/automatic_devices.h).
-inline constexpr const char* kAutomaticDevice = "auto";
+// Whether kAutomaticDevice is among its devices.
 [[nodiscard]] bool has_automatic_devices(const Machine& machine);
 
 // Machine::medium from the text in a cluster file, case-insensitive: "cable" becomes "". kConfig
 // for an invalid word, and for other words for cables, which would be taken for a shared medium.
 [[nodiscard]] Result<std::string> medium_of_word(std::string_view word);
 
-// Whether a device's name ("virtual", "virtual:1") is that of a simulated one, which waits instead
-// of computing.
-[[nodiscard]] bool is_virtual_device(std::string_view device);
-// kConfig for an unknown device name. Valid are "cpu", "cuda:N", "mps", "privateuseone:N" (a device
-// that a library registers with LibTorch) and simulated ones. The machine itself checks whether it
-// has it.
-[[nodiscard]] Result<void> check_device(const std::string& device);
-// Whether it is of a kind on which Motley has not run yet.
-[[nodiscard]] bool is_untried_device(std::string_view device);
-inline constexpr const char* kUntriedNotice = "Motley has not run on such a device yet";
-inline constexpr const char* kUntriedRemedy =
-    "scripts/gpu-check tests the device and writes a report (docs/gpu-check.md)";
-// Prefix of devices that a library registers with LibTorch.
-inline constexpr const char* kLibraryDeviceKind = "privateuseone";
-// Environment variable with the path of that library, on the machine that has it.
-inline constexpr const char* kDeviceLibraryVariable = "MOTLEY_DEVICE_LIBRARY";
-// Whether the device has its own memory, separate from the machine's.
-[[nodiscard]] bool has_own_memory(const std::string& device);
-// Whether the machine's processor is free while the device computes: true for all but "cpu".
-[[nodiscard]] bool leaves_processor_free(std::string_view device);
-// Whether the cluster has simulated devices.
-[[nodiscard]] bool is_virtual(const Cluster& cluster);
-// Whether it has both simulated and real devices. Such a cluster can be planned with, but not run
-// on.
+// What all devices of the machine can do, or all devices of the cluster.
+[[nodiscard]] DeviceCapabilities capabilities_of(const Machine& machine);
+[[nodiscard]] DeviceCapabilities capabilities_of(const Cluster& cluster);
+// Whether only some of its machines compute. Such a cluster can be planned with, but not run on.
 [[nodiscard]] bool is_mixed(const Cluster& cluster);
-
-// Printed with all results of simulated devices.
-inline constexpr const char* kVirtualNotice =
-    "virtual devices: computing is simulated by waiting, for the times of the cluster file";
 
 // "here" or "by `ssh anna@laptop`": how commands are started on the machine.
 [[nodiscard]] std::string starting_folder(const Machine& machine);

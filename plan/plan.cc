@@ -7,7 +7,6 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "plan/assign_micro_batches.h"
-#include "plan/cluster.h"
 #include "plan/json_fields.h"
 #include "plan/limits.h"
 
@@ -266,9 +265,18 @@ std::string precision_of(const Plan& plan) {
   return asked == plan.ranks.end() ? kFp32Dtype : asked->compute_dtype;
 }
 
-bool is_virtual(const Plan& plan) {
-  return std::any_of(plan.ranks.begin(), plan.ranks.end(),
-                     [](const RankPlan& rank) { return is_virtual_device(rank.device); });
+DeviceCapabilities capabilities_of(const Plan& plan) {
+  DeviceCapabilities common;
+  for (const RankPlan& rank : plan.ranks) common = common & capabilities_of(rank.device);
+  return common;
+}
+
+std::string times_label(const Plan& plan) {
+  for (const RankPlan& rank : plan.ranks) {
+    const std::string_view label = label_of(rank.device);
+    if (!label.empty()) return fmt::format(" ({})", label);
+  }
+  return "";
 }
 
 std::string plan_hash_text(const Plan& plan) {

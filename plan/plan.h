@@ -12,6 +12,7 @@
 #include "base/json_fwd.h"
 #include "base/json_position.h"
 #include "base/result.h"
+#include "plan/device_kinds.h"
 
 namespace motley {
 
@@ -101,8 +102,10 @@ struct Plan {
 // The train.precision for which the plan is made.
 [[nodiscard]] std::string precision_of(const Plan& plan);
 
-// Whether the plan's devices are simulated (is_virtual_device).
-[[nodiscard]] bool is_virtual(const Plan& plan);
+// What all devices of the plan can do.
+[[nodiscard]] DeviceCapabilities capabilities_of(const Plan& plan);
+// Shown after its times: " (virtual)" by DeviceKind::label, "" without one.
+[[nodiscard]] std::string times_label(const Plan& plan);
 
 // The owner of each micro-batch of the chunk, [MicroId]: one of its replicas
 // (plan/assign_micro_batches.h).

@@ -30,9 +30,9 @@ std::string rank_name(const Plan& plan, Rank rank) {
         fmt::format("{}{}", chunk, is_alone ? "" : replica_letters(replica - replicas.begin())));
   }
   const RankPlan& place = plan.ranks[rank.index()];
-  return fmt::format("{} {} ({}{})", stages.size() == 1 ? "stage" : "stages",
-                     fmt::join(stages, " and "), place.machine,
-                     is_virtual_device(place.device) ? ", virtual" : "");
+  const std::string_view label = label_of(place.device);
+  return fmt::format("{} {} ({}{}{})", stages.size() == 1 ? "stage" : "stages",
+                     fmt::join(stages, " and "), place.machine, label.empty() ? "" : ", ", label);
 }
 
 std::vector<std::string> rank_names(const Plan& plan) {

@@ -7,6 +7,7 @@
 #include "base/hex.h"
 #include "base/secret.h"
 #include "checkpoint/fencing_token.h"
+#include "plan/device_kinds.h"
 #include "plan/limits.h"
 #include "protocol/message_fields.h"
 #include "protocol/protocol.h"
@@ -172,8 +173,8 @@ Result<Job> job_from_json(const Json& json, const std::string& source) {
   MOTLEY_ASSIGN(job.device, json_get<std::string>(json, "device", source));
   MOTLEY_ASSIGN(job.threads, get_integer<int>(json, "threads", 0, kThreadsMax, source));
   MOTLEY_ASSIGN(job.virtual_speed, get_virtual_speed(json, source));
-  const bool computes = job.verb == "train" || job.verb == "profile";
-  if (computes && is_virtual_device(job.device) != job.virtual_speed.has_value()) {
+  const bool uses_speed = job.verb == "train" || job.verb == "profile";
+  if (uses_speed && capabilities_of(job.device).is_measured == job.virtual_speed.has_value()) {
     return job_error(source, fmt::format("device '{}' and 'virtual' contradict each other",
                                          excerpt(job.device)));
   }

@@ -54,7 +54,7 @@ struct Job {
   bool local_shortcut = true;  // as TransportOptions::local_shortcut
   std::string device = "cpu";
   int threads = 1;                            // 0 = profile: as many as default_threads()
-  std::optional<VirtualSpeed> virtual_speed;  // profile and train, on a simulated device
+  std::optional<VirtualSpeed> virtual_speed;  // profile and train, on a device that is not measured
   Json options = Json::object();              // of the verb, except for train
 };
 

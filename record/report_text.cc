@@ -75,7 +75,7 @@ std::string report_text(const RunReport& report) {
                        excerpt(report.end.what, RunEnd::kWhatBytesMax)) +
            text;
   }
-  if (is_virtual(report)) {
+  if (!capabilities_of(report).computes) {
     text += fmt::format("{}\n{}\n\n", kVirtualNotice, kSimulatedLinksNotice);
   }
   text += aligned_table(report_rows(report));

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/json.h"
-#include "plan/cluster.h"
 #include "plan/json_fields.h"
 #include "plan/limits.h"
 #include "plan/plan.h"
@@ -65,9 +64,10 @@ Result<LinkReport> link_from(const JsonFields& fields) {
 
 }  // namespace
 
-bool is_virtual(const RunReport& report) {
-  return std::ranges::any_of(report.ranks,
-                             [](const RankReport& rank) { return is_virtual_device(rank.device); });
+DeviceCapabilities capabilities_of(const RunReport& report) {
+  DeviceCapabilities common;
+  for (const RankReport& rank : report.ranks) common = common & capabilities_of(rank.device);
+  return common;
 }
 
 Json report_to_json(const RunReport& report) {

@@ -9,6 +9,7 @@
 
 #include "base/json_fwd.h"
 #include "base/result.h"
+#include "plan/device_kinds.h"
 #include "record/run_end.h"
 
 namespace motley {
@@ -56,7 +57,7 @@ struct RunReport {
 // kCorrupt, naming the source, line and column, if the text is not a report of a supported version.
 [[nodiscard]] Result<RunReport> parse_report(std::string_view text, const std::string& source);
 
-// Whether the run used simulated devices.
-[[nodiscard]] bool is_virtual(const RunReport& report);
+// What all devices of the run can do.
+[[nodiscard]] DeviceCapabilities capabilities_of(const RunReport& report);
 
 }  // namespace motley

@@ -196,7 +196,7 @@ Json metrics_to_json(const StepMetrics& metrics) {
                {"time", metrics.time_s},
                {"ranks", ranks_to_json(metrics.ranks)},
                {"links", links_to_json(metrics.links)}};
-  if (metrics.is_virtual) {
+  if (!metrics.is_computed) {
     json["virtual"] = true;
     json["loss"] = nullptr;
     json["grad_norm"] = nullptr;
@@ -233,7 +233,8 @@ Result<StepMetrics> metrics_from_json(const Json& json, const std::string& sourc
   MOTLEY_ASSIGN(metrics.bubble, number_or_unknown(fields, "bubble"));
   MOTLEY_ASSIGN(metrics.losses, losses_from(fields));
   MOTLEY_ASSIGN(metrics.wait_s, waits_from(fields));
-  MOTLEY_ASSIGN(metrics.is_virtual, flag_or_false(fields, "virtual"));
+  MOTLEY_ASSIGN(const bool is_virtual, flag_or_false(fields, "virtual"));
+  metrics.is_computed = !is_virtual;
   MOTLEY_ASSIGN(metrics.time_s, seconds_or_unknown(fields, "time"));
   if (!(metrics.time_s > 0)) metrics.time_s = 0;
   MOTLEY_ASSIGN(metrics.ranks, ranks_from(fields));

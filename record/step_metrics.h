@@ -21,7 +21,7 @@ struct StepMetrics {
   double step_s = 0;  // of the slowest rank
   double predicted_step_s = 0;
   bool without_targets = false;  // the loss counted none: the step changed nothing
-  bool is_virtual = false;       // nothing was computed: loss and grad_norm are meaningless
+  bool is_computed = true;       // otherwise loss and grad_norm are meaningless
   std::uint64_t wire_bytes = 0;  // sent by all ranks
   double bubble = 0;             // fraction of the ranks' time not spent computing
 

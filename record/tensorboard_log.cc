@@ -77,7 +77,7 @@ std::vector<Scalar> scalars_of(const StepMetrics& metrics,
   const auto add = [&](const char* tag, std::optional<double> value) {
     if (value) scalars.push_back({tag, *value});
   };
-  if (!metrics.is_virtual && !metrics.without_targets) {
+  if (metrics.is_computed && !metrics.without_targets) {
     add("train/loss", metrics.outcome.loss);
     add("train/gradient_norm", metrics.outcome.grad_norm);
   }

@@ -7,6 +7,7 @@
 #include <ATen/ATen.h>
 
 #include "compression/formats/block_quantise.h"
+#include "models/device/compute_device.h"
 
 namespace motley {
 namespace {
@@ -114,7 +115,7 @@ constexpr DeviceFormat kFormats[] = {
 }  // namespace
 
 const DeviceFormat* find_device_format(std::string_view codec, c10::Device device) {
-  if (device.is_cpu() || device.type() == c10::DeviceType::MPS) return nullptr;
+  if (shares_host_memory(device)) return nullptr;
   for (const DeviceFormat& format : kFormats) {
     if (format.codec == codec) return &format;
   }

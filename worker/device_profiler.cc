@@ -233,12 +233,12 @@ Result<MeasuredDevice> measure_device(const Job& job,
                                       MeasuringReport& report,
                                       const ComputeDevice& computes) {
   MeasuredDevice measured;
-  if (job.virtual_speed) {
-    MOTLEY_ASSIGN(measured.device, profile_virtual(job, model, sizes, report));
-  } else {
+  if (capabilities_of(job.device).is_measured) {
     DeviceProfiler profiler(job, model, sizes, report, computes);
     MOTLEY_ASSIGN(measured.device, profiler.profile());
     measured.was_stored = profiler.was_stored();
+  } else {
+    MOTLEY_ASSIGN(measured.device, profile_virtual(job, model, sizes, report));
   }
   // The stored value describes the machine; in this run ranks may send all values instead.
   if (!job.options.value("shares_memory", false)) measured.device.shared_s_per_float = 0;

@@ -17,10 +17,11 @@ struct MeasuredDevice {
   bool was_stored = false;  // nothing had to be measured
 };
 
-// A real device is measured concurrently with the others of its computer; times are wall-clock
-// seconds. For a simulated one (job.virtual_speed) layer times are computed, and this processor
-// encodes messages. Reports problems with a stored profile on stderr. Throws LibTorch's exceptions,
-// for example for a layer that exceeds the device's memory. sizes: micro-batch sizes, ascending.
+// A device is measured concurrently with the others of its computer; times are wall-clock seconds.
+// For one that is not measured (DeviceCapabilities), layer times follow from job.virtual_speed, and
+// this processor encodes messages. Reports problems with a stored profile on stderr. Throws
+// LibTorch's exceptions, for example for a layer that exceeds the device's memory. sizes:
+// micro-batch sizes, ascending.
 [[nodiscard]] Result<MeasuredDevice> measure_device(const Job& job,
                                                     const ModelSpec& model,
                                                     const std::vector<int>& sizes,

@@ -19,7 +19,7 @@
 #include "comm/transport/transport.h"
 #include "models/device/compute_device.h"
 #include "models/device/dtype_support.h"
-#include "models/device/kinds/device_kinds.h"
+#include "models/device/kinds/device_queries.h"
 #include "protocol/device_facts.h"
 #include "protocol/machine_facts.h"
 #include "worker/check/libraries.h"
@@ -56,7 +56,7 @@ std::vector<std::string> types_of(const ComputeDevice& device) {
 
 DeviceFacts processor_facts() {
   DeviceFacts facts;
-  facts.name = "cpu";
+  facts.name = ComputeDevice().name();
   facts.model = excerpt(processor_name(), kWordsBytesMax);
   facts.memory_bytes = installed_memory_bytes();
   facts.free_bytes = available_memory_bytes();
@@ -82,11 +82,12 @@ void add_details(DeviceFacts& facts) {
 DeviceFacts facts_of(const DeviceKind& kind, int index, DeviceDetails details) {
   DeviceFacts facts;
   facts.name = device_name(kind, index);
-  facts.model = words_of(kind.model, index);
-  facts.capability = words_of(kind.capability, index);
-  facts.driver = words_of(kind.driver);
-  if (kind.problem != nullptr) {
-    if (const auto problem = kind.problem(index)) {
+  const DeviceQueries& queries = queries_of(kind.library);
+  facts.model = words_of(queries.model, index);
+  facts.capability = words_of(queries.capability, index);
+  facts.driver = words_of(queries.driver);
+  if (queries.problem != nullptr) {
+    if (const auto problem = queries.problem(index)) {
       facts.fault = fault_of(problem->cause, problem->remedy);
       return facts;
     }
@@ -100,6 +101,7 @@ DevicesFound find_devices(DeviceDetails details) {
   found.devices.push_back(processor_facts());
   std::string builds;
   for (const DeviceKind& kind : device_kinds()) {
+    if (!is_accelerator(kind.capabilities)) continue;
     const DeviceCount counted = count_devices(kind);
     for (int index = 0; index < counted.count; ++index) {
       found.devices.push_back(facts_of(kind, index, details));
@@ -109,7 +111,8 @@ DevicesFound find_devices(DeviceDetails details) {
       found.missing.push_back(
           {std::string(kind.name), fault_of(why.cause, why.remedy), why.is_shown});
     }
-    if (const std::string build = words_of(kind.build); !build.empty()) builds += " " + build;
+    if (const std::string build = words_of(queries_of(kind.library).build); !build.empty())
+      builds += " " + build;
   }
   found.torch = fmt::format("{}{}", TORCH_VERSION, builds.empty() ? " for processors" : builds);
   return found;

@@ -11,7 +11,7 @@
 #include "models/device/tensor_memory.h"
 #include "models/kernels/torch_threads.h"
 #include "models/layers/failure_of.h"
-#include "plan/cluster.h"
+#include "plan/device_kinds.h"
 #include "worker/allreduce_job.h"
 #include "worker/check/layer_checks.h"
 #include "worker/doctor_job.h"
@@ -29,7 +29,9 @@ Result<void> run_job(Job job, WorkerChannel& channel, Activity& activity) {
   // The launcher may not know the machine's cores.
   if (job.threads == 0) {
     const CoreSharers sharers{job.options.value("computing", 1), job.options.value("serving", 0)};
-    job.threads = job.virtual_speed ? 1 : default_threads(sharers, has_own_memory(job.device));
+    job.threads = capabilities_of(job.device).computes
+                      ? default_threads(sharers, has_own_memory(job.device))
+                      : 1;
   }
   set_compute_threads(job.threads);
   // Layers compute their own gradients; autograd records nothing (models/layers/layer.h).

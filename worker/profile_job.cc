@@ -66,18 +66,19 @@ Error too_large(const Job& job, Error error, const std::string& what, std::int64
 Result<void> run_profile_job(const Job& job, WorkerChannel& channel) {
   MOTLEY_ASSIGN(const ModelSpec model, describe_model(job.config.model));
   MOTLEY_ASSIGN(const std::vector<int> sizes, read_sizes(job));
-  // Each machine reads its own folder, which the launcher may not see.
-  if (!job.virtual_speed) MOTLEY_TRY(check_initial_weights(job.config.model));
+  const DeviceCapabilities capabilities = capabilities_of(job.device);
   ComputeDevice computes;
-  if (!job.virtual_speed) {
+  if (capabilities.computes) {
+    // Each machine reads its own folder, which the launcher may not see.
+    MOTLEY_TRY(check_initial_weights(job.config.model));
     MOTLEY_ASSIGN(computes, ComputeDevice::open(job.device, job.config.comm.timeout_s));
   }
   const auto own_memory = computes.memory();
-  const std::int64_t memory_bytes = job.virtual_speed
+  const std::int64_t memory_bytes = !capabilities.is_measured
                                         ? job.options.value("memory_bytes", std::int64_t{0})
                                     : own_memory ? own_memory->free_bytes
                                                  : available_memory_bytes();
-  const std::string computer = job.virtual_speed ? "" : computer_id();
+  const std::string computer = capabilities.is_measured ? computer_id() : "";
   keep_files_private({});  // stored profiles are in a user's private folder
   channel.send({{"event", "memory"},
                 {"bytes", memory_bytes},
@@ -85,14 +86,14 @@ Result<void> run_profile_job(const Job& job, WorkerChannel& channel) {
                 {"computer_bytes", computer_memory_bytes()}});
   if (const std::string& wanted = job.config.train.precision; wanted != "fp32") {
     const std::string_view computed = dtype_name(product_type(computes, wanted));
-    channel.send({{"event", "precision"}, {"numbers", job.virtual_speed ? wanted : computed}});
+    channel.send({{"event", "precision"}, {"numbers", capabilities.computes ? computed : wanted}});
   }
   MOTLEY_TRY(meet_others(job, channel));
 
   MeasuringReport report(channel, job.config.profile.seconds);
   Result<MeasuredDevice> measured = MeasuredDevice{};
   try {
-    if (!job.virtual_speed) {
+    if (capabilities.computes) {
       MOTLEY_TRY(
           check_layers(job, model, all_layers(model), computes, [&](const std::string& what) {
             report.say(what);

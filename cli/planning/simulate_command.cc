@@ -39,7 +39,7 @@ Result<void> write_pictures(const Arguments& arguments,
   if (arguments.has("svg")) {
     const std::string title =
         fmt::format("{}: a step of {:.4f} s{}, {}", arguments.operand(0), simulated.step.step_s,
-                    is_virtual(plan) ? " (virtual)" : "", schedule_text(plan));
+                    times_label(plan), schedule_text(plan));
     MOTLEY_TRY(write_output(arguments.value("svg"),
                             svg_file(title, {timeline(spans, names, {.title = title})})));
   }
@@ -48,7 +48,7 @@ Result<void> write_pictures(const Arguments& arguments,
 
 void print_step(const Plan& plan, const SimulatedPlan& simulated) {
   const SimulatedStep& step = simulated.step;
-  fmt::print("a step takes {:.4f} s{}\n", step.step_s, is_virtual(plan) ? " (virtual)" : "");
+  fmt::print("a step takes {:.4f} s{}\n", step.step_s, times_label(plan));
   for (int rank = 0; rank < plan.rank_count(); ++rank) {
     const auto index = static_cast<std::size_t>(rank);
     fmt::print(

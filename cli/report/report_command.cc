@@ -90,8 +90,8 @@ Result<void> report(const Arguments& arguments) {
         under_way->text());
   }
   fmt::print("{}", report_text(report));
-  // A simulated run measures neither the devices nor the links of its plan.
-  if (is_virtual(report)) return {};
+  // Otherwise the run measured neither the devices nor the links of its plan.
+  if (!capabilities_of(report).is_measured) return {};
   if (waits_beyond_plan(report)) {
     fmt::print(
         "\n"

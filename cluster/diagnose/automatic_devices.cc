@@ -64,7 +64,7 @@ std::string settled_text(const Machine& machine, const DevicesFound& found) {
   std::string text = fmt::format("{}: {}", machine.name, fmt::join(taken, ", "));
   for (const DeviceFacts& device : found.devices) {
     const bool is_taken = std::ranges::count(machine.devices, device.name) > 0;
-    if (is_taken || device.name == kProcessor) continue;
+    if (is_taken || !leaves_processor_free(device.name)) continue;
     text += fmt::format(", without {}{}", device.name,
                         device.fault.cause.empty() ? "" : fmt::format(" ({})", device.fault.cause));
   }
@@ -80,7 +80,7 @@ std::string settled_text(const Machine& machine, const DevicesFound& found) {
 std::vector<std::string> automatic_devices(const std::vector<std::string>& there,
                                            std::size_t at_least) {
   std::vector<std::string> accelerators = there;
-  std::erase(accelerators, kProcessor);
+  std::erase_if(accelerators, [](const std::string& name) { return !leaves_processor_free(name); });
   if (accelerators.size() >= std::max<std::size_t>(1, at_least)) return accelerators;
   return std::vector<std::string>(at_least, kProcessor);
 }

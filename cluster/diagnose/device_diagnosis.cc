@@ -67,7 +67,7 @@ std::vector<Finding> diagnose_devices(const Machine& machine, const DevicesFound
   for (const std::string& device : listed) {
     kinds.insert(kind_of(device));
     // The processor is reported with its cores and its memory.
-    if (!is_virtual_device(device) && device != "cpu") {
+    if (is_accelerator(capabilities_of(device))) {
       findings.push_back(assess(machine, found, device));
     }
   }
@@ -82,7 +82,7 @@ std::vector<Finding> diagnose_devices(const Machine& machine, const DevicesFound
         finding(FindingLevel::kWarning, machine, missing.fault.cause, missing.fault.remedy));
   }
   for (const DeviceFacts& device : found.devices) {
-    if (device.name == "cpu" || listed.contains(device.name)) continue;
+    if (!leaves_processor_free(device.name) || listed.contains(device.name)) continue;
     if (!device.fault.cause.empty()) {
       findings.push_back(
           finding(FindingLevel::kWarning, machine,

@@ -51,9 +51,9 @@ class MachineFindings {
     }
   }
 
-  // Simulated devices need neither cores nor memory nor a fast matrix product.
+  // A device that waits needs neither cores nor memory nor a fast matrix product.
   void check_computing() {
-    if (machine_.virtual_speed) {
+    if (!capabilities_of(machine_).computes) {
       add(FindingLevel::kNote, "devices",
           "virtual: computing is simulated by waiting, messages are real");
       return;
@@ -200,7 +200,7 @@ std::vector<Finding> diagnose_computers(const Cluster& cluster, const Inspection
     FoundMachine& each = found.emplace_back();
     each.name = machine.name;
     const auto& facts = inspection.machines[i].facts;
-    if (!facts || machine.virtual_speed) continue;  // simulated devices use no memory
+    if (!facts || !capabilities_of(machine).is_measured) continue;
     each.computer = facts->computer;
     each.free_bytes = static_cast<double>(facts->memory_bytes);
     each.computer_bytes = static_cast<double>(facts->computer_memory_bytes);
@@ -263,7 +263,8 @@ std::vector<Finding> diagnose_machine(const Cluster& cluster,
   findings.check_folder(inspection, inspected.unwritable);
   findings.check_clock(inspected.clock_ahead_s);
   std::vector<Finding> all = findings.take();
-  if (!machine.virtual_speed) append(all, diagnose_devices(machine, inspected.facts->found));
+  if (capabilities_of(machine).is_measured)
+    append(all, diagnose_devices(machine, inspected.facts->found));
   append(all, diagnose_address(cluster, index, *inspected.facts));
   return all;
 }

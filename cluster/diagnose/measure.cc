@@ -43,7 +43,7 @@ WorkerSpec profile_worker(const Cluster& cluster,
   worker.job.options = Json{{"machine", machine.name},    {"computing", sharers.computing},
                             {"serving", sharers.serving}, {"sizes", sizes_to_measure(config.train)},
                             {"measure", options.anew},    {"all_codecs", options.all_codecs}};
-  if (machine.virtual_speed) {
+  if (!capabilities_of(device).is_measured) {
     worker.job.options["memory_bytes"] =
         static_cast<std::int64_t>(machine.memory_gib * kBytesPerGib);
   }
@@ -56,11 +56,12 @@ struct Profilers {
   std::vector<ComputedDevice> computed;
 };
 
-// The worker of a simulated device that is started as the machine's would be.
+// The worker of a device that is not measured either and is started as the machine's would be.
 std::optional<std::size_t> worker_alike(const std::vector<WorkerSpec>& workers,
                                         const Machine& machine) {
   const auto found = std::ranges::find_if(workers, [&](const WorkerSpec& worker) {
-    return worker.job.virtual_speed && are_started_alike(worker.machine, machine);
+    return !capabilities_of(worker.job.device).is_measured &&
+           are_started_alike(worker.machine, machine);
   });
   if (found == workers.end()) return std::nullopt;
   return static_cast<std::size_t>(found - workers.begin());
@@ -76,7 +77,8 @@ Result<Profilers> profilers(const Cluster& cluster,
   for (const Machine& machine : cluster.machines) {
     for (const std::string& device : machine.devices) {
       if (known.find(machine.name, device) != nullptr) continue;
-      const auto alike = machine.virtual_speed ? worker_alike(all.workers, machine) : std::nullopt;
+      const auto alike =
+          capabilities_of(device).is_measured ? std::nullopt : worker_alike(all.workers, machine);
       if (!alike) {
         all.workers.push_back(profile_worker(cluster, machine, device, config, options, program));
         continue;
@@ -97,7 +99,7 @@ std::set<std::string> joined_machines(const Cluster& cluster) {
   std::set<std::string> names = machine_names(cluster);
   if (!is_mixed(cluster)) return names;
   for (const Machine& machine : cluster.machines) {
-    if (machine.virtual_speed) names.erase(machine.name);
+    if (!capabilities_of(machine).computes) names.erase(machine.name);
   }
   return names;
 }

@@ -12,7 +12,7 @@ namespace {
 std::string memory_text(const MachineMemory& each) {
   std::string text = fmt::format("{} has {}", each.name, bytes_text(each.bytes));
   if (!each.is_granted) return text;
-  if (each.is_simulated_device) return fmt::format("{} by the cluster file", text);
+  if (!each.is_measured) return fmt::format("{} by the cluster file", text);
   return fmt::format("{} by memory_gib in the cluster file, with {} free", text,
                      bytes_text(each.free_bytes));
 }
@@ -20,7 +20,7 @@ std::string memory_text(const MachineMemory& each) {
 // The hint for the first machine of which only the configured limit excludes the model.
 std::string raised_limit(const std::vector<MachineMemory>& all, double short_bytes) {
   for (const MachineMemory& each : all) {
-    const bool is_free = each.is_simulated_device || each.free_bytes >= each.bytes + short_bytes;
+    const bool is_free = !each.is_measured || each.free_bytes >= each.bytes + short_bytes;
     if (!each.is_granted || !is_free) continue;
     return fmt::format("set memory_gib of {} to at least {:.3g}, or leave it out; else ", each.name,
                        rounded_up((each.bytes + short_bytes) / kBytesPerGib));

@@ -11,11 +11,11 @@ namespace motley {
 
 // The memory of a machine, or of a device with its own memory.
 struct MachineMemory {
-  std::string name;                  // in messages
-  double bytes = 0;                  // usable by a plan
-  double free_bytes = 0;             // free
-  bool is_granted = false;           // `bytes` is the cluster file's memory_gib
-  bool is_simulated_device = false;  // simulated: only the cluster file limits it
+  std::string name;         // in messages
+  double bytes = 0;         // usable by a plan
+  double free_bytes = 0;    // free
+  bool is_granted = false;  // `bytes` is the cluster file's memory_gib
+  bool is_measured = true;  // otherwise only the cluster file limits it
 };
 
 // kInfeasible if all of it together is less than `least_bytes`: names the memory of each, the

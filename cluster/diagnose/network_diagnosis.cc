@@ -143,7 +143,8 @@ Finding assess_link(const Cluster& cluster, const MeasuredLink& link) {
                   link.speed.latency_s * 1e6),
       ""};
   // A simulated run is planned with the links of the cluster that it stands for.
-  if (cluster.find(link.from)->virtual_speed || cluster.find(link.to)->virtual_speed) {
+  if (!capabilities_of(*cluster.find(link.from)).is_measured ||
+      !capabilities_of(*cluster.find(link.to)).is_measured) {
     finding.level = FindingLevel::kNote;
     finding.what += fmt::format("; used by the simulated run, where the plan assumes {}",
                                 link_rate_text(said.bandwidth_bytes_per_s));

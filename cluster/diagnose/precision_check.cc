@@ -84,7 +84,8 @@ Error unsupported_dtype(const std::string& wanted, const std::vector<DeviceDtype
 
 std::optional<std::string> plan_of_other_precision(const std::string& wanted, const Plan& plan) {
   const std::string made_for = precision_of(plan);
-  if (made_for == wanted || plan.predicted_step_s == 0 || is_virtual(plan)) return std::nullopt;
+  if (made_for == wanted || plan.predicted_step_s == 0) return std::nullopt;
+  if (!capabilities_of(plan).computes) return std::nullopt;
   return fmt::format(
       "the plan was made for train.precision = \"{}\", but the run trains in {}: predicted times "
       "and memory do not apply",
@@ -94,7 +95,8 @@ std::optional<std::string> plan_of_other_precision(const std::string& wanted, co
 Result<void> check_plan_precision(const std::string& wanted,
                                   const Plan& plan,
                                   const Profile& profile) {
-  if (wanted == kFp32Dtype || precision_of(plan) == wanted || is_virtual(plan)) return {};
+  if (wanted == kFp32Dtype || precision_of(plan) == wanted) return {};
+  if (!capabilities_of(plan).computes) return {};
   std::vector<std::string> used;
   for (const RankPlan& rank : plan.ranks) {
     const std::string name = fmt::format("{} ({})", rank.machine, rank.device);

@@ -53,7 +53,7 @@ ProfileFollower::ProfileFollower(const Cluster& cluster,
     names_.push_back(worker.name);
     machines_.push_back(worker.machine.name);
     own_memory_.push_back(has_own_memory(worker.job.device));
-    virtual_workers_ += worker.job.virtual_speed ? 1 : 0;
+    virtual_workers_ += capabilities_of(worker.job.device).is_measured ? 0 : 1;
     devices_.push_back(fmt::format("{} ({})", worker.machine.name, worker.job.device));
   }
   memory_.resize(workers.size());
@@ -90,9 +90,10 @@ Result<void> ProfileFollower::on_event(int worker, const Json& event) {
                   profile_from_json(event.value("profile", Json::object()), "a worker's profile"));
     for (DeviceProfile device : one.devices) {
       // From the precision event, which precedes the measurement; the worker's profile does not
-      // contain it. Simulated devices are computed for fp32.
-      device.compute_dtype =
-          is_virtual_device(device.device) ? kFp32Dtype : precision_->compute_dtype_of(index);
+      // contain it. A device that computes nothing has the times of fp32.
+      device.compute_dtype = capabilities_of(device.device).computes
+                                 ? precision_->compute_dtype_of(index)
+                                 : kFp32Dtype;
       add_profile(index, std::move(device));
     }
     reused_ += event.value("kept", false) ? 1 : 0;
@@ -139,7 +140,7 @@ Result<void> ProfileFollower::check_memory() const {
     if (fair_bytes[i] == 0) continue;  // its devices have their own memory
     all.push_back({found[i].name, fair_bytes[i], found[i].free_bytes,
                    /*is_granted=*/found[i].granted_bytes > 0,
-                   /*is_simulated_device=*/cluster_.machines[i].virtual_speed.has_value()});
+                   capabilities_of(cluster_.machines[i]).is_measured});
   }
   for (std::size_t i = 0; i < memory_.size(); ++i) {
     if (!own_memory_[i]) continue;
@@ -164,7 +165,7 @@ std::vector<FoundMachine> ProfileFollower::machines_found() const {
     }
     found.name = machine.name;
     found.granted_bytes = machine.memory_gib * kBytesPerGib;
-    if (machine.virtual_speed) found.free_bytes = found.granted_bytes;
+    if (!capabilities_of(machine).is_measured) found.free_bytes = found.granted_bytes;
   }
   return all;
 }

@@ -20,7 +20,7 @@ CoreSharers core_sharers(const Cluster& cluster, const Machine& machine) {
   if (!machine.shell.empty()) return processes_of(machine);
   CoreSharers sharers;
   for (const Machine& other : cluster.machines) {
-    const bool computes_here = other.shell.empty() && !other.virtual_speed;
+    const bool computes_here = other.shell.empty() && capabilities_of(other).computes;
     if (!computes_here || other.cpu_share > 0) continue;
     const CoreSharers its = processes_of(other);
     sharers.computing += its.computing;

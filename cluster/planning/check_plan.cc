@@ -48,10 +48,10 @@ Result<void> check_place(const RankPlan& rank, const Cluster& cluster) {
   }
   MOTLEY_TRY(check_device(rank.device));
   const std::vector<std::string>& listed = machine->devices;
-  const bool is_virtual = machine->virtual_speed.has_value();
   std::string devices;  // the machine's devices, if this one is not among them
-  if (is_virtual_device(rank.device) != is_virtual) {
-    devices = is_virtual ? "virtual" : "real";
+  if (capabilities_of(rank.device).computes != capabilities_of(*machine).computes) {
+    const std::string_view label = label_of(listed.front());
+    devices = label.empty() ? "real" : label;
   } else if (std::ranges::find(listed, rank.device) == listed.end()) {
     devices = fmt::format("{}", fmt::join(listed, ", "));
   }

@@ -68,7 +68,7 @@ Result<CheckedRequest> check_request(const TrainingRequest& request, const Log& 
   MOTLEY_ASSIGN(checked.planning, resolve_plan(request.planning));
   checked.machines = machines_of(request, checked.planning);
   MOTLEY_ASSIGN(checked.resumes, resumes_from_checkpoint(request, checked.machines));
-  if (is_virtual(request.planning.cluster)) {
+  if (!capabilities_of(request.planning.cluster).computes) {
     MOTLEY_TRY(check_simulated_run(request, log));
     return checked;
   }

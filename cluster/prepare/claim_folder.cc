@@ -20,7 +20,7 @@ Error with_resume(Error error, const RunFolder& folder, const TrainingRequest& r
   const auto checkpoints = list_checkpoints(folder.dir());
   const bool is_done =
       !checkpoints.empty() && checkpoints.back().step >= request.planning.config.train.steps;
-  if (is_virtual(request.planning.cluster)) {
+  if (!capabilities_of(request.planning.cluster).keeps_state) {
     error.remedy = "choose another folder with --run: a run on virtual devices cannot be resumed";
   } else if (!is_done && !request.commands.resume.empty()) {
     error.remedy += "\n" + request.commands.resume;

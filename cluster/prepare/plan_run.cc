@@ -73,7 +73,7 @@ Result<PlannedRun> plan_run(const TrainingRequest& request,
   MOTLEY_ASSIGN(PlanningInput input,
                 settle_devices(start.planning, request.machines.stage_program,
                                request.planning.config.comm.start_timeout_s, log));
-  if (!is_virtual(input.cluster)) MOTLEY_TRY(warn_of_references(input.model, log));
+  if (capabilities_of(input.cluster).computes) MOTLEY_TRY(warn_of_references(input.model, log));
   MeasuredPlan measured;
   if (request.planning.plan) {
     measured = given_plan(*request.planning.plan, start.config.train.precision, log);

@@ -19,7 +19,7 @@ RunMachines machines_of(const TrainingRequest& request, const PlanningInput& pla
                         : machines_to_plan_with(planning.cluster, planning.options.pins);
   const auto checkpoints = list_checkpoints(request.planning.config.run.dir);
   machines.may_be_distributed =
-      !is_virtual(planning.cluster) &&
+      capabilities_of(planning.cluster).keeps_state &&
       (may_have_own_folders(planning.cluster, machines.names) ||
        std::ranges::any_of(checkpoints, is_partial_copy, &CheckpointInfo::folder));
   return machines;

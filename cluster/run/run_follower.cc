@@ -39,7 +39,7 @@ RunFollower::RunFollower(const ReadyRun& run,
       on_rank_step_(std::move(on_rank_step)),
       metrics_(run.planned.plan.rank_count(),
                run.planned.plan.predicted_step_s,
-               is_virtual(run.planned.plan)),
+               capabilities_of(run.planned.plan).computes),
       metrics_file_(std::move(metrics_file)),
       report_(run.planned.plan.rank_count()),
       pace_(rank_names(run.planned.plan)),
@@ -239,18 +239,19 @@ void RunFollower::write_trace() {
   summary_.has_trace = written.ok();
 }
 
-// A worker that does not know its peak omits it, and the report shows it as unknown. On a simulated
-// device the process's memory is only a part.
+// A worker that does not know its peak omits it, and the report shows it as unknown.
 void RunFollower::on_done(int worker, const Json& event) {
   const auto peak_bytes = json_get<std::int64_t>(event, "peak_bytes", "a worker");
   if (peak_bytes.ok() && *peak_bytes > 0 && reports_memory(worker))
     report_.add_peak(Rank{worker}, *peak_bytes);
 }
 
-// A process reports its host memory, which differs from the memory of a device with its own.
+// A process reports its host memory: of a device that holds no state only a part, and not the
+// memory of a device with its own.
 bool RunFollower::reports_memory(int worker) const {
-  return !is_virtual(run_.planned.plan) &&
-         !has_own_memory(run_.planned.plan.ranks[static_cast<std::size_t>(worker)].device);
+  const DeviceCapabilities capabilities =
+      capabilities_of(run_.planned.plan.ranks[static_cast<std::size_t>(worker)].device);
+  return capabilities.keeps_state && !capabilities.has_own_memory;
 }
 
 }  // namespace motley

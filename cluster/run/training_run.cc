@@ -138,8 +138,7 @@ Result<TrainingSummary> train(const ReadyRun& run,
   options.start_timeout_s = config.comm.start_timeout_s;
   options.log_folder = run.folder.log_dir();
   options.before_log = [&] { progress.clear(); };
-  // A simulated run has nothing to save.
-  if (!is_virtual(plan)) {
+  if (capabilities_of(plan).keeps_state) {
     options.on_finish = [&](const Error& stop) {
       progress.clear();
       log.info(fmt::format(
@@ -173,17 +172,16 @@ Result<TrainingSummary> train(const ReadyRun& run,
     return ended;
   }
   if (!reported.ok()) log.warn(fmt::format("no report: {}", reported.error().what));
-  // A simulated run saves nothing and cannot be resumed.
-  if (is_virtual(plan)) return ended;
+  if (!capabilities_of(plan).keeps_state) return ended;
   return with_resume_hint(std::move(ended).error(), run.folder.dir(), run.steps.first,
                           request.commands);
 }
 
 }  // namespace
 
-std::string done_text(const TrainingSummary& summary, bool is_virtual) {
+std::string done_text(const TrainingSummary& summary, bool computes) {
   std::string text = fmt::format("step {} done", summary.last_step);
-  if (summary.last_loss && !is_virtual) {
+  if (summary.last_loss && computes) {
     text += fmt::format(", loss {:.4f}", *summary.last_loss);
   }
   if (summary.last_eval_loss)

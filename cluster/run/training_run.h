@@ -50,7 +50,8 @@ struct StepDirective {
 using StepObserver = std::function<StepDirective(Rank rank, const StepReport& report)>;
 
 // "step 40 done, loss 2.3140, held-out loss 2.4000, 45.10 % of the held-out right", on one line.
-[[nodiscard]] std::string done_text(const TrainingSummary& summary, bool is_virtual);
+// Without the loss unless the devices compute one.
+[[nodiscard]] std::string done_text(const TrainingSummary& summary, bool computes);
 
 // Starts a worker for each rank of the plan and handles their events until the end. Every step's
 // metrics are appended to metrics.jsonl, and each checkpoint is committed once all ranks have

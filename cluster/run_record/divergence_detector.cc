@@ -41,7 +41,8 @@ Result<std::optional<std::string>> DivergenceDetector::add(const StepMetrics& me
 }
 
 std::optional<std::string> LossMonitor::add(const StepMetrics& metrics) {
-  if (metrics.is_virtual || metrics.outcome.skipped || metrics.without_targets) return std::nullopt;
+  if (!metrics.is_computed || metrics.outcome.skipped || metrics.without_targets)
+    return std::nullopt;
   std::optional<std::string> line = assess_begin(metrics);
   bool is_high = false;
   if (last_.size() == kWindow) {

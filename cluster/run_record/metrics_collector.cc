@@ -38,8 +38,8 @@ void add_evaluation(const Evaluation& evaluation, StepMetrics& metrics) {
 
 }  // namespace
 
-MetricsCollector::MetricsCollector(int rank_count, double predicted_step_s, bool is_virtual)
-    : rank_count_(rank_count), predicted_step_s_(predicted_step_s), is_virtual_(is_virtual) {
+MetricsCollector::MetricsCollector(int rank_count, double predicted_step_s, bool computes)
+    : rank_count_(rank_count), predicted_step_s_(predicted_step_s), computes_(computes) {
   MOTLEY_CHECK(rank_count > 0, "{} ranks", rank_count);
 }
 
@@ -80,7 +80,7 @@ Result<StepMetrics> MetricsCollector::combine(const Reports& reports) const {
                       .outcome = first.outcome,
                       .predicted_step_s = predicted_step_s_,
                       .without_targets = first.outcome.tokens == 0 && !first.outcome.skipped,
-                      .is_virtual = is_virtual_};
+                      .is_computed = computes_};
   double compute_s = 0;
   double longest_s = 0;  // the longest compute time of a rank
   double codec_s = 0;

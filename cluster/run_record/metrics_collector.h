@@ -16,8 +16,8 @@ namespace motley {
 // One owner thread.
 class MetricsCollector {
  public:
-  // is_virtual: whether the run's devices are simulated.
-  MetricsCollector(int rank_count, double predicted_step_s, bool is_virtual = false);
+  // computes: whether the run's devices do (DeviceCapabilities).
+  MetricsCollector(int rank_count, double predicted_step_s, bool computes = true);
 
   // Returns the metrics of the step after its last report. kInternal if ranks disagree on the loss,
   // which is computed once and must have the same bits everywhere; kPeer if a rank reports a step
@@ -32,7 +32,7 @@ class MetricsCollector {
 
   int rank_count_;
   double predicted_step_s_;
-  bool is_virtual_;
+  bool computes_;
   std::int64_t last_complete_ = 0;
   std::map<std::int64_t, Reports> open_;  // by step
 };

@@ -79,7 +79,7 @@ std::string Progress::held_out_part(const StepMetrics& metrics) const {
 
 std::string Progress::line(const StepMetrics& metrics) const {
   const double left_s = step_s_smooth_ * static_cast<double>(steps_total_ - metrics.step);
-  const std::string loss = metrics.is_virtual ? "virtual"
+  const std::string loss = !metrics.is_computed ? "virtual"
                            : metrics.without_targets
                                ? "no targets"
                                : fmt::format("loss {:.3f}", metrics.outcome.loss);

@@ -46,7 +46,7 @@ Result<TrainingRequest> of_answering_machines(TrainingRequest request, const Log
 
 Result<Launch> begin_run(const TrainingRequest& request, Log& log) {
   MOTLEY_TRY(validate_config(request.planning.config));
-  const bool asks = request.resume && !is_virtual(request.planning.cluster);
+  const bool asks = request.resume && capabilities_of(request.planning.cluster).keeps_state;
   if (!asks) return prepare_run(request, log);
   MOTLEY_ASSIGN(const TrainingRequest possible, of_answering_machines(request, log));
   return prepare_run(possible, log);

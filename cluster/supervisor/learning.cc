@@ -13,7 +13,9 @@ namespace {
 // The input for planning the run again, with the options of its plan that affect rounding.
 Result<PlanningInput> input_of(const PlannedRun& run, const TrainingRequest& request) {
   PlanningInput input{.model = run.model, .cluster = run.cluster, .profile = {}, .options = {}};
-  if (request.replan.mode == ReplanMode::kOff || is_virtual(run.plan)) return input;
+  if (request.replan.mode == ReplanMode::kOff || !capabilities_of(run.plan).is_measured) {
+    return input;
+  }
   // A plan reused from the previous launch was made from that launch's profile.
   input.profile = run.profile.devices.empty() ? request.planning.known_profile : run.profile;
   MOTLEY_ASSIGN(PlanOptions options, plan_options(run.config, run.model, request.planning.stages));

@@ -55,9 +55,11 @@ class Supervisor {
         progress_out_(progress_out),
         measured_(run_.planned.profile),
         first_plan_(run_.planned.plan),
-        policy_(first.planning.cluster,
-                first.machines.stage_program,
-                {.restarts = is_virtual(first_plan_) ? 0 : run_.planned.config.run.restarts}) {}
+        policy_(
+            first.planning.cluster,
+            first.machines.stage_program,
+            {.restarts = capabilities_of(first_plan_).keeps_state ? run_.planned.config.run.restarts
+                                                                  : 0}) {}
 
   Result<RunResult> train() {
     TrainingRequest request = first_;
@@ -96,7 +98,7 @@ class Supervisor {
     if (lock_ == nullptr || !lock_->confirm().ok()) return;
     const std::int64_t step = end.ok() ? end->summary.last_step : 0;
     const std::string text =
-        end.ok() ? done_text(end->summary, is_virtual(run_.planned.plan))
+        end.ok() ? done_text(end->summary, capabilities_of(run_.planned.plan).computes)
                  : fmt::format("ended early: {}: {}", end.error().what, end.error().cause);
     emit(RunEventKind::kEnded, step, text);
   }

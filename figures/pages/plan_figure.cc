@@ -70,7 +70,7 @@ class PlanDrawing {
     pen_.text_in(kFigureWidth - 20, {kNameX, 26}, title, "title");
     pen_.text_in(kFigureWidth - 20, {kNameX, 48},
                  fmt::format("a step of {}{}, {} {}/s; {}; {} parameters{} in {} layers",
-                             seconds_text(sketch_.step_s), sketch_.is_virtual ? " (virtual)" : "",
+                             seconds_text(sketch_.step_s), sketch_.times_label,
                              per_second_text(sketch_.units_per_s), sketch_.unit, sketch_.shape,
                              count_text(sketch_.parameters), frozen_text(), sketch_.layer_count));
     pen_.text({kNameX, kHeadHeight - 14}, "stage (machine)", "faint");

@@ -12,10 +12,9 @@
 #include "models/device/device_copies.h"
 #include "models/device/device_event.h"
 #include "models/device/device_stall.h"
-#include "models/device/kinds/device_kinds.h"
+#include "models/device/kinds/device_queries.h"
 #include "models/device/kinds/library_exception.h"
 #include "models/device/reproducible.h"
-#include "plan/cluster.h"
 
 namespace motley {
 
@@ -31,11 +30,11 @@ int index_of(const std::string& name) {
 
 Result<ComputeDevice> ComputeDevice::open(const std::string& name, double stall_timeout_s) {
   MOTLEY_TRY(check_device(name));
-  if (name == "cpu") return ComputeDevice();
-  const DeviceKind* kind = device_kind_of(name);
-  if (kind == nullptr) {
+  const DeviceKind* const kind = find_device_kind(name);
+  if (!kind->capabilities.computes) {
     return Error{ErrorCode::kInternal, fmt::format("'{}' is not a computing device", name), "", ""};
   }
+  if (!is_accelerator(kind->capabilities)) return ComputeDevice();
   compute_reproducibly();
   const DeviceCount found = count_devices(*kind);
   if (found.count == 0) {
@@ -48,16 +47,17 @@ Result<ComputeDevice> ComputeDevice::open(const std::string& name, double stall_
                  fmt::format("this machine has {}", fmt::join(local_devices(), ", ")),
                  "use one of these, in the cluster file or with --device"};
   }
-  ComputeDevice device(c10::Device(kind->type, static_cast<c10::DeviceIndex>(index)),
+  ComputeDevice device(*kind,
+                       c10::Device(*torch_type_of(*kind), static_cast<c10::DeviceIndex>(index)),
                        stall_timeout_s);
   device.make_current();
-  MOTLEY_TRY(device.try_out(name));
+  MOTLEY_TRY(device.try_out());
   return device;
 }
 
 // A visible device may still be unusable: LibTorch may lack kernels for it, or another program may
 // have allocated all of its memory.
-Result<void> ComputeDevice::try_out(const std::string& name) const {
+Result<void> ComputeDevice::try_out() const {
   try {
     DeviceCopies(*this).download(at::ones({1}, at::device(device_)).add_(1)).wait();
     return {};
@@ -66,12 +66,12 @@ Result<void> ComputeDevice::try_out(const std::string& name) const {
   } catch (const std::exception& thrown) {
     const std::string said = first_line_of(thrown);
     if (is_out_of_memory(thrown)) {
-      return Error{ErrorCode::kInfeasible, fmt::format("{} is out of memory", name), said,
+      return Error{ErrorCode::kInfeasible, fmt::format("{} is out of memory", name()), said,
                    "end other programs on it, or use another device"};
     }
-    const DeviceKind* const kind = device_kind_of(device_.type());
-    const auto known = kind->problem == nullptr ? std::nullopt : kind->problem(device_.index());
-    return Error{ErrorCode::kConfig, fmt::format("{} cannot compute", name),
+    const DeviceQueries& queries = queries_of(kind_->library);
+    const auto known = queries.problem == nullptr ? std::nullopt : queries.problem(device_.index());
+    return Error{ErrorCode::kConfig, fmt::format("{} cannot compute", name()),
                  known ? fmt::format("{} ({})", known->cause, said) : said,
                  known ? known->remedy
                        : "check that other programs can use it; 'motley devices' shows its state"};
@@ -89,24 +89,33 @@ void ComputeDevice::finish() const {
 }
 
 std::optional<DeviceMemoryInfo> ComputeDevice::memory() const {
-  const DeviceKind* const kind = device_kind_of(device_.type());
-  if (kind == nullptr || kind->memory == nullptr) return std::nullopt;
+  const DeviceQueries& queries = queries_of(kind_->library);
+  if (queries.memory == nullptr) return std::nullopt;
   make_current();
-  return kind->memory();
+  return queries.memory();
 }
 
 at::ScalarType exact_type(c10::Device device) {
-  return device.type() == c10::DeviceType::MPS ? at::kFloat : at::kDouble;
+  const DeviceKind* const kind = find_device_kind(device.type());
+  return kind == nullptr || kind->has_fp64 ? at::kDouble : at::kFloat;
+}
+
+bool shares_host_memory(c10::Device device) {
+  const DeviceKind* const kind = find_device_kind(device.type());
+  return kind != nullptr && (!kind->capabilities.has_own_memory || kind->has_unified_memory);
 }
 
 std::string device_model(const std::string& name) {
-  const DeviceKind* const kind = device_kind_of(name);
-  return kind == nullptr || kind->model == nullptr ? "" : kind->model(index_of(name));
+  const DeviceKind* const kind = find_device_kind(name);
+  if (kind == nullptr) return "";
+  const DeviceQueries& queries = queries_of(kind->library);
+  return queries.model == nullptr ? "" : queries.model(index_of(name));
 }
 
 std::vector<std::string> local_devices() {
-  std::vector<std::string> names = {"cpu"};
+  std::vector<std::string> names = {ComputeDevice().name()};
   for (const DeviceKind& kind : device_kinds()) {
+    if (!is_accelerator(kind.capabilities)) continue;
     const int count = count_devices(kind).count;
     for (int index = 0; index < count; ++index) {
       names.push_back(device_name(kind, index));

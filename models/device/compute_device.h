@@ -1,13 +1,8 @@
 // ComputeDevice: the device that holds a rank's tensors and runs its operations, by its name in
 // cluster files.
 //
-//   "cpu"               the processor
-//   "cuda:N"            LibTorch's library for it is opened when a job names one; no build needs it
-//   "mps"               of a Mac
-//   "privateuseone:N"   what a device library registers with LibTorch; the environment's
-//                       MOTLEY_DEVICE_LIBRARY names its file
-//
-// All except the first are used through c10's generic device interfaces alone.
+// The library of a kind is opened when a job names such a device; no build needs it. All except the
+// processor are used through c10's generic device interfaces alone.
 #pragma once
 
 #include <optional>
@@ -18,7 +13,8 @@
 #include <c10/core/ScalarType.h>
 
 #include "base/result.h"
-#include "models/device/kinds/device_kinds.h"
+#include "models/device/kinds/device_memory_info.h"
+#include "plan/device_kinds.h"
 
 namespace motley {
 
@@ -38,7 +34,12 @@ class ComputeDevice {
 
   static constexpr double kStallTimeout_s = 60;  // as comm.timeout_s
 
+  [[nodiscard]] const DeviceKind& kind() const { return *kind_; }
+
   [[nodiscard]] c10::Device torch() const { return device_; }
+
+  // Its name in cluster files.
+  [[nodiscard]] std::string name() const { return device_name(*kind_, device_.index()); }
 
   [[nodiscard]] double stall_timeout_s() const { return stall_timeout_s_; }
 
@@ -55,17 +56,20 @@ class ComputeDevice {
   void make_current() const;
 
  private:
-  ComputeDevice(c10::Device device, double stall_timeout_s)
-      : device_(device), stall_timeout_s_(stall_timeout_s) {}
+  ComputeDevice(const DeviceKind& kind, c10::Device device, double stall_timeout_s)
+      : kind_(&kind), device_(device), stall_timeout_s_(stall_timeout_s) {}
 
-  [[nodiscard]] Result<void> try_out(const std::string& name) const;
+  [[nodiscard]] Result<void> try_out() const;
 
+  const DeviceKind* kind_ = find_device_kind("cpu");
   c10::Device device_{c10::kCPU};
   double stall_timeout_s_ = kStallTimeout_s;
 };
 
 // fp64 if the device supports it, else fp32.
 [[nodiscard]] at::ScalarType exact_type(c10::Device device);
+// Whether the host's memory is also the device's, so that copying between them saves no transfer.
+[[nodiscard]] bool shares_host_memory(c10::Device device);
 
 // The vendor's name of a device of this machine; "" if unknown, and for the processor.
 [[nodiscard]] std::string device_model(const std::string& name);

@@ -1,6 +1,6 @@
 #include "models/device/dtype_support.h"
 
-#include "models/device/kinds/device_kinds.h"
+#include "models/device/kinds/device_queries.h"
 
 namespace motley {
 namespace {
@@ -20,9 +20,11 @@ bool computes_products_in(const ComputeDevice& device, at::ScalarType type) {
   if (type == at::kFloat) return true;
   if (type != at::kBFloat16 && type != at::kHalf) return false;
   if (device.is_host()) return type == at::kBFloat16 && processor_has_bf16();
-  const DeviceKind* const kind = device_kind_of(device.torch().type());
-  return kind != nullptr && kind->computes_products_in != nullptr &&
-         kind->computes_products_in(device.torch().index(), type);
+  const DeviceKind& kind = device.kind();
+  const DeviceQueries& queries = queries_of(kind.library);
+  return queries.computes_products_in != nullptr
+             ? queries.computes_products_in(device.torch().index(), type)
+             : names_dtype(kind.product_dtypes, type);
 }
 
 }  // namespace motley

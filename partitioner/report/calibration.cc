@@ -97,7 +97,7 @@ Result<void> check_run(const PlanningInput& input, const RunMeasurement& run) {
 
 bool has_limited_time(const Cluster& cluster, const RankPlan& rank) {
   const Machine* machine = cluster.find(rank.machine);
-  return machine != nullptr && rank.device == "cpu" && machine->cpu_share > 0 &&
+  return machine != nullptr && !leaves_processor_free(rank.device) && machine->cpu_share > 0 &&
          machine->cpu_share < rank.threads;
 }
 

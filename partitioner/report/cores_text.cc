@@ -48,7 +48,8 @@ std::vector<ComputerCores> cores_of(const Plan& plan,
   for (const Machine& machine : cluster.machines) {
     for (const RankPlan& rank : plan.ranks) {
       const DeviceProfile* device = profile.find(rank.machine, rank.device);
-      if (rank.machine != machine.name || device == nullptr || machine.virtual_speed) continue;
+      if (rank.machine != machine.name || device == nullptr) continue;
+      if (!capabilities_of(rank.device).computes) continue;
       const std::string id =
           device->computer.empty() ? "machine " + machine.name : device->computer;
       const auto [known, is_new] = index_of.emplace(id, computers.size());

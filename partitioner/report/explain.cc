@@ -262,8 +262,7 @@ Result<std::string> explain_plan(const Plan& plan,
   text += '\n';
   text += model_line(plan, model, cost);
   text += fmt::format("step      {} predicted{}, {} {}/s\n", seconds_text(plan.predicted_step_s),
-                      is_virtual(plan) ? " (virtual)" : "",
-                      per_second_text(units_per_s(plan, model)), model.unit);
+                      times_label(plan), per_second_text(units_per_s(plan, model)), model.unit);
   text += fmt::format("schedule  {}", schedule_text(plan));
   const int in_flight = plan.chunks.front().in_flight;
   if (in_flight > 0) text += fmt::format(", up to {} in flight", in_flight);
@@ -272,10 +271,10 @@ Result<std::string> explain_plan(const Plan& plan,
   text += numbers_line(plan);
   text += links_text(plan, model, cluster);
   text += stage_notes(plan);
-  if (is_virtual(plan) && !is_mixed(cluster)) {
+  if (!capabilities_of(plan).computes && !is_mixed(cluster)) {
     text += fmt::format("note      {}\n", kVirtualNotice);
   }
-  if (is_virtual(cluster)) {
+  if (!capabilities_of(cluster).is_measured) {
     text +=
         fmt::format("virtual   {}: computed, not measured, and equal for every train.precision\n",
                     simulated_devices_text(cluster));

@@ -103,7 +103,9 @@ std::string links_text(const Plan& plan, const ModelSpec& model, const Cluster& 
     const Machine* const one = cluster.find(from);
     const Machine* const other = cluster.find(to);
     if (one == nullptr || other == nullptr) continue;
-    if (one->address.empty() || one->virtual_speed || other->virtual_speed) continue;
+    const bool are_measured =
+        capabilities_of(*one).is_measured && capabilities_of(*other).is_measured;
+    if (one->address.empty() || !are_measured) continue;
     if (has_entry(cluster, from, to)) {
       is_any_known = true;
     } else if (has_entry(cluster, to, from)) {

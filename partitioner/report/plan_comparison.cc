@@ -68,7 +68,7 @@ std::vector<TextRow> comparison_rows(const Plan& before,
   const double after_rate = units_per_s(after, model);
   std::vector<TextRow> rows = {
       {"", names.first, names.second, "change"},
-      {is_virtual(after) ? "step (virtual)" : "step", seconds_text(before.predicted_step_s),
+      {"step" + times_label(after), seconds_text(before.predicted_step_s),
        seconds_text(after.predicted_step_s),
        change_text(before.predicted_step_s, after.predicted_step_s)},
       {model.unit + "/s", per_second_text(before_rate), per_second_text(after_rate),

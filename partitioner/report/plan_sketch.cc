@@ -49,7 +49,7 @@ Result<PlanSketch> sketch_plan(const PlanningInput& input,
                     .layer_count = static_cast<int>(input.model.layers.size()),
                     .parameters = input.model.parameter_count(),
                     .frozen_values = input.model.constant_values(),
-                    .is_virtual = is_virtual(plan)};
+                    .times_label = times_label(plan)};
   for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
     const RankPlan& rank = plan.ranks[r];
     const DeviceSlot& slot = cost.slots()[static_cast<std::size_t>(slots[r])];

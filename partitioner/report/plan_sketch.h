@@ -48,9 +48,9 @@ struct PlanSketch {
   int layer_count = 0;
   std::int64_t parameters = 0;
   std::int64_t frozen_values = 0;  // constants
-  bool is_virtual = false;
-  std::vector<RankSketch> ranks;  // [Rank]
-  std::vector<LinkSketch> links;  // most used first
+  std::string times_label;         // times_label() of the plan
+  std::vector<RankSketch> ranks;   // [Rank]
+  std::vector<LinkSketch> links;   // most used first
 };
 
 // kConfig if the plan does not match the input. REQUIRES: `analysis` is the result of analyse_step

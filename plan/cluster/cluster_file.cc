@@ -227,7 +227,7 @@ Result<std::vector<LinkOverride>> read_links(TomlTable& root, const Cluster& clu
 Result<void> check_addresses(const std::vector<Machine>& machines,
                              const std::vector<TomlTable>& tables) {
   const bool is_mixture = is_mixed({.machines = machines});
-  const auto counts = [&](const Machine& m) { return !(is_mixture && m.virtual_speed); };
+  const auto counts = [&](const Machine& m) { return !is_mixture || capabilities_of(m).computes; };
   const auto loopback = [&](const Machine& m) { return counts(m) && is_loopback(m.address); };
   const auto remote = [&](const Machine& m) { return counts(m) && !is_loopback(m.address); };
   const auto here = std::find_if(machines.begin(), machines.end(), loopback);

@@ -11,6 +11,10 @@
 namespace motley {
 namespace {
 
+bool has_given_speed(const std::string& device) {
+  return !capabilities_of(device).is_measured;
+}
+
 // Wide enough for any device, and narrow enough that times do not overflow.
 constexpr double kSpeedMin = 1e-3;
 constexpr double kSpeedMax = 1e12;
@@ -29,7 +33,7 @@ Result<const DeviceModel*> read_device_model(TomlTable& table, Machine& machine)
                          "docs/devices.md lists them; for another, write [machine.virtual]");
   }
   if (!table.has("devices")) machine.devices = {"virtual"};
-  if (!std::ranges::all_of(machine.devices, is_virtual_device)) {
+  if (!std::ranges::all_of(machine.devices, has_given_speed)) {
     return table.bad("device_model",
                      "it is the speed of virtual devices, but others are listed here",
                      "write devices = [\"virtual\"], or leave device_model out");
@@ -67,7 +71,7 @@ Result<std::optional<VirtualSpeed>> read_own_speed(TomlTable& own, const DeviceM
 Result<std::optional<VirtualSpeed>> read_virtual_speed(TomlTable& table, Machine& machine) {
   MOTLEY_ASSIGN(const DeviceModel* model, read_device_model(table, machine));
   MOTLEY_ASSIGN(auto own, table.table("virtual"));
-  const auto count = std::ranges::count_if(machine.devices, is_virtual_device);
+  const auto count = std::ranges::count_if(machine.devices, has_given_speed);
   if (!own) {
     if (count == 0) return std::optional<VirtualSpeed>();
     if (model != nullptr) return std::optional(VirtualSpeed{.gflops = model->gflops});
@@ -91,9 +95,9 @@ Result<std::optional<VirtualSpeed>> read_virtual_speed(TomlTable& table, Machine
 
 Result<void> check_all_virtual(const std::vector<Machine>& machines,
                                const std::vector<TomlTable>& tables) {
-  const auto is_waited = [](const Machine& machine) { return machine.virtual_speed.has_value(); };
-  const auto first = std::ranges::find_if(machines, is_waited);
-  const auto real = std::ranges::find_if_not(machines, is_waited);
+  const auto computes = [](const Machine& machine) { return capabilities_of(machine).computes; };
+  const auto first = std::ranges::find_if_not(machines, computes);
+  const auto real = std::ranges::find_if(machines, computes);
   if (first == machines.end() || real == machines.end()) return {};
   return tables[static_cast<std::size_t>(real - machines.begin())].bad(
       "", fmt::format("'{}' has real devices and '{}' virtual ones", real->name, first->name),
@@ -103,7 +107,7 @@ Result<void> check_all_virtual(const std::vector<Machine>& machines,
 
 void remove_from_network(std::vector<Machine>& machines) {
   for (Machine& machine : machines) {
-    if (!machine.virtual_speed) continue;
+    if (capabilities_of(machine).computes) continue;
     machine.address.clear();
     machine.shell.clear();
     machine.interface.clear();

@@ -29,13 +29,11 @@ class CheckPlan : public testing::Test {
 
   // The error of the plan on `device`, of a machine that lists the devices `listed`.
   [[nodiscard]] std::optional<Error> wrong_with(const std::string& device,
-                                                const std::vector<std::string>& listed,
-                                                bool is_virtual = false) {
+                                                const std::vector<std::string>& listed) {
     plan_.ranks = {{"desk", device, 1, 0.5, 1000, 940}};
     Machine machine;
     machine.name = "desk";
     machine.devices = listed;
-    if (is_virtual) machine.virtual_speed = VirtualSpeed{};
     Cluster cluster;
     cluster.machines = {machine};
     const auto checked = check_plan(plan_, model_, config_, cluster);
@@ -75,7 +73,7 @@ TEST_F(CheckPlan, TakesDevicesThatTheClusterFileLists) {
     const auto wrong = wrong_with(device, {"cpu", "privateuseone:0", "cuda:3"});
     EXPECT_FALSE(wrong) << describe(*wrong);
   }
-  EXPECT_FALSE(wrong_with("virtual", {"virtual"}, /*is_virtual=*/true));
+  EXPECT_FALSE(wrong_with("virtual", {"virtual"}));
 }
 
 TEST_F(CheckPlan, RefusesOthers) {
@@ -90,7 +88,7 @@ TEST_F(CheckPlan, RefusesOthers) {
 TEST_F(CheckPlan, RefusesRealDevicesForVirtualOnes) {
   EXPECT_EQ(wrong_with("virtual", {"cpu"}).value().cause,
             "in the cluster file its devices are real");
-  EXPECT_EQ(wrong_with("cpu", {"virtual"}, /*is_virtual=*/true).value().cause,
+  EXPECT_EQ(wrong_with("cpu", {"virtual"}).value().cause,
             "in the cluster file its devices are virtual");
 }
 

@@ -35,7 +35,8 @@ TEST(MemoryTrouble, NamesTheLimitThatAPersonHasSet) {
 
 // The memory of a hypothetical machine is set by the cluster file.
 TEST(MemoryTrouble, NamesTheAmountThatAnImaginedMachineNeeds) {
-  const auto error = memory_problem({{"card", kGib / 2, kGib / 2, true, true}}, 2 * kGib);
+  const auto error =
+      memory_problem({{"card", kGib / 2, kGib / 2, true, /*is_measured=*/false}}, 2 * kGib);
   ASSERT_TRUE(error);
   EXPECT_THAT(error->cause, HasSubstr("card has 512.0 MiB by the cluster file"));
   EXPECT_THAT(error->cause, Not(HasSubstr("free")));

@@ -32,7 +32,7 @@ Result<StepMetrics> account_of(const std::vector<StepReport>& reports) {
 }
 
 TEST(Metrics, OfVirtualDevicesHaveNoLoss) {
-  MetricsCollector collector(1, 0.4, /*is_virtual=*/true);
+  MetricsCollector collector(1, 0.4, /*computes=*/false);
   const auto metrics = collector.add(Rank{0}, report(1));
   ASSERT_TRUE(metrics.ok() && metrics->has_value());
   const Json json = metrics_to_json(**metrics);

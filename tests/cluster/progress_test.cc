@@ -56,7 +56,7 @@ TEST(Progress, SaysVirtualWhereALossWouldMeanNothing) {
   Screen screen;
   Progress progress(screen.file(), kPlain, 119, 1000);
   StepMetrics metrics = step(120);
-  metrics.is_virtual = true;
+  metrics.is_computed = false;
   progress.show(metrics, 0);
   EXPECT_THAT(screen.text(), HasSubstr("120/1000  virtual  1,234 tok/s"));
 }

@@ -74,9 +74,9 @@ TEST(ParseCluster, ReadsVirtualDevices) {
                                              "tokens_per_s = 60_000"),
                                      "c.toml");
   ASSERT_TRUE(cluster.ok()) << describe(cluster.error());
-  EXPECT_TRUE(is_virtual(*cluster));
+  EXPECT_FALSE(capabilities_of(*cluster).computes);
   EXPECT_EQ(cluster->machines[0].virtual_speed, (VirtualSpeed{.tokens_per_s = 60'000}));
-  EXPECT_FALSE(is_virtual(*parse_cluster(kTwo, "c.toml")));
+  EXPECT_TRUE(capabilities_of(*parse_cluster(kTwo, "c.toml")).computes);
 }
 
 TEST(ParseCluster, ReadsTheExampleOfVirtualDevices) {
@@ -84,7 +84,7 @@ TEST(ParseCluster, ReadsTheExampleOfVirtualDevices) {
   ASSERT_TRUE(text.ok()) << describe(text.error());
   const auto cluster = parse_cluster(*text, MOTLEY_VIRTUAL_EXAMPLE);
   ASSERT_TRUE(cluster.ok()) << describe(cluster.error());
-  EXPECT_TRUE(is_virtual(*cluster));
+  EXPECT_FALSE(capabilities_of(*cluster).computes);
 }
 
 TEST(ParseCluster, StartsRemoteMachinesOverSshUnlessToldOtherwise) {
@@ -169,38 +169,18 @@ TEST(ParseCluster, TakesAutomaticDevicesAlone) {
               HasSubstr("virtual"));
 }
 
-TEST(CheckDevice, KnowsTheKindsOfDevices) {
-  for (const char* device :
-       {"cpu", "cuda:0", "cuda:15", "mps", "privateuseone:1", "virtual", "virtual:3"}) {
-    EXPECT_TRUE(check_device(device).ok()) << device;
-  }
-}
-
-TEST(CheckDevice, RefusesOtherNamesWithThoseThereAre) {
-  for (const char* device : {"", "gpu", "gpu:0", "cuda", "cuda:", "cuda:x", "cuda:-1", "cuda:1000",
-                             "cuda:00", "privateuseone:01", "cuda0", "cudax:0", "auto", "cpu:0",
-                             "mps:0", "CUDA:0", "privateuseone"}) {
-    const auto checked = check_device(device);
-    ASSERT_FALSE(checked.ok()) << device;
-    EXPECT_EQ(checked.error().code, ErrorCode::kConfig);
-    EXPECT_THAT(checked.error().what, HasSubstr(std::string("'") + device + "'"));
-    EXPECT_THAT(checked.error().cause, HasSubstr("\"cuda:0\""));
-    EXPECT_THAT(checked.error().remedy, HasSubstr("cluster file"));
-  }
-}
-
-TEST(CheckDevice, NamesTheDeviceThatIsNearWhatWasWritten) {
-  for (const auto& [written, meant] : {std::pair("cuda", "cuda:0"),
-                                       {"gpu", "cuda:0"},
-                                       {"cuda:-1", "cuda:0"},
-                                       {"CUDA:1", "cuda:1"},
-                                       {"Auto", "auto"},
-                                       {"cpu:0", "cpu"},
-                                       {"mps:1", "mps"}}) {
-    EXPECT_THAT(check_device(written).error().remedy,
-                HasSubstr(std::string("write \"") + meant + "\" "));
-  }
-  EXPECT_THAT(check_device("tpu:0").error().remedy, HasSubstr("write one of these"));
+TEST(ClusterCapabilities, AreThoseThatAllMachinesHave) {
+  Cluster cluster = automatic_cluster(1);
+  EXPECT_EQ(capabilities_of(cluster), DeviceCapabilities{});
+  EXPECT_FALSE(is_mixed(cluster));
+  Machine& imagined = cluster.machines.emplace_back();
+  imagined.devices = {"virtual", "virtual:1"};
+  EXPECT_EQ(capabilities_of(imagined), capabilities_of("virtual"));
+  EXPECT_EQ(capabilities_of(cluster), capabilities_of("virtual"));
+  EXPECT_TRUE(is_mixed(cluster));
+  cluster.machines.erase(cluster.machines.begin());
+  EXPECT_FALSE(is_mixed(cluster));
+  EXPECT_EQ(capabilities_of(Cluster{}), DeviceCapabilities{});
 }
 
 RC_GTEST_PROP(ParseCluster, SurvivesDamage, ()) {

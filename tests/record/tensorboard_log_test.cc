@@ -122,7 +122,7 @@ TEST_F(TensorboardLogTest, SaysWhereItCannotBeMade) {
 
 TEST_F(TensorboardLogTest, LeavesOutWhatAStepHasNot) {
   StepMetrics metrics = step(1);
-  metrics.is_virtual = true;
+  metrics.is_computed = false;
   std::vector<std::string> tags;
   for (const Scalar& scalar : scalars_of(metrics, {"stage 0 (box)"})) tags.push_back(scalar.tag);
   EXPECT_THAT(tags, Not(testing::Contains("train/loss")));

@@ -167,7 +167,7 @@ Json RunView::description() const {
                  {"state", run_phase_word(state_.phase)},
                  {"status", state_.status ? Json(*state_.status) : Json(nullptr)},
                  {"text", state_.text},
-                 {"virtual", is_simulated_run()}}}};
+                 {"virtual", !computes()}}}};
   if (layout_) {
     json.update(layout_to_json(*files_.plan(), *layout_));
   } else {
@@ -233,8 +233,8 @@ RunHealth RunView::with_file_problems(RunHealth health) const {
                        file_problems_of(lines_.events(), last, folder_observations_));
 }
 
-bool RunView::is_simulated_run() const {
-  return files_.plan() && is_virtual(*files_.plan());
+bool RunView::computes() const {
+  return !files_.plan() || capabilities_of(*files_.plan()).computes;
 }
 
 double RunView::eta_s() const {
@@ -251,7 +251,7 @@ Json RunView::state() const {
   const double predicted_s = last == nullptr ? 0 : last->predicted_step_s;
   return {{"step", last_step()},
           {"steps", files_.config() ? Json(files_.config()->train.steps) : Json(nullptr)},
-          {"virtual", is_simulated_run()},
+          {"virtual", !computes()},
           {"reading", reading()
                           ? Json{{"read_bytes", reading()->read_bytes}, {"bytes", reading()->bytes}}
                           : Json(nullptr)},

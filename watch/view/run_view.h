@@ -99,7 +99,8 @@ class RunView {
   [[nodiscard]] AssessedRun assessed() const;
   [[nodiscard]] RunHealth with_file_problems(RunHealth health) const;
   [[nodiscard]] double eta_s() const;
-  [[nodiscard]] bool is_simulated_run() const;
+  // Whether the devices of its plan do; true without a plan.
+  [[nodiscard]] bool computes() const;
 
   RunFolder folder_;
   RunFiles files_;

@@ -76,8 +76,8 @@ class LayerComparer {
 
  private:
   Result<bool> left_out(const std::string& what) {
-    say_of_check(fmt::format("{} is not compared: {} has too little memory for it", what,
-                             device_.torch().str()));
+    say_of_check(
+        fmt::format("{} is not compared: {} has too little memory for it", what, device_.name()));
     return false;
   }
 

@@ -136,7 +136,7 @@ std::function<void(const std::string&)> leave_with_error(LauncherChannel& launch
                                                          const Activity& activity,
                                                          const ComputeDevice& device) {
   return [&](const std::string& words) {
-    const Error error = failure_of(DeviceStall(device.torch().str(), device.stall_timeout_s()),
+    const Error error = failure_of(DeviceStall(device.name(), device.stall_timeout_s()),
                                    fmt::format("{} in step {}", words, activity.step()));
     Json event = error_to_json(error);
     event["event"] = "error";
@@ -268,8 +268,8 @@ Result<void> run_train_job(const Job& job,
   MOTLEY_ASSIGN(const Schedules schedules,
                 make_schedules(job.plan, tied_across_ranks(model, job.plan)));
   RankRun run(job, model, launcher, activity, schedules);
-  return job.virtual_speed ? simulate(job, model, launcher, run)
-                           : train_on_device(job, model, schedules, launcher, activity, check, run);
+  if (!capabilities_of(job.device).computes) return simulate(job, model, launcher, run);
+  return train_on_device(job, model, schedules, launcher, activity, check, run);
 }
 
 }  // namespace motley

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sstream>
+#include <string>
 #include <string_view>
 
 #include <c10/core/ScalarType.h>
@@ -18,6 +20,15 @@ namespace motley {
     default:
       return "";
   }
+}
+
+// Whether a list such as "bf16 fp16" contains the type.
+[[nodiscard]] inline bool names_dtype(std::string_view list, at::ScalarType type) {
+  std::istringstream words{std::string(list)};
+  for (std::string word; words >> word;) {
+    if (word == dtype_name(type)) return true;
+  }
+  return false;
 }
 
 }  // namespace motley

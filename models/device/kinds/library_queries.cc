@@ -5,7 +5,6 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <sstream>
 #include <system_error>
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
@@ -13,7 +12,7 @@
 #include "models/device/kinds/dtype_name.h"
 #include "models/device/kinds/library_file.h"
 #include "models/device/kinds/library_symbol.h"
-#include "plan/cluster.h"
+#include "plan/device_kinds.h"
 
 namespace motley {
 namespace {
@@ -58,11 +57,7 @@ std::optional<DeviceMemoryInfo> device_library_memory_info() {
 }
 
 bool device_library_computes_products_in(int index, at::ScalarType type) {
-  std::istringstream words(words_of("motley_device_types", index));
-  for (std::string word; words >> word;) {
-    if (word == dtype_name(type)) return true;
-  }
-  return false;
+  return names_dtype(words_of("motley_device_types", index), type);
 }
 
 std::string device_library_model(int index) {

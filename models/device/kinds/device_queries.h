@@ -1,39 +1,32 @@
-// DeviceKind: all differences between kinds of devices, in one table. All other code uses c10's
-// generic device interfaces.
+// What c10's generic device interfaces do not provide in all versions of LibTorch, by the library
+// of a kind of device. All other code uses the generic interfaces.
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
 
 #include <c10/core/DeviceType.h>
 #include <c10/core/ScalarType.h>
 
 #include "models/device/kinds/device_memory_info.h"
 #include "models/device/kinds/device_problem.h"
+#include "plan/device_kinds.h"
 
 namespace motley {
 
-struct DeviceKind {
-  std::string_view name;  // in cluster files, before the number
-  c10::DeviceType type;
-  bool is_numbered = true;  // a machine may have several
-  const char* remedy = "";  // hint if it is missing
-
-  // Functions for what c10 does not provide in all versions. nullptr = not supported, or not
-  // needed. `index`: of an existing device.
-
+// nullptr = not supported, or not needed. `index`: of an existing device.
+struct DeviceQueries {
   // Opens the library that LibTorch needs for it; returns why it could not be opened.
   std::optional<std::string> (*open_library)() = nullptr;
-  // Why there is no device, in more detail than `remedy`; `said`: why the library could not be
-  // opened, "" if it is open.
+  // Why there is no device, in more detail than DeviceKind::remedy; `said`: why the library could
+  // not be opened, "" if it is open.
   DeviceProblem (*unavailable)(const std::string& said) = nullptr;
   // Why nothing would run on it, if that is known in advance.
   std::optional<DeviceProblem> (*problem)(int index) = nullptr;
   // The memory of the current device.
   std::optional<DeviceMemoryInfo> (*memory)() = nullptr;
-  // As computes_products_in of models/device/dtype_support.h, for fp16 and bf16.
+  // As computes_products_in of models/device/dtype_support.h, for fp16 and bf16; in place of
+  // DeviceKind::product_dtypes.
   bool (*computes_products_in)(int index, at::ScalarType type) = nullptr;
   // For messages; "" if unknown: the vendor's name of the device, its capability by the vendor's
   // numbering, what its driver supports, and what LibTorch was built for.
@@ -43,14 +36,12 @@ struct DeviceKind {
   std::string (*build)() = nullptr;
 };
 
-[[nodiscard]] std::span<const DeviceKind> device_kinds();
+[[nodiscard]] const DeviceQueries& queries_of(DeviceLibrary library);
 
-// nullptr if it is in no table: the processor, an unknown name.
-[[nodiscard]] const DeviceKind* device_kind_of(std::string_view device);
-[[nodiscard]] const DeviceKind* device_kind_of(c10::DeviceType type);
-
-// The name of such a device in cluster files.
-[[nodiscard]] std::string device_name(const DeviceKind& kind, int index);
+// nullopt if this LibTorch knows no such kind.
+[[nodiscard]] std::optional<c10::DeviceType> torch_type_of(const DeviceKind& kind);
+// The first kind of that type; nullptr if there is none.
+[[nodiscard]] const DeviceKind* find_device_kind(c10::DeviceType type);
 
 struct DeviceCount {
   int count = 0;
