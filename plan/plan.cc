@@ -6,9 +6,9 @@
 
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/json_fields.h"
 #include "plan/assign_micro_batches.h"
 #include "plan/cluster.h"
-#include "plan/json_fields.h"
 #include "plan/limits.h"
 
 namespace motley {

@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "base/json.h"
-#include "plan/json_fields.h"
+#include "base/json_fields.h"
 #include "plan/limits.h"
 #include "plan/plan.h"
 

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "plan/json_fields.h"
+#include "base/json_fields.h"
 
 namespace motley {
 namespace {

@@ -3,9 +3,9 @@
 #include <limits>
 #include <utility>
 
+#include "base/json_fields.h"
 #include "base/json_position.h"
 #include "cluster/run_record/metrics.h"
-#include "plan/json_fields.h"
 #include "plan/limits.h"
 
 namespace motley {

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/json.h"
+#include "base/json_fields.h"
 #include "plan/cluster.h"
-#include "plan/json_fields.h"
 #include "plan/limits.h"
 #include "plan/plan.h"
 #include "plan/quantity_text.h"
