@@ -69,9 +69,6 @@ class JsonFields {
   // For values without their own place in errors.
   [[nodiscard]] const Json& value() const { return *value_; }
 
-  // For errors of other wording.
-  [[nodiscard]] const std::string& source() const { return source_->name(); }
-
   // Checks the members "format" and "version".
   [[nodiscard]] Result<void> header(const std::string& format, std::int64_t version) const;
   // The same for a program that reads several versions. Returns the version.

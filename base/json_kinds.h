@@ -22,6 +22,7 @@ template <class V>
 inline constexpr bool kIsId = false;
 template <class Tag>
 inline constexpr bool kIsId<Id<Tag>> = true;
+
 // Of every integer type and of ids, whose own limits apply too.
 struct Whole {
   std::int64_t min = 0;

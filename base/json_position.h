@@ -45,8 +45,6 @@ class JsonSource {
   // "plan.json:12:7", or only the name.
   [[nodiscard]] std::string where(const JsonPath& path) const;
 
-  [[nodiscard]] const std::string& name() const { return name_; }
-
  private:
   std::string name_;
   std::string_view text_;

@@ -1,5 +1,5 @@
-// Structs as JSON objects. A table lists the members of a struct once, in the order in which they are
-// written; both directions, the checks and the texts of errors follow from it:
+// Structs as JSON objects. A table lists the members of a struct once, in the order in which they
+// are written; both directions, the checks and the texts of errors follow from it:
 //
 //   constexpr auto kRouteTable = json::table<Route>(
 //       json::required("to", &Route::to, json::text()),
@@ -10,7 +10,8 @@
 //
 // A kind (base/json_kinds.h) has write(value), which returns the value's JSON, and read(fields,
 // value), which reads `fields` into `value`. A table is a kind too, for a nested struct. A function
-// of the struct read so far that returns a kind may take the place of one whose limits depend on it.
+// of the struct read so far that returns a kind may take the place of one whose limits depend on
+// it.
 //
 // The names are in motley::json.
 #pragma once
@@ -219,9 +220,9 @@ class Table {
 
   [[nodiscard]] Result<void> read(const JsonFields& object, T& value) const {
     Result<void> outcome;
-    std::apply([&](const Entries&... each) {
-      (void)((outcome = each.read(object, value)).ok() && ...);
-    }, entries_);
+    std::apply(
+        [&](const Entries&... each) { (void)((outcome = each.read(object, value)).ok() && ...); },
+        entries_);
     return outcome;
   }
 
