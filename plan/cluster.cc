@@ -7,7 +7,8 @@
 #include <array>
 #include <cctype>
 
-#include "plan/json_fields.h"
+#include "base/json_fields.h"
+#include "plan/limits.h"
 
 namespace motley {
 

@@ -11,8 +11,9 @@ inline constexpr std::size_t kRanksMax = 4096;    // of a plan
 inline constexpr int kThreadsMax = 4096;          // of a rank
 inline constexpr std::int64_t kMemoryBytesMax = std::int64_t{1} << 48;
 
-// Bytes of a text for display in a file.
-inline constexpr std::size_t kTextMax = 4096;
+// The characters of names besides letters and digits (is_word in base/json_fields.h).
+inline constexpr const char* kMachineNameOthers = "._-";
+inline constexpr const char* kDeviceNameOthers = "._-:";
 
 // Limits of groups that measure together: pairs of machines, and ranks of an all-reduce.
 inline constexpr std::size_t kProbedMachinesMax = 64;

@@ -8,7 +8,8 @@
 #include <utility>
 
 #include "base/json.h"
-#include "plan/json_fields.h"
+#include "base/json_table.h"
+#include "plan/limits.h"
 
 namespace motley {
 namespace {
@@ -20,23 +21,37 @@ constexpr double kBandwidthMin_bytes_per_s = 1;
 constexpr double kBandwidthMax_bytes_per_s = 1e15;
 constexpr double kLatencyMax_s = 60;
 
-Result<MeasuredLink> read_link(const JsonFields& fields) {
-  MeasuredLink link;
-  MOTLEY_ASSIGN(link.from, fields.word("from", kMachineNameOthers));
-  MOTLEY_ASSIGN(link.to, fields.word("to", kMachineNameOthers));
-  if (link.from == link.to) return fields.bad("to", "both ends are the same machine");
-  MOTLEY_ASSIGN(link.speed.bandwidth_bytes_per_s,
-                fields.quantity("bandwidth_bytes_per_s", kBandwidthMax_bytes_per_s));
-  if (link.speed.bandwidth_bytes_per_s < kBandwidthMin_bytes_per_s) {
-    return fields.bad("bandwidth_bytes_per_s", "less than one byte a second");
-  }
-  MOTLEY_ASSIGN(link.speed.latency_s, fields.quantity("latency_s", kLatencyMax_s));
-  MOTLEY_ASSIGN(link.jitter_p95_s, fields.quantity("jitter_p95_s", kLatencyMax_s));
-  if (fields.has("turns")) {
-    MOTLEY_ASSIGN(link.turns, fields.quantity("turns", 1));
-  }
-  return link;
+constexpr auto kSpeedTable = json::table<LinkSpeed>(
+    json::required("bandwidth_bytes_per_s",
+                   &LinkSpeed::bandwidth_bytes_per_s,
+                   json::quantity(kBandwidthMax_bytes_per_s)),
+    json::check([](const JsonFields& fields, const LinkSpeed& speed) -> Result<void> {
+      if (speed.bandwidth_bytes_per_s >= kBandwidthMin_bytes_per_s) return {};
+      return fields.bad("bandwidth_bytes_per_s", "less than one byte a second");
+    }),
+    json::required("latency_s", &LinkSpeed::latency_s, json::quantity(kLatencyMax_s)));
+
+constexpr auto kLinkTable = json::table<MeasuredLink>(
+    json::required("from", &MeasuredLink::from, json::word(kMachineNameOthers)),
+    json::required("to", &MeasuredLink::to, json::word(kMachineNameOthers)),
+    json::check([](const JsonFields& fields, const MeasuredLink& link) -> Result<void> {
+      if (link.from != link.to) return {};
+      return fields.bad("to", "both ends are the same machine");
+    }),
+    json::part(&MeasuredLink::speed, kSpeedTable),
+    json::required("jitter_p95_s", &MeasuredLink::jitter_p95_s, json::quantity(kLatencyMax_s)),
+    json::optional("turns", &MeasuredLink::turns, json::quantity(1)));
+
+Result<void> check_unique_link(const JsonFields& fields,
+                               const Links& before,
+                               const MeasuredLink& link) {
+  const bool is_known = std::ranges::any_of(before, [&](const MeasuredLink& other) {
+    return other.from == link.from && other.to == link.to;
+  });
+  return is_known ? Result<void>(fields.bad("duplicate link")) : Result<void>();
 }
+
+constexpr auto kLinks = json::list(kLinkTable, 0, kMeasuredLinksMax, check_unique_link);
 
 // Whether the link is rather half-duplex than full-duplex. No radio is as fast as the limit: beyond
 // it, the shared resource is the ends' processors and memory, as on one computer.
@@ -166,17 +181,7 @@ std::map<std::string, std::string> media_of(const Links& links) {
 }
 
 Json links_to_json(const Links& links) {
-  Json list = Json::array();
-  for (const MeasuredLink& link : links) {
-    Json& written =
-        list.emplace_back(Json{{"from", link.from},
-                               {"to", link.to},
-                               {"bandwidth_bytes_per_s", link.speed.bandwidth_bytes_per_s},
-                               {"latency_s", link.speed.latency_s},
-                               {"jitter_p95_s", link.jitter_p95_s}});
-    if (link.turns) written["turns"] = *link.turns;
-  }
-  return {{"format", kLinksFormat}, {"version", kLinksVersion}, {"links", std::move(list)}};
+  return {{"format", kLinksFormat}, {"version", kLinksVersion}, {"links", kLinks.write(links)}};
 }
 
 Result<Links> parse_links(std::string_view text, const std::string& source) {
@@ -184,16 +189,9 @@ Result<Links> parse_links(std::string_view text, const std::string& source) {
   const JsonSource place(source, text);
   const JsonFields fields(json, place, ErrorCode::kCorrupt);
   MOTLEY_TRY(fields.header(kLinksFormat, kLinksVersion));
-  MOTLEY_ASSIGN(const auto items, fields.items("links", 0, kMeasuredLinksMax));
+  MOTLEY_ASSIGN(const JsonFields list, fields.member("links"));
   Links links;
-  for (const JsonFields& item : items) {
-    MOTLEY_ASSIGN(MeasuredLink link, read_link(item));
-    const bool known = std::any_of(links.begin(), links.end(), [&](const MeasuredLink& l) {
-      return l.from == link.from && l.to == link.to;
-    });
-    if (known) return item.bad("duplicate link");
-    links.push_back(std::move(link));
-  }
+  MOTLEY_TRY(kLinks.read(list, links));
   return links;
 }
 

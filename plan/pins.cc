@@ -8,8 +8,9 @@
 #include <sstream>
 
 #include "base/check.h"
+#include "base/json_fields.h"
 #include "base/toml.h"
-#include "plan/json_fields.h"
+#include "plan/limits.h"
 
 namespace motley {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/json_table.h"
 #include "plan/assign_micro_batches.h"
-#include "plan/json_fields.h"
 #include "plan/limits.h"
 
 namespace motley {
@@ -24,149 +24,186 @@ constexpr double kStepSecondsMax = 1e12;
 constexpr std::int64_t kMicrosecondsMax =
     100'000'000'000;  // per pass, so that sums cannot overflow
 
-Result<RankPlan> read_rank(const JsonFields& fields) {
-  RankPlan rank;
-  MOTLEY_ASSIGN(rank.machine, fields.word("machine", kMachineNameOthers));
-  MOTLEY_ASSIGN(rank.device, fields.word("device", kDeviceNameOthers));
-  MOTLEY_ASSIGN(const std::int64_t threads, fields.integer("threads", 1, kThreadsMax));
-  rank.threads = static_cast<int>(threads);
-  MOTLEY_ASSIGN(rank.compute_s, fields.quantity("compute_s", kStepSecondsMax));
-  MOTLEY_ASSIGN(rank.memory_bytes, fields.integer("memory_bytes", 0, kMemoryBytesMax));
-  MOTLEY_ASSIGN(rank.link_mbps, fields.integer("link_mbps", 0, kLinkMbpsMax));
-  if (fields.has("numbers")) {
-    MOTLEY_ASSIGN(rank.compute_dtype, fields.one_of("numbers", kProductDtypes));
-  }
-  return rank;
-}
+constexpr auto kRankTable = json::table<RankPlan>(
+    json::required("machine", &RankPlan::machine, json::word(kMachineNameOthers)),
+    json::required("device", &RankPlan::device, json::word(kDeviceNameOthers)),
+    json::required("threads", &RankPlan::threads, json::whole(1, kThreadsMax)),
+    json::required("link_mbps", &RankPlan::link_mbps, json::whole(0, kLinkMbpsMax)),
+    json::required("compute_s", &RankPlan::compute_s, json::quantity(kStepSecondsMax)),
+    json::required("memory_bytes", &RankPlan::memory_bytes, json::whole(0, kMemoryBytesMax)),
+    json::optional("numbers", &RankPlan::compute_dtype, json::one_of(kProductDtypes)));
+
+constexpr auto kMicroseconds = json::whole(1, kMicrosecondsMax);
+
+constexpr auto kTimesTable = json::table<PassTimes>(
+    json::required("forward_us", &PassTimes::forward, kMicroseconds),
+    json::required("backward_input_us", &PassTimes::backward_input, kMicroseconds),
+    json::required("backward_weight_us", &PassTimes::backward_weight, kMicroseconds));
 
 // A plan written by hand needs none.
-Result<PassTimes> read_times(const JsonFields& replica) {
-  PassTimes times;
-  if (!replica.has("forward_us")) return times;
-  MOTLEY_ASSIGN(times.forward, replica.integer("forward_us", 1, kMicrosecondsMax));
-  MOTLEY_ASSIGN(times.backward_input, replica.integer("backward_input_us", 1, kMicrosecondsMax));
-  MOTLEY_ASSIGN(times.backward_weight, replica.integer("backward_weight_us", 1, kMicrosecondsMax));
-  return times;
+struct Times {
+  void write_into(const PassTimes& times, Json& object) const {
+    kTimesTable.write_into(times, object);
+  }
+
+  [[nodiscard]] Result<void> read(const JsonFields& object, PassTimes& times) const {
+    return object.has("forward_us") ? kTimesTable.read(object, times) : Result<void>();
+  }
+};
+
+auto replica_table(const Plan& plan) {
+  return json::table<Replica>(
+      json::required("rank", &Replica::rank, json::whole(0, plan.rank_count() - 1)),
+      json::required("micro_batches", &Replica::micro_batches, json::whole(1, plan.micro_batches)),
+      json::part(&Replica::times, Times{}));
 }
 
-// The ranks of one chunk. Limits of terms and counts keep both sums far from overflow.
-Result<std::vector<Replica>> read_replicas(const JsonFields& chunk, const Plan& plan) {
-  MOTLEY_ASSIGN(const auto items, chunk.items("replicas", 1, kRanksMax));
-  std::vector<Replica> replicas;
+Result<void> check_replica(const JsonFields& fields,
+                           const std::vector<Replica>& before,
+                           const Replica& replica) {
+  if (before.empty() || before.back().rank < replica.rank) return {};
+  return fields.bad("rank", "the ranks of a chunk must ascend, each once");
+}
+
+// Limits of terms and counts keep the sum far from overflow.
+Result<void> check_shares(const JsonFields& fields, const ChunkPlan& chunk, const Plan& plan) {
   std::int64_t sum = 0;
-  for (const JsonFields& item : items) {
-    MOTLEY_ASSIGN(const std::int64_t rank, item.integer("rank", 0, plan.rank_count() - 1));
-    MOTLEY_ASSIGN(const std::int64_t share, item.integer("micro_batches", 1, plan.micro_batches));
-    if (!replicas.empty() && rank <= replicas.back().rank.value) {
-      return item.bad("rank", "the ranks of a chunk must ascend, each once");
-    }
-    MOTLEY_ASSIGN(const PassTimes times, read_times(item));
-    replicas.push_back({{static_cast<std::int32_t>(rank)}, static_cast<int>(share), times});
-    sum += share;
-  }
-  if (sum != plan.micro_batches) {
-    return chunk.bad("replicas", fmt::format("they have {} micro-batches; a step has {}", sum,
-                                             plan.micro_batches));
-  }
-  return replicas;
+  for (const Replica& replica : chunk.replicas) sum += replica.micro_batches;
+  if (sum == plan.micro_batches) return {};
+  return fields.bad("replicas", fmt::format("they have {} micro-batches; a step has {}", sum,
+                                            plan.micro_batches));
 }
 
-Result<ChunkPlan> read_chunk(const JsonFields& fields,
-                             const Plan& plan,
-                             std::int64_t expected_first) {
-  MOTLEY_ASSIGN(const std::int64_t first, fields.integer("first_layer", 0, kLayersMax));
-  if (first != expected_first) {
+auto chunk_table(const Plan& plan) {
+  const auto micro_batches = json::whole(0, plan.micro_batches);
+  return json::table<ChunkPlan>(
+      json::required("first_layer", &ChunkPlan::first_layer, json::whole(0, kLayersMax)),
+      json::required("layer_count", &ChunkPlan::layer_count, json::whole(1, kLayersMax)),
+      json::required("replicas", &ChunkPlan::replicas,
+                     json::list(replica_table(plan), 1, kRanksMax, check_replica)),
+      json::check([&plan](const JsonFields& fields, const ChunkPlan& chunk) {
+        return check_shares(fields, chunk, plan);
+      }),
+      json::required("codec", &ChunkPlan::codec, json::word(kCodecOthers)),
+      json::required("recompute", &ChunkPlan::recompute, json::flag()),
+      json::required("in_flight", &ChunkPlan::in_flight, micro_batches),
+      json::required("queued_weights", &ChunkPlan::queued_weights, micro_batches),
+      json::required("hop_us", &ChunkPlan::hop_us, json::whole(0, kMicrosecondsMax)));
+}
+
+Result<void> check_layers(const JsonFields& fields,
+                          const std::vector<ChunkPlan>& before,
+                          const ChunkPlan& chunk) {
+  const int first = before.empty() ? 0 : before.back().first_layer + before.back().layer_count;
+  if (chunk.first_layer != first) {
     return fields.bad("first_layer",
                       fmt::format("it is {}; the chunk before it ends so that this one "
                                   "must begin at {}",
-                                  first, expected_first));
+                                  chunk.first_layer, first));
   }
-  MOTLEY_ASSIGN(const std::int64_t count, fields.integer("layer_count", 1, kLayersMax));
-  ChunkPlan chunk;
-  chunk.first_layer = static_cast<int>(first);
-  chunk.layer_count = static_cast<int>(count);
-  MOTLEY_ASSIGN(chunk.replicas, read_replicas(fields, plan));
-  MOTLEY_ASSIGN(chunk.codec, fields.word("codec", kCodecOthers));
-  MOTLEY_ASSIGN(chunk.recompute, fields.boolean("recompute"));
-  MOTLEY_ASSIGN(const std::int64_t in_flight, fields.integer("in_flight", 0, plan.micro_batches));
-  chunk.in_flight = static_cast<int>(in_flight);
-  MOTLEY_ASSIGN(const std::int64_t queued_weights,
-                fields.integer("queued_weights", 0, plan.micro_batches));
-  chunk.queued_weights = static_cast<int>(queued_weights);
-  MOTLEY_ASSIGN(chunk.hop_us, fields.integer("hop_us", 0, kMicrosecondsMax));
-  return chunk;
-}
-
-Result<void> read_batches(const JsonFields& fields, Plan& plan) {
-  MOTLEY_ASSIGN(const std::int64_t micro_batch, fields.integer("micro_batch", 1, kStepSamplesMax));
-  MOTLEY_ASSIGN(const std::int64_t micro_batches,
-                fields.integer("micro_batches", 1, kStepSamplesMax / micro_batch));
-  plan.micro_batch = static_cast<int>(micro_batch);
-  plan.micro_batches = static_cast<int>(micro_batches);
-  return {};
-}
-
-Result<void> read_ranks(const JsonFields& fields, Plan& plan) {
-  MOTLEY_ASSIGN(const auto items, fields.items("ranks", 1, kRanksMax));
-  for (const JsonFields& item : items) {
-    MOTLEY_ASSIGN(RankPlan rank, read_rank(item));
-    plan.ranks.push_back(std::move(rank));
-  }
-  return {};
+  const int end = first + chunk.layer_count;
+  if (end <= kLayersMax) return {};
+  return fields.bad(
+      "layer_count",
+      fmt::format("the plan has {} layers up to this chunk; the limit is {}", end, kLayersMax));
 }
 
 // Limits a chunk's micro-batches in flight by those of the preceding chunk. Otherwise it could wait
 // for a forward that the preceding chunk runs only after a backward.
-Result<void> check_in_flight(const JsonFields& chunk, const Plan& plan, int in_flight) {
-  if (in_flight != 0 && plan.schedule == "gpipe") {
-    return chunk.bad("in_flight", fmt::format("{} has no limit; it must be 0", plan.schedule));
+Result<void> check_in_flight(const JsonFields& fields,
+                             const std::vector<ChunkPlan>& before,
+                             const ChunkPlan& chunk,
+                             const Plan& plan) {
+  if (chunk.in_flight != 0 && plan.schedule == "gpipe") {
+    return fields.bad("in_flight", fmt::format("{} has no limit; it must be 0", plan.schedule));
   }
-  if (plan.chunks.empty()) return {};
-  const int before = plan.chunks.back().in_flight;
-  if (in_flight <= before && (in_flight == 0) == (before == 0)) return {};
-  return chunk.bad(
+  if (before.empty()) return {};
+  const int limit = before.back().in_flight;
+  if (chunk.in_flight <= limit && (chunk.in_flight == 0) == (limit == 0)) return {};
+  return fields.bad(
       "in_flight",
       fmt::format("it is {} after {}; it must not increase, and be 0 in all chunks or in none",
-                  in_flight, before));
+                  chunk.in_flight, limit));
 }
 
-Result<void> check_queued_weights(const JsonFields& chunk, const Plan& plan, int queued) {
-  if (queued != 0 && plan.schedule != "split") {
-    return chunk.bad("queued_weights", fmt::format("{} queues none; it must be 0", plan.schedule));
+Result<void> check_queued_weights(const JsonFields& fields,
+                                  const std::vector<ChunkPlan>& before,
+                                  const ChunkPlan& chunk,
+                                  const Plan& plan) {
+  if (chunk.queued_weights != 0 && plan.schedule != "split") {
+    return fields.bad("queued_weights", fmt::format("{} queues none; it must be 0", plan.schedule));
   }
-  if (plan.chunks.empty() || (queued == 0) == (plan.chunks.back().queued_weights == 0)) return {};
-  return chunk.bad("queued_weights",
-                   fmt::format("it is {} after {}; it must be 0 in all chunks or in none", queued,
-                               plan.chunks.back().queued_weights));
+  if (before.empty() || (chunk.queued_weights == 0) == (before.back().queued_weights == 0)) {
+    return {};
+  }
+  return fields.bad("queued_weights",
+                    fmt::format("it is {} after {}; it must be 0 in all chunks or in none",
+                                chunk.queued_weights, before.back().queued_weights));
 }
 
-Result<void> read_chunks(const JsonFields& fields, Plan& plan) {
-  MOTLEY_ASSIGN(const auto items, fields.items("chunks", 1, kChunksMax));
-  std::vector<bool> used(plan.ranks.size(), false);
-  std::int64_t next_layer = 0;
-  for (const JsonFields& item : items) {
-    MOTLEY_ASSIGN(ChunkPlan chunk, read_chunk(item, plan, next_layer));
-    MOTLEY_TRY(check_in_flight(item, plan, chunk.in_flight));
-    MOTLEY_TRY(check_queued_weights(item, plan, chunk.queued_weights));
-    next_layer += chunk.layer_count;
-    if (next_layer > kLayersMax) {
-      return item.bad("layer_count",
-                      fmt::format("the plan has {} layers up to this chunk; the limit is {}",
-                                  next_layer, kLayersMax));
-    }
-    for (const Replica& replica : chunk.replicas) used[replica.rank.index()] = true;
-    plan.chunks.push_back(std::move(chunk));
-  }
+auto chunk_list(const Plan& plan) {
+  return json::list(chunk_table(plan), 1, kChunksMax,
+                    [&plan](const JsonFields& fields, const std::vector<ChunkPlan>& before,
+                            const ChunkPlan& chunk) -> Result<void> {
+                      MOTLEY_TRY(check_layers(fields, before, chunk));
+                      MOTLEY_TRY(check_in_flight(fields, before, chunk, plan));
+                      return check_queued_weights(fields, before, chunk, plan);
+                    });
+}
+
+Result<void> check_schedule(const JsonFields& fields, const Plan& plan) {
+  if (plan.schedule == "gpipe" || plan.schedule == "1f1b" || plan.schedule == "split") return {};
+  return fields.bad("schedule",
+                    fmt::format("unknown schedule '{}'; the schedules are gpipe, 1f1b and split",
+                                excerpt(plan.schedule)));
+}
+
+Result<void> check_chunks(const JsonFields& fields, const Plan& plan) {
   if (plan.chunk_count() * std::int64_t{plan.micro_batches} > kChunkPassesMax) {
     return fields.bad("chunks",
                       fmt::format("{} chunks times {} micro-batches are more than {}",
                                   plan.chunk_count(), plan.micro_batches, kChunkPassesMax));
+  }
+  std::vector<bool> used(plan.ranks.size(), false);
+  for (const ChunkPlan& chunk : plan.chunks) {
+    for (const Replica& replica : chunk.replicas) used[replica.rank.index()] = true;
   }
   for (std::size_t r = 0; r < used.size(); ++r) {
     if (!used[r]) return fields.bad("chunks", fmt::format("rank {} has no chunk", r));
   }
   return {};
 }
+
+// A plan edited by hand has none.
+Result<void> check_hash(const JsonFields& fields, const Plan& plan) {
+  if (!fields.has("hash")) return {};
+  MOTLEY_ASSIGN(const std::string hash, fields.text("hash"));
+  if (hash == plan_hash_text(plan)) return {};
+  Error error = fields.bad("hash", fmt::format("it is '{}', but the hash of the content is {}",
+                                               excerpt(hash), plan_hash_text(plan)));
+  error.remedy = "if the change is intended, remove the line with \"hash\"";
+  return error;
+}
+
+json::Whole micro_batches_per_step(const Plan& plan) {
+  return {1, kStepSamplesMax / std::max(plan.micro_batch, 1)};
+}
+
+constexpr auto kPlanTable = json::table<Plan>(
+    json::header(kPlanFormat, kPlanVersion),
+    json::written("hash", plan_hash_text),
+    json::required("model_hash", &Plan::model_hash, json::word("")),
+    json::required("schedule", &Plan::schedule, json::text()),
+    json::check(check_schedule),
+    json::required("gradient_codec", &Plan::gradient_codec, json::word(kCodecOthers)),
+    json::required("micro_batch", &Plan::micro_batch, json::whole(1, kStepSamplesMax)),
+    json::required("micro_batches", &Plan::micro_batches, micro_batches_per_step),
+    json::required("predicted_step_s", &Plan::predicted_step_s, json::quantity(kStepSecondsMax)),
+    json::required("ranks", &Plan::ranks, json::list(kRankTable, 1, kRanksMax)),
+    json::required("chunks", &Plan::chunks, chunk_list),
+    json::check(check_chunks),
+    json::required("notes", &Plan::notes, json::list(json::text(), 0, kNotesMax)),
+    json::check(check_hash));
 
 }  // namespace
 
@@ -185,45 +222,7 @@ std::vector<Rank> micro_batch_owners(const ChunkPlan& chunk) {
 }
 
 Json plan_to_json(const Plan& plan) {
-  Json ranks = Json::array();
-  for (const RankPlan& rank : plan.ranks) {
-    Json json = {{"machine", rank.machine},     {"device", rank.device},
-                 {"threads", rank.threads},     {"link_mbps", rank.link_mbps},
-                 {"compute_s", rank.compute_s}, {"memory_bytes", rank.memory_bytes}};
-    if (rank.compute_dtype != kFp32Dtype) json["numbers"] = rank.compute_dtype;
-    ranks.push_back(std::move(json));
-  }
-  Json chunks = Json::array();
-  for (const ChunkPlan& chunk : plan.chunks) {
-    Json replicas = Json::array();
-    for (const Replica& replica : chunk.replicas) {
-      replicas.push_back({{"rank", replica.rank.value},
-                          {"micro_batches", replica.micro_batches},
-                          {"forward_us", replica.times.forward},
-                          {"backward_input_us", replica.times.backward_input},
-                          {"backward_weight_us", replica.times.backward_weight}});
-    }
-    chunks.push_back({{"first_layer", chunk.first_layer},
-                      {"layer_count", chunk.layer_count},
-                      {"replicas", std::move(replicas)},
-                      {"codec", chunk.codec},
-                      {"recompute", chunk.recompute},
-                      {"in_flight", chunk.in_flight},
-                      {"queued_weights", chunk.queued_weights},
-                      {"hop_us", chunk.hop_us}});
-  }
-  return {{"format", kPlanFormat},
-          {"version", kPlanVersion},
-          {"hash", plan_hash_text(plan)},
-          {"model_hash", plan.model_hash},
-          {"schedule", plan.schedule},
-          {"gradient_codec", plan.gradient_codec},
-          {"micro_batch", plan.micro_batch},
-          {"micro_batches", plan.micro_batches},
-          {"predicted_step_s", plan.predicted_step_s},
-          {"ranks", std::move(ranks)},
-          {"chunks", std::move(chunks)},
-          {"notes", plan.notes}};
+  return kPlanTable.write(plan);
 }
 
 Result<Plan> parse_plan(std::string_view text, const std::string& source) {
@@ -232,31 +231,7 @@ Result<Plan> parse_plan(std::string_view text, const std::string& source) {
 }
 
 Result<Plan> plan_from_json(const Json& json, const JsonSource& source) {
-  const JsonFields fields(json, source, ErrorCode::kConfig);
-  MOTLEY_TRY(fields.header(kPlanFormat, kPlanVersion));
-  Plan plan;
-  MOTLEY_ASSIGN(plan.model_hash, fields.word("model_hash", ""));
-  MOTLEY_ASSIGN(plan.schedule, fields.text("schedule"));
-  if (plan.schedule != "gpipe" && plan.schedule != "1f1b" && plan.schedule != "split") {
-    return fields.bad("schedule",
-                      fmt::format("unknown schedule '{}'; the schedules are gpipe, 1f1b and split",
-                                  excerpt(plan.schedule)));
-  }
-  MOTLEY_ASSIGN(plan.gradient_codec, fields.word("gradient_codec", kCodecOthers));
-  MOTLEY_TRY(read_batches(fields, plan));
-  MOTLEY_ASSIGN(plan.predicted_step_s, fields.quantity("predicted_step_s", kStepSecondsMax));
-  MOTLEY_TRY(read_ranks(fields, plan));
-  MOTLEY_TRY(read_chunks(fields, plan));
-  MOTLEY_ASSIGN(plan.notes, fields.texts("notes", kNotesMax));
-  if (!fields.has("hash")) return plan;  // edited by hand
-  MOTLEY_ASSIGN(const std::string hash, fields.text("hash"));
-  if (hash != plan_hash_text(plan)) {
-    Error error = fields.bad("hash", fmt::format("it is '{}', but the hash of the content is {}",
-                                                 excerpt(hash), plan_hash_text(plan)));
-    error.remedy = "if the change is intended, remove the line with \"hash\"";
-    return error;
-  }
-  return plan;
+  return kPlanTable.read(JsonFields(json, source, ErrorCode::kConfig));
 }
 
 std::string precision_of(const Plan& plan) {

@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "base/json.h"
-#include "plan/json_fields.h"
+#include "base/json_table.h"
 #include "plan/limits.h"
 #include "plan/plan.h"
 
@@ -27,171 +27,119 @@ constexpr int kMicroBatchMax = 1 << 24;
 // Far above any machine, and low enough that sums over layers and micro-batches cannot overflow.
 constexpr double kMeasuredSecondsMax = 1e7;
 
-Json sample_to_json(const LayerSample& sample) {
-  Json json = {{"micro_batch", sample.micro_batch},
-               {"forward_s", sample.forward_s},
-               {"backward_s", sample.backward_s},
-               {"forward_spread_s", sample.forward_spread_s},
-               {"backward_spread_s", sample.backward_spread_s},
-               {"saved_bytes", sample.saved_bytes},
-               {"workspace_bytes", sample.workspace_bytes}};
-  if (sample.split) {
-    json["backward_input_s"] = sample.split->input_s;
-    json["backward_weight_s"] = sample.split->weight_s;
-    json["queued_bytes"] = sample.split->queued_bytes;
-  }
-  return json;
+constexpr auto kSeconds = json::quantity(kMeasuredSecondsMax);
+constexpr auto kBytes = json::whole(0, kMemoryBytesMax);
+
+constexpr auto kSplitTable = json::table<SplitBackward>(
+    json::required("backward_input_s", &SplitBackward::input_s, kSeconds),
+    json::required("backward_weight_s", &SplitBackward::weight_s, kSeconds),
+    json::required("queued_bytes", &SplitBackward::queued_bytes, kBytes));
+
+Result<void> check_split(const JsonFields& fields, const LayerSample& sample) {
+  if (!sample.split || sample.split->input_s <= sample.backward_s) return {};
+  return fields.bad("backward_input_s", "it is larger than backward_s, of which it is a part");
 }
 
-Result<SplitBackward> read_split(const JsonFields& fields, double backward_s) {
-  SplitBackward split;
-  MOTLEY_ASSIGN(split.input_s, fields.quantity("backward_input_s", kMeasuredSecondsMax));
-  if (split.input_s > backward_s) {
-    return fields.bad("backward_input_s", "it is larger than backward_s, of which it is a part");
-  }
-  MOTLEY_ASSIGN(split.weight_s, fields.quantity("backward_weight_s", kMeasuredSecondsMax));
-  MOTLEY_ASSIGN(split.queued_bytes, fields.integer("queued_bytes", 0, kMemoryBytesMax));
-  return split;
+constexpr auto kSampleTable = json::table<LayerSample>(
+    json::required("micro_batch", &LayerSample::micro_batch, json::whole(1, kMicroBatchMax)),
+    json::required("forward_s", &LayerSample::forward_s, kSeconds),
+    json::required("backward_s", &LayerSample::backward_s, kSeconds),
+    json::required("forward_spread_s", &LayerSample::forward_spread_s, kSeconds),
+    json::required("backward_spread_s", &LayerSample::backward_spread_s, kSeconds),
+    json::required("saved_bytes", &LayerSample::saved_bytes, kBytes),
+    json::required("workspace_bytes", &LayerSample::workspace_bytes, kBytes),
+    json::part(&LayerSample::split, kSplitTable),
+    json::check(check_split));
+
+Result<void> check_sample(const JsonFields& fields,
+                          const std::vector<LayerSample>& before,
+                          const LayerSample& sample) {
+  if (before.empty() || sample.micro_batch > before.back().micro_batch) return {};
+  return fields.bad("micro_batch", "the sizes do not ascend");
 }
 
-Result<LayerSample> read_sample(const JsonFields& fields) {
-  LayerSample sample;
-  MOTLEY_ASSIGN(const std::int64_t micro_batch, fields.integer("micro_batch", 1, kMicroBatchMax));
-  sample.micro_batch = static_cast<int>(micro_batch);
-  MOTLEY_ASSIGN(sample.forward_s, fields.quantity("forward_s", kMeasuredSecondsMax));
-  MOTLEY_ASSIGN(sample.backward_s, fields.quantity("backward_s", kMeasuredSecondsMax));
-  MOTLEY_ASSIGN(sample.forward_spread_s, fields.quantity("forward_spread_s", kMeasuredSecondsMax));
-  MOTLEY_ASSIGN(sample.backward_spread_s,
-                fields.quantity("backward_spread_s", kMeasuredSecondsMax));
-  MOTLEY_ASSIGN(sample.saved_bytes, fields.integer("saved_bytes", 0, kMemoryBytesMax));
-  MOTLEY_ASSIGN(sample.workspace_bytes, fields.integer("workspace_bytes", 0, kMemoryBytesMax));
-  if (fields.has("backward_input_s") || fields.has("backward_weight_s") ||
-      fields.has("queued_bytes")) {
-    MOTLEY_ASSIGN(sample.split, read_split(fields, sample.backward_s));
-  }
-  return sample;
+Result<void> check_signature(const JsonFields& samples, const std::string& signature) {
+  if (signature.size() <= kSignatureMax) return {};
+  return samples.bad("its signature is too long");
 }
 
-Result<std::vector<LayerSample>> read_samples(const JsonFields& fields) {
-  MOTLEY_ASSIGN(const auto items, fields.items(1, kSizesMax));
-  std::vector<LayerSample> samples;
-  for (const JsonFields& item : items) {
-    MOTLEY_ASSIGN(const LayerSample sample, read_sample(item));
-    if (!samples.empty() && sample.micro_batch <= samples.back().micro_batch) {
-      return item.bad("micro_batch", "the sizes do not ascend");
-    }
-    samples.push_back(sample);
-  }
-  return samples;
+constexpr auto kCodecTable = json::table<CodecSample>(
+    json::required(
+        "bytes_per_float", &CodecSample::bytes_per_float, json::quantity(kBytesPerFloatMax)),
+    json::check([](const JsonFields& fields, const CodecSample& codec) -> Result<void> {
+      if (codec.bytes_per_float == 0) return fields.bad("bytes_per_float", "it is 0");
+      return {};
+    }),
+    json::required("encode_s_per_float", &CodecSample::encode_s_per_float, kSeconds),
+    json::required("decode_s_per_float", &CodecSample::decode_s_per_float, kSeconds));
+
+Result<void> check_codec_name(const JsonFields& codec, const std::string& name) {
+  if (!name.empty() && name.size() <= kCodecNameMax) return {};
+  return codec.bad("an invalid codec name");
 }
 
-Json codecs_to_json(const std::map<std::string, CodecSample>& codecs) {
-  Json json = Json::object();
-  for (const auto& [name, codec] : codecs) {
-    json[name] = {{"bytes_per_float", codec.bytes_per_float},
-                  {"encode_s_per_float", codec.encode_s_per_float},
-                  {"decode_s_per_float", codec.decode_s_per_float}};
-  }
-  return json;
+Result<void> check_device(const JsonFields& fields, const DeviceProfile& device) {
+  if (!device.codecs.contains("none")) return fields.bad("codecs", "codec 'none' is missing");
+  if (device.single_device_factor == 0) return fields.bad("alone_factor", "it is 0");
+  return {};
 }
 
-Result<CodecSample> read_codec(const JsonFields& fields) {
-  CodecSample codec;
-  MOTLEY_ASSIGN(codec.bytes_per_float, fields.quantity("bytes_per_float", kBytesPerFloatMax));
-  if (codec.bytes_per_float == 0) return fields.bad("bytes_per_float", "it is 0");
-  MOTLEY_ASSIGN(codec.encode_s_per_float,
-                fields.quantity("encode_s_per_float", kMeasuredSecondsMax));
-  MOTLEY_ASSIGN(codec.decode_s_per_float,
-                fields.quantity("decode_s_per_float", kMeasuredSecondsMax));
-  return codec;
+// The dtype of matrix products, if it is not the precision.
+struct ComputeDtype : json::NoMember {
+  void write(const DeviceProfile& device, Json& object) const {
+    if (device.compute_dtype != device.precision) object["numbers"] = device.compute_dtype;
+  }
+
+  [[nodiscard]] Result<void> read(const JsonFields& object, DeviceProfile& device) const {
+    device.compute_dtype = device.precision;
+    if (!object.has("numbers")) return {};
+    MOTLEY_ASSIGN(device.compute_dtype, object.one_of("numbers", kProductDtypes));
+    return {};
+  }
+};
+
+constexpr auto kDeviceTable = json::table<DeviceProfile>(
+    json::required("machine", &DeviceProfile::machine, json::word(kMachineNameOthers)),
+    json::required("device", &DeviceProfile::device, json::word(kDeviceNameOthers)),
+    json::required("threads", &DeviceProfile::threads, json::whole(1, kThreadsMax)),
+    json::defaulted("cores", &DeviceProfile::cores, json::quantity(kThreadsMax)),
+    json::required("memory_bytes", &DeviceProfile::memory_bytes, kBytes),
+    json::required("baseline_bytes", &DeviceProfile::baseline_bytes, kBytes),
+    json::required(
+        "optimizer_s_per_parameter", &DeviceProfile::optimizer_s_per_parameter, kSeconds),
+    json::required(
+        "codecs", &DeviceProfile::codecs, json::map(kCodecTable, kCodecsMax, check_codec_name)),
+    json::required("message_s", &DeviceProfile::message_s, kSeconds),
+    json::defaulted("alone_factor", &DeviceProfile::single_device_factor, json::quantity(1)),
+    json::check(check_device),
+    json::required(
+        "layers",
+        &DeviceProfile::layers,
+        json::map(
+            json::list(kSampleTable, 1, kSizesMax, check_sample), kLayerKindsMax, check_signature)),
+    json::required("warnings", &DeviceProfile::warnings, json::list(json::text(), 0, kWarningsMax)),
+    json::optional("shared_s_per_float", &DeviceProfile::shared_s_per_float, kSeconds),
+    json::optional("computer", &DeviceProfile::computer, json::word("-")),
+    json::optional("precision", &DeviceProfile::precision, json::one_of(kProductDtypes)),
+    ComputeDtype{},
+    json::optional("rounded_bytes_per_parameter",
+                   &DeviceProfile::rounded_bytes_per_parameter,
+                   json::whole(0, sizeof(float))));
+
+Result<void> check_unique(const JsonFields& fields,
+                          const std::vector<DeviceProfile>& before,
+                          const DeviceProfile& device) {
+  const auto is_same = [&](const DeviceProfile& other) {
+    return other.machine == device.machine && other.device == device.device;
+  };
+  if (std::ranges::none_of(before, is_same)) return {};
+  return fields.bad(fmt::format("duplicate {}/{}", device.machine, device.device));
 }
 
-Result<std::map<std::string, CodecSample>> read_codecs(const JsonFields& fields) {
-  MOTLEY_ASSIGN(const auto members, fields.members("codecs", kCodecsMax));
-  std::map<std::string, CodecSample> codecs;
-  for (const auto& [name, codec] : members) {
-    if (name.empty() || name.size() > kCodecNameMax) return codec.bad("an invalid codec name");
-    MOTLEY_ASSIGN(codecs[name], read_codec(codec));
-  }
-  if (!codecs.contains("none")) return fields.bad("codecs", "codec 'none' is missing");
-  return codecs;
-}
-
-Json device_to_json(const DeviceProfile& device) {
-  Json layers = Json::object();
-  for (const auto& [signature, samples] : device.layers) {
-    Json list = Json::array();
-    for (const LayerSample& sample : samples) list.push_back(sample_to_json(sample));
-    layers[signature] = std::move(list);
-  }
-  Json json = {{"machine", device.machine},
-               {"device", device.device},
-               {"threads", device.threads},
-               {"cores", device.cores},
-               {"memory_bytes", device.memory_bytes},
-               {"baseline_bytes", device.baseline_bytes},
-               {"optimizer_s_per_parameter", device.optimizer_s_per_parameter},
-               {"codecs", codecs_to_json(device.codecs)},
-               {"message_s", device.message_s},
-               {"alone_factor", device.single_device_factor},
-               {"layers", std::move(layers)},
-               {"warnings", device.warnings}};
-  if (device.shared_s_per_float > 0) json["shared_s_per_float"] = device.shared_s_per_float;
-  if (!device.computer.empty()) json["computer"] = device.computer;
-  if (device.precision != "fp32") json["precision"] = device.precision;
-  if (device.compute_dtype != device.precision) json["numbers"] = device.compute_dtype;
-  if (device.rounded_bytes_per_parameter > 0) {
-    json["rounded_bytes_per_parameter"] = device.rounded_bytes_per_parameter;
-  }
-  return json;
-}
-
-Result<DeviceProfile> read_device(const JsonFields& fields) {
-  DeviceProfile device;
-  MOTLEY_ASSIGN(device.machine, fields.word("machine", kMachineNameOthers));
-  MOTLEY_ASSIGN(device.device, fields.word("device", kDeviceNameOthers));
-  if (fields.has("computer")) {
-    MOTLEY_ASSIGN(device.computer, fields.word("computer", "-"));
-  }
-  MOTLEY_ASSIGN(const std::int64_t threads, fields.integer("threads", 1, kThreadsMax));
-  device.threads = static_cast<int>(threads);
-  if (fields.has("cores")) {
-    MOTLEY_ASSIGN(device.cores, fields.quantity("cores", kThreadsMax));
-  }
-  MOTLEY_ASSIGN(device.memory_bytes, fields.integer("memory_bytes", 0, kMemoryBytesMax));
-  MOTLEY_ASSIGN(device.baseline_bytes, fields.integer("baseline_bytes", 0, kMemoryBytesMax));
-  if (fields.has("precision")) {
-    MOTLEY_ASSIGN(device.precision, fields.one_of("precision", kProductDtypes));
-  }
-  device.compute_dtype = device.precision;
-  if (fields.has("numbers")) {
-    MOTLEY_ASSIGN(device.compute_dtype, fields.one_of("numbers", kProductDtypes));
-  }
-  if (fields.has("rounded_bytes_per_parameter")) {
-    MOTLEY_ASSIGN(const std::int64_t bytes,
-                  fields.integer("rounded_bytes_per_parameter", 0, sizeof(float)));
-    device.rounded_bytes_per_parameter = static_cast<int>(bytes);
-  }
-  MOTLEY_ASSIGN(device.optimizer_s_per_parameter,
-                fields.quantity("optimizer_s_per_parameter", kMeasuredSecondsMax));
-  MOTLEY_ASSIGN(device.codecs, read_codecs(fields));
-  MOTLEY_ASSIGN(device.message_s, fields.quantity("message_s", kMeasuredSecondsMax));
-  if (fields.has("shared_s_per_float")) {
-    MOTLEY_ASSIGN(device.shared_s_per_float,
-                  fields.quantity("shared_s_per_float", kMeasuredSecondsMax));
-  }
-  if (fields.has("alone_factor")) {
-    MOTLEY_ASSIGN(device.single_device_factor, fields.quantity("alone_factor", 1));
-    if (device.single_device_factor == 0) return fields.bad("alone_factor", "it is 0");
-  }
-  MOTLEY_ASSIGN(device.warnings, fields.texts("warnings", kWarningsMax));
-  MOTLEY_ASSIGN(const auto layers, fields.members("layers", kLayerKindsMax));
-  for (const auto& [signature, samples] : layers) {
-    if (signature.size() > kSignatureMax) return samples.bad("its signature is too long");
-    MOTLEY_ASSIGN(device.layers[signature], read_samples(samples));
-  }
-  return device;
-}
+constexpr auto kProfileTable = json::table<Profile>(
+    json::header(kProfileFormat, kProfileVersion),
+    json::required(
+        "devices", &Profile::devices, json::list(kDeviceTable, 0, kDevicesMax, check_unique)));
 
 }  // namespace
 
@@ -213,10 +161,7 @@ std::vector<std::string> warnings_of(const Profile& profile) {
 }
 
 Json profile_to_json(const Profile& profile) {
-  Json devices = Json::array();
-  for (const DeviceProfile& device : profile.devices) devices.push_back(device_to_json(device));
-  return {
-      {"format", kProfileFormat}, {"version", kProfileVersion}, {"devices", std::move(devices)}};
+  return kProfileTable.write(profile);
 }
 
 Result<Profile> parse_profile(std::string_view text, const std::string& source) {
@@ -225,18 +170,7 @@ Result<Profile> parse_profile(std::string_view text, const std::string& source) 
 }
 
 Result<Profile> profile_from_json(const Json& json, const JsonSource& source) {
-  const JsonFields fields(json, source, ErrorCode::kCorrupt);
-  MOTLEY_TRY(fields.header(kProfileFormat, kProfileVersion));
-  MOTLEY_ASSIGN(const auto items, fields.items("devices", 0, kDevicesMax));
-  Profile profile;
-  for (const JsonFields& item : items) {
-    MOTLEY_ASSIGN(DeviceProfile device, read_device(item));
-    if (profile.find(device.machine, device.device) != nullptr) {
-      return item.bad(fmt::format("duplicate {}/{}", device.machine, device.device));
-    }
-    profile.devices.push_back(std::move(device));
-  }
-  return profile;
+  return kProfileTable.read(JsonFields(json, source, ErrorCode::kCorrupt));
 }
 
 void LayerSample::scale_times(double factor) {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plan/limits.h"
+#include "base/json_fields.h"
 
 namespace motley {
 namespace {

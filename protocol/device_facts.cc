@@ -1,9 +1,8 @@
 #include "protocol/device_facts.h"
 
 #include <algorithm>
-#include <limits>
-#include <utility>
 
+#include "base/json_table.h"
 #include "plan/limits.h"
 
 namespace motley {
@@ -11,53 +10,41 @@ namespace {
 
 constexpr std::size_t kTypesMax = 16;
 constexpr std::size_t kKindsMax = 16;
-constexpr std::int64_t kBytesMax = std::numeric_limits<std::int64_t>::max();
 
-Json fault_to_json(const DeviceFault& fault) {
-  if (fault.cause.empty()) return nullptr;
-  return {{"cause", fault.cause}, {"remedy", fault.remedy}};
-}
+constexpr auto kFaultTable =
+    json::table<DeviceFault>(json::required("cause", &DeviceFault::cause, json::text()),
+                             json::required("remedy", &DeviceFault::remedy, json::text()));
 
-Result<DeviceFault> read_fault(const JsonFields& fields) {
-  MOTLEY_ASSIGN(const JsonFields member, fields.member("fault"));
-  DeviceFault fault;
-  if (member.value().is_null()) return fault;
-  MOTLEY_ASSIGN(fault.cause, member.text("cause"));
-  MOTLEY_ASSIGN(fault.remedy, member.text("remedy"));
-  return fault;
-}
+// null = none.
+struct Fault {
+  [[nodiscard]] Json write(const DeviceFault& fault) const {
+    return fault.cause.empty() ? Json() : kFaultTable.write(fault);
+  }
 
-Json device_to_json(const DeviceFacts& device) {
-  return {{"name", device.name},
-          {"model", device.model},
-          {"capability", device.capability},
-          {"driver", device.driver},
-          {"memory_bytes", device.memory_bytes},
-          {"free_bytes", device.free_bytes},
-          {"types", device.types},
-          {"fault", fault_to_json(device.fault)}};
-}
+  [[nodiscard]] Result<void> read(const JsonFields& fields, DeviceFault& fault) const {
+    return fields.value().is_null() ? Result<void>() : kFaultTable.read(fields, fault);
+  }
+};
 
-Result<DeviceFacts> read_device(const JsonFields& fields) {
-  DeviceFacts device;
-  MOTLEY_ASSIGN(device.name, fields.word("name", kDeviceNameOthers));
-  MOTLEY_ASSIGN(device.model, fields.text("model"));
-  MOTLEY_ASSIGN(device.capability, fields.text("capability"));
-  MOTLEY_ASSIGN(device.driver, fields.text("driver"));
-  MOTLEY_ASSIGN(device.memory_bytes, fields.integer("memory_bytes", 0, kBytesMax));
-  MOTLEY_ASSIGN(device.free_bytes, fields.integer("free_bytes", 0, kBytesMax));
-  MOTLEY_ASSIGN(device.types, fields.texts("types", kTypesMax));
-  MOTLEY_ASSIGN(device.fault, read_fault(fields));
-  return device;
-}
+constexpr auto kDeviceTable = json::table<DeviceFacts>(
+    json::required("name", &DeviceFacts::name, json::word(kDeviceNameOthers)),
+    json::required("model", &DeviceFacts::model, json::text()),
+    json::required("capability", &DeviceFacts::capability, json::text()),
+    json::required("driver", &DeviceFacts::driver, json::text()),
+    json::required("memory_bytes", &DeviceFacts::memory_bytes, json::whole()),
+    json::required("free_bytes", &DeviceFacts::free_bytes, json::whole()),
+    json::required("types", &DeviceFacts::types, json::list(json::text(), 0, kTypesMax)),
+    json::required("fault", &DeviceFacts::fault, Fault{}));
 
-Result<MissingKind> read_missing(const JsonFields& fields) {
-  MissingKind missing;
-  MOTLEY_ASSIGN(missing.kind, fields.text("kind"));
-  MOTLEY_ASSIGN(missing.fault, read_fault(fields));
-  MOTLEY_ASSIGN(missing.is_shown, fields.boolean("is_shown"));
-  return missing;
-}
+constexpr auto kMissingKindTable =
+    json::table<MissingKind>(json::required("kind", &MissingKind::kind, json::text()),
+                             json::required("fault", &MissingKind::fault, Fault{}),
+                             json::required("is_shown", &MissingKind::is_shown, json::flag()));
+
+constexpr auto kDevicesTable = json::table<DevicesFound>(
+    json::required("torch", &DevicesFound::torch, json::text()),
+    json::required("devices", &DevicesFound::devices, json::list(kDeviceTable, 1, kDevicesMax)),
+    json::required("missing", &DevicesFound::missing, json::list(kMissingKindTable, 0, kKindsMax)));
 
 }  // namespace
 
@@ -74,30 +61,11 @@ std::vector<std::string> DevicesFound::names() const {
 }
 
 Json devices_to_json(const DevicesFound& found) {
-  Json devices = Json::array();
-  for (const DeviceFacts& device : found.devices) devices.push_back(device_to_json(device));
-  Json missing = Json::array();
-  for (const MissingKind& each : found.missing) {
-    missing.push_back(
-        {{"kind", each.kind}, {"fault", fault_to_json(each.fault)}, {"is_shown", each.is_shown}});
-  }
-  return {{"torch", found.torch}, {"devices", devices}, {"missing", missing}};
+  return kDevicesTable.write(found);
 }
 
 Result<DevicesFound> devices_from_json(const JsonFields& fields) {
-  DevicesFound found;
-  MOTLEY_ASSIGN(found.torch, fields.text("torch"));
-  MOTLEY_ASSIGN(const auto devices, fields.items("devices", 1, kDevicesMax));
-  for (const JsonFields& item : devices) {
-    MOTLEY_ASSIGN(DeviceFacts device, read_device(item));
-    found.devices.push_back(std::move(device));
-  }
-  MOTLEY_ASSIGN(const auto missing, fields.items("missing", 0, kKindsMax));
-  for (const JsonFields& item : missing) {
-    MOTLEY_ASSIGN(MissingKind kind, read_missing(item));
-    found.missing.push_back(std::move(kind));
-  }
-  return found;
+  return kDevicesTable.read(fields);
 }
 
 }  // namespace motley

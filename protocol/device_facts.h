@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/json_fields.h"
 #include "base/result.h"
-#include "plan/json_fields.h"
 
 namespace motley {
 

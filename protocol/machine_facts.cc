@@ -1,8 +1,6 @@
 #include "protocol/machine_facts.h"
 
-#include <limits>
-
-#include "plan/json_fields.h"
+#include "base/json_table.h"
 
 namespace motley {
 namespace {
@@ -10,90 +8,59 @@ namespace {
 constexpr std::size_t kCandidatesMax = 1024;
 constexpr std::size_t kRoutesMax = 4096;
 constexpr std::size_t kTransportsMax = 16;
+constexpr std::int64_t kCoresMax = 1 << 20;
 
-Result<AddressCandidate> read_candidate(const JsonFields& fields) {
-  AddressCandidate candidate;
-  MOTLEY_ASSIGN(candidate.interface, fields.text("interface"));
-  MOTLEY_ASSIGN(candidate.address, fields.text("address"));
-  MOTLEY_ASSIGN(candidate.kind, fields.text("kind"));
-  MOTLEY_ASSIGN(candidate.is_up, fields.boolean("is_up"));
-  MOTLEY_ASSIGN(const std::int64_t mbps,
-                fields.integer("mbps", 0, std::numeric_limits<int>::max()));
-  candidate.mbps = static_cast<int>(mbps);
-  return candidate;
-}
+// The members of DevicesFound.
+struct Devices {
+  void write_into(const DevicesFound& found, Json& object) const {
+    object.update(devices_to_json(found));
+  }
 
-Result<RouteFound> read_route(const JsonFields& fields) {
-  RouteFound route;
-  MOTLEY_ASSIGN(route.to, fields.text("to"));
-  MOTLEY_ASSIGN(route.from, fields.text("from"));
-  return route;
-}
+  [[nodiscard]] Result<void> read(const JsonFields& object, DevicesFound& found) const {
+    MOTLEY_ASSIGN(found, devices_from_json(object));
+    return {};
+  }
+};
+
+constexpr auto kCandidateTable = json::table<AddressCandidate>(
+    json::required("interface", &AddressCandidate::interface, json::text()),
+    json::required("address", &AddressCandidate::address, json::text()),
+    json::required("kind", &AddressCandidate::kind, json::text()),
+    json::required("is_up", &AddressCandidate::is_up, json::flag()),
+    json::required("mbps", &AddressCandidate::mbps, json::whole()));
+
+constexpr auto kRouteTable =
+    json::table<RouteFound>(json::required("to", &RouteFound::to, json::text()),
+                            json::required("from", &RouteFound::from, json::text()));
+
+constexpr auto kFactsTable = json::table<MachineFacts>(
+    json::part(&MachineFacts::found, Devices{}),
+    json::required("version", &MachineFacts::version, json::text()),
+    json::required("build", &MachineFacts::build, json::text()),
+    json::required("blas", &MachineFacts::blas, json::text()),
+    json::required(
+        "transports", &MachineFacts::transports, json::list(json::text(), 0, kTransportsMax)),
+    json::required("cores", &MachineFacts::cores, json::quantity()),
+    json::required("physical_cores", &MachineFacts::physical_cores, json::whole(1, kCoresMax)),
+    json::required("memory_bytes", &MachineFacts::memory_bytes, json::whole()),
+    json::required("computer", &MachineFacts::computer, json::text()),
+    json::required("computer_memory_bytes", &MachineFacts::computer_memory_bytes, json::whole()),
+    json::required("disk_bytes", &MachineFacts::disk_bytes, json::whole()),
+    json::required("unix_s", &MachineFacts::unix_s, json::quantity()),
+    json::required("sees_mark", &MachineFacts::sees_mark_file, json::flag()),
+    json::required(
+        "candidates", &MachineFacts::candidates, json::list(kCandidateTable, 0, kCandidatesMax)),
+    json::required("routes", &MachineFacts::routes, json::list(kRouteTable, 0, kRoutesMax)));
 
 }  // namespace
 
 Json facts_to_json(const MachineFacts& facts) {
-  Json candidates = Json::array();
-  for (const AddressCandidate& each : facts.candidates) {
-    candidates.push_back({{"interface", each.interface},
-                          {"address", each.address},
-                          {"kind", each.kind},
-                          {"is_up", each.is_up},
-                          {"mbps", each.mbps}});
-  }
-  Json routes = Json::array();
-  for (const RouteFound& each : facts.routes) {
-    routes.push_back({{"to", each.to}, {"from", each.from}});
-  }
-  Json json = devices_to_json(facts.found);
-  json.update({{"version", facts.version},
-               {"build", facts.build},
-               {"blas", facts.blas},
-               {"transports", facts.transports},
-               {"cores", facts.cores},
-               {"physical_cores", facts.physical_cores},
-               {"memory_bytes", facts.memory_bytes},
-               {"computer", facts.computer},
-               {"computer_memory_bytes", facts.computer_memory_bytes},
-               {"disk_bytes", facts.disk_bytes},
-               {"unix_s", facts.unix_s},
-               {"sees_mark", facts.sees_mark_file},
-               {"candidates", candidates},
-               {"routes", routes}});
-  return json;
+  return kFactsTable.write(facts);
 }
 
 Result<MachineFacts> facts_from_json(const Json& json, const std::string& source) {
-  constexpr std::int64_t kBytesMax = std::numeric_limits<std::int64_t>::max();
-  constexpr std::int64_t kCoresMax = 1 << 20;
   const JsonSource named(source);
-  const JsonFields fields(json, named, ErrorCode::kPeer);
-  MachineFacts facts;
-  MOTLEY_ASSIGN(facts.version, fields.text("version"));
-  MOTLEY_ASSIGN(facts.build, fields.text("build"));
-  MOTLEY_ASSIGN(facts.blas, fields.text("blas"));
-  MOTLEY_ASSIGN(facts.transports, fields.texts("transports", kTransportsMax));
-  MOTLEY_ASSIGN(facts.found, devices_from_json(fields));
-  MOTLEY_ASSIGN(facts.cores, fields.quantity("cores"));
-  MOTLEY_ASSIGN(const std::int64_t physical, fields.integer("physical_cores", 1, kCoresMax));
-  facts.physical_cores = static_cast<int>(physical);
-  MOTLEY_ASSIGN(facts.memory_bytes, fields.integer("memory_bytes", 0, kBytesMax));
-  MOTLEY_ASSIGN(facts.computer, fields.text("computer"));
-  MOTLEY_ASSIGN(facts.computer_memory_bytes, fields.integer("computer_memory_bytes", 0, kBytesMax));
-  MOTLEY_ASSIGN(facts.disk_bytes, fields.integer("disk_bytes", 0, kBytesMax));
-  MOTLEY_ASSIGN(facts.unix_s, fields.quantity("unix_s"));
-  MOTLEY_ASSIGN(facts.sees_mark_file, fields.boolean("sees_mark"));
-  MOTLEY_ASSIGN(const auto candidates, fields.items("candidates", 0, kCandidatesMax));
-  for (const JsonFields& item : candidates) {
-    MOTLEY_ASSIGN(AddressCandidate candidate, read_candidate(item));
-    facts.candidates.push_back(std::move(candidate));
-  }
-  MOTLEY_ASSIGN(const auto routes, fields.items("routes", 0, kRoutesMax));
-  for (const JsonFields& item : routes) {
-    MOTLEY_ASSIGN(RouteFound route, read_route(item));
-    facts.routes.push_back(std::move(route));
-  }
-  return facts;
+  return kFactsTable.read(JsonFields(json, named, ErrorCode::kPeer));
 }
 
 }  // namespace motley

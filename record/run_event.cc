@@ -6,8 +6,9 @@
 #include <utility>
 
 #include "base/json.h"
+#include "base/json_fields.h"
 #include "base/json_position.h"
-#include "plan/json_fields.h"
+#include "plan/limits.h"
 
 namespace motley {
 namespace {

@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "plan/json_fields.h"
+#include "base/json_fields.h"
 #include "plan/limits.h"
 
 namespace motley {

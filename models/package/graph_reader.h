@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json_fields.h"
 #include "base/result.h"
 #include "models/package/graph.h"
-#include "plan/json_fields.h"
 
 namespace motley {
 

@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "base/json.h"
+#include "base/json_fields.h"
 #include "checkpoint/input_file.h"
 #include "models/package/graph_reader.h"
 #include "models/package/limits.h"
 #include "models/package/sha256.h"
-#include "plan/json_fields.h"
 
 namespace motley {
 namespace {

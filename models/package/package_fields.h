@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "base/json_fields.h"
 #include "base/result.h"
 #include "models/package/package.h"
-#include "plan/json_fields.h"
 
 namespace motley {
 

@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/json_fields.h"
 #include "models/package/argument_reader.h"
 #include "models/package/graph_reader.h"
 #include "models/package/layer_fit.h"
@@ -19,7 +20,6 @@
 #include "models/package/package_names.h"
 #include "models/package/quantised_weight.h"
 #include "models/package/sha256.h"
-#include "plan/json_fields.h"
 
 namespace motley {
 namespace {

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/json_fields.h"
 #include "models/package/argument_reader.h"
 #include "models/package/graph_reader.h"
 #include "models/package/limits.h"
 #include "models/package/package_fields.h"
-#include "plan/json_fields.h"
 
 namespace motley {
 namespace {

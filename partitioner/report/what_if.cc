@@ -9,10 +9,10 @@
 #include <optional>
 #include <string_view>
 
+#include "base/json_fields.h"
 #include "base/toml.h"
 #include "compression/codec_chain.h"
 #include "partitioner/report/scaled_profile.h"
-#include "plan/json_fields.h"
 #include "plan/units.h"
 
 namespace motley {

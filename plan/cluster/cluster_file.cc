@@ -7,9 +7,9 @@
 #include <array>
 #include <set>
 
+#include "base/json_fields.h"
 #include "base/toml.h"
 #include "plan/cluster/virtual_machines.h"
-#include "plan/json_fields.h"
 #include "plan/limits.h"
 #include "plan/toml_table.h"
 #include "plan/units.h"

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <string>
 
+#include "base/json_fields.h"
 #include "plan/cluster/device_models.h"
-#include "plan/json_fields.h"
 
 namespace motley {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/json_fields.h"
 #include "base/system/files.h"
-#include "plan/json_fields.h"
 #include "profiling/cache/stored_files.h"
 
 namespace motley {

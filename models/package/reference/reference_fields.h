@@ -4,9 +4,9 @@
 
 #include <vector>
 
+#include "base/json_fields.h"
 #include "base/result.h"
 #include "models/package/reference/reference.h"
-#include "plan/json_fields.h"
 
 namespace motley {
 

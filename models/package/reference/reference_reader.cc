@@ -8,13 +8,13 @@
 
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/json_fields.h"
 #include "base/system/files.h"
 #include "models/package/graph_reader.h"
 #include "models/package/limits.h"
 #include "models/package/reference/reference.h"
 #include "models/package/reference/reference_fields.h"
 #include "models/package/sha256.h"
-#include "plan/json_fields.h"
 
 namespace motley {
 namespace {

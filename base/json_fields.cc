@@ -1,4 +1,4 @@
-#include "plan/json_fields.h"
+#include "base/json_fields.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <string_view>
-
-#include "plan/limits.h"
 
 namespace motley {
 namespace {
@@ -19,69 +17,53 @@ JsonPath longer(JsonPath path, std::variant<std::string, std::size_t> step) {
 
 }  // namespace
 
-Result<std::int64_t> JsonFields::integer(const char* key,
-                                         std::int64_t min,
-                                         std::int64_t max) const {
-  MOTLEY_ASSIGN(const JsonFields field, member(key));
-  const Json& json = *field.value_;
-  if (!json.is_number_integer()) return field.bad("a whole number was expected");
+Result<std::int64_t> JsonFields::integer(std::int64_t min, std::int64_t max) const {
+  if (!value_->is_number_integer()) return bad("a whole number was expected");
   // A value that fits only unsigned would become negative.
   constexpr std::uint64_t kSignedMax = std::numeric_limits<std::int64_t>::max();
-  const bool large = json.is_number_unsigned() && json.get<std::uint64_t>() > kSignedMax;
-  const auto value = json.get<std::int64_t>();
+  const bool large = value_->is_number_unsigned() && value_->get<std::uint64_t>() > kSignedMax;
+  const auto value = value_->get<std::int64_t>();
   if (large || value < min || value > max) {
-    return field.bad(fmt::format("it is {}; from {} to {} was expected", json.dump(), min, max));
+    return bad(fmt::format("it is {}; from {} to {} was expected", value_->dump(), min, max));
   }
   return value;
 }
 
-Result<double> JsonFields::quantity(const char* key, double max) const {
-  MOTLEY_ASSIGN(const JsonFields field, member(key));
-  if (!field.value_->is_number()) return field.bad("a number was expected");
-  const auto value = field.value_->get<double>();
+Result<double> JsonFields::quantity(double max) const {
+  if (!value_->is_number()) return bad("a number was expected");
+  const auto value = value_->get<double>();
   // Written so that NaN is rejected too.
   if (!(value >= 0 && value <= max)) {
-    return field.bad(fmt::format("it is {}; from 0 to {} was expected", value, max));
+    return bad(fmt::format("it is {}; from 0 to {} was expected", value, max));
   }
   return value;
 }
 
-Result<bool> JsonFields::boolean(const char* key) const {
-  MOTLEY_ASSIGN(const JsonFields field, member(key));
-  if (!field.value_->is_boolean()) return field.bad("true or false was expected");
-  return field.value_->get<bool>();
+Result<bool> JsonFields::boolean() const {
+  if (!value_->is_boolean()) return bad("true or false was expected");
+  return value_->get<bool>();
 }
 
-Result<std::string> JsonFields::text(const char* key) const {
-  MOTLEY_ASSIGN(const JsonFields field, member(key));
-  return field.as_text();
+Result<std::string> JsonFields::text() const {
+  if (!value_->is_string()) return bad("a string was expected");
+  auto text = value_->get<std::string>();
+  if (text.size() > kTextMax) return bad(fmt::format("it is longer than {} bytes", kTextMax));
+  return text;
 }
 
-Result<std::string> JsonFields::word(const char* key, const char* others) const {
-  MOTLEY_ASSIGN(const JsonFields field, member(key));
-  MOTLEY_ASSIGN(std::string value, field.as_text());
-  if (!is_word(value, others)) {
-    return field.bad(fmt::format("it is '{}'; allowed are 1 to 200 letters, digits and '{}'",
-                                 excerpt(value), others));
-  }
-  return value;
+Result<std::string> JsonFields::word(const char* others) const {
+  MOTLEY_ASSIGN(std::string value, text());
+  if (is_word(value, others)) return value;
+  return bad(fmt::format("it is '{}'; allowed are 1 to 200 letters, digits and '{}'",
+                         excerpt(value), others));
 }
 
-Result<std::string> JsonFields::one_of(const char* key, std::span<const char* const> words) const {
-  MOTLEY_ASSIGN(const JsonFields field, member(key));
-  MOTLEY_ASSIGN(std::string value, field.as_text());
+Result<std::string> JsonFields::one_of(std::span<const char* const> words) const {
+  MOTLEY_ASSIGN(std::string value, text());
   if (std::ranges::any_of(words, [&](std::string_view word) { return word == value; })) {
     return value;
   }
-  return field.bad(
-      fmt::format("it is '{}'; allowed are {}", excerpt(value), fmt::join(words, ", ")));
-}
-
-Result<std::vector<JsonFields>> JsonFields::items(const char* key,
-                                                  std::size_t size_min,
-                                                  std::size_t size_max) const {
-  MOTLEY_ASSIGN(const JsonFields field, member(key));
-  return field.items(size_min, size_max);
+  return bad(fmt::format("it is '{}'; allowed are {}", excerpt(value), fmt::join(words, ", ")));
 }
 
 Result<std::vector<JsonFields>> JsonFields::items(std::size_t size_min,
@@ -99,26 +81,69 @@ Result<std::vector<JsonFields>> JsonFields::items(std::size_t size_min,
 }
 
 Result<std::vector<std::pair<std::string, JsonFields>>> JsonFields::members(
-    const char* key, std::size_t size_max) const {
-  MOTLEY_ASSIGN(const JsonFields field, member(key));
-  const Json& json = *field.value_;
-  if (!json.is_object()) return field.bad("an object was expected");
-  if (json.size() > size_max) {
-    return field.bad(
-        fmt::format("it has {} members; at most {} were expected", json.size(), size_max));
+    std::size_t size_max) const {
+  if (!value_->is_object()) return bad("an object was expected");
+  if (value_->size() > size_max) {
+    return bad(
+        fmt::format("it has {} members; at most {} were expected", value_->size(), size_max));
   }
   std::vector<std::pair<std::string, JsonFields>> members;
-  for (const auto& [name, value] : json.items()) {
-    members.emplace_back(name, JsonFields(field, value, longer(field.path_, name)));
+  for (const auto& [name, value] : value_->items()) {
+    members.emplace_back(name, JsonFields(*this, value, longer(path_, name)));
   }
   return members;
+}
+
+Result<std::int64_t> JsonFields::integer(const char* key,
+                                         std::int64_t min,
+                                         std::int64_t max) const {
+  MOTLEY_ASSIGN(const JsonFields field, member(key));
+  return field.integer(min, max);
+}
+
+Result<double> JsonFields::quantity(const char* key, double max) const {
+  MOTLEY_ASSIGN(const JsonFields field, member(key));
+  return field.quantity(max);
+}
+
+Result<bool> JsonFields::boolean(const char* key) const {
+  MOTLEY_ASSIGN(const JsonFields field, member(key));
+  return field.boolean();
+}
+
+Result<std::string> JsonFields::text(const char* key) const {
+  MOTLEY_ASSIGN(const JsonFields field, member(key));
+  return field.text();
+}
+
+Result<std::string> JsonFields::word(const char* key, const char* others) const {
+  MOTLEY_ASSIGN(const JsonFields field, member(key));
+  return field.word(others);
+}
+
+Result<std::string> JsonFields::one_of(const char* key, std::span<const char* const> words) const {
+  MOTLEY_ASSIGN(const JsonFields field, member(key));
+  return field.one_of(words);
+}
+
+Result<std::vector<JsonFields>> JsonFields::items(const char* key,
+                                                  std::size_t size_min,
+                                                  std::size_t size_max) const {
+  MOTLEY_ASSIGN(const JsonFields field, member(key));
+  return field.items(size_min, size_max);
+}
+
+Result<std::vector<std::pair<std::string, JsonFields>>> JsonFields::members(
+    const char* key, std::size_t size_max) const {
+  MOTLEY_ASSIGN(const JsonFields field, member(key));
+  return field.members(size_max);
 }
 
 Result<std::vector<std::string>> JsonFields::texts(const char* key, std::size_t size_max) const {
   MOTLEY_ASSIGN(const auto fields, items(key, 0, size_max));
   std::vector<std::string> texts;
   for (const JsonFields& field : fields) {
-    MOTLEY_ASSIGN(std::string text, field.as_text());
+    MOTLEY_ASSIGN(std::string text, field.text());
     texts.push_back(std::move(text));
   }
   return texts;
@@ -161,13 +186,6 @@ Result<JsonFields> JsonFields::member(const char* key) const {
   const auto it = value_->find(key);
   if (it == value_->end()) return bad(fmt::format("key '{}' is missing", key));
   return JsonFields(*this, *it, longer(path_, key));
-}
-
-Result<std::string> JsonFields::as_text() const {
-  if (!value_->is_string()) return bad("a string was expected");
-  auto text = value_->get<std::string>();
-  if (text.size() > kTextMax) return bad(fmt::format("it is longer than {} bytes", kTextMax));
-  return text;
 }
 
 bool is_word(const std::string& text, const char* others) {
