@@ -29,7 +29,8 @@ Result<void> run_job(Job job, WorkerChannel& channel, Activity& activity) {
   // The launcher may not know the machine's cores.
   if (job.threads == 0) {
     const CoreSharers sharers{job.options.value("computing", 1), job.options.value("serving", 0)};
-    job.threads = job.virtual_speed ? 1 : default_threads(sharers, has_own_memory(job.device));
+    job.threads =
+        job.virtual_speed ? 1 : default_threads(sharers, has_own_memory(job.device), job.cpu_share);
   }
   set_compute_threads(job.threads);
   // Layers compute their own gradients; autograd records nothing (models/layers/layer.h).
