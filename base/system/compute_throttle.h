@@ -1,5 +1,5 @@
-// ComputeThrottle: limits the computing of a thread to a share of the processor, so that one machine
-// can emulate slower ones (docs/decisions/0059-emulated-speed-by-pauses.md).
+// ComputeThrottle: limits the computing of a thread to a share of the processor, so that one
+// machine can emulate slower ones (docs/decisions/0059-emulated-speed-by-pauses.md).
 //
 // The thread sleeps after each piece of its work until the work would be complete at that share.
 // Used by the computing thread alone.

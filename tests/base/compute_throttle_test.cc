@@ -11,7 +11,8 @@ namespace {
 class ThrottledWork : public testing::Test {
  protected:
   ComputeThrottle throttle(double cores, int threads) {
-    return {cores, threads,
+    return {cores,
+            threads,
             {[this] { return cpu_s_; }, [this] { return now_s_; },
              [this](double seconds) { now_s_ += seconds + oversleep_s_; }}};
   }
@@ -25,7 +26,8 @@ class ThrottledWork : public testing::Test {
   void lose(double seconds) { now_s_ += seconds; }
 
   // The duration of `pieces`.
-  double duration_of(ComputeThrottle throttle, const std::function<void(ComputeThrottle&)>& pieces) {
+  double duration_of(ComputeThrottle throttle,
+                     const std::function<void(ComputeThrottle&)>& pieces) {
     throttle.begin();
     const double start_s = now_s_;
     pieces(throttle);
