@@ -9,6 +9,7 @@ namespace motley {
 inline constexpr std::size_t kDevicesMax = 4096;  // of all machines
 inline constexpr std::size_t kRanksMax = 4096;    // of a plan
 inline constexpr int kThreadsMax = 4096;          // of a rank
+inline constexpr double kCpuShareMax = 4096;      // cores of a rank
 inline constexpr std::int64_t kMemoryBytesMax = std::int64_t{1} << 48;
 
 // The characters of names besides letters and digits (is_word in base/json_fields.h).

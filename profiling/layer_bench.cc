@@ -97,6 +97,7 @@ LayerBench::LayerBench(const Job& job,
     : model_(model),
       device_(device),
       watch_(device),
+      throttle_(device.is_host() ? job.cpu_share : 0, job.threads),
       layer_(layer),
       chain_(job.config.model,
              model,
@@ -133,6 +134,7 @@ LayerBench::Measured LayerBench::measure(int samples,
             (runs >= kEnoughRuns && took_s >= effort.enough_s));
   };
   int runs = 0;
+  throttle_.begin();
   while (runs < kRunsMax && !is_known(runs)) {
     const int row = runs_in_a_row(total_s);
     for (int run = runs; run < runs + row; ++run) {
@@ -140,6 +142,7 @@ LayerBench::Measured LayerBench::measure(int samples,
           run_once(input, targets, is_apart(run), others ? &*others : nullptr);
       sample.saved_bytes = stored.saved;
       sample.split = {0, 0, stored.queued};
+      throttle_.end();
       if (on_run) on_run();
     }
     const std::vector<double> timestamps_s = watch_.read_s();

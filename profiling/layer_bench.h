@@ -20,6 +20,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "base/system/compute_throttle.h"
 #include "models/device/compute_device.h"
 #include "models/layers/chain.h"
 #include "models/spec/model_spec.h"
@@ -91,6 +92,7 @@ class LayerBench {
   const ModelSpec& model_;
   const ComputeDevice device_;
   Stopwatch watch_;
+  ComputeThrottle throttle_;  // of the job, so that others find the cores as busy as in training
   int layer_;
   LayerChain chain_;
 };

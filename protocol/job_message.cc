@@ -123,6 +123,7 @@ Json job_to_json(const Job& job) {
   json["local_shortcut"] = job.local_shortcut;
   json["device"] = job.device;
   json["threads"] = job.threads;
+  json["cpu_share"] = job.cpu_share;
   if (job.virtual_speed) {
     json["virtual"] = {{"tokens_per_s", job.virtual_speed->tokens_per_s},
                        {"gflops", job.virtual_speed->gflops}};
@@ -172,6 +173,10 @@ Result<Job> job_from_json(const Json& json, const std::string& source) {
   MOTLEY_ASSIGN(job.local_shortcut, json_get<bool>(json, "local_shortcut", source));
   MOTLEY_ASSIGN(job.device, json_get<std::string>(json, "device", source));
   MOTLEY_ASSIGN(job.threads, get_integer<int>(json, "threads", 0, kThreadsMax, source));
+  MOTLEY_ASSIGN(job.cpu_share, json_get<double>(json, "cpu_share", source));
+  if (!(job.cpu_share >= 0 && job.cpu_share <= kCpuShareMax)) {
+    return job_error(source, fmt::format("'cpu_share' is {}", job.cpu_share));
+  }
   MOTLEY_ASSIGN(job.virtual_speed, get_virtual_speed(json, source));
   const bool uses_speed = job.verb == "train" || job.verb == "profile";
   if (uses_speed && capabilities_of(job.device).is_measured == job.virtual_speed.has_value()) {

@@ -24,7 +24,7 @@
 
 namespace motley {
 
-inline constexpr int kProtocolVersion = 10;
+inline constexpr int kProtocolVersion = 11;
 
 // The job of a rank that replicates its machine's run folder
 // (worker/replication/folder_replicator.h).
@@ -53,7 +53,8 @@ struct Job {
   std::string secret;          // as TransportOptions::secret; new for each launch
   bool local_shortcut = true;  // as TransportOptions::local_shortcut
   std::string device = "cpu";
-  int threads = 1;                            // 0 = profile: as many as default_threads()
+  int threads = 1;       // 0 = profile: as many as default_threads()
+  double cpu_share = 0;  // profile and train: limit of the cores that they use; 0 = none
   std::optional<VirtualSpeed> virtual_speed;  // profile and train, on a device that is not measured
   Json options = Json::object();              // of the verb, except for train
 };

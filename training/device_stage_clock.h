@@ -15,7 +15,9 @@ class DeviceStageClock final : public StageClock {
   explicit DeviceStageClock(std::unique_ptr<DeviceTimeline> timeline)
       : timeline_(std::move(timeline)) {}
 
-  void mark() override { timeline_->mark(); }
+  void begin() override { timeline_->mark(); }
+
+  void mark(double /*waited_s*/) override { timeline_->mark(); }
 
   [[nodiscard]] std::vector<double> reached() override { return timeline_->reached(); }
 

@@ -103,6 +103,7 @@ class DeviceProfiler {
     if (job_.options.value("company", false)) device_.single_device_factor = single_device_factor();
     device_.scale_times(together_->seconds_per_cpu_second);
     device_.cores = std::min<double>(physical_cores(), usable_cores());
+    if (job_.cpu_share > 0) device_.cores = std::min(device_.cores, job_.cpu_share);
     return std::move(device_);
   }
 

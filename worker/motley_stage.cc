@@ -30,7 +30,7 @@ Result<void> run_job(Job job, WorkerChannel& channel, Activity& activity) {
   if (job.threads == 0) {
     const CoreSharers sharers{job.options.value("computing", 1), job.options.value("serving", 0)};
     job.threads = capabilities_of(job.device).computes
-                      ? default_threads(sharers, has_own_memory(job.device))
+                      ? default_threads(sharers, has_own_memory(job.device), job.cpu_share)
                       : 1;
   }
   set_compute_threads(job.threads);

@@ -123,8 +123,9 @@ int threads_of_one(const CoreSharers& sharers, bool is_serving, int physical, do
   return std::max(1, static_cast<int>((cores - sharers.serving) / sharers.computing));
 }
 
-int default_threads(const CoreSharers& sharers, bool is_serving) {
-  return threads_of_one(sharers, is_serving, physical_cores(), usable_cores());
+int default_threads(const CoreSharers& sharers, bool is_serving, double cpu_share) {
+  const double usable = cpu_share > 0 ? std::min(cpu_share, usable_cores()) : usable_cores();
+  return threads_of_one(sharers, is_serving, physical_cores(), usable);
 }
 
 std::string processor_model() {

@@ -35,8 +35,8 @@ struct CoreSharers {
                                  int physical,
                                  double usable);
 
-// The same for this process on this machine.
-[[nodiscard]] int default_threads(const CoreSharers& sharers, bool is_serving);
+// The same for this process on this machine, of which it may use `cpu_share` cores; 0 = all.
+[[nodiscard]] int default_threads(const CoreSharers& sharers, bool is_serving, double cpu_share);
 
 // Lowers the calling thread's priority: it gets about a tenth of a contended core, and all of an
 // idle one. Does nothing if the system has no per-thread priorities.

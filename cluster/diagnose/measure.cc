@@ -38,6 +38,7 @@ WorkerSpec profile_worker(const Cluster& cluster,
   worker.job.config = with_absolute_paths(config);
   worker.job.device = device;
   worker.job.threads = machine.threads > 0 ? machine.threads : config.run.threads;
+  worker.job.cpu_share = machine.cpu_share;
   worker.job.virtual_speed = machine.virtual_speed;
   const CoreSharers sharers = core_sharers(cluster, machine);
   worker.job.options = Json{{"machine", machine.name},    {"computing", sharers.computing},

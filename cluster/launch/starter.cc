@@ -20,8 +20,8 @@ constexpr double kBetweenTries_s = 0.1;  // while the gate is closed
 
 Starter::Starter(std::vector<std::unique_ptr<Worker>>& workers,
                  const WorkerGroupOptions& options,
-                 Lines lines)
-    : workers_(workers), options_(options), lines_(std::move(lines)), reported_at_s_(now_s()) {}
+                 std::function<void(const std::string&)> say)
+    : workers_(workers), options_(options), say_(std::move(say)), reported_at_s_(now_s()) {}
 
 Result<void> Starter::start_due() {
   for (const auto& worker : workers_) {
@@ -30,18 +30,8 @@ Result<void> Starter::start_due() {
     if (!is_its_time || !gate_.is_open(prefix, now_s())) continue;
     gate_.enter(prefix, now_s());
     MOTLEY_TRY(worker->start(options_.log_folder, options_.lease_s));
-    limit_cpu(*worker);
   }
   return {};
-}
-
-void Starter::limit_cpu(Worker& worker) {
-  if (worker.spec().machine.cpu_share <= 0) return;
-  const Result<void> limited = worker.limit_cpu();
-  // The cause is the same for every process of every group.
-  if (!limited.ok()) {
-    lines_.warn_once("cpu_share has no effect: " + limited.error().cause);
-  }
 }
 
 bool Starter::starts_again(Worker& worker, const ProcessExit& exit) {
@@ -85,10 +75,10 @@ std::optional<PeerFailure> Starter::look() {
     const std::string& task = worker->activity.task;
     const double silent_s = now_s() - worker->progress_at_s;
     if (reports && !task.empty()) {
-      lines_.say(fmt::format("{}: {}", worker->spec().name, task));
+      say_(fmt::format("{}: {}", worker->spec().name, task));
     } else if (reports && silent_s >= kReportInterval_s) {
-      lines_.say(fmt::format("{}: no report for {:.0f} s; the limit is {:g} s", worker->spec().name,
-                             silent_s, options_.start_timeout_s));
+      say_(fmt::format("{}: no report for {:.0f} s; the limit is {:g} s", worker->spec().name,
+                       silent_s, options_.start_timeout_s));
     }
     if (silent_s >= options_.start_timeout_s) late.push_back(worker.get());
   }

@@ -21,15 +21,10 @@ namespace motley {
 
 class Starter {
  public:
-  struct Lines {
-    std::function<void(const std::string&)> say;
-    std::function<void(const std::string&)> warn_once;
-  };
-
-  // All references are borrowed and must outlive the object.
+  // All references are borrowed and must outlive the object. `say` displays a line.
   Starter(std::vector<std::unique_ptr<Worker>>& workers,
           const WorkerGroupOptions& options,
-          Lines lines);
+          std::function<void(const std::string&)> say);
 
   // Starts all workers that are due.
   [[nodiscard]] Result<void> start_due();
@@ -51,13 +46,12 @@ class Starter {
   // Whether progress is expected of this worker: it was started, is not ready, and does not wait
   // for the addresses of others.
   [[nodiscard]] bool is_due(const Worker& worker) const;
-  void limit_cpu(Worker& worker);
   // The failure for workers that did not get ready in time.
   [[nodiscard]] PeerFailure standstill(const std::vector<const Worker*>& late) const;
 
   std::vector<std::unique_ptr<Worker>>& workers_;
   const WorkerGroupOptions& options_;
-  const Lines lines_;
+  const std::function<void(const std::string&)> say_;
   StartGate gate_;
   bool addresses_sent_ = false;
   double reported_at_s_;  // time of the last progress report

@@ -62,23 +62,9 @@ Result<void> Worker::start(const std::filesystem::path& log_folder, double lease
 void Worker::start_over(double at_s) {
   MOTLEY_CHECK(!running_ && !greeted_, "{} is still running", spec_.name);
   process_.reset();
-  quota_.reset();
   (void)events_.take_rest();
   to_start = true;
   start_at_s = at_s;
-}
-
-Result<void> Worker::limit_cpu() {
-  if (!spec_.machine.shell.empty()) {
-    return Error{ErrorCode::kInternal, "cannot limit the processor time of a process elsewhere",
-                 "it only works for machines without a 'shell'", ""};
-  }
-  MOTLEY_ASSIGN(CpuQuota quota,
-                CpuQuota::create(fmt::format("motley-{}-{}", ::getpid(), process_->pid()),
-                                 spec_.machine.cpu_share));
-  MOTLEY_TRY(quota.add(process_->pid()));
-  quota_.emplace(std::move(quota));
-  return {};
 }
 
 Result<std::vector<Json>> Worker::read_events() {

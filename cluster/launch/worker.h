@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/process/cpu_quota.h"
 #include "base/process/line_splitter.h"
 #include "base/process/process.h"
 #include "base/progress_counter.h"
@@ -39,10 +38,6 @@ class Worker {
   [[nodiscard]] Result<void> start(const std::filesystem::path& log_folder, double lease_s);
   // Resets a process that ended before its hello, so that start() can be called again after `at_s`.
   void start_over(double at_s);
-
-  // Applies the machine's cpu_share to the process just started. On an error the worker runs
-  // without the limit.
-  [[nodiscard]] Result<void> limit_cpu();
 
   [[nodiscard]] WorkerInput& input() { return input_; }
 
@@ -108,7 +103,6 @@ class Worker {
   WorkerSpec spec_;
   LineSink on_line_;
   OwnedFd log_file_;
-  std::optional<CpuQuota> quota_;  // removed after the process has ended
   std::optional<Process> process_;
   bool running_ = false;
   bool greeted_ = false;

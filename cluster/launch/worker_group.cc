@@ -85,20 +85,12 @@ struct WorkerGroup::Impl {
     log.warn(line);
   }
 
-  void warn_once(const std::string& line) const {
-    if (options.before_log) options.before_log();
-    log.warn_once(line);
-  }
-
   WorkerGroupOptions options;
   const Log& log;
   std::vector<std::unique_ptr<Worker>> workers;  // in the order of the specs
   const EventHandler* on_event = nullptr;
   std::optional<StopSignals> signals;
-  Starter starter{
-      workers,
-      options,
-      {[this](const auto& line) { say(line); }, [this](const auto& line) { warn_once(line); }}};
+  Starter starter{workers, options, [this](const auto& line) { say(line); }};
   GroupWaits waits{workers, options, starter, [this](const auto& line) { warn(line); }};
   GroupFailures failures{workers};
   PeerFault fault;  // of the error that run() returns

@@ -24,7 +24,7 @@ namespace motley {
 
 struct WorkerSpec {
   std::string name;               // "stage 1 (box)": in log prefixes and errors
-  Machine machine;                // how to start it; cpu_share is applied if the system permits it
+  Machine machine;                // how to start it
   std::filesystem::path program;  // motley-stage, absolute on that machine
   Job job;
 };

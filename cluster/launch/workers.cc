@@ -65,6 +65,7 @@ std::vector<WorkerSpec> training_workers(const Cluster& cluster,
     worker.job.interface = machine->interface;
     worker.job.device = place.device;
     worker.job.threads = place.threads;
+    worker.job.cpu_share = machine->cpu_share;
     worker.job.virtual_speed = machine->virtual_speed;
     workers.push_back(std::move(worker));
   }

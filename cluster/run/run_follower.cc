@@ -77,7 +77,10 @@ Result<void> RunFollower::on_event(int worker, const Json& event) {
   if (kind == "step") return on_step(worker, event);
   if (kind == "data") return on_data(worker, event);
   if (kind == "precision") return on_precision(worker, event);
-  if (kind == "trace") trace_.add(Rank{worker}, event);
+  if (kind == "trace") {
+    trace_.add(Rank{worker}, event);
+    has_new_spans_ = true;
+  }
   if (kind == "done") on_done(worker, event);
   MOTLEY_TRY(saves_.on_event(worker, kind, event));
   summary_.checkpoint = saves_.checkpoint();
@@ -86,7 +89,8 @@ Result<void> RunFollower::on_event(int worker, const Json& event) {
 
 Result<TrainingSummary> RunFollower::finish() {
   MOTLEY_TRY(lock_.confirm());
-  write_trace();
+  for (const std::string& note : trace_.notes()) log_.warn("the trace is incomplete: " + note);
+  if (has_new_spans_) write_trace();
   end_tensorboard();
   if (const auto empty = targets_.summary()) warn(*empty);
   if (const auto unsaved = saves_.unsaved()) return *unsaved;
@@ -143,6 +147,8 @@ Result<void> RunFollower::on_step(int worker, const Json& event) {
   MOTLEY_ASSIGN(const auto skipped, divergence_.add(*metrics));
   if (skipped) warn(*skipped);
   if (const auto empty = targets_.add(*metrics)) warn(*empty);
+  // Each rank sends all of its spans between two steps.
+  if (has_new_spans_ && trace_.has_all_ranks()) write_trace();
   return {};
 }
 
@@ -228,9 +234,9 @@ Result<void> RunFollower::on_data(int worker, const Json& event) {
   return {};
 }
 
-// The training is done and saved: an incomplete trace is a warning.
+// Without it a run is as good: a failure is a warning.
 void RunFollower::write_trace() {
-  for (const std::string& note : trace_.notes()) log_.warn("the trace is incomplete: " + note);
+  has_new_spans_ = false;
   if (trace_.empty()) return;
   const auto written = write_file_atomic(run_.folder.trace_path(), trace_.text());
   if (!written.ok()) {

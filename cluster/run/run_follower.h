@@ -96,6 +96,7 @@ class RunFollower {
   ReportCollector report_;
   StragglerDetector pace_;
   TraceCollector trace_;
+  bool has_new_spans_ = false;  // trace.json lacks some of trace_
   LossMonitor loss_;
   DivergenceDetector divergence_;
   TargetMonitor targets_;

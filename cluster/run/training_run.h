@@ -55,8 +55,8 @@ using StepObserver = std::function<StepDirective(Rank rank, const StepReport& re
 
 // Starts a worker for each rank of the plan and handles their events until the end. Every step's
 // metrics are appended to metrics.jsonl, and each checkpoint is committed once all ranks have
-// written their shards. Unless a worker fails, the received spans of the recorded steps become
-// trace.json. A report is written also if the run fails. Progress is written to `progress_out`.
+// written their shards. The spans of the recorded steps become trace.json, once all ranks have sent
+// theirs. A report is written also if the run fails. Progress is written to `progress_out`.
 // After SIGINT, SIGTERM or SIGHUP the step under way is finished and saved, and the signal is the
 // error (kInterrupted, kTerminated); a second signal terminates at once. `watch` may end the launch
 // early, without an error. On return no process is left; `failure` is the first cause, and its

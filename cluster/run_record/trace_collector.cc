@@ -19,6 +19,7 @@ TraceCollector::TraceCollector(std::vector<std::string> rank_names, std::size_t 
 void TraceCollector::add(Rank sender, const Json& event) {
   MOTLEY_CHECK(sender.value >= 0 && sender.index() < names_.size(), "rank {}", sender.value);
   MissingSpans& lack = missing_spans_[sender.index()];
+  lack.is_known = true;
   auto piece = trace_piece_from_json(event, sender);
   if (!piece.ok()) {
     lack.unreadable = fmt::format("{}: {}", piece.error().what, piece.error().cause);
@@ -30,6 +31,10 @@ void TraceCollector::add(Rank sender, const Json& event) {
   lack.kept += taken;
   lack.left_out +=
       std::max<std::int64_t>(piece->left_out, 0) + std::ssize(piece->spans) - std::int64_t(taken);
+}
+
+bool TraceCollector::has_all_ranks() const {
+  return std::ranges::all_of(missing_spans_, &MissingSpans::is_known);
 }
 
 std::vector<std::string> TraceCollector::notes() const {

@@ -23,6 +23,9 @@ class TraceCollector {
 
   [[nodiscard]] bool empty() const { return spans_.empty(); }
 
+  // Whether there are events of all ranks.
+  [[nodiscard]] bool has_all_ranks() const;
+
   // A message for each omission.
   [[nodiscard]] std::vector<std::string> notes() const;
   // The contents of the trace file.
@@ -30,6 +33,7 @@ class TraceCollector {
 
  private:
   struct MissingSpans {
+    bool is_known = false;  // the rank has sent an event
     std::size_t kept = 0;
     std::int64_t left_out = 0;  // spans
     std::string unreadable;     // the reason if a piece was; empty = none was

@@ -22,9 +22,6 @@ constexpr double kMostFactor = 5;
 // A device that mostly waits may compute faster than it could continuously, because it is cool.
 // Below this share of the step a higher speed is not believed.
 constexpr double kBusyShareMin = 0.5;
-// If the system limits its processor time, each wait accumulates some, which the next pass uses at
-// full speed. A higher speed is then believed only if it hardly waits.
-constexpr double kLimitedBusyShareMin = 0.95;
 
 // The profile's prediction for one rank of a run.
 struct Prediction {
@@ -95,18 +92,11 @@ Result<void> check_run(const PlanningInput& input, const RunMeasurement& run) {
                "give a run of this model"};
 }
 
-bool has_limited_time(const Cluster& cluster, const RankPlan& rank) {
-  const Machine* machine = cluster.find(rank.machine);
-  return machine != nullptr && !leaves_processor_free(rank.device) && machine->cpu_share > 0 &&
-         machine->cpu_share < rank.threads;
-}
-
 // Measured over predicted. If a device is not believed to be fast, the factor is limited by the
 // step: the device did its work within the step, with or without waits.
-double believed_factor(double measured_s, double predicted_s, double step_s, bool is_limited) {
+double believed_factor(double measured_s, double predicted_s, double step_s) {
   const double factor = measured_s / predicted_s;
-  const double share = is_limited ? kLimitedBusyShareMin : kBusyShareMin;
-  if (measured_s >= share * step_s) return factor;
+  if (measured_s >= kBusyShareMin * step_s) return factor;
   return std::max(factor, std::min(1.0, step_s / predicted_s));
 }
 
@@ -134,8 +124,7 @@ Result<Calibration> calibrate(const PlanningInput& input, const std::vector<RunM
       Observations& device = seen[{rank.machine, rank.device}];
       ++device.rank_count;
       if (run.busy_s[r] > 0 && busy_s > 0) {
-        device.factors.push_back(believed_factor(run.busy_s[r], busy_s, run.step_s,
-                                                 has_limited_time(input.cluster, rank)));
+        device.factors.push_back(believed_factor(run.busy_s[r], busy_s, run.step_s));
         if (rank.compute_s > 0) device.planned_with.push_back(rank.compute_s / busy_s);
       }
       if (run.peak_bytes[r] > 0) {

@@ -30,7 +30,8 @@ WaitCause cause_of(const Action& action) {
 
 void ActionTimes::begin(const BatchPosition& position) {
   position_ = position;
-  mark({});
+  clock_.begin();
+  parts_.push_back({});
 }
 
 void ActionTimes::end_part(const Action& action, double waited_s) {
@@ -47,7 +48,7 @@ bool ActionTimes::records() const {
 }
 
 void ActionTimes::mark(Part part) {
-  clock_.mark();
+  clock_.mark(part.waited_s);
   parts_.push_back(std::move(part));
 }
 

@@ -21,7 +21,6 @@ constexpr double kBandwidthMinMbps = 1e-3;
 constexpr double kBandwidthMaxMbps = 1e9;
 constexpr double kLatencyMaxUs = 60e6;
 constexpr double kMemoryMaxGib = 1e6;
-constexpr double kCpuShareMax = 4096;
 constexpr std::size_t kMachinesMax = 4096;
 constexpr std::size_t kLinksMax = 65'536;
 

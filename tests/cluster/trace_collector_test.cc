@@ -36,6 +36,14 @@ TEST(TraceCollector, PutsThePiecesOfAllRanksTogether) {
   EXPECT_TRUE(collector.notes().empty());
 }
 
+TEST(TraceCollector, KnowsWhetherAllRanksHaveSentTheirs) {
+  TraceCollector collector({"a", "b"}, 10);
+  add_spans(collector, Rank{1}, 2);
+  EXPECT_FALSE(collector.has_all_ranks());
+  add_spans(collector, Rank{0}, 0);
+  EXPECT_TRUE(collector.has_all_ranks());
+}
+
 TEST(TraceCollector, KeepsARankToItsShare) {
   TraceCollector collector({"a", "b"}, 10);
   add_spans(collector, Rank{0}, 8);

@@ -49,23 +49,6 @@ TEST_F(WorkerGroupStartTest, SaysHowFarOneWasThatDied) {
   EXPECT_THAT(run_failing().what, EndsWith("status 3, before it was ready, loading: 10 %"));
 }
 
-// Independently of the number of processes and groups, as a second warning would add nothing.
-TEST_F(WorkerGroupStartTest, WarnsOnceWhereSharesCannotBeGranted) {
-  for (int i = 0; i < 2; ++i) {
-    Machine& machine = add(R"([["done"]])").machine;
-    machine.shell = {"env"};
-    machine.cpu_share = 0.5;
-  }
-  std::string said;
-  const Log log("", LogLevel::kWarn, [&](std::string_view line) { said += line; });
-  for (int i = 0; i < 2; ++i) {
-    WorkerGroup group(specs_, options_, log);
-    ASSERT_TRUE(group.run([](int, const Json&) -> Result<void> { return {}; }).ok());
-  }
-  EXPECT_EQ(said,
-            "warning: cpu_share has no effect: it only works for machines without a 'shell'\n");
-}
-
 TEST_F(WorkerGroupStartTest, TellsWorkersThatOthersGetOn) {
   options_.renewal_s = 0.05;
   add(R"([["leases", 3], ["done"]])");

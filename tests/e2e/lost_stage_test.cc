@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "e2e/small_job.h"
@@ -27,6 +28,10 @@ class LongRun {
   }
 
   RunningMotley& motley() { return motley_; }
+
+  [[nodiscard]] std::string trace() const {
+    return read_text(std::filesystem::path(job_.run_dir("run")) / "trace.json");
+  }
 
   const std::vector<pid_t>& workers() const { return workers_; }
 
@@ -96,6 +101,14 @@ TEST(KilledLauncher, TakesItsStagesAlong) {
   ::kill(run.motley().pid(), SIGKILL);
   run.motley().wait();
   run.expect_nothing_left();
+}
+
+TEST(KilledLauncher, LeavesTheTraceOfTheFirstSteps) {
+  LongRun run({});
+  run.reach_step(9);  // two for warming up, five recorded, one after which it is written
+  ::kill(run.motley().pid(), SIGKILL);
+  run.motley().wait();
+  EXPECT_THAT(run.trace(), testing::HasSubstr("F0.0"));
 }
 
 }  // namespace

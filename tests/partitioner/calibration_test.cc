@@ -71,23 +71,6 @@ TEST(Calibration, BelievesThatADeviceWhichMostlyWaitsNeedsNoMoreThanTheStep) {
   EXPECT_NEAR(calibrate(input, {run})->front().time_factor, 0.8, 1e-9);
 }
 
-// A process limited to a part of a core computes at full speed after each wait, until its quota is
-// used up.
-TEST(Calibration, DoesNotBelieveThatALimitedDeviceIsFastWhichWaits) {
-  PlanningInput input = two_machines().input();
-  RunMeasurement run = run_of(input, 1, 0);
-  run.busy_s[0] *= 0.6;
-  run.step_s = 0.9 * run.plan.ranks[0].compute_s;
-  EXPECT_NEAR(calibrate(input, {run})->front().time_factor, 0.6, 1e-9);
-  input.cluster.machines[0].cpu_share = 0.5;
-  EXPECT_NEAR(calibrate(input, {run})->front().time_factor, 0.9, 1e-9);
-  run.step_s = 0.6 * run.plan.ranks[0].compute_s;  // it hardly waited
-  EXPECT_NEAR(calibrate(input, {run})->front().time_factor, 0.6, 1e-9);
-  input.cluster.machines[0].cpu_share = 2;  // more than its threads can use
-  run.step_s = 0.9 * run.plan.ranks[0].compute_s;
-  EXPECT_NEAR(calibrate(input, {run})->front().time_factor, 0.6, 1e-9);
-}
-
 TEST(Calibration, TakesTheMedianOfTimesAndTheMostMemory) {
   const PlanningInput input = two_machines().input();
   const auto calibration = calibrate(

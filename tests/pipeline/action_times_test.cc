@@ -17,7 +17,9 @@ using testing::ElementsAre;
 // A device whose progress and work the test sets.
 class LateClock final : public StageClock {
  public:
-  void mark() override { timestamps_s_.push_back(free_s_); }
+  void begin() override { timestamps_s_.push_back(free_s_); }
+
+  void mark(double /*waited_s*/) override { timestamps_s_.push_back(free_s_); }
 
   [[nodiscard]] std::vector<double> reached() override {
     std::vector<double> reached_s;
@@ -225,7 +227,7 @@ TEST_F(ActionTimesTest, TheFirstThatIsNotOverIsUnderWay) {
 }
 
 TEST_F(ActionTimesTest, OnTheHostAllIsOverWhenItEnds) {
-  HostClock host;
+  HostClock host(ComputeThrottle(0, 1));
   ActionTimes times(Rank{0}, host);
   times.begin({1, kTraining, 0});
   times.end(kStep);

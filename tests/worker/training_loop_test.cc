@@ -1,5 +1,7 @@
 #include "worker/train/training_loop.h"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +13,7 @@
 namespace motley {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
@@ -157,7 +160,16 @@ TEST(TrainingLoop, TracesTheStepsAfterTheWarmUp) {
     EXPECT_EQ(event.at("spans").size(), 3U);
   }
   EXPECT_EQ(traces, 1);
-  EXPECT_EQ(script.log.back(), "send trace");
+  const auto sent = std::ranges::find(script.log, "send trace");
+  ASSERT_NE(sent, script.log.end());
+  EXPECT_EQ(*std::next(sent), "step 16") << "as soon as it is complete";
+}
+
+TEST(TrainingLoop, SendsTheTraceOfARunThatEndsWhileItRecords) {
+  Script script;
+  ASSERT_TRUE(script.run({.last_step = 4, .trace_steps = 100, .trace_spans = 100}).ok());
+  EXPECT_THAT(script.log, Contains("send trace"));
+  EXPECT_EQ(script.trace, nullptr);
 }
 
 TEST(TrainingLoop, SendsNoTraceOfNothing) {

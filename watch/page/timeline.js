@@ -74,8 +74,8 @@ function drawn(step, ranks, whole, width, title) {
 
 // The reason why no measured step is drawn.
 function untraced(state) {
-  if (['preparing', 'training', 'restarting'].includes(state)) return 'The last traced step is drawn here when the run ends; none is traced with run.trace_steps = 0.';
-  return 'No step of this plan was traced: the first two are for warming up, run.trace_steps = 0 traces none, and a lost run has none.';
+  if (['preparing', 'training', 'restarting'].includes(state)) return 'The last traced step is drawn here after the first steps; none is traced with run.trace_steps = 0.';
+  return 'No step of this plan was traced: the first two are for warming up, and run.trace_steps = 0 traces none.';
 }
 
 export function showTimeline(place, note, legend, timeline, description) {

@@ -1,5 +1,7 @@
 #include "worker/train/training_loop.h"
 
+#include <utility>
+
 #include "base/json.h"
 #include "protocol/shard_message.h"
 #include "protocol/trace_message.h"
@@ -25,9 +27,8 @@ Result<void> TrainingLoop::run() {
     MOTLEY_TRY(run_step(step));
     if (is_saved(step)) MOTLEY_TRY(save());
   }
-  steps_.record(nullptr);
+  end_recording();
   saver_.finish();
-  send_trace(trace_, [this](const Json& event) { events_.send(event); });
   return {};
 }
 
@@ -35,7 +36,14 @@ Result<void> TrainingLoop::run() {
 void TrainingLoop::set_recording(std::int64_t steps_done) {
   constexpr std::int64_t kWarmUpSteps = 2;
   if (steps_done == kWarmUpSteps) steps_.record(&trace_);
-  if (steps_done == kWarmUpSteps + options_.trace_steps) steps_.record(nullptr);
+  if (steps_done == kWarmUpSteps + options_.trace_steps) end_recording();
+}
+
+// The trace is sent as soon as it is complete: it is there while the run trains, and if it fails.
+void TrainingLoop::end_recording() {
+  if (std::exchange(has_sent_trace_, true)) return;
+  steps_.record(nullptr);
+  send_trace(trace_, [this](const Json& event) { events_.send(event); });
 }
 
 Result<void> TrainingLoop::run_step(std::int64_t step) {

@@ -78,6 +78,7 @@ class TrainingLoop {
 
  private:
   void set_recording(std::int64_t steps_done);
+  void end_recording();
   Result<void> run_step(std::int64_t step);
   [[nodiscard]] bool is_evaluated(std::int64_t step) const;
   // Whether a save is due after `step`, which has just been trained.
@@ -93,6 +94,7 @@ class TrainingLoop {
   bool changed_nothing_ = false;  // by the last step
   bool ends_ = false;             // the last step ended the session, before options_.last_step
   bool save_waits_ = false;       // for a step that is not skipped
+  bool has_sent_trace_ = false;
 };
 
 }  // namespace motley
