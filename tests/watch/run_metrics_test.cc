@@ -30,12 +30,12 @@ class RunMetricsTest : public WrittenRun {
     for (std::int64_t step = first; step <= last; ++step) {
       StepMetrics metrics;
       metrics.step = step;
-      metrics.loss = 2.5;
-      metrics.tokens = 1000;
+      metrics.outcome.loss = 2.5;
+      metrics.outcome.tokens = 1000;
       metrics.step_s = 0.25;
       metrics.predicted_step_s = 0.3;
-      metrics.lr = 0.001;
-      metrics.grad_norm = 0.5;
+      metrics.outcome.lr = 0.001;
+      metrics.outcome.grad_norm = 0.5;
       metrics.wire_bytes = 3000;
       metrics.bubble = 0.125;
       metrics.losses = {0.05, 0.075, 0.01, 0.004};
