@@ -66,7 +66,7 @@ Result<bool> resumes_from_checkpoint(const TrainingRequest& request, const RunMa
 Result<CheckedRequest> check_request(const TrainingRequest& request, const Log& log) {
   CheckedRequest checked;
   MOTLEY_ASSIGN(checked.planning, resolve_plan(request.planning));
-  checked.machines = machines_of(request, checked.planning);
+  checked.machines = run_machines(request, checked.planning);
   MOTLEY_ASSIGN(checked.resumes, resumes_from_checkpoint(request, checked.machines));
   if (!capabilities_of(request.planning.cluster).computes) {
     MOTLEY_TRY(check_simulated_run(request, log));

@@ -12,7 +12,7 @@
 
 namespace motley {
 
-RunMachines machines_of(const TrainingRequest& request, const PlanningInput& planning) {
+RunMachines run_machines(const TrainingRequest& request, const PlanningInput& planning) {
   const auto& plan = request.planning.plan;
   RunMachines machines;
   machines.names = plan ? machines_in_use(*plan)

@@ -20,8 +20,8 @@ struct RunMachines {
 };
 
 // `planning`: that of the request.
-[[nodiscard]] RunMachines machines_of(const TrainingRequest& request,
-                                      const PlanningInput& planning);
+[[nodiscard]] RunMachines run_machines(const TrainingRequest& request,
+                                       const PlanningInput& planning);
 
 // Checks that each machine is usable for the model, as check_usable(). A transport that is not
 // permitted between them is refused, whether or not the plan needs it.
