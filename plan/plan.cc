@@ -6,10 +6,12 @@
 
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/toml.h"
 #include "plan/assign_micro_batches.h"
 #include "plan/cluster.h"
 #include "plan/json_fields.h"
 #include "plan/limits.h"
+#include "plan/schedule_facts.h"
 
 namespace motley {
 namespace {
@@ -119,7 +121,7 @@ Result<void> read_ranks(const JsonFields& fields, Plan& plan) {
 // Limits a chunk's micro-batches in flight by those of the preceding chunk. Otherwise it could wait
 // for a forward that the preceding chunk runs only after a backward.
 Result<void> check_in_flight(const JsonFields& chunk, const Plan& plan, int in_flight) {
-  if (in_flight != 0 && plan.schedule == "gpipe") {
+  if (in_flight != 0 && !find_schedule(plan.schedule)->limits_in_flight) {
     return chunk.bad("in_flight", fmt::format("{} has no limit; it must be 0", plan.schedule));
   }
   if (plan.chunks.empty()) return {};
@@ -132,7 +134,7 @@ Result<void> check_in_flight(const JsonFields& chunk, const Plan& plan, int in_f
 }
 
 Result<void> check_queued_weights(const JsonFields& chunk, const Plan& plan, int queued) {
-  if (queued != 0 && plan.schedule != "split") {
+  if (queued != 0 && !find_schedule(plan.schedule)->splits_backward) {
     return chunk.bad("queued_weights", fmt::format("{} queues none; it must be 0", plan.schedule));
   }
   if (plan.chunks.empty() || (queued == 0) == (plan.chunks.back().queued_weights == 0)) return {};
@@ -238,10 +240,10 @@ Result<Plan> plan_from_json(const Json& json, const JsonSource& source) {
   Plan plan;
   MOTLEY_ASSIGN(plan.model_hash, fields.word("model_hash", ""));
   MOTLEY_ASSIGN(plan.schedule, fields.text("schedule"));
-  if (plan.schedule != "gpipe" && plan.schedule != "1f1b" && plan.schedule != "split") {
+  if (find_schedule(plan.schedule) == nullptr) {
     return fields.bad("schedule",
-                      fmt::format("unknown schedule '{}'; the schedules are gpipe, 1f1b and split",
-                                  excerpt(plan.schedule)));
+                      fmt::format("unknown schedule '{}'; the schedules are {}",
+                                  excerpt(plan.schedule), word_list(schedule_names(), "and")));
   }
   MOTLEY_ASSIGN(plan.gradient_codec, fields.word("gradient_codec", kCodecOthers));
   MOTLEY_TRY(read_batches(fields, plan));
