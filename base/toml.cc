@@ -254,4 +254,14 @@ std::string closest_word(const std::string& word, const std::vector<std::string>
   return best;
 }
 
+std::string word_list(const std::vector<const char*>& words, const char* conjunction) {
+  std::string list;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool is_last = i + 1 == words.size();
+    if (i > 0) list += is_last ? fmt::format(" {} ", conjunction) : ", ";
+    list += words[i];
+  }
+  return list;
+}
+
 }  // namespace motley

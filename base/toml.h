@@ -34,4 +34,7 @@ inline constexpr std::uint64_t kTomlBytesMax = 1 << 20;
 [[nodiscard]] std::string closest_word(const std::string& word,
                                        const std::vector<std::string>& candidates);
 
+// The words as a part of a sentence: "gpipe, 1f1b or split" with the conjunction "or".
+[[nodiscard]] std::string word_list(const std::vector<const char*>& words, const char* conjunction);
+
 }  // namespace motley

@@ -34,6 +34,11 @@ struct Command {
 [[nodiscard]] std::vector<Command> checkpoint_commands();  // ckpt list, ckpt show, …
 [[nodiscard]] std::vector<Command> package_commands();     // package show, package verify
 
+// The hidden command `motley __complete -- WORDS…`, which the completion scripts call: prints the
+// completions of the last word (cli/guide/completion.h).
+inline constexpr std::string_view kCompleteCommand = "__complete";
+void print_completion(std::vector<std::string> words);
+
 // Common texts of the overview and the manual.
 inline constexpr std::string_view kPurpose = "train one model on heterogeneous machines";
 inline constexpr std::string_view kExitStatuses =

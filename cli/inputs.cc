@@ -86,6 +86,14 @@ OptionSpec pin_option() {
           true};
 }
 
+OptionSpec transport_option() {
+  return {"transport", "KIND", "auto, ucx, gloo or tcp (default auto, as comm.transport)"};
+}
+
+OptionSpec encrypt_option() {
+  return {"encrypt", "WHEN", "auto, always or never (default auto, as comm.encrypt)"};
+}
+
 OptionSpec json_option() {
   return {"json", "", "print JSON for other programs"};
 }

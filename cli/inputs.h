@@ -26,6 +26,8 @@ namespace motley {
 [[nodiscard]] OptionSpec profile_option();
 [[nodiscard]] OptionSpec measure_option();
 [[nodiscard]] OptionSpec pin_option();
+[[nodiscard]] OptionSpec transport_option();
+[[nodiscard]] OptionSpec encrypt_option();
 [[nodiscard]] OptionSpec json_option();
 
 // CONFIG with the environment's MOTLEY_* and --set applied. For commands that take them, --run sets

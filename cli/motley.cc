@@ -151,6 +151,10 @@ int run_motley(const std::string& program, const std::vector<std::string>& words
     fmt::print("motley {}\n", motley_version());
     return 0;
   }
+  if (words[0] == kCompleteCommand) {
+    print_completion({words.begin() + 1, words.end()});
+    return 0;
+  }
   auto done = run_command(program, words);
   if (done.ok()) done = printed();
   if (done.ok()) return 0;

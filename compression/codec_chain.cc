@@ -1,11 +1,14 @@
 #include "compression/codec_chain.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
 #include <string_view>
 #include <vector>
 
+#include "base/toml.h"
+#include "compression/facts/codec_facts.h"
 #include "compression/formats/dense_formats.h"
 #include "compression/formats/quantised_formats.h"
 #include "compression/formats/zstd_codec.h"
@@ -21,12 +24,14 @@ struct ChainLink {
 };
 
 Error not_a_chain(const std::string& chain, const std::string& cause) {
-  return {ErrorCode::kConfig, fmt::format("not a codec: '{}'", chain), cause,
-          fmt::format(
-              "use none, fp16, bf16, int8, int4, topk(DENSITY) with a density above 0 and up to 1, "
-              "or zstd(LEVEL) with a level of {} to {}; or a chain of topk, the format of its "
-              "values (fp16, bf16 or int8) and zstd, such as fp16|zstd(1) or topk(0.01)|int8",
-              kZstdLevelMin, kZstdLevelMax)};
+  return {
+      ErrorCode::kConfig, fmt::format("not a codec: '{}'", chain), cause,
+      fmt::format(
+          "use {}, topk(DENSITY) with a density above 0 and up to 1, or zstd(LEVEL) with a level "
+          "of {} to {}; or a chain of topk, the format of its values ({}) and zstd, such as "
+          "fp16|zstd(1) or topk(0.01)|int8",
+          fmt::join(format_names(), ", "), kZstdLevelMin, kZstdLevelMax,
+          word_list(topk_format_names(), "or"))};
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -53,14 +58,28 @@ std::vector<ChainLink> split_chain(std::string_view chain) {
   }
 }
 
-std::optional<FixedSizeFormat> find_format(const ChainLink& link) {
-  if (link.has_argument) return std::nullopt;
-  if (link.name == "none") return fp32_format();
-  if (link.name == "fp16") return fp16_format();
-  if (link.name == "bf16") return bf16_format();
-  if (link.name == "int8") return int8_format();
-  if (link.name == "int4") return int4_format();
+// nullopt for a codec that is no format.
+std::optional<FixedSizeFormat> make_format(CodecKind kind) {
+  switch (kind) {
+    case CodecKind::kNone:
+      return fp32_format();
+    case CodecKind::kFp16:
+      return fp16_format();
+    case CodecKind::kBf16:
+      return bf16_format();
+    case CodecKind::kInt8:
+      return int8_format();
+    case CodecKind::kInt4:
+      return int4_format();
+    case CodecKind::kTopk:
+    case CodecKind::kZstd:
+      break;
+  }
   return std::nullopt;
+}
+
+bool is_codec(const ChainLink& link, CodecKind kind) {
+  return link.name == codec_facts(kind).name;
 }
 
 // Parses the whole text as a number; returns `otherwise` if it is none.
@@ -96,22 +115,24 @@ Result<CodecChain> parse_codec_chain(const std::string& text) {
   CodecChain chain;
   chain.format = fp32_format();  // a chain without a format writes plain fp32
   std::size_t next = 0;
-  if (links[next].name == "topk") {
+  if (is_codec(links[next], CodecKind::kTopk)) {
     const auto density = parse_number(links[next].argument, 0.0);
     if (!(0 < density && density <= 1)) return not_a_chain(text, "topk needs a density");
     chain.density = density;
     ++next;
   }
   if (next < links.size()) {
-    if (const auto format = find_format(links[next])) {
-      if (chain.density.has_value() && links[next].name == "int4") {
-        return not_a_chain(text, "int4 rotates whole blocks, for which topk keeps too few values");
+    const CodecFacts* facts = links[next].has_argument ? nullptr : find_codec(links[next].name);
+    const auto format = facts == nullptr ? std::nullopt : make_format(facts->kind);
+    if (format) {
+      if (chain.density.has_value() && facts->topk_refusal != nullptr) {
+        return not_a_chain(text, facts->topk_refusal);
       }
       chain.format = *format;
       ++next;
     }
   }
-  if (next < links.size() && links[next].name == "zstd") {
+  if (next < links.size() && is_codec(links[next], CodecKind::kZstd)) {
     chain.zstd_level = parse_number(links[next].argument, 0);
     if (chain.zstd_level < kZstdLevelMin || chain.zstd_level > kZstdLevelMax) {
       return not_a_chain(text, "zstd needs a level");

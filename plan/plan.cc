@@ -7,8 +7,10 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/json_table.h"
+#include "base/toml.h"
 #include "plan/assign_micro_batches.h"
 #include "plan/limits.h"
+#include "plan/schedule_facts.h"
 
 namespace motley {
 namespace {
@@ -114,7 +116,7 @@ Result<void> check_in_flight(const JsonFields& fields,
                              const std::vector<ChunkPlan>& before,
                              const ChunkPlan& chunk,
                              const Plan& plan) {
-  if (chunk.in_flight != 0 && plan.schedule == "gpipe") {
+  if (chunk.in_flight != 0 && !find_schedule(plan.schedule)->limits_in_flight) {
     return fields.bad("in_flight", fmt::format("{} has no limit; it must be 0", plan.schedule));
   }
   if (before.empty()) return {};
@@ -130,7 +132,7 @@ Result<void> check_queued_weights(const JsonFields& fields,
                                   const std::vector<ChunkPlan>& before,
                                   const ChunkPlan& chunk,
                                   const Plan& plan) {
-  if (chunk.queued_weights != 0 && plan.schedule != "split") {
+  if (chunk.queued_weights != 0 && !find_schedule(plan.schedule)->splits_backward) {
     return fields.bad("queued_weights", fmt::format("{} queues none; it must be 0", plan.schedule));
   }
   if (before.empty() || (chunk.queued_weights == 0) == (before.back().queued_weights == 0)) {
@@ -152,10 +154,10 @@ auto chunk_list(const Plan& plan) {
 }
 
 Result<void> check_schedule(const JsonFields& fields, const Plan& plan) {
-  if (plan.schedule == "gpipe" || plan.schedule == "1f1b" || plan.schedule == "split") return {};
-  return fields.bad("schedule",
-                    fmt::format("unknown schedule '{}'; the schedules are gpipe, 1f1b and split",
-                                excerpt(plan.schedule)));
+  if (find_schedule(plan.schedule) != nullptr) return {};
+  return fields.bad(
+      "schedule", fmt::format("unknown schedule '{}'; the schedules are {}", excerpt(plan.schedule),
+                              word_list(schedule_names(), "and")));
 }
 
 Result<void> check_chunks(const JsonFields& fields, const Plan& plan) {

@@ -89,7 +89,7 @@ struct Plan {
   std::vector<ChunkPlan> chunks;        // [ChunkId]
   int micro_batch = 1;                  // samples
   int micro_batches = 1;                // per step
-  std::string schedule = "1f1b";        // gpipe | 1f1b | split
+  std::string schedule = "1f1b";        // ScheduleFacts::name
   std::string gradient_codec = "none";  // of all-reduces of gradients, between machines
   double predicted_step_s = 0;
   std::vector<std::string> notes;  // decisions and their reasons, one line each

@@ -1,5 +1,7 @@
 #include "profiling/codec_bench.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -15,6 +17,7 @@
 #include "comm/make_transport.h"
 #include "comm/transport/shared_memory.h"
 #include "compression/codec/codec.h"
+#include "compression/facts/codec_facts.h"
 #include "compression/kernels/add_kernels.h"
 #include "compression/make_codec.h"
 #include "pipeline/schedule/allreduce_plan.h"
@@ -162,6 +165,23 @@ double measure_shared() {
 }
 
 }  // namespace
+
+std::vector<std::string> chains_to_measure(const CompressionConfig& compression, bool all) {
+  std::vector<std::string> chains;
+  for (const CodecFacts& codec : codecs()) {
+    if (codec.is_measured) chains.emplace_back(codec.name);
+  }
+  if (all) {
+    const std::vector<std::string> formats = chains;
+    for (const std::string& format : formats) {
+      chains.push_back(fmt::format("{}|{}(1)", format, codec_facts(CodecKind::kZstd).name));
+    }
+  }
+  for (const std::string& chain : {compression.activations, compression.gradients}) {
+    if (chain != "auto") chains.push_back(chain);  // "auto" selects among those above
+  }
+  return chains;
+}
 
 Result<WireCost> measure_wire_cost(const std::vector<std::string>& chains,
                                    const TransportOptions& transport) {

@@ -273,7 +273,8 @@ std::vector<ConfigKey> config_keys() {
   const Config defaults;
   std::vector<ConfigKey> keys;
   for (const ConfigEntry& entry : config_entries()) {
-    keys.push_back({entry.name, type_name(entry), entry.help, value_to_toml(defaults, entry)});
+    keys.push_back({entry.name, type_name(entry), entry.help, value_to_toml(defaults, entry),
+                    choices_of(entry)});
   }
   return keys;
 }

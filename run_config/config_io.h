@@ -65,7 +65,8 @@ struct ConfigKey {
   std::string type;  // "integer", "number", "boolean", "string", "list of integers", "… numbers",
                      // "… strings"
   std::string help;  // one line
-  std::string fallback;  // the default as TOML
+  std::string fallback;              // the default as TOML
+  std::vector<std::string> choices;  // its only values, of a list those of an item; empty = others
 };
 
 // All keys in the order of the documentation.

@@ -4,6 +4,8 @@
 #include <map>
 
 #include "base/toml.h"
+#include "compression/facts/codec_facts.h"
+#include "plan/schedule_facts.h"
 #include "run_config/optimizers.h"
 
 namespace motley {
@@ -146,8 +148,8 @@ std::vector<ConfigEntry> make_entries() {
       {"train.eval_batches", kTrain<&TrainConfig::eval_batches>, IntegerRange{1, kManySamples},
        "global batches per evaluation"},
 
-      {"parallel.schedule", kParallel<&ParallelConfig::schedule>,
-       Choices{{"auto", "gpipe", "1f1b", "split"}}, "order of micro-batches on the stages"},
+      {"parallel.schedule", kParallel<&ParallelConfig::schedule>, Choices{schedule_choices()},
+       "order of micro-batches on the stages"},
       {"parallel.cuts", kParallel<&ParallelConfig::cuts>, IntegerRange{1, 1 << 20},
        "layers at which stages 1, 2, … begin; empty = the planner chooses"},
       {"parallel.replicas",
@@ -166,13 +168,13 @@ std::vector<ConfigEntry> make_entries() {
       {"compression.activations",
        kCompression<&CompressionConfig::activations>,
        {},
-       "codec chain of activations and their gradients, none, or auto = for each link none, fp16 "
-       "or, where it shortens the step by 3 %, int8, by 15 %, int4"},
+       "codec chain of activations and their gradients, none, or auto = for each link " +
+           auto_codecs_text(CodecUse::kActivations)},
       {"compression.gradients",
        kCompression<&CompressionConfig::gradients>,
        {},
-       "codec chain of the gradient all-reduces between machines, none, or auto = none, fp16 or, "
-       "where it shortens the step by 3 %, int8 or int4"},
+       "codec chain of the gradient all-reduces between machines, none, or auto = " +
+           auto_codecs_text(CodecUse::kGradients)},
       {"compression.error_feedback",
        kCompression<&CompressionConfig::error_feedback>,
        {},
@@ -316,6 +318,13 @@ std::string suggest_key(const std::string& unknown) {
   for (const auto& [known, name] : name_of_word) words.push_back(known);
   const std::string closest = closest_word(word, words);
   return closest.empty() ? "" : name_of_word[closest];
+}
+
+std::vector<std::string> choices_of(const ConfigEntry& entry) {
+  if (std::holds_alternative<Access<bool>>(entry.access)) return {"true", "false"};
+  const auto* const choices = std::get_if<Choices>(&entry.rule);
+  if (choices == nullptr) return {};
+  return {choices->words.begin(), choices->words.end()};
 }
 
 std::string type_name(const ConfigEntry& entry) {

@@ -53,7 +53,7 @@ struct ConfigEntry {
   std::string name;  // "train.lr"
   Accessor access;
   Rule rule;
-  const char* help;
+  std::string help;
 
   [[nodiscard]] std::string_view section() const;  // "train"
   [[nodiscard]] std::string_view word() const;     // "lr"
@@ -71,6 +71,9 @@ struct ConfigEntry {
 // The key probably meant by an unknown one, or "". Includes the names in other trainers
 // (learning_rate, batch_size, n_layer, …).
 [[nodiscard]] std::string suggest_key(const std::string& unknown);
+
+// The only values of a key, of a list those of an item; empty if there are others.
+[[nodiscard]] std::vector<std::string> choices_of(const ConfigEntry& entry);
 
 // "integer", "list of strings", …: the word of ConfigKey::type.
 [[nodiscard]] std::string type_name(const ConfigEntry& entry);

@@ -107,17 +107,18 @@ at::Tensor decode_int8(const at::Tensor& bytes_B, std::int64_t count) {
 }
 
 constexpr DeviceFormat kFormats[] = {
-    {"fp16", encode_fp16, decode_fp16},
-    {"bf16", encode_bf16, decode_bf16},
-    {"int8", encode_int8, decode_int8},
+    {CodecKind::kFp16, encode_fp16, decode_fp16},
+    {CodecKind::kBf16, encode_bf16, decode_bf16},
+    {CodecKind::kInt8, encode_int8, decode_int8},
 };
 
 }  // namespace
 
 const DeviceFormat* find_device_format(std::string_view codec, c10::Device device) {
   if (shares_host_memory(device)) return nullptr;
+  const CodecFacts* facts = find_codec(codec);
   for (const DeviceFormat& format : kFormats) {
-    if (format.codec == codec) return &format;
+    if (facts != nullptr && format.codec == facts->kind) return &format;
   }
   return nullptr;
 }

@@ -9,10 +9,12 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "compression/facts/codec_facts.h"
+
 namespace motley {
 
 struct DeviceFormat {
-  std::string_view codec;  // Codec::name()
+  CodecKind codec = CodecKind::kNone;
   // Encodes all values of a contiguous fp32 tensor as one flat message; the result may have any
   // dtype.
   at::Tensor (*encode)(const at::Tensor& values);
@@ -21,8 +23,9 @@ struct DeviceFormat {
   at::Tensor (*decode)(const at::Tensor& bytes_B, std::int64_t count);
 };
 
-// nullptr if the processor should run the codec: codecs that search values (topk, zstd) gain
-// nothing on a device, and a device that shares the host's memory saves no transfer.
+// codec: Codec::name(). nullptr if the processor should run the codec: codecs that search values
+// (topk, zstd) gain nothing on a device, and a device that shares the host's memory saves no
+// transfer.
 [[nodiscard]] const DeviceFormat* find_device_format(std::string_view codec, c10::Device device);
 
 }  // namespace motley

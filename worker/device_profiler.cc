@@ -17,6 +17,7 @@
 #include "models/device/product_type.h"
 #include "models/device/tensor_memory.h"
 #include "profiling/cache/profile_store.h"
+#include "profiling/codec_bench.h"
 #include "profiling/impossible_memory.h"
 #include "profiling/measurement_lock.h"
 #include "simulated/virtual_compute.h"
@@ -42,20 +43,8 @@ constexpr double kNoiseMax = 1;
 constexpr double kAloneTolerance = 0.05;
 constexpr double kLockWait_s = 300;  // timeout for other measurements on this computer
 
-// All codecs without parameters, the cheapest chains with zstd if requested, because no plan
-// selects them by itself, and the codecs of the configuration.
 std::vector<std::string> codecs_to_measure(const Job& job) {
-  std::vector<std::string> chains = {"fp16", "bf16", "int8", "int4"};
-  if (job.options.value("all_codecs", false)) {
-    for (const char* chain : {"fp16|zstd(1)", "bf16|zstd(1)", "int8|zstd(1)", "int4|zstd(1)"}) {
-      chains.emplace_back(chain);
-    }
-  }
-  const CompressionConfig& compression = job.config.compression;
-  for (const std::string& chain : {compression.activations, compression.gradients}) {
-    if (chain != "auto") chains.push_back(chain);  // "auto" selects among those above
-  }
-  return chains;
+  return chains_to_measure(job.config.compression, job.options.value("all_codecs", false));
 }
 
 void say(const std::string& line) {

@@ -1,49 +1,51 @@
-// Shell completion for motley: scripts generated from the command tables, so that they offer
-// exactly the commands, options and keys of the help.
+// Shell completion for motley: `motley __complete -- WORDS…` finds the candidates in the command
+// tables, so that they are exactly the commands, options and keys of the help; the shells' scripts
+// only show them.
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "cli/arguments.h"
+#include "run_config/config_io.h"
 
 namespace motley {
 
-// The supported shells: "bash", "zsh", "fish".
-[[nodiscard]] const std::vector<std::string>& completed_shells();
-
-// The completions.
-struct CompletionTable {
-  std::vector<CommandSpec> commands;  // in the order of the help
-  std::vector<std::string> keys;      // configuration keys, for KEY=VALUE
+// What may stand at the place of the last word.
+enum class CompletionKind {
+  kWords,    // the candidates; also if there are none
+  kKeys,     // the candidates, each to be continued without a space
+  kFiles,    // files and folders
+  kFolders,  // folders
 };
 
-// The script for one of these shells. It does not call motley.
-[[nodiscard]] std::string completion_script(const std::string& shell, const CompletionTable& table);
-
-[[nodiscard]] std::string bash_completion(const CompletionTable& table);
-[[nodiscard]] std::string zsh_completion(const CompletionTable& table);
-[[nodiscard]] std::string fish_completion(const CompletionTable& table);
-
-// The kind of a value or operand, derived from its name in the help.
-enum class CompletionKind { kAnything, kPath, kFolder, kKey, kShell };
-[[nodiscard]] CompletionKind completion_kind(std::string_view name);
-
-// The kind of the last operand, which those before it share; kAnything without operands.
-[[nodiscard]] CompletionKind operand_kind(const CommandSpec& spec);
-
-// The first words of commands in order, each once; for a word that begins several commands ("ckpt")
-// with all second words.
-struct FirstWord {
+struct CompletedWord {
   std::string word;
-  std::string summary;                     // of the command, or the list of second words
-  std::vector<const CommandSpec*> family;  // the commands of two words that begin with it
+  std::string description;  // one line
 };
 
-[[nodiscard]] std::vector<FirstWord> first_words(const std::vector<CommandSpec>& commands);
+struct Completions {
+  CompletionKind kind = CompletionKind::kWords;
+  std::string prefix;  // of the last word, in front of each candidate: "--cluster=", or empty
+  std::vector<CompletedWord> candidates;
+};
 
-// The second word of a command of two words.
-[[nodiscard]] std::string second_word(const CommandSpec& spec);
+// The completions of the last of the words after "motley", whatever it begins with, except that
+// options are offered only after '-'. A shell may split words at '=' and ':', as bash does.
+[[nodiscard]] Completions complete(const std::vector<std::string>& words,
+                                   const std::vector<CommandSpec>& commands,
+                                   const std::vector<ConfigKey>& keys);
+
+// Its form for the scripts: the kind ("words", "keys", "files" or "folders"), the prefix, and a
+// line "WORD<TAB>DESCRIPTION" for each candidate.
+[[nodiscard]] std::string completion_text(const Completions& completion);
+
+// A script by which a shell calls `motley __complete`.
+struct CompletionScript {
+  std::string shell;  // "bash"
+  std::string text;
+};
+
+[[nodiscard]] const std::vector<CompletionScript>& completion_scripts();
 
 }  // namespace motley

@@ -6,6 +6,7 @@
 
 #include "base/system/files.h"
 #include "base/system/version.h"
+#include "cli/guide/completion.h"
 #include "cli/guide/guide.h"
 #include "cli/guide/manual.h"
 
@@ -20,9 +21,8 @@ Result<void> write_guide(const std::filesystem::path& folder) {
   for (const ManualPage& page : manual_pages(all_specs(), motley_version())) {
     MOTLEY_TRY(write_file_atomic(manual / page.file, page.text));
   }
-  for (const std::string& shell : completed_shells()) {
-    MOTLEY_TRY(
-        write_file_atomic(completions / shell, completion_script(shell, completion_table())));
+  for (const CompletionScript& script : completion_scripts()) {
+    MOTLEY_TRY(write_file_atomic(completions / script.shell, script.text));
   }
   return {};
 }

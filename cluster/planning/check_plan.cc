@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "base/toml.h"
 #include "compression/codec_chain.h"
+#include "compression/facts/codec_facts.h"
 #include "compression/feedback/gradient_compressor.h"
 #include "partitioner/cost/cost_model.h"
 #include "partitioner/search/planner.h"
@@ -22,9 +24,10 @@ Result<void> check_codecs(const Plan& plan) {
     const auto chain = parse_codec_chain(chunk.codec);
     if (!chain.ok()) return with_context(chain.error(), "a boundary of the plan");
     if (!chain->for_gradients_only()) continue;
-    return Error{ErrorCode::kConfig, fmt::format("the plan sends {} between stages", chunk.codec),
-                 kWhyForGradientsOnly,
-                 "make the codec of each boundary none, fp16, bf16, int8 or int4"};
+    return Error{
+        ErrorCode::kConfig, fmt::format("the plan sends {} between stages", chunk.codec),
+        kWhyForGradientsOnly,
+        fmt::format("make the codec of each boundary {}", word_list(format_names(), "or"))};
   }
   const auto codec = make_gradient_codec({.chain = plan.gradient_codec});
   if (!codec.ok()) return with_context(codec.error(), "gradient_codec of the plan");

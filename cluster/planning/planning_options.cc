@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/toml.h"
 #include "compression/codec_chain.h"
+#include "compression/facts/codec_facts.h"
 #include "compression/make_codec.h"
 #include "data/resident_bytes.h"
 #include "run_config/optimizers.h"
@@ -17,30 +20,35 @@ namespace {
 
 // The codecs for a boundary or an all-reduce: "auto" leaves the choice to the planner. `key` is the
 // configuration key of the chain.
-Result<std::vector<std::string>> codecs_to_plan_with(const char* key, const std::string& chain) {
-  if (chain == "auto") return std::vector<std::string>{"none", "fp16"};
+Result<std::vector<std::string>> codecs_to_plan_with(CodecUse use,
+                                                     const char* key,
+                                                     const std::string& chain) {
+  if (chain == "auto") {
+    const AutoCodecs free = auto_codecs(use, false).front();
+    return std::vector<std::string>(free.names.begin(), free.names.end());
+  }
   const auto codec = make_codec(chain);
   if (codec.ok()) return std::vector<std::string>{(*codec)->name()};
   Error error = codec.error();
   return with_key(with_context(std::move(error), key), key);
 }
 
-// What "auto" may use in addition if it pays: docs/compression.md describes the effect of each on
-// learning. In an all-reduce, error feedback compensates for the error of int4; activations have
-// none.
+// What "auto" may use in addition if it pays.
 std::vector<CoarserCodecs> coarser_codecs(const CompressionConfig& compression) {
-  constexpr double kGain = 0.03;
-  constexpr double kGainForLoss = 0.15;
-  std::vector<CoarserCodecs> coarser = {{{}, {}, kGain}};
-  if (compression.gradients == "auto") {
-    coarser.front().gradient_codecs.push_back("int8");
-    if (compression.error_feedback) coarser.front().gradient_codecs.push_back("int4");
-  }
-  if (compression.activations == "auto") {
-    coarser.front().codecs.push_back("int8");
-    coarser.push_back({{"int4"}, {}, kGainForLoss});
-  }
-  return coarser;
+  std::map<double, CoarserCodecs> by_gain;
+  const auto add = [&](CodecUse use, std::vector<std::string> CoarserCodecs::*to) {
+    for (const AutoCodecs& group : auto_codecs(use, compression.error_feedback)) {
+      if (group.least_gain == 0) continue;
+      CoarserCodecs& coarser = by_gain[group.least_gain];
+      coarser.least_gain = group.least_gain;
+      (coarser.*to).assign(group.names.begin(), group.names.end());
+    }
+  };
+  if (compression.gradients == "auto") add(CodecUse::kGradients, &CoarserCodecs::gradient_codecs);
+  if (compression.activations == "auto") add(CodecUse::kActivations, &CoarserCodecs::codecs);
+  std::vector<CoarserCodecs> all;
+  for (auto& [gain, coarser] : by_gain) all.push_back(std::move(coarser));
+  return all;
 }
 
 ResidentState resident_state(const Config& config, const ModelSpec& model) {
@@ -54,7 +62,8 @@ Result<void> check_boundary_codec(const std::string& chain) {
   if (!parsed.ok() || !parsed->for_gradients_only()) return {};
   return with_key(
       {ErrorCode::kConfig, fmt::format("compression.activations cannot be '{}'", chain),
-       kWhyForGradientsOnly, "set compression.activations to none, fp16, bf16, int8 or int4"},
+       kWhyForGradientsOnly,
+       fmt::format("set compression.activations to {}", word_list(format_names(), "or"))},
       "compression.activations");
 }
 
@@ -78,9 +87,11 @@ Result<PlanOptions> plan_options(const Config& config, const ModelSpec& model, i
   options.recompute = config.parallel.recompute;
   MOTLEY_TRY(check_boundary_codec(config.compression.activations));
   MOTLEY_ASSIGN(options.codecs,
-                codecs_to_plan_with("compression.activations", config.compression.activations));
+                codecs_to_plan_with(CodecUse::kActivations, "compression.activations",
+                                    config.compression.activations));
   MOTLEY_ASSIGN(options.gradient_codecs,
-                codecs_to_plan_with("compression.gradients", config.compression.gradients));
+                codecs_to_plan_with(CodecUse::kGradients, "compression.gradients",
+                                    config.compression.gradients));
   options.coarser = coarser_codecs(config.compression);
   options.process_state = resident_state(config, model);
   options.process_state.data_bytes = resident_data_bytes(config.data, model.sample);

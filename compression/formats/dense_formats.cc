@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstring>
 
+#include "compression/facts/codec_facts.h"
 #include "compression/formats/half.h"
 #include "compression/kernels/pieces.h"
 
@@ -28,16 +29,16 @@ void fp32_decode(const std::byte* wire_B, std::span<float> values_N) {
 FixedSizeFormat fp32_format() {
   return {{fp32_encode, fp32_decode, decode_add_pieces<bytes_of_fp32, fp32_decode>,
            encode_feedback_pieces<bytes_of_fp32, fp32_encode, fp32_decode>},
-          "none",
+          codec_facts(CodecKind::kNone).name,
           bytes_of_fp32};
 }
 
 FixedSizeFormat fp16_format() {
-  return {best_half_kernels().fp16, "fp16", half_bytes};
+  return {best_half_kernels().fp16, codec_facts(CodecKind::kFp16).name, half_bytes};
 }
 
 FixedSizeFormat bf16_format() {
-  return {best_half_kernels().bf16, "bf16", half_bytes};
+  return {best_half_kernels().bf16, codec_facts(CodecKind::kBf16).name, half_bytes};
 }
 
 }  // namespace motley

@@ -10,6 +10,7 @@
 
 #include "partitioner/cost/cost_model.h"
 #include "plan/plan.h"
+#include "plan/schedule_facts.h"
 
 namespace motley {
 
@@ -17,29 +18,32 @@ namespace motley {
 struct StepShape {
   int micro_batch = 1;    // samples
   int micro_batches = 1;  // per step
-  bool gpipe = false;     // else 1F1B
-  int warm_up = 1;        // 1F1B: micro-batches in flight of a replica beyond those behind it
-  bool split = false;     // 1F1B with backward in two parts
+  ScheduleKind schedule = ScheduleKind::kOneFOneB;
+  int warm_up = 1;  // with a limit: micro-batches in flight of a replica beyond those behind it
 
   friend bool operator==(const StepShape&, const StepShape&) = default;
+
+  [[nodiscard]] bool limits_in_flight() const { return schedule_facts(schedule).limits_in_flight; }
+
+  [[nodiscard]] bool splits_backward() const { return schedule_facts(schedule).splits_backward; }
 
   // Micro-batches in flight from a stage of that many replicas to the end of the model. `behind`:
   // the same from the next stage on; 0: this is the last stage, where each replica has one. More
   // micro-batches keep more replicas busy, so each replica adds its own window.
   [[nodiscard]] int under_way(int replicas, int behind) const {
-    if (gpipe) return micro_batches;
+    if (!limits_in_flight()) return micro_batches;
     return std::min(behind == 0 ? replicas : behind + warm_up * replicas, micro_batches);
   }
 
   // Of these, the ones that may be between forward and backward in the stage itself. The last stage
   // computes both of a micro-batch consecutively.
   [[nodiscard]] int in_flight(int replicas, int behind) const {
-    return behind == 0 && !gpipe ? 1 : under_way(replicas, behind);
+    return behind == 0 && limits_in_flight() ? 1 : under_way(replicas, behind);
   }
 
   // The same in a pipeline of single slots, for the `depth`-th stage from the end (the last is 1).
   [[nodiscard]] int in_flight(int depth) const {
-    return gpipe ? micro_batches : std::min(1 + warm_up * (depth - 1), micro_batches);
+    return limits_in_flight() ? std::min(1 + warm_up * (depth - 1), micro_batches) : micro_batches;
   }
 };
 

@@ -56,7 +56,7 @@ void StepBound::add_boundary(const StageChoice& front,
 
 std::vector<StepBound::Stage> StepBound::stages_of(const Candidate& candidate) const {
   const StageTable& table = estimate_.table();
-  const bool split = table.shape().split;
+  const bool split = table.shape().splits_backward();
   std::vector<Stage> stages(candidate.stages.size());
   for (std::size_t i = 0; i < stages.size(); ++i) {
     const StageChoice& choice = candidate.stages[i];
@@ -144,7 +144,7 @@ double StepBound::least_s(const Candidate& candidate) const {
       SlotLoad& load = loads[at(slot)];
       double pass_s = table.pass_s(slot, stage.first, stage.last, choice.recompute);
       double weight_s = 0;
-      if (shape.split) {
+      if (shape.splits_backward()) {
         const double forward_s = table.forward_s(slot, stage.first, stage.last);
         weight_s = table.backward_weight_s(slot, stage.first, stage.last);
         pass_s = forward_s * (choice.recompute ? 2 : 1) +

@@ -147,7 +147,7 @@ StageWork StepEstimate::work(std::span<const int> slots,
 }
 
 double StepEstimate::last_backward_s(int slot, int first, int last) const {
-  if (table_.shape().split) return table_.backward_weight_s(slot, first, last);
+  if (table_.shape().splits_backward()) return table_.backward_weight_s(slot, first, last);
   return table_.pass_s(slot, first, last, /*recompute=*/false) -
          table_.forward_s(slot, first, last);
 }

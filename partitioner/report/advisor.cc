@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "base/text/text_table.h"
+#include "compression/facts/codec_facts.h"
 #include "partitioner/report/remedy.h"
 #include "partitioner/report/what_if.h"
 #include "plan/quantity_text.h"
@@ -78,16 +79,16 @@ bool measured_everywhere(const Profile& profile, const std::string& codec) {
                      [&](const DeviceProfile& device) { return device.codecs.contains(codec); });
 }
 
-// Halves the bytes on every link, and of every all-reduce between machines, if no codec is in use.
+// A codec on every link, and in every all-reduce between machines, if none is in use.
 std::vector<Advice> codec_changes(const PlanningInput& input) {
   std::vector<Advice> changes;
   if (input.cluster.machines.size() == 1) return changes;
   const auto add = [&](const char* what, const char* key, const std::vector<std::string>& now) {
     if (now != std::vector<std::string>{"none"}) return;
-    for (const char* codec : {"fp16", "bf16"}) {
-      if (!measured_everywhere(input.profile, codec)) continue;
-      changes.push_back({fmt::format("{}={}", what, codec),
-                         fmt::format("compression.{} = \"{}\"", key, codec), 0});
+    for (const CodecFacts& codec : codecs()) {
+      if (!codec.is_advised || !measured_everywhere(input.profile, codec.name)) continue;
+      changes.push_back({fmt::format("{}={}", what, codec.name),
+                         fmt::format("compression.{} = \"{}\"", key, codec.name), 0});
     }
   };
   add("codec", "activations", input.options.codecs);

@@ -8,6 +8,7 @@
 
 #include "partitioner/report/what_if.h"
 #include "plan/quantity_text.h"
+#include "plan/schedule_facts.h"
 
 namespace motley {
 namespace {
@@ -18,7 +19,8 @@ constexpr std::size_t kMachinesTried = 16;
 // Whether any plan fits. 1F1B needs no more memory than GPipe, and the smallest micro-batch needs
 // least, so one shape answers for all if the shape is free.
 bool fits(PlanningInput input) {
-  if (input.options.schedule == "auto") input.options.schedule = "1f1b";
+  if (input.options.schedule == "auto")
+    input.options.schedule = schedule_facts(ScheduleKind::kOneFOneB).name;
   if (input.options.micro_batch == 0) input.options.micro_batch = 1;
   return make_plan(input).ok();
 }

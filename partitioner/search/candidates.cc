@@ -34,8 +34,18 @@ constexpr int kFewMicroBatches = 8;
 constexpr std::size_t kDataParallelMax = 8;
 // The approximate cost of a tail in a search (SearchObserver::count_work).
 constexpr std::int64_t kActionsOfATail = 1;
-// Three in flight for each following stage hide hops as long as a stage's computing.
-constexpr int kWarmUpMax = 3;
+
+// The schedules with candidates of their own of which parallel.schedule needs some, the simplest
+// first.
+std::vector<ScheduleKind> searched_schedules(const std::string& choice) {
+  std::vector<ScheduleKind> found;
+  for (const ScheduleFacts& each : kSchedules) {
+    const bool is_found = std::ranges::find(found, each.searched_as) != found.end();
+    if (permits_schedule(choice, each.kind) && !is_found) found.push_back(each.searched_as);
+  }
+  std::ranges::sort(found, {}, [](ScheduleKind kind) { return schedule_facts(kind).complexity; });
+  return found;
+}
 
 class Collector {
  public:
@@ -258,12 +268,11 @@ std::vector<StepShape> step_shapes(const PlanOptions& options) {
   std::vector<StepShape> shapes;
   for (const int size : micro_batch_sizes(options)) {
     const int count = options.global_batch / size;
-    for (int warm_up = 1; warm_up <= kWarmUpMax && options.schedule != "gpipe"; ++warm_up) {
-      // With this many micro-batches or fewer, a longer warm-up changes nothing.
-      if (warm_up == 1 || count > warm_up) shapes.push_back({size, count, false, warm_up});
-    }
-    if (options.schedule == "auto" || options.schedule == "gpipe") {
-      shapes.push_back({size, count, true});
+    for (const ScheduleKind kind : searched_schedules(options.schedule)) {
+      for (int warm_up = 1; warm_up <= schedule_facts(kind).warm_up_max; ++warm_up) {
+        // With this many micro-batches or fewer, a longer warm-up changes nothing.
+        if (warm_up == 1 || count > warm_up) shapes.push_back({size, count, kind, warm_up});
+      }
     }
   }
   return shapes;

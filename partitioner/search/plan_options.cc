@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <string_view>
+#include <vector>
 
+#include "base/toml.h"
 #include "partitioner/cost/cost_model.h"
 #include "partitioner/cost/search_space.h"
+#include "plan/schedule_facts.h"
 
 namespace motley {
 namespace {
@@ -37,10 +39,10 @@ Result<void> check_batch(const PlanOptions& options) {
 }
 
 Result<void> check_words(const PlanOptions& options) {
-  constexpr std::array<std::string_view, 4> kSchedules = {"auto", "gpipe", "1f1b", "split"};
-  if (std::ranges::find(kSchedules, options.schedule) == kSchedules.end()) {
+  const std::vector<const char*> known = schedule_choices();
+  if (std::ranges::find(known, std::string_view(options.schedule)) == known.end()) {
     return contradiction(fmt::format("unknown schedule '{}'", options.schedule), "",
-                         "use auto, gpipe, 1f1b or split");
+                         fmt::format("use {}", word_list(known, "or")));
   }
   if (options.recompute != "auto" && options.recompute != "none" && options.recompute != "all") {
     return contradiction(fmt::format("unknown value '{}' of recompute", options.recompute), "",
@@ -165,7 +167,8 @@ Result<void> check_plan_options(const PlanOptions& options,
 }
 
 Result<void> check_measured(const PlanOptions& options, const CostModel& cost) {
-  if (options.schedule == "split") MOTLEY_TRY(cost.check_split());
+  const ScheduleFacts* schedule = find_schedule(options.schedule);
+  if (schedule != nullptr && schedule->splits_backward) MOTLEY_TRY(cost.check_split());
   for (const std::string& codec : options.codecs) MOTLEY_TRY(cost.check_codec(codec));
   return {};
 }

@@ -48,7 +48,7 @@ struct PlanOptions {
   // depend on measurement noise; 0 = none.
   int usual_micro_batch = 0;
   int micro_batch_left_out = 0;    // excluded from the choice; 0 = none
-  std::string schedule = "auto";   // auto | gpipe | 1f1b | split
+  std::string schedule = "auto";   // "auto" or ScheduleFacts::name
   int stages = 0;                  // 0 = choose; n = exactly n
   std::vector<std::int64_t> cuts;  // fixed cuts, on the devices in their order; empty = choose
   Pins pins;

@@ -46,16 +46,16 @@ class Description {
         in_flight_(in_flight_of(candidate.stages, shape)) {
     plan_.micro_batch = shape.micro_batch;
     plan_.micro_batches = shape.micro_batches;
-    plan_.schedule = shape.gpipe ? "gpipe" : shape.split ? "split" : "1f1b";
+    plan_.schedule = schedule_facts(shape.schedule).name;
     plan_.gradient_codec = cost.gradient_codec();
     for (std::size_t i = 0; i < stages_.size(); ++i) add_chunk(i);
     for (std::size_t r = 0; r < slots_.size(); ++r) {
       plan_.ranks[r].link_mbps = mbps_of(cost_.machine_bandwidth(slots_[r], slots_));
     }
-    if (!shape_.gpipe && !is_plain_1f1b()) {
+    if (shape_.limits_in_flight() && !is_plain_1f1b()) {
       for (std::size_t i = 0; i < stages_.size(); ++i) plan_.chunks[i].in_flight = in_flight_[i];
     }
-    if (shape_.split) add_times();
+    if (shape_.splits_backward()) add_times();
     is_tied_ = tied_across_ranks(model, plan_);
   }
 
@@ -107,7 +107,7 @@ class Description {
     chunk.layer_count = end_of(i) - stage.first_layer;
     chunk.codec = is_last(i) ? "none" : space_.codecs[static_cast<std::size_t>(stage.codec)];
     chunk.recompute = stage.recompute;
-    if (shape_.split) {
+    if (shape_.splits_backward()) {
       chunk.queued_weights = shape_.in_flight(static_cast<int>(stages_.size()));
     }
     for (std::size_t k = 0; k < stage.slots.size(); ++k) {
@@ -176,7 +176,7 @@ class Description {
 
   Error no_memory(const DeviceSlot& slot) const {
     const std::string name = fmt::format("{}/{}", slot.machine, slot.device);
-    if (!shape_.split) {
+    if (!shape_.splits_backward()) {
       return {ErrorCode::kInfeasible, fmt::format("{} has too little memory for its chunks", name),
               "even with the fewest micro-batches in flight they need more than it has",
               "add memory"};
@@ -285,8 +285,9 @@ bool is_better(const PlanTrial& a, const PlanTrial& b) {
   if (a.plan.predicted_step_s > b.plan.predicted_step_s + margin_s) return false;
   const std::size_t stages = a.candidate.stages.size();
   if (stages != b.candidate.stages.size()) return stages < b.candidate.stages.size();
-  if (a.shape.gpipe != b.shape.gpipe) return b.shape.gpipe;
-  if (a.shape.split != b.shape.split) return b.shape.split;
+  const int a_complexity = schedule_facts(a.shape.schedule).complexity;
+  const int b_complexity = schedule_facts(b.shape.schedule).complexity;
+  if (a_complexity != b_complexity) return a_complexity < b_complexity;
   if (a.shape.warm_up != b.shape.warm_up) return a.shape.warm_up < b.shape.warm_up;
   if (a.shape.micro_batch != b.shape.micro_batch) return a.shape.micro_batch < b.shape.micro_batch;
   return is_simpler(a.candidate, b.candidate);

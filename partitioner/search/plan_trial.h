@@ -30,9 +30,9 @@ struct PlanTrial {
   Plan plan;  // with its predictions, without the model's hash
 };
 
-// The candidate's plan, simulated. With shape.split each stage queues as many weight parts as the
-// first has micro-batches in flight, or as many as fit its memory; kInfeasible if that is none.
-// REQUIRES: the candidate is rated for `shape`; with shape.split cost.check_split().ok().
+// The candidate's plan, simulated. With a split backward each stage queues as many weight parts as
+// the first has micro-batches in flight, or as many as fit its memory; kInfeasible if that is none.
+// REQUIRES: the candidate is rated for `shape`; with a split backward cost.check_split().ok().
 [[nodiscard]] Result<PlanTrial> try_candidate(const ModelSpec& model,
                                               const CostModel& cost,
                                               const SearchSpace& space,

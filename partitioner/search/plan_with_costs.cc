@@ -70,7 +70,7 @@ class CostedSearch {
     bounds.period_s = trial.candidate.period_s;
     bounds.estimate_s = trial.candidate.estimate_s;
     StepShape searched = trial.shape;
-    searched.split = false;  // it has the candidates of 1F1B
+    searched.schedule = schedule_facts(searched.schedule).searched_as;
     for (const ShapeBounds& shape : candidates_.bounds) {
       if (shape.shape != searched) continue;
       bounds.method = shape.method;

@@ -43,7 +43,8 @@ TrialChanges::TrialChanges(const TrialSetting& setting)
     : setting_(setting), estimates_(setting.space) {}
 
 Result<PlanTrial> TrialChanges::try_one(const CostModel& cost, ShapedCandidate candidate) const {
-  if (setting_.options.schedule == "split") candidate.shape.split = true;
+  const ScheduleFacts* wanted = find_schedule(setting_.options.schedule);
+  if (wanted != nullptr) candidate.shape.schedule = wanted->kind;
   setting_.options.count_work(actions_of(candidate.shape, candidate.candidate));
   return try_candidate(setting_.model, cost, setting_.space, candidate.shape,
                        std::move(candidate.candidate));
@@ -105,7 +106,8 @@ void TrialChanges::refine_stages(PlanTrial& best, std::int64_t& actions) {
 bool TrialChanges::take_best_order(PlanTrial& best, std::int64_t& actions) {
   const PlanTrial before = best;
   for (StepShape shape : step_shapes(setting_.options)) {
-    shape.split = before.shape.split && !shape.gpipe;
+    const ScheduleFacts& taken = schedule_facts(before.shape.schedule);
+    if (taken.searched_as == shape.schedule) shape.schedule = taken.kind;
     if (shape.micro_batch != before.shape.micro_batch || shape == before.shape) continue;
     if (actions >= kRefinedActionsMax) break;
     const double limit_s = kSameStep * best.plan.predicted_step_s;
@@ -117,7 +119,8 @@ bool TrialChanges::take_best_order(PlanTrial& best, std::int64_t& actions) {
 
 bool TrialChanges::obey(PlanTrial& best, std::int64_t& actions) {
   StepShape shape = best.shape;
-  shape.split = setting_.options.schedule == "auto" || setting_.options.schedule == "split";
+  const bool splits = permits_schedule(setting_.options.schedule, ScheduleKind::kSplit);
+  shape.schedule = splits ? ScheduleKind::kSplit : ScheduleKind::kOneFOneB;
   const StepEstimate& estimate = estimates_.of(setting_.cost, shape);
   while (!estimate.obeys_pins(best.candidate)) {
     std::vector<Candidate> changes;

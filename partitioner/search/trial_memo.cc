@@ -8,8 +8,8 @@ TrialMemo::Key TrialMemo::key_of(const CostModel& cost,
                                  const SearchSpace& space,
                                  const StepShape& shape,
                                  const Candidate& candidate) {
-  Key key = {number_of(cost.gradient_codec()), shape.micro_batch, shape.gpipe, shape.warm_up,
-             shape.split};
+  Key key = {number_of(cost.gradient_codec()), shape.micro_batch, static_cast<int>(shape.schedule),
+             shape.warm_up};
   for (const StageChoice& stage : candidate.stages) {
     const int codec = number_of(space.codecs[static_cast<std::size_t>(stage.codec)]);
     key.insert(key.end(), {-1, stage.first_layer, stage.recompute, codec});

@@ -82,9 +82,10 @@ class TrialSearch {
     std::vector<PlanTrial> found;
     for (const PlanTrial& trial : found_.all) {
       if (found.size() == kSplitTrials) break;
-      if (trial.shape.gpipe || trial.candidate.stages.size() < 2) continue;
+      const bool is_1f1b = trial.shape.schedule == ScheduleKind::kOneFOneB;
+      if (!is_1f1b || trial.candidate.stages.size() < 2) continue;
       StepShape shape = trial.shape;
-      shape.split = true;
+      shape.schedule = ScheduleKind::kSplit;
       auto split = changes_.try_one(setting_.cost, {shape, trial.candidate});
       if (split.ok()) found.push_back(*std::move(split));
     }
@@ -92,8 +93,8 @@ class TrialSearch {
   }
 
   bool may_split() const {
-    const std::string& schedule = setting_.options.schedule;
-    return (schedule == "auto" || schedule == "split") && setting_.cost.check_split().ok();
+    return permits_schedule(setting_.options.schedule, ScheduleKind::kSplit) &&
+           setting_.cost.check_split().ok();
   }
 
   // A stopped search still returns a trial, if there is one.
@@ -143,8 +144,7 @@ class TrialSearch {
            tied_end_candidates(unfolded.candidate, setting_.cost.layer_count())) {
         for (const int warm_up : kTiedEndWarmUps) {
           StepShape shape = unfolded.shape;
-          shape.gpipe = false;
-          shape.split = true;
+          shape.schedule = ScheduleKind::kSplit;
           shape.warm_up = warm_up;
           auto start = changes_.try_one(setting_.cost, {shape, folded});
           if (start.ok() && changes_.obeys_pins(*start)) found.push_back(*std::move(start));
@@ -197,7 +197,7 @@ class TrialSearch {
     std::set<std::pair<std::size_t, int>> seen;
     for (const PlanTrial& trial : trials.all) {
       if (seen.size() == kObeyStarts || !may_continue()) break;
-      if (trial.shape.gpipe ||
+      if (trial.shape.schedule == ScheduleKind::kGpipe ||
           !seen.emplace(trial.candidate.stages.size(), trial.shape.micro_batch).second) {
         continue;
       }
@@ -221,7 +221,7 @@ class TrialSearch {
     std::int64_t actions = 0;
     for (const PlanTrial& trial : found_.all) {
       if (seen.size() == kShareStarts || !may_continue() || is_far(trial)) break;
-      if (!trial.shape.split || trial.candidate.stages.size() < 2) continue;
+      if (!trial.shape.splits_backward() || trial.candidate.stages.size() < 2) continue;
       if (!seen.emplace(trial.candidate.stages.size(), trial.shape.micro_batch).second) continue;
       // Only with an inexpensive codec does sharing save more than the all-reduce costs.
       for (const CostModel* cost : setting_.with_each_codec) {
@@ -238,14 +238,15 @@ class TrialSearch {
   void use_idle_with_the_best() {
     if (setting_.options.stages != 0 || !may_split()) return;
     std::ranges::stable_sort(found_.all, is_better);
-    const auto best =
-        std::ranges::find_if(found_.all, [](const PlanTrial& trial) { return !trial.shape.gpipe; });
+    const auto best = std::ranges::find_if(found_.all, [](const PlanTrial& trial) {
+      return trial.shape.schedule != ScheduleKind::kGpipe;
+    });
     if (best == found_.all.end() || is_far(*best) || !may_continue()) return;
     std::vector<PlanTrial> found;
     std::int64_t actions = 0;
     for (const CostModel* cost : setting_.with_each_codec) {
       PlanTrial changed = *best;
-      changed.shape.split = true;
+      changed.shape.schedule = ScheduleKind::kSplit;
       if (changes_.use_idle(*cost, changed, actions)) found.push_back(std::move(changed));
     }
     std::ranges::move(found, std::back_inserter(found_.all));

@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "partitioner/simulate/shared_links.h"
 #include "partitioner/simulate/step_program.h"
+#include "plan/schedule_facts.h"
 
 namespace motley {
 namespace {
@@ -260,7 +261,8 @@ Result<SimulatedStep> simulate_step(const Schedule& schedule,
       "{} slots for {} ranks, {} chunks for {}", rank_slots.size(), schedule.ranks.size(),
       plan.chunks.size(), schedule.owners.size());
   for (const ChunkPlan& chunk : plan.chunks) MOTLEY_TRY(cost.check_codec(chunk.codec));
-  if (plan.schedule == "split") MOTLEY_TRY(cost.check_split());
+  const ScheduleFacts* facts = find_schedule(plan.schedule);
+  if (facts != nullptr && facts->splits_backward) MOTLEY_TRY(cost.check_split());
   const auto seed = options.draw_times ? std::optional(options.seed) : std::nullopt;
   const StepProgram program = compile_step(schedule, plan, cost, rank_slots, seed);
   return Simulation(schedule, program, cost, rank_slots, options.spans).run();

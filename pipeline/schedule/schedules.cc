@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/toml.h"
 #include "pipeline/schedule/action_rules.h"
 #include "pipeline/schedule/list_schedule.h"
 #include "pipeline/schedule/tracks.h"
@@ -135,11 +136,11 @@ Schedule assemble(std::string name,
   return schedule;
 }
 
-Schedule training_schedule(std::string name,
+Schedule training_schedule(ScheduleKind kind,
                            const ScheduleInput& input,
                            const std::vector<Actions>& computing,
                            TiedEnds tied_ends) {
-  Schedule schedule = assemble(std::move(name), input, computing);
+  Schedule schedule = assemble(schedule_facts(kind).name, input, computing);
   add_reductions(schedule, input.tied_across_ranks, tied_ends);
   for (Actions& actions : schedule.ranks) {
     actions.push_back({ActionKind::kVote, {}, {}});
@@ -171,11 +172,13 @@ std::vector<int> windows_of(const ScheduleInput& input) {
 
 Schedule gpipe_schedule(const ScheduleInput& input) {
   const std::vector<int> windows(input.owners.size(), input.micro_batches);
-  return training_schedule("gpipe", input, by_windows(input, windows), TiedEnds::kLast);
+  return training_schedule(ScheduleKind::kGpipe, input, by_windows(input, windows),
+                           TiedEnds::kLast);
 }
 
 Schedule one_f_one_b_schedule(const ScheduleInput& input) {
-  return training_schedule("1f1b", input, by_windows(input, windows_of(input)), TiedEnds::kLast);
+  return training_schedule(ScheduleKind::kOneFOneB, input, by_windows(input, windows_of(input)),
+                           TiedEnds::kLast);
 }
 
 Schedule split_schedule(const ScheduleInput& input) {
@@ -185,7 +188,8 @@ Schedule split_schedule(const ScheduleInput& input) {
                                               ? std::vector(windows.size(), windows.front())
                                               : input.queued_weights;
   // The input parts of chunk 0 end before its weight parts, those of the last chunk do not.
-  return training_schedule("split", input, list_schedule(input, windows, queued_weights),
+  return training_schedule(ScheduleKind::kSplit, input,
+                           list_schedule(input, windows, queued_weights),
                            input.owners.size() > 1 ? TiedEnds::kFirst : TiedEnds::kLast);
 }
 
@@ -220,13 +224,24 @@ ScheduleInput schedule_input(const Plan& plan, bool tied_across_ranks) {
   return input;
 }
 
+Schedule generate_schedule(ScheduleKind kind, const ScheduleInput& input) {
+  switch (kind) {
+    case ScheduleKind::kGpipe:
+      return gpipe_schedule(input);
+    case ScheduleKind::kOneFOneB:
+      return one_f_one_b_schedule(input);
+    case ScheduleKind::kSplit:
+      return split_schedule(input);
+  }
+  MOTLEY_CHECK(false, "schedule {} has no generator", static_cast<int>(kind));
+}
+
 Result<Schedule> make_schedule(const Plan& plan, bool tied_across_ranks) {
-  const ScheduleInput input = schedule_input(plan, tied_across_ranks);
-  if (plan.schedule == "gpipe") return gpipe_schedule(input);
-  if (plan.schedule == "1f1b") return one_f_one_b_schedule(input);
-  if (plan.schedule == "split") return split_schedule(input);
+  if (const ScheduleFacts* facts = find_schedule(plan.schedule)) {
+    return generate_schedule(facts->kind, schedule_input(plan, tied_across_ranks));
+  }
   return Error{ErrorCode::kConfig, fmt::format("unknown schedule '{}' in the plan", plan.schedule),
-               "", "use gpipe, 1f1b or split"};
+               "", fmt::format("use {}", word_list(schedule_names(), "or"))};
 }
 
 }  // namespace motley

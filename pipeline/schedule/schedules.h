@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "pipeline/schedule/action.h"
 #include "plan/plan.h"
+#include "plan/schedule_facts.h"
 
 namespace motley {
 
@@ -50,6 +51,9 @@ struct ScheduleInput {
 
 // Forwards only, for evaluation.
 [[nodiscard]] Schedule forward_schedule(const ScheduleInput& input);
+
+// The training schedule of that kind.
+[[nodiscard]] Schedule generate_schedule(ScheduleKind kind, const ScheduleInput& input);
 
 // The plan's assignment of micro-batches to ranks, its limits and its times.
 [[nodiscard]] ScheduleInput schedule_input(const Plan& plan, bool tied_across_ranks);

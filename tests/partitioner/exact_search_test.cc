@@ -13,7 +13,8 @@ namespace {
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 StepShape random_shape() {
-  return {*rc::gen::inRange(1, 4), *rc::gen::inRange(1, 17), *rc::gen::arbitrary<bool>(),
+  return {*rc::gen::inRange(1, 4), *rc::gen::inRange(1, 17),
+          *rc::gen::element(ScheduleKind::kGpipe, ScheduleKind::kOneFOneB),
           *rc::gen::inRange(1, 4)};
 }
 

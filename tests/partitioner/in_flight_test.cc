@@ -22,7 +22,8 @@ Candidate candidate_of(const std::vector<int>& replicas) {
 }
 
 RC_GTEST_PROP(InFlight, OfSingleSlotsGrowsByTheWarmUpFromStageToStage, ()) {
-  const StepShape shape{1, *rc::gen::inRange(1, 30), *rc::gen::arbitrary<bool>(),
+  const StepShape shape{1, *rc::gen::inRange(1, 30),
+                        *rc::gen::element(ScheduleKind::kGpipe, ScheduleKind::kOneFOneB),
                         *rc::gen::inRange(1, 4)};
   const int stages = *rc::gen::inRange(1, 9);
   const Candidate candidate = candidate_of(std::vector(static_cast<std::size_t>(stages), 1));
@@ -33,10 +34,11 @@ RC_GTEST_PROP(InFlight, OfSingleSlotsGrowsByTheWarmUpFromStageToStage, ()) {
 
 TEST(InFlight, IsOfEachReplicaAndOfAllBehindIt) {
   EXPECT_EQ(in_flight_of(candidate_of({2, 1, 4}).stages, {1, 32}), (std::vector{7, 5, 1}));
-  EXPECT_EQ(in_flight_of(candidate_of({2, 1, 4}).stages, {1, 32, false, 3}),
+  EXPECT_EQ(in_flight_of(candidate_of({2, 1, 4}).stages, {1, 32, ScheduleKind::kOneFOneB, 3}),
             (std::vector{13, 7, 1}));
   EXPECT_EQ(in_flight_of(candidate_of({2, 1, 4}).stages, {1, 6}), (std::vector{6, 5, 1}));
-  EXPECT_EQ(in_flight_of(candidate_of({2, 1}).stages, {1, 32, true}), (std::vector{32, 32}));
+  EXPECT_EQ(in_flight_of(candidate_of({2, 1}).stages, {1, 32, ScheduleKind::kGpipe}),
+            (std::vector{32, 32}));
 }
 
 // The step time with stages whose n slots have 1/n of the speed, so that each stage takes 3 s per
@@ -61,13 +63,13 @@ double balanced_step_s(const std::vector<int>& replicas, StepShape shape) {
 // Filling and draining take each stage's time once per replica, and no slot is idle in between.
 // With one window for all replicas of a stage together the step took 2 to 4 times as long.
 TEST(InFlight, KeepsAllReplicasBusy) {
-  for (const bool split : {false, true}) {
+  for (const ScheduleKind schedule : {ScheduleKind::kOneFOneB, ScheduleKind::kSplit}) {
     for (const auto& replicas : {std::vector{4, 4}, std::vector{4, 4, 4}, std::vector{1, 4},
                                  std::vector{4, 1}, std::vector{2, 1, 4}}) {
-      const StepShape shape{.micro_batch = 1, .micro_batches = 48, .split = split};
+      const StepShape shape{.micro_batch = 1, .micro_batches = 48, .schedule = schedule};
       const double filling_s = 3.0 * std::accumulate(replicas.begin(), replicas.end(), 0);
       EXPECT_LE(balanced_step_s(replicas, shape), 3.0 * 48 + filling_s)
-          << ::testing::PrintToString(replicas) << (split ? ", split" : "");
+          << ::testing::PrintToString(replicas) << " " << schedule_facts(schedule).name;
     }
   }
 }

@@ -106,7 +106,7 @@ class Oracle {
   // Two thirds of a layer's work; with a split backward the second part is half of that.
   double last_backward_s(int machine, const OracleStage& stage) const {
     const OracleStage once{.first = stage.first, .last = stage.last};
-    return pass_s(machine, once) * (shape_.split ? 1 : 2) / 3;
+    return pass_s(machine, once) * (shape_.splits_backward() ? 1 : 2) / 3;
   }
 
   // Assigns each micro-batch to the machine that would finish it first.
@@ -327,9 +327,9 @@ class Oracle {
       // One micro-batch on each machine of the last stage; `warm_up` more for each machine before
       // it.
       under_way += (is_last ? 1 : shape_.warm_up) * replicas;
-      const int most =
-          shape_.gpipe ? shape_.micro_batches : std::min(under_way, shape_.micro_batches);
-      const int window = is_last && !shape_.gpipe ? 1 : most;
+      const int most = shape_.limits_in_flight() ? std::min(under_way, shape_.micro_batches)
+                                                 : shape_.micro_batches;
+      const int window = is_last && shape_.limits_in_flight() ? 1 : most;
       const bool has_tied = is_tied() && (stage.first == 0 || stage.last == layer_count());
       const double reduce_s =
           all_sum_s(stage.machines, parameters(stage) - (has_tied ? p_.layers[0].parameters : 0));

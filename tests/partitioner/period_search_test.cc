@@ -35,8 +35,9 @@ double least_with_memory_s(Problem problem, const StepShape& shape) {
 
 RC_GTEST_PROP(PeriodSearch, FindsTheLeastPeriodOfAllPipelinesAndProvesIt, ()) {
   const Problem problem = random_uniform_problem();
-  const StepShape shape{1, *rc::gen::inRange(1, 17), true};  // GPipe has no round trips that limit
-                                                             // the period
+  const StepShape shape{1, *rc::gen::inRange(1, 17),
+                        ScheduleKind::kGpipe};  // GPipe has no round trips that limit
+                                                // the period
   const auto cost = problem.cost();
   const SearchSpace space = search_space(problem.options, problem.model(), *cost);
   const StageTable table(*cost, shape);
@@ -65,7 +66,7 @@ TEST(PeriodSearch, ProvesThePeriodOfADeviceThatBothUsesOfATiedParameterFill) {
   problem.layers = {{0.001, 100, 20, 1000}, {0.002, 50, 0, 1000}};
   problem.machines = {{1, 7200}};
   problem.tied = true;
-  const StepShape shape{1, 2, true};
+  const StepShape shape{1, 2, ScheduleKind::kGpipe};
   const auto cost = problem.cost();
   const SearchSpace space = search_space(problem.options, problem.model(), *cost);
   const PeriodSearchResult found = search_period(StageTable(*cost, shape), space, 4);
@@ -78,7 +79,8 @@ TEST(PeriodSearch, ProvesThePeriodOfADeviceThatBothUsesOfATiedParameterFill) {
 
 RC_GTEST_PROP(PeriodSearch, NeverClaimsMoreThanTheTruth, ()) {
   const Problem problem = random_pinned_problem({.layers_max = 8, .machines_max = 4});
-  const StepShape shape{1, *rc::gen::inRange(1, 17), *rc::gen::arbitrary<bool>(),
+  const StepShape shape{1, *rc::gen::inRange(1, 17),
+                        *rc::gen::element(ScheduleKind::kGpipe, ScheduleKind::kOneFOneB),
                         *rc::gen::inRange(1, 4)};
   CostModel cost = *problem.cost();
   for (const auto& [machine, share] : problem.options.pins.memory_share) {
@@ -114,7 +116,7 @@ Problem large_problem(int layers, const std::vector<double>& speeds, int each) {
 
 double gap_of(const Problem& problem, bool* is_complete) {
   const auto cost = problem.cost();
-  const StageTable table(*cost, {1, 512, true});
+  const StageTable table(*cost, {1, 512, ScheduleKind::kGpipe});
   const SearchSpace space = search_space(problem.options, problem.model(), *cost);
   const PeriodSearchResult found = search_period(table, space, 4);
   *is_complete = found.is_complete;

@@ -46,9 +46,12 @@ Candidate random_candidate(const Problem& problem, const StepShape& shape) {
 RC_GTEST_PROP(StepBound, IsNeverLongerThanTheSimulatedStep, ()) {
   Problem problem = random_problem({.layers_max = 8, .machines_max = 4});
   for (LayerSketch& layer : problem.layers) layer.queued_bytes = 10;
-  StepShape shape{*rc::gen::inRange(1, 4), *rc::gen::inRange(1, 17), *rc::gen::arbitrary<bool>(),
+  StepShape shape{*rc::gen::inRange(1, 4), *rc::gen::inRange(1, 17),
+                  *rc::gen::element(ScheduleKind::kGpipe, ScheduleKind::kOneFOneB),
                   *rc::gen::inRange(1, 4)};
-  shape.split = !shape.gpipe && *rc::gen::arbitrary<bool>();
+  if (shape.schedule == ScheduleKind::kOneFOneB && *rc::gen::arbitrary<bool>()) {
+    shape.schedule = ScheduleKind::kSplit;
+  }
   const ModelSpec model = problem.model();
   const auto cost =
       CostModel::make(model, problem.cluster(), problem.profile(), 1, {.moments_per_parameter = 2},
@@ -61,7 +64,7 @@ RC_GTEST_PROP(StepBound, IsNeverLongerThanTheSimulatedStep, ()) {
   const auto trial = try_candidate(model, *cost, space, shape, candidate);
   RC_PRE(trial.ok());
   const double least_s = StepBound(estimate).least_s(candidate);
-  RC_CLASSIFY(shape.split, "split");
+  RC_CLASSIFY(shape.splits_backward(), "split");
   RC_CLASSIFY(candidate.stages.size() > 1, "several stages");
   RC_CLASSIFY(least_s > 0.8 * trial->plan.predicted_step_s, "within a fifth");
   RC_ASSERT(least_s <= trial->plan.predicted_step_s);
@@ -82,9 +85,10 @@ TEST(StepBound, IsTheStepOfEqualStages) {
     const StageTable table(*cost, shape);
     return StepBound(StepEstimate(table, space)).least_s(candidate);
   };
-  EXPECT_NEAR(bound_s({1, 8, /*gpipe=*/true}), (8 + 4 - 1) * 3, 1e-6);
+  EXPECT_NEAR(bound_s({1, 8, ScheduleKind::kGpipe}), (8 + 4 - 1) * 3, 1e-6);
   EXPECT_NEAR(bound_s({1, 8}), (8 + 4 - 1) * 3, 1e-6);
-  EXPECT_NEAR(bound_s({.micro_batch = 1, .micro_batches = 8, .split = true}), 3 * 8 + 3, 1e-6);
+  EXPECT_NEAR(bound_s({.micro_batch = 1, .micro_batches = 8, .schedule = ScheduleKind::kSplit}),
+              3 * 8 + 3, 1e-6);
 }
 
 }  // namespace

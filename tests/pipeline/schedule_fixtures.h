@@ -37,16 +37,9 @@ inline ScheduleInput random_input(int ranks_min = 1, int micro_batches_min = 1) 
 }
 
 inline Schedule random_schedule(const ScheduleInput& input) {
-  switch (*rc::gen::inRange(0, 4)) {
-    case 0:
-      return gpipe_schedule(input);
-    case 1:
-      return one_f_one_b_schedule(input);
-    case 2:
-      return split_schedule(input);
-    default:
-      return forward_schedule(input);
-  }
+  const auto number = *rc::gen::inRange<std::size_t>(0, kSchedules.size() + 1);
+  return number == kSchedules.size() ? forward_schedule(input)
+                                     : generate_schedule(kSchedules[number].kind, input);
 }
 
 inline ScheduleInput chain(int ranks, int micro_batches) {

@@ -140,10 +140,10 @@ TEST(Schedules, ComeFromThePlansName) {
   Plan plan;
   plan.ranks.resize(1);
   plan.chunks = {{.layer_count = 1, .replicas = {{Rank{0}, 1}}}};
-  plan.schedule = "gpipe";
-  EXPECT_EQ(make_schedule(plan, false)->name, "gpipe");
-  plan.schedule = "split";
-  EXPECT_EQ(make_schedule(plan, false)->name, "split");
+  for (const ScheduleFacts& each : kSchedules) {
+    plan.schedule = each.name;
+    EXPECT_EQ(make_schedule(plan, false)->name, each.name);
+  }
   plan.schedule = "zigzag";
   EXPECT_EQ(make_schedule(plan, false).error().code, ErrorCode::kConfig);
 }

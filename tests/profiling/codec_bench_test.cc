@@ -1,6 +1,6 @@
 #include "profiling/codec_bench.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include "tests/support/transport_kind.h"
 
@@ -24,6 +24,17 @@ TEST_P(WireCostOver, CoversNoneAndEveryChainAskedFor) {
     EXPECT_GT(codec.encode_s_per_float, 0) << name;
     EXPECT_GT(codec.decode_s_per_float, 0) << name;
   }
+}
+
+TEST(ChainsToMeasure, AreTheFormatsAndThoseOfTheConfiguration) {
+  CompressionConfig compression;
+  compression.activations = "auto";
+  compression.gradients = "topk(0.1)";
+  EXPECT_THAT(chains_to_measure(compression, false),
+              testing::ElementsAre("fp16", "bf16", "int8", "int4", "topk(0.1)"));
+  EXPECT_THAT(chains_to_measure(compression, true),
+              testing::ElementsAre("fp16", "bf16", "int8", "int4", "fp16|zstd(1)", "bf16|zstd(1)",
+                                   "int8|zstd(1)", "int4|zstd(1)", "topk(0.1)"));
 }
 
 std::vector<std::string> kinds() {

@@ -14,6 +14,7 @@
 #include "cluster/diagnose/probe.h"
 #include "comm/make_transport.h"
 #include "comm/transport/transport.h"
+#include "compression/facts/codec_facts.h"
 #include "compression/feedback/codec_rates.h"
 #include "compression/feedback/gradient_compressor.h"
 #include "plan/quantity_text.h"
@@ -26,7 +27,11 @@ constexpr std::size_t kFloatsPerMib = (std::size_t{1} << 20) / sizeof(float);
 
 std::vector<std::string> measured_chains(const Arguments& arguments) {
   if (arguments.has("codec")) return arguments.values("codec");
-  return {"fp16", "bf16", "int8", "int4", "topk(0.01)", "topk(0.01)|fp16"};
+  std::vector<std::string> chains;
+  for (const CodecFacts& codec : codecs()) {
+    chains.insert(chains.end(), codec.bench_chains.begin(), codec.bench_chains.end());
+  }
+  return chains;
 }
 
 std::string rate_text(double bytes_per_s, double copy_bytes_per_s) {

@@ -14,6 +14,7 @@
 #include "cli/inputs.h"
 #include "cluster/diagnose/allreduce.h"
 #include "cluster/diagnose/automatic_devices.h"
+#include "compression/facts/codec_facts.h"
 #include "plan/quantity_text.h"
 
 namespace motley {
@@ -24,11 +25,12 @@ constexpr std::int64_t kValuesPerMib = (std::int64_t{1} << 20) / std::int64_t{si
 // The first codec is the baseline of the comparison.
 std::vector<std::string> chains_to_sum(const Arguments& arguments) {
   std::vector<std::string> chains = {"none"};
-  const std::vector<std::string> asked =
-      arguments.has("codec") ? arguments.values("codec")
-                             : std::vector<std::string>{"fp16", "int8", "int4", "topk(0.01)|fp16"};
-  std::ranges::copy_if(asked, std::back_inserter(chains),
+  std::ranges::copy_if(arguments.values("codec"), std::back_inserter(chains),
                        [](const std::string& chain) { return chain != "none"; });
+  if (arguments.has("codec")) return chains;
+  for (const CodecFacts& codec : codecs()) {
+    chains.insert(chains.end(), codec.allreduce_chains.begin(), codec.allreduce_chains.end());
+  }
   return chains;
 }
 
@@ -123,8 +125,8 @@ Command bench_allreduce_command() {
        {"codec", "CHAIN", "compress with this chain (default: some of each kind)", true},
        {"mib", "N", "size of the gradient on each rank (default 64)"},
        {"runs", "N", "measured runs of each codec, after one for warming up (default 5)"},
-       {"transport", "KIND", "auto, ucx, gloo or tcp (default auto, as comm.transport)"},
-       {"encrypt", "WHEN", "auto, always or never (default auto, as comm.encrypt)"},
+       transport_option(),
+       encrypt_option(),
        json_option()},
       "Replicas of a stage all-reduce their gradients after each step. This command runs the\n"
       "same all-reduce on generated values, over all devices of the cluster, or between two\n"

@@ -153,8 +153,8 @@ Command doctor_command() {
       {cluster_option(),
        {"run", "DIR",
         "folder of future runs, shared or separate on each machine (default: this one)"},
-       {"transport", "KIND", "auto, ucx, gloo or tcp (default auto, as comm.transport)"},
-       {"encrypt", "WHEN", "auto, always or never (default auto, as comm.encrypt)"},
+       transport_option(),
+       encrypt_option(),
        json_option()},
       "Starts a worker on each machine, as a run would, and checks there: version, cores,\n"
       "memory, devices, their drivers and dtypes, the BLAS library, network addresses, and\n"

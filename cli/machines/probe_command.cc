@@ -76,8 +76,8 @@ Command probe_command() {
       {cluster_option(),
        {"output", "FILE", "write the speeds for --links of other commands", false, 'o'},
        {"seconds", "S", "time for each direction of each pair (default 1)"},
-       {"transport", "KIND", "auto, ucx, gloo or tcp (default auto, as comm.transport)"},
-       {"encrypt", "WHEN", "auto, always or never (default auto, as comm.encrypt)"},
+       transport_option(),
+       encrypt_option(),
        json_option()},
       "Starts a worker on each machine and measures each direction of each pair, one\n"
       "after another, with the transport of the training: bandwidth of large messages,\n"
