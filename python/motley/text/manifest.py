@@ -53,7 +53,7 @@ def notices(content: Mapping[str, Any]) -> List[str]:
     if counts["split"]:
         made.append(f"{_documents(counts['split'])} longer than max_length={content['settings']['max_length']} and split into several")
     for name, what in (("too_long", f"longer than max_length={content['settings']['max_length']} and left out"), ("empty", "empty and left out"),
-                       ("without_answer", "left out, with no token to train on within max_length")):
+                       ("without_answer", "left out, or pieces of one are, without a token to train on")):
         if counts[name]:
             made.append(f"{_documents(counts[name])} {what}")
     if counts["merged"]:

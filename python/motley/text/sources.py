@@ -112,7 +112,7 @@ class Source:
                 if len(line) > LONGEST_LINE:
                     yield Chunk([], self.size, f"{self.name}:{number} has more than {LONGEST_LINE >> 20} MiB. Write one record per line")
                     return
-                yield Raw(f"{self.name}:{number}", _without_bom(line) if number == 1 else line), file.tell()
+                yield Raw(f"{self.name}:{number}", (_without_bom(line) if number == 1 else line).rstrip(b"\r\n")), file.tell()
 
     def _array(self, content: bytes) -> Iterator[Union[Tuple[Raw, int], Chunk]]:
         if len(content) > _LARGEST_ARRAY:

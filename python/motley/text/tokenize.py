@@ -103,7 +103,7 @@ class _Workers:
 
     def __exit__(self, *failed: Any) -> None:
         if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool.shutdown(wait=True)  # a chunk for each process
 
     def start(self, chunk: Chunk) -> Callable[[], Tokenized]:
         """Returns a function that waits for the result."""

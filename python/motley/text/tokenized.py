@@ -100,7 +100,7 @@ def _fitted(document: Document, overflow: str, most: int, counts: Dict[str, int]
     counts["split"] += length > most
     pieces = [Document(document.ids[k:k + most], document.trained[k:k + most]) for k in range(0, length, most)]
     fitted = [piece for piece in pieces if any(piece.trained[1:])]
-    counts["without_answer"] += not fitted
+    counts["without_answer"] += len(pieces) - len(fitted)
     return fitted
 
 
