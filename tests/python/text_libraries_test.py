@@ -18,12 +18,13 @@ import numpy
 import torch
 import torch.nn as nn
 
-import real_texts
 from support import Folder, motley
 from text_errors_test import damage
 from text_fakes import QUIET, write_lines
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "adapters"))
+_EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples")
+sys.path += [os.path.join(_EXAMPLES, "adapters"), os.path.join(_EXAMPLES, "texts")]
+import small_chats  # noqa: E402
 from data_order import samples_of  # noqa: E402
 
 MISSING = [name for name in ("transformers", "trl", "datasets", "pyarrow") if importlib.util.find_spec(name) is None]
@@ -79,7 +80,7 @@ class Libraries(unittest.TestCase):
                 self.assertTrue((row["attention_mask"][:, count:] == 0).all())
 
     def compared(self, records: List[Dict[str, Any]], packing: bool, train: bool = False, tokenizer: Any = None, **options: Any) -> None:
-        tokenizer = tokenizer or real_texts.tokenizer()
+        tokenizer = tokenizer or small_chats.tokenizer()
         with Folder() as folder:
             data = motley.text(write_lines(records, folder.path("texts.jsonl")), tokenizer, folder.path("data"), max_length=LENGTH, packing=packing, **QUIET)
             trainer = by_trl(records, tokenizer, folder, packing=packing, **options)
@@ -111,18 +112,18 @@ class Libraries(unittest.TestCase):
         self.assertLessEqual(apart, LARGEST_DIFFERENCE)
 
     def test_chats_unpacked(self) -> None:
-        self.compared(real_texts.dialogues(DIALOGUES), False, True, assistant_only_loss=True)
+        self.compared(small_chats.dialogues(DIALOGUES), False, True, assistant_only_loss=True)
 
     def test_chats_packed(self) -> None:
-        self.compared(real_texts.dialogues(DIALOGUES), True, True, assistant_only_loss=True)
+        self.compared(small_chats.dialogues(DIALOGUES), True, True, assistant_only_loss=True)
 
     def test_pairs_and_texts(self) -> None:
-        chats = [{"prompt": record["messages"][:-1], "completion": record["messages"][-1:]} for record in real_texts.dialogues(100)
+        chats = [{"prompt": record["messages"][:-1], "completion": record["messages"][-1:]} for record in small_chats.dialogues(100)
                  if len(json.dumps(record["messages"][:-1], ensure_ascii=False)) < 200]
         self.assertGreater(len(chats), 10)
         chance = random.Random(2)
-        pairs = [{"prompt": real_texts.sentence(chance, 5), "completion": " " + real_texts.sentence(chance, 5)} for _ in range(100)]
-        texts = [{"text": real_texts.sentence(chance, 40)} for _ in range(100)]
+        pairs = [{"prompt": small_chats.sentence(chance, 5), "completion": " " + small_chats.sentence(chance, 5)} for _ in range(100)]
+        texts = [{"text": small_chats.sentence(chance, 40)} for _ in range(100)]
         for records in (chats, pairs, texts):
             for packing in (False, True):
                 self.compared(records, packing)
@@ -130,10 +131,10 @@ class Libraries(unittest.TestCase):
     def test_prefixes_find_the_same_answers(self) -> None:
         """But for the line that the template puts after each answer."""
         with Folder() as folder:
-            marked, plain = (motley.text(real_texts.dialogues(200), real_texts.tokenizer(template), folder.path(name), max_length=LENGTH, **QUIET)
-                             for name, template in (("marked", real_texts.MARKED), ("plain", real_texts.PLAIN)))
+            marked, plain = (motley.text(small_chats.dialogues(200), small_chats.tokenizer(template), folder.path(name), max_length=LENGTH, **QUIET)
+                             for name, template in (("marked", small_chats.MARKED), ("plain", small_chats.PLAIN)))
             self.assertEqual((marked.manifest["answers_found_by"], plain.manifest["answers_found_by"]), ("generation", "prefix"))
-            end = real_texts.tokenizer()("\n")["input_ids"][0]
+            end = small_chats.tokenizer()("\n")["input_ids"][0]
             for k in range(len(marked)):
                 one, other = marked[k], plain[k]
                 self.assertTrue(numpy.array_equal(one["input_ids"], other["input_ids"]))
@@ -145,25 +146,25 @@ class Libraries(unittest.TestCase):
         import pyarrow
         import pyarrow.parquet
 
-        records = real_texts.dialogues(1100)
+        records = small_chats.dialogues(1100)
         with Folder() as folder:
             pyarrow.parquet.write_table(pyarrow.Table.from_pylist(records), folder.path("chat.parquet"), row_group_size=300)
             given = {"jsonl": write_lines(records, folder.path("chat.jsonl")), "parquet": folder.path("chat.parquet"),
                      "dataset": datasets.Dataset.from_list(records), "stream": datasets.Dataset.from_list(records).to_iterable_dataset()}
-            made = {name: motley.text(source, real_texts.tokenizer(), folder.path(f"{name}.data"), max_length=LENGTH, packing=True, **QUIET)
+            made = {name: motley.text(source, small_chats.tokenizer(), folder.path(f"{name}.data"), max_length=LENGTH, packing=True, **QUIET)
                     for name, source in given.items()}
             for name, data in made.items():
                 self.assertTrue(all(numpy.array_equal(one, other) for one, other in zip(data.arrays()[0].values(), made["jsonl"].arrays()[0].values())), name)
                 self.assertEqual(data.counts, made["jsonl"].counts, name)
             with self.assertRaisesRegex(motley.MotleyError, "Pass one of its splits"):
-                motley.text(datasets.DatasetDict(train=given["dataset"]), real_texts.tokenizer(), folder.path("splits"))
+                motley.text(datasets.DatasetDict(train=given["dataset"]), small_chats.tokenizer(), folder.path("splits"))
 
     def test_damaged_parquet_files(self) -> None:
         """Of 200 damaged files each is refused with its name, or has the rows that pyarrow reads in it."""
         import pyarrow
         import pyarrow.parquet
 
-        tokenizer, records, refused = real_texts.tokenizer(), real_texts.dialogues(60), 0
+        tokenizer, records, refused = small_chats.tokenizer(), small_chats.dialogues(60), 0
         with Folder() as folder:
             path = folder.path("chat.parquet")
             pyarrow.parquet.write_table(pyarrow.Table.from_pylist(records), path, row_group_size=20, write_page_checksum=True)

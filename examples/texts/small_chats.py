@@ -1,4 +1,4 @@
-"""Synthetic dialogues, and a tokenizer trained on them, for comparisons with transformers and trl; nothing is downloaded."""
+"""Synthetic dialogues, a tokenizer trained on them, and a small Llama in a folder; nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -51,3 +51,17 @@ def tokenizer(template: Any = MARKED, words: int = 400) -> Any:
                                              show_progress=False)
     made.train_from_iterator((message["content"] for record in dialogues(200) for message in record["messages"]), trainer)
     return transformers.PreTrainedTokenizerFast(tokenizer_object=made, bos_token="<s>", eos_token="</s>", pad_token="<pad>", chat_template=template)
+
+
+def write_model(folder: str) -> None:
+    """A Llama with random weights, with its tokenizer, as a folder of transformers."""
+    import torch
+    import transformers
+
+    torch.manual_seed(1)
+    words = tokenizer()
+    config = transformers.LlamaConfig(vocab_size=len(words), hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4,
+                                      num_key_value_heads=2, max_position_embeddings=256, pad_token_id=words.pad_token_id,
+                                      bos_token_id=words.bos_token_id, eos_token_id=words.eos_token_id)
+    transformers.LlamaForCausalLM(config).save_pretrained(folder)
+    words.save_pretrained(folder)
