@@ -6,7 +6,7 @@ import contextlib
 import fcntl
 import os
 import shutil
-from typing import Any, Callable, Dict, Iterator, List, Optional, Union
+from typing import Any, Callable, Iterator, Optional, Union
 
 from ..errors import MotleyError
 from . import manifest, rows

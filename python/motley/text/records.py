@@ -52,13 +52,22 @@ def parse(raw: Raw, has_template: bool) -> Optional[Record]:
             value = strict_json(value)
         except ValueError as error:
             raise BadRecord(f"no valid JSON: {error}") from error
+    else:
+        value = _without_nulls(value)
     if not isinstance(value, Mapping):
         raise BadRecord(f"a {_type(value)} instead of an object such as {{\"messages\": […]}}")
     return _record(value, has_template)
 
 
+def _without_nulls(value: Any) -> Any:
+    """Rows of tables have null in the place of a key that others have."""
+    if isinstance(value, Mapping):
+        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
+    return [_without_nulls(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+
 def _record(row: Mapping[str, Any], has_template: bool) -> Record:
-    keys = {key for key, value in row.items() if value is not None}  # tables have all columns
+    keys = {key for key, value in row.items() if value is not None}
     if "messages" in keys:
         return Record("chat", _messages(row["messages"], "messages"), tools=_tools(row))
     if "prompt" in keys or "completion" in keys:
@@ -101,7 +110,7 @@ def _messages(given: Any, key: str) -> Messages:
 def _message(given: Any, place: str) -> Dict[str, Any]:
     if not isinstance(given, Mapping):
         raise BadRecord(f"{place} is a {_type(given)} instead of an object with 'role' and 'content'")
-    message = {key: value for key, value in given.items() if value is not None}  # tables have all columns
+    message = {key: value for key, value in given.items() if value is not None}
     role, content = message.get("role"), message.get("content")
     if not isinstance(role, str) or not role:
         raise BadRecord(f"{place} has no 'role', but {_listed(message)}")
