@@ -113,7 +113,7 @@ class Errors(unittest.TestCase):
         self.refused([GOOD], "max_length is None", max_length=None)
         self.refused([GOOD], "overflow is 'cut'", overflow="cut")
         self.refused([GOOD], "train_on is 'answers'", train_on="answers")
-        self.refused([GOOD], "a document has 8 tokens, more than length=4", length=4)
+        self.refused([GOOD], "length is 1", length=1)
         self.refused([GOOD], "the tokenizer has no chat template", Tokenizer(template=False))
         self.refused([{"text": "abc"}], "these are texts", train_on="assistant")
         with self.assertRaisesRegex(motley.MotleyError, "the tokenizer is a str"):

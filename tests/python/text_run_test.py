@@ -31,8 +31,9 @@ class Runs(unittest.TestCase):
         with Folder() as folder:
             data = motley.text(chats(40), Tokenizer(), folder.path("data"), max_length=64, packing=packing, **QUIET)
             held_out = motley.text(chats(10, seed=2), Tokenizer(), folder.path("held"), max_length=64, length=data.length, packing=packing, **QUIET)
+            micro_batch = max(size for size in range(1, len(data)) if len(data) % size == 0)
             run = motley.train(model, nn.CrossEntropyLoss(), data, eval_data=held_out, motley=PROGRAM, run=folder.path("run"), steps=STEPS,
-                               global_batch=len(data), micro_batch=len(data) // 2, optimizer="sgd", momentum=0.9, lr=0.1, schedule="constant",
+                               global_batch=len(data), micro_batch=micro_batch, optimizer="sgd", momentum=0.9, lr=0.1, schedule="constant",
                                warmup_steps=0, clip=0.0, weight_decay=0.0, run__threads=1, eval_every=STEPS, eval_batches=1, **QUIET)
             with open(os.path.join(run.run, "metrics.jsonl"), encoding="utf-8") as file:
                 lines = [json.loads(line) for line in file]
@@ -43,7 +44,8 @@ class Runs(unittest.TestCase):
             right = self.plain(model, data)
             self.assertLess(right[-1], 0.9 * right[0], "it learns")
             self.assertLessEqual(runs.largest_difference(found, right), LARGEST_DIFFERENCE)
-            self.assertTrue(all(torch.allclose(run.state_dict()[name], value, atol=1e-5) for name, value in model.state_dict().items()))
+            state = run.state_dict()
+            self.assertTrue(all(torch.allclose(state[name], value, atol=1e-5) for name, value in model.state_dict().items()))
 
     def plain(self, model: nn.Module, data: motley.Texts) -> List[float]:
         """Each document alone, without padding or its neighbours: the loss of a step is the mean over all tokens trained on."""

@@ -71,6 +71,8 @@ class Prepared(unittest.TestCase):
         self.assertTrue(any("1 document is left out, or pieces of one are" in line for line in self.lines))
         whole = rows_of(self.prepared(chat))[1]["input_ids"]
         self.assertEqual([token for row in split[1:] for token in row["input_ids"]], whole[:36])  # a last piece of one token has no target
+        self.assertEqual([self.prepared(chat, length=length).counts["truncated"] for length in (12, 40)], [1, 0])
+        self.assertEqual([self.prepared(chat, length=length).length for length in (12, 40)], [12, 40])
         self.assertEqual(self.prepared(chat, max_length=12, overflow="drop").counts["too_long"], 1)
         late = [{"messages": [{"role": "user", "content": "u" * 30}, {"role": "assistant", "content": "x"}]}]
         self.assertEqual(self.prepared(chat + late, max_length=12).counts["without_answer"], 1)

@@ -45,8 +45,8 @@ def text(source: Any, tokenizer: Any, path: Path, *, max_length: int = 1024, tra
     packing     several documents in a row of `max_length` tokens; attention does not cross them, and positions restart
     overflow    what becomes of a longer document: "truncate", "split" or "drop"; by default text files are split and records truncated
     skip_errors leave out records with errors, and count them; by default they are listed and nothing is written
-    length      the tokens of a row; by default `max_length` with packing, else those of the longest document. Held-out texts need that of
-                the texts to train on: length=data.length
+    length      the tokens of a row, and the most of a document; by default `max_length` with packing, else those of the longest document.
+                Held-out texts need that of the texts to train on: length=data.length
     pad_id      the token that fills up rows; by default the tokenizer's pad_token, or eos_token
     processes   that tokenize; each has a copy of the tokenizer
     follow      is called with lines of progress and the notices
@@ -55,6 +55,7 @@ def text(source: Any, tokenizer: Any, path: Path, *, max_length: int = 1024, tra
     was. Raises MotleyError for invalid arguments, and for records with errors, with the file and the line of the first ones.
     """
     layout_length = _checked(max_length, overflow, length, processes, packing)
+    max_length = min(max_length, length or max_length)
     renderer = Renderer(tokenizer, train_on)
     sources = sources_of(source)
     settings = {"max_length": max_length, "train_on": train_on, "packing": bool(packing), "overflow": overflow, "skip_errors": bool(skip_errors),
@@ -75,10 +76,7 @@ def text(source: Any, tokenizer: Any, path: Path, *, max_length: int = 1024, tra
         _check(totals, skip_errors)
         if [_state(source) for source in sources] != before:
             raise MotleyError("a source changed while it was read. Call motley.text again")
-        longest = rows.longest(totals.parts)
-        layout = Layout(layout_length or longest, bool(packing), settings["pad_id"])
-        if layout.length < longest:
-            raise MotleyError(f"a document has {longest} tokens, more than length={length}. Pass max_length={length} too, or a larger length=")
+        layout = Layout(layout_length or rows.longest(totals.parts), bool(packing), settings["pad_id"])
         if os.path.exists(os.path.join(folder, manifest.NAME)):
             os.remove(os.path.join(folder, manifest.NAME))
         made = rows.write(totals.parts, layout, folder)
