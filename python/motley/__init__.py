@@ -15,7 +15,8 @@ from .export import Exported, ExportWarning, export
 from .layers import Layers
 from .load import load
 from .split import split
+from .text import Texts, text
 from .train import Run, train
 
-__all__ = ["Estimate", "ExportError", "ExportWarning", "Exported", "Layers", "MotleyError", "Run", "estimate", "export", "load",
-           "split", "train", "without_weights"]
+__all__ = ["Estimate", "ExportError", "ExportWarning", "Exported", "Layers", "MotleyError", "Run", "Texts", "estimate", "export",
+           "load", "split", "text", "train", "without_weights"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
 import numpy
 import torch
@@ -87,6 +87,10 @@ class Arrays:
             inputs = _as_model(self.inputs[:4], True)
         return inputs, _as_model(self.targets[:4], False)
 
+    def forward(self, model: torch.nn.Module) -> Optional[Callable[[Any], Any]]:
+        """The call of the model for these inputs, if the data determines it."""
+        return None
+
     def check(self, input_limit: Limit, target_limit: Optional[int], ignored: Optional[int], finite: bool) -> None:
         """Refuses integers beyond the known limits of the model and, with `finite`, NaN and infinity."""
         known: List[Tuple[str, Optional[int], Optional[int]]] = [
@@ -142,6 +146,9 @@ class Tokens:
     def example(self) -> Tuple[torch.Tensor, torch.Tensor]:
         window = torch.from_numpy(self.tokens[: self.context + 1].astype(numpy.int64))
         return window[None, :-1], window[None, 1:]
+
+    def forward(self, model: torch.nn.Module) -> Optional[Callable[[Any], Any]]:
+        return None
 
     def check(self, input_limit: Limit, target_limit: Optional[int], ignored: Optional[int], finite: bool) -> None:
         """As `Arrays.check`; a token is input and target."""

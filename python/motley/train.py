@@ -25,6 +25,7 @@ from .settings import EXPORT_OPTIONS, Sections, check, sections_of, refuse_epoch
 from .setup import Setup
 from .split import split
 from .split.whole_trace import whole_model
+from .text import Texts, training_data
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -87,6 +88,7 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
                                             may contain the targets as "labels"
                     a dataset or a list     of such pairs; it is read once
                     tokens, with context=T  one row [tokens]; a sample is T of them, its targets are the next tokens
+                    motley.text(...)        chats, instructions or texts, prepared with the model's tokenizer
     cluster       the machines and links (docs/formats/cluster.md); RUN.setup must have the same path on them, shared or
                   copied: the package on all machines, the data on the machine with the first layers. By default this
                   machine alone
@@ -139,9 +141,13 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
         else:
             with step("reading the data"):
                 parsed_loss = losses.parse(loss)
-                data_given = samples.parse(data, eval_data, context, parsed_loss, pad)
+                data_given = (training_data(data, eval_data, parsed_loss, context, pad) if isinstance(data, Texts)
+                              else samples.parse(data, eval_data, context, parsed_loss, pad))
             refuse_epochs(sections, len(data_given), eval_data is not None)
             check(program, {**sections, "data": {"kind": "arrays" if context is None else "tokens", **sections.get("data", {})}})
+            with step("calling the model with packed documents"):
+                called = data_given.forward(model) if layers is None and "forward" not in options else None
+                options.update({"forward": called} if called is not None else {})
             with step("splitting the model"):
                 described = as_layers(layers, model) if layers is not None else whole_model(model, options.get("forward"))
             _check_values(data_given, described, parsed_loss, options, sections)

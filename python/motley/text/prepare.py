@@ -1,0 +1,157 @@
+"""`motley.text`: tokenizes texts into a folder of arrays that `motley.train` takes."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+from typing import Any, Callable, Iterator, Optional, Union
+
+from ..errors import MotleyError
+from . import manifest, rows
+from .rendering import Renderer
+from .rows import Layout
+from .sources import Source, sources_of
+from .texts import Texts
+from .tokenize import Totals, tokenize
+from .tokenized import IGNORED, Limits
+
+Path = Union[str, "os.PathLike[str]"]
+
+OVERFLOWS = ("truncate", "split", "drop")
+
+
+def text(source: Any, tokenizer: Any, path: Path, *, max_length: int = 1024, train_on: Optional[str] = None, packing: bool = False,
+         overflow: Optional[str] = None, skip_errors: bool = False, length: Optional[int] = None, pad_id: Optional[int] = None,
+         processes: int = 1, follow: Callable[[str], None] = print) -> Texts:
+    """Prepares texts for `motley.train`: tokenizes them with the model's own tokenizer and chat template, and writes a folder of arrays.
+
+    >>> tokenizer = transformers.AutoTokenizer.from_pretrained("llama")
+    >>> data = motley.text("chats.jsonl", tokenizer, "chats.data", max_length=2048, packing=True)
+    >>> run = motley.train(model, nn.CrossEntropyLoss(), data, steps=1000)
+
+    source      the path of a file, or of a folder of them, or a list of paths; a dataset of Hugging Face; a list of records:
+                  .jsonl, .ndjson, .json  one object per line, or an array of objects
+                  .parquet                rows (with pyarrow)
+                  .txt, .text, .md        one document
+                A record is {"messages": [{"role": "user", "content": "…"}, …]}, {"prompt": …, "completion": …} of texts or of messages,
+                {"instruction": …, "input": …, "output": …}, or {"text": …}. All records are of one kind
+    tokenizer   of transformers, or an object with its interface
+    path        the folder to write; with the same source and settings, the call returns what is there
+    max_length  the most tokens of a document
+    train_on    "assistant": all assistant turns; "completion": the last one, or the completion of a prompt; "all": all tokens. By
+                default answers, and all tokens of texts. Other tokens have the target -100, which nn.CrossEntropyLoss ignores
+    packing     several documents in a row of `max_length` tokens; attention does not cross them, and positions restart
+    overflow    what becomes of a longer document: "truncate", "split" or "drop"; by default text files are split and records truncated
+    skip_errors leave out records with errors, and count them; by default they are listed and nothing is written
+    length      the tokens of a row, and the most of a document; by default `max_length` with packing, else those of the longest document.
+                Held-out texts need that of the texts to train on: length=data.length
+    pad_id      the token that fills up rows; by default the tokenizer's pad_token, or eos_token
+    processes   that tokenize; each has a copy of the tokenizer
+    follow      is called with lines of progress and the notices
+
+    Returns the `Texts`; `.counts` has the numbers of documents and tokens, also of those left out. An interrupted call continues where it
+    was. Raises MotleyError for invalid arguments, and for records with errors, with the file and the line of the first ones.
+    """
+    layout_length = _checked(max_length, overflow, length, processes, packing)
+    max_length = min(max_length, length or max_length)
+    renderer = Renderer(tokenizer, train_on)
+    sources = sources_of(source)
+    settings = {"max_length": max_length, "train_on": train_on, "packing": bool(packing), "overflow": overflow, "skip_errors": bool(skip_errors),
+                "length": length, "pad_id": renderer.pad_id(pad_id), "tokenizer": renderer.identity()}
+    with _locked(os.path.abspath(os.fspath(path))) as folder:
+        before = [_state(source) for source in sources]
+        described = [{"name": source.name, "kind": source.kind, "size": source.size, "sha256": source.sha256()} for source in sources]
+        written = manifest.read(folder)
+        if written is not None and written["settings"] == settings and written["sources"] == described:
+            with contextlib.suppress(MotleyError):  # a file is gone: written anew
+                found = Texts(folder, written)
+                follow(f"text  {folder} is up to date: {found.summary()}")
+                return found
+        parts = os.path.join(folder, "parts")
+        os.makedirs(parts, exist_ok=True)
+        key = manifest.digest({name: settings[name] for name in ("max_length", "train_on", "overflow", "tokenizer")})
+        totals = tokenize(sources, renderer, Limits(max_length, overflow), parts, key, processes, follow)
+        _check(totals, skip_errors)
+        if [_state(source) for source in sources] != before:
+            raise MotleyError("a source changed while it was read. Call motley.text again")
+        layout = Layout(layout_length or rows.longest(totals.parts), bool(packing), settings["pad_id"])
+        if os.path.exists(os.path.join(folder, manifest.NAME)):
+            os.remove(os.path.join(folder, manifest.NAME))
+        made = rows.write(totals.parts, layout, folder)
+        content = {"version": manifest.VERSION, "settings": settings, "sources": described, "kind": next(iter(totals.kinds)),
+                   "answers_found_by": renderer.found_by if totals.kinds.keys() & {"chat"} else None, "ignored": IGNORED, "counts": totals.counts,
+                   "first_errors": totals.errors, "rows": made.rows, "length": layout.length, "padding": made.padding, "example": made.example,
+                   "files": sorted(layout.dtypes)}
+        manifest.write(folder, content)
+        shutil.rmtree(parts, ignore_errors=True)
+        found = Texts(folder, content)
+        follow(f"text  {folder}: {found.summary()}")
+        for notice in manifest.notices(content):
+            follow(f"text  {notice}")
+        return found
+
+
+def _checked(max_length: Any, overflow: Any, length: Any, processes: Any, packing: bool) -> Optional[int]:
+    """Refuses invalid arguments; returns the length of rows, if it is known."""
+    for name, value, least in (("max_length", max_length, 2), ("length", length, 2), ("processes", processes, 1)):
+        if (value is not None or name != "length") and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+            raise MotleyError(f"{name} is {value!r}. Pass a whole number of {least} or more")
+    if overflow is not None and overflow not in OVERFLOWS:
+        raise MotleyError(f"overflow is {overflow!r}. Pass one of {', '.join(map(repr, OVERFLOWS))}")
+    return length or (max_length if packing else None)
+
+
+def _state(source: Source) -> Any:
+    if source.kind == "rows":
+        return None
+    try:
+        found = os.stat(source.name)
+    except OSError as error:
+        raise MotleyError(f"{source.name} cannot be read: {error.strerror}") from error
+    return found.st_size, found.st_mtime_ns
+
+
+def _check(totals: Totals, skip_errors: bool) -> None:
+    """Refuses records with errors, records of several kinds, and sources without a document."""
+    count = totals.counts["errors"]
+    if count and not skip_errors:
+        more = [f"and {count - len(totals.errors):,} more"] if count > len(totals.errors) else []
+        raise MotleyError(f"{count:,} {'records have errors' if count > 1 else 'record has an error'}:\n  " + "\n  ".join(totals.errors + more)
+                          + "\nCorrect them, or pass skip_errors=True, which leaves them out")
+    if len(totals.kinds) > 1:
+        found = ", ".join(f"{_KINDS[kind]} (the first: {place})" for kind, place in totals.kinds.items())
+        raise MotleyError(f"the records are of several kinds: {found}. Prepare and train on one kind, or convert the others")
+    if totals.counts["documents"] == 0:
+        left_out = ", ".join(f"{totals.counts[name]:,} {name.replace('_', ' ')}" for name in ("errors", "empty", "without_answer", "too_long", "blank")
+                             if totals.counts[name])
+        raise MotleyError(f"no document is left to train on, of {totals.counts['records']:,} records" + (f": {left_out}" if left_out else "")
+                          + ". Pass texts, and a max_length= that reaches the answers")
+
+
+_KINDS = {"chat": "chats", "completion": "pairs of prompt and completion", "instruction": "instructions", "text": "texts"}
+
+
+@contextlib.contextmanager
+def _locked(folder: str) -> Iterator[str]:
+    """Creates the folder, which has nothing else in it, and refuses a second call for it at the same time."""
+    known = {manifest.NAME, manifest.NAME + ".partial", "parts", ".lock"}
+    try:
+        os.makedirs(folder, exist_ok=True)
+        others = [name for name in os.listdir(folder) if name not in known and not name.endswith((".npy", ".npy.partial"))]
+        if others:
+            raise MotleyError(f"{folder} has other files, such as {others[0]}. Choose a folder for the prepared texts alone")
+        lock = os.open(os.path.join(folder, ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise MotleyError(f"{folder} cannot be written: {error.strerror}. Choose another path") from error
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise MotleyError(f"{folder} is being written by another motley.text. Wait for its end, or choose another path") from error
+        yield folder
+    except OSError as error:
+        raise MotleyError(f"{folder} cannot be written: {error}. Free space, or choose another path; the same call continues") from error
+    finally:
+        os.close(lock)

@@ -1,0 +1,156 @@
+"""Tokenizes all sources, chunk by chunk, in one process or several. An interrupted call leaves the chunks that are done."""
+
+from __future__ import annotations
+
+import collections
+import multiprocessing
+import os
+import signal
+import time
+from concurrent import futures
+from typing import Any, Callable, Deque, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from ..errors import MotleyError
+from .rendering import Renderer
+from .sources import Chunk, Source
+from .tokenized import COUNTS, LISTED, Limits, Tokenized, tokenized
+
+_EVERY_S = 2.0
+"""Between two lines of progress."""
+
+
+class Totals(NamedTuple):
+    """Of all chunks. `parts`: the files of the chunks, in order."""
+
+    parts: List[str]
+    counts: Dict[str, int]
+    kinds: Dict[str, str]
+    errors: List[str]
+
+
+def tokenize(sources: List[Source], renderer: Renderer, limits: Limits, folder: str, key: str, processes: int,
+             follow: Callable[[str], None]) -> Totals:
+    """`folder`: of the chunks' files. `key`: a hash of all settings; chunks of an earlier call with the same key and content are used."""
+    totals = Totals([], dict.fromkeys(COUNTS, 0), {}, [])
+    progress = _Progress(sources, follow)
+    with _Workers(renderer, limits, processes) as workers:
+        for path, made, consumed, failed in _parts(sources, workers, folder, key):
+            if failed is not None:
+                totals.errors.append(failed)
+                totals.counts["errors"] += 1
+            if made is not None:
+                totals = _added(totals, path, made)
+            progress.report(totals, consumed)
+    return totals
+
+
+_Part = Tuple[str, Optional[Tokenized], int, Optional[str]]
+"""A chunk's file, its content, the bytes or rows of all sources up to it, and why its source ends there."""
+
+
+def _parts(sources: List[Source], workers: "_Workers", folder: str, key: str) -> Iterator[_Part]:
+    """In the order of the sources, with few chunks in memory at a time."""
+    waiting: Deque[Tuple[str, Any, int, Optional[str]]] = collections.deque()
+    before = number = 0
+    for source in sources:
+        for chunk in source.chunks():
+            path = os.path.join(folder, f"{number:07d}-{key[:16]}-{chunk.digest()}.npz")
+            waiting.append((path, None if os.path.exists(path) else workers.start(chunk), before + chunk.end, chunk.failed))
+            number += 1
+            while len(waiting) > workers.ahead:
+                yield _finished(*waiting.popleft())
+        before += source.size
+    while waiting:
+        yield _finished(*waiting.popleft())
+
+
+def _finished(path: str, started: Any, consumed: int, failed: Optional[str]) -> _Part:
+    if started is None:
+        try:
+            return path, Tokenized.read(path), consumed, failed
+        except (OSError, ValueError, KeyError) as error:
+            raise MotleyError(f"{path}, left by an interrupted call, cannot be read: {error}. Remove it") from error
+    made = started()
+    made.write(path)
+    return path, made, consumed, failed
+
+
+def _added(totals: Totals, path: str, made: Tokenized) -> Totals:
+    for name, count in made.counts.items():
+        totals.counts[name] += count
+    for kind, place in made.kinds.items():
+        totals.kinds.setdefault(kind, place)
+    totals.errors.extend(made.errors[:max(0, LISTED - len(totals.errors))])
+    totals.parts.append(path)
+    return totals
+
+
+class _Workers:
+    """Processes that tokenize chunks; with one, this process does."""
+
+    def __init__(self, renderer: Renderer, limits: Limits, processes: int):
+        self._renderer, self._limits = renderer, limits
+        self._pool: Optional[futures.ProcessPoolExecutor] = None
+        self.ahead = 0
+        if processes > 1:
+            methods = multiprocessing.get_all_start_methods()  # a script without `if __name__ == "__main__"` would run again by spawn
+            context = multiprocessing.get_context("fork" if "fork" in methods else None)
+            self._pool = futures.ProcessPoolExecutor(processes, context, _begin, (renderer, limits))
+            self.ahead = processes + 1
+
+    def __enter__(self) -> "_Workers":
+        return self
+
+    def __exit__(self, *failed: Any) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True)  # a chunk for each process
+
+    def start(self, chunk: Chunk) -> Callable[[], Tokenized]:
+        """Returns a function that waits for the result."""
+        if self._pool is None:
+            return lambda: tokenized(chunk, self._renderer, self._limits)
+        future = self._pool.submit(_tokenized, chunk)
+
+        def result() -> Tokenized:
+            try:
+                return future.result()
+            except futures.process.BrokenProcessPool as error:
+                raise MotleyError("a process that tokenizes was killed, perhaps for its memory. Pass fewer processes=; the same call "
+                                  "continues") from error
+
+        return result
+
+
+_own: List[Any] = []
+"""Renderer and limits of a worker process."""
+
+
+def _begin(renderer: Renderer, limits: Limits) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the first process, which ends the others
+    _own[:] = [renderer, limits]
+
+
+def _tokenized(chunk: Chunk) -> Tokenized:
+    return tokenized(chunk, *_own)
+
+
+class _Progress:
+    """Lines with records, tokens and the remaining time, every few seconds."""
+
+    def __init__(self, sources: List[Source], follow: Callable[[str], None]):
+        self._follow = follow
+        self._size = sum(source.size for source in sources) if all(source.size for source in sources) else 0
+        self._start = self._last = time.monotonic()
+
+    def report(self, totals: Totals, consumed: int) -> None:
+        now = time.monotonic()
+        if now - self._last < _EVERY_S:
+            return
+        self._last = now
+        counts, spent = totals.counts, now - self._start
+        share = ""
+        if self._size and consumed:
+            left = int(spent * (self._size - consumed) / consumed)
+            share = f"  {100 * consumed // self._size} %  ETA {left // 3600}:{left // 60 % 60:02d}:{left % 60:02d}"
+        errors = f"  {counts['errors']:,} errors" if counts["errors"] else ""
+        self._follow(f"text  {counts['records']:,} records  {counts['tokens']:,} tokens  {counts['tokens'] / spent:,.0f} tokens/s{share}{errors}")
