@@ -37,17 +37,19 @@ def each_gradient(outputs: List[torch.Tensor], grads: List[Optional[torch.Tensor
     `grads`: of the outputs that have one; not for a loss. The gradient of a leaf without influence is 0."""
     reached = [k for k, output in enumerate(outputs) if output.requires_grad and (not grads or grads[k] is not None)]
     own = {role: tensor.grad for role, tensor in wanted.items()}
-    done: List[torch.Tensor] = []
     received: Set[Role] = set()
 
-    def taken(role: Role, tensor: torch.Tensor, grad: torch.Tensor) -> None:
-        for earlier in done:
-            earlier.grad = None
-        done[:] = [tensor]
+    def taken(role: Role, grad: torch.Tensor) -> None:
         received.add(role)
         receive(role, grad.detach())
 
-    handles = [tensor.register_hook(lambda grad, role=role, tensor=tensor: taken(role, tensor, grad)) for role, tensor in wanted.items()]
+    def release(tensor: torch.Tensor) -> None:
+        tensor.grad = None
+
+    handles = [tensor.register_hook(lambda grad, role=role: taken(role, grad)) for role, tensor in wanted.items()]
+    with torch.enable_grad():  # the nodes that store the gradients in the leaves
+        nodes = [tensor.view_as(tensor).grad_fn.next_functions[0][0] for tensor in wanted.values()]  # type: ignore[union-attr]
+    handles += [node.register_hook(lambda *_, tensor=tensor: release(tensor)) for node, tensor in zip(nodes, wanted.values())]
     try:
         for tensor in wanted.values():
             tensor.grad = None

@@ -45,9 +45,13 @@ def memory(parts: Parts) -> Dict[str, int]:
     return {**found, "converted_bytes": converted} if converted else found
 
 
-def training_bytes(parts: Parts, samples: int, extra: Callable[[Node, Callable[[int], int]], int]) -> int:
+Extra = Callable[[Graph, Node, Callable[[int], int]], int]
+"""The bytes that a node of a graph needs besides its results, by the sizes of values."""
+
+
+def training_bytes(parts: Parts, samples: int, extra: Extra) -> int:
     """The peak of the bytes of a layer's results in a forward and backward, of which only what the backward needs is held: other results
-    are released after their last use. Without weights; `extra` is that of `live_peak`."""
+    are released after their last use. Without weights."""
     def of(kind: str, graph: Graph) -> int:
         values = {value for role, value in graph.outputs if role.kind == kind}
         return sum(_bytes(graph.shapes.get(value), samples) for value in values)
@@ -57,9 +61,9 @@ def training_bytes(parts: Parts, samples: int, extra: Callable[[Node, Callable[[
                saved + queued + live_peak(parts.weight_part, samples, extra))
 
 
-def live_peak(graph: Graph, samples: int, extra: Callable[[Node, Callable[[int], int]], int] = lambda node, size: 0) -> int:
+def live_peak(graph: Graph, samples: int, extra: Extra = lambda graph, node, size: 0) -> int:
     """The peak of the bytes of a graph's results. Views need no memory, and extend the life of their base. `saved` and `queued` results
-    live until the end. `extra(node, size)`: the bytes that a node needs besides its results, by the sizes of values."""
+    live until the end."""
     base: Dict[int, int] = {}
     for node in graph.nodes:
         if _is_view(node):
@@ -80,7 +84,7 @@ def live_peak(graph: Graph, samples: int, extra: Callable[[Node, Callable[[int],
             if value not in base:
                 alive[value] = size(value)
                 present += alive[value]
-        highest = max(highest, present + extra(node, size))
+        highest = max(highest, present + extra(graph, node, size))
         for value in [v for v in alive if last[v] <= k and v not in held]:
             present -= alive.pop(value)
     return highest

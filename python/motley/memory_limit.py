@@ -9,7 +9,7 @@ from typing import Any, Callable, List, Mapping, Sequence
 from . import measure, operations, rounding
 from .assemble import Assembled
 from .errors import ExportError
-from .graph import Node, uses
+from .graph import Graph, Node, uses
 from .graph_json import NARROW, TYPES
 
 GIB = 1 << 30
@@ -57,13 +57,18 @@ class MemoryLimit:
         return self.bytes(layer, samples) > _LARGE_BYTES
 
     def bytes(self, layer: int, samples: int) -> int:
-        """The memory of a comparison or of a reference: weights; inputs, outputs and their gradients; a forward and backward in which
-        results are perturbed or rounded; and one gradient."""
+        """The memory of a comparison or of a reference: weights; inputs, outputs and their gradients; a forward and backward, in which
+        weights are perturbed or arguments rounded, and which has one gradient at a time."""
         parts = self._graphs[self._layers[layer]["graph"]].parts
         weights = self._weights(layer)
+        largest = max(weights, default=0)
         perturbed = sum(size for size in weights if size < rounding.LARGE_BYTES)
-        run = measure.training_bytes(parts, samples, self._extra)
-        return _with_pieces(sum(weights) + self._boundaries(layer, samples) + run + perturbed + max(weights, default=0))
+
+        def extra(graph: Graph, node: Node, size: Callable[[int], int]) -> int:
+            moved = largest if any(role.kind == "parameter" for role in graph.inputs.values()) else 0
+            return max(moved, sum(map(size, set(uses(node)))) if node.op in operations.PRODUCTS else 0)
+
+        return _with_pieces(sum(weights) + self._boundaries(layer, samples) + measure.training_bytes(parts, samples, extra) + perturbed)
 
     def allows(self, layer: int) -> bool:
         """Whether the comparison of one sample fits, or must not be skipped."""
@@ -87,15 +92,6 @@ class MemoryLimit:
         before = self._layers[layer - 1]["outputs"] if layer else self._description.get("inputs") or [self._description["input"]]
         inputs, outputs = (sum(_bytes_of(entry) for entry in entries) for entries in (before, self._layers[layer]["outputs"]))
         return (2 + 2 * samples) * inputs + 3 * samples * outputs
-
-    @staticmethod
-    def _extra(node: Node, size: Callable[[int], int]) -> int:
-        """What a node needs besides its results: a perturbed copy of them and of a large weight that it uses, or arguments and
-        results of a product once more while they are rounded to bf16 and back."""
-        results = sum(map(size, node.results))
-        if node.op not in operations.PRODUCTS:
-            return results
-        return results + sum(map(size, set(uses(node)))) + max(map(size, (*uses(node), *node.results))) // 2
 
     def _weights(self, layer: int) -> List[int]:
         """The bytes of each weight."""

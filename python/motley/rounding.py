@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 import torch
 
 from . import operations, pieces
-from .graph import Node
+from .graph import Node, uses
 from .interpret import Package, run_node
 
 _RELATIVE = 2.0 ** -20
@@ -27,9 +27,9 @@ class _Perturbation:
         self._later: Dict[Tuple[int, torch.Size], torch.Tensor] = {}  # [address and shape of a weight] the generator's state
 
     def move(self, tensor: torch.Tensor) -> torch.Tensor:
-        if tensor.dtype != torch.float32:
-            return tensor
-        out = torch.empty_like(tensor)
+        return self._move(tensor, torch.empty_like(tensor)) if tensor.dtype == torch.float32 else tensor
+
+    def _move(self, tensor: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
         for moved, part in zip(pieces.of(out), pieces.of(tensor)):
             random = torch.rand(part.shape, generator=self._generator).mul_(2).sub_(1).mul_(_RELATIVE).mul_(part).add_(part)
             unchanged = (part == part.round()).logical_or_(torch.isfinite(part).logical_not_())
@@ -59,7 +59,8 @@ class _Perturbation:
         out = run_node(node, _Changed(values, self._moved) if self._later else values, samples)
         if node.op.startswith("motley::") or operations.is_view(operations.find(node.op)):
             return out
-        return [None if tensor is None else self.move(tensor) for tensor in out]
+        return [tensor if tensor is None or tensor.dtype != torch.float32 else self._move(tensor, tensor) if _is_new(tensor, node, values)
+                else self.move(tensor) for tensor in out]
 
 
 def perturbed(package: Package, layer: int, inputs: List[torch.Tensor], number: int = 0) -> "tuple[Package, List[torch.Tensor]]":
@@ -71,18 +72,31 @@ def perturbed(package: Package, layer: int, inputs: List[torch.Tensor], number: 
     return package.computing(perturbation.node, {**package.tensors, **moved}), [perturbation.move(x) for x in inputs]
 
 
+def _is_new(tensor: torch.Tensor, node: Node, values: Mapping[int, Optional[torch.Tensor]]) -> bool:
+    """Whether a result may be written to: it shares no memory with an argument, as a conversion to its own type does."""
+    addresses = {taken.data_ptr() for value in uses(node) for taken in [values[value]] if taken is not None}
+    return tensor.is_contiguous() and tensor.data_ptr() not in addresses
+
+
 def in_bf16(package: Package) -> Package:
     """The package with products whose arguments and results are rounded to bf16."""
-    def short(tensor: Optional[torch.Tensor]) -> Any:
-        return tensor.bfloat16().float() if tensor is not None and tensor.dtype == torch.float32 else tensor
+    def short(tensor: Optional[torch.Tensor]) -> Optional[torch.Tensor]:
+        return None if tensor is None else _rounded(tensor, torch.empty_like(tensor)) if tensor.dtype == torch.float32 else tensor
 
     def rounded(node: Node, values: Mapping[int, Optional[torch.Tensor]], samples: int) -> List[Optional[torch.Tensor]]:
         if node.op not in operations.PRODUCTS:
             return run_node(node, values, samples)
-        taken = _Changed(values, short)
-        return [short(tensor) for tensor in run_node(node, taken, samples)]
+        return [tensor if tensor is None or tensor.dtype != torch.float32 else _rounded(tensor, tensor)
+                for tensor in run_node(node, _Changed(values, short), samples)]
 
     return package.computing(rounded, package.tensors)
+
+
+def _rounded(tensor: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+    """`tensor` rounded to bf16 and converted back into `out`, which may be `tensor`."""
+    for into, part in zip(pieces.of(out), pieces.of(tensor)):
+        into.copy_(part.bfloat16())
+    return out
 
 
 class _Changed(Mapping[int, Optional[torch.Tensor]]):

@@ -79,8 +79,8 @@ def _with_fewer_ids(wanted: List[str], export: Export) -> Optional[VerifiedPacka
     layers = split(model, example[0]).taking(example[0])
     names = Names(layers)
     stored = FolderWeights(layers, names, export.folder, None, has_fewer_rows=True)
-    limit = export.stored.memory(export.options.memory) / GIB
-    return verified_package(layers, export.terms, example, names, stored, export.options._replace(memory=limit), _known(wanted, layers))
+    options = export.options._replace(memory=export.stored.memory(export.options.memory) / GIB, input_limit=None, target_limit=None)
+    return verified_package(layers, export.terms, example, names, stored, options, _known(wanted, layers))
 
 
 def _known(wanted: List[str], layers: Layers) -> Collection[str]:

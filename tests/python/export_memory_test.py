@@ -92,7 +92,7 @@ def exported(folder: Folder, memory: float) -> motley.Exported:
 
 class Counted(unittest.TestCase):
     def test_comparisons_need_what_the_limit_counts(self) -> None:
-        with Folder() as folder, counted() as found:
+        with Folder() as folder, counted() as found, unittest.mock.patch.object(check, "LARGE_BATCH", check.SAMPLES):
             exported(folder, 1.0)
         self.assertGreaterEqual(len(found), 6)
         for name, most, bytes in found:
