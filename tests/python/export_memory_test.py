@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_flatten
 import language_models
 from support import Folder, motley
 
-from motley import check, pieces, reference, rounding, weights
+from motley import check, folder_model, pieces, reference, rounding, smaller_comparison, weights
 from motley.memory_limit import GIB, MemoryLimit
 
 VOCABULARY, TOKENS = 3000, 256
@@ -121,6 +121,31 @@ class Counted(unittest.TestCase):
                 self.assertTrue(all(torch.equal(a, b) for a, b in parts))
                 self.assertEqual(sum(a.numel() for a, _ in parts), tensor.numel())
                 self.assertFalse(all(torch.equal(a, b) for a, b in right.parts(shape, tensor + 1)))
+
+
+class FewerIds(unittest.TestCase):
+    def test_embeddings_that_are_too_large_are_compared_with_fewer_rows(self) -> None:
+        class Opened(language_models.LlamaForCausalLM):
+            def get_input_embeddings(self) -> nn.Module:
+                return self.model.embed_tokens  # type: ignore[no-any-return]
+
+        created: List[int] = []
+
+        def create(folder: str, *_: Any, ids: int = 20_000, **__: Any) -> nn.Module:
+            created.append(ids)
+            with motley.without_weights():
+                return Opened(ids, 2, 64)
+
+        torch.manual_seed(1)
+        state = {name: tensor.bfloat16() for name, tensor in Opened(20_000, 2, 64).state_dict().items()}
+        with Folder() as folder, unittest.mock.patch.object(folder_model, "create", create), \
+                unittest.mock.patch.object(smaller_comparison, "ROWS", 64), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            os.makedirs(folder.path("weights"))
+            weights.write(folder.path("weights/model.safetensors"), state)
+            done = motley.export(folder=folder.path("weights"), tokens=TOKENS, path=folder.path("x"), memory=4 * (1 << 20) / GIB)
+        self.assertEqual(created, [20_000, 64])
+        self.assertRegex(done.notices[-1], r"with 128 tokens, except .*embed_tokens.*\. .*embed_tokens.*: compared with the first 64 ids")
 
 
 class Bytes(unittest.TestCase):

@@ -236,13 +236,13 @@ class Memory(unittest.TestCase):
                 return original(own, values)
 
             with unittest.mock.patch.object(check.EagerComparison, "compare", compare):
-                done = export(folder, empty(), "x", ids, folder=path, memory=2e-4)
+                done = export(folder, empty(), "x", ids, folder=path, memory=3e-4)
             self.assertIn(128, compared)
             self.assertIn("They were compared with 128 tokens", done.notices[-1])
             with unittest.mock.patch.object(check.EagerComparison, "compare", compare):
                 compared.clear()
                 inputs = {"ids": ids, "mask": ids > 5}
-                done = export(folder, empty(Masked), "y", ids, inputs, folder=path, memory=2e-4)
+                done = export(folder, empty(Masked), "y", ids, inputs, folder=path, memory=3e-4)
             self.assertIn(128, compared)
             self.assertIn("They were compared with 128 tokens", done.notices[-1])
 
