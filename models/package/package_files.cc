@@ -34,10 +34,27 @@ Result<void> check_size(const Package& package) {
                                                   kPackageFileName, package.weights.bytes));
 }
 
+// Whether a file may have values of this dtype for a tensor that training changes: what is exactly
+// a float32.
+bool widens_exactly(const std::string& dtype) {
+  return dtype == stored_dtype(Dtype::kBFloat16) || dtype == stored_dtype(Dtype::kFloat16);
+}
+
+// The parameters and statistics, which training changes.
+std::set<std::string> moved_names(const Package& package) {
+  std::set<std::string> moved;
+  for (const PackageLayer& layer : package.layers) {
+    for (const PackageParameter& each : layer.parameters) moved.insert(each.name);
+    for (const PackageStatistic& each : layer.statistics) moved.insert(each.name);
+  }
+  return moved;
+}
+
 // Checks that the weights have the tensors that the layers name; they may have others.
 Result<void> read_tensors(Package& package) {
   MOTLEY_ASSIGN(const SafetensorsFile file, SafetensorsFile::open(package.weights_path()));
   const std::map<std::string, TensorSpec> named = tensors_of(package);
+  const std::set<std::string> moved = moved_names(package);
   for (const auto& [name, tensor] : named) {
     const auto found = file.entries().find(name);
     if (found == file.entries().end()) {
@@ -45,7 +62,9 @@ Result<void> read_tensors(Package& package) {
                              fmt::format("it lacks tensor '{}'", excerpt(name)));
     }
     const SafetensorsFile::Entry& entry = found->second;
-    if (entry.dtype != stored_dtype(tensor.type) || entry.shape != tensor.shape) {
+    const bool has_type = entry.dtype == stored_dtype(tensor.type) ||
+                          (moved.contains(name) && widens_exactly(entry.dtype));
+    if (!has_type || entry.shape != tensor.shape) {
       return damaged_package(
           package.weights_path(),
           fmt::format("tensor '{}' is {} [{}]; {} declares {} [{}]", excerpt(name), entry.dtype,
@@ -54,11 +73,6 @@ Result<void> read_tensors(Package& package) {
     }
   }
   std::vector<std::pair<std::uint64_t, std::string>> others;
-  std::set<std::string> moved;
-  for (const PackageLayer& layer : package.layers) {
-    for (const PackageParameter& each : layer.parameters) moved.insert(each.name);
-    for (const PackageStatistic& each : layer.statistics) moved.insert(each.name);
-  }
   for (const auto& [name, entry] : file.entries()) {
     if (name.starts_with(kOwnConstantPrefix) || moved.contains(name)) continue;
     others.emplace_back(entry.begin, name);

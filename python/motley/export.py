@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -21,7 +22,8 @@ from .lines import guarded
 from .model_files import FOLDER, ModelFiles, collect
 from .named import Input, Limit, by_name, check_names
 from .split import split
-from .verified_package import INTERNAL_ERROR, Options, compare_shorter, verified_package
+from .smaller_comparison import Export, compare_smaller
+from .verified_package import INTERNAL_ERROR, Options, verified_package
 
 
 class Exported(NamedTuple):
@@ -85,6 +87,7 @@ def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]], No
         raise ExportError("the package has no path", 'Pass path=, e.g. path="model.motley"')
     memory_limit.check(memory)
     opened_notices: Tuple[str, ...] = ()
+    is_opened = layers is None
     if layers is None:
         layers, loss, example, opened_notices = folder_model.open_folder(folder, loss, example, tokens)
     if example is None or loss is None:
@@ -103,13 +106,14 @@ def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]], No
         terms = losses.parse(loss)
         model_files = collect(described.model, names, files)
     stored = FolderWeights(described, names, folder, base)
-    options = Options(decayed or Options().decayed, input_limit, target_limit, unit, units_per_sample, base, memory)
+    options = Options(decayed or Options().decayed, input_limit, target_limit, unit, units_per_sample, base, memory, _existing(path))
     verified = verified_package(described, terms, example, names, stored, options)
     built = verified.built
     moved = {entry["name"] for layer in built.package["layers"] for kind in ("parameters", "statistics") for entry in layer[kind]}
     model_files = model_files.for_trained(moved)
-    shorter, difference = compare_shorter(verified, described, terms, example, names, stored, options)
-    notices = [*opened_notices, *verified.notices, *shorter, *model_files.notices]
+    smaller, difference = compare_smaller(verified, Export(described, terms, example, names, stored, options,
+                                                           os.fspath(folder) if is_opened and folder is not None else None))
+    notices = [*opened_notices, *verified.notices, *smaller, *model_files.notices]
     for notice in notices:
         warnings.warn(notice, ExportWarning, stacklevel=2)
     with guarded("the package cannot be written", "Pass the path of a folder, and a string as name="):
@@ -119,6 +123,16 @@ def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]], No
         _write(written, built, model_files, verified.references, stored.sources)
     return Exported(written, len(built.package["layers"]), _operations(built.package), max(verified.largest_difference, difference),
                     tuple(notices))
+
+
+def _existing(path: Any) -> Optional[str]:
+    """The nearest existing folder above the package, whose disk has space for the weights of a layer."""
+    with contextlib.suppress(TypeError, ValueError):
+        folder = os.path.dirname(os.path.abspath(os.fspath(path)))
+        while not os.path.isdir(folder) and os.path.dirname(folder) != folder:
+            folder = os.path.dirname(folder)
+        return folder if os.access(folder, os.W_OK) else None
+    return None
 
 
 def _operations(package: Dict[str, Any]) -> int:
@@ -177,6 +191,12 @@ def _is_replaceable(folder: str) -> bool:
         return b'"motley-package"' in file.read(200)
 
 
+def _as_stored(built: Assembled, sources: Mapping[str, weights.Stored]) -> Dict[str, torch.Tensor]:
+    """Trained parameters in the types of their files, which readers convert to float32."""
+    trained = {entry["name"] for layer in built.package["layers"] for entry in layer["parameters"]}
+    return {name: torch.empty(source.shape, dtype=source.dtype, device="meta") for name, source in sources.items() if name in trained}
+
+
 def _write(folder: str, built: Assembled, model_files: ModelFiles, references: List[Dict[str, Any]],
            sources: Mapping[str, weights.Stored]) -> None:
     """Atomic: the package is written to a temporary folder next to the target, and renamed when complete. `sources`: [name] the
@@ -189,7 +209,7 @@ def _write(folder: str, built: Assembled, model_files: ModelFiles, references: L
         os.makedirs(os.path.dirname(folder), exist_ok=True)
         partial = tempfile.mkdtemp(prefix=".", suffix=".partial", dir=os.path.dirname(folder))
         file = os.path.join(partial, "weights.safetensors")
-        written_hash = weights.write(file, built.tensors, sources=sources)
+        written_hash = weights.write(file, {**built.tensors, **_as_stored(built, sources)}, sources=sources)
         built.package["weights"] = {"file": "weights.safetensors", "bytes": os.path.getsize(file), "sha256": written_hash}
         built.package.update(model_files.write(partial))
         package = json.dumps(built.package, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"

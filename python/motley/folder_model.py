@@ -47,9 +47,28 @@ def open_folder(folder: Any, loss: Any, example: Any, tokens: Optional[int], is_
     return Opened(model, torch.nn.CrossEntropyLoss() if loss is None else loss, example, positions.check(model, example))
 
 
-def create(folder: str, is_language_model: bool = False, is_estimate: bool = False) -> torch.nn.Module:
+def with_fewer_ids(folder: str, count: int) -> Optional[torch.nn.Module]:
+    """The model of a folder with a vocabulary of `count` ids; None if it has as few, or its configuration has no such number."""
+    try:
+        return create(folder, is_language_model=True, ids=count)
+    except ExportError:
+        return None
+
+
+def _set_ids(config: Any, count: int) -> None:
+    text = config.get_text_config() if hasattr(config, "get_text_config") else config
+    if not getattr(text, "vocab_size", 0) > count:
+        raise ExportError(f"the vocabulary has no more than {count} ids", "Compare it as it is")
+    for part in {id(config): config, id(text): text}.values():
+        part.vocab_size = count
+        pad = getattr(part, "pad_token_id", None)
+        if isinstance(pad, int) and pad >= count:
+            part.pad_token_id = count - 1
+
+
+def create(folder: str, is_language_model: bool = False, is_estimate: bool = False, ids: Optional[int] = None) -> torch.nn.Module:
     """The model of transformers whose class config.json names, in float32. `folder` may be the path of a config.json.
-    `is_language_model`: other models are refused."""
+    `is_language_model`: other models are refused. `ids`: a smaller number of ids than that of the configuration."""
     described = _config(folder, is_estimate)
     if described.get("auto_map"):
         raise ExportError(f"the model of {folder} has its own code (auto_map), which is not executed",
@@ -78,6 +97,8 @@ def create(folder: str, is_language_model: bool = False, is_estimate: bool = Fal
                               PLAN if is_estimate else "tokens= is for such models: for others pass loss= and example=(input, target)"))
     try:
         config = transformers.AutoConfig.from_pretrained(folder)
+        if ids is not None:
+            _set_ids(config, ids)
         with without_weights():
             model: Any = model_class._from_config(config, **{_dtype_key(transformers): torch.float32})
             model.tie_weights()

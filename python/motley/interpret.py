@@ -38,23 +38,31 @@ def run_node(node: Node, values: Mapping[int, Optional[torch.Tensor]], samples: 
 RunNode = Callable[[Node, Mapping[int, Optional[torch.Tensor]], int], List[Optional[torch.Tensor]]]
 """The type of `run_node`."""
 
+Receive = Callable[[Role, torch.Tensor], None]
+"""Receives one result of a graph, which is released after the call unless the callee holds it."""
 
-def run(graph: Graph, taken: Mapping[Role, torch.Tensor], samples: int, node_by: RunNode = run_node) -> Dict[Role, torch.Tensor]:
-    """The results of `graph` for its inputs."""
+
+def run(graph: Graph, taken: Mapping[Role, torch.Tensor], samples: int, node_by: RunNode, receive: Receive) -> None:
+    """Runs `graph` for its inputs. Each result is passed on after its last use in the graph."""
     values: Dict[int, Optional[torch.Tensor]] = {value: taken[role] for value, role in graph.inputs.items()}
     last = {value: k for k, node in enumerate(graph.nodes) for value in uses(node)}
-    kept = {value for _, value in graph.outputs}
+    given: Dict[int, List[Role]] = {}
+    for role, value in graph.outputs:
+        given.setdefault(value, []).append(role)
+
+    def release(value: int) -> None:
+        tensor = values.pop(value)
+        for role in given.pop(value, ()):
+            assert tensor is not None
+            receive(role, tensor)
+
     for k, node in enumerate(graph.nodes):
         values.update(zip(node.results, node_by(node, values, samples)))
-        for value in {*uses(node), *node.results} - kept:
+        for value in {*uses(node), *node.results}:
             if last.get(value, k) == k:
-                del values[value]
-    given = {}
-    for role, value in graph.outputs:
-        tensor = values[value]
-        assert tensor is not None
-        given[role] = tensor
-    return given
+                release(value)
+    for value in list(given):
+        release(value)
 
 
 def read_graph(described: Mapping[str, Any]) -> Graph:
@@ -120,7 +128,16 @@ class Package:
     def open(cls, path: Union[str, "os.PathLike[str]"]) -> "Package":
         with open(os.path.join(path, "package.json"), encoding="utf-8") as file:
             description = json.load(file)
-        return cls(description, weights.read(os.path.join(path, description["weights"]["file"])))
+        tensors = weights.read(os.path.join(path, description["weights"]["file"]))
+        moved = {entry["name"] for layer in description["layers"] for kind in ("parameters", "statistics") for entry in layer[kind]}
+        return cls(description, {name: tensor.float() if name in moved else tensor for name, tensor in tensors.items()})
+
+    def evaluates_as_it_trains(self, layer: int) -> bool:
+        """Whether the outputs of a layer in evaluation are those in training, by the same operations."""
+        graphs = self._graphs[self.description["layers"][layer]["graph"]]
+        forward, evaluate = graphs["forward"], graphs["evaluate"]
+        outputs = [{role: value for role, value in graph.outputs if role.kind != "saved"} for graph in (forward, evaluate)]
+        return "score" not in graphs and (forward.inputs, forward.nodes, outputs[0]) == (evaluate.inputs, evaluate.nodes, outputs[1])
 
     def _inputs(self, input: Input) -> List[torch.Tensor]:
         """In the order of the description."""
@@ -148,26 +165,50 @@ class Package:
     def forward(self, layer: int, inputs: List[torch.Tensor], target: Optional[torch.Tensor], kind: str = "forward"
                 ) -> Dict[Role, torch.Tensor]:
         """The results of the graph `kind` of one layer."""
+        found: Dict[Role, torch.Tensor] = {}
+        self.run_forward(layer, inputs, target, kind, found.__setitem__)
+        return found
+
+    def run_forward(self, layer: int, inputs: List[torch.Tensor], target: Optional[torch.Tensor], kind: str, receive: Receive) -> None:
+        """`forward`, whose results are passed to `receive` one by one."""
         taken = {Role("input", k): tensor for k, tensor in enumerate(inputs)}
         if target is not None:
             taken[Role("target", 0)] = target
-        return self._run(self.description["layers"][layer], kind, taken, inputs[0].size(0))
+        self._run(self.description["layers"][layer], kind, taken, inputs[0].size(0), receive)
 
     def backward(self, layer: int, saved: Dict[Role, torch.Tensor], grads: Sequence[Optional[torch.Tensor]], samples: int
                  ) -> Tuple[List[Optional[torch.Tensor]], Dict[str, torch.Tensor]]:
         """Gradients of one layer's inputs, None for inputs without one, and of its parameters, by name."""
-        described = self.description["layers"][layer]
-        given = {Role("grad", k): grad for k, grad in enumerate(grads) if grad is not None}
-        back = self._run(described, "input_part", {**saved, **given}, samples)
-        queued = {role: tensor for role, tensor in back.items() if role.kind == "queued"}
-        late = self._run(described, "weight_part", {**saved, **queued}, samples)
-        gradients = {described["parameters"][role.index]["name"]: tensor for role, tensor in [*back.items(), *late.items()]
-                     if role.kind == "parameter_grad"}
+        names = [entry["name"] for entry in self.description["layers"][layer]["parameters"]]
+        gradients: Dict[str, torch.Tensor] = {}
         of_inputs: List[Optional[torch.Tensor]] = [None] * (len(self.description["layers"][layer - 1]["outputs"]) if layer else 0)
-        for role, tensor in back.items():
+
+        def receive(role: Role, tensor: torch.Tensor) -> None:
             if role.kind == "input_grad":
-                of_inputs[role.index] = tensor.contiguous()
+                of_inputs[role.index] = tensor
+            else:
+                gradients[names[role.index]] = tensor
+
+        self.run_backward(layer, saved, grads, samples, receive)
         return of_inputs, gradients
+
+    def run_backward(self, layer: int, saved: Dict[Role, torch.Tensor], grads: Sequence[Optional[torch.Tensor]], samples: int,
+                     receive: Receive) -> None:
+        """`backward`, whose results, `input_grad` and `parameter_grad`, are passed to `receive` one by one."""
+        described = self.description["layers"][layer]
+        queued: Dict[Role, torch.Tensor] = {}
+
+        def sort(role: Role, tensor: torch.Tensor) -> None:
+            if role.kind == "queued":
+                queued[role] = tensor
+            elif role.kind == "input_grad":
+                receive(role, tensor.contiguous())
+            elif role.kind == "parameter_grad":
+                receive(role, tensor)
+
+        given = {Role("grad", k): grad for k, grad in enumerate(grads) if grad is not None}
+        self._run(described, "input_part", {**saved, **given}, samples, sort)
+        self._run(described, "weight_part", {**saved, **queued}, samples, sort)
 
     def evaluate(self, input: Input, target: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, Optional[torch.Tensor]]:
         """Loss, count and, if available, the number of correct predictions."""
@@ -186,8 +227,8 @@ class Package:
             inputs = [ends[Role("output", index)].contiguous() for index in range(len(layer["outputs"]))]
         return ends
 
-    def _run(self, layer: Mapping[str, Any], kind: str, given: Dict[Role, torch.Tensor], samples: int) -> Dict[Role, torch.Tensor]:
+    def _run(self, layer: Mapping[str, Any], kind: str, given: Dict[Role, torch.Tensor], samples: int, receive: Receive) -> None:
         taken = dict(given)
         for role, listed in (("parameter", "parameters"), ("statistic", "statistics"), ("constant", "constants")):
             taken.update({Role(role, k): self.tensors[entry["name"]].detach() for k, entry in enumerate(layer[listed])})
-        return run(self._graphs[layer["graph"]][kind], taken, samples, self.node_by)
+        run(self._graphs[layer["graph"]][kind], taken, samples, self.node_by, receive)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Collection, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 import torch
 
@@ -20,6 +20,7 @@ from .layers import Call, Layers
 from .memory_limit import MemoryLimit
 from .modules import ModuleStack
 from .named import Input
+from .pieces import return_memory
 from .split.segment import Segment
 from .trace_layers import BATCHES, TracedLayer, first_inputs, next_inputs, samples
 from .virtual import Virtual
@@ -51,10 +52,11 @@ def layer_key(description: Mapping[str, Any], layer: int) -> str:
 
 class LayerIterator:
     """Iterates over the layers that can be compared. `sources`: [name] the stored values of parameters that have none.
-    `skipped`: the names of layers whose inputs could not be computed within `memory`; they are not iterated over."""
+    `skipped`: the names of layers that could not be compared within `memory`, or their inputs not be computed; they are not iterated
+    over. `only`: names of the layers to iterate over, by default all."""
 
     def __init__(self, built: Assembled, described: Layers, traced: List[TracedLayer], example: Tuple[Input, torch.Tensor],
-                 modules: ModuleStack, sources: Mapping[str, Stored], memory: MemoryLimit):
+                 modules: ModuleStack, sources: Mapping[str, Stored], memory: MemoryLimit, only: Optional[Collection[str]] = None):
         self.skipped: List[str] = []
         self._package = Package(json.loads(json.dumps(built.package)), built.tensors)
         self._described = described
@@ -63,6 +65,7 @@ class LayerIterator:
         self._modules = modules
         self._sources = sources
         self._memory = memory
+        self._only = only
         self._roots = [root for _, root in described.roots]
 
     def __iter__(self) -> Iterator[LayerValues]:
@@ -70,23 +73,37 @@ class LayerIterator:
         layers = description["layers"]
         all_run = not self._sources or sum(layer["flops_per_sample"] for layer in layers) <= SMALL_MODEL_FLOPS
         inputs: Optional[List[torch.Tensor]] = first_inputs(self._example[0])[0]
-        outputs: Dict[str, Optional[List[torch.Tensor]]] = {}
+        keys = [layer_key(description, k) for k in range(len(layers))]
+        runs = [all_run or key not in keys[:k] for k, key in enumerate(keys)]
+        outputs: Dict[str, Optional[List[torch.Tensor]]] = {}  # of layers that are equal to a later one before one that runs
         for k, (name, call) in enumerate(self._described.layers):
-            key = layer_key(description, k)
-            if key in outputs and not all_run:
-                inputs = outputs[key]
+            needs_outputs = k + 1 < len(layers) and runs[k + 1]
+            if not runs[k]:
+                inputs = outputs[keys[k]] if needs_outputs else None
                 continue
-            if inputs is None:
+            is_wanted = self._only is None or name in self._only
+            is_compared = is_wanted and inputs is not None and self._memory.allows(k)
+            if is_wanted and not is_compared:
                 self.skipped.append(name)
-            else:
+            equal = [j for j in range(k + 1, len(keys) - 1) if keys[j] == keys[k] and not runs[j] and runs[j + 1]]
+            needs_outputs = needs_outputs or bool(equal)
+            is_run = needs_outputs and inputs is not None and self._memory.allows_forward(k, BATCHES[0])
+            found: Optional[List[torch.Tensor]] = None
+            if inputs is not None and (is_compared or is_run):
                 target = None if self._traced[k].target is None else samples(self._example[1], BATCHES[0])
                 traced = self._traced[k]._replace(inputs=inputs, target=target)
                 with self._with_weights(k, call) as (weighted_call, package):
-                    yield LayerValues(k, traced, weighted_call, package)
-                    inputs = self._run(k, traced, weighted_call) if k + 1 < len(layers) else None
-            if inputs is None and k + 1 < len(layers):
-                inputs = self._random_inputs(layers[k]["outputs"])
-            outputs[key] = inputs
+                    if is_compared:
+                        yield LayerValues(k, traced, weighted_call, package)
+                    found = self._run(traced, weighted_call) if is_run else None
+                del traced, weighted_call, package
+                if self._memory.is_large(k, 1):
+                    return_memory()
+            if found is None and needs_outputs:
+                found = self._random_inputs(layers[k]["outputs"])
+            if equal:
+                outputs[keys[k]] = found
+            inputs = found
 
     @contextlib.contextmanager
     def _with_weights(self, layer: int, call: Call) -> Iterator[Tuple[Call, Package]]:
@@ -97,7 +114,7 @@ class LayerIterator:
         for entry in (*described["parameters"], *described["constants"]):
             virtual = self._package.tensors[entry["name"]]
             if isinstance(virtual, Virtual):
-                stored = self._sources[entry["name"]].values().to(virtual.dtype)
+                stored = self._sources[entry["name"]].values(virtual.dtype)
                 read = torch.nn.Parameter(stored, requires_grad=virtual.requires_grad)
                 tensors[entry["name"]] = values[id(virtual)] = read
         if not tensors:
@@ -107,10 +124,8 @@ class LayerIterator:
             yield (call.with_values(values) if isinstance(call, Segment) else call,
                    self._package.computing(self._package.node_by, {**self._package.tensors, **tensors}))
 
-    def _run(self, layer: int, traced: TracedLayer, call: Call) -> Optional[List[torch.Tensor]]:
-        """The inputs of the next layer, in training; None if the forward needs too much memory."""
-        if not self._memory.allows_forward(layer, BATCHES[0]):
-            return None
+    def _run(self, traced: TracedLayer, call: Call) -> List[torch.Tensor]:
+        """The inputs of the next layer, in training."""
         self._modules.start(traced.name)
         for root in self._roots:
             root.train()

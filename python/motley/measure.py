@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Optional, Sequence
+from typing import Callable, Dict, List, Optional, Sequence
 
 import torch
 
-from . import narrow
+from . import narrow, operations
 from .partition import Parts
 from .graph import Batch, Graph, Node, Shape, uses
 from .graph_json import NARROW
@@ -45,16 +45,53 @@ def memory(parts: Parts) -> Dict[str, int]:
     return {**found, "converted_bytes": converted} if converted else found
 
 
-def footprint(parts: Parts, samples: int) -> int:
-    """The peak of the bytes of a layer's results in the training of a micro-batch, without weights and their gradients."""
-    saved = {value for role, value in parts.forward.outputs if role.kind == "saved"}
-    saved_bytes = sum(_bytes(parts.forward.shapes.get(value), samples) for value in saved)
-    return saved_bytes + max(_peak(graph, samples) for graph in parts)
+Extra = Callable[[Graph, Node, Callable[[int], int]], int]
+"""The bytes that a node of a graph needs besides its results, by the sizes of values."""
 
 
-def workspace(graph: Graph, samples: int) -> int:
-    """The peak of the bytes of the results of a graph that saves none."""
-    return _peak(graph, samples)
+def training_bytes(parts: Parts, samples: int, extra: Extra) -> int:
+    """The peak of the bytes of a layer's results in a forward and backward, of which only what the backward needs is held: other results
+    are released after their last use. Without weights."""
+    def of(kind: str, graph: Graph) -> int:
+        values = {value for role, value in graph.outputs if role.kind == kind}
+        return sum(_bytes(graph.shapes.get(value), samples) for value in values)
+
+    saved, queued = of("saved", parts.forward), of("queued", parts.input_part)
+    return max(live_peak(parts.forward, samples, extra), saved + live_peak(parts.input_part, samples, extra),
+               saved + queued + live_peak(parts.weight_part, samples, extra))
+
+
+def live_peak(graph: Graph, samples: int, extra: Extra = lambda graph, node, size: 0) -> int:
+    """The peak of the bytes of a graph's results. Views need no memory, and extend the life of their base. `saved` and `queued` results
+    live until the end."""
+    base: Dict[int, int] = {}
+    for node in graph.nodes:
+        if _is_view(node):
+            base.update({value: base.get(uses(node)[0], uses(node)[0]) for value in node.results})
+    last: Dict[int, int] = {}
+    for k, node in enumerate(graph.nodes):
+        for value in (*uses(node), *node.results):
+            last[base.get(value, value)] = k
+    held = {base.get(value, value) for role, value in graph.outputs if role.kind in ("saved", "queued")}
+    present = highest = 0
+    alive: Dict[int, int] = {}
+
+    def size(value: int) -> int:
+        return _bytes(graph.shapes.get(value), samples)
+
+    for k, node in enumerate(graph.nodes):
+        for value in node.results:
+            if value not in base:
+                alive[value] = size(value)
+                present += alive[value]
+        highest = max(highest, present + extra(graph, node, size))
+        for value in [v for v in alive if last[v] <= k and v not in held]:
+            present -= alive.pop(value)
+    return highest
+
+
+def _is_view(node: Node) -> bool:
+    return bool(uses(node)) and (node.op == "aten::_unsafe_view" or operations.is_view(operations.find(node.op)))
 
 
 def _peak(graph: Graph, samples: int) -> int:

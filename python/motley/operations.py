@@ -56,6 +56,7 @@ RESHAPING_VIEWS = frozenset({"aten::view", "aten::_unsafe_view"})
 """Views that raise for some layouts. Values of a graph are never written to, so a copy is equivalent."""
 
 
+@functools.lru_cache(maxsize=None)
 def name_of(func: Any) -> str:
     """The overload `func` as LibTorch names it, `aten::add.Tensor`."""
     overload = func._overloadname
@@ -67,9 +68,16 @@ PRODUCTS = frozenset({
 """The operations that a worker computes in `train.precision` (models/graph/rounded_product.cc)."""
 
 
+@functools.lru_cache(maxsize=None)
 def is_view(func: Any) -> bool:
     """Whether the results share the first argument's memory."""
     return any(r.alias_info is not None and not r.alias_info.is_write for r in func._schema.returns)
+
+
+@functools.lru_cache(maxsize=None)
+def writes(func: Any) -> bool:
+    """Whether it writes to an argument."""
+    return any(a.alias_info is not None and a.alias_info.is_write for a in func._schema.arguments)
 
 
 def run(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -93,6 +101,7 @@ def run_kernel(func: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, A
     return func(*map(laid_out, places, args), **{key: laid_out(key, value) for key, value in kwargs.items()})
 
 
+@functools.lru_cache(maxsize=None)
 def find(name: str) -> Any:
     """The overload with this name of `name_of`."""
     space, rest = name.split("::")

@@ -44,7 +44,7 @@ class Recorder(Recording, TorchDispatchMode):
         self._refuse(name, args, kwargs)
         if _base(name) in operations.DATA_DEPENDENT:
             args = tuple(map_args(argument, self._with_values) for argument in args)
-        if self._writes(func):
+        if operations.writes(func):
             return self._write(name, func, args, kwargs)
         if name == "aten::cat":
             args = (rewrite.without_empty(args[0]),) + args[1:]
@@ -146,10 +146,6 @@ class Recorder(Recording, TorchDispatchMode):
         self._entries[id(before.tensor)] = before
         self._add_entry(target, Entry(target, view.value(self._emit), before, view.view))
         return func(*args, **kwargs)
-
-    @staticmethod
-    def _writes(func: Any) -> bool:
-        return any(a.alias_info is not None and a.alias_info.is_write for a in func._schema.arguments)
 
     def _refuse(self, name: str, args: Tuple[Any, ...], kwargs: dict) -> None:
         base = _base(name)

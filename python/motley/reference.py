@@ -11,14 +11,14 @@ import contextlib
 import hashlib
 import json
 import warnings
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 import torch
 
-from . import dropout, eager, hashed, synthetic
+from . import dropout, eager, hashed, pieces, synthetic
 from .errors import ExportError
 from .graph import Role
-from .interpret import Package
+from .interpret import Package, Receive
 from .intercept import Intercept
 from .layer_values import LayerValues, layer_key
 from .layers import Layers
@@ -77,7 +77,7 @@ class References:
         self._seen: Set[str] = set()
 
     def add(self, values: LayerValues) -> None:
-        """Adds the reference of a layer, unless an equal layer has one or there is too little memory."""
+        """Adds the reference of a layer, unless an equal layer has one."""
         layer = values.traced
         key = layer_key(values.package.description, values.index)
         if key in self._seen:
@@ -86,11 +86,9 @@ class References:
         count = _sample_count(values)
         if count == _SAMPLES:
             count = self._memory.samples(values.index, (_SAMPLES, _MIN_SAMPLES))
-        if count == 0:
-            return
         self._modules.start(layer.name)
         eager_layer = eager.EagerLayer(values.call, layer.structure, self._loss if layer.target is not None else None)
-        made = _Layer(values, eager_layer, self._described, count)
+        made = _Layer(values, eager_layer, self._described, count, self._memory.is_large(values.index, count))
         try:
             self.found.append(made.reference())
         except ExportError:
@@ -121,7 +119,8 @@ def _elements(values: LayerValues) -> int:
 
 
 class _Layer:
-    def __init__(self, values: LayerValues, layer: eager.EagerLayer, described: Layers, samples: int):
+    def __init__(self, values: LayerValues, layer: eager.EagerLayer, described: Layers, samples: int, is_large: bool):
+        self._is_large = is_large
         self._package = package = values.package
         self._index = index = values.index
         self._traced = traced = values.traced
@@ -153,8 +152,8 @@ class _Layer:
         return best[1]
 
     def _of_seed(self, seed: int) -> Tuple[float, List[Dict[str, Any]], List[Dict[str, Any]]]:
-        inputs = [synthetic.make(pieces, self._samples, seed, hashed.INPUT, k, x.dtype).reshape(self._samples, *x.shape[1:])
-                  for k, (pieces, x) in enumerate(zip(self._inputs, self._traced.inputs))]
+        inputs = [synthetic.make(described, self._samples, seed, hashed.INPUT, k, x.dtype).reshape(self._samples, *x.shape[1:])
+                  for k, (described, x) in enumerate(zip(self._inputs, self._traced.inputs))]
         target = self._traced.target
         if target is not None and self._target is not None:
             made = synthetic.make(self._target, self._samples, seed, hashed.TARGET, 0, target.dtype, self._ignored)
@@ -166,6 +165,8 @@ class _Layer:
         for root in self._roots:
             root.train()
         moved, training = run.compare(run.eager_training(), run.training)
+        if self._package.evaluates_as_it_trains(self._index):
+            return moved, training, [entry for entry in training if entry["tensor"].startswith("output:")]
         for root in self._roots:
             root.eval()
         moved_too, evaluation = run.compare(run.eager_evaluation(), run.evaluation)
@@ -185,8 +186,7 @@ class _Layer:
                         continue
                     replaced[f"{role}:{k}"] = other
                     before.append((tensor, float(tensor.detach().flatten()[0])))
-                    with torch.no_grad():
-                        tensor.copy_(synthetic.uniform(tensor.shape, seed, purpose, k, other["low"], other["width"]))
+                    synthetic.fill(tensor, seed, purpose, k, other["low"], other["width"])
             yield replaced
         finally:
             with torch.no_grad():
@@ -217,6 +217,7 @@ class _Run:
         self._gradients = owner._traced.gradients
         self._seed, self._sampled, self._samples = seed, owner._sampled, owner._samples
         self._perturbations = owner._perturbations
+        self._is_large = owner._is_large
         self._inputs, self._target, self._grads = inputs, target, grads
 
     def _digest(self, tensor: torch.Tensor) -> Digest:
@@ -230,11 +231,11 @@ class _Run:
         outputs, observed = self._layer.run([x.clone() for x in leaves])
         found = [self._compared("loss" if self._layer.loss else "output", k, x) for k, x in enumerate(outputs)]
         found += [self._compared("observed", k, seen.value) for k, seen in enumerate(observed)]
-        wanted = {("input_grad", k): leaf for k, leaf in enumerate(leaves) if leaf.requires_grad}
-        wanted.update({("parameter_grad", k): self._package.tensors[name] for k, name in enumerate(self._parameters)})
-        for ((role, index), of), grad in zip(wanted.items(), eager.gradients(outputs, self._grads, list(wanted.values()))):
-            found.append(self._compared(role, index, torch.zeros_like(of) if grad is None else grad))
-        return found
+        wanted = {Role("input_grad", k): leaf for k, leaf in enumerate(leaves) if leaf.requires_grad}
+        wanted.update({Role("parameter_grad", k): self._package.tensors[name] for k, name in enumerate(self._parameters)})
+        digests: Dict[Role, Digest] = {}
+        eager.each_gradient(outputs, self._grads, wanted, lambda role, grad: digests.__setitem__(role, self._digest(grad)))
+        return found + [_Compared(role, digests[role], True) for role in wanted]
 
     def eager_evaluation(self) -> List[_Compared]:
         with torch.no_grad():
@@ -246,30 +247,41 @@ class _Run:
                 found += [self._compared("loss", 0, total), self._compared("count", 0, count)]
         return found
 
-    def training(self, package: Package, inputs: List[torch.Tensor]) -> Dict[Role, torch.Tensor]:
-        found = package.forward(self._index, inputs, self._target)
-        saved = {role: tensor for role, tensor in found.items() if role.kind == "saved"}
-        given = {role: tensor for role, tensor in found.items() if role.kind in ("output", "loss", "observed")}
-        del found
-        input_grads, gradients = package.backward(self._index, saved, self._grads, self._samples)
-        given.update({Role("input_grad", k): grad for k, grad in enumerate(input_grads) if grad is not None})
-        given.update({Role("parameter_grad", k): gradients[name] for k, name in enumerate(self._parameters)})
-        return given
+    def training(self, package: Package, inputs: List[torch.Tensor], receive: Receive) -> None:
+        saved: Dict[Role, torch.Tensor] = {}
 
-    def evaluation(self, package: Package, inputs: List[torch.Tensor]) -> Dict[Role, torch.Tensor]:
-        given = package.forward(self._index, inputs, self._target, "evaluate")
+        def sort(role: Role, tensor: torch.Tensor) -> None:
+            if role.kind == "saved":
+                saved[role] = tensor
+            else:
+                receive(role, tensor)
+
+        package.run_forward(self._index, inputs, self._target, "forward", sort)
+        package.run_backward(self._index, saved, self._grads, self._samples, receive)
+
+    def evaluation(self, package: Package, inputs: List[torch.Tensor], receive: Receive) -> None:
+        package.run_forward(self._index, inputs, self._target, "evaluate", receive)
         if self._layer.loss is not None:
-            given.update(package.forward(self._index, inputs, None, "score"))
-        return given
+            package.run_forward(self._index, inputs, None, "score", receive)
 
-    def compare(self, right: List[_Compared], run: Any) -> Tuple[float, List[Dict[str, Any]]]:
+    def compare(self, right: List[_Compared], run: Callable[[Package, List[torch.Tensor], Receive], None]
+                ) -> Tuple[float, List[Dict[str, Any]]]:
         """The largest effect of rounding, and the file's entry of each result."""
         least = MIN_SCALE * max((compared.digest.norm for compared in right if compared.is_gradient), default=0.0)
 
+        wanted = {compared.role for compared in right}
+
         def apart(package: Package, inputs: List[torch.Tensor]) -> List[float]:
-            found = run(package, inputs)
-            return [deviation(self._digest(found[compared.role]), compared.digest, least if compared.is_gradient else 0.0)
-                    for compared in right]
+            found: Dict[Role, Digest] = {}
+
+            def receive(role: Role, tensor: torch.Tensor) -> None:
+                if role in wanted:
+                    found[role] = self._digest(tensor)
+
+            run(package, inputs, receive)
+            if self._is_large:
+                pieces.return_memory()
+            return [deviation(found[compared.role], compared.digest, least if compared.is_gradient else 0.0) for compared in right]
 
         exact = apart(self._package, self._inputs)
         runs = [apart(*perturbed(self._package, self._index, self._inputs, number)) for number in range(self._perturbations)]

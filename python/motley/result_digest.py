@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, Dict, List, NamedTuple
+from typing import Any, Dict, Iterator, List, NamedTuple
 
 import numpy
 import torch
 
-from . import hashed
+from . import hashed, pieces
 
 PROJECTIONS = 4
 _OUTLIERS = 8
@@ -33,26 +33,51 @@ class Digest(NamedTuple):
 
 
 def digest(tensor: torch.Tensor, seed: int, samples: int) -> Digest:
-    flat = tensor.detach().to(torch.float32).contiguous().reshape(-1).numpy()
+    tensor = tensor.detach() if tensor.dim() else tensor.detach().reshape(1)
     signs = hashed.stream(seed, hashed.SIGNS)
-    nonfinite, squares, largest = 0, 0.0, 0.0
+    nonfinite, squares, largest, begin = 0, 0.0, 0.0, 0
     projections = [0.0] * PROJECTIONS
-    for begin, end in hashed.parts(flat.size):
-        x = flat[begin:end].astype(numpy.float64)
-        finite = numpy.isfinite(x)
-        if not finite.all():
+    for x in _parts(tensor):
+        squared = float(x @ x)
+        if not math.isfinite(squared):
+            finite = numpy.isfinite(x)
             nonfinite += int((~finite).sum())
             x = numpy.where(finite, x, 0.0)
-        squares += float(x @ x)
-        largest = max(largest, float(numpy.abs(x).max()))
+            squared = float(x @ x)
+        squares += squared
+        largest = max(largest, float(x.max()), -float(x.min()))
         drawn = _signs(signs, begin)[:x.size]
+        begin += x.size
         total = float(x.sum())
         for k in range(PROJECTIONS):
             minus = (drawn >> numpy.uint8(k)) & numpy.uint8(1)
             projections[k] += total - 2.0 * float(x @ minus.astype(numpy.float64))
-    taken = flat[hashed.places(seed, flat.size, samples)].astype(numpy.float64)
+    values = tensor.numpy()
+    taken = values[numpy.unravel_index(hashed.places(seed, values.size, samples), values.shape)].astype(numpy.float32).astype(numpy.float64)
     taken = numpy.where(numpy.isfinite(taken), taken, 0.0)
-    return Digest(flat.size, nonfinite, math.sqrt(squares), largest, projections, taken.tolist())
+    return Digest(values.size, nonfinite, math.sqrt(squares), largest, projections, taken.tolist())
+
+
+def _parts(tensor: torch.Tensor) -> Iterator[Any]:
+    """The elements in order as float32 numbers in float64, `hashed.PART` at a time; without a copy of a large tensor in another
+    layout."""
+    if tensor.is_contiguous():
+        flat = tensor.reshape(-1)
+        for begin, end in hashed.parts(flat.numel()):
+            yield flat[begin:end].to(torch.float32).numpy().astype(numpy.float64)
+        return
+    buffer, filled = numpy.empty(min(hashed.PART, tensor.numel())), 0
+    for piece in pieces.of(tensor):
+        flat = piece.to(torch.float32).reshape(-1).numpy()
+        while flat.size:
+            count = min(flat.size, buffer.size - filled)
+            buffer[filled:filled + count] = flat[:count]
+            flat, filled = flat[count:], filled + count
+            if filled == buffer.size:
+                yield buffer
+                filled = 0
+    if filled:
+        yield buffer[:filled]
 
 
 @functools.lru_cache(maxsize=64)

@@ -57,9 +57,11 @@ def _files(folder: str) -> List[str]:
     return files
 
 
-def of_model(names: Names, model: Optional[torch.nn.Module], stored: Dict[str, Stored], folder: str) -> Dict[str, Stored]:
+def of_model(names: Names, model: Optional[torch.nn.Module], stored: Dict[str, Stored], folder: str, has_fewer_rows: bool = False
+             ) -> Dict[str, Stored]:
     """[name in the state_dict] the stored values of each parameter. Copies the folder's values of buffers into the model. Refuses
-    parameters without values in the folder, and tensors of the folder that the model lacks."""
+    parameters without values in the folder, and tensors of the folder that the model lacks. `has_fewer_rows`: of some tensors the model
+    has only the first rows."""
     stored = library_names.renamed(stored, model, folder)
     prefix = getattr(model, "base_model_prefix", "") or ""
     known = _Known(stored, f"{prefix}." if prefix else "")
@@ -77,6 +79,8 @@ def of_model(names: Names, model: Optional[torch.nn.Module], stored: Dict[str, S
             if isinstance(tensor, Virtual):
                 missing.append(name)
             continue
+        if has_fewer_rows:
+            sources = [(each, _first_rows(source, tensor)) for each, source in sources]
         for each, source in sources:
             _check(each, tensor, source)
         _check_equal(sources, folder)
@@ -92,6 +96,12 @@ def of_model(names: Names, model: Optional[torch.nn.Module], stored: Dict[str, S
         raise ExportError(f"{type(model).__name__} has no tensor {outputs.listed(left)} of {folder}",
                           "Use the model class that has them, or remove them: the trained model would lack them")
     return found
+
+
+def _first_rows(source: Stored, tensor: torch.Tensor) -> Stored:
+    """As many rows of a stored tensor as `tensor` has."""
+    is_longer = len(source.shape) == tensor.dim() > 0 and source.shape[1:] == tensor.shape[1:] and source.shape[0] > tensor.size(0)
+    return source._replace(shape=tuple(tensor.shape)) if is_longer else source
 
 
 def _check_equal(sources: List[Tuple[str, Stored]], folder: str) -> None:

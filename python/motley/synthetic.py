@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 import numpy
 import torch
 
-from . import hashed
+from . import hashed, pieces
 
 Pieces = List[Dict[str, Any]]
 
@@ -91,9 +91,11 @@ def _between(low: float, width: float) -> Dict[str, Any]:
 def replacement(tensor: torch.Tensor) -> Optional[Dict[str, Any]]:
     """Values for a parameter or statistic whose elements are all equal, as in a new norm or adapter: factors of 0 and 1 would
     hide errors."""
-    if tensor.numel() == 0 or not bool((tensor == tensor.flatten()[0]).all()):
+    if tensor.numel() == 0:
         return None
-    value = float(tensor.flatten()[0])
+    value = float(tensor[(0,) * tensor.dim()])
+    if not all(bool((part == value).all()) for part in pieces.of(tensor)):
+        return None
     width = 0.2 * abs(value) or 0.1
     return _between(value - width / 2, width) if math.isfinite(value) else None
 
@@ -102,13 +104,23 @@ def uniform(shape: "torch.Size", seed: int, purpose: int, index: int, low: float
     return make([{"count": shape.numel(), "low": low, "width": width}], 1, seed, purpose, index, torch.float32).reshape(shape)
 
 
-def make(pieces: Pieces, samples: int, seed: int, purpose: int, index: int, dtype: torch.dtype, ignored: Optional[int] = None) -> torch.Tensor:
+def fill(tensor: torch.Tensor, seed: int, purpose: int, index: int, low: float, width: float) -> None:
+    """Sets a tensor to what `uniform` makes, without a second tensor of its size."""
+    state, begin = hashed.stream(seed, purpose, index), 0
+    with torch.no_grad():
+        for part in pieces.of(tensor):
+            values = numpy.concatenate([hashed.uniform(state, begin + a, begin + b, low, width) for a, b in hashed.parts(part.numel())])
+            part.copy_(torch.from_numpy(values).reshape(part.shape))
+            begin += part.numel()
+
+
+def make(described: Pieces, samples: int, seed: int, purpose: int, index: int, dtype: torch.dtype, ignored: Optional[int] = None) -> torch.Tensor:
     """Samples, each in one row. One in eight integers is `ignored`, but never the first."""
     state = hashed.stream(seed, purpose, index)
-    per_sample = sum(piece["count"] for piece in pieces)
+    per_sample = sum(piece["count"] for piece in described)
     out = torch.empty(samples * per_sample, dtype=dtype)
     flat = out.numpy()
-    for piece, first, count in _places(pieces, samples, per_sample):
+    for piece, first, count in _places(described, samples, per_sample):
         for at, end in hashed.parts(count):
             begin, behind = first + at, first + end
             if "low" in piece:

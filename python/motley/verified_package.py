@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Collection, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 
-from . import check, frozen, losses, outputs, reference
+from . import check, frozen, losses, reference
 from .assemble import Assembled, assemble
 from .comparison import Comparison
 from .errors import ExportError
@@ -15,18 +15,15 @@ from .folder_weights import FolderWeights
 from .layer_values import LayerIterator
 from .layers import Layers, Names
 from .lines import guarded
-from .memory_limit import GIB, MemoryLimit
+from .memory_limit import MemoryLimit
 from .modules import ModuleStack, preserved_state
-from .named import Input, Limit, by_name, each, tensors
-from .split import split
+from .named import Input, Limit, by_name, each
+from .short_texts import is_long
 from .trace import Tracer
 from .trace_layers import TracedLayer, trace_all
 from .virtual import preserved_attributes, without_values
 
 INTERNAL_ERROR = "This is an internal error of Motley; joining this layer with its neighbours may avoid it"
-
-SHORT_TOKENS = 128
-"""The length of the texts with which layers are compared that need too much memory with the example's."""
 
 Example = Tuple[Input, torch.Tensor]
 
@@ -41,6 +38,8 @@ class Options(NamedTuple):
     units_per_sample: Optional[int] = None
     base: Optional[str] = None
     memory: Optional[float] = None
+    folder: Optional[str] = None
+    """For temporary files; by default that of the system."""
 
 
 class VerifiedPackage(NamedTuple):
@@ -55,8 +54,9 @@ class VerifiedPackage(NamedTuple):
 
 
 def verified_package(described: Layers, terms: losses.Loss, example: Example, names: Names, stored: FolderWeights,
-                     options: Options, with_references: bool = True) -> VerifiedPackage:
-    """The package of `described`. Raises ExportError for what packages do not support, and if it differs from PyTorch."""
+                     options: Options, only: Optional[Collection[str]] = None) -> VerifiedPackage:
+    """The package of `described`, with references; or, with `only`, the comparison of these layers alone. Raises ExportError for what
+    packages do not support, and if it differs from PyTorch."""
     roots = [root for _, root in described.roots]
     with contextlib.ExitStack() as held:
         with guarded("the model cannot be read", INTERNAL_ERROR):
@@ -66,7 +66,7 @@ def verified_package(described: Layers, terms: losses.Loss, example: Example, na
         held.enter_context(preserved_state(roots))
         stack = held.enter_context(ModuleStack(names.modules))
         notices = list(described.notices)
-        is_compared = not stored.sources or stored.is_small and not _is_long(example)
+        is_compared = not stored.sources or not is_long(example) and stored.allows_whole(example[1][:1].numel())
         if is_compared:
             with guarded("the layers cannot be compared with the model", INTERNAL_ERROR, stack.path), stored.whole() as whole:
                 comparison = Comparison(*whole, stack, losses.counted_positions(terms, example[1]))
@@ -74,22 +74,21 @@ def verified_package(described: Layers, terms: losses.Loss, example: Example, na
                 notices = comparison.notices
         traced, built = _assembled(described, terms, example, names, stack, frozen_tensors, options)
         limit = MemoryLimit(built, stored.memory(options.memory), may_skip=bool(stored.sources))
-        layers = LayerIterator(built, described, traced, example, stack, stored.sources, limit)
-        eager = check.EagerComparison(described, terms, stack, limit)
+        layers = LayerIterator(built, described, traced, example, stack, stored.sources, limit, only)
+        eager = check.EagerComparison(described, terms, stack, limit, options.folder)
         references = reference.References(described, terms, stack, limit)
-        skipped = []
         with guarded("the layer raises on other samples than the example's",
                      "Make it accept all values of the example's kind; integers that are stored as floats may be clamped to "
                      "their range", stack.path):
             for values in layers:
-                if not eager.compare(values):
-                    skipped.append(values.traced.name)
-                if with_references:
+                eager.compare(values)
+                if only is None:
                     references.add(values)
+                del values  # with its weights, before those of the next layer are read
         # The traced values are written; after this block the model has its own values again.
         built = built._replace(tensors={key: tensor.detach() for key, tensor in built.tensors.items()})
     return VerifiedPackage(built, references.found, eager.largest_difference, [*notices, *frozen.notices(options.base, errors)],
-                           skipped + layers.skipped, is_compared)
+                           layers.skipped, is_compared)
 
 
 def outline(described: Layers, terms: losses.Loss, example: Example, names: Names, options: Options) -> Assembled:
@@ -117,38 +116,3 @@ def _traced(described: Layers, terms: losses.Loss, example: Example, tracer: Cal
             return trace_all(described, terms, (each(without_values, example[0]), without_values(example[1])), tracer())
     except ExportError:
         return trace_all(described, terms, example, tracer())
-
-
-def _is_long(example: Example) -> bool:
-    """Whether the samples are texts that may be cropped to SHORT_TOKENS."""
-    return all(x.dim() == 2 and x.size(1) > SHORT_TOKENS and not x.is_floating_point()
-               for x in (*tensors(example[0]), example[1]))
-
-
-def _cropped(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor[:, :SHORT_TOKENS].contiguous()
-
-
-def compare_shorter(found: VerifiedPackage, described: Layers, terms: losses.Loss, example: Example, names: Names,
-                    stored: FolderWeights, options: Options) -> Tuple[List[str], float]:
-    """Compares with shorter texts, if they fit into memory, what was not compared in `found`. Returns notices for the user, and the
-    largest difference."""
-    if not found.skipped and found.is_compared:
-        return [], 0.0
-    again = None
-    if described.traced and described.model is not None and _is_long(example):
-        short = each(_cropped, example[0]), _cropped(example[1])
-        layers = split(described.model, short, forward=described.whole if described.by == "forward" else None).taking(short[0])
-        again = verified_package(layers, terms, short, names, stored.with_layers(layers), options, with_references=False)
-    notices = []
-    if again is None or not again.is_compared:
-        notices.append("the layers were not compared with the whole model, whose weights are not in memory at once: they run the "
-                       "operations that its trace recorded")
-    if found.skipped:
-        notice = (f"{outputs.listed(found.skipped)}: the comparison with PyTorch needs more than "
-                  f"{stored.memory(options.memory) / GIB:.2f} GiB, so the package has no reference for them; memory= raises the limit")
-        if again is not None:
-            notice += f". They were compared with {SHORT_TOKENS} tokens"
-            notice += f", except {outputs.listed(again.skipped)}" if again.skipped else ""
-        notices.append(notice)
-    return notices, again.largest_difference if again is not None else 0.0

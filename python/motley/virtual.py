@@ -59,7 +59,7 @@ class Virtual(torch.Tensor):
                 return creation.answer(name, args[0])
             raise DataDependent(f"{name} needs the values of a tensor, which is traced without them",
                                 "Use operations of PyTorch alone, and torch.where or a mask instead of a branch")
-        if any(argument.alias_info is not None and argument.alias_info.is_write for argument in func._schema.arguments):
+        if operations.writes(func):
             return _written(name, func, args, kwargs)
         out = _shapes(name, func, args, kwargs)
         memory = args[0].memory if operations.is_view(func) and isinstance(args[0], Virtual) else None

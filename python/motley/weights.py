@@ -82,9 +82,17 @@ class Stored(NamedTuple):
     def bytes(self) -> int:
         return math.prod(self.shape) * torch.empty(0, dtype=self.dtype).element_size()
 
-    def values(self) -> torch.Tensor:
-        with open(self.path, "rb") as file:
-            return self._read(file, self.begin, self.bytes).reshape(self.shape)
+    def values(self, dtype: Optional[torch.dtype] = None) -> torch.Tensor:
+        """Its values, converted to `dtype`, by default in its own."""
+        if dtype in (None, self.dtype):
+            with open(self.path, "rb") as file:
+                return self._read(file, self.begin, self.bytes).reshape(self.shape)
+        found = torch.empty(math.prod(self.shape), dtype=dtype)
+        begin = 0
+        for piece in self.pieces(found.dtype):
+            found[begin:begin + piece.numel()] = piece
+            begin += piece.numel()
+        return found.reshape(self.shape)
 
     def equals(self, other: Stored) -> bool:
         """Whether both have the same shape and values as float32, or the same bytes."""

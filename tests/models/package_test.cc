@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "checkpoint/safetensors.h"
 #include "models/package/operations.h"
 #include "tests/fuzz/package_laws.h"
 #include "tests/models/replaced_text.h"
@@ -230,6 +231,10 @@ class PackageFolder : public testing::Test {
   PackageFolder() {
     folder_ = std::filesystem::temp_directory_path() /
               ("motley-package-test-" + std::to_string(::getpid()));
+    reset();
+  }
+
+  void reset() const {
     std::filesystem::remove_all(folder_);
     std::filesystem::copy(MOTLEY_PACKAGES_DIR "/mlp.motley", folder_,
                           std::filesystem::copy_options::recursive);
@@ -293,6 +298,49 @@ TEST_F(PackageFolder, WithWeightsOfAnotherModelIsDamaged) {
   std::ofstream(folder_ / kPackageFileName) << replaced(text, "\"0.weight\"", "\"9.weight\"");
   EXPECT_EQ(error().code, ErrorCode::kCorrupt);
   EXPECT_THAT(error().cause, HasSubstr("lacks tensor '9.weight'"));
+}
+
+// A package in which the values of 0.weight are stored in `dtype`, of two bytes.
+class PackageOfTwoBytes : public PackageFolder {
+ protected:
+  void store(const std::string& dtype) const {
+    const std::filesystem::path path = folder_ / "weights.safetensors";
+    std::vector<TensorOutline> outlines;
+    std::vector<std::byte> bytes;
+    {
+      const SafetensorsFile file = *SafetensorsFile::open(path);
+      for (const auto& [name, entry] : file.entries()) {
+        const bool is_changed = name == "0.weight";
+        outlines.push_back({name, is_changed ? dtype : entry.dtype, entry.shape});
+        std::vector<std::byte> values(entry.end - entry.begin);
+        ASSERT_TRUE(file.read_bytes(name, entry.dtype, entry.shape, values).ok());
+        if (is_changed) values.resize(values.size() / 2);
+        bytes.insert(bytes.end(), values.begin(), values.end());
+      }
+    }
+    SafetensorsWriter writer = *SafetensorsWriter::create(path, outlines, {});
+    ASSERT_TRUE(writer.append(bytes).ok());
+    ASSERT_TRUE(writer.close().ok());
+    std::ifstream file(folder_ / kPackageFileName);
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    std::ofstream(folder_ / kPackageFileName) << replaced(
+        text, "\"bytes\":2564", "\"bytes\":" + std::to_string(std::filesystem::file_size(path)));
+  }
+};
+
+TEST_F(PackageOfTwoBytes, IsReadWhereItsTypeWidensExactly) {
+  for (const char* dtype : {"BF16", "F16"}) {
+    reset();
+    store(dtype);
+    const auto package = read_package(folder_);
+    EXPECT_TRUE(package.ok()) << dtype << (package.ok() ? "" : describe(package.error()));
+  }
+}
+
+TEST_F(PackageOfTwoBytes, IsRefusedInAnotherType) {
+  store("I16");
+  EXPECT_EQ(error().code, ErrorCode::kCorrupt);
+  EXPECT_THAT(error().cause, HasSubstr("tensor '0.weight' is I16"));
 }
 
 constexpr const char* kModelConfigText = "{\"dtype\":\"bfloat16\",\"model_type\":\"llama\"}\n";

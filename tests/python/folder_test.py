@@ -71,6 +71,16 @@ def trained(model: nn.Module) -> Dict[str, torch.Tensor]:
     return {name: tensor.bfloat16() for name, tensor in model.state_dict().items() if name not in ("head.weight",)}
 
 
+def widened(state: Dict[str, torch.Tensor]) -> Dict[str, torch.Tensor]:
+    return {name: tensor.float() for name, tensor in state.items()}
+
+
+def described(package: str) -> Any:
+    """The content of package.json, and the references."""
+    return (json.loads(pathlib.Path(package, "package.json").read_text()),
+            json.loads(pathlib.Path(package, "reference.jsonl").read_text().splitlines()[1]))
+
+
 def empty(make: Any = Positions) -> nn.Module:
     with motley.without_weights():
         return make()  # type: ignore[no-any-return]
@@ -107,7 +117,7 @@ class FromFolder(unittest.TestCase):
             with self.subTest(make.__name__), Folder() as folder:
                 torch.manual_seed(0)
                 model = make()
-                path = written(folder, trained(model) if make is Positions else model.state_dict())
+                path = written(folder, widened(trained(model)) if make is Positions else model.state_dict())
                 export(folder, model, "memory")
                 export(folder, empty(make), "folder", folder=path)
                 for file in ("package.json", "weights.safetensors", "reference.jsonl"):
@@ -119,7 +129,7 @@ class FromFolder(unittest.TestCase):
         with Folder() as folder:
             torch.manual_seed(0)
             model = Masked()
-            path = written(folder, trained(model))
+            path = written(folder, widened(trained(model)))
             export(folder, model, "memory", inputs=inputs)
             export(folder, empty(Masked), "folder", inputs=inputs, folder=path)
             for file in ("package.json", "weights.safetensors", "reference.jsonl"):
@@ -127,6 +137,22 @@ class FromFolder(unittest.TestCase):
                 self.assertEqual(memory, other, file)
             score = Package.open(folder.path("folder")).score(inputs)
             self.assertTrue(torch.allclose(score, model(**inputs), atol=1e-6))
+
+    def test_trained_weights_keep_their_type(self) -> None:
+        with Folder() as folder:
+            torch.manual_seed(0)
+            model = Positions()
+            path = written(folder, trained(model))
+            export(folder, model, "memory")
+            export(folder, empty(), "folder", folder=path)
+            (memory, references), (other, others) = (described(folder.path(name)) for name in ("memory", "folder"))
+            self.assertEqual(memory.pop("weights")["bytes"], os.path.getsize(folder.path("memory/weights.safetensors")))
+            self.assertLess(other.pop("weights")["bytes"], 0.6 * os.path.getsize(folder.path("memory/weights.safetensors")))
+            self.assertEqual(memory, other)
+            self.assertEqual(references, others)
+            moved = {entry["name"] for layer in other["layers"] for entry in layer["parameters"]}
+            for name, stored in weights.stored(folder.path("folder/weights.safetensors")).items():
+                self.assertEqual(stored.dtype, torch.bfloat16 if name in moved else torch.float32, name)
 
     def test_converts_bf16_exactly_and_keeps_buffers(self) -> None:
         with Folder() as folder:
@@ -210,13 +236,13 @@ class Memory(unittest.TestCase):
                 return original(own, values)
 
             with unittest.mock.patch.object(check.EagerComparison, "compare", compare):
-                done = export(folder, empty(), "x", ids, folder=path, memory=2e-4)
+                done = export(folder, empty(), "x", ids, folder=path, memory=3e-4)
             self.assertIn(128, compared)
             self.assertIn("They were compared with 128 tokens", done.notices[-1])
             with unittest.mock.patch.object(check.EagerComparison, "compare", compare):
                 compared.clear()
                 inputs = {"ids": ids, "mask": ids > 5}
-                done = export(folder, empty(Masked), "y", ids, inputs, folder=path, memory=2e-4)
+                done = export(folder, empty(Masked), "y", ids, inputs, folder=path, memory=3e-4)
             self.assertIn(128, compared)
             self.assertIn("They were compared with 128 tokens", done.notices[-1])
 
