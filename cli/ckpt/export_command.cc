@@ -13,6 +13,7 @@
 #include "cli/ckpt/exported_folder.h"
 #include "cli/ckpt/package_export.h"
 #include "cli/ckpt/weights_inputs.h"
+#include "cli/inputs.h"
 #include "cli/terminal_watch.h"
 #include "plan/quantity_text.h"
 

@@ -20,13 +20,13 @@
 namespace motley {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 using testing::fault_of;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
-class PrepareRun : public testing::Test {
+class PrepareRun : public ::testing::Test {
  protected:
   PrepareRun() {
     Config& config = request_.planning.config;

@@ -35,9 +35,8 @@ double least_with_memory_s(Problem problem, const StepShape& shape) {
 
 RC_GTEST_PROP(PeriodSearch, FindsTheLeastPeriodOfAllPipelinesAndProvesIt, ()) {
   const Problem problem = random_uniform_problem();
-  const StepShape shape{1, *rc::gen::inRange(1, 17),
-                        ScheduleKind::kGpipe};  // GPipe has no round trips that limit
-                                                // the period
+  // GPipe has no round trips that limit the period.
+  const StepShape shape{1, *rc::gen::inRange(1, 17), ScheduleKind::kGpipe};
   const auto cost = problem.cost();
   const SearchSpace space = search_space(problem.options, problem.model(), *cost);
   const StageTable table(*cost, shape);
