@@ -58,7 +58,8 @@ def counted() -> Iterator[List[Tuple[str, int, int]]]:
 
     def counting(original: Any, counts: Any) -> Any:
         def run(own: Any, values: Any) -> None:
-            with Alive() as alive:
+            alive = Alive()
+            with alive:
                 original(own, values)
             found.append((values.traced.name, alive.most, limits[-1].bytes(values.index, limits[-1].samples(values.index, counts))))
 
