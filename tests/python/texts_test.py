@@ -184,7 +184,7 @@ class Prepared(unittest.TestCase):
             given.forward(windowed)
         windowed.config = mock.Mock(spec=["sliding_window", "layer_types"], sliding_window=32, layer_types=["full_attention"] * 2)
         self.assertIsNotNone(given.forward(windowed))
-        with self.assertRaisesRegex(motley.ExportError, "takes no position_ids"):
+        with self.assertRaisesRegex(motley.ExportError, "Embedding takes no input_ids and no position_ids and no attention_mask"):
             documents.check_takes(nn.Embedding(3, 3), 8)
 
     def test_data_of_a_training(self) -> None:
