@@ -90,7 +90,8 @@ Result<void> RunFollower::on_event(int worker, const Json& event) {
 Result<TrainingSummary> RunFollower::finish() {
   MOTLEY_TRY(lock_.confirm());
   for (const std::string& note : trace_.notes()) log_.warn("the trace is incomplete: " + note);
-  if (has_new_spans_) write_trace();
+  // Also if it could not be written after the first steps, for example because the disk was full.
+  if (has_new_spans_ || !summary_.has_trace) write_trace();
   end_tensorboard();
   if (const auto empty = targets_.summary()) warn(*empty);
   if (const auto unsaved = saves_.unsaved()) return *unsaved;
@@ -240,6 +241,7 @@ void RunFollower::write_trace() {
   if (trace_.empty()) return;
   const auto written = write_file_atomic(run_.folder.trace_path(), trace_.text());
   if (!written.ok()) {
+    progress_.clear();
     log_.warn(fmt::format("no trace: {}: {}", written.error().what, written.error().cause));
   }
   summary_.has_trace = written.ok();

@@ -25,8 +25,8 @@ struct DeviceCalibration {
   std::string machine;
   std::string device;
   int rank_count = 0;  // that ran on it, over all runs
-  // Median of measured over predicted; 0.2 to 5. For a rank that mostly waits, a
-  // factor below 1 counts only as far as the step proves it.
+  // Median of measured over predicted; 0.2 to 5. For a rank that mostly waits, a factor below 1
+  // counts only as far as the step proves it.
   double time_factor = 1;
   bool clamped = false;  // the factor was outside this range
   // Median of the times in the profile with which the runs were planned over those of the corrected

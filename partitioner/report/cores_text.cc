@@ -14,7 +14,7 @@ namespace {
 // The cores of one computer, and their use by the plan's ranks.
 struct ComputerCores {
   std::vector<std::string> machines;  // those on this computer
-  double granted = 0;                 // to processes with a quota of their own
+  double granted = 0;                 // to processes with a cpu_share
   double granted_busy = 0;
   double common = 0;  // shared by all other processes
   int workers = 0;    // number of these
