@@ -100,7 +100,8 @@ class Libraries(unittest.TestCase):
         right = []
         for step in range(STEPS):
             batch = trainer.data_collator([trainer.train_dataset[k] for k in samples_of(step, BATCH, len(data))])
-            loss = model(**{name: batch[name] for name in ("input_ids", "labels", "position_ids", "attention_mask") if name in batch}).loss
+            given = {name: batch[name] for name in ("input_ids", "labels", "position_ids", "attention_mask") if name in batch}
+            loss = model(**given, use_cache=False).loss  # as trl: with a cache, transformers does not separate documents
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
