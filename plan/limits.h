@@ -12,7 +12,7 @@ inline constexpr int kThreadsMax = 4096;          // of a rank
 inline constexpr double kCpuShareMax = 4096;      // cores of a rank
 inline constexpr std::int64_t kMemoryBytesMax = std::int64_t{1} << 48;
 
-// The characters of names besides letters and digits (is_word in base/json_fields.h).
+// The characters of names besides letters and digits (is_word in base/json/json_fields.h).
 inline constexpr const char* kMachineNameOthers = "._-";
 inline constexpr const char* kDeviceNameOthers = "._-:";
 

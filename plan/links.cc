@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/json.h"
-#include "base/json_table.h"
+#include "base/json/json_table.h"
 #include "plan/limits.h"
 
 namespace motley {

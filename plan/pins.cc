@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "base/check.h"
-#include "base/json_fields.h"
+#include "base/json/json_fields.h"
 #include "base/toml.h"
 #include "plan/limits.h"
 

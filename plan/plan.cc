@@ -6,7 +6,7 @@
 
 #include "base/hash.h"
 #include "base/json.h"
-#include "base/json_table.h"
+#include "base/json/json_table.h"
 #include "base/toml.h"
 #include "plan/assign_micro_batches.h"
 #include "plan/limits.h"

@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "base/json.h"
-#include "base/json_table.h"
+#include "base/json/json_table.h"
 #include "plan/limits.h"
 #include "plan/plan.h"
 

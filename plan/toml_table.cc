@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/json_fields.h"
+#include "base/json/json_fields.h"
 
 namespace motley {
 namespace {

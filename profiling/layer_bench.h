@@ -20,7 +20,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "base/system/compute_throttle.h"
+#include "base/throttle/compute_throttle.h"
 #include "models/device/compute_device.h"
 #include "models/layers/chain.h"
 #include "models/spec/model_spec.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/json_table.h"
+#include "base/json/json_table.h"
 #include "plan/limits.h"
 
 namespace motley {

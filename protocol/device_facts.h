@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "base/json_fields.h"
+#include "base/json/json_fields.h"
 #include "base/result.h"
 
 namespace motley {

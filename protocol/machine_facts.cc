@@ -1,6 +1,6 @@
 #include "protocol/machine_facts.h"
 
-#include "base/json_table.h"
+#include "base/json/json_table.h"
 
 namespace motley {
 namespace {

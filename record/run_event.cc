@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/json.h"
-#include "base/json_fields.h"
+#include "base/json/json_fields.h"
 #include "base/json_position.h"
 #include "plan/limits.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/json.h"
-#include "base/json_fields.h"
+#include "base/json/json_fields.h"
 #include "plan/limits.h"
 #include "plan/plan.h"
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "base/json_fields.h"
+#include "base/json/json_fields.h"
 #include "plan/limits.h"
 
 namespace motley {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json_fields.h"
+#include "base/json/json_fields.h"
 #include "base/result.h"
 #include "models/package/graph.h"
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/json.h"
-#include "base/json_fields.h"
+#include "base/json/json_fields.h"
 #include "checkpoint/input_file.h"
 #include "models/package/graph_reader.h"
 #include "models/package/limits.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json_fields.h"
+#include "base/json/json_fields.h"
 #include "base/result.h"
 #include "models/package/package.h"
 

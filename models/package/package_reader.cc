@@ -10,7 +10,7 @@
 
 #include "base/hash.h"
 #include "base/json.h"
-#include "base/json_fields.h"
+#include "base/json/json_fields.h"
 #include "models/package/argument_reader.h"
 #include "models/package/graph_reader.h"
 #include "models/package/layer_fit.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "base/json_fields.h"
+#include "base/json/json_fields.h"
 #include "models/package/argument_reader.h"
 #include "models/package/graph_reader.h"
 #include "models/package/limits.h"

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string_view>
 
-#include "base/json_fields.h"
+#include "base/json/json_fields.h"
 #include "base/toml.h"
 #include "compression/codec_chain.h"
 #include "partitioner/report/scaled_profile.h"

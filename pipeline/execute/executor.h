@@ -15,7 +15,7 @@
 
 #include "base/ids.h"
 #include "base/result.h"
-#include "base/system/compute_throttle.h"
+#include "base/throttle/compute_throttle.h"
 #include "comm/frames/frame_link.h"
 #include "compression/codec/codec.h"
 #include "compression/feedback/gradient_compressor.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/system/compute_throttle.h"
+#include "base/throttle/compute_throttle.h"
 
 namespace motley {
 

@@ -7,7 +7,7 @@
 #include <array>
 #include <set>
 
-#include "base/json_fields.h"
+#include "base/json/json_fields.h"
 #include "base/toml.h"
 #include "plan/cluster/virtual_machines.h"
 #include "plan/limits.h"

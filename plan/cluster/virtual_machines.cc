@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-#include "base/json_fields.h"
+#include "base/json/json_fields.h"
 #include "plan/cluster/device_models.h"
 
 namespace motley {

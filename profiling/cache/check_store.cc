@@ -7,7 +7,7 @@
 
 #include "base/hash.h"
 #include "base/json.h"
-#include "base/json_fields.h"
+#include "base/json/json_fields.h"
 #include "base/system/files.h"
 #include "profiling/cache/stored_files.h"
 

@@ -34,6 +34,7 @@ class PrepareRun : public ::testing::Test {
     config.data.kind = "synthetic";
     config.train.global_batch = 4;
     config.train.steps = 10;
+    config.train.warmup_steps = 0;
     config.run.dir = (folder_.path() / "run").string();
     request_.planning.cluster.machines.push_back({.name = "desk"});
     request_.commands.resume = "motley train --resume";
@@ -96,7 +97,9 @@ TEST_F(PrepareRun, ChecksTheDataIfAllMachinesAreThisOne) {
 }
 
 TEST_F(PrepareRun, RefusesToResumeSimulatedDevices) {
-  request_.planning.cluster.machines.front().virtual_speed = VirtualSpeed{};
+  Machine& machine = request_.planning.cluster.machines.front();
+  machine.devices = {"virtual"};
+  machine.virtual_speed = VirtualSpeed{};
   ASSERT_OK(check());
   EXPECT_THAT(lines_.front(), HasSubstr("no checkpoint saved"));
   request_.resume = ResumeRequest{};

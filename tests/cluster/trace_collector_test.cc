@@ -40,7 +40,7 @@ TEST(TraceCollector, KnowsWhetherAllRanksHaveSentTheirs) {
   TraceCollector collector({"a", "b"}, 10);
   add_spans(collector, Rank{1}, 2);
   EXPECT_FALSE(collector.has_all_ranks());
-  add_spans(collector, Rank{0}, 0);
+  add_spans(collector, Rank{0}, 1);
   EXPECT_TRUE(collector.has_all_ranks());
 }
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "base/json_fields.h"
+#include "base/json/json_fields.h"
 #include "base/result.h"
 #include "models/package/reference/reference.h"
 

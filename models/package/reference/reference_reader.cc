@@ -8,7 +8,7 @@
 
 #include "base/hash.h"
 #include "base/json.h"
-#include "base/json_fields.h"
+#include "base/json/json_fields.h"
 #include "base/system/files.h"
 #include "models/package/graph_reader.h"
 #include "models/package/limits.h"

@@ -8,10 +8,10 @@
 //   Json json = kRouteTable.write(route);
 //   Result<Route> route = kRouteTable.read(fields);
 //
-// A kind (base/json_kinds.h) has write(value), which returns the value's JSON, and read(fields,
-// value), which reads `fields` into `value`. A table is a kind too, for a nested struct. A function
-// of the struct read so far that returns a kind may take the place of one whose limits depend on
-// it.
+// A kind (base/json/json_kinds.h) has write(value), which returns the value's JSON, and
+// read(fields, value), which reads `fields` into `value`. A table is a kind too, for a nested
+// struct. A function of the struct read so far that returns a kind may take the place of one whose
+// limits depend on it.
 //
 // The names are in motley::json.
 #pragma once
@@ -22,8 +22,8 @@
 #include <utility>
 
 #include "base/json.h"
-#include "base/json_fields.h"
-#include "base/json_kinds.h"
+#include "base/json/json_fields.h"
+#include "base/json/json_kinds.h"
 #include "base/result.h"
 
 namespace motley::json {

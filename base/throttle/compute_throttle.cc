@@ -1,4 +1,4 @@
-#include "base/system/compute_throttle.h"
+#include "base/throttle/compute_throttle.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,5 +1,5 @@
-// The kinds of values in tables of structs (base/json_table.h): each defines the notation, the type
-// and the limits of a value, in both directions. The names are in motley::json.
+// The kinds of values in tables of structs (base/json/json_table.h): each defines the notation, the
+// type and the limits of a value, in both directions. The names are in motley::json.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 #include "base/ids.h"
 #include "base/json.h"
-#include "base/json_fields.h"
+#include "base/json/json_fields.h"
 #include "base/result.h"
 
 namespace motley::json {

@@ -1,5 +1,5 @@
-// Typed and range-checked values of an untrusted JSON document. base/json_table.h reads and writes
-// whole structs.
+// Typed and range-checked values of an untrusted JSON document. base/json/json_table.h reads and
+// writes whole structs.
 #pragma once
 
 #include <cstdint>
