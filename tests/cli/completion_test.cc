@@ -294,8 +294,8 @@ TEST_F(CompletionScripts, OfZshShowTheSame) {
   EXPECT_THAT(zsh_offers({"ckpt", "ver"}), Contains(::testing::StartsWith("verify:")));
   EXPECT_THAT(zsh_offers({"help", "ckpt", "ver"}), Contains(::testing::StartsWith("verify:")));
   EXPECT_THAT(zsh_offers({"train", "--clu"}), Contains(::testing::StartsWith("--cluster:")));
-  EXPECT_THAT(zsh_offers({"train", "job"}), ElementsAre("files "));
-  EXPECT_THAT(zsh_offers({"train", "--cluster=job"}), ElementsAre("prefix 10", "files "));
+  EXPECT_THAT(zsh_offers({"train", "job"}), ElementsAre("files"));
+  EXPECT_THAT(zsh_offers({"train", "--cluster=job"}), ElementsAre("prefix 10", "files"));
   EXPECT_THAT(zsh_offers({"train", "--run", ""}), ElementsAre("files -/"));
   EXPECT_THAT(zsh_offers({"train", "--set", "train.l"}),
               IsSupersetOf({"key", "train.lr=:highest learning rate", "nospace"}));
