@@ -38,7 +38,7 @@ struct DeviceCapabilities {
 // Whether a device's name has a number: "cpu"; "virtual" or "virtual:1"; "cuda:0".
 enum class DeviceNumbers { kNone, kOptional, kRequired };
 
-// Where the code of a kind is, and who reports its memory, its model and the like
+// Where the code of a kind is, and which library reports its memory, model and dtypes
 // (models/device/kinds/device_queries.h).
 enum class DeviceLibrary {
   kTorch,  // LibTorch itself; the generic interfaces suffice
@@ -55,7 +55,7 @@ struct DeviceKind {
   std::array<std::string_view, 3> spellings{};  // words that mean it; "cud*": all that begin so
   std::string_view label{};                     // shown with its results; "" = none
   std::string_view remedy{};                    // if the machine has none
-  bool is_announced = true;  // proposed to every user; otherwise to those who have its library
+  bool is_announced = true;  // proposed everywhere; otherwise where its library is set
   bool is_tried = true;      // Motley has run on it
 
   // For LibTorch. Kinds of one type differ in none of these.
