@@ -16,7 +16,10 @@ import transformers
 import motley
 import small_chats
 
-if len(sys.argv) < 3:
+is_small = len(sys.argv) == 1
+if len(sys.argv) == 2:
+    sys.exit(__doc__)
+if is_small:
     small_chats.write_model("small-llama")
     sys.argv[1:] = ["small-llama", small_chats.write_lines(small_chats.dialogues(500), "small-chats.jsonl"), "100"]
 folder, chats = sys.argv[1:3]
@@ -27,6 +30,6 @@ tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
 length = min(1024, model.config.max_position_embeddings)
 data = motley.text(chats, tokenizer, os.path.splitext(chats)[0] + ".data", max_length=length, packing=True)
 print(data.shown(0, tokenizer))
-run = motley.train(model, nn.CrossEntropyLoss(), data, run="runs/chats", steps=steps, global_batch=16, lr=1e-5 if steps > 100 else 3e-3,
+run = motley.train(model, nn.CrossEntropyLoss(), data, run="runs/chats", steps=steps, global_batch=16, lr=3e-3 if is_small else 1e-5,
                    files=folder, data__holdout=0.1)
 run.save_pretrained("tuned")

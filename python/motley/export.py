@@ -73,8 +73,9 @@ def export(layers: Union[torch.nn.Module, Layers, Iterable[Tuple[str, Call]], No
     folder    the folder with the weights of a model that was created in `motley.without_weights()`, in safetensors files, which
               are read in pieces. Without layers, the model is that of the Hugging Face folder, by its config.json
     tokens    the number of tokens of a sample, for such a folder without an example. The loss is the cross entropy by default
-    memory    the limit in GiB for the comparison of one layer with PyTorch, by default 0.9 and the largest tensor. With `folder`,
-              a layer that needs more is not compared, with a notice; otherwise it is compared with fewer samples
+    memory    the limit in GiB for the comparison of one layer with PyTorch, by default 0.9 and the largest tensor, with
+              `folder` 0.6 and the largest stored tensor. With `folder`, a layer that needs more is compared with fewer tokens or ids
+              or not at all, with a notice; otherwise it is compared with fewer samples
 
     >>> motley.export(model, nn.CrossEntropyLoss(), (images[:2], labels[:2]), "digits.motley")      # [2, 1, 8, 8] and [2]
 

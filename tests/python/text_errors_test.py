@@ -92,6 +92,22 @@ class Errors(unittest.TestCase):
                     file.write(content)
                 self.refused(folder.path(name), message)
 
+    def test_files_that_break_off_are_refused_with_skip_errors_too(self) -> None:
+        with Folder() as folder:
+            write_lines([GOOD], folder.path("a.jsonl"))
+            with open(folder.path("b.jsonl"), "wb") as file:
+                file.write(gzip.compress(json.dumps(GOOD).encode()))
+            self.refused([folder.path("a.jsonl"), folder.path("b.jsonl")], "b.jsonl.* is compressed", skip_errors=True)
+
+    def test_tokenizers_that_cannot_be_told_apart(self) -> None:
+        class Unknown:
+            eos_token_id = 1
+
+            def __call__(self, texts: Any, **_: Any) -> Any:
+                return {"input_ids": [[1, 2]] * len(texts)}
+
+        self.refused([{"text": "a"}], "has neither backend_tokenizer nor get_vocab", Unknown(), train_on="all")
+
     def test_files_that_are_read(self) -> None:
         for name, content in (("a.jsonl", b"\xef\xbb\xbf" + json.dumps(GOOD).encode() + b"\r\n\r\n"), ("a.json", json.dumps([GOOD], indent=2).encode()),
                               ("a.ndjson", json.dumps({**GOOD, "text": "other", "prompt": None}).encode())):

@@ -15,7 +15,7 @@ from .rows import Layout
 from .sources import Source, sources_of
 from .texts import Texts
 from .tokenize import Totals, tokenize
-from .tokenized import IGNORED, Limits
+from .tokenized import IGNORED, LISTED, Limits
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -71,11 +71,15 @@ def text(source: Any, tokenizer: Any, path: Path, *, max_length: int = 1024, tra
                 return found
         parts = os.path.join(folder, "parts")
         os.makedirs(parts, exist_ok=True)
-        key = manifest.digest({name: settings[name] for name in ("max_length", "train_on", "overflow", "tokenizer")})
+        key = manifest.digest({"version": manifest.VERSION, **{name: settings[name] for name in ("max_length", "train_on", "overflow", "tokenizer")}})
         totals = tokenize(sources, renderer, Limits(max_length, overflow), parts, key, processes, follow)
         _check(totals, skip_errors)
         if [_state(source) for source in sources] != before:
             raise MotleyError("a source changed while it was read. Call motley.text again")
+        for source, described_as in zip(sources, described):
+            if source.read_sha256 not in (None, described_as["sha256"]):
+                raise MotleyError(f"the {source.name} has other rows when it is read a second time. Write it to a .jsonl or .parquet file, and "
+                                  "pass its path")
         layout = Layout(layout_length or rows.longest(totals.parts), bool(packing), settings["pad_id"])
         if os.path.exists(os.path.join(folder, manifest.NAME)):
             os.remove(os.path.join(folder, manifest.NAME))
@@ -114,12 +118,20 @@ def _state(source: Source) -> Any:
 
 
 def _check(totals: Totals, skip_errors: bool) -> None:
-    """Refuses records with errors, records of several kinds, and sources without a document."""
-    count = totals.counts["errors"]
-    if count and not skip_errors:
-        more = [f"and {count - len(totals.errors):,} more"] if count > len(totals.errors) else []
-        raise MotleyError(f"{count:,} {'records have errors' if count > 1 else 'record has an error'}:\n  " + "\n  ".join(totals.errors + more)
-                          + "\nCorrect them, or pass skip_errors=True, which leaves them out")
+    """Refuses sources that were not read to their ends, records with errors, records of several kinds, and sources without a document."""
+    count = 0 if skip_errors else totals.counts["errors"]
+    if totals.failed or count:
+        what = []
+        if totals.failed:
+            what.append(f"{len(totals.failed):,} {'sources' if len(totals.failed) > 1 else 'source'} cannot be read")
+        if count:
+            what.append(f"{count:,} {'records have errors' if count > 1 else 'record has an error'}")
+        lines = (totals.failed + (totals.errors if count else []))[:LISTED]
+        left = len(totals.failed) + count - len(lines)
+        remedy = ("Repair the sources or leave them out; skip_errors=True leaves out single records alone" if totals.failed
+                  else "Correct them, or pass skip_errors=True, which leaves them out")
+        lines += [f"and {left:,} more"] if left else []
+        raise MotleyError(f"{', and '.join(what)}:\n  " + "\n  ".join(lines) + f"\n{remedy}")
     if len(totals.kinds) > 1:
         found = ", ".join(f"{_KINDS[kind]} (the first: {place})" for kind, place in totals.kinds.items())
         raise MotleyError(f"the records are of several kinds: {found}. Prepare and train on one kind, or convert the others")

@@ -36,12 +36,15 @@ class Renderer:
         self._tokenizer = tokenizer
         self.train_on = train_on
         self.template = _template(tokenizer)
-        self._marks = self.template is not None and bool(_GENERATION.search(self.template)) and getattr(tokenizer, "is_fast", True)
+        self._marks = self.template is not None and all(map(_GENERATION.search, _templates(tokenizer))) and getattr(tokenizer, "is_fast", True)
+        self._adds_end: Optional[bool] = None
 
     @property
     def found_by(self) -> Optional[str]:
         """How the tokens of assistant turns are found: the template's `{% generation %}`, or the difference of prefixes."""
-        return None if self.template is None else "generation" if self._marks else "prefix"
+        if self.template is None or self.train_on == "all":
+            return None
+        return "generation" if self._marks and self.train_on != "completion" else "prefix"
 
     def pad_id(self, given: Optional[int]) -> int:
         found = given
@@ -57,15 +60,19 @@ class Renderer:
         tokenizer = self._tokenizer
         backend = getattr(tokenizer, "backend_tokenizer", None)
         if backend is not None and hasattr(backend, "to_str"):
-            content = backend.to_str()
+            described = json.loads(backend.to_str())  # its own truncation and padding are replaced by each call, and change with it
+            content = json.dumps({**described, "truncation": None, "padding": None})
+        elif not hasattr(tokenizer, "get_vocab"):
+            raise MotleyError(f"the tokenizer, a {type(tokenizer).__name__}, has neither backend_tokenizer nor get_vocab(), so a changed one would "
+                              "not be noticed. Add get_vocab(), which returns {token: id}")
         else:
-            vocabulary = tokenizer.get_vocab() if hasattr(tokenizer, "get_vocab") else {}
-            content = json.dumps([sorted(vocabulary.items(), key=str), repr(getattr(tokenizer, "init_kwargs", ""))])
+            content = json.dumps([sorted(tokenizer.get_vocab().items(), key=str), repr(getattr(tokenizer, "init_kwargs", ""))])
         special = {name: str(getattr(tokenizer, name, None)) for name in ("bos_token", "eos_token", "pad_token", "add_bos_token", "add_eos_token")}
         found = hashlib.sha256(content.encode("utf-8", "surrogatepass"))
         found.update(json.dumps(special, sort_keys=True).encode())
         return {"class": type(tokenizer).__name__, "name": str(getattr(tokenizer, "name_or_path", "")), "sha256": found.hexdigest(),
-                "template_sha256": None if self.template is None else hashlib.sha256(self.template.encode("utf-8", "surrogatepass")).hexdigest()}
+                "template_sha256": None if self.template is None else
+                hashlib.sha256("\0".join(_templates(tokenizer)).encode("utf-8", "surrogatepass")).hexdigest()}
 
     def document(self, record: Record) -> Document:
         """Raises BadRecord, and MotleyError where no record of this kind can be trained on."""
@@ -78,6 +85,8 @@ class Renderer:
             return Document(ids, [True] * len(ids))
         prompt, completion = record.parts
         before, ids = self._ids(prompt), self._ids(prompt + self._ended(completion))
+        if self._ends():
+            del before[-1:]
         if self.train_on == "all":
             return Document(ids, [True] * len(ids))
         start = _common(before, ids)  # as trl does
@@ -139,12 +148,25 @@ class Renderer:
         return _integers(found["input_ids"]), found.get("assistant_masks")
 
     def _ids(self, text: str) -> List[int]:
-        return _integers(_guarded("the tokenizer", lambda: self._tokenizer(text))["input_ids"])
+        """Of a text that already begins with bos_token, such as a rendered chat, without a second one."""
+        ids = _integers(_guarded("the tokenizer", lambda: self._tokenizer(text))["input_ids"])
+        begin, begin_id = (getattr(self._tokenizer, name, None) for name in ("bos_token", "bos_token_id"))
+        return ids[1:] if begin and text.startswith(begin) and not text.startswith(begin * 2) and ids[:2] == [begin_id] * 2 else ids
 
     def _ended(self, text: str) -> str:
-        """With the token that ends a text, as trl does."""
+        """With one token that ends a text, as trl does, unless the tokenizer itself adds it."""
         end = getattr(self._tokenizer, "eos_token", None)
-        return text if not end or text.endswith(end) else text + end
+        if not end:
+            return text
+        if self._ends():
+            return text[:-len(end)] if text.endswith(end) else text
+        return text if text.endswith(end) else text + end
+
+    def _ends(self) -> bool:
+        """Whether the tokenizer ends each text with eos_token, as with add_eos_token=True."""
+        if self._adds_end is None:
+            self._adds_end = self._ids("a")[-1:] == [getattr(self._tokenizer, "eos_token_id", None)]
+        return self._adds_end
 
 
 def _template(tokenizer: Any) -> Optional[str]:
@@ -152,6 +174,12 @@ def _template(tokenizer: Any) -> Optional[str]:
     if isinstance(found, dict):  # several by name
         found = found.get("default")
     return found if isinstance(found, str) and found else None
+
+
+def _templates(tokenizer: Any) -> List[str]:
+    """All of them: transformers takes the one with the name tool_use for records with tools."""
+    found = getattr(tokenizer, "chat_template", None)
+    return [str(found[name]) for name in sorted(found)] if isinstance(found, dict) else [found] if isinstance(found, str) else []
 
 
 def _guarded(what: str, call: Callable[[], Any]) -> Any:

@@ -50,6 +50,8 @@ def write(parts: List[str], layout: Layout, folder: str) -> Written:
     partial = {name: os.path.join(folder, f"{name}.npy.partial") for name in layout.dtypes}
     files = {name: numpy.lib.format.open_memmap(partial[name], mode="w+", dtype=dtype, shape=(count, layout.length))
              for name, dtype in layout.dtypes.items()}
+    for name in layout.dtypes:
+        _reserve(partial[name])
     padding = 0
     most_documents, most_padding = (0, 0), (0, 0)  # with the row
     for k, row in enumerate(_rows(parts, layout)):
@@ -62,6 +64,9 @@ def write(parts: List[str], layout: Layout, folder: str) -> Written:
     files.clear()
     for name, path in partial.items():
         os.replace(path, os.path.join(folder, f"{name}.npy"))
+    for name in os.listdir(folder):  # of an earlier call with another packing=
+        if name.startswith("inputs.") and name.endswith(".npy") and name[:-len(".npy")] not in layout.dtypes:
+            os.remove(os.path.join(folder, name))
     example = list(dict.fromkeys([most_documents[1], most_padding[1], *range(min(count, 4))]))[:4]
     return Written(count, example, padding)
 
@@ -100,6 +105,13 @@ def _fill(row: Row, k: int, files: Dict[str, Any], layout: Layout) -> int:
 def _lengths(part: str) -> numpy.ndarray:
     with numpy.load(part, allow_pickle=False) as file:
         return file["lengths"]
+
+
+def _reserve(path: str) -> None:
+    """Allocates a sparse file: a full disk is an OSError here, and in a write to mapped memory the end of the process by SIGBUS."""
+    if hasattr(os, "posix_fallocate"):
+        with open(path, "r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, os.fstat(file.fileno()).st_size)
 
 
 def _sync(path: str) -> None:

@@ -58,6 +58,8 @@ class Source:
     def __init__(self, name: str, kind: str, size: int, rows: Optional[Iterable[Any]] = None):
         self.name, self.kind, self.size = name, kind, size
         self._rows = rows
+        self.read_sha256: Optional[str] = None
+        """Of rows, when `chunks` has read them: that of `sha256`, unless they change from one reading to the next."""
 
     def chunks(self) -> Iterator[Chunk]:
         """May end with a chunk that `failed`. Bounded memory, but for a JSON array."""
@@ -73,17 +75,27 @@ class Source:
             for row in self._rows:
                 found.update(as_bytes(row) + b"\n")
             return found.hexdigest()
-        with open(self.name, "rb") as file:
-            for block in iter(lambda: file.read(1 << 20), b""):
-                found.update(block)
+        try:
+            with open(self.name, "rb") as file:
+                for block in iter(lambda: file.read(1 << 20), b""):
+                    found.update(block)
+        except OSError as error:
+            raise MotleyError(f"{self.name} cannot be read: {error.strerror or error}") from error
         return found.hexdigest()
 
     def _records(self) -> Iterator[Union[Tuple[Raw, int], Chunk]]:
         if self._rows is not None:
-            return ((Raw(f"row {k} of the {self.name}", row), k + 1) for k, row in enumerate(self._rows))
+            return self._of_rows(self._rows)
         if self.kind == "parquet":
             return self._parquet()
         return self._json() if self.kind == "json" else self._text()
+
+    def _of_rows(self, rows: Iterable[Any]) -> Iterator[Tuple[Raw, int]]:
+        found = hashlib.sha256()
+        for k, row in enumerate(rows):
+            found.update(as_bytes(row) + b"\n")
+            yield Raw(f"row {k} of the {self.name}", row), k + 1
+        self.read_sha256 = found.hexdigest()
 
     def _parquet(self) -> Iterator[Union[Tuple[Raw, int], Chunk]]:
         try:
@@ -164,12 +176,21 @@ def _gathered(records: Iterator[Union[Tuple[Raw, int], Chunk]]) -> Iterator[Chun
             return
         raw, end = each
         gathered.append(raw)
-        size += len(raw.value) if isinstance(raw.value, bytes) else 0
+        size += _size(raw.value)
         if len(gathered) == RECORDS or size >= _CHUNK_BYTES:
             yield Chunk(gathered, end)
             gathered, size = [], 0
     if gathered:
         yield Chunk(gathered, end)
+
+
+def _size(value: Any) -> int:
+    """About the bytes of a record."""
+    if isinstance(value, (bytes, str)):
+        return len(value)
+    if isinstance(value, Mapping):
+        return sum(map(_size, value.values()))
+    return sum(map(_size, value)) if isinstance(value, (list, tuple)) else 8
 
 
 def strict_json(line: bytes) -> Any:
@@ -240,7 +261,7 @@ def _files(paths: List[str]) -> List[Source]:
         if not os.path.isdir(path):
             found.append(path)
             continue
-        inside = sorted(os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names
+        inside = sorted(os.path.join(folder, name) for folder, _, names in os.walk(path, onerror=_unreadable) for name in names
                         if os.path.splitext(name)[1].lower() in _KINDS)
         if not inside:
             raise MotleyError(f"{path} has no file that ends in {', '.join(_KINDS)}")
@@ -249,7 +270,7 @@ def _files(paths: List[str]) -> List[Source]:
     for path in found:
         kind = _KINDS.get(os.path.splitext(path)[1].lower())
         if kind is None:
-            raise MotleyError(f"{path} ends in none of {', '.join(_KINDS)}. Rename it after its content")
+            raise MotleyError(_unknown(path))
         try:
             made.append(Source(path, kind, os.path.getsize(path)))
         except OSError as error:
@@ -260,3 +281,19 @@ def _files(paths: List[str]) -> List[Source]:
         except ImportError as error:
             raise MotleyError(f"parquet files need pyarrow: {summary(error)}. pip install pyarrow") from error
     return made
+
+
+def _unreadable(error: OSError) -> None:
+    raise MotleyError(f"{error.filename} cannot be read: {error.strerror}") from error
+
+
+def _unknown(path: str) -> str:
+    """Why a path whose end names no kind of files is refused."""
+    try:
+        with open(path, "rb") as file:
+            foreign = _foreign(path, file.read(64))
+    except FileNotFoundError:
+        return f"{path} does not exist. Pass the path of a file or a folder; a dataset of the Hub is datasets.load_dataset({path!r}, split=\"train\")"
+    except OSError as error:
+        return f"{path} cannot be read: {error.strerror}"
+    return foreign or f"{path} ends in none of {', '.join(_KINDS)}. Rename it after its content"

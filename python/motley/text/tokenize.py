@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import collections
+import ctypes
 import multiprocessing
 import os
 import signal
+import sys
 import time
+import zipfile
 from concurrent import futures
 from typing import Any, Callable, Deque, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
@@ -20,42 +23,42 @@ _EVERY_S = 2.0
 
 
 class Totals(NamedTuple):
-    """Of all chunks. `parts`: the files of the chunks, in order."""
+    """Of all chunks. `parts`: the files of the chunks, in order. `failed`: why sources were not read to their ends."""
 
     parts: List[str]
     counts: Dict[str, int]
     kinds: Dict[str, str]
     errors: List[str]
+    failed: List[str]
 
 
 def tokenize(sources: List[Source], renderer: Renderer, limits: Limits, folder: str, key: str, processes: int,
              follow: Callable[[str], None]) -> Totals:
     """`folder`: of the chunks' files. `key`: a hash of all settings; chunks of an earlier call with the same key and content are used."""
-    totals = Totals([], dict.fromkeys(COUNTS, 0), {}, [])
+    totals = Totals([], dict.fromkeys(COUNTS, 0), {}, [], [])
     progress = _Progress(sources, follow)
     with _Workers(renderer, limits, processes) as workers:
         for path, made, consumed, failed in _parts(sources, workers, folder, key):
             if failed is not None:
-                totals.errors.append(failed)
-                totals.counts["errors"] += 1
-            if made is not None:
-                totals = _added(totals, path, made)
+                totals.failed.append(failed)
+            totals = _added(totals, path, made)
             progress.report(totals, consumed)
     return totals
 
 
-_Part = Tuple[str, Optional[Tokenized], int, Optional[str]]
+_Part = Tuple[str, Tokenized, int, Optional[str]]
 """A chunk's file, its content, the bytes or rows of all sources up to it, and why its source ends there."""
 
 
 def _parts(sources: List[Source], workers: "_Workers", folder: str, key: str) -> Iterator[_Part]:
     """In the order of the sources, with few chunks in memory at a time."""
-    waiting: Deque[Tuple[str, Any, int, Optional[str]]] = collections.deque()
+    waiting: Deque[Tuple[str, Optional[Tokenized], Any, int, Optional[str]]] = collections.deque()
     before = number = 0
     for source in sources:
         for chunk in source.chunks():
             path = os.path.join(folder, f"{number:07d}-{key[:16]}-{chunk.digest()}.npz")
-            waiting.append((path, None if os.path.exists(path) else workers.start(chunk), before + chunk.end, chunk.failed))
+            found = _found(path)
+            waiting.append((path, found, None if found is not None else workers.start(chunk), before + chunk.end, chunk.failed))
             number += 1
             while len(waiting) > workers.ahead:
                 yield _finished(*waiting.popleft())
@@ -64,14 +67,19 @@ def _parts(sources: List[Source], workers: "_Workers", folder: str, key: str) ->
         yield _finished(*waiting.popleft())
 
 
-def _finished(path: str, started: Any, consumed: int, failed: Optional[str]) -> _Part:
-    if started is None:
-        try:
-            return path, Tokenized.read(path), consumed, failed
-        except (OSError, ValueError, KeyError) as error:
-            raise MotleyError(f"{path}, left by an interrupted call, cannot be read: {error}. Remove it") from error
-    made = started()
-    made.write(path)
+def _found(path: str) -> Optional[Tokenized]:
+    """What an interrupted call left; None if there is nothing, or if it is damaged, e.g. by a failure of power."""
+    try:
+        return Tokenized.read(path)
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return None
+
+
+def _finished(path: str, found: Optional[Tokenized], started: Any, consumed: int, failed: Optional[str]) -> _Part:
+    made = found
+    if made is None:
+        made = started()
+        made.write(path)
     return path, made, consumed, failed
 
 
@@ -95,7 +103,7 @@ class _Workers:
         if processes > 1:
             methods = multiprocessing.get_all_start_methods()  # a script without `if __name__ == "__main__"` would run again by spawn
             context = multiprocessing.get_context("fork" if "fork" in methods else None)
-            self._pool = futures.ProcessPoolExecutor(processes, context, _begin, (renderer, limits))
+            self._pool = futures.ProcessPoolExecutor(processes, context, _begin, (renderer, limits, os.getpid()))
             self.ahead = processes + 1
 
     def __enter__(self) -> "_Workers":
@@ -109,23 +117,33 @@ class _Workers:
         """Returns a function that waits for the result."""
         if self._pool is None:
             return lambda: tokenized(chunk, self._renderer, self._limits)
-        future = self._pool.submit(_tokenized, chunk)
+        try:
+            future = self._pool.submit(_tokenized, chunk)
+        except futures.process.BrokenProcessPool as error:
+            raise MotleyError(_KILLED) from error
 
         def result() -> Tokenized:
             try:
                 return future.result()
             except futures.process.BrokenProcessPool as error:
-                raise MotleyError("a process that tokenizes was killed, perhaps for its memory. Pass fewer processes=; the same call "
-                                  "continues") from error
+                raise MotleyError(_KILLED) from error
 
         return result
 
+
+_KILLED = "a process that tokenizes was killed, perhaps for its memory. Pass fewer processes=; the same call continues"
 
 _own: List[Any] = []
 """Renderer and limits of a worker process."""
 
 
-def _begin(renderer: Renderer, limits: Limits) -> None:
+def _begin(renderer: Renderer, limits: Limits, first: int) -> None:
+    """`first`: the first process. If it is killed, this one ends too, which else would hold the lock of the folder for ever."""
+    if sys.platform == "linux":
+        set_parent_death_signal = 1
+        ctypes.CDLL(None).prctl(set_parent_death_signal, int(signal.SIGKILL))
+        if os.getppid() != first:
+            os._exit(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the first process, which ends the others
     _own[:] = [renderer, limits]
 
