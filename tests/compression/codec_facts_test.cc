@@ -34,13 +34,17 @@ TEST(CodecFacts, AreTheNamesOfChains) {
     EXPECT_EQ((*make_codec(each.name))->name(), each.name);
     const auto sparse = parse_codec_chain(std::string("topk(0.1)|") + each.name);
     EXPECT_EQ(sparse.ok(), each.topk_refusal == nullptr) << each.name;
-    if (!sparse.ok()) EXPECT_EQ(sparse.error().cause, each.topk_refusal);
+    if (!sparse.ok()) {
+      EXPECT_EQ(sparse.error().cause, each.topk_refusal);
+    }
   }
 }
 
 TEST(CodecFacts, NameMeasuredAndBenchedChainsThatExist) {
   for (const CodecFacts& each : codecs()) {
-    if (each.is_measured) EXPECT_TRUE(make_codec(each.name).ok()) << each.name;
+    if (each.is_measured) {
+      EXPECT_TRUE(make_codec(each.name).ok()) << each.name;
+    }
     for (const auto& chains : {each.bench_chains, each.allreduce_chains}) {
       for (const char* chain : chains) EXPECT_TRUE(make_codec(chain).ok()) << chain;
     }

@@ -90,9 +90,10 @@ TEST(ConfigErrors, RefuseEveryOtherType) {
 }
 
 TEST(ConfigErrors, ListTheChoices) {
-  const Error error = error_of("[train]\noptimizer = 'adam'");
-  EXPECT_THAT(error.what, HasSubstr("train.optimizer must be one of adamw, sgd, gpt.toml:2:13"));
-  EXPECT_EQ(error.cause, "it is 'adam'");
+  const Error error = error_of("[train]\nschedule = 'step'");
+  EXPECT_THAT(error.what,
+              HasSubstr("train.schedule must be one of cosine, linear, constant, gpt.toml:2:12"));
+  EXPECT_EQ(error.cause, "it is 'step'");
 }
 
 TEST(ConfigErrors, ListTheChoicesOfAnItem) {
