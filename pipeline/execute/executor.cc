@@ -53,7 +53,7 @@ Executor::Executor(Rank self,
                 options.stall_timeout,
                 options.overlaps_codecs),
       gradient_sync_(std::move(sync)),
-      host_clock_(options_.throttle),
+      host_clock_({options_.cpu_share, options_.threads}),
       times_(self, stage.clock == nullptr ? host_clock_ : *stage.clock) {}
 
 Result<StepTimes> Executor::run(const Schedule& schedule, const BatchPosition& position) {

@@ -15,7 +15,6 @@
 
 #include "base/ids.h"
 #include "base/result.h"
-#include "base/throttle/compute_throttle.h"
 #include "comm/frames/frame_link.h"
 #include "compression/codec/codec.h"
 #include "compression/feedback/gradient_compressor.h"
@@ -43,8 +42,10 @@ struct ExecutorOptions {
   StallTimeout stall_timeout = 60;
   // Encode and decode on threads of their own. Changes only the speed.
   bool overlaps_codecs = false;
-  // Of the compute thread, if the stage has no clock of its own. Changes only the speed.
-  ComputeThrottle throttle{0, 1};
+  // Limit of the cores that `threads` compute threads use together, if the stage has no clock of
+  // its own; 0 = none (ComputeThrottle). Changes only the speed.
+  double cpu_share = 0;
+  int threads = 1;
 };
 
 // The rank that is executed: its computing, its gradients and its votes.

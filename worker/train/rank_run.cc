@@ -74,8 +74,8 @@ Result<void> RankRun::join(const StageParts& stage, const CorrectedAllreduces& c
       Executor::make(job_.rank, plan, *link_, stage, activity_,
                      {allreduce_compression(corrected, job_.config.compression, plan),
                       local_clip(corrected, job_.config, plan, model_, job_.rank), stall_timeout(),
-                      leaves_processor_free(plan.ranks[job_.rank.index()].device),
-                      ComputeThrottle(job_.cpu_share, job_.threads)}));
+                      leaves_processor_free(plan.ranks[job_.rank.index()].device), job_.cpu_share,
+                      job_.threads}));
   launcher_.send({{"event", "ready"}});
   return {};
 }
