@@ -216,7 +216,7 @@ TEST_P(PowerCutBattery, DISABLED_OfStagesLosesNothingThatWasAcknowledged) {
   EXPECT_THAT(tally.faults, IsEmpty());
 }
 
-// A second cut, during the work of a launch after the first.
+// A second cut, during the work of a launch after the first. Run by scripts/crash-battery too.
 TEST_P(PowerCutBattery, DISABLED_OfStagesTwiceLosesNothingThatWasAcknowledged) {
   CutCheck first(20, 0);
   first.run({}, record(GetParam()), {});

@@ -159,6 +159,7 @@ TEST(LargeCheckpoint, OfSeveralPiecesIsUsed) {
   use_checkpoint(folder, 5001);
 }
 
+// Takes minutes and 13 GB of disk space; run by scripts/large-checkpoint.
 TEST(LargeCheckpoint, DISABLED_OfMoreThan2To31ValuesIsUsed) {
   const TempFolder folder;
   use_checkpoint(folder, (1 << 21) + 1);

@@ -3,30 +3,16 @@
 #include <fmt/ranges.h>
 
 #include <bit>
-#include <cstdio>
 
 #include "tests/cli/ckpt_fixture.h"
+#include "tests/support/command_output.h"
 
 namespace motley {
 namespace {
 
-struct Read {
-  int status = -1;
-  std::string out;
-};
-
-Read read_in_python(const std::filesystem::path& folder) {
-  const std::string command =
-      fmt::format("/usr/bin/python3 {}/tests/checkpoint/read_checkpoint.py '{}' 2>&1",
-                  MOTLEY_SOURCE_DIR, folder.string());
-  std::FILE* pipe = ::popen(command.c_str(), "r");
-  Read read;
-  char block[4096];
-  for (std::size_t count = 0; (count = std::fread(block, 1, sizeof block, pipe)) > 0;) {
-    read.out.append(block, count);
-  }
-  read.status = ::pclose(pipe);
-  return read;
+CommandOutput read_in_python(const std::filesystem::path& folder) {
+  return output_of(fmt::format("/usr/bin/python3 {}/tests/checkpoint/read_checkpoint.py '{}' 2>&1",
+                               MOTLEY_SOURCE_DIR, folder.string()));
 }
 
 TEST(CkptInPython, IsReadByThePublishedFormatAlone) {
@@ -47,10 +33,10 @@ TEST(CkptInPython, IsReadByThePublishedFormatAlone) {
   }
   std::string wanted;
   for (const auto& [name, line] : lines) wanted += line;
-  EXPECT_EQ(read_in_python(saved).out, wanted);
+  EXPECT_EQ(read_in_python(saved).text, wanted);
   const std::string cut = folder.path() / "cut";
   ASSERT_EQ(testing::ckpt({"reshard", saved.string(), "--files", "2", "-o", cut}).status, 0);
-  EXPECT_EQ(read_in_python(cut).out, wanted);
+  EXPECT_EQ(read_in_python(cut).text, wanted);
   testing::write_bytes(folder.path() / "cut" / "stray", "x");
   EXPECT_NE(read_in_python(cut).status, 0);
 }
@@ -58,10 +44,10 @@ TEST(CkptInPython, IsReadByThePublishedFormatAlone) {
 TEST(CkptInPython, IsReadInEveryVersion) {
   if (!std::filesystem::exists("/usr/bin/python3")) GTEST_SKIP() << "needs python3";
   const std::string golden = std::string(MOTLEY_SOURCE_DIR) + "/tests/checkpoint/golden/";
-  const Read first = read_in_python(golden + "version-1/step-000002");
-  EXPECT_EQ(first.status, 0) << first.out;
-  EXPECT_NE(first.out.find("head.weight"), std::string::npos);
-  EXPECT_EQ(read_in_python(golden + "version-2/step-000002").out, first.out);
+  const CommandOutput first = read_in_python(golden + "version-1/step-000002");
+  EXPECT_EQ(first.status, 0) << first.text;
+  EXPECT_NE(first.text.find("head.weight"), std::string::npos);
+  EXPECT_EQ(read_in_python(golden + "version-2/step-000002").text, first.text);
 }
 
 }  // namespace

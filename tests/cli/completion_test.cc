@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <sstream>
 #include <string_view>
@@ -13,6 +12,7 @@
 
 #include "cli/guide/guide.h"
 #include "tests/checkpoint/fixture.h"
+#include "tests/support/command_output.h"
 
 namespace motley {
 namespace {
@@ -192,13 +192,8 @@ class CompletionScripts : public ::testing::Test {
     const std::string command =
         fmt::format("cd '{}' && mkdir sub && touch job.toml && PATH='{}':$PATH {} {} script 2>&1",
                     folder.path().string(), MOTLEY_PROGRAM_DIR, shell, shell == "zsh" ? "-f" : "");
-    std::FILE* pipe = ::popen(command.c_str(), "r");
-    std::string all;
-    char block[4096];
-    for (std::size_t count = 0; (count = std::fread(block, 1, sizeof block, pipe)) > 0;) {
-      all.append(block, count);
-    }
-    EXPECT_EQ(::pclose(pipe), 0) << shell << ": " << all;
+    const auto [status, all] = output_of(command);
+    EXPECT_EQ(status, 0) << shell << ": " << all;
     Words lines;
     std::istringstream stream(all);
     for (std::string line; std::getline(stream, line);) lines.push_back(line);

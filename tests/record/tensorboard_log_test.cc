@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "base/system/files.h"
+#include "tests/support/command_output.h"
 
 namespace motley {
 namespace {
@@ -150,14 +150,7 @@ TEST_F(TensorboardLogTest, IsReadByAnotherReader) {
   write(2, 2, 1001);
   std::string command = "/usr/bin/python3 " MOTLEY_SOURCE_DIR "/tests/record/read_tensorboard.py";
   for (const auto& path : files()) command += " '" + path.string() + "'";
-  std::FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
-  ASSERT_NE(pipe, nullptr);
-  std::string out;
-  char block[4096];
-  for (std::size_t count = 0; (count = std::fread(block, 1, sizeof block, pipe)) > 0;) {
-    out.append(block, count);
-  }
-  const int status = WEXITSTATUS(::pclose(pipe));
+  const auto [status, out] = output_of(command + " 2>&1");
   constexpr int kSkipped = 77;
   if (status == kSkipped) GTEST_SKIP() << out;
   EXPECT_EQ(status, 0) << out;

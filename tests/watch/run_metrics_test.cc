@@ -1,7 +1,6 @@
 // A run's metrics for monitoring programs, with the names that docs/formats/watch.md lists.
 #include "watch/metrics/run_metrics.h"
 
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -14,6 +13,7 @@
 #include "base/system/files.h"
 #include "base/system/version.h"
 #include "record/run_event.h"
+#include "tests/support/command_output.h"
 #include "tests/watch/written_run.h"
 
 namespace motley {
@@ -134,14 +134,7 @@ TEST_F(RunMetricsTest, IsReadByAnotherReader) {
   const std::string command = "/usr/bin/python3 " MOTLEY_SOURCE_DIR
                               "/tests/watch/read_openmetrics.py < '" +
                               file.string() + "' 2>&1";
-  std::FILE* pipe = ::popen(command.c_str(), "r");
-  ASSERT_NE(pipe, nullptr);
-  std::string out;
-  char block[4096];
-  for (std::size_t count = 0; (count = std::fread(block, 1, sizeof block, pipe)) > 0;) {
-    out.append(block, count);
-  }
-  const int status = WEXITSTATUS(::pclose(pipe));
+  const auto [status, out] = output_of(command);
   constexpr int kSkipped = 77;
   if (status == kSkipped) GTEST_SKIP() << out;
   EXPECT_EQ(status, 0) << out;
