@@ -27,6 +27,8 @@ class Loss(NamedTuple):
     """Whether the targets are class indices or probabilities."""
     numbers: bool = False
     """Whether the targets are numbers in the shape of the output."""
+    class_count: Optional[int] = None
+    """The classes that the outputs must have, if it is for a certain number."""
 
     @property
     def is_known(self) -> bool:
@@ -226,7 +228,7 @@ def _classification(function: Callable[..., torch.Tensor], given: Dict[str, Any]
             return right.sum()
         return weight_of(target, right)
 
-    return Loss(terms, correct, ignored, True)
+    return Loss(terms, correct, ignored, True, class_count=None if weight is None else weight.numel())
 
 
 def _check_classes(output: torch.Tensor, target: torch.Tensor) -> None:

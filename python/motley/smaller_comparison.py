@@ -68,8 +68,11 @@ def _with_short_texts(found: VerifiedPackage, export: Export) -> Optional[Verifi
 
 
 def _with_fewer_ids(wanted: List[str], export: Export) -> Optional[VerifiedPackage]:
-    """A model with the first rows of the folder's embedding; None if the model is not that of a folder, or has as few."""
+    """A model with the first rows of the folder's embedding; None if the model is not that of a folder, or has as few, and if the loss
+    may depend on the number of classes."""
     if export.folder is None or not isinstance(export.example[0], torch.Tensor):
+        return None
+    if not export.terms.classes or export.terms.class_count is not None:
         return None
     model = folder_model.with_fewer_ids(export.folder, ROWS)
     if model is None:

@@ -126,7 +126,8 @@ class Counted(unittest.TestCase):
 
 
 class FewerIds(unittest.TestCase):
-    def test_embeddings_that_are_too_large_are_compared_with_fewer_rows(self) -> None:
+    def exported(self, loss: Any) -> Tuple[motley.Exported, List[int]]:
+        """A model with an embedding that is too large for the limit, and the numbers of ids with which models were created."""
         class Opened(language_models.LlamaForCausalLM):
             def get_input_embeddings(self) -> nn.Module:
                 return self.model.embed_tokens  # type: ignore[no-any-return]
@@ -145,9 +146,17 @@ class FewerIds(unittest.TestCase):
             warnings.simplefilter("ignore")
             os.makedirs(folder.path("weights"))
             weights.write(folder.path("weights/model.safetensors"), state)
-            done = motley.export(folder=folder.path("weights"), tokens=TOKENS, path=folder.path("x"), memory=4 * (1 << 20) / GIB)
+            return motley.export(folder=folder.path("weights"), loss=loss, tokens=TOKENS, path=folder.path("x"), memory=4 * (1 << 20) / GIB), created
+
+    def test_embeddings_that_are_too_large_are_compared_with_fewer_rows(self) -> None:
+        done, created = self.exported(nn.CrossEntropyLoss())
         self.assertEqual(created, [20_000, 64])
         self.assertRegex(done.notices[-1], r"with 128 tokens, except .*embed_tokens.*\. .*embed_tokens.*: compared with the first 64 ids")
+
+    def test_losses_for_a_number_of_classes_are_not_computed_with_fewer(self) -> None:
+        done, created = self.exported(nn.CrossEntropyLoss(weight=torch.rand(20_000)))
+        self.assertEqual(created, [20_000])
+        self.assertRegex(done.notices[-1], r"with 128 tokens, except .*embed_tokens[^:]*$")
 
 
 def _bytes(path: str) -> Dict[str, int]:
