@@ -59,7 +59,7 @@ TEST(StageTrainerOnDevice, SendsWhatADeviceEncodesLikeWhatTheHostDoes) {
     std::uint64_t up[2] = {0, 0};
     for (const int by_host : {0, 1}) {
       StageTraining pipeline({.chunks = {{{Rank{0}, kMicroBatches}}, {{Rank{1}, kMicroBatches}}},
-                         .codec = by_host == 1 ? codec + "|zstd(1)" : codec});
+                              .codec = by_host == 1 ? codec + "|zstd(1)" : codec});
       expect_ok(pipeline.steps(1));
       const auto before = far_counters();
       expect_ok(pipeline.steps(1));

@@ -93,8 +93,8 @@ class StageTraining {
  public:
   // `scale`: the gradient scale in fp16; without it, that of a new run.
   explicit StageTraining(const StageShape& shape,
-                    const Config& config = small_config(),
-                    const std::optional<GradientScale>& scale = {})
+                         const Config& config = small_config(),
+                         const std::optional<GradientScale>& scale = {})
       : config_(config),
         model_(describe_model(config.model).value()),
         plan_(plan_of(model_, shape)),
