@@ -33,10 +33,12 @@ struct DataConfig {
   std::vector<std::string> suffixes;  // text folders: only files with these suffixes; empty = all
   std::string dtype = "auto";         // tokens without a header: auto | uint8 | uint16 | …
   bool allow_nonfinite = false;       // accept NaN and infinity in arrays of floats
+  bool skip_damaged = false;          // images: leave out files that cannot be decoded
   double holdout = 0.1;               // share held out from training, for evaluation
+  std::string holdout_path;           // samples for evaluation of their own; "" = holdout's share
   std::vector<double> mean;           // of each channel of arrays and images, or one for all;
   std::vector<double> std;            // inputs become (value - mean) / std
-  std::vector<std::string> augment;   // images: flip, crop
+  std::vector<std::string> augment;   // images: flip, crop, resized_crop, color, erase
   int crop_pixels = 4;                // maximum shift of crop in each direction
   std::string changed = "refuse";  // on resume, if the data differs from the run's: refuse | accept
 };
@@ -44,25 +46,34 @@ struct DataConfig {
 // Changes the result.
 struct TrainConfig {
   std::int64_t steps = 1000;
-  int global_batch = 32;            // samples per optimizer step
-  int micro_batch = 0;              // samples per forward; 0 = chosen once, retained on resume
-  std::string optimizer = "adamw";  // adamw | sgd
+  double epochs = 0;      // passes over the training samples, in place of steps; 0 = steps
+  int global_batch = 32;  // samples per optimizer step
+  int micro_batch = 0;    // samples per forward; 0 = chosen once, retained on resume
+  std::string optimizer = "adamw";  // adamw | sgd | lion | muon
   double lr = 3e-4;
   std::int64_t warmup_steps = 100;
-  std::string schedule = "cosine";  // of the learning rate: cosine | constant | linear
+  std::string schedule = "cosine";  // of the learning rate: cosine | constant | linear | wsd
   std::int64_t schedule_steps = 0;  // over which cosine and linear decay; 0 = steps
-  double min_lr = 0.0;              // final value of cosine and linear
+  std::int64_t decay_steps = 0;     // wsd: the last ones of schedule_steps; 0 = a tenth of them
+  double min_lr = 0.0;              // final value of cosine, linear and wsd
   double weight_decay = 0.1;        // not applied to biases, norms and positional embeddings
   double beta1 = 0.9;               // adamw
   double beta2 = 0.95;              // adamw
   double epsilon = 1e-8;            // adamw
   double momentum = 0.9;            // sgd
-  double clip = 1.0;                // global gradient norm; 0 = no clipping
-  int max_skipped = 20;             // consecutive skipped steps that end the run; 0 = no limit
+  double muon_momentum = 0.95;      // muon
+  std::vector<std::string>
+      groups;                  // parameters by name, with factors of rate and decay of their own
+  double ema = 0;              // decay of an exponential average of the weights; 0 = none
+  double label_smoothing = 0;  // of cross-entropy losses, in [0, 1)
+  std::vector<double> class_weights;  // of cross-entropy losses, one for each class; empty = equal
+  double clip = 1.0;                  // global gradient norm; 0 = no clipping
+  int max_skipped = 20;               // consecutive skipped steps that end the run; 0 = no limit
   std::int64_t seed = 1;
   std::string precision = "fp32";  // of matrix products: fp32 | bf16 | fp16
   std::int64_t eval_every = 0;     // steps between evaluations; 0 = none
   int eval_batches = 8;            // global batches per evaluation
+  int early_stopping = 0;          // evaluations without a better loss that end the run; 0 = none
 };
 
 // Changes only speed and memory.
@@ -99,7 +110,8 @@ struct CheckpointConfig {
   std::int64_t every = 100;  // steps; 0 = only at the end
   // Also once this many minutes have passed since the last one or the start; 0 = not by time.
   double every_minutes = 0;
-  int keep = 3;  // newest checkpoints retained; 0 = all
+  int keep = 3;            // newest checkpoints retained; 0 = all
+  bool keep_best = false;  // also the one of the best evaluation
   // Checkpoints of steps that are multiples of it are also retained; 0 = none.
   std::int64_t keep_every = 0;
   // Copies of each machine's files on other machines, if machines have their own run folders.
