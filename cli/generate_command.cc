@@ -11,7 +11,7 @@
 #include "base/system/files.h"
 #include "cli/command.h"
 #include "cli/inputs.h"
-#include "cli/terminal_watch.h"
+#include "cli/work_progress.h"
 #include "cluster/launch/worker_group.h"
 #include "record/run_folder.h"
 #include "run_config/config_io.h"
@@ -22,7 +22,7 @@ namespace {
 // Verifies the checkpoint before it is used.
 Result<std::filesystem::path> sound_checkpoint(const std::filesystem::path& path) {
   MOTLEY_ASSIGN(const std::filesystem::path folder, named_checkpoint(path));
-  TerminalWatch watch;
+  WorkProgress watch;
   MOTLEY_TRY(verify_checkpoint(folder, &watch));
   return folder;
 }

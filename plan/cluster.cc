@@ -8,7 +8,7 @@
 #include <cctype>
 
 #include "base/json/json_fields.h"
-#include "plan/limits.h"
+#include "plan/group_limits.h"
 
 namespace motley {
 

@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "base/json/json_table.h"
-#include "plan/limits.h"
+#include "plan/group_limits.h"
 
 namespace motley {
 namespace {

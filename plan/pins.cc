@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "base/json/json_fields.h"
 #include "base/toml.h"
-#include "plan/limits.h"
+#include "plan/group_limits.h"
 
 namespace motley {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/json/json_table.h"
 #include "base/toml.h"
 #include "plan/assign_micro_batches.h"
-#include "plan/limits.h"
+#include "plan/group_limits.h"
 #include "plan/schedule_facts.h"
 
 namespace motley {

@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "base/json.h"
 #include "base/json/json_table.h"
-#include "plan/limits.h"
+#include "plan/group_limits.h"
 #include "plan/plan.h"
 
 namespace motley {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/json/json_table.h"
-#include "plan/limits.h"
+#include "plan/group_limits.h"
 
 namespace motley {
 namespace {

@@ -8,7 +8,7 @@
 #include "base/secret.h"
 #include "checkpoint/fencing_token.h"
 #include "plan/device_kinds.h"
-#include "plan/limits.h"
+#include "plan/group_limits.h"
 #include "protocol/message_fields.h"
 #include "protocol/protocol.h"
 #include "run_config/config_io.h"

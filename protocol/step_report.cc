@@ -5,7 +5,7 @@
 #include <limits>
 #include <string_view>
 
-#include "plan/limits.h"
+#include "plan/group_limits.h"
 #include "protocol/message_fields.h"
 #include "protocol/protocol.h"
 

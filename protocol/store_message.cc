@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "protocol/message_fields.h"
-#include "protocol/pieces.h"
+#include "protocol/text_pieces.h"
 
 namespace motley {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "base/json/json_fields.h"
-#include "plan/limits.h"
+#include "plan/group_limits.h"
 #include "plan/plan.h"
 
 namespace motley {

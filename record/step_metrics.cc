@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/json/json_fields.h"
 #include "base/json_position.h"
-#include "plan/limits.h"
+#include "plan/group_limits.h"
 
 namespace motley {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/json/json_fields.h"
-#include "plan/limits.h"
+#include "plan/group_limits.h"
 
 namespace motley {
 namespace {

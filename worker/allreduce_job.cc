@@ -5,7 +5,7 @@
 
 #include "comm/frames/frame_link.h"
 #include "comm/transport/transport.h"
-#include "plan/limits.h"
+#include "plan/group_limits.h"
 #include "profiling/allreduce_bench.h"
 #include "worker/group/join_ranks.h"
 

@@ -13,7 +13,7 @@
 #include "cli/ckpt/tensor_listing.h"
 #include "cli/ckpt/weights_inputs.h"
 #include "cli/inputs.h"
-#include "cli/terminal_watch.h"
+#include "cli/work_progress.h"
 
 namespace motley {
 namespace {

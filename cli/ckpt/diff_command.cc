@@ -14,7 +14,7 @@
 #include "cli/ckpt/commands.h"
 #include "cli/ckpt/weights_inputs.h"
 #include "cli/inputs.h"
-#include "cli/terminal_watch.h"
+#include "cli/work_progress.h"
 
 namespace motley {
 namespace {
@@ -110,7 +110,7 @@ Result<void> run_diff(const Arguments& arguments) {
     MOTLEY_ASSIGN(top, integer_value(arguments, "top", 0, 1'000'000));
   }
   const bool with_optimizer = arguments.has("optimizer");
-  TerminalWatch watch;
+  WorkProgress watch;
   MOTLEY_ASSIGN(const OpenedWeights a, open_weights(arguments.operand(0), with_optimizer, watch));
   MOTLEY_ASSIGN(const OpenedWeights b, open_weights(arguments.operand(1), with_optimizer, watch));
   MOTLEY_ASSIGN(const Difference difference,

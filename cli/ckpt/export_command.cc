@@ -14,7 +14,7 @@
 #include "cli/ckpt/package_export.h"
 #include "cli/ckpt/weights_inputs.h"
 #include "cli/inputs.h"
-#include "cli/terminal_watch.h"
+#include "cli/work_progress.h"
 #include "plan/quantity_text.h"
 
 namespace motley {
@@ -104,7 +104,7 @@ Result<void> run_export(const Arguments& arguments) {
         "a file is written only with --one-file", "add --one-file, or give the path of a folder"};
   }
   MOTLEY_TRY(max_file_bytes(arguments));
-  TerminalWatch watch;
+  WorkProgress watch;
   MOTLEY_ASSIGN(const OpenedWeights weights,
                 open_weights(arguments.operand(0), /*with_optimizer=*/false, watch));
   const bool is_package = weights.model && weights.model->kind == "package";

@@ -14,7 +14,7 @@
 #include "cli/ckpt/commands.h"
 #include "cli/ckpt/weights_inputs.h"
 #include "cli/inputs.h"
-#include "cli/terminal_watch.h"
+#include "cli/work_progress.h"
 #include "models/spec/hf_config.h"
 #include "models/spec/initial_weights.h"
 #include "models/spec/model_spec.h"
@@ -105,7 +105,7 @@ Result<void> run_import(const Arguments& arguments) {
   const ModelConfig& model = resolved.config.model;
   auto spec = describe_model(model);
   if (!spec.ok()) return with_key_position(std::move(spec).error(), resolved);
-  TerminalWatch watch;
+  WorkProgress watch;
   MOTLEY_ASSIGN(const OpenedWeights weights,
                 open_weights(arguments.operand(0), /*with_optimizer=*/false, watch));
   const Stored stored = stored_tensors(weights);

@@ -15,7 +15,7 @@
 #include "checkpoint/lock/run_lock.h"
 #include "cli/ckpt/commands.h"
 #include "cli/inputs.h"
-#include "cli/terminal_watch.h"
+#include "cli/work_progress.h"
 #include "cluster/run/checkpoint_committer.h"
 #include "plan/quantity_text.h"
 #include "record/run_folder.h"
@@ -140,7 +140,7 @@ Result<void> run_prune(const Arguments& arguments) {
   Soundness found;
   std::uint64_t bytes = 0;
   if (!dropped.empty()) {
-    TerminalWatch watch;
+    WorkProgress watch;
     MOTLEY_ASSIGN(found, soundness_of(checkpoints, watch));
     rule.always.insert(found.last_good);
     dropped = dropped_checkpoints(checkpoints, rule);

@@ -10,7 +10,7 @@
 #include "cli/ckpt/commands.h"
 #include "cli/ckpt/weights_inputs.h"
 #include "cli/inputs.h"
-#include "cli/terminal_watch.h"
+#include "cli/work_progress.h"
 
 namespace motley {
 namespace {
@@ -47,7 +47,7 @@ Result<void> run_reshard(const Arguments& arguments) {
   MOTLEY_ASSIGN(const Manifest saved, read_manifest(request.checkpoint));
   MOTLEY_TRY(check_files(files, saved));
   request.order = parameter_order(model_of_checkpoint(saved, request.checkpoint.string()));
-  TerminalWatch watch;
+  WorkProgress watch;
   MOTLEY_ASSIGN(const Manifest manifest, reshard(request, watch));
   watch.clear();
   if (arguments.has("json")) {

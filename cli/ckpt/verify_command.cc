@@ -22,7 +22,7 @@
 #include "cli/ckpt/run_parts.h"
 #include "cli/ckpt/weights_inputs.h"
 #include "cli/inputs.h"
-#include "cli/terminal_watch.h"
+#include "cli/work_progress.h"
 #include "cluster/replication/machine_stores.h"
 #include "cluster/replication/repair.h"
 #include "run_config/config_io.h"
@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
 
 Result<void> verify_here(const Arguments& arguments) {
   MOTLEY_ASSIGN(const fs::path folder, named_checkpoint(arguments.operand(0)));
-  TerminalWatch watch;
+  WorkProgress watch;
   if (arguments.has("json")) {
     const Result<Json> json = verification_to_json(folder, &watch);
     watch.clear();

@@ -13,7 +13,7 @@
 #include "cluster/launch/worker_group.h"
 #include "cluster/launch/workers.h"
 #include "compression/feedback/gradient_compressor.h"
-#include "plan/limits.h"
+#include "plan/group_limits.h"
 
 namespace motley {
 namespace {

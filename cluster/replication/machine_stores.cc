@@ -10,8 +10,8 @@
 #include "cluster/launch/worker_group.h"
 #include "cluster/launch/workers.h"
 #include "cluster/replication/shards_progress.h"
-#include "protocol/pieces.h"
 #include "protocol/store_message.h"
+#include "protocol/text_pieces.h"
 
 namespace motley {
 namespace {

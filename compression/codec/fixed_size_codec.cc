@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "compression/kernels/non_temporal.h"
-#include "compression/kernels/pieces.h"
+#include "compression/kernels/piecewise.h"
 
 namespace motley {
 namespace {

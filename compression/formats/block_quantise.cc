@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "compression/formats/hadamard.h"
-#include "compression/kernels/pieces.h"
+#include "compression/kernels/piecewise.h"
 
 namespace motley {
 namespace {

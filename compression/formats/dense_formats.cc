@@ -5,7 +5,7 @@
 
 #include "compression/facts/codec_facts.h"
 #include "compression/formats/half.h"
-#include "compression/kernels/pieces.h"
+#include "compression/kernels/piecewise.h"
 
 namespace motley {
 namespace {

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstring>
 
-#include "compression/kernels/pieces.h"
+#include "compression/kernels/piecewise.h"
 
 namespace motley {
 namespace {

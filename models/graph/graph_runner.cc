@@ -19,8 +19,8 @@
 #include "models/graph/node_arguments.h"
 #include "models/graph/rounded_product.h"
 #include "models/graph/size_error.h"
-#include "models/package/limits.h"
 #include "models/package/operations.h"
+#include "models/package/package_limits.h"
 
 namespace motley {
 namespace {

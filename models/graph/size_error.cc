@@ -11,7 +11,7 @@
 
 #include <ATen/core/jit_type.h>
 
-#include "models/package/limits.h"
+#include "models/package/package_limits.h"
 
 namespace motley {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
-#include "models/package/limits.h"
+#include "models/package/package_limits.h"
 
 namespace motley {
 namespace {

@@ -4,8 +4,8 @@
 #include <array>
 #include <utility>
 
-#include "models/package/limits.h"
 #include "models/package/operations.h"
+#include "models/package/package_limits.h"
 
 namespace motley {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "base/json.h"
 #include "models/package/argument_reader.h"
-#include "models/package/limits.h"
 #include "models/package/operation_rules.h"
 #include "models/package/operations.h"
+#include "models/package/package_limits.h"
 
 namespace motley {
 namespace {

@@ -13,7 +13,7 @@
 #include "base/json/json_fields.h"
 #include "checkpoint/input_file.h"
 #include "models/package/graph_reader.h"
-#include "models/package/limits.h"
+#include "models/package/package_limits.h"
 #include "models/package/sha256.h"
 
 namespace motley {

@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "models/package/argument_reader.h"
 #include "models/package/graph_reader.h"
-#include "models/package/limits.h"
+#include "models/package/package_limits.h"
 
 namespace motley {
 namespace {

@@ -14,8 +14,8 @@
 #include "checkpoint/folders.h"
 #include "checkpoint/input_file.h"
 #include "checkpoint/safetensors.h"
-#include "models/package/limits.h"
 #include "models/package/package.h"
+#include "models/package/package_limits.h"
 #include "models/package/package_names.h"
 #include "models/package/sha256.h"
 

@@ -11,8 +11,8 @@
 #include "base/json/json_fields.h"
 #include "models/package/argument_reader.h"
 #include "models/package/graph_reader.h"
-#include "models/package/limits.h"
 #include "models/package/package_fields.h"
+#include "models/package/package_limits.h"
 
 namespace motley {
 namespace {

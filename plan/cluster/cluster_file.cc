@@ -10,7 +10,7 @@
 #include "base/json/json_fields.h"
 #include "base/toml.h"
 #include "plan/cluster/virtual_machines.h"
-#include "plan/limits.h"
+#include "plan/group_limits.h"
 #include "plan/toml_table.h"
 #include "plan/units.h"
 

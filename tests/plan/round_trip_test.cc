@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "base/json.h"
-#include "plan/limits.h"
+#include "plan/group_limits.h"
 #include "tests/plan/value_fixtures.h"
 #include "tests/support/drawn_values.h"
 #include "tests/support/json_members.h"

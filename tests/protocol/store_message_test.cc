@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "checkpoint/manifest.h"
-#include "protocol/pieces.h"
+#include "protocol/text_pieces.h"
 #include "protocol/transfer_message.h"
 
 namespace motley {

@@ -16,8 +16,8 @@
 #include "checkpoint/lock/run_lock.h"
 #include "checkpoint/replication/folder_id.h"
 #include "checkpoint/replication/shard_set.h"
-#include "protocol/pieces.h"
 #include "protocol/store_message.h"
+#include "protocol/text_pieces.h"
 #include "worker/replication/file_copies.h"
 
 namespace motley {

@@ -11,7 +11,7 @@
 #include "base/json/json_fields.h"
 #include "base/system/files.h"
 #include "models/package/graph_reader.h"
-#include "models/package/limits.h"
+#include "models/package/package_limits.h"
 #include "models/package/reference/reference.h"
 #include "models/package/reference/reference_fields.h"
 #include "models/package/sha256.h"

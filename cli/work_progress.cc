@@ -1,14 +1,14 @@
-#include "cli/terminal_watch.h"
+#include "cli/work_progress.h"
 
 namespace motley {
 
-void TerminalWatch::begin(const char* what, std::uint64_t bytes_total) {
+void WorkProgress::begin(const char* what, std::uint64_t bytes_total) {
   task_.reset();
   task_.emplace(counter_, what, bytes_total);
   line_.say(counter_.words());
 }
 
-Result<void> TerminalWatch::advance(std::uint64_t bytes) {
+Result<void> WorkProgress::advance(std::uint64_t bytes) {
   if (auto stop = signals_.take()) return *std::move(stop);
   counter_.add_bytes(bytes);
   line_.say(counter_.words());

@@ -1,4 +1,4 @@
-#include "protocol/pieces.h"
+#include "protocol/text_pieces.h"
 
 #include <fmt/format.h>
 

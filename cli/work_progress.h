@@ -1,4 +1,4 @@
-// TerminalWatch: progress display and cancellation of long work on files. It shows the progress in
+// WorkProgress: progress display and cancellation of long work on files. It shows the progress in
 // a line on a terminal. A signal ends the work between two pieces, so that partial results are
 // removed. One owner thread.
 #pragma once
@@ -13,7 +13,7 @@
 namespace motley {
 
 // REQUIRES: as of StopSignals.
-class TerminalWatch final : public WorkObserver {
+class WorkProgress final : public WorkObserver {
  public:
   void begin(const char* what, std::uint64_t bytes_total) override;
   // kInterrupted or kTerminated after a signal.
