@@ -1,5 +1,3 @@
-#include "worker/allreduce_job.h"
-
 #include <string>
 #include <vector>
 
@@ -8,6 +6,7 @@
 #include "plan/group_limits.h"
 #include "profiling/allreduce_bench.h"
 #include "worker/group/join_ranks.h"
+#include "worker/jobs.h"
 
 namespace motley {
 namespace {

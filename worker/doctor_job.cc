@@ -1,5 +1,3 @@
-#include "worker/doctor_job.h"
-
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -23,6 +21,7 @@
 #include "protocol/device_facts.h"
 #include "protocol/machine_facts.h"
 #include "worker/check/libraries.h"
+#include "worker/jobs.h"
 
 namespace motley {
 namespace {

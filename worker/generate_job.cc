@@ -1,5 +1,3 @@
-#include "worker/generate_job.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,6 +13,7 @@
 #include "models/device/compute_device.h"
 #include "models/device/host_floats.h"
 #include "models/layers/chain.h"
+#include "worker/jobs.h"
 
 namespace motley {
 namespace {

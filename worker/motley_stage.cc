@@ -12,12 +12,8 @@
 #include "models/kernels/torch_threads.h"
 #include "models/layers/failure_of.h"
 #include "plan/device_kinds.h"
-#include "worker/allreduce_job.h"
 #include "worker/check/layer_checks.h"
-#include "worker/doctor_job.h"
-#include "worker/generate_job.h"
-#include "worker/probe_job.h"
-#include "worker/profile_job.h"
+#include "worker/jobs.h"
 #include "worker/serve.h"
 #include "worker/train/train_job.h"
 

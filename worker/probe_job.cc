@@ -1,5 +1,3 @@
-#include "worker/probe_job.h"
-
 #include <fmt/format.h>
 
 #include <string>
@@ -11,6 +9,7 @@
 #include "plan/group_limits.h"
 #include "profiling/link_bench.h"
 #include "worker/group/join_ranks.h"
+#include "worker/jobs.h"
 
 namespace motley {
 namespace {

@@ -1,5 +1,3 @@
-#include "worker/profile_job.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,6 +19,7 @@
 #include "training/first_state.h"
 #include "worker/check/layer_checks.h"
 #include "worker/device_profiler.h"
+#include "worker/jobs.h"
 #include "worker/measuring_report.h"
 
 namespace motley {

@@ -3,14 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <filesystem>
 #include <optional>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
+#include "base/result.h"
+#include "checkpoint/input_file.h"
+#include "checkpoint/manifest.h"
 #include "checkpoint/transfer/file_messages.h"
-#include "checkpoint/transfer/file_source.h"
+#include "checkpoint/transfer/file_ranges.h"
 #include "checkpoint/transfer/file_transfer.h"
 #include "checkpoint/transfer/stoppable_wait.h"
 #include "checkpoint/transfer/transfer_rate_limiter.h"
@@ -18,6 +26,63 @@
 
 namespace motley {
 namespace {
+
+// FileSource: the bytes of a file that a rank sends, in transfer order. One owner thread.
+class FileSource {
+ public:
+  // kCorrupt if the file does not exist, has another size than in the order, or lacks ordered
+  // tensors.
+  [[nodiscard]] static Result<FileSource> open(const std::filesystem::path& path,
+                                               const FileOrder& order);
+
+  [[nodiscard]] std::uint64_t left_bytes() const { return left_bytes_; }
+
+  // The next bytes. kCorrupt if the file ends before. REQUIRES: into.size() <= left_bytes().
+  [[nodiscard]] Result<void> read(std::span<std::byte> into);
+
+ private:
+  FileSource(InputFile file, std::vector<FileRange> ranges);
+
+  InputFile file_;
+  std::vector<FileRange> ranges_;  // unread, from `range_` on
+  std::size_t range_ = 0;
+  std::uint64_t left_bytes_ = 0;  // over all ranges
+};
+
+FileSource::FileSource(InputFile file, std::vector<FileRange> ranges)
+    : file_(std::move(file)), ranges_(std::move(ranges)) {
+  for (const FileRange& range : ranges_) left_bytes_ += range.bytes;
+}
+
+Result<FileSource> FileSource::open(const std::filesystem::path& path, const FileOrder& order) {
+  MOTLEY_ASSIGN(InputFile file, InputFile::open(path));
+  if (file.bytes() != order.file.bytes) {
+    return damaged_checkpoint(path.string(), fmt::format("it has {} bytes; the manifest says {}",
+                                                         file.bytes(), order.file.bytes));
+  }
+  std::vector<FileRange> ranges = {whole_file(order)};
+  if (order.tensors) {
+    MOTLEY_ASSIGN(const std::string head, read_safetensors_head(file));
+    MOTLEY_ASSIGN(ranges, ordered_tensors(order, head, path.string()));
+    ranges.insert(ranges.begin(), FileRange{0, head.size(), "", ""});
+  }
+  return FileSource(std::move(file), std::move(ranges));
+}
+
+Result<void> FileSource::read(std::span<std::byte> into) {
+  MOTLEY_CHECK(into.size() <= left_bytes_, "{} bytes of {}", into.size(), left_bytes_);
+  while (!into.empty()) {
+    FileRange& range = ranges_[range_];
+    const auto part = into.first(std::min<std::uint64_t>(into.size(), range.bytes));
+    MOTLEY_TRY(file_.read_at(range.offset, part));
+    range.offset += part.size();
+    range.bytes -= part.size();
+    left_bytes_ -= part.size();
+    into = into.subspan(part.size());
+    if (range.bytes == 0) ++range_;
+  }
+  return {};
+}
 
 class FileSender {
  public:

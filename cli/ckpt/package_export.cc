@@ -2,19 +2,103 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <map>
 #include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "checkpoint/convert/value_stream.h"
 #include "checkpoint/folders.h"
-#include "cli/ckpt/quantised_values.h"
+#include "checkpoint/safetensors.h"
+#include "models/package/quantised_weight.h"
 #include "models/spec/model_spec.h"
 
 namespace motley {
 namespace {
+
+// QuantisedValues: the float32 values of a package's matrix in 8 or 4 bits, as its layers compute
+// them (docs/formats/package.md, "Quantised weights").
+class QuantisedValues final : public ValueStream {
+ public:
+  // REQUIRES: `file` has the weights of the package that `weight` is of, and outlives the stream.
+  QuantisedValues(const SafetensorsFile& file, QuantisedWeight weight);
+  [[nodiscard]] Result<void> next(std::span<float> values) override;
+
+ private:
+  [[nodiscard]] Result<void> next_of_eight_bits(std::span<float> values);
+  [[nodiscard]] Result<void> next_of_four_bits(std::span<float> values);
+
+  const SafetensorsFile& file_;
+  QuantisedWeight weight_;
+  std::uint64_t columns_;
+  bool has_scales_of_rows_;
+  std::vector<float> table_;   // in 4 bits
+  std::vector<float> scales_;  // of the columns, or of what was read last
+  std::vector<std::byte> codes_;
+  std::uint64_t done_ = 0;
+};
+
+constexpr std::uint64_t kByteValues = 256;
+constexpr std::uint64_t kCodesInByte = 2;
+constexpr auto kBlock = static_cast<std::uint64_t>(kQuantisedBlock);
+
+QuantisedValues::QuantisedValues(const SafetensorsFile& file, QuantisedWeight weight)
+    : file_(file),
+      weight_(std::move(weight)),
+      columns_(static_cast<std::uint64_t>(weight_.tensor.shape[1])),
+      has_scales_of_rows_(file_.entries().at(weight_.scales).shape ==
+                          std::vector<std::int64_t>{weight_.tensor.shape[0], 1}) {}
+
+Result<void> QuantisedValues::next(std::span<float> values) {
+  if (values.empty()) return {};
+  MOTLEY_TRY(weight_.has_four_bits() ? next_of_four_bits(values) : next_of_eight_bits(values));
+  done_ += values.size();
+  return {};
+}
+
+Result<void> QuantisedValues::next_of_eight_bits(std::span<float> values) {
+  codes_.resize(values.size());
+  MOTLEY_TRY(file_.read_bytes_part(weight_.codes, done_, codes_));
+  const std::uint64_t first_row = done_ / columns_;
+  if (has_scales_of_rows_) {
+    scales_.resize((done_ + values.size() - 1) / columns_ - first_row + 1);
+    MOTLEY_TRY(file_.read_part(weight_.scales, first_row, scales_));
+  } else if (scales_.empty()) {
+    scales_.resize(columns_);
+    MOTLEY_TRY(file_.read_part(weight_.scales, 0, scales_));
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::uint64_t position = done_ + i;
+    const auto scale = has_scales_of_rows_ ? position / columns_ - first_row : position % columns_;
+    values[i] = static_cast<float>(static_cast<std::int8_t>(codes_[i])) * scales_[scale];
+  }
+  return {};
+}
+
+Result<void> QuantisedValues::next_of_four_bits(std::span<float> values) {
+  if (table_.empty()) {
+    table_.resize(kByteValues * kCodesInByte);
+    MOTLEY_TRY(file_.read_part(weight_.table, 0, table_));
+  }
+  const std::uint64_t last = done_ + values.size() - 1;
+  const std::uint64_t first_byte = done_ / kCodesInByte;
+  codes_.resize(last / kCodesInByte - first_byte + 1);
+  MOTLEY_TRY(file_.read_bytes_part(weight_.codes, first_byte, codes_));
+  const std::uint64_t first_block = done_ / kBlock;
+  scales_.resize(last / kBlock - first_block + 1);
+  MOTLEY_TRY(file_.read_part(weight_.scales, first_block, scales_));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::uint64_t position = done_ + i;
+    const auto byte = static_cast<std::size_t>(codes_[position / kCodesInByte - first_byte]);
+    values[i] = table_[byte * kCodesInByte + position % kCodesInByte] *
+                scales_[position / kBlock - first_block];
+  }
+  return {};
+}
 
 namespace fs = std::filesystem;
 

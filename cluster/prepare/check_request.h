@@ -1,16 +1,24 @@
-// Checks a request of a training, without starting a process or changing a file.
+// Checks a request of a training, and which machines it may use.
 #pragma once
 
 #include <optional>
+#include <set>
+#include <string>
 
 #include "base/log.h"
 #include "base/result.h"
-#include "cluster/prepare/run_machines.h"
 #include "cluster/run/training_request.h"
 #include "data/source.h"
 #include "partitioner/report/planning_input.h"
 
 namespace motley {
+
+// The machines that the run may use, and whether its checkpoints may be distributed: a machine
+// could have a folder of its own, or the launcher's folder has only parts of checkpoints.
+struct RunMachines {
+  std::set<std::string> names;
+  bool may_be_distributed = false;
+};
 
 struct CheckedRequest {
   PlanningInput planning;  // of resolve_plan()
@@ -24,8 +32,15 @@ struct CheckedRequest {
 };
 
 // Checks the configuration, the given plan or whether one can be made, the initial weights, and the
-// data if the machines are this one. Errors are those of resolve_plan(), open_source() and
-// check_initial_weights_here(); kUsage if a run on simulated devices is to be resumed.
+// data if the machines are this one. Starts no process and changes no file. Errors are those of
+// resolve_plan(), open_source() and check_initial_weights_here(); kUsage if a run on simulated
+// devices is to be resumed.
 [[nodiscard]] Result<CheckedRequest> check_request(const TrainingRequest& request, const Log& log);
+
+// Checks that each machine is usable for the model, as check_usable(). A transport that is not
+// permitted between them is refused, whether or not the plan needs it.
+[[nodiscard]] Result<void> check_machines(const TrainingRequest& request,
+                                          const PlanningInput& planning,
+                                          const RunMachines& machines);
 
 }  // namespace motley

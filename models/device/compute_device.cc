@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cstdlib>
 #include <exception>
 #include <optional>
 
 #include <ATen/ATen.h>
+#include <ATen/Context.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "models/device/device_copies.h"
@@ -14,11 +16,39 @@
 #include "models/device/device_stall.h"
 #include "models/device/kinds/device_queries.h"
 #include "models/device/kinds/library_exception.h"
-#include "models/device/reproducible.h"
 
 namespace motley {
-
 namespace {
+
+// Not every version of LibTorch has every setting.
+template <class Context>
+void settle(Context& context) {
+  // Not warn_only: with it, fused attention uses an order of summation that changes between runs.
+  context.setDeterministicAlgorithms(true, /*warn_only=*/false);
+  context.setDeterministicCuDNN(true);
+  context.setBenchmarkCuDNN(false);  // it would choose by timing
+  context.setAllowTF32CuBLAS(false);
+  context.setAllowTF32CuDNN(false);
+  context.setAllowFP16ReductionCuBLAS(false);
+  if constexpr (requires { context.setAllowBF16ReductionCuBLAS(false); }) {
+    context.setAllowBF16ReductionCuBLAS(false);
+  }
+  // Uninitialized memory is always written before it is read here; filling it costs time.
+  if constexpr (requires { context.setDeterministicFillUninitializedMemory(false); }) {
+    context.setDeterministicFillUninitializedMemory(false);
+  }
+}
+
+// LibTorch's settings for devices: the same command gives the same bits, and fp32 products are
+// computed in fp32. Called before anything is computed on a device other than the processor; it
+// applies to all devices. From then on, operations for which LibTorch only has a nondeterministic
+// order of summation throw an error that names them.
+void compute_reproducibly() {
+  // Otherwise cuBLAS may add in another order if several streams compute. LibTorch rejects other
+  // values than the two that fix the order, so a user's own value is left unchanged.
+  ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
+  settle(at::globalContext());
+}
 
 // REQUIRES: check_device(name).
 int index_of(const std::string& name) {

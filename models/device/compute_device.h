@@ -24,7 +24,7 @@ class ComputeDevice {
   ComputeDevice() = default;
 
   // Initializes the device for this thread and process and runs a test operation on it. Devices
-  // other than the processor are set to compute reproducibly (models/device/reproducible.h).
+  // other than the processor are set to compute reproducibly.
   // kConfig, listing the available devices, for an invalid name, for a device that this machine or
   // this LibTorch lacks, or one that cannot compute; kInfeasible if its memory is full; kInternal
   // if the test operation does not finish. `stall_timeout_s`: the stall timeout of waits for the

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <thread>
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include "base/clock.h"
 #include "models/device/device_stall.h"
+#include "models/device/kinds/device_queries.h"
 #include "models/device/torch_compat.h"
 
 namespace motley {
@@ -15,6 +17,12 @@ namespace {
 
 const c10::impl::DeviceGuardImplInterface& device_of(const c10::Stream& stream) {
   return *c10::impl::getDeviceGuardImpl(stream.device_type());
+}
+
+// The device's name in cluster files; LibTorch's own text numbers every device ("mps:0").
+std::string name_of(const c10::Device& device) {
+  const DeviceKind* const kind = find_device_kind(device.type());
+  return kind == nullptr ? device.str() : device_name(*kind, device.index());
 }
 
 }  // namespace
@@ -54,7 +62,7 @@ void DeviceEvent::wait(double stall_timeout_s) const {
   const double start_s = now_s();
   while (!is_done()) {
     const double waited_s = now_s() - start_s;
-    if (waited_s > stall_timeout_s) throw DeviceStall(stream_.device().str(), stall_timeout_s);
+    if (waited_s > stall_timeout_s) throw DeviceStall(name_of(stream_.device()), stall_timeout_s);
     const double sleep_s = std::clamp(kShare * waited_s, kShortest_s, kLongest_s);
     std::this_thread::sleep_for(std::chrono::duration<double>(sleep_s));
   }

@@ -17,7 +17,7 @@ class DeviceStall final : public std::runtime_error {
         device_(std::move(device)),
         waited_s_(waited_s) {}
 
-  // "cuda:0"
+  // Its name in cluster files: "cuda:0", "mps".
   [[nodiscard]] const std::string& device() const { return device_; }
 
   [[nodiscard]] double waited_s() const { return waited_s_; }
