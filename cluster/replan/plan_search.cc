@@ -27,8 +27,10 @@ PlanningInput watched(PlanningInput input, SearchObserver* watch) {
 
 }  // namespace
 
-PlanSearch::PlanSearch(PlanningInput input)
-    : watch_(std::make_unique<Watch>()), input_(watched(std::move(input), watch_.get())) {}
+PlanSearch::PlanSearch(PlanningInput input, Find find)
+    : watch_(std::make_unique<Watch>()),
+      input_(watched(std::move(input), watch_.get())),
+      find_(std::move(find)) {}
 
 PlanSearch::~PlanSearch() {
   watch_->end();
@@ -39,7 +41,7 @@ Result<void> PlanSearch::begin(RunMeasurement run, double least_gain) {
   const BlockedSignals blocked;
   try {
     found_ = std::async(std::launch::async, [this, run = std::move(run), least_gain] {
-      return find_better_plan(input_, run, least_gain);
+      return find_(input_, run, least_gain);
     });
   } catch (const std::system_error& error) {
     return Error{ErrorCode::kInternal, "no thread to plan on", error.what(), ""};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <future>
 #include <memory>
 #include <optional>
@@ -15,12 +16,16 @@ namespace motley {
 // One owner thread. Only the destructor waits; it cancels a running search.
 class PlanSearch {
  public:
-  explicit PlanSearch(PlanningInput input);
+  // find_better_plan(), or a test's search. It ends early once input.options.watch says so.
+  using Find = std::function<Result<std::optional<BetterPlan>>(
+      const PlanningInput& input, const RunMeasurement& run, double least_gain)>;
+
+  explicit PlanSearch(PlanningInput input, Find find = find_better_plan);
   ~PlanSearch();
   PlanSearch(const PlanSearch&) = delete;
   PlanSearch& operator=(const PlanSearch&) = delete;
 
-  // Starts find_better_plan() with these arguments. kInternal if no thread can be created.
+  // Starts the search with these arguments. kInternal if no thread can be created.
   // REQUIRES: !is_busy().
   [[nodiscard]] Result<void> begin(RunMeasurement run, double least_gain);
 
@@ -35,6 +40,7 @@ class PlanSearch {
 
   std::unique_ptr<Watch> watch_;
   const PlanningInput input_;
+  const Find find_;
   std::future<Result<std::optional<BetterPlan>>> found_;
 };
 

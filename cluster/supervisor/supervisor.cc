@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,18 +21,10 @@
 #include "cluster/supervisor/loss_text.h"
 #include "cluster/supervisor/members.h"
 #include "cluster/supervisor/restart_policy.h"
+#include "cluster/supervisor/reusable_plan.h"
 
 namespace motley {
 namespace {
-
-bool is_listed(const std::vector<std::string>& names, const std::string& name) {
-  return std::ranges::find(names, name) != names.end();
-}
-
-bool uses_any(const Plan& plan, const std::vector<std::string>& machines) {
-  return std::ranges::any_of(
-      plan.ranks, [&](const RankPlan& rank) { return is_listed(machines, rank.machine); });
-}
 
 std::int64_t newest_step(const RunFolder& folder) {
   const auto checkpoints = list_checkpoints(folder.dir());
@@ -210,23 +201,12 @@ class Supervisor {
     policy_.add(std::move(attempt));
   }
 
-  // The plan to keep without these machines: the first one if it uses none of them; else that of
-  // the last launch, unless a machine that it was made without is back; nullopt = a new plan is
-  // needed.
-  [[nodiscard]] std::optional<Plan> plan_to_reuse(const std::vector<std::string>& without) const {
-    if (!uses_any(first_plan_, without)) return first_plan_;
-    const bool is_back = std::ranges::any_of(
-        left_out_, [&](const std::string& machine) { return !is_listed(without, machine); });
-    if (is_back || uses_any(run_.planned.plan, without)) return {};
-    return run_.planned.plan;
-  }
-
   [[nodiscard]] TrainingRequest next_request(const std::vector<std::string>& without) {
     TrainingRequest next = first_;
     PlanRequest& planning = next.planning;
     if (planning.known_profile.devices.empty() || switches_ > 0) planning.known_profile = measured_;
     planning = request_without(std::move(planning), without);
-    planning.plan = plan_to_reuse(without);
+    planning.plan = plan_to_reuse(first_plan_, run_.planned.plan, left_out_, without);
     if (!planning.plan) planning.stages = 0;  // the planner's choice for the machines that are left
     next.measure_anew = false;
     next.resume = first_.resume.value_or(ResumeRequest{});

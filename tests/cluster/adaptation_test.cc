@@ -144,11 +144,5 @@ TEST_F(AdaptationOfTwo, LearnsNothingWithoutAProfile) {
   EXPECT_FALSE(adapts->plan_switch());
 }
 
-// The destructor ends a search in progress, and does not wait for steps.
-TEST_F(AdaptationOfTwo, EndsWhileItSearches) {
-  const auto adapts = adaptation({.switches = true, .last_step = kLong});
-  train(*adapts, 9);
-}
-
 }  // namespace
 }  // namespace motley
