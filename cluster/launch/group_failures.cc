@@ -29,6 +29,11 @@ void GroupFailures::add(Failure failure) {
   failures_.push_back(std::move(failure));
 }
 
+Error GroupFailures::blame(PeerFailure failure) {
+  fault_ = std::move(failure.fault);
+  return std::move(failure.error);
+}
+
 // A worker that has been silent for long is frozen or cut off: its end will not be reported.
 double GroupFailures::settle_s(const Error& error) const {
   if (error.peer_state == PeerState::kSilent) return kSettleSilence_s;

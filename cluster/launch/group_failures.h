@@ -1,5 +1,6 @@
 // GroupFailures: collects the failures of a group of workers until the first cause is clear, and
-// the peers that they cannot connect to. One owner thread, that of the group.
+// the peers that they cannot connect to; then the machines to blame. One owner thread, that of the
+// group.
 #pragma once
 
 #include <memory>
@@ -21,6 +22,12 @@ class GroupFailures {
   explicit GroupFailures(const std::vector<std::unique_ptr<Worker>>& workers) : workers_(workers) {}
 
   void add(Failure failure);
+
+  // Ends the group: returns the failure's error, and retains its fault.
+  [[nodiscard]] Error blame(PeerFailure failure);
+
+  // Of the last blamed failure.
+  [[nodiscard]] const PeerFault& fault() const { return fault_; }
 
   [[nodiscard]] bool empty() const { return failures_.empty(); }
 
@@ -49,6 +56,7 @@ class GroupFailures {
   std::vector<Failure> failures_;                    // in the order of arrival
   Deadline settle_deadline_ = Deadline::after_s(0);  // meaningful after the first failure
   std::optional<Deadline> links_deadline_;           // set while a link is dead
+  PeerFault fault_;
 };
 
 }  // namespace motley

@@ -12,6 +12,7 @@
 #include "base/process/stop_signals.h"
 #include "base/system/files.h"
 #include "cluster/launch/failure.h"
+#include "cluster/launch/group_events.h"
 #include "cluster/launch/group_failures.h"
 #include "cluster/launch/group_waits.h"
 #include "cluster/launch/starter.h"
@@ -19,7 +20,6 @@
 #include "cluster/launch/worker.h"
 #include "cluster/launch/worker_poll.h"
 #include "cluster/lease/lease_renewer.h"
-#include "protocol/link_message.h"
 
 namespace motley {
 namespace {
@@ -43,23 +43,15 @@ struct WorkerGroup::Impl {
 
   // The parts of run().
   Result<void> supervise();
-  Error blame(PeerFailure failure);
   Error with_own_absence(Error error);
   void end_all();
 
   // Waits until `deadline` at most for the next streams, exits and signals, and handles them.
   Result<void> wait_and_handle(const Deadline& deadline);
   Result<void> handle_output(Worker& worker);
-  Result<void> handle_event(Worker& worker, const Json& event);
-  Result<void> handle_unreached(Worker& worker, const Json& event);
-  Result<void> hand_on(const Worker& worker, const Json& event);
   Result<void> handle_exit(Worker& worker);
   Result<void> handle_signal();
   void finish();
-  void send_addresses_when_complete();
-  void fail(Worker& worker, FailureKind kind, Error error);
-  void note_progress_made(Worker& worker);
-  int index_of(const Worker& worker) const;
 
   template <class Predicate>
   bool all(Predicate predicate) const {
@@ -88,22 +80,22 @@ struct WorkerGroup::Impl {
   WorkerGroupOptions options;
   const Log& log;
   std::vector<std::unique_ptr<Worker>> workers;  // in the order of the specs
-  const EventHandler* on_event = nullptr;
   std::optional<StopSignals> signals;
   Starter starter{workers, options, [this](const auto& line) { say(line); }};
   GroupWaits waits{workers, options, starter, [this](const auto& line) { warn(line); }};
   GroupFailures failures{workers};
-  PeerFault fault;  // of the error that run() returns
-  bool addresses_sent = false;
   bool ending = false;  // events no longer count
   StopPolicy stop_policy;
   bool quiet = false;                   // the last poll found nothing to handle
   std::optional<LeaseRenewer> renewer;  // destroyed before the workers
+  std::optional<GroupEvents> events;    // set by run()
 };
 
 Result<void> WorkerGroup::Impl::run(const EventHandler& handler) {
-  MOTLEY_CHECK(on_event == nullptr, "a worker group runs once");
-  on_event = &handler;
+  MOTLEY_CHECK(!events, "a worker group runs once");
+  events.emplace(GroupEvents::Group{workers, options, starter, waits, failures, renewer,
+                                    [this](const auto& line) { warn(line); }},
+                 handler);
   signals.emplace();
   allow_many_files();
   if (!options.log_folder.empty()) MOTLEY_TRY(make_folders(options.log_folder));
@@ -115,7 +107,7 @@ Result<void> WorkerGroup::Impl::run(const EventHandler& handler) {
   renewer.reset();
   end_all();
   signals.reset();
-  if (!outcome.ok() && options.on_fault) options.on_fault(fault);
+  if (!outcome.ok() && options.on_fault) options.on_fault(failures.fault());
   return outcome;
 }
 
@@ -123,28 +115,23 @@ Result<void> WorkerGroup::Impl::run(const EventHandler& handler) {
 Error WorkerGroup::Impl::with_own_absence(Error error) {
   const double absent_s = renewer->absence_s();
   if (absent_s == 0 || error.code != ErrorCode::kPeer) return error;
-  fault = {.machines = {}, .cannot_connect = false, .own_absence = true};
-  return own_absence(absent_s, error);
+  return failures.blame({own_absence(absent_s, error),
+                         {.machines = {}, .cannot_connect = false, .own_absence = true}});
 }
 
 Result<void> WorkerGroup::Impl::supervise() {
   while (!all_ended() || !failures.empty()) {
     if (!failures.empty()) {
-      if (failures.are_settled() || none_runs()) return blame(failures.first());
+      if (failures.are_settled() || none_runs()) return failures.blame(failures.first());
     } else {
       MOTLEY_TRY(starter.start_due());
     }
     const Deadline deadline = failures.empty() ? waits.next() : failures.settle_deadline();
     MOTLEY_TRY(wait_and_handle(deadline));
     if (!failures.empty() || !deadline.passed()) continue;
-    if (auto late = waits.passed(quiet)) return blame(*std::move(late));
+    if (auto late = waits.passed(quiet)) return failures.blame(*std::move(late));
   }
   return {};
-}
-
-Error WorkerGroup::Impl::blame(PeerFailure failure) {
-  fault = std::move(failure.fault);
-  return std::move(failure.error);
 }
 
 void WorkerGroup::Impl::end_all() {
@@ -196,65 +183,13 @@ Result<void> WorkerGroup::Impl::handle_output(Worker& worker) {
   Result<std::vector<Json>> events = worker.read_events();
   if (ending) return {};
   if (!events) {
-    fail(worker, FailureKind::kCertain, std::move(events).error());
+    events->fail(worker, FailureKind::kCertain, std::move(events).error());
     return {};
   }
   for (const Json& event : *events) {
-    if (!worker.failed) MOTLEY_TRY(handle_event(worker, event));
+    if (!worker.failed) MOTLEY_TRY(events->handle(worker, event));
   }
   return {};
-}
-
-Result<void> WorkerGroup::Impl::handle_event(Worker& worker, const Json& event) {
-  worker.heard_at_s = now_s();
-  const auto kind = event["event"].get<std::string>();
-  if (kind == kUnreachedEvent) return handle_unreached(worker, event);
-  if (kind != "beat") note_progress_made(worker);
-  if (kind == "hello") return starter.greeted(worker), Result<void>();
-  if (kind == "address") {
-    Result<std::string> address = json_get<std::string>(event, "address", worker.spec().name);
-    if (!address) return fail(worker, FailureKind::kCertain, address.error()), Result<void>();
-    worker.address = std::move(address).value();
-    send_addresses_when_complete();
-  } else if (kind == "ready" || kind == "done") {
-    worker.activity.ready = true;
-    worker.done = worker.done || kind == "done";
-    const bool had_started = waits.started();
-    waits.record_worker_progress();
-    if (waits.started() && !had_started) {
-      for (const std::string& line : failures.one_way_links()) warn(line);
-    }
-    if (kind == "done") return hand_on(worker, event);
-  } else if (kind == "beat") {
-    if (worker.take_heartbeat(event)) note_progress_made(worker);
-    if (options.on_task) options.on_task(index_of(worker), worker.task_bytes);
-  } else if (kind == "error") {
-    Error error = error_from_json(event);
-    const FailureKind failure = failure_kind(error);
-    fail(worker, failure, with_context(std::move(error), worker.spec().name));
-  } else {
-    return hand_on(worker, event);
-  }
-  return {};
-}
-
-Result<void> WorkerGroup::Impl::handle_unreached(Worker& worker, const Json& event) {
-  const Result<void> taken = worker.take_unreached(event);
-  if (!taken.ok()) return fail(worker, FailureKind::kCertain, taken.error()), Result<void>();
-  if (!failures.empty()) return {};
-  auto dead = failures.dead_links();
-  return dead ? Result<void>(blame(*std::move(dead))) : Result<void>();
-}
-
-void WorkerGroup::Impl::note_progress_made(Worker& worker) {
-  worker.progress_at_s = now_s();
-  if (renewer) renewer->note_progress_made();
-}
-
-Result<void> WorkerGroup::Impl::hand_on(const Worker& worker, const Json& event) {
-  std::optional<LeaseRenewer::Work> work;
-  if (renewer) work.emplace(*renewer);
-  return (*on_event)(index_of(worker), event);
 }
 
 Result<void> WorkerGroup::Impl::handle_exit(Worker& worker) {
@@ -264,26 +199,11 @@ Result<void> WorkerGroup::Impl::handle_exit(Worker& worker) {
   if (ending || worker.failed) return {};
   if (failures.empty() && starter.starts_again(worker, exit)) return {};
   if (!worker.done) {
-    fail(worker, FailureKind::kCertain, worker.death(exit));
+    events->fail(worker, FailureKind::kCertain, worker.death(exit));
   } else if (exit.signal != 0 || exit.status != 0) {
     warn(fmt::format("after its job, {}", worker.death(exit).what));
   }
   return {};
-}
-
-void WorkerGroup::Impl::send_addresses_when_complete() {
-  if (addresses_sent || !all([](const Worker& worker) { return worker.address.has_value(); }))
-    return;
-  addresses_sent = true;
-  Json addresses = Json::array();
-  for (const auto& worker : workers) addresses.push_back(*worker->address);
-  for (const auto& worker : workers) worker->input().send({{"addresses", addresses}});
-  starter.addresses_sent();
-}
-
-void WorkerGroup::Impl::fail(Worker& worker, FailureKind kind, Error error) {
-  worker.failed = true;
-  failures.add({kind, std::move(error), index_of(worker)});
 }
 
 Result<void> WorkerGroup::Impl::handle_signal() {
@@ -301,12 +221,6 @@ Result<void> WorkerGroup::Impl::handle_signal() {
 
 void WorkerGroup::Impl::finish() {
   for (const auto& worker : workers) worker->input().send({{"finish", true}});
-}
-
-int WorkerGroup::Impl::index_of(const Worker& worker) const {
-  const auto found =
-      std::ranges::find_if(workers, [&](const auto& other) { return other.get() == &worker; });
-  return static_cast<int>(found - workers.begin());
 }
 
 WorkerGroup::WorkerGroup(std::vector<WorkerSpec> workers,

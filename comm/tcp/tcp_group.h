@@ -5,12 +5,17 @@
 #include <memory>
 
 #include "base/ids.h"
+#include "base/result.h"
 #include "comm/tcp/tcp_hello.h"
 #include "comm/tcp/tls_session.h"
+#include "comm/transport/transport.h"
 
 namespace motley {
 
 struct TcpGroup {
+  // With TLS if the options have a secret. kInternal if OpenSSL fails.
+  [[nodiscard]] static Result<TcpGroup> of(const TransportOptions& options);
+
   Hello self;                             // without `to`; local: uses the local mode where possible
   std::shared_ptr<const TlsContext> tls;  // null: unencrypted
 

@@ -10,10 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <future>
-#include <mutex>
-#include <optional>
 #include <thread>
 #include <utility>
 
@@ -22,11 +19,11 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "base/check.h"
-#include "base/secret.h"
-#include "comm/tcp/derived_key.h"
+#include "comm/tcp/connected_ranks.h"
 #include "comm/tcp/tcp_acceptor.h"
 #include "comm/tcp/tcp_address.h"
 #include "comm/tcp/tcp_connector.h"
+#include "comm/tcp/tcp_group.h"
 #include "comm/tcp/tcp_peer.h"
 #include "comm/transport/comm_errors.h"
 #include "comm/transport/missing_peer.h"
@@ -54,17 +51,14 @@ class TcpTransport : public LocatingTransport {
         turns_timer_(io_),
         other_way_timer_(io_),
         ticker_(io_),
-        on_missing_(std::move(on_missing)) {
+        on_missing_(std::move(on_missing)),
+        connected_(options.rank, options.rank_count) {
     for (Rank rank{0}; rank.value < options.rank_count; ++rank.value) {
       peers_.push_back(rank == self_
                            ? nullptr
                            : std::make_unique<TcpPeer>(io_, rank, egress_, options.stall_timeout,
                                                        options.unexpected_bytes_max));
     }
-    joined_.resize(peers_.size());
-    joined_[self_.index()] = true;
-    local_.resize(peers_.size());
-    sharing_.resize(peers_.size());
     connectors_.resize(peers_.size());
   }
 
@@ -119,17 +113,9 @@ class TcpTransport : public LocatingTransport {
     return peer(from, tag).recv(tag, std::move(buffer));
   }
 
-  bool is_local(Rank peer) const override {
-    const std::lock_guard lock(mutex_);
-    MOTLEY_CHECK(peer.value >= 0 && peer.index() < local_.size(), "rank {}", peer.value);
-    return local_[peer.index()];
-  }
+  bool is_local(Rank peer) const override { return connected_.is_local(peer); }
 
-  bool shares_memory(Rank peer) const override {
-    const std::lock_guard lock(mutex_);
-    MOTLEY_CHECK(peer.value >= 0 && peer.index() < sharing_.size(), "rank {}", peer.value);
-    return sharing_[peer.index()];
-  }
+  bool shares_memory(Rank peer) const override { return connected_.shares_memory(peer); }
 
  private:
   bool is_tls() const { return group_.tls != nullptr; }
@@ -141,21 +127,15 @@ class TcpTransport : public LocatingTransport {
   }
 
   Result<void> wait_for_all(Deadline deadline) {
-    const auto missing = [this] { return std::ranges::find(joined_, false); };
-    std::unique_lock lock(mutex_);
-    const auto decided = [&] { return refusal_ || missing() == joined_.end(); };
     bool has_reported = false;
-    while (!decided() && !deadline.passed()) {
+    for (;;) {
       const auto next = SteadyClock::now() + kReportInterval;
-      if (changed_.wait_until(lock, std::min(next, deadline.time()), decided)) break;
-      lock.unlock();
+      if (connected_.wait_until(std::min(next, deadline.time()))) return connected_.refusal();
+      if (deadline.passed()) break;
       has_reported = log_missing(has_reported);
-      lock.lock();
     }
-    if (decided()) return refusal_ ? Result<void>(*refusal_) : Result<void>();
-    const Rank rank{static_cast<std::int32_t>(missing() - joined_.begin())};
-    lock.unlock();
-    return peer_unreachable(rank, why_missing(rank));
+    const auto missing = connected_.first_missing();
+    return missing ? peer_unreachable(*missing, why_missing(*missing)) : connected_.refusal();
   }
 
   // The I/O thread's reason.
@@ -212,26 +192,13 @@ class TcpTransport : public LocatingTransport {
   }
 
   void start_connector(Rank rank, const Endpoint& target, std::chrono::milliseconds pause) {
-    if (is_joined(rank)) return;
+    if (connected_.has(rank)) return;
     const Endpoint source(acceptor_->address().address(), 0);
     connectors_[rank.index()] = std::make_unique<TcpConnector>(
         io_, group_, rank, source, target, pause,
         [this](Rank reached, TcpStream stream) { join(reached, std::move(stream)); },
-        [this](Rank refusing, const std::string& cause) { give_up(refusing, cause); });
+        [this](Rank refusing, const std::string& cause) { connected_.refuse(refusing, cause); });
     connectors_[rank.index()]->start();
-  }
-
-  bool is_joined(Rank rank) const {
-    const std::lock_guard lock(mutex_);
-    return joined_[rank.index()];
-  }
-
-  void give_up(Rank refusing, const std::string& cause) {
-    {
-      const std::lock_guard lock(mutex_);
-      refusal_ = peer_refused(refusing, cause);
-    }
-    changed_.notify_all();
   }
 
   // Accepts each rank once. Accepting a lower rank ends this rank's own attempts to reach it.
@@ -240,7 +207,7 @@ class TcpTransport : public LocatingTransport {
       return Error{ErrorCode::kPeer, "a hello that cannot be accepted",
                    fmt::format("rank {} {}", hello.from.value, why), ""};
     };
-    if (is_joined(hello.from)) return refuse("is already connected");
+    if (connected_.has(hello.from)) return refuse("is already connected");
     const auto& own = connectors_[hello.from.index()];
     if (hello.from > self_ || own == nullptr) return {};
     if (own->is_in_handshake()) return refuse("is being connected");
@@ -249,19 +216,13 @@ class TcpTransport : public LocatingTransport {
   }
 
   void join(Rank rank, TcpStream stream) {
-    bool all_came = false;
     if (const auto& own = connectors_[rank.index()]; own != nullptr) own->stop();
-    {
-      const std::lock_guard lock(mutex_);
-      if (joined_[rank.index()]) return;  // two connections at the same moment
-      joined_[rank.index()] = true;
-      local_[rank.index()] = stream.is_local();
-      sharing_[rank.index()] = stream.shares_memory();
-      all_came = std::ranges::find(joined_, false) == joined_.end();
-    }
-    if (all_came) acceptor_->close();
+    if (connected_.has(rank)) return;  // two connections at the same moment
+    const bool is_local = stream.is_local();
+    const bool shares_memory = stream.shares_memory();
+    if (connected_.lacks_only(rank)) acceptor_->close();
     peers_[rank.index()]->join(std::move(stream));
-    changed_.notify_all();
+    connected_.add(rank, is_local, shares_memory);
   }
 
   // May be called from any thread.
@@ -310,29 +271,9 @@ class TcpTransport : public LocatingTransport {
   asio::steady_timer ticker_;
   const OnMissing on_missing_;
   SteadyClock::time_point ticked_at_;
-
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  // Guarded by mutex_.
-  std::vector<bool> joined_;   // [Rank]
-  std::vector<bool> local_;    // [Rank]; false until connected
-  std::vector<bool> sharing_;  // [Rank]; likewise
-  std::optional<Error> refusal_;
-
+  ConnectedRanks connected_;
   std::thread thread_;
 };
-
-Result<TcpGroup> make_group(const TransportOptions& options) {
-  TcpGroup group;
-  group.self = {options.epoch, options.rank_count, options.rank, Rank{}, options.local_shortcut};
-  if (options.secret.empty()) return group;
-  MOTLEY_CHECK(options.secret.size() == kSecretBytes, "a secret of {} bytes",
-               options.secret.size());
-  const std::string purpose = fmt::format("motley data, epoch {}", options.epoch);
-  MOTLEY_ASSIGN(std::string key, derive_key(options.secret, purpose));
-  MOTLEY_ASSIGN(group.tls, TlsContext::make(std::move(key), purpose));
-  return group;
-}
 
 }  // namespace
 
@@ -345,7 +286,7 @@ Result<std::unique_ptr<LocatingTransport>> make_tcp_transport(const TransportOpt
     return Error{ErrorCode::kPeer, fmt::format("'{}' is not a numeric address", excerpt(host)),
                  failure.message(), "give the machine's own numeric address in the cluster file"};
   }
-  MOTLEY_ASSIGN(TcpGroup group, make_group(options));
+  MOTLEY_ASSIGN(TcpGroup group, TcpGroup::of(options));
   auto transport = std::make_unique<TcpTransport>(options, std::move(group), std::move(on_missing));
   MOTLEY_TRY(transport->open(Endpoint(address, 0)));
   return std::unique_ptr<LocatingTransport>(std::move(transport));

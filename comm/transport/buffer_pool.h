@@ -2,6 +2,7 @@
 // iteration. Retains all returned buffers; grows to the maximum in use at once. One owner thread.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <utility>
@@ -19,6 +20,14 @@ class BufferPool {
     Buffer buffer = std::move(it->second);
     free_.erase(it);
     return buffer;
+  }
+
+  // A buffer of the pool with the same capacity and payload.
+  [[nodiscard]] Buffer copy_of(const Buffer& buffer) {
+    Buffer copy = take(buffer.payload_bytes_max());
+    copy.set_payload_bytes(buffer.payload_bytes());
+    std::ranges::copy(buffer.payload(), copy.payload().begin());
+    return copy;
   }
 
   void give(Buffer buffer) { free_.emplace(buffer.payload_bytes_max(), std::move(buffer)); }

@@ -17,20 +17,6 @@
 namespace motley {
 namespace {
 
-const char* phase_text(ReducePhase phase) {
-  switch (phase) {
-    case ReducePhase::kLocalReduceScatter:
-      return "reduce-scatter inside a machine";
-    case ReducePhase::kCrossReduceScatter:
-      return "reduce-scatter between machines";
-    case ReducePhase::kCrossAllGather:
-      return "all-gather between machines";
-    case ReducePhase::kLocalAllGather:
-      return "all-gather inside a machine";
-  }
-  return "ending";
-}
-
 // The messages at the front that have the same range of values. REQUIRES: messages is not empty.
 template <typename Message, typename ValuesOf>
 std::span<Message> leading_same_range(std::span<Message> messages, ValuesOf values_of) {
@@ -121,7 +107,8 @@ Result<double> HierarchicalAllreduce::run(std::int64_t step,
   std::size_t next = 0;
   while (oldest < roles_.size()) {
     if (watermark.abandoned()) return abandoned();
-    while (next < roles_.size() && next < oldest + actives_.size() && may_begin(next, watermark)) {
+    while (next < roles_.size() && next < oldest + actives_.size() &&
+           roles_[next].values.first >= watermark.first()) {
       begin(next++);
     }
     if (next == oldest) {
@@ -150,17 +137,13 @@ Result<double> HierarchicalAllreduce::run(std::int64_t step,
   return wait_s_;
 }
 
-bool HierarchicalAllreduce::may_begin(std::size_t bucket, const ReadyWatermark& watermark) const {
-  return roles_[bucket].values.first >= watermark.first();
-}
-
 Error HierarchicalAllreduce::abandoned() const {
   return {ErrorCode::kInternal, fmt::format("the all-reduce of {} was cancelled", to_words(id_)),
           "the step ended early", "see the error that ended it"};
 }
 
 void HierarchicalAllreduce::begin(std::size_t bucket) {
-  Active& active = slot(bucket);
+  ActiveBucket& active = slot(bucket);
   active.bucket = bucket;
   active.phase = 0;
   for (std::size_t p = 0; p < kReducePhases; ++p) {
@@ -180,9 +163,9 @@ void HierarchicalAllreduce::begin(std::size_t bucket) {
 }
 
 // Advances the bucket as far as possible without waiting. Returns whether it made progress.
-Result<bool> HierarchicalAllreduce::advance(Active& active) {
+Result<bool> HierarchicalAllreduce::advance(ActiveBucket& active) {
   bool progressed = false;
-  while (active.phase < kReducePhases && all_received(active)) {
+  while (active.phase < kReducePhases && active.all_received()) {
     for (Incoming& incoming : active.incoming[active.phase]) {
       MOTLEY_TRY(finish_receive(active, incoming));
     }
@@ -199,36 +182,19 @@ Result<bool> HierarchicalAllreduce::advance(Active& active) {
   return progressed;
 }
 
-bool HierarchicalAllreduce::all_received(const Active& active) {
-  return std::ranges::all_of(active.incoming[active.phase], [](const Incoming& incoming) {
-    return !incoming.frame.valid() || incoming.frame.done();
-  });
-}
-
 // Waits until any message in flight completes. An error names the oldest bucket: it is the one that
 // holds up all others.
-Result<void> HierarchicalAllreduce::wait_for_any(const Active& oldest) {
+Result<void> HierarchicalAllreduce::wait_for_any(const ActiveBucket& oldest) {
   const double start_s = now_s();
   const bool notified = notifier_->wait(stall_timeout_.deadline());
   wait_s_ += now_s() - start_s;
   if (notified) return {};
   return with_context(
-      nothing_came(fmt::format("rank {}", awaited_rank(oldest).value), stall_timeout_.timeout_s()),
+      nothing_came(fmt::format("rank {}", oldest.awaited_rank().value), stall_timeout_.timeout_s()),
       context_of(oldest));
 }
 
-// A rank that the bucket waits for. REQUIRES: the bucket is not done.
-Rank HierarchicalAllreduce::awaited_rank(const Active& active) {
-  if (active.phase == kReducePhases) return active.outgoing.front().to;
-  const auto missing = std::ranges::find_if(active.incoming[active.phase], [](const Incoming& i) {
-    return i.frame.valid() && !i.frame.done();
-  });
-  const bool arrived_meanwhile = missing == active.incoming[active.phase].end();
-  return (arrived_meanwhile ? active.incoming[active.phase].begin() : missing)
-      ->expected->message.from;
-}
-
-Result<void> HierarchicalAllreduce::finish_receive(const Active& active, Incoming& incoming) {
+Result<void> HierarchicalAllreduce::finish_receive(const ActiveBucket& active, Incoming& incoming) {
   if (!incoming.frame.valid()) return {};
   auto buffer = incoming.frame.wait(stall_timeout_.deadline());
   if (!buffer.ok()) return with_context(std::move(buffer).error(), context_of(active));
@@ -236,7 +202,7 @@ Result<void> HierarchicalAllreduce::finish_receive(const Active& active, Incomin
   return {};
 }
 
-Result<void> HierarchicalAllreduce::finish_send(const Active& active, Outgoing& outgoing) {
+Result<void> HierarchicalAllreduce::finish_send(const ActiveBucket& active, Outgoing& outgoing) {
   auto buffer = outgoing.pending.wait(
       stall_timeout_.deadline(), fmt::format("rank {} to receive a message", outgoing.to.value));
   if (!buffer.ok()) return with_context(std::move(buffer).error(), context_of(active));
@@ -244,8 +210,8 @@ Result<void> HierarchicalAllreduce::finish_send(const Active& active, Outgoing& 
   return {};
 }
 
-// Adds up or decodes the messages of the phase. REQUIRES: all_received().
-Result<void> HierarchicalAllreduce::end_phase(Active& active) {
+// Adds up or decodes the messages of the phase. REQUIRES: active.all_received().
+Result<void> HierarchicalAllreduce::end_phase(ActiveBucket& active) {
   const auto phase = static_cast<ReducePhase>(active.phase);
   std::span<Incoming> rest(active.incoming[active.phase]);
   while (!rest.empty()) {
@@ -274,7 +240,7 @@ Result<void> HierarchicalAllreduce::end_phase(Active& active) {
   return {};
 }
 
-void HierarchicalAllreduce::send_phase(Active& active) {
+void HierarchicalAllreduce::send_phase(ActiveBucket& active) {
   std::span<const ReduceMessage> rest(roles_[active.bucket].sends[active.phase]);
   while (!rest.empty()) {
     const auto same_range =
@@ -285,7 +251,7 @@ void HierarchicalAllreduce::send_phase(Active& active) {
 }
 
 // Sends messages of the same values, which are published or encoded once.
-void HierarchicalAllreduce::send_same_range(Active& active,
+void HierarchicalAllreduce::send_same_range(ActiveBucket& active,
                                             std::span<const ReduceMessage> messages) {
   const auto phase = static_cast<ReducePhase>(active.phase);
   const auto send = [&](const ReduceMessage& message, Buffer buffer) {
@@ -305,7 +271,7 @@ void HierarchicalAllreduce::send_same_range(Active& active,
       send(message, buffers_.take(0));
     } else {
       if (!encoded) encoded = encode(message);
-      send(message, --encoded_left == 0 ? std::move(*encoded) : copy_of(*encoded));
+      send(message, --encoded_left == 0 ? std::move(*encoded) : buffers_.copy_of(*encoded));
     }
   }
 }
@@ -317,14 +283,7 @@ Buffer HierarchicalAllreduce::encode(const ReduceMessage& message) {
   return buffer;
 }
 
-Buffer HierarchicalAllreduce::copy_of(const Buffer& buffer) {
-  Buffer copy = buffers_.take(buffer.payload_bytes_max());
-  copy.set_payload_bytes(buffer.payload_bytes());
-  std::ranges::copy(buffer.payload(), copy.payload().begin());
-  return copy;
-}
-
-HierarchicalAllreduce::Active& HierarchicalAllreduce::slot(std::size_t bucket) {
+ActiveBucket& HierarchicalAllreduce::slot(std::size_t bucket) {
   return actives_[bucket % actives_.size()];
 }
 
@@ -332,9 +291,9 @@ std::span<float> HierarchicalAllreduce::at(ValueRange range) const {
   return values_.subspan(range.first, range.count);
 }
 
-std::string HierarchicalAllreduce::context_of(const Active& active) const {
+std::string HierarchicalAllreduce::context_of(const ActiveBucket& active) const {
   return fmt::format("all-reduce of {}, bucket {} of {}, {}", to_words(id_), active.bucket + 1,
-                     roles_.size(), phase_text(static_cast<ReducePhase>(active.phase)));
+                     roles_.size(), active.phase_text());
 }
 
 }  // namespace motley

@@ -16,7 +16,6 @@
 // docs/formats/frame.md.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -27,6 +26,7 @@
 #include "base/result.h"
 #include "comm/frames/frame_link.h"
 #include "comm/transport/buffer_pool.h"
+#include "pipeline/collectives/active_bucket.h"
 #include "pipeline/collectives/allreduce_channel.h"
 #include "pipeline/collectives/allreduce_id.h"
 #include "pipeline/collectives/ready_watermark.h"
@@ -85,26 +85,8 @@ class HierarchicalAllreduce {
   [[nodiscard]] std::vector<EncodedSlice> encoded_slices() const;
 
  private:
-  struct Incoming {
-    const ExpectedMessage* expected = nullptr;
-    PendingFrame frame;  // valid until it was received
-    Buffer buffer;       // valid from then on
-  };
-
-  struct Outgoing {
-    Pending pending;
-    Rank to;
-  };
-
-  // A bucket in flight.
-  struct Active {
-    std::size_t bucket = 0;
-    std::size_t phase = 0;  // whose messages it waits for; kReducePhases: only its sends are left
-    std::array<std::vector<Incoming>, kReducePhases> incoming;
-    std::vector<Outgoing> outgoing;
-
-    [[nodiscard]] bool is_done() const { return phase == kReducePhases && outgoing.empty(); }
-  };
+  using Incoming = ActiveBucket::Incoming;
+  using Outgoing = ActiveBucket::Outgoing;
 
   HierarchicalAllreduce(FrameLink& link,
                         Rank self,
@@ -115,26 +97,22 @@ class HierarchicalAllreduce {
                         std::vector<BucketRole> roles,
                         std::unique_ptr<AllreduceChannel> channel);
 
-  [[nodiscard]] bool may_begin(std::size_t bucket, const ReadyWatermark& watermark) const;
   void begin(std::size_t bucket);
   [[nodiscard]] Error abandoned() const;
-  Result<bool> advance(Active& active);
-  Result<void> wait_for_any(const Active& oldest);
-  [[nodiscard]] static Rank awaited_rank(const Active& active);
-  Result<void> finish_receive(const Active& active, Incoming& incoming);
-  Result<void> finish_send(const Active& active, Outgoing& outgoing);
-  [[nodiscard]] static bool all_received(const Active& active);
+  Result<bool> advance(ActiveBucket& active);
+  Result<void> wait_for_any(const ActiveBucket& oldest);
+  Result<void> finish_receive(const ActiveBucket& active, Incoming& incoming);
+  Result<void> finish_send(const ActiveBucket& active, Outgoing& outgoing);
 
-  Result<void> end_phase(Active& active);
-  void send_phase(Active& active);
-  void send_same_range(Active& active, std::span<const ReduceMessage> messages);
+  Result<void> end_phase(ActiveBucket& active);
+  void send_phase(ActiveBucket& active);
+  void send_same_range(ActiveBucket& active, std::span<const ReduceMessage> messages);
 
   [[nodiscard]] Buffer encode(const ReduceMessage& message);
-  [[nodiscard]] Buffer copy_of(const Buffer& buffer);
 
-  [[nodiscard]] Active& slot(std::size_t bucket);
+  [[nodiscard]] ActiveBucket& slot(std::size_t bucket);
   [[nodiscard]] std::span<float> at(ValueRange range) const;
-  [[nodiscard]] std::string context_of(const Active& active) const;
+  [[nodiscard]] std::string context_of(const ActiveBucket& active) const;
 
   FrameLink& link_;
   const AllreduceId id_;
@@ -143,10 +121,10 @@ class HierarchicalAllreduce {
   const std::vector<BucketRole> roles_;              // [bucket]
   const std::unique_ptr<AllreduceChannel> channel_;  // borrows roles_
   const std::size_t value_count_;
-  const std::size_t machine_;     // of this rank, in the plan
-  const std::size_t local_rank_;  // of this rank, in its machine
-  const bool has_owners_;         // false: every machine adds up all values
-  std::vector<Active> actives_;   // [bucket % window]
+  const std::size_t machine_;          // of this rank, in the plan
+  const std::size_t local_rank_;       // of this rank, in its machine
+  const bool has_owners_;              // false: every machine adds up all values
+  std::vector<ActiveBucket> actives_;  // [bucket % window]
   const std::shared_ptr<Notifier> notifier_ =
       std::make_shared<Notifier>();  // of all messages in flight and the watermark
   BufferPool buffers_;
