@@ -1,28 +1,76 @@
 #include "cluster/launch/worker_group.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <algorithm>
+#include <cmath>
+#include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/process/process.h"
 #include "base/process/stop_signals.h"
 #include "base/system/files.h"
-#include "cluster/launch/failure.h"
 #include "cluster/launch/group_events.h"
-#include "cluster/launch/group_failures.h"
 #include "cluster/launch/group_waits.h"
 #include "cluster/launch/starter.h"
 #include "cluster/launch/stop_policy.h"
 #include "cluster/launch/worker.h"
-#include "cluster/launch/worker_poll.h"
 #include "cluster/lease/lease_renewer.h"
 
 namespace motley {
 namespace {
+
+// What a group waits for: its workers' streams and exits, or a signal to this process.
+enum class Stream { kInput, kOutput, kErrors, kExit, kSignal };
+
+struct ReadyStream {
+  Stream stream;
+  Worker* worker;  // nullptr for the signal
+};
+
+struct PollOutcome {
+  std::vector<ReadyStream> ready;
+  // Otherwise, if nothing is ready, an unrelated signal interrupted the wait.
+  bool timed_out = false;
+};
+
+// Waits until `deadline` at most. A worker's input is ready when it accepts more of its queued
+// bytes, the other streams when they are readable.
+PollOutcome poll_workers(const std::vector<std::unique_ptr<Worker>>& workers,
+                         const StopSignals& signals,
+                         const Deadline& deadline) {
+  std::vector<pollfd> fds;
+  std::vector<ReadyStream> watches;  // [index in fds]
+  const auto watch = [&](int fd, short events, Stream stream, Worker* worker) {
+    fds.push_back({.fd = fd, .events = events, .revents = 0});
+    watches.push_back({stream, worker});
+  };
+  watch(signals.fd(), POLLIN, Stream::kSignal, nullptr);
+  for (const auto& worker : workers) {
+    if (!worker->running()) continue;
+    Process& process = worker->process();
+    if (const int fd = worker->input().waits_for(); fd >= 0) {
+      watch(fd, POLLOUT, Stream::kInput, worker.get());
+    }
+    if (worker->output_open()) watch(process.output().get(), POLLIN, Stream::kOutput, worker.get());
+    if (worker->errors_open()) watch(process.errors().get(), POLLIN, Stream::kErrors, worker.get());
+    watch(process.exit_fd(), POLLIN, Stream::kExit, worker.get());
+  }
+  const double timeout_ms = std::ceil(deadline.left_s() * 1e3);
+  const int count = ::poll(fds.data(), fds.size(), static_cast<int>(std::min(timeout_ms, 1e9)));
+  PollOutcome outcome;
+  outcome.timed_out = count == 0;
+  if (count <= 0) return outcome;
+  for (std::size_t i = 0; i < fds.size(); ++i) {
+    if (fds[i].revents != 0) outcome.ready.push_back(watches[i]);
+  }
+  return outcome;
+}
 
 // Bound on the reads from a process that has ended: more than any pipe holds.
 constexpr int kDrainReads = 64;
@@ -51,7 +99,10 @@ struct WorkerGroup::Impl {
   Result<void> handle_output(Worker& worker);
   Result<void> handle_exit(Worker& worker);
   Result<void> handle_signal();
-  void finish();
+
+  void finish() const {
+    for (const auto& worker : workers) worker->input().send({{"finish", true}});
+  }
 
   template <class Predicate>
   bool all(Predicate predicate) const {
@@ -217,10 +268,6 @@ Result<void> WorkerGroup::Impl::handle_signal() {
   options.on_finish(*stop);
   finish();
   return {};
-}
-
-void WorkerGroup::Impl::finish() {
-  for (const auto& worker : workers) worker->input().send({{"finish", true}});
 }
 
 WorkerGroup::WorkerGroup(std::vector<WorkerSpec> workers,
