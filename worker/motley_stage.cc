@@ -13,6 +13,7 @@
 #include "models/layers/failure_of.h"
 #include "plan/device_kinds.h"
 #include "worker/check/layer_checks.h"
+#include "worker/check/libraries.h"
 #include "worker/jobs.h"
 #include "worker/serve.h"
 #include "worker/train/train_job.h"
@@ -32,7 +33,10 @@ Result<void> run_job(Job job, WorkerChannel& channel, Activity& activity) {
   set_compute_threads(job.threads);
   // Layers compute their own gradients; autograd records nothing (models/layers/layer.h).
   const c10::InferenceMode no_recording;
-  if (job.verb == "train") return run_train_job(job, channel, activity, check_layers);
+  if (job.verb == "train") {
+    channel.send({{"event", "arithmetic"}, {"text", processor_arithmetic()}});
+    return run_train_job(job, channel, activity, check_layers);
+  }
   if (job.verb == "profile") return run_profile_job(job, channel);
   if (job.verb == "probe") return run_probe_job(job, channel);
   if (job.verb == "allreduce") return run_allreduce_job(job, channel);

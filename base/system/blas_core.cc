@@ -12,6 +12,8 @@ namespace {
 
 constexpr const char* kVariable = "OPENBLAS_CORETYPE";
 
+}  // namespace
+
 VectorUnits vector_units() {
 #if defined(__x86_64__)
   return {.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"),
@@ -23,8 +25,6 @@ VectorUnits vector_units() {
   return {};
 #endif
 }
-
-}  // namespace
 
 std::string blas_core() {
   using CoreName = char* (*)();

@@ -18,6 +18,9 @@ struct VectorUnits {
   bool bf16 = false;    // AVX-512 with bfloat16 products
 };
 
+// Those of this processor; none on other architectures.
+[[nodiscard]] VectorUnits vector_units();
+
 // The kernels in use in this process; empty if OpenBLAS is not loaded.
 [[nodiscard]] std::string blas_core();
 

@@ -47,6 +47,7 @@ RunFollower::RunFollower(const ReadyRun& run,
       divergence_(run.planned.config.train.max_skipped),
       precision_(
           run.planned.config.train.precision, rank_names(run.planned.plan), /*refuses=*/true),
+      arithmetic_(run.planned.plan),
       progress_(progress),
       log_(log),
       event_log_(run.folder.events_path(), log, [&progress] { progress.clear(); }),
@@ -77,6 +78,7 @@ Result<void> RunFollower::on_event(int worker, const Json& event) {
   if (kind == "step") return on_step(worker, event);
   if (kind == "data") return on_data(worker, event);
   if (kind == "precision") return on_precision(worker, event);
+  if (kind == "arithmetic") return on_arithmetic(worker, event);
   if (kind == "trace") {
     trace_.add(Rank{worker}, event);
     has_new_spans_ = true;
@@ -165,6 +167,12 @@ void RunFollower::log_recovered(std::int64_t step) {
 Result<void> RunFollower::on_precision(int worker, const Json& event) {
   MOTLEY_ASSIGN(const auto line, precision_.add(worker, event));
   if (line) warn(*line, worker);
+  return {};
+}
+
+Result<void> RunFollower::on_arithmetic(int worker, const Json& event) {
+  MOTLEY_ASSIGN(const std::string text, json_get<std::string>(event, "text", "a worker"));
+  if (const auto line = arithmetic_.add(Rank{worker}, text)) warn(*line);
   return {};
 }
 

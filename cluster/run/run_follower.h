@@ -17,6 +17,7 @@
 #include "cluster/run/ready_run.h"
 #include "cluster/run/save_follower.h"
 #include "cluster/run/training_run.h"
+#include "cluster/run_record/arithmetic_check.h"
 #include "cluster/run_record/divergence_detector.h"
 #include "cluster/run_record/event_log.h"
 #include "cluster/run_record/metrics_collector.h"
@@ -74,6 +75,7 @@ class RunFollower {
  private:
   [[nodiscard]] Result<void> on_step(int worker, const Json& event);
   [[nodiscard]] Result<void> on_precision(int worker, const Json& event);
+  [[nodiscard]] Result<void> on_arithmetic(int worker, const Json& event);
   [[nodiscard]] Result<void> on_data(int worker, const Json& event);
   void on_done(int worker, const Json& event);
   void append(const StepMetrics& metrics);
@@ -101,6 +103,7 @@ class RunFollower {
   DivergenceDetector divergence_;
   TargetMonitor targets_;
   PrecisionCheck precision_;
+  ArithmeticCheck arithmetic_;
   // Of the first rank that reported, with its name.
   std::optional<std::pair<std::string, DataMessage>> data_;
   bool metrics_wait_ = false;  // for free disk space

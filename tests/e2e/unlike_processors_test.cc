@@ -13,6 +13,8 @@ namespace {
 // docs/numerics.md: another order of additions, and fused instead of separate roundings.
 constexpr double kLoss = 1e-6;  // relative, over 50 steps
 
+constexpr const char* kDifferent = "the machines' processors round differently: ";
+
 constexpr const char* kOldProcessor =
     "OPENBLAS_CORETYPE=Nehalem DNNL_MAX_CPU_ISA=SSE41 ATEN_CPU_CAPABILITY=default "
     "GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2,-FMA,-AVX512F";
@@ -36,6 +38,7 @@ class UnlikeProcessors : public testing::Test {
     return job_.folder().write("cluster.toml", machine("left", left) + machine("right", right));
   }
 
+  // The runs called "like" have equal processors.
   [[nodiscard]] std::vector<double> losses(const std::string& run,
                                            const std::string& plan,
                                            const std::string& cluster,
@@ -46,6 +49,7 @@ class UnlikeProcessors : public testing::Test {
     }
     const Outcome outcome = job_.train(run, words);
     EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(outcome.err.find(kDifferent) != std::string::npos, run != "like") << outcome.err;
     std::vector<double> values;
     for (const std::string& loss : metric_column(job_.run_dir(run), "loss")) {
       values.push_back(std::stod(loss));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <initializer_list>
 
@@ -29,6 +30,16 @@ std::string loaded_file(std::initializer_list<const char*> libraries) {
   return "";
 }
 
+std::string name_of(const std::string& file) {
+  return file.substr(file.rfind('/') + 1);
+}
+
+const char* text_of(const VectorUnits& units) {
+  if (units.bf16) return "AVX-512 with bf16";
+  if (units.avx512) return "AVX-512";
+  return units.avx2 ? "AVX2" : "no AVX2";
+}
+
 }  // namespace
 
 std::string loaded_blas() {
@@ -41,6 +52,16 @@ std::vector<std::string> computing_libraries() {
   return {fmt::format("Motley {}, kernels {}", motley_version(), kernels::kVersion),
           fmt::format("LibTorch {}", TORCH_VERSION), fmt::format("BLAS {}", loaded_blas()),
           fmt::format("oneDNN {}", loaded_file({"libdnnl"}))};
+}
+
+std::string processor_arithmetic() {
+  std::string text =
+      fmt::format("LibTorch {}, BLAS {}, oneDNN {}, {}", TORCH_VERSION, name_of(loaded_blas()),
+                  name_of(loaded_file({"libdnnl"})), text_of(vector_units()));
+  for (const char* limit : {"ATEN_CPU_CAPABILITY", "DNNL_MAX_CPU_ISA", "ONEDNN_MAX_CPU_ISA"}) {
+    if (const char* value = std::getenv(limit)) text += fmt::format(", {}={}", limit, value);
+  }
+  return text;
 }
 
 }  // namespace motley

@@ -14,4 +14,9 @@ namespace motley {
 // LibTorch, the BLAS and oneDNN.
 [[nodiscard]] std::vector<std::string> computing_libraries();
 
+// What decides the last bits of results on this machine's processor, besides the number of threads:
+// "LibTorch 1.13.1, BLAS libopenblasp-r0.3.21.so for SkylakeX, oneDNN libdnnl.so.2.7, AVX-512", and
+// the environment's limits of instruction sets. "" is left out.
+[[nodiscard]] std::string processor_arithmetic();
+
 }  // namespace motley
