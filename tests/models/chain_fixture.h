@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,24 @@ inline ModelConfig small_mlp(double dropout = 0.0) {
   ModelConfig config = small_gpt2(dropout);
   config.kind = "mlp";
   return config;
+}
+
+struct SmallModel {
+  const char* name;
+  ModelConfig config;
+};
+
+inline void PrintTo(const SmallModel& model, std::ostream* out) {
+  *out << model.name;
+}
+
+// Those of every native family, for tests of all their layers.
+inline std::vector<SmallModel> small_models() {
+  return {{"gpt2", small_gpt2()},
+          {"gpt2_untied", small_gpt2(0.0, false)},
+          {"gpt2_dropout", small_gpt2(0.1)},
+          {"mlp", small_mlp()},
+          {"mlp_dropout", small_mlp(0.1)}};
 }
 
 inline at::Tensor some_tokens(const ModelConfig& config, std::int64_t samples, std::uint64_t key) {

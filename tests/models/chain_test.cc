@@ -11,16 +11,7 @@
 namespace motley::testing {
 namespace {
 
-struct Case {
-  const char* name;
-  ModelConfig config;
-};
-
-void PrintTo(const Case& value, std::ostream* out) {
-  *out << value.name;
-}
-
-class Chain : public ::testing::TestWithParam<Case> {
+class Chain : public ::testing::TestWithParam<SmallModel> {
  protected:
   const ModelConfig& config() const { return GetParam().config; }
 
@@ -38,11 +29,7 @@ class Chain : public ::testing::TestWithParam<Case> {
 
 INSTANTIATE_TEST_SUITE_P(Families,
                          Chain,
-                         ::testing::Values(Case{"gpt2", small_gpt2()},
-                                           Case{"gpt2_untied", small_gpt2(0.0, false)},
-                                           Case{"gpt2_dropout", small_gpt2(0.1)},
-                                           Case{"mlp", small_mlp()},
-                                           Case{"mlp_dropout", small_mlp(0.1)}),
+                         ::testing::ValuesIn(small_models()),
                          [](const auto& instance) { return instance.param.name; });
 
 // Emulates a boundary between processes: the data arrives in other memory, here misaligned.

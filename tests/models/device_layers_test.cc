@@ -45,17 +45,18 @@ class DeviceLayers : public ::testing::TestWithParam<DeviceCase> {
   c10::InferenceMode guard_;
 };
 
+std::vector<DeviceCase> cases() {
+  std::vector<DeviceCase> all = {{"gpt2_one_sample", small_gpt2(0.3), 1},
+                                 {"gpt2_tiles", long_gpt2(64, 16, 1), 2},
+                                 {"gpt2_blocks", long_gpt2(300, 48, 3), 2},
+                                 {"mlp_short", short_mlp(), 4}};
+  for (const auto& [name, config] : small_models()) all.push_back({name, config});
+  return all;
+}
+
 INSTANTIATE_TEST_SUITE_P(Families,
                          DeviceLayers,
-                         ::testing::Values(DeviceCase{"gpt2", small_gpt2()},
-                                           DeviceCase{"gpt2_untied", small_gpt2(0.0, false)},
-                                           DeviceCase{"gpt2_dropout", small_gpt2(0.1)},
-                                           DeviceCase{"gpt2_one_sample", small_gpt2(0.3), 1},
-                                           DeviceCase{"gpt2_tiles", long_gpt2(64, 16, 1), 2},
-                                           DeviceCase{"gpt2_blocks", long_gpt2(300, 48, 3), 2},
-                                           DeviceCase{"mlp", small_mlp()},
-                                           DeviceCase{"mlp_dropout", small_mlp(0.1)},
-                                           DeviceCase{"mlp_short", short_mlp(), 4}),
+                         ::testing::ValuesIn(cases()),
                          [](const auto& instance) { return instance.param.name; });
 
 double largest(const at::Tensor& tensor) {

@@ -66,8 +66,7 @@ void expect_formulae_hold(const ModelConfig& config, c10::Device device, bool pl
 
 TEST(LayerMemory, IsWhatTheLayersKeep) {
   const c10::InferenceMode guard;
-  for (const ModelConfig& config :
-       {small_gpt2(), small_gpt2(0.1, false), small_mlp(), small_mlp(0.1)}) {
+  for (const auto& [name, config] : small_models()) {
     expect_formulae_hold(config, c10::kCPU, /*plain_operations=*/false);
     expect_formulae_hold(config, tested_device().torch(), /*plain_operations=*/true);
   }
