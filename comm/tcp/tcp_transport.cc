@@ -128,12 +128,12 @@ class TcpTransport : public LocatingTransport {
 
   Result<void> wait_for_all(Deadline deadline) {
     bool has_reported = false;
-    for (;;) {
+    while (!deadline.passed()) {
       const auto next = SteadyClock::now() + kReportInterval;
-      if (connected_.wait_until(std::min(next, deadline.time()))) return connected_.refusal();
-      if (deadline.passed()) break;
+      if (connected_.wait_until(std::min(next, deadline.time()))) break;
       has_reported = log_missing(has_reported);
     }
+    if (connected_.wait_until(SteadyClock::now())) return connected_.refusal();
     const auto missing = connected_.first_missing();
     return missing ? peer_unreachable(*missing, why_missing(*missing)) : connected_.refusal();
   }
