@@ -11,7 +11,7 @@
 namespace motley {
 namespace {
 
-constexpr std::size_t kTextBytesMax = 300;  // of a worker
+constexpr std::size_t kArithmeticBytesMax = 300;  // of a worker
 constexpr std::size_t kKindsShown = 4;
 
 bool is_processor(const RankPlan& rank) {
@@ -29,7 +29,7 @@ ArithmeticCheck::ArithmeticCheck(const Plan& plan) : plan_(plan) {
 
 std::optional<std::string> ArithmeticCheck::add(Rank rank, const std::string& text) {
   if (awaited_.erase(rank) == 0) return {};
-  having_[excerpt(text, kTextBytesMax)].insert(plan_.ranks[rank.index()].machine);
+  having_[excerpt(text, kArithmeticBytesMax)].insert(plan_.ranks[rank.index()].machine);
   if (!awaited_.empty() || having_.size() < 2) return {};
   return fmt::format(
       "the machines' processors round differently: {}; losses differ in their last bits from those "
