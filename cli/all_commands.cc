@@ -9,6 +9,7 @@ std::vector<Command> all_commands() {
                                 devices_command(), probe_command(),     generate_command(),
                                 config_command(),  completion_command()};
   for (Command& command : bench_commands()) commands.push_back(std::move(command));
+  for (Command& command : data_commands()) commands.push_back(std::move(command));
   for (Command& command : package_commands()) commands.push_back(std::move(command));
   for (Command& command : checkpoint_commands()) commands.push_back(std::move(command));
   return commands;

@@ -33,6 +33,7 @@ struct Command {
 [[nodiscard]] Command bench_allreduce_command();
 [[nodiscard]] std::vector<Command> checkpoint_commands();  // ckpt list, ckpt show, …
 [[nodiscard]] std::vector<Command> package_commands();     // package show, package verify
+[[nodiscard]] std::vector<Command> data_commands();        // data check
 
 // The hidden command `motley __complete -- WORDS…`, which the completion scripts call: prints the
 // completions of the last word (cli/guide/completion.h).

@@ -229,7 +229,7 @@ std::vector<std::string> example_remarks(const ExampleFiles& files,
 }
 
 std::vector<std::string> corpus_remarks(const Corpus& corpus, const DataConfig& data) {
-  std::vector<std::string> lines;
+  std::vector<std::string> lines = corpus.remarks();
   const auto count = static_cast<std::size_t>(std::min(corpus.size(), kLookedAt));
   std::vector<std::int32_t> tokens_T(count);
   corpus.copy(0, tokens_T);
@@ -245,6 +245,24 @@ std::vector<std::string> corpus_remarks(const Corpus& corpus, const DataConfig& 
     lines.push_back(fmt::format(
         "every second one of the first {} tokens is 0, {}: is the dtype twice as wide as {}?",
         count, data.path, token_type_name(corpus.type())));
+  }
+  return lines;
+}
+
+std::vector<std::string> batch_remarks(const Source& source, const TrainConfig& train) {
+  std::vector<std::string> lines;
+  const auto batch = static_cast<std::uint64_t>(train.global_batch);
+  if (source.train_samples() < batch) {
+    lines.push_back(fmt::format(
+        "{} training samples are fewer than train.global_batch = {}: every step trains on some of "
+        "them repeatedly; use more data or a smaller batch",
+        source.train_samples(), batch));
+  }
+  if (train.eval_every > 0 && source.eval_samples() < batch) {
+    lines.push_back(fmt::format(
+        "{} held-out samples are fewer than train.global_batch = {}: an evaluation counts some of "
+        "them repeatedly",
+        source.eval_samples(), batch));
   }
   return lines;
 }

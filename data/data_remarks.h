@@ -7,6 +7,7 @@
 
 #include "data/corpus.h"
 #include "data/files/columns.h"
+#include "data/source.h"
 #include "models/spec/sample_format.h"
 #include "run_config/config.h"
 
@@ -19,5 +20,9 @@ namespace motley {
                                                        const SampleFormat& format);
 
 [[nodiscard]] std::vector<std::string> corpus_remarks(const Corpus& corpus, const DataConfig& data);
+
+// Of data with fewer samples than a global batch, which therefore has some of them repeatedly.
+[[nodiscard]] std::vector<std::string> batch_remarks(const Source& source,
+                                                     const TrainConfig& train);
 
 }  // namespace motley

@@ -9,7 +9,7 @@ namespace motley {
 
 std::int64_t resident_data_bytes(const DataConfig& data, const SampleFormat& sample) {
   if (data.path.empty()) return 0;
-  if (data.kind == "text") return static_cast<std::int64_t>(text_folder_bytes(data));
+  if (data.kind == "text") return static_cast<std::int64_t>(text_memory_bytes(data));
   const bool may_be_pictures =
       data.kind == "images" && !holds_idx(data.path) && !holds_cifar(data.path);
   return may_be_pictures ? static_cast<std::int64_t>(

@@ -1,188 +1,111 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <cstring>
 #include <optional>
+#include <string>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "data/corpus.h"
-#include "data/files/npy_header.h"
-#include "data/files/packed_file.h"
+#include "data/tokens/nanogpt_meta.h"
+#include "data/tokens/token_files.h"
+#include "data/tokens/token_layout.h"
 
 namespace motley {
 namespace {
 
-constexpr std::size_t kHeaderWords = 256;  // of int32
-constexpr std::size_t kHeaderBytes = kHeaderWords * sizeof(std::int32_t);
-constexpr const char* kSetDtype =
-    "set data.dtype to the dtype of its tokens: uint8, uint16, uint32, int32 or int64";
+namespace fs = std::filesystem;
 
-// llm.c's two file formats.
-struct HeaderKind {
-  std::int32_t magic;
-  std::int32_t version;
-  TokenType type;
+struct OpenedFile {
+  Corpus::Part part;
+  TokenLayout layout;
 };
 
-constexpr std::array kHeaderKinds = {HeaderKind{20240520, 1, TokenType::kUint16},
-                                     HeaderKind{20240801, 7, TokenType::kUint32}};
-
-Error damaged(const std::string& path, const std::string& cause) {
-  return {ErrorCode::kData, fmt::format("unusable token file {}", path), cause,
-          "create the file again, or check that it was copied completely"};
+Result<OpenedFile> open_token_file(const fs::path& path,
+                                   const DataConfig& data,
+                                   std::uint32_t vocab) {
+  MOTLEY_ASSIGN(auto file, MappedFile::open(path));
+  MOTLEY_ASSIGN(const TokenLayout layout, layout_of_tokens(file.bytes(), path, data.dtype, vocab));
+  return OpenedFile{{std::move(file), layout.begin, path.string()}, layout};
 }
 
-Error unusable(const std::string& path, const std::string& cause, const std::string& remedy) {
-  return {ErrorCode::kData, fmt::format("unusable token file {}", path), cause, remedy};
-}
-
-std::int32_t word(std::span<const std::byte> bytes, std::size_t index) {
-  std::int32_t value = 0;
-  std::memcpy(&value, bytes.data() + index * sizeof value, sizeof value);
-  return value;
-}
-
-// nanoGPT's files have no header, so only the magic number distinguishes the formats.
-std::optional<HeaderKind> find_header(std::span<const std::byte> bytes) {
-  if (bytes.size() < sizeof(std::int32_t)) return std::nullopt;
-  for (const HeaderKind& kind : kHeaderKinds) {
-    if (word(bytes, 0) == kind.magic) return kind;
+Result<void> check_shard(const OpenedFile& shard, const OpenedFile& first) {
+  const auto& file = std::get<MappedFile>(shard.part.storage);
+  if (file.bytes().size() == shard.part.begin) {
+    return Error{ErrorCode::kData, fmt::format("no tokens in {}", shard.part.file),
+                 "the file is empty", "remove it, or create it again"};
   }
-  return std::nullopt;
+  if (shard.layout.type == first.layout.type) return {};
+  return Error{
+      ErrorCode::kData, "the token files do not have the same dtype",
+      fmt::format("{} has {}, {} has {}", first.part.file, token_type_name(first.layout.type),
+                  shard.part.file, token_type_name(shard.layout.type)),
+      "set data.path to files of one dtype, for instance by a pattern, or set data.dtype "
+      "if it was detected wrongly"};
 }
 
-Result<void> check_header(std::span<const std::byte> bytes,
-                          const HeaderKind& kind,
-                          const std::string& path) {
-  if (bytes.size() < kHeaderBytes) {
-    return damaged(
-        path, fmt::format("{} bytes are less than the header's {}", bytes.size(), kHeaderBytes));
+// A line if nanoGPT's meta.pkl beside the file is of another vocabulary than the model's.
+std::optional<std::string> meta_remark(const fs::path& file, std::uint32_t vocab) {
+  const fs::path path = file.parent_path() / "meta.pkl";
+  std::error_code code;
+  if (!fs::is_regular_file(path, code)) return std::nullopt;
+  const auto meta = MappedFile::open(path);
+  if (!meta.ok()) return std::nullopt;
+  const auto size = vocab_size_in_meta(meta->bytes());
+  if (size == static_cast<std::int64_t>(vocab)) return std::nullopt;
+  if (!size) {
+    return fmt::format(
+        "{} is beside the tokens: a pickle, which is not read; compare its vocab_size with "
+        "model.vocab = {}",
+        path.string(), vocab);
   }
-  if (word(bytes, 1) != kind.version) {
-    return damaged(path, fmt::format("its version is {}; magic number {} requires version {}",
-                                     word(bytes, 1), kind.magic, kind.version));
-  }
-  const std::int64_t count = word(bytes, 2);
-  const std::uint64_t held = (bytes.size() - kHeaderBytes);
-  if (count < 0 || static_cast<std::uint64_t>(count) * token_bytes(kind.type) != held) {
-    return damaged(
-        path, fmt::format("the header declares {} tokens of {} bytes, but {} bytes follow", count,
-                          token_bytes(kind.type), held));
-  }
-  return {};
+  return fmt::format(
+      "{} says that the vocabulary has {} tokens, model.vocab is {}: set model.vocab = {}, unless "
+      "the model has more on purpose",
+      path.string(), *size, vocab, *size);
 }
 
-// Rejects a data.dtype that contradicts the header.
-Result<void> check_dtype(const DataConfig& data, TokenType type) {
-  const auto said = token_type_of(data.dtype);
-  if (!said || *said == type) return {};
-  return unusable(
-      data.path,
-      fmt::format("its header declares {}, data.dtype is {}", token_type_name(type), data.dtype),
-      "leave out data.dtype");
+std::string held_out_remark(const std::vector<fs::path>& files) {
+  const std::string pattern = pattern_of(files).string();
+  return fmt::format(
+      "{} held-out {} by name and not trained on ({}): set data.holdout_path = \"{}\" to evaluate "
+      "on {}",
+      files.size(), files.size() == 1 ? "file is" : "files are", files.front().filename().string(),
+      pattern, files.size() == 1 ? "it" : "them");
 }
 
-std::optional<TokenType> type_of_npy(const std::string& numpy_type) {
-  if (numpy_type == "|u1") return TokenType::kUint8;
-  if (numpy_type == "<u2") return TokenType::kUint16;
-  if (numpy_type == "<u4") return TokenType::kUint32;
-  if (numpy_type == "<i4") return TokenType::kInt32;
-  if (numpy_type == "<i8" || numpy_type == "<u8") return TokenType::kInt64;
-  return std::nullopt;
-}
-
-Result<Corpus> open_npy_tokens(MappedFile file, const DataConfig& data) {
-  MOTLEY_ASSIGN(const NpyOutline outline, outline_npy(file.bytes(), data.path));
-  const auto type = type_of_npy(outline.type);
-  if (!type) {
-    return unusable(data.path, fmt::format("its NumPy dtype is '{}'", excerpt(outline.type)),
-                    "save integers of this machine's byte order: numpy.save(name, "
-                    "a.astype('uint32'))");
+void add_remarks_on_names(Corpus& corpus, const TokenFiles& found, const DataConfig& data) {
+  if (!found.held_out.empty() && data.holdout_path.empty()) {
+    corpus.add_remark(held_out_remark(found.held_out));
   }
-  const auto rows =
-      std::ranges::count_if(outline.shape, [](std::int64_t size) { return size != 1; });
-  if (rows > 1) {
-    return unusable(
-        data.path,
-        fmt::format("its shape is {}; tokens must be one row", shape_text(outline.shape)),
-        "save one row, numpy.save(name, a.reshape(-1)), or use data.kind = \"arrays\"");
+  if (!found.left_out.is_empty()) {
+    corpus.add_remark(found.left_out.line(found.files.front().parent_path()));
   }
-  MOTLEY_TRY(check_npy_length(outline, token_type_name(*type), token_bytes(*type),
-                              file.bytes().size(), data.path));
-  MOTLEY_TRY(check_dtype(data, *type));
-  return Corpus(std::move(file), outline.data_begin, *type);
-}
-
-// For a file of tokens without a header and without a given type.
-Result<TokenType> found_type(std::span<const std::byte> bytes,
-                             const std::string& path,
-                             std::uint32_t vocab) {
-  constexpr std::uint32_t kShortVocab = 1U << 16;
-  if (bytes.empty()) return TokenType::kUint16;
-  switch (token_evidence(bytes, vocab)) {
-    case TokenEvidence::kText:
-      return unusable(path, "it is text", "set data.kind = \"text\", or tokenize it first");
-    case TokenEvidence::kBigEndian:
-      return unusable(path, "its tokens are big-endian, of 32 or 64 bits",
-                      "write it again as little-endian: a.astype('<u4').tofile(name)");
-    case TokenEvidence::kUint8OrUint16:
-      return unusable(
-          path,
-          "the dtype of its tokens is ambiguous, uint8 or uint16: bytes at even and odd places "
-          "have the same distribution, as for uint8 tokens and rarely for uint16 tokens",
-          "set data.dtype = \"uint8\" if each byte is a token, or data.dtype = \"uint16\" if two "
-          "bytes are");
-    case TokenEvidence::kSwapped:
-      return unusable(
-          path,
-          "the bytes of its tokens seem to be swapped: as uint16 they vary more in the upper byte "
-          "than in the lower one, like big-endian numbers read as little-endian",
-          "write it again as little-endian: numpy.asarray(x, \"<u2\").tofile(name); or set "
-          "data.dtype = \"uint16\" to use it unchanged");
-    case TokenEvidence::kUint8:
-      return TokenType::kUint8;
-    case TokenEvidence::kUint32:
-      return TokenType::kUint32;
-    case TokenEvidence::kInt64:
-      return TokenType::kInt64;
-    case TokenEvidence::kUint16:
-      return TokenType::kUint16;
-    case TokenEvidence::kNone:
-      break;
-  }
-  if (vocab <= kShortVocab) return TokenType::kUint16;
-  return unusable(
-      path,
-      fmt::format("the dtype of its tokens cannot be detected: it has no header, a vocabulary of "
-                  "{} needs more than 16 bits, and its {} bytes show no width",
-                  vocab, bytes.size()),
-      kSetDtype);
 }
 
 }  // namespace
 
 Result<Corpus> open_token_corpus(const DataConfig& data, std::uint32_t vocab) {
-  MOTLEY_ASSIGN(auto file, MappedFile::open(data.path));
-  const auto bytes = file.bytes();
-  if (is_npy(bytes)) return open_npy_tokens(std::move(file), data);
-  if (const auto kind = find_header(bytes)) {
-    MOTLEY_TRY(check_header(bytes, *kind, data.path));
-    MOTLEY_TRY(check_dtype(data, kind->type));
-    return Corpus(std::move(file), kHeaderBytes, kind->type);
+  MOTLEY_ASSIGN(const TokenFiles found, find_token_files(data.path));
+  std::vector<OpenedFile> opened;
+  for (const fs::path& path : found.files) {
+    MOTLEY_ASSIGN(OpenedFile file, open_token_file(path, data, vocab));
+    opened.push_back(std::move(file));
+    if (found.files.size() > 1) MOTLEY_TRY(check_shard(opened.back(), opened.front()));
   }
-  auto type = token_type_of(data.dtype);
-  if (!type) {
-    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    if (auto packed = packed_tokens(text, data.path)) return *std::move(packed);
-    MOTLEY_ASSIGN(type, found_type(bytes, data.path, vocab));
+  const TokenLayout& first = opened.front().layout;
+  bool has_usual_type = true;
+  std::vector<Corpus::Part> parts;
+  for (OpenedFile& file : opened) {
+    has_usual_type = has_usual_type && file.layout.has_usual_type;
+    parts.push_back(std::move(file.part));
   }
-  if (bytes.size() % token_bytes(*type) != 0) {
-    return damaged(data.path, fmt::format("{} bytes are not a multiple of {}-bit tokens",
-                                          bytes.size(), 8 * token_bytes(*type)));
+  Corpus corpus(std::move(parts), first.type, has_usual_type);
+  if (first.format == TokenFormat::kRaw) {
+    if (auto line = meta_remark(found.files.front(), vocab)) corpus.add_remark(*std::move(line));
   }
-  // Of the types that are detected or configured, 16 bits are the usual ones, in nanoGPT's files.
-  return Corpus(std::move(file), 0, *type, /*has_usual_type=*/*type == TokenType::kUint16);
+  add_remarks_on_names(corpus, found, data);
+  return corpus;
 }
 
 }  // namespace motley

@@ -76,19 +76,20 @@ std::vector<ConfigEntry> make_entries() {
 
       {"data.kind", kData<&DataConfig::kind>,
        Choices{{"text", "tokens", "arrays", "images", "synthetic"}},
-       "text (bytes), tokens (.bin of nanoGPT or llm.c), arrays (.npy), images (MNIST's, CIFAR's "
+       "text (bytes), tokens (.bin of nanoGPT, llm.c or Megatron, .npy), arrays (.npy), images "
+       "(MNIST's, CIFAR's "
        "or a folder of PNG and JPEG files), synthetic (needs no file)"},
       {"data.path",
        kData<&DataConfig::path>,
        {},
-       "file or folder (text), file (tokens), folder (arrays, images)"},
+       "file or folder (text), file, pattern or folder (tokens), folder (arrays, images)"},
       {"data.suffixes",
        kData<&DataConfig::suffixes>,
        {},
        "in a folder of text, only files with one of these suffixes; empty = all"},
       {"data.dtype", kData<&DataConfig::dtype>,
-       Choices{{"auto", "uint8", "uint16", "uint32", "int32", "int64"}},
-       "dtype of the tokens of a file without a header; auto = detected, or refused"},
+       Choices{{"auto", "uint8", "uint16", "uint32", "int8", "int16", "int32", "int64"}},
+       "dtype of the tokens of files without a header; auto = detected, or refused"},
       {"data.allow_nonfinite",
        kData<&DataConfig::allow_nonfinite>,
        {},

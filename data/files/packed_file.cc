@@ -78,8 +78,7 @@ std::optional<Error> packed_tokens(std::string_view bytes, const fs::path& path)
     return no_tokens("an HDF5 file", saving("f[name][:]"));
   if (bytes.starts_with("ARROW1"sv)) return no_tokens("an Arrow file", saving("column.to_numpy()"));
   if (bytes.starts_with("MMIDIDX"sv)) {
-    return no_tokens("an index of Megatron's",
-                     "set data.path to the .bin file beside it, and data.dtype to its dtype");
+    return no_tokens("an index of Megatron's", "set data.path to the .bin file beside it");
   }
   constexpr std::string_view kPickleMagics[] = {"\x80\x02"sv, "\x80\x03"sv, "\x80\x04\x95"sv,
                                                 "\x80\x05\x95"sv};

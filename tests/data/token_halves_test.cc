@@ -1,6 +1,6 @@
 // Which headerless files are read as 16-bit tokens, judged by the distributions of the two bytes
 // of a word.
-#include "data/files/token_halves.h"
+#include "data/tokens/token_halves.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,7 @@
 
 #include <rapidcheck/gtest.h>
 
-#include "data/files/token_type.h"
+#include "data/tokens/token_type.h"
 #include "tests/data/fixture.h"
 
 namespace motley {

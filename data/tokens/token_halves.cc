@@ -1,4 +1,4 @@
-#include "data/files/token_halves.h"
+#include "data/tokens/token_halves.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/philox.h"
-#include "data/files/spread_blocks.h"
+#include "data/tokens/spread_blocks.h"
 
 namespace motley {
 namespace {

@@ -10,7 +10,7 @@
 
 namespace motley {
 
-enum class TokenType { kUint8, kUint16, kUint32, kInt32, kInt64 };
+enum class TokenType { kUint8, kUint16, kUint32, kInt8, kInt16, kInt32, kInt64 };
 
 [[nodiscard]] std::size_t token_bytes(TokenType type);
 [[nodiscard]] std::string_view token_type_name(TokenType type);

@@ -1,4 +1,4 @@
-#include "data/files/token_type.h"
+#include "data/tokens/token_type.h"
 
 #include <algorithm>
 #include <array>
@@ -7,15 +7,16 @@
 #include <numbers>
 #include <utility>
 
-#include "data/files/spread_blocks.h"
-#include "data/files/token_halves.h"
+#include "data/tokens/spread_blocks.h"
+#include "data/tokens/token_halves.h"
 
 namespace motley {
 namespace {
 
 constexpr std::array kTokenTypes = {
-    std::pair{"uint8", TokenType::kUint8}, std::pair{"uint16", TokenType::kUint16},
-    std::pair{"uint32", TokenType::kUint32}, std::pair{"int32", TokenType::kInt32},
+    std::pair{"uint8", TokenType::kUint8},   std::pair{"uint16", TokenType::kUint16},
+    std::pair{"uint32", TokenType::kUint32}, std::pair{"int8", TokenType::kInt8},
+    std::pair{"int16", TokenType::kInt16},   std::pair{"int32", TokenType::kInt32},
     std::pair{"int64", TokenType::kInt64}};
 
 // This many large words, nearly all at the same position of each pair, are no coincidence: among
@@ -131,8 +132,10 @@ TokenEvidence evidence_of_halves(std::span<const std::byte> bytes,
 std::size_t token_bytes(TokenType type) {
   switch (type) {
     case TokenType::kUint8:
+    case TokenType::kInt8:
       return 1;
     case TokenType::kUint16:
+    case TokenType::kInt16:
       return 2;
     case TokenType::kUint32:
     case TokenType::kInt32:

@@ -1,0 +1,179 @@
+#include "data/inspect/data_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <tuple>
+#include <utility>
+
+#include "data/corpus.h"
+#include "data/data_remarks.h"
+#include "data/files/array_folder.h"
+#include "data/files/image_data.h"
+#include "data/source.h"
+
+namespace motley {
+namespace {
+
+namespace fs = std::filesystem;
+
+TokenFacts facts_of(const Corpus& corpus) {
+  TokenFacts facts{std::string(token_type_name(corpus.type())), corpus.parts(), corpus.size(), 0,
+                   0};
+  if (corpus.size() > 0) std::tie(facts.lowest, facts.highest) = corpus.range();
+  return facts;
+}
+
+// Without a model the vocabulary is unknown: the type is detected for a large one, or else for one
+// of 16 bits.
+Result<Corpus> open_tokens_of_any_vocabulary(const DataConfig& data) {
+  constexpr std::uint32_t kLargeVocab = 1U << 18;
+  constexpr std::uint32_t kShortVocab = 1U << 16;
+  auto corpus = open_token_corpus(data, kLargeVocab);
+  return corpus.ok() ? std::move(corpus) : open_token_corpus(data, kShortVocab);
+}
+
+// The NAME of each inputs.NAME.npy; one "" for inputs.npy.
+std::vector<std::string> input_names_in(const fs::path& folder) {
+  constexpr std::string_view kBefore = "inputs.";
+  constexpr std::string_view kAfter = ".npy";
+  std::vector<std::string> names;
+  std::error_code code;
+  for (auto it = fs::directory_iterator(folder, code); !code && it != fs::directory_iterator();
+       it.increment(code)) {
+    const std::string name = it->path().filename().string();
+    const bool is_input = name.starts_with(kBefore) && name.ends_with(kAfter) &&
+                          name.size() > kBefore.size() + kAfter.size();
+    if (is_input) {
+      names.push_back(name.substr(kBefore.size(), name.size() - kBefore.size() - kAfter.size()));
+    }
+  }
+  if (names.empty() || fs::exists(folder / "inputs.npy", code)) return {""};
+  std::ranges::sort(names);
+  return names;
+}
+
+TensorSpec tensor_of(const Column& column) {
+  const bool is_image = column.type() == ElementType::kUint8 && column.shape().size() >= 2;
+  const bool is_float = column.type() == ElementType::kFloat32 || is_image;
+  return {is_float ? Dtype::kFloat32 : Dtype::kInt64,
+          {column.shape().begin(), column.shape().end()}};
+}
+
+// A model that takes such samples, with the usual ignored target if that occurs.
+SampleFormat format_of(const Examples& examples, const ColumnFacts& targets) {
+  constexpr std::int64_t kUsualIgnored = -100;
+  SampleFormat format;
+  for (const Column& column : examples.inputs) format.inputs.push_back({"", tensor_of(column), {}});
+  format.target = tensor_of(examples.targets);
+  if (format.target.type == Dtype::kInt64) {
+    format.target_limit = static_cast<std::int64_t>(std::max(0.0, targets.highest)) + 1;
+    if (targets.lowest == kUsualIgnored) format.ignored_target = kUsualIgnored;
+  }
+  return format;
+}
+
+void add_columns(const Examples& examples,
+                 const std::vector<std::string>& names,
+                 const std::string& before,
+                 ProgressCounter& work,
+                 std::vector<ColumnFacts>& columns) {
+  for (std::size_t k = 0; k < examples.inputs.size(); ++k) {
+    const std::string name = k < names.size() && !names[k].empty() ? "." + names[k] : "";
+    columns.push_back(facts_of(examples.inputs[k], before + "inputs" + name, &work));
+  }
+  columns.push_back(facts_of(examples.targets, before + "targets", &work));
+}
+
+void add_remarks_on_values(DataFacts& facts) {
+  for (const ColumnFacts& column : facts.columns) {
+    if (column.not_finite == 0) continue;
+    facts.remarks.push_back(
+        fmt::format("{} of {} values of the {} are NaN or infinity: training refuses them unless "
+                    "data.allow_nonfinite is set",
+                    column.not_finite, column.values, column.role));
+  }
+}
+
+Result<ExampleFiles> open_examples(const DataConfig& data,
+                                   const std::vector<std::string>& names,
+                                   const std::vector<std::int64_t>& shape,
+                                   ProgressCounter& work) {
+  if (data.kind == "arrays") return open_array_folder(data.path, names);
+  return open_image_data(data.path, shape, &work);
+}
+
+DataFacts facts_of_examples(const ExampleFiles& files,
+                            const std::vector<std::string>& names,
+                            ProgressCounter& work) {
+  DataFacts facts;
+  add_columns(files.train, names, "", work, facts.columns);
+  if (files.held_out) add_columns(*files.held_out, names, "held-out ", work, facts.columns);
+  return facts;
+}
+
+}  // namespace
+
+Result<DataFacts> inspect_data(const DataConfig& data, ProgressCounter& work) {
+  // Pictures are scaled to the model's shape, so that any will do.
+  const std::vector<std::int64_t> any_picture = {3, 32, 32};
+  DataFacts facts;
+  if (data.kind == "text" || data.kind == "tokens") {
+    MOTLEY_ASSIGN(const Corpus corpus, data.kind == "text" ? open_text_corpus(data)
+                                                           : open_tokens_of_any_vocabulary(data));
+    facts.tokens = facts_of(corpus);
+    facts.remarks = corpus_remarks(corpus, data);
+  } else if (data.kind == "arrays" || data.kind == "images") {
+    const auto names = input_names_in(data.path);
+    MOTLEY_ASSIGN(const ExampleFiles files, open_examples(data, names, any_picture, work));
+    facts = facts_of_examples(files, names, work);
+    const ColumnFacts& targets = facts.columns[files.train.inputs.size()];
+    facts.remarks = example_remarks(files, data, format_of(files.train, targets));
+    add_remarks_on_values(facts);
+  }
+  facts.kind = data.kind;
+  facts.path = data.path;
+  return facts;
+}
+
+Result<CheckedData> inspect_data(const Config& config,
+                                 const SampleFormat& format,
+                                 ProgressCounter& work) {
+  const DataConfig& data = config.data;
+  MOTLEY_ASSIGN(const auto source, open_source(data, format, config.train.seed, &work));
+  CheckedData checked;
+  DataFacts& facts = checked.facts;
+  const std::vector<SampleInput>& inputs = format.inputs;
+  if (data.kind == "text" || data.kind == "tokens") {
+    const auto vocab = static_cast<std::uint32_t>(inputs.front().limit.value());
+    MOTLEY_ASSIGN(const Corpus corpus,
+                  data.kind == "text" ? open_text_corpus(data) : open_token_corpus(data, vocab));
+    facts.tokens = facts_of(corpus);
+  } else if (data.kind == "arrays" || data.kind == "images") {
+    std::vector<std::string> names;
+    for (const SampleInput& input : inputs) names.push_back(input.name);
+    MOTLEY_ASSIGN(const ExampleFiles files,
+                  open_examples(data, names, inputs.front().tensor.shape, work));
+    facts = facts_of_examples(files, names, work);
+    add_remarks_on_values(facts);
+  }
+  facts.kind = data.kind;
+  facts.path = data.path;
+  const auto remarks = source->remarks();
+  facts.remarks.insert(facts.remarks.begin(), remarks.begin(), remarks.end());
+  const auto batches = batch_remarks(*source, config.train);
+  facts.remarks.insert(facts.remarks.end(), batches.begin(), batches.end());
+  TrainingFacts& training = checked.training;
+  training.train_samples = source->train_samples();
+  training.eval_samples = source->eval_samples();
+  training.epochs = config.train.epochs > 0
+                        ? config.train.epochs
+                        : static_cast<double>(config.train.steps) * config.train.global_batch /
+                              static_cast<double>(training.train_samples);
+  training.hash = source->identity().hash;
+  return checked;
+}
+
+}  // namespace motley
