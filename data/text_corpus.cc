@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 // A folder is joined in memory. Larger texts must be one file, which is mapped.
 constexpr std::uint64_t kFolderBytesMax = 4ULL << 30;
-constexpr const char* kLeftoverReason = "files of an operating system";
+constexpr const char* kLeftoverReason = "as leftovers of an operating system";
 
 std::string_view chars_of(const MappedFile& file) {
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
@@ -85,11 +85,11 @@ bool is_read(const fs::path& path,
     }
     if (is_skipped_folder(path)) return false;
     if (!has_name_of_output(path)) return true;
-    if (!holds_skipped_folders(path)) left_out.add("folders named build or runs", path);
+    if (!holds_skipped_folders(path)) left_out.add("by the name build or runs", path);
     return false;
   }
   if (!is_wanted_file(path, suffixes)) return false;
-  if (fs::is_symlink(status)) left_out.add("links", path);
+  if (fs::is_symlink(status)) left_out.add("as links", path);
   if (!fs::is_regular_file(status)) return false;
   if (!is_system_leftover(path)) return true;
   left_out.add(kLeftoverReason, path);
@@ -142,13 +142,13 @@ class Joined {
     if (document.empty()) return;
     if (auto why = packed_text(document, path)) {
       if (!packed_) packed_ = std::move(why);
-      left_out_.add("packed files", path);
+      left_out_.add("as packed", path);
       return;
     }
     const auto encoding = text_encoding(document);
     if (encoding == TextEncoding::kBytes) return append(document);
     const auto converted = encoding ? to_utf8(document, *encoding) : std::nullopt;
-    if (!converted) return left_out_.add("files that are not text", path);
+    if (!converted) return left_out_.add("as no text", path);
     if (converted_++ == 0) first_converted_ = path;
     append(*converted);
   }

@@ -102,8 +102,32 @@ class ArrayFolder {
     return fmt::format("{} of {}", shape_text(column.shape()), element_name(column.type()));
   }
 
+  // A missing file, with the names of those that are there instead.
+  [[nodiscard]] Error missing(const std::string& name) const {
+    const std::string what = fmt::format("no {} in {}", name, folder_.string());
+    std::error_code code;
+    if (!fs::is_directory(folder_, code)) {
+      return {ErrorCode::kData, what, "it is not a readable folder",
+              "set data.path to the folder with inputs.npy and targets.npy"};
+    }
+    std::vector<std::string> arrays;
+    for (auto it = fs::directory_iterator(folder_, code); !code && it != fs::directory_iterator();
+         it.increment(code)) {
+      if (it->path().extension() == ".npy") arrays.push_back(it->path().filename().string());
+    }
+    constexpr std::size_t kNamesMax = 8;
+    std::ranges::sort(arrays);
+    arrays.resize(std::min(arrays.size(), kNamesMax));
+    return {ErrorCode::kData, what,
+            arrays.empty() ? "it has no .npy file"
+                           : fmt::format("it has {}",
+                                         excerpt(fmt::format("{}", fmt::join(arrays, ", ")), 400)),
+            "save the inputs and the targets of all samples as inputs.npy and targets.npy"};
+  }
+
   Result<Column> open_column(const std::string& name) {
     const fs::path path = folder_ / name;
+    if (!has(name)) return missing(name);
     MOTLEY_ASSIGN(const auto file, storage_.map(path));
     MOTLEY_ASSIGN(NpyHeader header, parse_npy(file, path.string()));
     auto& shape = header.shape;

@@ -14,12 +14,12 @@ namespace motley {
 
 class LeftOut {
  public:
-  // `reason`: a noun phrase in the plural: "files that are not text".
+  // `reason`, for one as for many: "as no text".
   void add(std::string_view reason, const std::filesystem::path& path);
 
   [[nodiscard]] bool is_empty() const { return groups_.empty(); }
 
-  // "left out of DIR: 2 files that are not text (a.png, b/c.bin), 1 …", in the order of the first
+  // "left out of DIR: 2 as no text (a.png, b/c.bin), 1 as a link (d)", in the order of the first
   // of each reason, with up to three names each, below `folder`. REQUIRES: !is_empty().
   [[nodiscard]] std::string line(const std::filesystem::path& folder) const;
 

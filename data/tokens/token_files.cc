@@ -90,7 +90,7 @@ Result<TokenFiles> sorted_by_name(std::vector<fs::path> candidates) {
   TokenFiles found;
   for (fs::path& path : candidates) {
     if (is_system_leftover(path)) {
-      found.left_out.add("files of an operating system", path);
+      found.left_out.add("as leftovers of an operating system", path);
     } else {
       (is_named_held_out(path) ? found.held_out : found.files).push_back(std::move(path));
     }
@@ -100,7 +100,7 @@ Result<TokenFiles> sorted_by_name(std::vector<fs::path> candidates) {
   if (std::ranges::any_of(found.files, is_named_train)) {
     const auto others = std::ranges::stable_partition(found.files, is_named_train);
     for (const fs::path& other : others) {
-      found.left_out.add("files without \"train\" in their names", other);
+      found.left_out.add("without train in the name", other);
     }
     found.files.erase(others.begin(), others.end());
   }
@@ -172,7 +172,8 @@ Result<TokenFiles> find_token_files(const fs::path& path) {
     found.files = {is_prefix ? with_suffix : path};
   }
   if (found.files.empty()) {
-    return no_token_files(path, "it has only files of an operating system", "correct data.path");
+    return no_token_files(path, "it has only leftovers of an operating system",
+                          "correct data.path");
   }
   return found;
 }

@@ -36,10 +36,25 @@ TEST(TextFolder, JoinsFilesInTheOrderOfTheirPaths) {
   EXPECT_EQ(text_of(data_config("text", folder.root()), 13), "one\ntwo\nthree");
 }
 
+std::vector<std::string> remarks_of(const DataConfig& data, int context) {
+  const auto source = opened(data, model_config(context));
+  return source == nullptr ? std::vector<std::string>{"(not opened)"} : source->remarks();
+}
+
+TEST(TextFolder, ReadsFoldersWhoseNamesBeginLikeThoseOfOutputs) {
+  const DataFolder folder;
+  folder.write("buildings/a.txt", "one");
+  folder.write("runs-2024/b.txt", "two");
+  EXPECT_EQ(text_of(data_config("text", folder.root()), 7), "one\ntwo");
+  EXPECT_THAT(remarks_of(data_config("text", folder.root()), 3), testing::IsEmpty());
+}
+
 TEST(TextFolder, LeavesOutBuildsRunsHiddenFoldersAndBinaryFiles) {
   const DataFolder folder;
   folder.write("a.txt", "text");
   folder.write("build-x/b.txt", "no");
+  folder.write("build-x/CMakeCache.txt", "no");
+  folder.write("build/b.txt", "no");
   folder.write("runs/c.txt", "no");
   folder.write("mine/launches/000001.json", "no");
   folder.write("mine/config.toml", "no");
@@ -47,6 +62,58 @@ TEST(TextFolder, LeavesOutBuildsRunsHiddenFoldersAndBinaryFiles) {
   folder.write("e.bin", std::string("n\0o", 3));
   std::filesystem::create_symlink("a.txt", folder.root() / "link.txt");
   EXPECT_EQ(text_of(data_config("text", folder.root()), 4), "text");
+}
+
+// Certain outputs are left out without a word; what only the name tells is said.
+TEST(TextFolder, SaysWhatIsLeftOut) {
+  const DataFolder folder;
+  folder.write("a.txt", "text");
+  folder.write("build/release/CMakeCache.txt", "no");
+  folder.write("runs/gpt/launches/000001.json", "no");
+  folder.write(".git/x.txt", "no");
+  EXPECT_THAT(remarks_of(data_config("text", folder.root()), 3), testing::IsEmpty());
+  folder.write("sub/runs/c.txt", "no");
+  folder.write("e.bin", std::string("n\0o", 3));
+  folder.write("b.gz", "\x1f\x8b\x08 rest");
+  folder.write("._a.txt", std::string("\0\5\x16\7 no", 7));
+  folder.write("Desktop.ini", "[.ShellClassInfo]");
+  folder.write("__MACOSX/a.txt", "no");
+  std::filesystem::create_symlink("a.txt", folder.root() / "link.txt");
+  const auto remarks = remarks_of(data_config("text", folder.root()), 3);
+  ASSERT_EQ(remarks.size(), 1U);
+  EXPECT_THAT(remarks[0], testing::StartsWith("left out of " + folder.root().string() + ": "));
+  EXPECT_THAT(remarks[0], HasSubstr("1 by the name build or runs (sub/runs)"));
+  EXPECT_THAT(remarks[0], HasSubstr("1 as no text (e.bin)"));
+  EXPECT_THAT(remarks[0], HasSubstr("1 as packed (b.gz)"));
+  EXPECT_THAT(remarks[0], HasSubstr("3 as leftovers of an operating system ("));
+  EXPECT_THAT(remarks[0], HasSubstr("1 as links (link.txt)"));
+  EXPECT_EQ(text_of(data_config("text", folder.root()), 4), "text");
+}
+
+TEST(TextFolder, OfLinksAloneSaysSo) {
+  const DataFolder folder;
+  std::filesystem::create_symlink("elsewhere.txt", folder.root() / "link.txt");
+  EXPECT_THAT(open_error(data_config("text", folder.root()), model_config(2)).cause,
+              HasSubstr("1 as links (link.txt)"));
+}
+
+TEST(TextFolder, ReadsUtf16AsUtf8AndSaysSo) {
+  const DataFolder folder;
+  folder.write("a.txt", "one");
+  folder.write("b.txt", std::string("\xFF\xFEt\0\xE9\0", 6));
+  const auto data = data_config("text", folder.root());
+  EXPECT_EQ(text_of(data, 7), "one\nt\xc3\xa9");
+  EXPECT_THAT(remarks_of(data, 3), testing::ElementsAre(HasSubstr("1 file below")));
+}
+
+TEST(TextFile, InUtf16IsReadAsUtf8) {
+  const DataFolder folder;
+  const auto data =
+      data_config("text", folder.write("a.txt", std::string("\xFE\xFF\0h\0\xE9\0l", 8)));
+  EXPECT_EQ(text_of(data, 4), "h\xc3\xa9l");
+  EXPECT_THAT(remarks_of(data, 2), testing::ElementsAre(HasSubstr("is UTF-16, and read as UTF-8")));
+  const auto cut = data_config("text", folder.write("b.txt", std::string("\xFF\xFEh\0l", 5)));
+  EXPECT_THAT(open_error(cut, model_config(1)).cause, HasSubstr("incomplete characters"));
 }
 
 TEST(TextFolder, ReadsOnlyTheWantedSuffixes) {

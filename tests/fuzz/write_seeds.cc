@@ -16,6 +16,7 @@
 #include "tests/fuzz/checkpoint_laws.h"
 #include "tests/fuzz/codec_laws.h"
 #include "tests/fuzz/config_laws.h"
+#include "tests/fuzz/data_laws.h"
 #include "tests/fuzz/event_laws.h"
 #include "tests/fuzz/file_laws.h"
 #include "tests/fuzz/frames.h"
@@ -104,6 +105,9 @@ void add_documents(Seeds& seeds) {
   seeds["tokens/short"] = right_short_tokens();
   seeds["tokens/long"] = right_long_tokens();
   seeds["npy/right"] = right_npy();
+  seeds["megatron/right"] = right_megatron_index();
+  seeds["meta/right"] = right_meta();
+  seeds["text/wide"] = std::string("\xFF\xFEm\0o\0t\0\n\0", 10);
   seeds["idx/right"] = right_idx();
   seeds["events/all"] = right_events();
   for (std::size_t i = 0; i < right_messages().size(); ++i) {
