@@ -30,6 +30,40 @@ constexpr PackedFormat kPackedFormats[] = {
     {"PAR1"sv, "a Parquet table", "", ".parquet"},
 };
 
+// Other programs' files in place of tokens.
+struct ForeignFormat {
+  std::string_view magic;
+  std::string_view is;
+  std::string_view remedy;
+};
+
+constexpr std::string_view kOtherPath = "set data.path to a file of tokens";
+constexpr ForeignFormat kForeignFormats[] = {
+    {"PK\x03\x04"sv, "a ZIP archive, as written by numpy.savez and torch.save",
+     "save the tokens alone: numpy.save(\"train.npy\", numpy.load(file)[name])"},
+    {"\x89HDF\r\n\x1a\n"sv, "an HDF5 file",
+     "save the tokens alone: numpy.save(\"train.npy\", f[name][:])"},
+    {"ARROW1"sv, "an Arrow file",
+     "save the tokens alone: numpy.save(\"train.npy\", column.to_numpy())"},
+    {"MMIDIDX"sv, "an index of Megatron's", "set data.path to the .bin file beside it"},
+    {"TNTIDX"sv, "an index of fairseq's or an early Megatron's",
+     "preprocess the data again with --dataset-impl mmap"},
+    {"GGUF"sv, "a model of llama.cpp", kOtherPath},
+    {"\x7f"
+     "ELF"sv,
+     "a program", kOtherPath},
+    {"SQLite format 3"sv, "an SQLite database", kOtherPath},
+    {"\x89PNG\r\n\x1a\n"sv, "a picture", kOtherPath},
+    {"\xff\xd8\xff\xe0"sv, "a picture", kOtherPath},
+    {"\xff\xd8\xff\xe1"sv, "a picture", kOtherPath}};
+
+// A .npy file that does not begin as one.
+bool is_damaged_npy(std::string_view bytes) {
+  constexpr std::size_t kHeaderBegin = 16;
+  const std::string_view begin = bytes.substr(0, kHeaderBegin);
+  return begin.find("NUMPY") == 1 || begin.find("{'desc") != std::string_view::npos;
+}
+
 // "a.txt.gz" becomes "a.txt"; if the name would not change, it becomes "FILE.txt".
 std::string unpacked_name(const fs::path& path, std::string_view suffix) {
   const std::string name = path.string();
@@ -63,22 +97,19 @@ std::string remedy(const PackedFormat& format, const fs::path& path) {
 }  // namespace
 
 std::optional<Error> packed_tokens(std::string_view bytes, const fs::path& path) {
-  const auto no_tokens = [&](std::string_view is, const std::string& remedy) {
+  const auto no_tokens = [&](std::string_view is, const std::string& hint) {
     return Error{ErrorCode::kData, fmt::format("{} is not a token file", path.string()),
-                 fmt::format("it is {}", is), remedy};
+                 fmt::format("it is {}", is), hint};
   };
   const auto saving = [](std::string_view load) {
     return fmt::format("save the tokens alone: numpy.save(\"train.npy\", {})", load);
   };
-  if (bytes.starts_with("PK\x03\x04"sv)) {
-    return no_tokens("a ZIP archive, as written by numpy.savez and torch.save",
-                     saving("numpy.load(file)[name]"));
+  for (const ForeignFormat& format : kForeignFormats) {
+    if (bytes.starts_with(format.magic)) return no_tokens(format.is, std::string(format.remedy));
   }
-  if (bytes.starts_with("\x89HDF\r\n\x1a\n"sv))
-    return no_tokens("an HDF5 file", saving("f[name][:]"));
-  if (bytes.starts_with("ARROW1"sv)) return no_tokens("an Arrow file", saving("column.to_numpy()"));
-  if (bytes.starts_with("MMIDIDX"sv)) {
-    return no_tokens("an index of Megatron's", "set data.path to the .bin file beside it");
+  if (is_damaged_npy(bytes)) {
+    return no_tokens("an array of NumPy's with a damaged header",
+                     "write it again with numpy.save, or check that it was copied completely");
   }
   constexpr std::string_view kPickleMagics[] = {"\x80\x02"sv, "\x80\x03"sv, "\x80\x04\x95"sv,
                                                 "\x80\x05\x95"sv};

@@ -83,12 +83,8 @@ Result<std::string> kind_of_file(const fs::path& path) {
     packed->what = fmt::format("unrecognised data, {}", path.string());
     return *std::move(packed);
   }
-  const bool has_token_name = path.extension() == ".bin";
-  const auto encoding = text_encoding(bytes);
-  if (encoding && !(has_token_name && *encoding == TextEncoding::kBytes)) {
-    return std::string("text");
-  }
-  if (has_token_name) return std::string("tokens");
+  if (path.extension() == ".bin") return std::string("tokens");
+  if (text_encoding(bytes)) return std::string("text");
   return unrecognised(path, "it is neither text nor a .bin or .npy file",
                       "for a file of tokens with another name, set data.kind = \"tokens\" in a "
                       "configuration, and check that");

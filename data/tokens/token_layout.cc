@@ -176,6 +176,10 @@ Result<TokenType> found_type(std::span<const std::byte> bytes,
     case TokenEvidence::kBigEndian:
       return unusable(path, "its tokens are big-endian, of 32 or 64 bits",
                       "write it again as little-endian: a.astype('<u4').tofile(name)");
+    case TokenEvidence::kFloat32:
+    case TokenEvidence::kFloat64:
+      return unusable(path, "its tokens are floating-point numbers",
+                      "write it again as integers: a.astype('<u4').tofile(name)");
     case TokenEvidence::kUint8OrUint16:
       return unusable(
           path,
@@ -229,6 +233,9 @@ Result<TokenLayout> layout_of_tokens(std::span<const std::byte> bytes,
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     if (auto packed = packed_tokens(text, path)) return *std::move(packed);
     MOTLEY_TRY(check_is_no_other_file(bytes, name));
+    if (path.extension() == ".npy") {
+      return damaged(name, "it does not begin like the .npy file that its name says");
+    }
     MOTLEY_ASSIGN(type, found_type(bytes, name, vocab));
   }
   if (bytes.size() % token_bytes(*type) != 0) {

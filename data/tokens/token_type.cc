@@ -72,6 +72,23 @@ bool are_all(std::span<const std::byte> bytes, const Wanted& wanted) {
   return all;
 }
 
+// Whether the bytes are floats without fractions, some of them not 0. As floats, integers of other
+// types are fractions close to 0.
+template <class Float>
+bool are_whole_floats(std::span<const std::byte> bytes) {
+  bool are_whole = true;
+  std::uint64_t others = 0;  // than 0
+  for_spread_blocks(bytes, [&](std::span<const std::byte> block) {
+    for (std::size_t at = 0; are_whole && at + sizeof(Float) <= block.size(); at += sizeof(Float)) {
+      Float value;
+      std::memcpy(&value, block.data() + at, sizeof value);
+      are_whole = value >= 0 && value < 0x1p31 && value == std::floor(value);
+      others += value != 0 ? 1 : 0;
+    }
+  });
+  return are_whole && others >= kSignificantWords;
+}
+
 // ASCII text with white space, or non-ASCII bytes of UTF-8.
 bool is_text_byte(unsigned byte) {
   return byte == '\t' || byte == '\n' || byte == '\r' || (byte >= 0x20 && byte != 0x7F);
@@ -167,6 +184,8 @@ TokenEvidence token_evidence(std::span<const std::byte> bytes, std::uint32_t voc
   // Allows for tokens outside a small vocabulary, which are then reported as the error.
   constexpr std::uint32_t kUpperHalfMax = 3;
   if (bytes.size() >= kTextBytesMin && are_all(bytes, is_text_byte)) return TokenEvidence::kText;
+  if (are_whole_floats<float>(bytes)) return TokenEvidence::kFloat32;
+  if (are_whole_floats<double>(bytes)) return TokenEvidence::kFloat64;
   const std::uint32_t upper = (vocab - 1) >> 16;
   const TokenEvidence legal = evidence_of_words(bytes, upper);
   if (legal == TokenEvidence::kUint32 || legal == TokenEvidence::kInt64 ||

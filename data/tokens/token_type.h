@@ -25,8 +25,10 @@ enum class TokenEvidence {
   kSwapped,        // or the upper bytes distinguish tokens better
   kUint32,         // every second 16-bit word is small
   kInt64,          // and every second 32-bit word
-  kBigEndian,      // the small words come first, with swapped bytes
-  kText            // all bytes are text
+  kFloat32,        // whole numbers as floats
+  kFloat64,
+  kBigEndian,  // the small words come first, with swapped bytes
+  kText        // all bytes are text
 };
 
 // For the bytes of a file without a header, and tokens below `vocab`. Samples up to 2 MiB; does not

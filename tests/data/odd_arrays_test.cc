@@ -1,6 +1,6 @@
 // Folders of arrays, and texts, as people have them: each is refused with its cause, or read as
 // what was written; 200 of each.
-#include <bit>
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>

@@ -2,7 +2,6 @@
 // is refused, or read as the tokens that were written; 200 of raw files and 200 of NumPy's.
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -151,7 +150,9 @@ TEST(OddTokenFiles, OfNumPyAreReadRightOrRefused) {
     if (kind == 4) bytes[draw.below(64)] ^= static_cast<char>(1U << draw.below(7));
     const TokenFileOf file(bytes);
     const auto read = read_tokens(file.path(), 65536);
-    if (read) EXPECT_TRUE(way.is_readable && *read == tokens) << way.name << " " << kind;
+    // A flipped bit may turn the name of one byte order into that of the other.
+    const bool is_certain = way.is_readable || kind != 4;
+    if (read && is_certain) EXPECT_TRUE(way.is_readable && *read == tokens) << way.name << kind;
     if (way.is_readable && (kind == 2 || kind == 5)) EXPECT_TRUE(read.has_value()) << way.name;
     accepted += read ? 1 : 0;
   }
@@ -183,7 +184,7 @@ TEST(OddTokenFiles, OfOtherKindsAreRefused) {
     for (std::uint32_t k = 0; k < count; ++k) bytes += static_cast<char>(draw.below(256));
     if (bytes.size() % 2 == 1) bytes += '\0';
     const TokenFileOf file(bytes);
-    EXPECT_FALSE(read_tokens(file.path(), 50257).has_value()) << i;
+    EXPECT_FALSE(read_tokens(file.path(), 65536).has_value()) << i;
   }
 }
 

@@ -1,10 +1,10 @@
 #include "data/files/text_encoding.h"
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
-
-#include "tests/support/property.h"
 
 namespace motley {
 namespace {
