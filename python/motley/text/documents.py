@@ -44,9 +44,11 @@ def check_takes(model: torch.nn.Module, length: int) -> None:
     config = getattr(model, "config", None)
     config = config.get_text_config() if hasattr(config, "get_text_config") else config
     kinds: List[str] = list(getattr(config, "layer_types", None) or [])
-    window = getattr(config, "sliding_window", None)
-    uses = "sliding_attention" in kinds if kinds else bool(getattr(config, "use_sliding_window", True))
-    if uses and isinstance(window, int) and window < length:
+    for key, kind in (("sliding_window", "sliding_attention"), ("attention_chunk_size", "chunked_attention")):
+        window = getattr(config, key, None)
+        uses = kind in kinds if kinds else bool(getattr(config, "use_sliding_window", True))
+        if not (uses and isinstance(window, int) and window < length):
+            continue
         raise ExportError(f"{type(model).__name__} attends to {window} tokens at most in some layers, and rows have {length}: the mask of documents "
                           "would replace this window", f"Prepare the texts with packing=False or max_length={window}, or pass forward=, {_FORWARD}")
 

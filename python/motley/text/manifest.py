@@ -12,6 +12,9 @@ from ..errors import MotleyError
 VERSION = 1
 
 NAME = "manifest.json"
+PARTS = "parts"
+"""The folder of the tokenized chunks of an unfinished call."""
+LOCK = ".lock"
 
 
 def digest(settings: Mapping[str, Any]) -> str:
@@ -26,11 +29,22 @@ def read(folder: str) -> Optional[Dict[str, Any]]:
             found = json.load(file)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise MotleyError(f"{path} cannot be read: {error}. Remove it, and call motley.text again") from error
     if not isinstance(found, dict) or found.get("version") != VERSION:
         raise MotleyError(f"{path} has another version than {VERSION}. Choose another folder, or remove this one")
+    if not all(isinstance(found.get(name), kind) for name, kind in _KEYS.items()):
+        raise MotleyError(f"{path} is damaged. Remove it, and call motley.text again")
     return found
+
+
+_KEYS = {"settings": dict, "sources": list, "counts": dict, "first_errors": list, "rows": int, "length": int, "padding": int, "example": list,
+         "files": list}
+
+
+def is_prepared(folder: str) -> bool:
+    """Whether motley.text wrote the folder, or has begun to."""
+    return os.path.exists(os.path.join(folder, LOCK)) and any(os.path.exists(os.path.join(folder, name)) for name in (NAME, PARTS))
 
 
 def write(folder: str, content: Mapping[str, Any]) -> None:
@@ -56,6 +70,8 @@ def notices(content: Mapping[str, Any]) -> List[str]:
                        ("without_answer", "left out, or pieces of one are, without a token to train on")):
         if counts[name]:
             made.append(f"{_documents(counts[name])} {what}")
+    if content["settings"]["date"] is not None:
+        made.append(f"the chat template writes a date, here {content['settings']['date']} in all records; date= chooses another")
     if counts["merged"]:
         made.append(f"{counts['merged']:,} completions begin inside a token of their prompt, which is trained on. End prompts without a space")
     if counts["errors"]:

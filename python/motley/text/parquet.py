@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, Tuple
 
+from .foreign import Unreadable
+
 _ROWS = 256
 """Rows that are converted at once."""
-
-
-class Unreadable(Exception):
-    """A file that pyarrow does not read; the text is for the user."""
 
 
 def check() -> None:
@@ -18,7 +16,7 @@ def check() -> None:
 
 
 def rows(path: str, size: int) -> Iterator[Tuple[Dict[str, Any], int]]:
-    """Each row, and the share of the file's `size` up to it."""
+    """Each row, and the share of the file's `size` up to it. Raises Unreadable."""
     import pyarrow.parquet
 
     done = 0

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import fcntl
 import os
 import shutil
-from typing import Any, Callable, Iterator, Optional, Union
+from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Union
 
 from ..errors import MotleyError
 from . import manifest, rows
@@ -24,7 +25,8 @@ OVERFLOWS = ("truncate", "split", "drop")
 
 def text(source: Any, tokenizer: Any, path: Path, *, max_length: int = 1024, train_on: Optional[str] = None, packing: bool = False,
          overflow: Optional[str] = None, skip_errors: bool = False, length: Optional[int] = None, pad_id: Optional[int] = None,
-         processes: int = 1, follow: Callable[[str], None] = print) -> Texts:
+         chat_template_kwargs: Optional[Mapping[str, Any]] = None, date: Optional[str] = None, processes: int = 1,
+         follow: Callable[[str], None] = print) -> Texts:
     """Prepares texts for `motley.train`: tokenizes them with the model's own tokenizer and chat template, and writes a folder of arrays.
 
     >>> tokenizer = transformers.AutoTokenizer.from_pretrained("llama")
@@ -35,8 +37,9 @@ def text(source: Any, tokenizer: Any, path: Path, *, max_length: int = 1024, tra
                   .jsonl, .ndjson, .json  one object per line, or an array of objects
                   .parquet                rows (with pyarrow)
                   .txt, .text, .md        one document
-                A record is {"messages": [{"role": "user", "content": "…"}, …]}, {"prompt": …, "completion": …} of texts or of messages,
-                {"instruction": …, "input": …, "output": …}, or {"text": …}. All records are of one kind
+                A record is {"messages": [{"role": "user", "content": "…"}, …]}, ShareGPT's {"conversations": [{"from": …, "value": …}, …]},
+                {"prompt": …, "completion": …} of texts or of messages, {"instruction": …, "input": …, "output": …}, or {"text": …}. All
+                records are of one kind
     tokenizer   of transformers, or an object with its interface
     path        the folder to write; with the same source and settings, the call returns what is there
     max_length  the most tokens of a document
@@ -48,6 +51,9 @@ def text(source: Any, tokenizer: Any, path: Path, *, max_length: int = 1024, tra
     length      the tokens of a row, and the most of a document; by default `max_length` with packing, else those of the longest document.
                 Held-out texts need that of the texts to train on: length=data.length
     pad_id      the token that fills up rows; by default the tokenizer's pad_token, or eos_token
+    chat_template_kwargs
+                variables of the chat template, such as {"enable_thinking": False}; a record's own come before them
+    date        the day, as "2026-11-30", for chat templates that write it; by default that of the first call for this `path`
     processes   that tokenize; each has a copy of the tokenizer
     follow      is called with lines of progress and the notices
 
@@ -56,22 +62,37 @@ def text(source: Any, tokenizer: Any, path: Path, *, max_length: int = 1024, tra
     """
     layout_length = _checked(max_length, overflow, length, processes, packing)
     max_length = min(max_length, length or max_length)
-    renderer = Renderer(tokenizer, train_on)
-    sources = sources_of(source)
-    settings = {"max_length": max_length, "train_on": train_on, "packing": bool(packing), "overflow": overflow, "skip_errors": bool(skip_errors),
-                "length": length, "pad_id": renderer.pad_id(pad_id), "tokenizer": renderer.identity()}
+    if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
+        raise MotleyError(f"path is {path!r}. Pass the folder to write")
+    if not callable(follow):
+        raise MotleyError(f"follow is {follow!r}. Pass a function that takes a line, such as print")
+    renderer = Renderer(tokenizer, train_on, chat_template_kwargs)
+    given_day = _day(date)
+    if given_day is not None and not renderer.template.writes_date:
+        raise MotleyError("date= has no effect, since the tokenizer's chat template writes no date. Leave it out")
+    sources, left_out = sources_of(source, os.fspath(path))
+    for line in left_out:
+        follow(f"text  {line}")
+    settings: Dict[str, Any] = {
+        "max_length": max_length, "train_on": train_on, "packing": bool(packing), "overflow": overflow, "skip_errors": bool(skip_errors),
+        "length": length, "pad_id": renderer.pad_id(pad_id), "tokenizer": renderer.identity(),
+        "chat_template_kwargs": renderer.template.options}
     with _locked(os.path.abspath(os.fspath(path))) as folder:
         before = [_state(source) for source in sources]
         described = [{"name": source.name, "kind": source.kind, "size": source.size, "sha256": source.sha256()} for source in sources]
         written = manifest.read(folder)
+        parts = os.path.join(folder, manifest.PARTS)
+        if renderer.template.writes_date:
+            renderer.template.day = given_day or _earlier_day(written, parts) or datetime.date.today()
+        settings["date"] = renderer.template.day and renderer.template.day.isoformat()
         if written is not None and written["settings"] == settings and written["sources"] == described:
             with contextlib.suppress(MotleyError):  # a file is gone: written anew
                 found = Texts(folder, written)
                 follow(f"text  {folder} is up to date: {found.summary()}")
                 return found
-        parts = os.path.join(folder, "parts")
         os.makedirs(parts, exist_ok=True)
-        key = manifest.digest({"version": manifest.VERSION, **{name: settings[name] for name in ("max_length", "train_on", "overflow", "tokenizer")}})
+        _keep_day(renderer.template.day, parts)
+        key = manifest.digest({"version": manifest.VERSION, **{name: settings[name] for name in _OF_TOKENS}})
         totals = tokenize(sources, renderer, Limits(max_length, overflow), parts, key, processes, follow)
         _check(totals, skip_errors)
         if [_state(source) for source in sources] != before:
@@ -105,6 +126,36 @@ def _checked(max_length: Any, overflow: Any, length: Any, processes: Any, packin
     if overflow is not None and overflow not in OVERFLOWS:
         raise MotleyError(f"overflow is {overflow!r}. Pass one of {', '.join(map(repr, OVERFLOWS))}")
     return length or (max_length if packing else None)
+
+
+_OF_TOKENS = ("max_length", "train_on", "overflow", "tokenizer", "chat_template_kwargs", "date")
+"""The settings on which the tokens of a record depend."""
+
+_DAY = "date"
+"""The file with the day of an unfinished call."""
+
+
+def _day(given: Any) -> Optional[datetime.date]:
+    try:
+        return given if given is None else datetime.date.fromisoformat(given)
+    except (TypeError, ValueError) as error:
+        raise MotleyError(f"date is {given!r}. Pass a day such as \"2026-11-30\"") from error
+
+
+def _earlier_day(written: Optional[Mapping[str, Any]], parts: str) -> Optional[datetime.date]:
+    """That of an interrupted call, or of the texts that are there, whose tokens do not change by themselves from day to day."""
+    found = written["settings"].get("date") if written is not None else None
+    with contextlib.suppress(OSError, ValueError), open(os.path.join(parts, _DAY), encoding="utf-8") as file:
+        found = file.read()
+    with contextlib.suppress(TypeError, ValueError):
+        return datetime.date.fromisoformat(found)  # type: ignore[arg-type]
+    return None
+
+
+def _keep_day(day: Optional[datetime.date], parts: str) -> None:
+    if day is not None:
+        with open(os.path.join(parts, _DAY), "w", encoding="utf-8") as file:
+            file.write(day.isoformat())
 
 
 def _state(source: Source) -> Any:
@@ -148,13 +199,13 @@ _KINDS = {"chat": "chats", "completion": "pairs of prompt and completion", "inst
 @contextlib.contextmanager
 def _locked(folder: str) -> Iterator[str]:
     """Creates the folder, which has nothing else in it, and refuses a second call for it at the same time."""
-    known = {manifest.NAME, manifest.NAME + ".partial", "parts", ".lock"}
+    known = {manifest.NAME, manifest.NAME + ".partial", manifest.PARTS, manifest.LOCK}
     try:
         os.makedirs(folder, exist_ok=True)
         others = [name for name in os.listdir(folder) if name not in known and not name.endswith((".npy", ".npy.partial"))]
         if others:
             raise MotleyError(f"{folder} has other files, such as {others[0]}. Choose a folder for the prepared texts alone")
-        lock = os.open(os.path.join(folder, ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        lock = os.open(os.path.join(folder, manifest.LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise MotleyError(f"{folder} cannot be written: {error.strerror}. Choose another path") from error
     try:

@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional
+from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional
 
-from .sources import Raw, strict_json
-
-Messages = List[Dict[str, Any]]
-
-
-class BadRecord(Exception):
-    """A record that cannot be trained on; the text is the reason, without the place."""
+from .json_records import strict_json
+from .messages import BadRecord, Messages, is_blank, listed, messages, text, type_of, untrained, with_system
+from .sources import Raw
 
 
 class Record(NamedTuple):
     """`kind` is "chat", "completion", "instruction" or "text". A chat has `messages`, of which the first `prompt` belong to the prompt
-    of a pair; the others have texts: `parts` are the prompt and the completion, or the text alone."""
+    of a pair, and those in `untrained` are not trained on; the others have texts: `parts` are the prompt and the completion, or the text
+    alone. `options`: of its own for the chat template."""
 
     kind: str
     messages: Messages = []
     prompt: Optional[int] = None
     parts: List[str] = []
     tools: Any = None
+    options: Dict[str, Any] = {}
+    untrained: FrozenSet[int] = frozenset()
+
+    @property
+    def turns(self) -> List[int]:
+        """The messages of the assistant, in a pair those of the completion."""
+        return [k for k, message in enumerate(self.messages) if message["role"] == "assistant" and k >= (self.prompt or 0)]
 
     @property
     def is_empty(self) -> bool:
-        return not self.messages and not any(part.strip() for part in self.parts[-1:])
+        """Whether there is nothing to say: no text, or no answer with any."""
+        if self.messages:
+            return bool(self.turns) and all(is_blank(self.messages[k]) for k in self.turns)
+        return not any(part.strip() for part in self.parts[-1:])
 
 
 ALPACA = ("Below is an instruction that describes a task. Write a response that appropriately completes the request.\n\n### Instruction:\n"
@@ -41,10 +47,7 @@ def parse(raw: Raw, has_template: bool) -> Optional[Record]:
     value = raw.value
     if raw.is_text:
         assert isinstance(value, bytes)
-        try:
-            return Record("text", parts=[_text(value.decode("utf-8"), "the text")])
-        except UnicodeDecodeError as error:
-            raise BadRecord(f"byte {error.start} (0x{value[error.start]:02x}) is not UTF-8") from error
+        return Record("text", parts=[_decoded(value)])
     if isinstance(value, bytes):
         if not value.strip():
             return None
@@ -55,8 +58,20 @@ def parse(raw: Raw, has_template: bool) -> Optional[Record]:
     else:
         value = _without_nulls(value)
     if not isinstance(value, Mapping):
-        raise BadRecord(f"a {_type(value)} instead of an object such as {{\"messages\": […]}}")
+        raise BadRecord(f"a {type_of(value)} instead of an object such as {{\"messages\": […]}}")
     return _record(value, has_template)
+
+
+def _decoded(value: bytes) -> str:
+    """Of a text file."""
+    try:
+        found = value.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadRecord(f"byte {error.start} (0x{value[error.start]:02x}) is not UTF-8. Convert the file with `iconv -f CP1252 -t UTF-8`, or from what "
+                        "it is") from error
+    if "\0" in found:
+        raise BadRecord(f"character {found.index(chr(0))} is a zero, so it is no text, or UTF-16. Convert it with `iconv -f UTF-16 -t UTF-8`")
+    return found
 
 
 def _without_nulls(value: Any) -> Any:
@@ -68,62 +83,75 @@ def _without_nulls(value: Any) -> Any:
 
 def _record(row: Mapping[str, Any], has_template: bool) -> Record:
     keys = {key for key, value in row.items() if value is not None}
-    if "messages" in keys:
-        return Record("chat", _messages(row["messages"], "messages"), tools=_tools(row))
-    if "prompt" in keys or "completion" in keys:
+    key = next((key for key in ("messages", "conversations") if key in keys), None)
+    if key is not None:
+        return _chat(row, with_system(row, messages(row[key], key)))
+    if "prompt" in keys and "chosen" not in keys or "completion" in keys:
         _require(row, keys, "prompt", "completion")
+        if isinstance(row.get("label"), bool):
+            raise BadRecord("'label' says whether the completion is wanted, and Motley trains on wanted ones alone. Remove the records with false, and the "
+                            "key from the others")
         if isinstance(row["prompt"], str) and isinstance(row["completion"], str):
-            return Record("completion", parts=[_text(row["prompt"], "'prompt'"), _text(row["completion"], "'completion'")])
-        prompt = _messages(row["prompt"], "prompt")
-        return Record("completion", prompt + _messages(row["completion"], "completion"), len(prompt), tools=_tools(row))
-    if "instruction" in keys or "output" in keys:
+            _refuse(row, "system", "a chat is a list of messages in 'messages'")
+            return Record("completion", parts=[text(row["prompt"], "'prompt'"), text(row["completion"], "'completion'")])
+        prompt = with_system(row, messages(row["prompt"], "prompt"))
+        return _chat(row, prompt + messages(row["completion"], "completion"), "completion", len(prompt))
+    if "instruction" in keys or "output" in keys and "input" not in keys:
         _require(row, keys, "instruction", "output")
-        return _instruction(_text(row["instruction"], "'instruction'"), _text(row.get("input") or "", "'input'"), _text(row["output"], "'output'"),
-                            has_template)
+        _refuse(row, "history", "convert earlier turns to a chat in 'messages'")
+        return _instruction(row, has_template)
     if "text" in keys:
-        return Record("text", parts=[_text(row["text"], "'text'")])
-    hint = "; rename 'conversations' with 'from' and 'value' to 'messages' with 'role' and 'content'" if "conversations" in keys else ""
-    raise BadRecord(f"it has {_listed(keys)}, and none of 'messages', 'prompt' with 'completion', 'instruction' with 'output', or 'text'{hint}")
+        return Record("text", parts=[text(row["text"], "'text'")])
+    raise BadRecord(f"it has {listed(keys)}, and none of 'messages', 'conversations', 'prompt' with 'completion', 'instruction' with 'output', or "
+                    f"'text'{_hint(row, keys)}")
 
 
-def _instruction(instruction: str, given: str, output: str, has_template: bool) -> Record:
+def _chat(row: Mapping[str, Any], found: Messages, kind: str = "chat", prompt: Optional[int] = None) -> Record:
+    _refuse(row, "functions", "they are the older form of 'tools'")
+    options = row.get("chat_template_kwargs") or {}
+    if not isinstance(options, Mapping):
+        raise BadRecord(f"'chat_template_kwargs' is a {type_of(options)} instead of an object")
+    return Record(kind, found, prompt, tools=_tools(row), options=dict(options), untrained=untrained(found))
+
+
+def _instruction(row: Mapping[str, Any], has_template: bool) -> Record:
+    instruction, output = text(row["instruction"], "'instruction'"), text(row["output"], "'output'")
+    given = text(row.get("input") or "", "'input'")
     if has_template:
         question = f"{instruction}\n\n{given}" if given else instruction
-        messages = [{"role": "user", "content": question}, {"role": "assistant", "content": output}]
-        return Record("instruction", messages if output.strip() else [], 1, parts=[output])
+        found = with_system(row, [{"role": "user", "content": question}, {"role": "assistant", "content": output}])
+        return Record("instruction", found, len(found) - 1)
+    _refuse(row, "system", "the tokenizer has no chat template")
     return Record("instruction", parts=[(ALPACA_INPUT if given else ALPACA).format(instruction=instruction, input=given), output])
+
+
+def _refuse(row: Mapping[str, Any], key: str, why: str) -> None:
+    """A key that would be ignored, if there is anything in it."""
+    if row.get(key):
+        raise BadRecord(f"{key!r} is not read: {why}")
+
+
+_ANSWERS = (("question", "answer"), ("question", "response"), ("query", "response"), ("input", "output"), ("user", "assistant"))
+
+
+def _hint(row: Mapping[str, Any], keys: Any) -> str:
+    if "chosen" in keys:
+        name = "'completion'" if "prompt" in keys else "'messages'"
+        return f". Motley does not train on preferences; to train on the chosen answers rename 'chosen' to {name} and remove 'rejected'"
+    for question, answer in _ANSWERS:
+        if {question, answer} <= keys:
+            return f". Rename {question!r} to 'prompt' and {answer!r} to 'completion', or to 'instruction' and 'output' for a chat"
+    for key in sorted(keys, key=str):
+        if isinstance(row[key], list) and len(row[key]) > 1 and all(isinstance(each, Mapping) for each in row[key]):
+            return f". {key!r} is a list of {len(row[key]):,} objects; if these are the records, write them one per line, or pass them as a list"
+    return ""
 
 
 def _require(row: Mapping[str, Any], keys: Any, *names: str) -> None:
     for name in names:
         if name not in keys:
             what = "is null" if name in row else "is missing"
-            raise BadRecord(f"{name!r} {what}; it has {_listed(keys)}")
-
-
-def _messages(given: Any, key: str) -> Messages:
-    if not isinstance(given, (list, tuple)):
-        raise BadRecord(f"{key!r} is a {_type(given)} instead of a list of messages")
-    return [_message(message, f"{key}[{k}]") for k, message in enumerate(given)]
-
-
-def _message(given: Any, place: str) -> Dict[str, Any]:
-    if not isinstance(given, Mapping):
-        raise BadRecord(f"{place} is a {_type(given)} instead of an object with 'role' and 'content'")
-    message = {key: value for key, value in given.items() if value is not None}
-    role, content = message.get("role"), message.get("content")
-    if not isinstance(role, str) or not role:
-        raise BadRecord(f"{place} has no 'role', but {_listed(message)}")
-    if isinstance(content, str):
-        _text(content, f"{place}['content']")
-    elif isinstance(content, (list, tuple)):
-        for part in content:
-            if not isinstance(part, Mapping) or part.get("type") != "text" or not isinstance(part.get("text"), str):
-                raise BadRecord(f"{place}['content'] has a part that is not text")
-            _text(part["text"], f"{place}['content']")
-    elif content is not None or not message.get("tool_calls"):
-        raise BadRecord(f"{place}['content'] is {'missing' if content is None else 'a ' + _type(content)}")
-    return message
+            raise BadRecord(f"{name!r} {what}; it has {listed(keys)}")
 
 
 def _tools(row: Mapping[str, Any]) -> Any:
@@ -134,25 +162,5 @@ def _tools(row: Mapping[str, Any]) -> Any:
         except ValueError as error:
             raise BadRecord(f"'tools' is no valid JSON: {error}") from error
     if tools is not None and not isinstance(tools, (list, tuple)):
-        raise BadRecord(f"'tools' is a {_type(tools)} instead of a list")
+        raise BadRecord(f"'tools' is a {type_of(tools)} instead of a list")
     return tools or None
-
-
-def _text(given: Any, what: str) -> str:
-    if not isinstance(given, str):
-        raise BadRecord(f"{what} is a {_type(given)} instead of a text")
-    try:
-        given.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise BadRecord(f"{what} has half of a surrogate pair (\\u{ord(given[error.start]):04x}) at character {error.start}") from error
-    return given
-
-
-def _type(value: Any) -> str:
-    names = {dict: "object", list: "list", str: "text", bool: "truth value", int: "number", float: "number", type(None): "null"}
-    return names.get(type(value), type(value).__name__)
-
-
-def _listed(keys: Any) -> str:
-    names = sorted(json.dumps(str(key), ensure_ascii=True)[:40] for key in keys)
-    return f"the keys {', '.join(names[:8])}{' …' if len(names) > 8 else ''}" if names else "no keys"

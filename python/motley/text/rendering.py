@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
-from ..errors import MotleyError, summary
-from .records import BadRecord, Messages, Record
+from ..errors import MotleyError
+from .messages import BadRecord, Messages
+from .records import Record
+from .template import Template, guarded, integers
 
 TRAIN_ON = ("assistant", "completion", "all")
-
-_GENERATION = re.compile(r"\{%-?\s*generation\s*-?%\}")
 
 
 class Document(NamedTuple):
@@ -25,9 +24,9 @@ class Document(NamedTuple):
 
 class Renderer:
     """`train_on`: "assistant" for all assistant turns, "completion" for the last one or the completion of a pair, "all", or None: the
-    answers of records that have them."""
+    answers of records that have them. `options`: variables of the chat template."""
 
-    def __init__(self, tokenizer: Any, train_on: Optional[str]):
+    def __init__(self, tokenizer: Any, train_on: Optional[str], options: Optional[Mapping[str, Any]] = None):
         if train_on is not None and train_on not in TRAIN_ON:
             raise MotleyError(f"train_on is {train_on!r}. Pass one of {', '.join(map(repr, TRAIN_ON))}")
         if not callable(tokenizer):
@@ -35,16 +34,15 @@ class Renderer:
                               "transformers.AutoTokenizer.from_pretrained(path)")
         self._tokenizer = tokenizer
         self.train_on = train_on
-        self.template = _template(tokenizer)
-        self._marks = self.template is not None and all(map(_GENERATION.search, _templates(tokenizer))) and getattr(tokenizer, "is_fast", True)
+        self.template = Template(tokenizer, options)
         self._adds_end: Optional[bool] = None
 
     @property
     def found_by(self) -> Optional[str]:
         """How the tokens of assistant turns are found: the template's `{% generation %}`, or the difference of prefixes."""
-        if self.template is None or self.train_on == "all":
+        if self.template.text is None or self.train_on == "all":
             return None
-        return "generation" if self._marks and self.train_on != "completion" else "prefix"
+        return "generation" if self.template.marks and self.train_on != "completion" else "prefix"
 
     def pad_id(self, given: Optional[int]) -> int:
         found = given
@@ -71,8 +69,7 @@ class Renderer:
         found = hashlib.sha256(content.encode("utf-8", "surrogatepass"))
         found.update(json.dumps(special, sort_keys=True).encode())
         return {"class": type(tokenizer).__name__, "name": str(getattr(tokenizer, "name_or_path", "")), "sha256": found.hexdigest(),
-                "template_sha256": None if self.template is None else
-                hashlib.sha256("\0".join(_templates(tokenizer)).encode("utf-8", "surrogatepass")).hexdigest()}
+                "template_sha256": self.template.sha256}
 
     def document(self, record: Record) -> Document:
         """Raises BadRecord, and MotleyError where no record of this kind can be trained on."""
@@ -93,35 +90,43 @@ class Renderer:
         return Document(ids, [k >= start for k in range(len(ids))], start < len(before))
 
     def _chat(self, record: Record) -> Document:
-        if self.template is None:
+        if self.template.text is None:
             raise MotleyError("the tokenizer has no chat template, and the records are chats. Use the tokenizer of the model's chat or instruct "
                               "version, or set tokenizer.chat_template")
-        messages = record.messages
-        turns = [k for k, message in enumerate(messages) if message["role"] == "assistant" and k >= (record.prompt or 0)]
-        if not turns:
+        if not record.turns:
             raise BadRecord("the completion has no message of the role 'assistant'" if record.prompt is not None
                             else "the conversation has no message of the role 'assistant'")
+        record = self.template.readable(record)
+        messages = record.messages
         if self.train_on == "all":
-            ids, _ = self._applied(messages, record)
+            ids, _ = self.template.ids(messages, record)
             return Document(ids, [True] * len(ids))
-        if record.prompt is not None:
-            before, ids = self._prefix(messages, record.prompt, record), self._applied(messages, record)[0]
+        before = [] if record.prompt is None else self._prefix(messages, record.prompt, record)
+        if record.prompt is not None and self.train_on != "assistant" and not record.untrained:
+            ids = self.template.ids(messages, record)[0]
             self._check_prefix(before, ids, record.prompt)
             return Document(ids, [k >= len(before) for k in range(len(ids))])
-        if self._marks and self.train_on != "completion":
-            ids, marks = self._applied(messages, record, return_assistant_tokens_mask=True)
-            if marks is None or len(marks) != len(ids):
-                raise MotleyError("the tokenizer returns no assistant_masks, although its chat template has {% generation %}. Update transformers")
-            return Document(ids, [mark == 1 for mark in marks])
-        return self._by_prefixes(messages, turns[-1:] if self.train_on == "completion" else turns, record)
+        turns = record.turns[-1:] if self.train_on == "completion" and record.prompt is None else record.turns
+        marked = self._marked(record) if self.template.marks and self.train_on != "completion" else None
+        if marked is not None and not record.untrained:
+            self._check_prefix(before, marked.ids, record.prompt or 0)
+            return Document(marked.ids, [mark and k >= len(before) for k, mark in enumerate(marked.trained)])
+        found = self._by_prefixes(messages, [turn for turn in turns if turn not in record.untrained], record)
+        return found if marked is None else Document(found.ids, [one and other for one, other in zip(found.trained, marked.trained)])
+
+    def _marked(self, record: Record) -> Document:
+        ids, marks = self.template.ids(record.messages, record, return_assistant_tokens_mask=True)
+        if marks is None or len(marks) != len(ids):
+            raise MotleyError("the tokenizer returns no assistant_masks, although its chat template has {% generation %}. Update transformers")
+        return Document(ids, [mark == 1 for mark in marks])
 
     def _by_prefixes(self, messages: Messages, turns: List[int], record: Record) -> Document:
         """Each turn is what is between the messages before it, with the head of an answer, and the messages up to it."""
-        ids, _ = self._applied(messages, record)
+        ids, _ = self.template.ids(messages, record)
         trained = [False] * len(ids)
         for turn in turns:
             before = self._prefix(messages, turn, record)
-            upto = ids if turn + 1 == len(messages) else self._applied(messages[:turn + 1], record)[0]
+            upto = ids if turn + 1 == len(messages) else self.template.ids(messages[:turn + 1], record)[0]
             self._check_prefix(before, upto, turn)
             self._check_prefix(upto, ids, turn + 1)
             trained[len(before):len(upto)] = [True] * (len(upto) - len(before))
@@ -131,7 +136,7 @@ class Renderer:
         if turn == 0:
             raise BadRecord("the first message is the assistant's, so its tokens cannot be told from what the template puts before them. "
                             "Begin with a message of the role 'user' or 'system', or use a template with {% generation %}")
-        return self._applied(messages[:turn], record, add_generation_prompt=True)[0]
+        return self.template.ids(messages[:turn], record, add_generation_prompt=True)[0]
 
     @staticmethod
     def _check_prefix(before: List[int], ids: List[int], count: int) -> None:
@@ -141,15 +146,9 @@ class Renderer:
                             "{% generation %} around the answers, split the conversation after each answer into a prompt and a completion, or "
                             'pass train_on="all"')
 
-    def _applied(self, messages: Messages, record: Record, **options: Any) -> Tuple[List[int], Optional[List[int]]]:
-        if record.tools is not None:
-            options["tools"] = record.tools
-        found = _guarded("the chat template", lambda: self._tokenizer.apply_chat_template(messages, tokenize=True, return_dict=True, **options))
-        return _integers(found["input_ids"]), found.get("assistant_masks")
-
     def _ids(self, text: str) -> List[int]:
         """Of a text that already begins with bos_token, such as a rendered chat, without a second one."""
-        ids = _integers(_guarded("the tokenizer", lambda: self._tokenizer(text))["input_ids"])
+        ids = integers(guarded("the tokenizer", lambda: self._tokenizer(text))["input_ids"])
         begin, begin_id = (getattr(self._tokenizer, name, None) for name in ("bos_token", "bos_token_id"))
         return ids[1:] if begin and text.startswith(begin) and not text.startswith(begin * 2) and ids[:2] == [begin_id] * 2 else ids
 
@@ -167,33 +166,6 @@ class Renderer:
         if self._adds_end is None:
             self._adds_end = self._ids("a")[-1:] == [getattr(self._tokenizer, "eos_token_id", None)]
         return self._adds_end
-
-
-def _template(tokenizer: Any) -> Optional[str]:
-    found = getattr(tokenizer, "chat_template", None)
-    if isinstance(found, dict):  # several by name
-        found = found.get("default")
-    return found if isinstance(found, str) and found else None
-
-
-def _templates(tokenizer: Any) -> List[str]:
-    """All of them: transformers takes the one with the name tool_use for records with tools."""
-    found = getattr(tokenizer, "chat_template", None)
-    return [str(found[name]) for name in sorted(found)] if isinstance(found, dict) else [found] if isinstance(found, str) else []
-
-
-def _guarded(what: str, call: Callable[[], Any]) -> Any:
-    try:
-        return call()
-    except Exception as error:  # jinja's, for roles that a template refuses, and those of tokenizers
-        raise BadRecord(f"{what} raises {summary(error)}") from error
-
-
-def _integers(ids: Any) -> List[int]:
-    found = ids.tolist() if hasattr(ids, "tolist") else ids
-    if not isinstance(found, list) or not all(isinstance(token, int) for token in found):
-        raise MotleyError(f"the tokenizer returns input_ids of {type(ids).__name__} instead of a list of integers for one text")
-    return found
 
 
 def _common(one: List[int], other: List[int]) -> int:

@@ -128,6 +128,8 @@ def open_rows(folder: str, names: List[str], rows: int, length: int) -> Dict[str
             found[name] = numpy.load(path, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError) as error:
             raise MotleyError(f"{path} cannot be read: {error}. Call motley.text again, which writes it anew") from error
+        if found[name].dtype.kind != "i":
+            raise MotleyError(f"{path} has the type {found[name].dtype} instead of integers. Remove {folder}, and call motley.text again")
         if found[name].shape != (rows, length):
             raise MotleyError(f"{path} has the shape {list(found[name].shape)}, and the manifest [{rows}, {length}]. Remove {folder}, and call "
                               "motley.text again")

@@ -9,7 +9,6 @@ import os
 import signal
 import sys
 import time
-import zipfile
 from concurrent import futures
 from typing import Any, Callable, Deque, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
@@ -71,7 +70,9 @@ def _found(path: str) -> Optional[Tokenized]:
     """What an interrupted call left; None if there is nothing, or if it is damaged, e.g. by a failure of power."""
     try:
         return Tokenized.read(path)
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+    except FileNotFoundError:
+        return None
+    except Exception:  # zipfile, zlib and numpy raise many kinds for damaged bytes
         return None
 
 

@@ -8,7 +8,8 @@ from typing import Any, Dict, List, NamedTuple, Optional
 
 import numpy
 
-from .records import BadRecord, parse
+from .messages import BadRecord
+from .records import parse
 from .rendering import Document, Renderer
 from .sources import Chunk
 
@@ -64,7 +65,7 @@ def tokenized(chunk: Chunk, renderer: Renderer, limits: Limits) -> Tokenized:
     kept: List[Document] = []
     for raw in chunk.records:
         try:
-            record = parse(raw, renderer.template is not None)
+            record = parse(raw, renderer.template.text is not None)
             if record is None:
                 counts["blank"] += 1
                 continue
