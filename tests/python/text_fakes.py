@@ -17,20 +17,22 @@ QUIET: Any = {"follow": lambda line: None}
 PAD, EOS, BOS, USER, ASSISTANT, SYSTEM, NEWLINE, FIRST_BYTE = range(8)
 VOCABULARY = FIRST_BYTE + 256
 
-_ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM}
+_ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM, "tool": USER}
 
 
 class Tokenizer:
-    """A token is a byte. With `marks` the template has {% generation %}. A `forgetful` template leaves out answers but for the last one."""
+    """A token is a byte. With `marks` the template has {% generation %}. A `forgetful` template leaves out answers but for the last one, one
+    that is `dated` begins with the day, and `parts_only` drops contents that are texts. It writes its variable `mood`."""
 
     is_fast = True
     name_or_path = "bytes"
     bos_token, eos_token, pad_token = "<s>", "</s>", "<pad>"
     bos_token_id, eos_token_id, pad_token_id = BOS, EOS, PAD
 
-    def __init__(self, marks: bool = True, forgetful: bool = False, template: bool = True):
-        self.chat_template: Optional[str] = ("{% generation %}" if marks else "") + f"forgetful={forgetful}" if template else None
-        self.forgetful = forgetful
+    def __init__(self, marks: bool = True, forgetful: bool = False, template: bool = True, dated: bool = False, parts_only: bool = False):
+        described = ("{% generation %}" if marks else "") + f"forgetful={forgetful} {parts_only=}" + ("strftime_now" if dated else "")
+        self.chat_template: Optional[str] = described if template else None
+        self.forgetful, self.dated, self.parts_only = forgetful, dated, parts_only
         self.calls = 0
         self.fails_at: Optional[int] = None
 
@@ -43,23 +45,36 @@ class Tokenizer:
         ids = [[FIRST_BYTE + byte for byte in part.encode()] for part in parts]
         return {"input_ids": [token for k, part in enumerate(ids) for token in ([EOS] if k else []) + part]}
 
-    def apply_chat_template(self, messages: Any, tokenize: bool, return_dict: bool, add_generation_prompt: bool = False,
-                            return_assistant_tokens_mask: bool = False, tools: Any = None) -> Dict[str, List[int]]:
-        assert tokenize and return_dict
-        self._count()
-        ids, mask = [BOS], [0]
+    def apply_chat_template(self, messages: Any, tokenize: bool, return_dict: bool = True, add_generation_prompt: bool = False,
+                            return_assistant_tokens_mask: bool = False, tools: Any = None, strftime_now: Any = None, mood: str = "") -> Any:
+        assert return_dict
+        if tokenize:
+            self._count()
+        head = (strftime_now("%Y-%m-%d") if self.dated else "") + mood
+        ids = [BOS] + [FIRST_BYTE + byte for byte in head.encode()]
+        mask = [0] * len(ids)
         for k, message in enumerate(messages):
             answer = message["role"] == "assistant"
             if message["role"] not in _ROLES:
                 raise ValueError(f"the template does not know the role {message['role']}")
-            content = [FIRST_BYTE + byte for byte in message["content"].encode()] + ([EOS] if answer else [])
+            content = [FIRST_BYTE + byte for byte in self._written(message).encode()] + ([EOS] if answer else [])
             if answer and self.forgetful and k + 1 < len(messages):
                 content = []
             ids += [_ROLES[message["role"]], *content, NEWLINE]
             mask += [0, *([int(answer)] * len(content)), 0]
         ids += [ASSISTANT] if add_generation_prompt else []
         mask += [0] if add_generation_prompt else []
+        if not tokenize:
+            return self.decode(ids)
         return {"input_ids": ids, **({"assistant_masks": mask} if return_assistant_tokens_mask else {})}
+
+    def _written(self, message: Dict[str, Any]) -> str:
+        if message.get("tool_calls"):
+            return "".join(json.dumps(call["function"]["arguments"]) for call in message["tool_calls"])
+        content = message["content"]
+        if self.parts_only:
+            return "" if isinstance(content, str) else "".join(part["text"] for part in content)
+        return str(content)  # a list of parts as jinja writes it
 
     def decode(self, ids: List[int]) -> str:
         return b"".join(bytes([token - FIRST_BYTE]) if token >= FIRST_BYTE else b"<%d>" % token for token in ids).decode("utf-8", "replace")

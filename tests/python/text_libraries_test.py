@@ -10,9 +10,11 @@ import importlib.util
 import json
 import os
 import random
+import re
 import sys
 import unittest
 from typing import Any, Dict, List
+from unittest import mock
 
 import numpy
 import torch
@@ -35,14 +37,19 @@ DIALOGUES, LENGTH, STEPS, BATCH = 2000, 128, 20, 4
 LARGEST_DIFFERENCE = 1e-5
 
 
-def llama(tokenizer: Any) -> Any:
+def small_model(tokenizer: Any, kind: str = "llama") -> Any:
     import transformers
 
     torch.manual_seed(5)
-    config = transformers.LlamaConfig(vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
-                                      num_key_value_heads=2, max_position_embeddings=LENGTH, pad_token_id=tokenizer.pad_token_id,
-                                      bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id)
-    return transformers.LlamaForCausalLM(config)
+    sizes: Dict[str, Any] = dict(vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+                                 max_position_embeddings=LENGTH, pad_token_id=tokenizer.pad_token_id, bos_token_id=tokenizer.bos_token_id,
+                                 eos_token_id=tokenizer.eos_token_id)
+    if kind == "qwen3":
+        return transformers.Qwen3ForCausalLM(transformers.Qwen3Config(**sizes, head_dim=8))
+    if kind == "gemma3":  # the window of the first layer is a row
+        return transformers.Gemma3ForCausalLM(transformers.Gemma3TextConfig(
+            **sizes, head_dim=8, query_pre_attn_scalar=8, sliding_window=LENGTH, layer_types=["sliding_attention", "full_attention"]))
+    return transformers.LlamaForCausalLM(transformers.LlamaConfig(**sizes))
 
 
 def by_trl(records: List[Dict[str, Any]], tokenizer: Any, folder: Folder, **options: Any) -> Any:
@@ -52,7 +59,7 @@ def by_trl(records: List[Dict[str, Any]], tokenizer: Any, folder: Folder, **opti
 
     config = trl.SFTConfig(output_dir=folder.path("trl"), max_length=LENGTH, shuffle_dataset=False, use_cpu=True, bf16=False, report_to=[],
                            gradient_checkpointing=False, disable_tqdm=True, **options)
-    return trl.SFTTrainer(model=llama(tokenizer), args=config, train_dataset=datasets.Dataset.from_list(records), processing_class=tokenizer)
+    return trl.SFTTrainer(model=small_model(tokenizer), args=config, train_dataset=datasets.Dataset.from_list(records), processing_class=tokenizer)
 
 
 def shifted(labels: torch.Tensor) -> torch.Tensor:
@@ -79,18 +86,18 @@ class Libraries(unittest.TestCase):
                 self.assertTrue(torch.equal(row["attention_mask"][:, :count], batch["attention_mask"]), k)
                 self.assertTrue((row["attention_mask"][:, count:] == 0).all())
 
-    def compared(self, records: List[Dict[str, Any]], packing: bool, train: bool = False, tokenizer: Any = None, **options: Any) -> None:
+    def compared(self, records: List[Dict[str, Any]], packing: bool, train: bool = False, tokenizer: Any = None, kind: str = "llama",
+                 **options: Any) -> None:
         tokenizer = tokenizer or small_chats.tokenizer()
         with Folder() as folder:
             data = motley.text(write_lines(records, folder.path("texts.jsonl")), tokenizer, folder.path("data"), max_length=LENGTH, packing=packing, **QUIET)
             trainer = by_trl(records, tokenizer, folder, packing=packing, **options)
             self.rows_are_trls(data, trainer)
             if train and PROGRAM:
-                self.losses_are_trls(data, trainer, tokenizer, folder)
+                self.losses_are_trls(data, trainer, small_model(tokenizer, kind), folder)
 
-    def losses_are_trls(self, data: motley.Texts, trainer: Any, tokenizer: Any, folder: Folder) -> None:
+    def losses_are_trls(self, data: motley.Texts, trainer: Any, model: Any, folder: Folder) -> None:
         """Against a plain loop on the batches of trl's collator, with the loss and the masks that transformers itself computes."""
-        model = llama(tokenizer)
         run = motley.train(model, nn.CrossEntropyLoss(), data, motley=PROGRAM, run=folder.path("run"), steps=STEPS, global_batch=BATCH, micro_batch=2,
                            lr=3e-3, schedule="constant", warmup_steps=0, clip=0.0, weight_decay=0.0, beta2=0.999, data__holdout=0.0, run__threads=1, **QUIET)
         with open(os.path.join(run.run, "metrics.jsonl"), encoding="utf-8") as file:
@@ -107,7 +114,7 @@ class Libraries(unittest.TestCase):
             optimizer.step()
             right.append(float(loss.detach()))
         apart = max(abs(a - b) / b for a, b in zip(found, right))
-        print(f"packing={data.packing}: losses {right[0]:.4f} to {right[-1]:.4f}, the largest difference {apart:.1e}", file=sys.stderr)
+        print(f"{type(model).__name__}, packing={data.packing}: losses {right[0]:.4f} to {right[-1]:.4f}, the largest difference {apart:.1e}", file=sys.stderr)
         self.assertEqual(len(found), STEPS)
         self.assertLess(right[-1], right[0])
         self.assertLessEqual(apart, LARGEST_DIFFERENCE)
@@ -117,6 +124,13 @@ class Libraries(unittest.TestCase):
 
     def test_chats_packed(self) -> None:
         self.compared(small_chats.dialogues(DIALOGUES), True, True, assistant_only_loss=True)
+
+    def test_other_models(self) -> None:
+        """Their losses; Gemma 3 has layers with a window, here of a row."""
+        for kind in ("qwen3", "gemma3"):
+            for packing in (False, True):
+                with self.subTest(kind=kind, packing=packing):
+                    self.compared(small_chats.dialogues(100), packing, True, kind=kind, assistant_only_loss=True)
 
     def test_pairs_and_texts(self) -> None:
         chats = [{"prompt": record["messages"][:-1], "completion": record["messages"][-1:]} for record in small_chats.dialogues(100)
@@ -128,6 +142,33 @@ class Libraries(unittest.TestCase):
         for records in (chats, pairs, texts):
             for packing in (False, True):
                 self.compared(records, packing)
+
+    @unittest.skipUnless(PROGRAM, "needs MOTLEY_PROGRAM")
+    def test_the_lines_of_the_documentation(self) -> None:
+        """docs/python.md, "Texts", as they stand, on a small model in bfloat16; with two steps."""
+        import transformers
+
+        with open(os.path.join(_EXAMPLES, "..", "docs", "python.md"), encoding="utf-8") as file:
+            found = re.search(r"### Texts\n.*?```python\n(.*?)```", file.read(), re.DOTALL)
+        assert found is not None
+        self.assertLessEqual(len([line for line in found[1].splitlines() if line.strip()]), 11)
+        train, before = motley.train, os.getcwd()
+
+        def short(*given: Any, **settings: Any) -> Any:
+            return train(*given, **{**settings, "steps": 2, "global_batch": 2, "motley": PROGRAM, **QUIET})
+
+        with Folder() as folder, mock.patch.object(motley, "train", short):
+            os.chdir(folder.path(""))
+            try:
+                small_chats.write_model("Llama-3.2-1B-Instruct")
+                transformers.AutoModelForCausalLM.from_pretrained("Llama-3.2-1B-Instruct").to(torch.bfloat16).save_pretrained("Llama-3.2-1B-Instruct")
+                write_lines(small_chats.dialogues(40), "chats.jsonl")
+                exec(found[1], {})
+                model, tokenizer = (kind.from_pretrained("tuned") for kind in (transformers.AutoModelForCausalLM, transformers.AutoTokenizer))
+            finally:
+                os.chdir(before)
+        asked = tokenizer.apply_chat_template([{"role": "user", "content": "kalo"}], add_generation_prompt=True, return_tensors="pt", return_dict=True)
+        self.assertGreater(model.generate(**asked, max_new_tokens=4).size(1), asked["input_ids"].size(1))
 
     def test_prefixes_find_the_same_answers(self) -> None:
         """But for the line that the template puts after each answer."""

@@ -66,7 +66,7 @@ def _walked(folder: str, output: str, left_out: List[str]) -> Iterator[str]:
             if name.startswith(".") or name == "__MACOSX" or os.path.islink(path) or os.path.realpath(path) == written or manifest.is_prepared(path):
                 folders.remove(name)
                 if os.path.realpath(path) != written:
-                    left_out.append(os.path.join(path, ""))
+                    left_out.append(path)
         yield from (os.path.join(inside, name) for name in names)
 
 
