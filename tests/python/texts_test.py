@@ -185,6 +185,11 @@ class Prepared(unittest.TestCase):
             given.forward(windowed)
         windowed.config = mock.Mock(spec=["sliding_window", "layer_types"], sliding_window=32, layer_types=["full_attention"] * 2)
         self.assertIsNotNone(given.forward(windowed))
+        windowed.config = mock.Mock(spec=["attention_chunk_size", "layer_types"], attention_chunk_size=32, layer_types=["chunked_attention", "full_attention"])
+        with self.assertRaisesRegex(motley.ExportError, "attends to 32 tokens at most"):
+            given.forward(windowed)
+        windowed.config.layer_types = ["full_attention"] * 2
+        self.assertIsNotNone(given.forward(windowed))
         with self.assertRaisesRegex(motley.ExportError, "Embedding takes no input_ids and no position_ids and no attention_mask"):
             documents.check_takes(nn.Embedding(3, 3), 8)
 

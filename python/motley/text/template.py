@@ -6,7 +6,7 @@ import datetime
 import hashlib
 import json
 import re
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from ..errors import MotleyError, summary
 from .json_records import strict_json
@@ -22,15 +22,6 @@ _RESERVED = {"conversation", "messages", "tools", "documents", "chat_template", 
 _PROBE = "motley 7 probe"
 
 
-class Clock(NamedTuple):
-    """`strftime_now` of a template, always on one day; as an object it reaches other processes."""
-
-    day: datetime.date
-
-    def strftime(self, form: str) -> str:
-        return datetime.datetime(self.day.year, self.day.month, self.day.day).strftime(form)
-
-
 class Template:
     """`options`: further variables of the template, such as {"enable_thinking": False}."""
 
@@ -42,6 +33,7 @@ class Template:
         """Whether {% generation %} marks the answers."""
         self.writes_date = self.text is not None and any("strftime_now" in text for text in self._texts)
         self.day: Optional[datetime.date] = None
+        """What strftime_now writes, if it is set."""
         self.options = _checked(options)
         self._reads_parts: Optional[bool] = None
 
@@ -67,7 +59,7 @@ class Template:
         if record.tools is not None:
             options["tools"] = record.tools
         if self.day is not None:
-            options["strftime_now"] = Clock(self.day).strftime
+            options["strftime_now"] = datetime.datetime.combine(self.day, datetime.time()).strftime
         own = record.options and _checked(record.options, BadRecord)
         return guarded("the chat template", lambda: self._tokenizer.apply_chat_template(messages, **options, **self._without(own), **own))
 
