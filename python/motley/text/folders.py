@@ -91,7 +91,8 @@ def _check_splits(folder: str, found: List[str]) -> None:
             splits.setdefault(split, []).append(inside)
     if len(splits) > 1:
         parts = "; ".join(f"{split}: {listed(names)}" for split, names in splits.items())
-        raise MotleyError(f"{folder} has files of several splits ({parts}). Pass the paths of those to train on, and prepare the others for eval_data=")
+        raise MotleyError(f"{folder} has files of several splits ({parts}). Pass the paths of those to train on, and "
+                          "prepare the others for eval_data=")
 
 
 def listed(names: List[str]) -> str:

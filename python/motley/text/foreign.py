@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Optional
 
-COMPRESSED = {b"\x1f\x8b": "gunzip --keep", b"\x28\xb5\x2f\xfd": "unzstd", b"\xfd7zXZ": "unxz --keep", b"BZh": "bunzip2 --keep", b"PK\x03\x04": "unzip"}
+COMPRESSED = {b"\x1f\x8b": "gunzip --keep", b"\x28\xb5\x2f\xfd": "unzstd", b"\xfd7zXZ": "unxz --keep", b"BZh": "bunzip2 --keep",
+              b"PK\x03\x04": "unzip"}
 """The command that unpacks a file, by its first bytes."""
 
 COMPRESSED_ENDINGS = (".gz", ".zst", ".xz", ".bz2", ".zip")

@@ -81,7 +81,8 @@ def _values(path: str, content: bytes, size: int) -> Iterator[Tuple[str, Any, in
         try:
             value, end = _DECODER.raw_decode(text, place)
         except json.JSONDecodeError as error:
-            raise Unreadable(f"{path} has JSON over several lines that is not valid: {error.msg} at line {error.lineno} column {error.colno}") from error
+            raise Unreadable(f"{path} has JSON over several lines that is not valid: {error.msg} at line {error.lineno} "
+                             f"column {error.colno}") from error
         except (ValueError, RecursionError) as error:
             raise Unreadable(f"{path} has JSON over several lines that is not valid, at line {line}: {error}") from error
         found.append((line, value, place))
@@ -133,7 +134,8 @@ def as_bytes(row: Any) -> bytes:
     try:
         return json.dumps(row, sort_keys=True, default=_plain).encode("utf-8")
     except (TypeError, ValueError, RecursionError) as error:  # keys of several types, or a list in itself
-        raise MotleyError(f"a row is not like JSON: {summary(error)}. Rows have texts as keys, and texts, numbers, lists and objects as values") from error
+        raise MotleyError(f"a row is not like JSON: {summary(error)}. Rows have texts as keys, and texts, numbers, lists and objects "
+                          "as values") from error
 
 
 def _plain(value: Any) -> Any:

@@ -85,8 +85,8 @@ def _message(given: Any, place: str) -> Dict[str, Any]:
 def _of_sharegpt(message: Mapping[str, Any], place: str) -> Dict[str, Any]:
     role, value = _SHAREGPT.get(str(message["from"]).lower()), message.get("value")
     if role is None:
-        raise BadRecord(f"{place}['from'] is {json.dumps(str(message['from']))[:40]}, and none of {', '.join(_SHAREGPT)}. Convert it to 'messages' with "
-                        "'role' and 'content', and calls of tools to 'tool_calls'")
+        raise BadRecord(f"{place}['from'] is {json.dumps(str(message['from']))[:40]}, and none of {', '.join(_SHAREGPT)}. Convert it "
+                        "to 'messages' with 'role' and 'content', and calls of tools to 'tool_calls'")
     others = {key: each for key, each in message.items() if key not in ("from", "value")}
     return {"role": role, "content": text(value, f"{place}['value']"), **{key: each for key, each in others.items() if key in _UNTRAINED}}
 

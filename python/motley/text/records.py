@@ -67,8 +67,8 @@ def _decoded(value: bytes) -> str:
     try:
         found = value.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise BadRecord(f"byte {error.start} (0x{value[error.start]:02x}) is not UTF-8. Convert the file with `iconv -f CP1252 -t UTF-8`, or from what "
-                        "it is") from error
+        raise BadRecord(f"byte {error.start} (0x{value[error.start]:02x}) is not UTF-8. Convert the file with `iconv -f CP1252 -t UTF-8`, or from "
+                        "what it is") from error
     if "\0" in found:
         raise BadRecord(f"character {found.index(chr(0))} is a zero, so it is no text, or UTF-16. Convert it with `iconv -f UTF-16 -t UTF-8`")
     return found
@@ -89,8 +89,8 @@ def _record(row: Mapping[str, Any], has_template: bool) -> Record:
     if "prompt" in keys and "chosen" not in keys or "completion" in keys:
         _require(row, keys, "prompt", "completion")
         if isinstance(row.get("label"), bool):
-            raise BadRecord("'label' says whether the completion is wanted, and Motley trains on wanted ones alone. Remove the records with false, and the "
-                            "key from the others")
+            raise BadRecord("'label' says whether the completion is wanted, and Motley trains on wanted ones alone. Remove the records with false, and "
+                            "the key from the others")
         if isinstance(row["prompt"], str) and isinstance(row["completion"], str):
             _refuse(row, "system", "a chat is a list of messages in 'messages'")
             return Record("completion", parts=[text(row["prompt"], "'prompt'"), text(row["completion"], "'completion'")])

@@ -15,8 +15,8 @@ from .records import Record
 
 _GENERATION = re.compile(r"\{%-?\s*generation\s*-?%\}")
 
-_RESERVED = {"conversation", "messages", "tools", "documents", "chat_template", "add_generation_prompt", "continue_final_message", "tokenize", "padding",
-             "truncation", "max_length", "return_tensors", "return_dict", "return_assistant_tokens_mask", "tokenizer_kwargs", "strftime_now"}
+_RESERVED = {"conversation", "messages", "tools", "documents", "chat_template", "add_generation_prompt", "continue_final_message", "tokenize",
+             "padding", "truncation", "max_length", "return_tensors", "return_dict", "return_assistant_tokens_mask", "tokenizer_kwargs", "strftime_now"}
 """Options of apply_chat_template that belong to Motley."""
 
 _PROBE = "motley 7 probe"
@@ -118,7 +118,8 @@ def _checked(options: Optional[Mapping[str, Any]], error: Any = MotleyError) -> 
     try:
         return json.loads(json.dumps(dict(options), allow_nan=False))
     except (TypeError, ValueError, RecursionError) as cause:
-        raise error(f"chat_template_kwargs is not like JSON: {summary(cause)}. Pass texts, numbers, truth values, and lists or objects of them") from cause
+        raise error(f"chat_template_kwargs is not like JSON: {summary(cause)}. Pass texts, numbers, truth values, and lists or "
+                    "objects of them") from cause
 
 
 def _template(tokenizer: Any) -> Optional[str]:
