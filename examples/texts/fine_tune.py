@@ -25,7 +25,7 @@ if is_small:
 folder, chats = sys.argv[1:3]
 steps = int(sys.argv[3]) if len(sys.argv) > 3 else 500
 
-model = transformers.AutoModelForCausalLM.from_pretrained(folder)
+model = transformers.AutoModelForCausalLM.from_pretrained(folder).float()  # transformers loads bfloat16 as it is
 tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
 length = min(1024, model.config.max_position_embeddings)
 data = motley.text(chats, tokenizer, os.path.splitext(chats)[0] + ".data", max_length=length, packing=True)

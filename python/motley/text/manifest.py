@@ -18,11 +18,12 @@ LOCK = ".lock"
 
 
 def digest(settings: Mapping[str, Any]) -> str:
+    """Of what is JSON."""
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 
 def read(folder: str) -> Optional[Dict[str, Any]]:
-    """None if there is none."""
+    """None if there is none, or one without a digest, of an earlier Motley, whose texts are prepared anew."""
     path = os.path.join(folder, NAME)
     try:
         with open(path, encoding="utf-8") as file:
@@ -33,13 +34,10 @@ def read(folder: str) -> Optional[Dict[str, Any]]:
         raise MotleyError(f"{path} cannot be read: {error}. Remove it, and call motley.text again") from error
     if not isinstance(found, dict) or found.get("version") != VERSION:
         raise MotleyError(f"{path} has another version than {VERSION}. Choose another folder, or remove this one")
-    if not all(isinstance(found.get(name), kind) for name, kind in _KEYS.items()):
+    written = found.pop("digest", None)
+    if written is not None and written != digest(found):
         raise MotleyError(f"{path} is damaged. Remove it, and call motley.text again")
-    return found
-
-
-_KEYS = {"settings": dict, "sources": list, "counts": dict, "first_errors": list, "rows": int, "length": int, "padding": int, "example": list,
-         "files": list}
+    return found if written is not None else None
 
 
 def is_prepared(folder: str) -> bool:
@@ -50,7 +48,7 @@ def is_prepared(folder: str) -> bool:
 def write(folder: str, content: Mapping[str, Any]) -> None:
     path = os.path.join(folder, NAME)
     with open(path + ".partial", "w", encoding="utf-8") as file:
-        json.dump(content, file, indent=1, sort_keys=True)
+        json.dump({**content, "digest": digest(content)}, file, indent=1, sort_keys=True)
         file.write("\n")
         file.flush()
         os.fsync(file.fileno())

@@ -34,7 +34,7 @@ def text(source: Any, tokenizer: Any, path: Path, *, max_length: int = 1024, tra
     >>> run = motley.train(model, nn.CrossEntropyLoss(), data, steps=1000)
 
     source      the path of a file, or of a folder of them, or a list of paths; a dataset of Hugging Face; a list of records:
-                  .jsonl, .ndjson, .json  one object per line, or an array of objects
+                  .jsonl, .ndjson, .json  one object per line, an array of objects, or objects over several lines
                   .parquet                rows (with pyarrow)
                   .txt, .text, .md        one document
                 A record is {"messages": [{"role": "user", "content": "…"}, …]}, ShareGPT's {"conversations": [{"from": …, "value": …}, …]},
