@@ -13,6 +13,7 @@
 #include "cluster/planning/check_plan.h"
 #include "cluster/planning/resolve_plan.h"
 #include "cluster/replication/machine_stores.h"
+#include "data/data_remarks.h"
 #include "record/report_text.h"
 #include "record/run_folder.h"
 #include "run_config/config_io.h"
@@ -27,10 +28,12 @@ Error with_key_of_path(const Error& error) {
 
 // The stage with the first layers reads the data, all stages read the initial weights. If all
 // stages start on this machine, both must exist here, so that a mistake is found before profiling.
-// Nothing if they start elsewhere.
+// Nothing if they start elsewhere. `remarks`, if given, gets the warnings that a worker reports
+// otherwise.
 Result<std::optional<DataIdentity>> check_data(const PlanRequest& request,
                                                const ModelSpec& model,
-                                               bool resumes) {
+                                               bool resumes,
+                                               const Log* remarks) {
   for (const Machine& machine : request.cluster.machines) {
     if (!machine.shell.empty()) return std::optional<DataIdentity>();
   }
@@ -39,6 +42,10 @@ Result<std::optional<DataIdentity>> check_data(const PlanRequest& request,
   if (!source.ok()) return with_key_of_path(source.error());
   if (!config.model.init_from.empty() && !resumes) {
     MOTLEY_ASSIGN(const auto weights, CheckpointReader::open(config.model.init_from));
+  }
+  if (remarks != nullptr && !resumes) {
+    for (const std::string& line : (*source)->remarks()) remarks->warn(line);
+    for (const std::string& line : batch_remarks(**source, config.train)) remarks->warn(line);
   }
   return std::optional((*source)->identity());
 }
@@ -93,8 +100,8 @@ Result<CheckedRequest> check_request(const TrainingRequest& request, const Log& 
   if (!checked.resumes) {
     MOTLEY_TRY(check_initial_weights_here(request.planning.config, request.origins));
   }
-  MOTLEY_ASSIGN(checked.data,
-                check_data(request.planning, checked.planning.model, checked.resumes));
+  MOTLEY_ASSIGN(checked.data, check_data(request.planning, checked.planning.model, checked.resumes,
+                                         request.dry_run ? &log : nullptr));
   return checked;
 }
 
