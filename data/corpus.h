@@ -102,4 +102,8 @@ class Corpus {
 // is of another kind, or its type cannot be detected.
 [[nodiscard]] Result<Corpus> open_token_corpus(const DataConfig& data, std::uint32_t vocab);
 
+// A line if nanoGPT's meta.pkl beside these files has another vocabulary than the model's `vocab`,
+// or may have one.
+[[nodiscard]] std::optional<std::string> meta_remark(const DataConfig& data, std::uint32_t vocab);
+
 }  // namespace motley

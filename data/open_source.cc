@@ -149,6 +149,9 @@ Result<Corpus> open_corpus(const DataConfig& data, int vocab, ProgressCounter* w
   if (const auto token = corpus.first_outside(static_cast<std::uint32_t>(vocab), work)) {
     return token_outside(*token, corpus, data, vocab);
   }
+  if (auto line = meta_remark(data, static_cast<std::uint32_t>(vocab))) {
+    corpus.add_remark(*std::move(line));
+  }
   return corpus;
 }
 

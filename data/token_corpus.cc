@@ -44,27 +44,6 @@ Result<void> check_shard(const OpenedFile& shard, const OpenedFile& first) {
       "if it was detected wrongly"};
 }
 
-// A line if nanoGPT's meta.pkl beside the file is of another vocabulary than the model's.
-std::optional<std::string> meta_remark(const fs::path& file, std::uint32_t vocab) {
-  const fs::path path = file.parent_path() / "meta.pkl";
-  std::error_code code;
-  if (!fs::is_regular_file(path, code)) return std::nullopt;
-  const auto meta = MappedFile::open(path);
-  if (!meta.ok()) return std::nullopt;
-  const auto size = vocab_size_in_meta(meta->bytes());
-  if (size == static_cast<std::int64_t>(vocab)) return std::nullopt;
-  if (!size) {
-    return fmt::format(
-        "{} is beside the tokens: a pickle, which is not read; compare its vocab_size with "
-        "model.vocab = {}",
-        path.string(), vocab);
-  }
-  return fmt::format(
-      "{} says that the vocabulary has {} tokens, model.vocab is {}: set model.vocab = {}, unless "
-      "the model has more on purpose",
-      path.string(), *size, vocab, *size);
-}
-
 std::string held_out_remark(const std::vector<fs::path>& files) {
   const std::string pattern = pattern_of(files).string();
   return fmt::format(
@@ -101,11 +80,30 @@ Result<Corpus> open_token_corpus(const DataConfig& data, std::uint32_t vocab) {
     parts.push_back(std::move(file.part));
   }
   Corpus corpus(std::move(parts), first.type, has_usual_type);
-  if (first.format == TokenFormat::kRaw) {
-    if (auto line = meta_remark(found.files.front(), vocab)) corpus.add_remark(*std::move(line));
-  }
   add_remarks_on_names(corpus, found, data);
   return corpus;
+}
+
+std::optional<std::string> meta_remark(const DataConfig& data, std::uint32_t vocab) {
+  const auto found = find_token_files(data.path);
+  if (!found.ok() || found->files.front().extension() != ".bin") return std::nullopt;
+  const fs::path path = found->files.front().parent_path() / "meta.pkl";
+  std::error_code code;
+  if (!fs::is_regular_file(path, code)) return std::nullopt;
+  const auto meta = MappedFile::open(path);
+  if (!meta.ok()) return std::nullopt;
+  const auto size = vocab_size_in_meta(meta->bytes());
+  if (size == static_cast<std::int64_t>(vocab)) return std::nullopt;
+  if (!size) {
+    return fmt::format(
+        "{} is beside the tokens: a pickle, which is not read; compare its vocab_size with "
+        "model.vocab = {}",
+        path.string(), vocab);
+  }
+  return fmt::format(
+      "{} says that the vocabulary has {} tokens, model.vocab is {}: set model.vocab = {}, unless "
+      "the model has more on purpose",
+      path.string(), *size, vocab, *size);
 }
 
 }  // namespace motley

@@ -141,7 +141,7 @@ Result<TokenLayout> layout_of_npy(std::span<const std::byte> bytes,
   MOTLEY_TRY(
       check_npy_length(outline, token_type_name(*type), token_bytes(*type), bytes.size(), path));
   MOTLEY_TRY(check_dtype(dtype, *type, path, "header"));
-  return TokenLayout{*type, outline.data_begin, true, TokenFormat::kNumPy};
+  return TokenLayout{*type, outline.data_begin, true};
 }
 
 // The index beside NAME.bin, if there is one.
@@ -161,7 +161,7 @@ Result<TokenLayout> layout_of_megatron(std::span<const std::byte> bytes,
   MOTLEY_ASSIGN(const MegatronIndex index,
                 parse_megatron_index(file.bytes(), bytes.size(), index_path.string()));
   MOTLEY_TRY(check_dtype(dtype, index.type, path.string(), "index"));
-  return TokenLayout{index.type, 0, true, TokenFormat::kMegatron};
+  return TokenLayout{index.type, 0, true};
 }
 
 // For a file of tokens without a header and without a given type.
@@ -226,7 +226,7 @@ Result<TokenLayout> layout_of_tokens(std::span<const std::byte> bytes,
   if (const auto kind = find_header(bytes)) {
     MOTLEY_TRY(check_header(bytes, *kind, name));
     MOTLEY_TRY(check_dtype(dtype, kind->type, name, "header"));
-    return TokenLayout{kind->type, kHeaderBytes, true, TokenFormat::kLlmC};
+    return TokenLayout{kind->type, kHeaderBytes, true};
   }
   auto type = token_type_of(dtype);
   if (!type) {
@@ -243,7 +243,7 @@ Result<TokenLayout> layout_of_tokens(std::span<const std::byte> bytes,
                                      8 * token_bytes(*type)));
   }
   // Of the types that are detected or configured, 16 bits are the usual ones, in nanoGPT's files.
-  return TokenLayout{*type, 0, *type == TokenType::kUint16, TokenFormat::kRaw};
+  return TokenLayout{*type, 0, *type == TokenType::kUint16};
 }
 
 }  // namespace motley

@@ -13,18 +13,10 @@
 
 namespace motley {
 
-enum class TokenFormat {
-  kRaw,  // without a header, as of nanoGPT
-  kLlmC,
-  kNumPy,
-  kMegatron
-};
-
 struct TokenLayout {
   TokenType type = TokenType::kUint16;
   std::size_t begin = 0;       // offset of the first token; the tokens extend to the end
   bool has_usual_type = true;  // declared by the file or its index, or the usual one of such files
-  TokenFormat format = TokenFormat::kRaw;
 };
 
 // For the untrusted bytes of a whole file. `dtype` is data.dtype; if it is "auto" and nothing
