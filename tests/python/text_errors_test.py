@@ -30,6 +30,7 @@ BAD: List[Tuple[bytes, str]] = [
     (b'{"messages": [], "system": 3}', "'system' is a number instead of a text"),
     (b'{"messages": [{"role": "system", "content": "a"}], "system": "b"}', "both 'system' and a first message of the role 'system'"),
     (b'{"messages": [{"role": "assistant", "content": "a", "weight": 0.5}]}', r"messages\[0\]\['weight'\] is 0.5"),
+    (b'{"messages": [{"role": "assistant", "content": "a", "tool_calls": 3}]}', r"messages\[0\]\['tool_calls'\] is a number instead of a list"),
     (b'{"messages": [{"role": "assistant", "function_call": {"name": "f"}}]}', "the older form of 'tool_calls'"),
     (b'{"messages": [], "functions": [{}]}', "'functions' is not read: they are the older form of 'tools'"),
     (b'{"messages": [], "chat_template_kwargs": 3}', "'chat_template_kwargs' is a number instead of an object"),

@@ -68,6 +68,8 @@ def _message(given: Any, place: str) -> Dict[str, Any]:
     role, content = message.get("role"), message.get("content")
     if not isinstance(role, str) or not role:
         raise BadRecord(f"{place} has no 'role', but {listed(message)}")
+    if not isinstance(message.get("tool_calls") or [], (list, tuple)):
+        raise BadRecord(f"{place}['tool_calls'] is a {type_of(message['tool_calls'])} instead of a list")
     if message.get("function_call"):
         raise BadRecord(f"{place} has 'function_call', the older form of 'tool_calls': [{{\"type\": \"function\", \"function\": {{…}}}}]")
     if isinstance(content, str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 import hashlib
 import json
@@ -16,7 +17,8 @@ from .records import Record
 _GENERATION = re.compile(r"\{%-?\s*generation\s*-?%\}")
 
 _RESERVED = {"conversation", "messages", "tools", "documents", "chat_template", "add_generation_prompt", "continue_final_message", "tokenize",
-             "padding", "truncation", "max_length", "return_tensors", "return_dict", "return_assistant_tokens_mask", "tokenizer_kwargs", "strftime_now"}
+             "padding", "truncation", "max_length", "return_tensors", "return_dict", "return_assistant_tokens_mask", "sanitize_control_tokens",
+             "tokenizer_kwargs", "strftime_now"}
 """Options of apply_chat_template that belong to Motley."""
 
 _PROBE = "motley 7 probe"
@@ -83,7 +85,7 @@ class Template:
         rendered = self._applied(record.messages, record, tokenize=False)
         if not any(json.dumps(text, ensure_ascii=ascii_only) in rendered for text in texts for ascii_only in (False, True)):
             return record
-        messages = json.loads(json.dumps(record.messages))
+        messages = copy.deepcopy(record.messages)
         for function in _functions(messages):
             if isinstance(function.get("arguments"), str):
                 try:
