@@ -2,7 +2,9 @@
 """Splits further models like split_models.py, with the same output: models that draw random numbers, newer language models, and
 models that were not used in development.
 
-    PYTHONPATH=python python3 examples/split_more.py [--quick] [NAME…]
+    PYTHONPATH=python python3 examples/split_more.py [--quick] [--more] [NAME…]
+
+--more adds the families of further_models.py.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 import split_models
+from further_models import FURTHER_MODELS
 from model_builders import CLASSES, VOCABULARY, Entry, diffusion, ids, images, language, of, timm, vision
 
 _GROUPED: Dict[str, Any] = {"num_key_value_heads": 2}
@@ -221,4 +224,4 @@ if __name__ == "__main__":
         print(__doc__)
         sys.exit()
     torch.set_num_threads(1)
-    sys.exit(split_models.main(MODELS, {}, *sys.argv[1:]))
+    sys.exit(split_models.main(MODELS, FURTHER_MODELS, *sys.argv[1:]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import tempfile
@@ -76,13 +77,36 @@ class Spilled:
             yield part, torch.frombuffer(values, dtype=dtype).reshape(part.shape)
 
 
+_MMAP_THRESHOLD = -3
+"""mallopt's M_MMAP_THRESHOLD."""
+
+_MAPPED_BYTES, _MOST_MAPPED_BYTES = 1 << 20, 32 << 20
+"""Tensors of the first size are mapped; the second is the C library's own limit after a tensor of that size was released."""
+
+
 @functools.lru_cache(maxsize=None)
-def _malloc_trim() -> Any:
-    return getattr(ctypes.CDLL(None), "malloc_trim", None)
+def _of_c_library(name: str) -> Any:
+    return getattr(ctypes.CDLL(None), name, None)
+
+
+@contextlib.contextmanager
+def mapped_memory() -> Iterator[None]:
+    """While entered, tensors of 1 MiB or more return their memory to the system when they are released, with the C library of GNU.
+    Otherwise those of less than 32 MiB are in its heap, whose free parts between others stay with the process."""
+    mallopt = _of_c_library("mallopt")
+    if mallopt is None:
+        yield
+        return
+    return_memory()
+    mallopt(_MMAP_THRESHOLD, _MAPPED_BYTES)
+    try:
+        yield
+    finally:
+        mallopt(_MMAP_THRESHOLD, _MOST_MAPPED_BYTES)
 
 
 def return_memory() -> None:
-    """Returns released memory to the system, with the C library of GNU: its heap keeps tensors of less than 32 MiB otherwise."""
-    trim = _malloc_trim()
+    """Returns released memory to the system, with the C library of GNU."""
+    trim = _of_c_library("malloc_trim")
     if trim is not None:
         trim(0)

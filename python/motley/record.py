@@ -13,22 +13,22 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import fixed_values, operations, remedies, rewrite
 from .aliases import Entry, NotInvertible, View
+from .complex_numbers import ComplexRecording
 from .errors import DataDependent
 from .frozen import Frozen
 from .graph import map_args
 from .lines import user_line
 from .modules import ModuleStack
-from .recording import Recording
 from .virtual import Virtual
 
 
-class Recorder(Recording, TorchDispatchMode):
+class Recorder(ComplexRecording, TorchDispatchMode):
     """Records the operations that run under it in `nodes`."""
 
     def __init__(self, known: Dict[int, str], modules: ModuleStack, memory: Dict[Any, str], frozen: Mapping[int, Frozen] = {}):
         """Arguments as of `Recording`."""
         TorchDispatchMode.__init__(self)
-        Recording.__init__(self, known, modules, memory, frozen)
+        ComplexRecording.__init__(self, known, modules, memory, frozen)
 
     def as_call(self, function: Callable[..., Any], args: Tuple[Any, ...], run: Callable[[], Any]) -> Any:
         """The result of `run`, which is equivalent to `function` of `args`. Here its operations are recorded."""
@@ -38,7 +38,9 @@ class Recorder(Recording, TorchDispatchMode):
         kwargs = kwargs or {}
         name = operations.name_of(func)
         if name.endswith((".out", "_out")):
-            raise self.fail(f"{name} writes to a given tensor", "Use the operation's result, without out=")
+            raise self.fail(f"{name} writes to a given tensor", remedies.for_given_result(self.path()))
+        if self.takes_complex(name, args, kwargs):
+            return self.run_complex(func, name, args, kwargs)
         if name in rewrite.ALIASES:
             return self._alias(func, args, kwargs)
         self._refuse(name, args, kwargs)
@@ -112,8 +114,7 @@ class Recorder(Recording, TorchDispatchMode):
             owner = self._known.get(id(entry.root.tensor), "a tensor from outside the layer")
             if owner.endswith("num_batches_tracked"):
                 return target
-            raise self.fail(f"{name} writes to {owner}",
-                            "A layer may write only to its inputs and results; use the operation without the underscore")
+            raise self.fail(f"{name} writes to {owner}", remedies.for_write(user_line()))
         if rewrite.is_inplace_view(name):
             return self._inplace_view(name, func, args, kwargs)
         role = self.roles.get(self._declared[id(entry.root.tensor)]) if id(entry.root.tensor) in self._declared else None

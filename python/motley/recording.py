@@ -92,12 +92,12 @@ class Recording:
 
     def _add_entry(self, tensor: torch.Tensor, entry: Entry) -> Entry:
         self._entries[id(tensor)] = entry
-        if _has_place(tensor):
-            self._places.setdefault(_place(tensor), entry)
+        if has_place(tensor):
+            self._places.setdefault(place(tensor), entry)
         return entry
 
     def _register(self, tensor: torch.Tensor) -> Entry:
-        entry = self._places.get(_place(tensor)) if _has_place(tensor) else None
+        entry = self._places.get(place(tensor)) if has_place(tensor) else None
         if entry is not None:  # autograd returns a saved tensor as a new tensor with the same memory
             alias = self._add_entry(tensor, Entry(tensor, None, entry))
             alias.seen = -1
@@ -197,9 +197,9 @@ class Recording:
         return values
 
 
-def _has_place(tensor: torch.Tensor) -> bool:
+def has_place(tensor: torch.Tensor) -> bool:
     return tensor.layout == torch.strided and tensor.numel() > 0
 
 
-def _place(tensor: torch.Tensor) -> Tuple[Any, ...]:
+def place(tensor: torch.Tensor) -> Tuple[Any, ...]:
     return address(tensor), tensor.dtype, tensor.shape, tensor.stride()

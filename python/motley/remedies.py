@@ -27,11 +27,31 @@ def for_operation(operation: str, line: Optional[str]) -> Optional[str]:
     return None
 
 
+_WRITES = (("rescale_every", "Set rescale_every=0 in the model's configuration: its weights are then the same in training and in evaluation"),
+           ("altup_coef_clip", "Set altup_coef_clip=None in the model's configuration: the coefficients are then not clipped in each call"))
+"""[a part of the source that writes to weights] the hint for models of transformers."""
+
+
+def for_write(line: Optional[str]) -> str:
+    """The hint for a write to a tensor from outside the layer at a source line."""
+    above = _around(line)
+    return next((hint for part, hint in _WRITES if part in above),
+                "A layer may write only to its inputs and results; use the operation without the underscore")
+
+
 def _around(line: Optional[str]) -> str:
     """The source line and a few lines above it, which compute the condition of a branch."""
     file, _, number = (line or "").rpartition(":")
     last = int(number or 0)
     return "".join(linecache.getline(file, k) for k in range(max(1, last - _LINES_ABOVE), last + 1))
+
+
+def for_given_result(module: Optional[str]) -> str:
+    """The hint for an operation that writes its result to a given tensor."""
+    if module is not None and ".parametrizations." in f".{module}":
+        return ("Parametrizations may not change buffers in each call, as spectral normalization does: use "
+                "torch.nn.utils.parametrizations.weight_norm, or torch.nn.utils.parametrize.remove_parametrizations")
+    return "Use the operation's result, without out="
 
 
 DRAWS = "torch.rand, randn, randint, normal, bernoulli, their in-place and _like forms, exponential_, dropout"

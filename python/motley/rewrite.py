@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 import torch
 
@@ -54,12 +54,35 @@ def _squeeze(self: torch.Tensor, dims: List[int]) -> torch.Tensor:
     return self
 
 
+def _windows(size: List[int], stride: List[int]) -> Optional[Tuple[int, int]]:
+    """The dimensions of windows and of their elements, if windows overlap."""
+    for number, step in enumerate(stride):
+        for element, inner in enumerate(stride):
+            if number != element and min(size[number], size[element]) > 1 and 0 < inner <= step < size[element] * inner and step % inner == 0:
+                return number, element
+    return None
+
+
+def _unfolded(self: torch.Tensor, size: List[int], stride: List[int], offset: Optional[int], number: int, element: int) -> torch.Tensor:
+    step = stride[number] // stride[element]
+    sizes, strides = list(size), list(stride)
+    sizes[number], strides[number] = (size[number] - 1) * step + size[element], stride[element]
+    del sizes[element], strides[element]
+    shown = aten.unfold(_as_strided(self, sizes, strides, offset), number - (element < number), size[element], step)
+    order = list(range(len(sizes)))
+    order.insert(element, len(sizes))
+    return aten.permute(shown, order)
+
+
 def _as_strided(self: torch.Tensor, size: List[int], stride: List[int], offset: Optional[int] = None) -> torch.Tensor:
     """A part of a contiguous tensor by views and slices; autograd uses as_strided after an in-place operation on a view.
 
     If each stride divides the next larger one, the memory is an array whose dimensions are the quotients, and the offset in
-    mixed radix gives the start of the part in each dimension.
+    mixed radix gives the start of the part in each dimension. Windows that overlap are unfolded from their union.
     """
+    windows = _windows(size, stride)
+    if windows is not None:
+        return _unfolded(self, size, stride, offset, *windows)
     large = sorted((k for k in range(len(size)) if size[k] > 1), key=lambda k: -stride[k])
     steps = [stride[k] for k in large] + [1]
     wholes = [self.numel()] + steps[:-1]

@@ -7,7 +7,7 @@ from typing import Any, Callable, Collection, Dict, List, NamedTuple, Optional, 
 
 import torch
 
-from . import check, frozen, losses, reference
+from . import check, experts, frozen, losses, pieces, reference
 from .assemble import Assembled, assemble
 from .comparison import Comparison
 from .errors import ExportError
@@ -59,19 +59,22 @@ def verified_package(described: Layers, terms: losses.Loss, example: Example, na
     packages do not support, and if it differs from PyTorch."""
     roots = [root for _, root in described.roots]
     with contextlib.ExitStack() as held:
+        if stored.sources:
+            held.enter_context(pieces.mapped_memory())
         with guarded("the model cannot be read", INTERNAL_ERROR):
             names.check()
             frozen_tensors = frozen.find_frozen(names, roots, options.base)
             errors = held.enter_context(frozen.with_float32_values(names, frozen_tensors))
         held.enter_context(preserved_state(roots))
         stack = held.enter_context(ModuleStack(names.modules))
-        notices = list(described.notices)
+        of_experts = experts.notice(roots)
+        notices = [*described.notices, *([of_experts] if of_experts else [])]
         is_compared = not stored.sources or not is_long(example) and stored.allows_whole(example[1][:1].numel())
         if is_compared:
             with guarded("the layers cannot be compared with the model", INTERNAL_ERROR, stack.path), stored.whole() as whole:
                 comparison = Comparison(*whole, stack, losses.counted_positions(terms, example[1]))
                 comparison.run(example[0], options.input_limit)
-                notices = comparison.notices
+                notices += [text for text in comparison.notices if text not in notices]
         traced, built = _assembled(described, terms, example, names, stack, frozen_tensors, options)
         limit = MemoryLimit(built, stored.memory(options.memory), may_skip=bool(stored.sources))
         layers = LayerIterator(built, described, traced, example, stack, stored.sources, limit, only)
@@ -101,7 +104,7 @@ def outline(described: Layers, terms: losses.Loss, example: Example, names: Name
 
 def _assembled(described: Layers, terms: losses.Loss, example: Example, names: Names, stack: ModuleStack,
                frozen_tensors: Dict[int, frozen.Frozen], options: Options) -> Tuple[List[TracedLayer], Assembled]:
-    with guarded("the layers cannot be traced", INTERNAL_ERROR, stack.path):
+    with guarded("the layers cannot be traced", INTERNAL_ERROR, stack.path), experts.computed_for_all_tokens([root for _, root in described.roots]):
         traced = _traced(described, terms, example, lambda: Tracer(names.of, stack, names.memory(), frozen_tensors))
         return traced, assemble(traced, names, frozen_tensors, terms, options.decayed, options.input_limit, options.target_limit,
                                 options.unit, options.units_per_sample, list(by_name(example[0])))

@@ -7,7 +7,7 @@ from typing import Any, Mapping, Optional, Tuple
 
 import torch
 
-from .. import outputs, unread
+from .. import experts, outputs, unread
 from ..errors import DataDependent, ExportError
 from ..layers import Call, Layers, Names
 from ..lines import guarded
@@ -78,6 +78,7 @@ def _by_trace(model: torch.nn.Module, example: Any, forward: Optional[Call]) -> 
         names.check()
         held.enter_context(preserved_state([model]))
         held.enter_context(preserved_generators())
+        held.enter_context(experts.computed_for_all_tokens([model]))
         stack = held.enter_context(ModuleStack(names.modules))
         tracer = WholeTracer(traced, names, stack)
         model.train()
