@@ -45,8 +45,6 @@ class ComplexRecording(Recording):
 
     def run_complex(self, func: Any, name: str, args: Tuple[Any, ...], kwargs: dict) -> Any:
         """The result of such an operation."""
-        if isinstance(args[0], complex):  # a number of Python that autograd stores
-            args = (torch.scalar_tensor(args[0], dtype=torch.complex64), *args[1:])
         if name == "aten::view_as_complex":
             return self._paired(func(*args), args[0])
         if name in _ALIASES:

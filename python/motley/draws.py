@@ -77,6 +77,7 @@ class Draws(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Tuple[Any, ...] = (), kwargs: Optional[dict] = None) -> Any:
         kwargs = kwargs or {}
         name = operations.name_of(func)
+        args = operations.with_tensors(name, args)
         base = name.split("::")[1].partition(".")[0]
         if name.startswith("motley::") and args[-1] == dropout.FRESH:
             return self.mask(args[0], args[1]) if base == "dropout_mask" else self.numbers(base, args[0], *args[1:-1])

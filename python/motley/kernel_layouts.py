@@ -14,4 +14,5 @@ class ContiguousWhereNeeded(TorchDispatchMode):
     incoming gradient is not contiguous."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Tuple[Any, ...] = (), kwargs: Optional[Dict[str, Any]] = None) -> Any:
-        return operations.run_kernel(func, operations.name_of(func), args, kwargs or {})
+        name = operations.name_of(func)
+        return operations.run_kernel(func, name, operations.with_tensors(name, args), kwargs or {})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import Any, FrozenSet, List, Mapping, Sequence
+from typing import Any, FrozenSet, List, Mapping, Sequence, Tuple
 
 import torch
 
@@ -78,6 +78,14 @@ def is_view(func: Any) -> bool:
 def writes(func: Any) -> bool:
     """Whether it writes to an argument."""
     return any(a.alias_info is not None and a.alias_info.is_write for a in func._schema.arguments)
+
+
+def with_tensors(name: str, args: Tuple[Any, ...]) -> Tuple[Any, ...]:
+    """The arguments of an operation under a dispatch mode: autograd passes a complex factor of Python to `_conj`, which accepts tensors
+    alone."""
+    if name == "aten::_conj" and isinstance(args[0], complex):
+        return (torch.scalar_tensor(args[0], dtype=torch.complex64),)
+    return args
 
 
 def run(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
