@@ -94,6 +94,24 @@ class Split(unittest.TestCase):
         drawn = [node["op"] for graphs in package.description["graphs"] for node in graphs["forward"]["nodes"] if node["op"].startswith("motley::")]
         self.assertEqual([op for op in drawn if "dropout" not in op], ["motley::normal", "motley::uniform"])
 
+    def test_numbers_of_training_alone_that_all_blocks_use(self) -> None:
+        class Rescaled(Language):
+            def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+                x = self.embed(tokens)
+                scale = torch.empty(1).uniform_(-0.5, 0.5).exp() if self.training else torch.ones(1)
+                for block in self.blocks:
+                    x = block(x * scale)
+                return self.head(self.norm(x))
+
+        model = Rescaled()
+        layers = motley.split(model, ids(2))
+        self.assertGreaterEqual(len(layers.layers), 4)
+        done, package = export(layers, ids(2), self.folder)
+        self.assertLessEqual(done.largest_difference, 1e-5)
+        input = ids(3)
+        model.eval()
+        self.assertLessEqual(float((package.score(input) - model(input)).abs().max()), 1e-5)
+
     def test_a_module_on_which_nothing_depends(self) -> None:
         class Unused(Block):
             pass

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional, Tuple
+import difflib
+import math
+from typing import Any, List, NamedTuple, Optional, Tuple
 
 import torch
 
 from ..graph import Batch
 from ..graph_json import TYPES, WIDENED
 from .program import Program
+
+
+_FILLER = -1
+"""The number of a value that another mode has at this boundary."""
+
+_MAX_FILLED = 0.25
+"""The largest share of fillers in the bytes of a boundary."""
 
 
 class BoundaryValue(NamedTuple):
@@ -22,6 +31,14 @@ class BoundaryValue(NamedTuple):
     gradient: bool
     sizes: Tuple[int, ...]
     """The transferred sizes of one sample."""
+
+    @property
+    def is_filler(self) -> bool:
+        """Whether zeros are transferred, which the receiver does not use."""
+        return self.value == _FILLER
+
+    def zeros(self, samples: int) -> torch.Tensor:
+        return torch.zeros(samples, *self.sizes, dtype=WIDENED.get(self.dtype, self.dtype))
 
     def pack(self, tensor: torch.Tensor, samples: int) -> torch.Tensor:
         if not self.gradient and tensor.requires_grad:
@@ -47,6 +64,28 @@ class BoundaryValue(NamedTuple):
     def kind(self) -> Any:
         """A key that is equal for values with equal layouts."""
         return self.dim, self.factor, self.dtype, self.gradient, self.sizes
+
+
+def aligned(train: List[BoundaryValue], evaluate: List[BoundaryValue]) -> Optional[Tuple[List[BoundaryValue], List[BoundaryValue]]]:
+    """Both modes' values at a boundary in equal layouts, with fillers for those of the other mode alone, such as random numbers of
+    training; None if that needs many bytes, or a filler with a gradient."""
+    found: Tuple[List[BoundaryValue], List[BoundaryValue]] = [], []
+    filled = 0
+    matcher = difflib.SequenceMatcher(None, [each.kind for each in train], [each.kind for each in evaluate], autojunk=False)
+    for what, *places in matcher.get_opcodes():
+        own = train[places[0]:places[1]], evaluate[places[2]:places[3]]
+        if what == "equal":
+            found[0].extend(own[0])
+            found[1].extend(own[1])
+            continue
+        for mode, values in enumerate(own):
+            if mode == 1 and any(each.gradient for each in values):
+                return None
+            fillers = [each._replace(value=_FILLER) for each in values]
+            filled += sum(math.prod(each.sizes) for each in values)
+            found[mode].extend(values)
+            found[1 - mode].extend(fillers)
+    return found if filled <= _MAX_FILLED * sum(math.prod(each.sizes) for each in found[0]) else None
 
 
 def boundary_value(program: Program, value: int) -> Optional[BoundaryValue]:

@@ -8,6 +8,7 @@ import torch
 
 from ..graph import uses
 from .blocks import Blocks, Cut, place_of
+from .boundary import aligned
 from .division import CannotCut, Division
 from .frontier import Frontiers
 from .liveness import Liveness
@@ -37,13 +38,15 @@ def divide(model: torch.nn.Module, train: Program, evaluate: Program) -> List[Se
         places = [mode.places(cuts) for mode in modes]
         try:
             divided = [mode.division(found) for mode, found in zip(modes, places)]
-            wrong = [k for k, (one, other) in enumerate(zip(divided[0].boundaries, divided[1].boundaries))
-                     if [each.kind for each in one] != [each.kind for each in other]]
+            boundaries = [aligned(*both) for both in zip(divided[0].boundaries, divided[1].boundaries)]
+            wrong = [k for k, both in enumerate(boundaries) if both is None]
         except CannotCut as error:
             wrong = error.boundaries
         if not wrong:
             break
         cuts = [cut for k, cut in enumerate(cuts) if k not in wrong]
+    for mode, division in enumerate(divided):
+        division.boundaries = [both[mode] for both in boundaries if both is not None]
     names = _names(train, places[0])
     last = len(names) - 1
     return [Segment(name, model, divided[0].part(k), divided[1].part(k), train.structure if k == last else None)

@@ -135,7 +135,7 @@ class Division:
         sent = [] if last else self.boundaries[layer]
         nodes = [node for _, node in sorted(self._nodes[layer].items())]
         taken = {each.value for each in received or ()}
-        asked = {value for node in nodes for value in uses(node)} | {each.value for each in sent}
+        asked = {value for node in nodes for value in uses(node)} | {each.value for each in sent if not each.is_filler}
         outside = {value: program.trained.get(value, program.constants.get(value)) for value in asked
                    if program.is_model_tensor(value) and value not in taken}
         return Part(nodes, received, sent, outside, program.inputs, program.outputs if last else [])  # type: ignore[arg-type]

@@ -66,7 +66,7 @@ class Segment:
             named = by_name(given)
             values.update({value: named[name] for name, value in part.inputs.items()})
         else:
-            values.update({taken.value: taken.unpack(tensor) for taken, tensor in zip(part.received, tensors)})
+            values.update({taken.value: taken.unpack(tensor) for taken, tensor in zip(part.received, tensors) if not taken.is_filler})
         kept = {*part.outputs, *(boundary_value.value for boundary_value in part.sent)}
         last = {value: k for k, node in enumerate(part.nodes) for value in uses(node)}
         try:
@@ -79,7 +79,7 @@ class Segment:
             attribute_operations(None)
         if self._structure is not None:
             return tree_unflatten([values[value] for value in part.outputs], self._structure)
-        packed = tuple(boundary_value.pack(values[boundary_value.value], count) for boundary_value in part.sent)
+        packed = tuple(sent.zeros(count) if sent.is_filler else sent.pack(values[sent.value], count) for sent in part.sent)
         return packed[0] if len(packed) == 1 else packed
 
 
