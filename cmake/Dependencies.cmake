@@ -79,7 +79,10 @@ if(NOT MOTLEY_DYGRAPHS)
 endif()
 # Without them, pictures of these formats are rejected with a message that names the missing package.
 motley_optional_library(motley_png png.h png)
-motley_optional_library(motley_jpeg turbojpeg.h turbojpeg)
+motley_optional_library(motley_jpeg jpeglib.h jpeg)
+motley_optional_library(motley_webp webp/demux.h webpdemux webp)
+motley_optional_library(motley_tiff tiffio.h tiff)
+motley_optional_library(motley_gif gif_lib.h gif)
 
 if(MOTLEY_WITH_UCX)
   # UCX's own CMake file names folders that do not exist on Debian 13.

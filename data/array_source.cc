@@ -42,6 +42,12 @@ Result<Split> split_samples(const ExampleFiles& files, double holdout, const std
   return Split{samples - eval, eval};
 }
 
+ViewDraw views_of(const SampleMaker& maker, const DataConfig& data, std::uint64_t seed) {
+  if (data.augment.empty()) return {data, seed, 0, 0};
+  const auto shape = maker.image_shape();
+  return {data, seed, shape[1], shape[2]};
+}
+
 class ArraySource final : public Source {
  public:
   ArraySource(ExampleFiles files,
@@ -54,7 +60,7 @@ class ArraySource final : public Source {
         maker_(std::move(maker)),
         data_(data),
         format_(format),
-        views_(data, seed),
+        views_(views_of(maker_, data, seed)),
         split_(split),
         chosen_(files_.train.size(), kHoldoutKey, 0),
         order_(seed, split.train) {}

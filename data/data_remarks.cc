@@ -206,7 +206,7 @@ std::optional<std::string> held_out_that_is_trained(const ExampleFiles& files) {
 std::vector<std::string> example_remarks(const ExampleFiles& files,
                                          const DataConfig& data,
                                          const SampleFormat& format) {
-  std::vector<std::string> lines;
+  std::vector<std::string> lines = files.notes;
   const auto add = [&](std::optional<std::string> line) {
     if (line) lines.push_back(*std::move(line));
   };

@@ -175,7 +175,7 @@ Result<std::unique_ptr<const Source>> open_source(const DataConfig& data,
   if (data.kind == "images") {
     MOTLEY_TRY(check_images_fit(sample));
     const TensorSpec& image = sample.inputs.front().tensor;
-    MOTLEY_ASSIGN(auto files, open_image_data(data.path, image.shape, work));
+    MOTLEY_ASSIGN(auto files, open_image_data(data.path, image.shape, data.skip_damaged, work));
     return make_array_source(std::move(files), data, sample, seed, work);
   }
   if (is_made_up && !sample.is_next_token) {

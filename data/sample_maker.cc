@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/check.h"
+#include "data/image_planes.h"
 
 namespace motley {
 namespace {
@@ -137,6 +138,33 @@ Result<void> check_normalisation(const DataConfig& data,
       "data.mean");
 }
 
+// Whether data.augment changes values, which flip and crop do not.
+bool changes_values(const DataConfig& data) {
+  return std::ranges::any_of(data.augment, [](const std::string& how) {
+    return how == "resized_crop" || how == "color" || how == "erase";
+  });
+}
+
+Result<void> check_value_changes(const DataConfig& data,
+                                 const TensorSpec& wanted,
+                                 ElementType stored) {
+  if (changes_values(data) && wanted.type != Dtype::kFloat32) {
+    return with_key({ErrorCode::kData, "data.augment does not fit the model",
+                     "its inputs are integers; resized_crop, color and erase need floats",
+                     "leave them out; flip and crop fit"},
+                    "data.augment");
+  }
+  if (std::ranges::find(data.augment, "color") == data.augment.end()) return {};
+  const std::int64_t channels = wanted.shape.front();
+  if (stored == ElementType::kUint8 && (channels == 1 || channels == 3)) return {};
+  return with_key({ErrorCode::kData, "data.augment = [\"color\"] does not fit the data",
+                   fmt::format("it needs pixels in bytes, grey or red, green and blue; these are {} "
+                               "of {} channels",
+                               element_name(stored), channels),
+                   "leave out color, or save the images as uint8"},
+                  "data.augment");
+}
+
 Result<void> check_augmentation(const DataConfig& data, std::span<const std::int64_t> shape) {
   if (shape.size() != 3) {
     return with_key(
@@ -166,7 +194,9 @@ Result<void> check_image(const DataConfig& data,
   if (!data.mean.empty()) {
     MOTLEY_TRY(check_normalisation(data, wanted, examples.inputs[*image]));
   }
-  return data.augment.empty() ? Result<void>() : check_augmentation(data, wanted.shape);
+  if (data.augment.empty()) return {};
+  MOTLEY_TRY(check_augmentation(data, wanted.shape));
+  return check_value_changes(data, wanted, examples.inputs[*image].type());
 }
 
 }  // namespace
@@ -226,9 +256,9 @@ void InputMaker::write(std::span<const std::byte> stored, std::span<std::int32_t
   }
 }
 
-void InputMaker::write(std::span<const std::byte> stored,
-                       const ImageView& view,
-                       std::span<std::int32_t> words) const {
+void InputMaker::write_shifted(std::span<const std::byte> stored,
+                               const ImageView& view,
+                               std::span<std::int32_t> words) const {
   const std::int64_t height = shape_[1];
   const std::int64_t width = shape_[2];
   const auto element = static_cast<std::int64_t>(element_bytes(stored_));
@@ -250,6 +280,47 @@ void InputMaker::write(std::span<const std::byte> stored,
                 here, out.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(seen)));
     }
     if (view.mirrored) std::ranges::reverse(out);
+  }
+}
+
+void InputMaker::write_changed(std::span<const std::byte> stored,
+                               const ImageView& view,
+                               std::span<std::int32_t> words) const {
+  ImagePlanes image{shape_[0], shape_[1], shape_[2], std::vector<float>(words.size())};
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (stored_ == ElementType::kUint8) {
+      image.values[i] = static_cast<float>(std::to_integer<int>(stored[i])) / 255.0F;
+    } else {
+      std::memcpy(&image.values[i], stored.data() + i * sizeof(float), sizeof(float));
+    }
+  }
+  if (view.box) image = resized(image, *view.box);
+  image = shifted(image, view);
+  if (view.colours) change_colours(image, *view.colours);
+  const auto pixels = static_cast<std::size_t>(image.height * image.width);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const Channel& here = channel(i / pixels);
+    words[i] = std::bit_cast<std::int32_t>((image.values[i] - here.mean) / here.deviation);
+  }
+}
+
+void InputMaker::write(std::span<const std::byte> stored,
+                       const ImageView& view,
+                       std::span<std::int32_t> words) const {
+  if (view.box || view.colours) {
+    write_changed(stored, view, words);
+  } else {
+    write_shifted(stored, view, words);
+  }
+  if (!view.erased) return;
+  const ImageBox& box = *view.erased;
+  for (std::int64_t channel = 0; channel < shape_[0]; ++channel) {
+    for (std::int64_t y = box.top; y < box.top + box.height; ++y) {
+      const std::int64_t begin = (channel * shape_[1] + y) * shape_[2] + box.left;
+      std::ranges::fill(words.subspan(static_cast<std::size_t>(begin),
+                                      static_cast<std::size_t>(box.width)),
+                        0);
+    }
   }
 }
 

@@ -26,6 +26,8 @@ class InputMaker {
   // The elements of a sample, each a word.
   [[nodiscard]] std::size_t words() const { return words_; }
 
+  [[nodiscard]] std::span<const std::int64_t> shape() const { return shape_; }
+
   // REQUIRES: `stored` is a sample of the column, its integers are within the input's limit;
   // `words` has words().
   void write(std::span<const std::byte> stored, std::span<std::int32_t> words) const;
@@ -45,6 +47,14 @@ class InputMaker {
   };
 
   [[nodiscard]] const Channel& channel(std::size_t index) const;
+  // Only the shift and the mirroring of a view.
+  void write_shifted(std::span<const std::byte> stored,
+                     const ImageView& view,
+                     std::span<std::int32_t> words) const;
+  // All but `erased`.
+  void write_changed(std::span<const std::byte> stored,
+                     const ImageView& view,
+                     std::span<std::int32_t> words) const;
   void write_run(std::span<const std::byte> stored,
                  const Channel& channel,
                  std::span<std::int32_t> words) const;
@@ -72,6 +82,12 @@ class SampleMaker {
                     std::uint64_t sample,
                     std::span<std::int32_t> words,
                     const ImageView* view = nullptr) const;
+
+  // [channels, height, width] of the input that data.augment applies to. REQUIRES: data.augment is not
+  // empty.
+  [[nodiscard]] std::span<const std::int64_t> image_shape() const {
+    return inputs_[image_.value()].shape();
+  }
 
   void write_target(const Examples& examples,
                     std::uint64_t sample,

@@ -77,8 +77,7 @@ std::vector<ConfigEntry> make_entries() {
       {"data.kind", kData<&DataConfig::kind>,
        Choices{{"text", "tokens", "arrays", "images", "synthetic"}},
        "text (bytes), tokens (.bin of nanoGPT, llm.c or Megatron, .npy), arrays (.npy), images "
-       "(MNIST's, CIFAR's "
-       "or a folder of PNG and JPEG files), synthetic (needs no file)"},
+       "(MNIST's, CIFAR's or a folder of pictures), synthetic (needs no file)"},
       {"data.path",
        kData<&DataConfig::path>,
        {},
@@ -94,14 +93,21 @@ std::vector<ConfigEntry> make_entries() {
        kData<&DataConfig::allow_nonfinite>,
        {},
        "whether arrays of floats may contain NaN and infinity; otherwise they are refused"},
+      {"data.skip_damaged",
+       kData<&DataConfig::skip_damaged>,
+       {},
+       "whether pictures that cannot be decoded are left out, with their number; otherwise they are "
+       "refused"},
       {"data.holdout", kData<&DataConfig::holdout>, NumberRange{0, 0.9},
        "fraction of the data reserved for evaluation, if it has no separate part for that"},
       {"data.mean", kData<&DataConfig::mean>, NumberRange{-1e6, 1e6},
        "arrays and images of floats: value subtracted in each channel, or one number for all"},
       {"data.std", kData<&DataConfig::std>, NumberRange{1e-6, 1e6},
        "arrays and images of floats: divisor of each channel after that, or one number for all"},
-      {"data.augment", kData<&DataConfig::augment>, Choices{{"flip", "crop"}},
-       "when training on images: flip = mirrored half the time, crop = shifted at random"},
+      {"data.augment", kData<&DataConfig::augment>, Choices{{"flip", "crop", "resized_crop", "color", "erase"}},
+       "when training on images: flip = mirrored half the time, crop = shifted at random, "
+       "resized_crop = a random part enlarged, color = other brightness, contrast and saturation, "
+       "erase = a random part removed half the time"},
       {"data.crop_pixels", kData<&DataConfig::crop_pixels>, IntegerRange{1, 1024},
        "maximum shift of an image by crop in each direction; the border is black"},
       {"data.changed", kData<&DataConfig::changed>, Choices{{"refuse", "accept"}},

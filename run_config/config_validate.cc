@@ -64,6 +64,10 @@ std::optional<Conflict> data_conflict(const DataConfig& data) {
                     fmt::format("data.kind is \"{}\"", data.kind),
                     "leave out data.dtype: other data contains its dtype"};
   }
+  if (data.skip_damaged && data.kind != "images") {
+    return Conflict{"data.skip_damaged", "data.kind", "data.skip_damaged needs images",
+                    fmt::format("data.kind is \"{}\"", data.kind), "leave out data.skip_damaged"};
+  }
   if (data.kind == "arrays" || data.kind == "images") return std::nullopt;
   const auto of_arrays = [&](const std::string& key) {
     return Conflict{key, "data.kind", key + " needs arrays or images",

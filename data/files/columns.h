@@ -100,6 +100,9 @@ struct ExampleFiles {
   ExampleStorage storage;
   Examples train;
   std::optional<Examples> held_out;  // same types and shapes as `train`
+  // Names of the targets 0, 1, …; empty if the files have none.
+  std::vector<std::string> class_names = {};
+  std::vector<std::string> notes = {};  // warnings about the files, one line each
 };
 
 }  // namespace motley

@@ -44,7 +44,7 @@ Error no_images(const fs::path& folder) {
   }
   return {ErrorCode::kData, what,
           "expected: train-images-idx3-ubyte (MNIST), data_batch_1.bin (CIFAR-10), train.bin "
-          "(CIFAR-100), sub-folders of PNG or JPEG files",
+          "(CIFAR-100), sub-folders of pictures",
           "correct data.path"};
 }
 
@@ -52,10 +52,11 @@ Error no_images(const fs::path& folder) {
 
 Result<ExampleFiles> open_image_data(const fs::path& folder,
                                      std::span<const std::int64_t> shape,
+                                     bool skips_damaged,
                                      ProgressCounter* work) {
   if (holds_idx(folder)) return open_idx_folder(folder);
   if (holds_cifar(folder)) return open_cifar_folder(folder);
-  if (holds_pictures(folder)) return open_picture_folder(folder, shape, work);
+  if (holds_pictures(folder)) return open_picture_folder(folder, shape, skips_damaged, work);
   return no_images(folder);
 }
 

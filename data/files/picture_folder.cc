@@ -1,18 +1,18 @@
 #include "data/files/picture_folder.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstring>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
-#include "data/files/fit_picture.h"
-#include "data/files/raster.h"
+#include "data/files/picture_list.h"
+#include "data/pictures/decode_picture.h"
+#include "data/pictures/fit_picture.h"
 
 namespace motley {
 namespace {
@@ -20,56 +20,15 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kPictureBytesMax = std::uint64_t{4} << 30;
-constexpr std::uint64_t kLabelBytes = sizeof(std::int32_t);
+constexpr std::size_t kLabelBytes = sizeof(std::int32_t);
 constexpr std::int64_t kPictureSideMax = 1 << 16;
+
+constexpr std::size_t kNamedMax = 10;  // pictures in a message
 
 struct Picture {
   fs::path path;
   std::int32_t label = 0;
 };
-
-bool is_picture(const fs::path& path) {
-  std::string ending = path.extension().string();
-  std::ranges::transform(ending, ending.begin(), [](unsigned char c) { return std::tolower(c); });
-  std::error_code code;
-  return (ending == ".png" || ending == ".jpg" || ending == ".jpeg") &&
-         fs::is_regular_file(path, code);
-}
-
-Error unreadable_folder(const fs::path& folder, const std::error_code& code) {
-  return {ErrorCode::kData, fmt::format("cannot read {}", folder.string()), code.message(),
-          "set data.path to a readable folder"};
-}
-
-// In the byte order of their paths.
-std::vector<fs::path> sorted(std::vector<fs::path> paths) {
-  std::ranges::sort(paths, {}, &fs::path::native);
-  return paths;
-}
-
-Result<std::vector<fs::path>> list_sub_folders(const fs::path& folder) {
-  std::vector<fs::path> folders;
-  std::error_code code;
-  for (auto it = fs::directory_iterator(folder, code); !code && it != fs::directory_iterator();
-       it.increment(code)) {
-    std::error_code ignored;
-    const bool hidden = it->path().filename().native().starts_with('.');
-    if (!hidden && it->is_directory(ignored)) folders.push_back(it->path());
-  }
-  if (code) return unreadable_folder(folder, code);
-  return sorted(std::move(folders));
-}
-
-Result<std::vector<fs::path>> list_pictures(const fs::path& folder) {
-  std::vector<fs::path> pictures;
-  std::error_code code;
-  for (auto it = fs::recursive_directory_iterator(folder, code);
-       !code && it != fs::recursive_directory_iterator(); it.increment(code)) {
-    if (is_picture(it->path())) pictures.push_back(it->path());
-  }
-  if (code) return unreadable_folder(folder, code);
-  return sorted(std::move(pictures));
-}
 
 std::vector<std::string> names_of(const std::vector<fs::path>& folders) {
   std::vector<std::string> names;
@@ -80,9 +39,10 @@ std::vector<std::string> names_of(const std::vector<fs::path>& folders) {
 
 // The pictures of each class; `classes` are the labels in order.
 Result<std::vector<Picture>> list_examples(const fs::path& folder,
-                                           const std::vector<std::string>& classes) {
+                                           const std::vector<std::string>& classes,
+                                           LeftOutFiles& left_out) {
   std::vector<Picture> examples;
-  MOTLEY_ASSIGN(const auto folders, list_sub_folders(folder));
+  MOTLEY_ASSIGN(const auto folders, class_folders(folder, left_out));
   for (const fs::path& of_class : folders) {
     const auto label = std::ranges::find(classes, of_class.filename().string());
     if (label == classes.end()) {
@@ -91,9 +51,9 @@ Result<std::vector<Picture>> list_examples(const fs::path& folder,
                    "the training part has no sub-folder of this name",
                    "move it, or add training pictures of the class"};
     }
-    MOTLEY_ASSIGN(auto pictures, list_pictures(of_class));
+    MOTLEY_ASSIGN(auto pictures, list_pictures(of_class, left_out));
     if (pictures.empty()) {
-      return Error{ErrorCode::kData, fmt::format("no PNG or JPEG file in {}", of_class.string()),
+      return Error{ErrorCode::kData, fmt::format("no pictures in {}", of_class.string()),
                    "each sub-folder is a class", "remove it, or add its pictures"};
     }
     for (fs::path& path : pictures) {
@@ -103,10 +63,44 @@ Result<std::vector<Picture>> list_examples(const fs::path& folder,
   return examples;
 }
 
+// What was odd about the files of all parts.
+struct Oddities {
+  std::vector<std::string> damaged;      // "PATH: CAUSE", at most kNamedMax
+  std::uint64_t damaged_count = 0;
+  std::vector<std::string> with_stray;   // paths, at most kNamedMax
+  std::uint64_t with_stray_count = 0;
+
+  void add_damaged(const fs::path& picture, const std::string& cause) {
+    ++damaged_count;
+    if (damaged.size() >= kNamedMax) return;
+    damaged.push_back(fmt::format("{}: {}", excerpt(picture.string(), 120), excerpt(cause)));
+  }
+
+  void add_with_stray(const fs::path& picture) {
+    ++with_stray_count;
+    if (with_stray.size() < kNamedMax) with_stray.push_back(excerpt(picture.string(), 120));
+  }
+};
+
+// "a, b and 3 more"
+std::string list_text(const std::vector<std::string>& named, std::uint64_t count) {
+  const std::string text = fmt::format("{}", fmt::join(named, "; "));
+  return count > named.size() ? fmt::format("{}; and {} more", text, count - named.size()) : text;
+}
+
+Error damaged_pictures(const Oddities& found, std::uint64_t pictures, const fs::path& folder) {
+  return {ErrorCode::kData,
+          fmt::format("{} of {} pictures cannot be used, {}", found.damaged_count, pictures,
+                      folder.string()),
+          list_text(found.damaged, found.damaged_count),
+          "convert them again or remove them, or set data.skip_damaged = true to leave them out"};
+}
+
 class PictureReader {
  public:
-  PictureReader(std::span<const std::int64_t> shape, ProgressCounter* work)
-      : shape_(shape.begin(), shape.end()),
+  PictureReader(const fs::path& root, std::span<const std::int64_t> shape, ProgressCounter* work)
+      : root_(root),
+        shape_(shape.begin(), shape.end()),
         bytes_each_(static_cast<std::size_t>(shape[0] * shape[1] * shape[2])),
         work_(work) {}
 
@@ -114,25 +108,36 @@ class PictureReader {
     return pictures.size() * bytes_each_;
   }
 
+  // Decodes the pictures of one part. The samples are those that can be decoded; the others are
+  // added to `found`.
   [[nodiscard]] Result<Examples> read(const std::vector<Picture>& pictures,
                                       const fs::path& folder,
-                                      ExampleStorage& storage) const {
+                                      ExampleStorage& storage,
+                                      Oddities& found) const {
     std::vector<std::byte> planes(bytes_of(pictures));
-    std::vector<std::byte> labels(pictures.size() * sizeof(std::int32_t));
-    for (std::size_t i = 0; i < pictures.size(); ++i) {
-      MOTLEY_ASSIGN(const MappedFile file, MappedFile::open(pictures[i].path));
-      MOTLEY_ASSIGN(const Raster raster, decode_picture(file.bytes(), static_cast<int>(shape_[0]),
-                                                        pictures[i].path.string()));
-      fit_picture(raster, shape_[1], shape_[2],
-                  std::span(planes).subspan(i * bytes_each_, bytes_each_));
-      std::memcpy(labels.data() + i * sizeof(std::int32_t), &pictures[i].label,
-                  sizeof(std::int32_t));
+    std::vector<std::byte> labels(pictures.size() * kLabelBytes);
+    std::size_t samples = 0;
+    for (const Picture& picture : pictures) {
+      MOTLEY_ASSIGN(const MappedFile file, MappedFile::open(picture.path));
+      const auto decoded = decode_picture(file.bytes(), static_cast<int>(shape_[0]),
+                                          picture.path.string());
       if (work_ != nullptr) work_->add_bytes(bytes_each_);
+      if (!decoded.ok()) {
+        found.add_damaged(picture.path.lexically_relative(root_), decoded.error().cause);
+        continue;
+      }
+      if (decoded->has_stray_bytes) found.add_with_stray(picture.path.lexically_relative(root_));
+      fit_picture(decoded->raster, shape_[1], shape_[2],
+                  std::span(planes).subspan(samples * bytes_each_, bytes_each_));
+      std::memcpy(labels.data() + samples * kLabelBytes, &picture.label, kLabelBytes);
+      ++samples;
     }
+    planes.resize(samples * bytes_each_);
+    labels.resize(samples * kLabelBytes);
     return Examples{
         {column(ElementType::kUint8, shape_, bytes_each_, std::move(planes), folder.string(),
                 storage)},
-        column(ElementType::kInt32, {}, sizeof(std::int32_t), std::move(labels),
+        column(ElementType::kInt32, {}, kLabelBytes, std::move(labels),
                fmt::format("the sub-folders of {}, each a class", folder.string()), storage)};
   }
 
@@ -149,6 +154,7 @@ class PictureReader {
                   {{std::move(name), kept, kept.size() / bytes_each, bytes_each}});
   }
 
+  fs::path root_;  // paths in messages are relative to it
   std::vector<std::int64_t> shape_;
   std::size_t bytes_each_;
   ProgressCounter* work_;
@@ -167,7 +173,8 @@ Result<void> check_wanted_shape(std::span<const std::int64_t> shape) {
 }
 
 bool has_sub_folders(const fs::path& folder) {
-  const auto folders = list_sub_folders(folder);
+  LeftOutFiles ignored;
+  const auto folders = class_folders(folder, ignored);
   return folders.ok() && !folders->empty();
 }
 
@@ -179,52 +186,100 @@ std::optional<fs::path> held_out_folder(const fs::path& folder) {
   return std::nullopt;
 }
 
+// The pictures of both parts.
+struct PictureParts {
+  fs::path train_folder;
+  std::optional<fs::path> eval_folder;
+  std::vector<std::string> classes;
+  std::vector<Picture> train;
+  std::vector<Picture> eval;
+  LeftOutFiles left_out;
+};
+
+Result<PictureParts> list_parts(const fs::path& folder) {
+  PictureParts parts;
+  // A class may be called "train"; its folder has no sub-folders.
+  const bool has_parts = has_sub_folders(folder / "train");
+  parts.train_folder = has_parts ? folder / "train" : folder;
+  if (has_parts) parts.eval_folder = held_out_folder(folder);
+  if (has_parts) {
+    MOTLEY_ASSIGN(const auto beside, class_folders(folder, parts.left_out));
+  }
+  LeftOutFiles counted_below;
+  MOTLEY_ASSIGN(const auto folders, class_folders(parts.train_folder, counted_below));
+  parts.classes = names_of(folders);
+  MOTLEY_ASSIGN(parts.train, list_examples(parts.train_folder, parts.classes, parts.left_out));
+  if (parts.eval_folder) {
+    MOTLEY_ASSIGN(parts.eval, list_examples(*parts.eval_folder, parts.classes, parts.left_out));
+  }
+  return parts;
+}
+
+Error no_usable_pictures(const fs::path& folder) {
+  return {ErrorCode::kData, fmt::format("no usable pictures in {}", folder.string()),
+          "all of its pictures are damaged, and data.skip_damaged leaves them out",
+          "add pictures, or remove it"};
+}
+
+// An error if a class has pictures, but none that can be used.
+Result<void> check_each_class(const PictureParts& parts, const Column& labels) {
+  std::vector<bool> has_any(parts.classes.size());
+  for (std::uint64_t sample = 0; sample < labels.size(); ++sample) {
+    has_any[static_cast<std::size_t>(integer_at(labels.type(), labels.at(sample), 0))] = true;
+  }
+  const auto without = std::ranges::find(has_any, false);
+  if (without == has_any.end()) return {};
+  const auto number = static_cast<std::size_t>(without - has_any.begin());
+  return no_usable_pictures(parts.train_folder / parts.classes[number]);
+}
+
+std::vector<std::string> notes_of(const PictureParts& parts,
+                                  const Oddities& found,
+                                  const fs::path& folder) {
+  std::vector<std::string> notes;
+  if (auto line = parts.left_out.line(folder)) notes.push_back(*std::move(line));
+  if (found.damaged_count > 0) {
+    notes.push_back(fmt::format("{} of {} pictures were left out as damaged, {}: {}",
+                                found.damaged_count, parts.train.size() + parts.eval.size(),
+                                folder.string(), list_text(found.damaged, found.damaged_count)));
+  }
+  if (found.with_stray_count > 0) {
+    notes.push_back(fmt::format(
+        "{} JPEG files have bytes that belong to no picture, {}: they were read as other programs "
+        "do, and may be damaged: {}",
+        found.with_stray_count, folder.string(),
+        list_text(found.with_stray, found.with_stray_count)));
+  }
+  return notes;
+}
+
 }  // namespace
 
 bool holds_pictures(const fs::path& folder) {
-  const auto folders = list_sub_folders(folder);
-  return folders.ok() && std::ranges::any_of(*folders, [](const fs::path& sub) {
-           const auto pictures = list_pictures(sub);
+  LeftOutFiles ignored;
+  const auto folders = class_folders(folder, ignored);
+  return folders.ok() && std::ranges::any_of(*folders, [&](const fs::path& sub) {
+           const auto pictures = list_pictures(sub, ignored);
            return pictures.ok() && !pictures->empty();
          });
 }
 
 std::uint64_t picture_folder_bytes(const fs::path& folder, std::span<const std::int64_t> shape) {
   if (!check_wanted_shape(shape).ok()) return 0;
-  std::vector<fs::path> parts = {folder};
-  if (has_sub_folders(folder / "train")) {
-    parts = {folder / "train"};
-    if (const auto held_out = held_out_folder(folder)) parts.push_back(*held_out);
-  }
-  std::uint64_t count = 0;
-  for (const fs::path& part : parts) {
-    const auto classes = list_sub_folders(part);
-    if (!classes.ok()) return 0;
-    for (const fs::path& of_class : *classes) {
-      const auto pictures = list_pictures(of_class);
-      count += pictures.ok() ? pictures->size() : 0;
-    }
-  }
+  const auto parts = list_parts(folder);
+  if (!parts.ok()) return 0;
+  const std::uint64_t count = parts->train.size() + parts->eval.size();
   return count * (static_cast<std::uint64_t>(shape[0] * shape[1] * shape[2]) + kLabelBytes);
 }
 
 Result<ExampleFiles> open_picture_folder(const fs::path& folder,
                                          std::span<const std::int64_t> shape,
+                                         bool skips_damaged,
                                          ProgressCounter* work) {
   MOTLEY_TRY(check_wanted_shape(shape));
-  // A class may be called "train"; its folder has no sub-folders.
-  const bool has_parts = has_sub_folders(folder / "train");
-  const fs::path train_folder = has_parts ? folder / "train" : folder;
-  const auto eval_folder = has_parts ? held_out_folder(folder) : std::nullopt;
-  MOTLEY_ASSIGN(const auto folders, list_sub_folders(train_folder));
-  const auto classes = names_of(folders);
-  MOTLEY_ASSIGN(const auto train, list_examples(train_folder, classes));
-  std::vector<Picture> eval;
-  if (eval_folder) {
-    MOTLEY_ASSIGN(eval, list_examples(*eval_folder, classes));
-  }
-  const PictureReader reader(shape, work);
-  const std::uint64_t bytes = reader.bytes_of(train) + reader.bytes_of(eval);
+  MOTLEY_ASSIGN(PictureParts parts, list_parts(folder));
+  const PictureReader reader(folder, shape, work);
+  const std::uint64_t bytes = reader.bytes_of(parts.train) + reader.bytes_of(parts.eval);
   if (bytes > kPictureBytesMax) {
     return Error{
         ErrorCode::kData, fmt::format("too many pictures below {}", folder.string()),
@@ -235,12 +290,19 @@ Result<ExampleFiles> open_picture_folder(const fs::path& folder,
   std::optional<ProgressCounter::Task> reading;
   if (work != nullptr) reading.emplace(*work, "reading the data", bytes);
   ExampleStorage storage;
-  MOTLEY_ASSIGN(Examples trained, reader.read(train, train_folder, storage));
+  Oddities found;
+  MOTLEY_ASSIGN(Examples trained, reader.read(parts.train, parts.train_folder, storage, found));
   std::optional<Examples> held_out;
-  if (!eval.empty()) {
-    MOTLEY_ASSIGN(held_out, reader.read(eval, *eval_folder, storage));
+  if (!parts.eval.empty()) {
+    MOTLEY_ASSIGN(held_out, reader.read(parts.eval, *parts.eval_folder, storage, found));
   }
-  return ExampleFiles{std::move(storage), std::move(trained), std::move(held_out)};
+  if (found.damaged_count > 0 && !skips_damaged) {
+    return damaged_pictures(found, parts.train.size() + parts.eval.size(), folder);
+  }
+  MOTLEY_TRY(check_each_class(parts, trained.targets));
+  if (held_out && held_out->size() == 0) return no_usable_pictures(*parts.eval_folder);
+  return ExampleFiles{std::move(storage), std::move(trained), std::move(held_out),
+                      parts.classes, notes_of(parts, found, folder)};
 }
 
 }  // namespace motley

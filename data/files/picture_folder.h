@@ -1,4 +1,4 @@
-// A folder of pictures: a sub-folder for each class, with PNG and JPEG files. docs/formats/data.md.
+// A folder of pictures: a sub-folder for each class. docs/formats/data.md.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace motley {
 
-// Whether it has a sub-folder with a PNG or JPEG file, by file names.
+// Whether it has a sub-folder with a picture.
 [[nodiscard]] bool holds_pictures(const std::filesystem::path& folder);
 
 // The memory that open_picture_folder uses; 0 if it is no such folder.
@@ -19,11 +19,13 @@ namespace motley {
                                                  std::span<const std::int64_t> shape);
 
 // Decodes all pictures into memory at the size of `shape`, [channels, height, width]. Sub-folders
-// `train` and `val` or `test` separate the parts. kData if a picture is damaged, a class is empty
-// or only in the held-out part, or they take more than 4 GiB. `work` counts the decoded pictures;
-// nullptr: not counted.
+// `train` and `val` or `test` separate the parts. kData if a class is empty or only in the held-out
+// part, if they take more than 4 GiB, or if pictures are damaged: all of them are counted and the
+// first ones named. `skips_damaged`: these are left out instead, unless a class has no others. `work`
+// counts the decoded pictures; nullptr: not counted.
 [[nodiscard]] Result<ExampleFiles> open_picture_folder(const std::filesystem::path& folder,
                                                        std::span<const std::int64_t> shape,
+                                                       bool skips_damaged,
                                                        ProgressCounter* work);
 
 }  // namespace motley

@@ -110,20 +110,20 @@ DataConfig augmented(std::vector<std::string> how, int pixels = 4) {
 }
 
 TEST(ViewDraw, IsAFunctionOfSeedEpochAndSample) {
-  const ViewDraw draw(augmented({"flip", "crop"}), 7);
+  const ViewDraw draw(augmented({"flip", "crop"}), 7, 32, 32);
   const ImageView view = draw.view(1, 2);
-  EXPECT_EQ(view, ViewDraw(augmented({"flip", "crop"}), 7).view(1, 2));
+  EXPECT_EQ(view, ViewDraw(augmented({"flip", "crop"}), 7, 32, 32).view(1, 2));
   int others = 0;
   for (std::uint64_t i = 0; i < 20; ++i) {
     others += draw.view(1 + i, 3) == view ? 0 : 1;
     others += draw.view(1, 3 + i) == view ? 0 : 1;
-    others += ViewDraw(augmented({"flip", "crop"}), 8 + i).view(1, 2) == view ? 0 : 1;
+    others += ViewDraw(augmented({"flip", "crop"}), 8 + i, 32, 32).view(1, 2) == view ? 0 : 1;
   }
   EXPECT_GT(others, 50);
 }
 
 TEST(ViewDraw, MirrorsHalfTheTimeAndShiftsEvenly) {
-  const ViewDraw draw(augmented({"crop", "flip"}, 2), 1);
+  const ViewDraw draw(augmented({"crop", "flip"}, 2), 1, 32, 32);
   constexpr int kDraws = 5000;
   int mirrored = 0;
   std::map<std::pair<std::int64_t, std::int64_t>, int> shifts;
@@ -141,13 +141,70 @@ TEST(ViewDraw, MirrorsHalfTheTimeAndShiftsEvenly) {
 }
 
 TEST(ViewDraw, DoesOnlyWhatIsAskedFor) {
-  EXPECT_TRUE(ViewDraw(augmented({}), 1).is_plain());
+  EXPECT_TRUE(ViewDraw(augmented({}), 1, 32, 32).is_plain());
   for (std::uint64_t sample = 0; sample < 50; ++sample) {
-    EXPECT_FALSE(ViewDraw(augmented({"crop"}), 1).view(0, sample).mirrored);
-    const ImageView flipped = ViewDraw(augmented({"flip"}), 1).view(0, sample);
+    EXPECT_FALSE(ViewDraw(augmented({"crop"}), 1, 32, 32).view(0, sample).mirrored);
+    const ImageView flipped = ViewDraw(augmented({"flip"}), 1, 32, 32).view(0, sample);
     EXPECT_EQ(flipped.down, 0);
     EXPECT_EQ(flipped.right, 0);
   }
+}
+
+// The distribution of torchvision's RandomResizedCrop and RandomErasing, with its defaults.
+TEST(ViewDraw, DrawsBoxesInsideTheirRanges) {
+  const ViewDraw draw(augmented({"resized_crop", "erase", "color"}), 3, 96, 128);
+  constexpr int kDraws = 2000;
+  int erased = 0;
+  double area = 0;
+  for (std::uint64_t sample = 0; sample < kDraws; ++sample) {
+    const ImageView view = draw.view(4, sample);
+    ASSERT_TRUE(view.box && view.colours);
+    const ImageBox& box = *view.box;
+    EXPECT_GE(box.top, 0);
+    EXPECT_GE(box.left, 0);
+    EXPECT_LE(box.top + box.height, 96);
+    EXPECT_LE(box.left + box.width, 128);
+    const double share = static_cast<double>(box.height * box.width) / (96 * 128);
+    const double ratio = static_cast<double>(box.width) / static_cast<double>(box.height);
+    EXPECT_GE(share, 0.07);
+    EXPECT_GE(ratio, 0.75 - 0.05);
+    EXPECT_LE(ratio, 4.0 / 3 + 0.05);
+    area += share;
+    if (!view.erased) continue;
+    ++erased;
+    EXPECT_LT(view.erased->height, 96);
+    EXPECT_LT(view.erased->width, 128);
+    EXPECT_LE(view.erased->top + view.erased->height, 96);
+    EXPECT_LE(view.erased->left + view.erased->width, 128);
+  }
+  EXPECT_NEAR(erased, kDraws / 2, 3 * std::sqrt(kDraws) / 2);
+  // torchvision's own mean for this size is in make_augmentation_golden.py.
+  EXPECT_NEAR(area / kDraws, 0.5132, 0.03);
+}
+
+TEST(ViewDraw, DrawsEveryOrderOfColourChanges) {
+  const ViewDraw draw(augmented({"color"}), 3, 8, 8);
+  std::map<std::array<ColourChange, 3>, int> orders;
+  for (std::uint64_t sample = 0; sample < 600; ++sample) {
+    const ColourFactors colours = draw.view(0, sample).colours.value();
+    ++orders[colours.order];
+    for (const float factor : colours.factors) {
+      EXPECT_GE(factor, 0.6F);
+      EXPECT_LE(factor, 1.4F);
+    }
+  }
+  EXPECT_EQ(orders.size(), 6U);
+  for (const auto& [order, count] : orders) EXPECT_NEAR(count, 100, 50);
+}
+
+// Adding a change leaves the draws of the others as they are.
+TEST(ViewDraw, DrawsEachChangeByItself) {
+  const ImageView all =
+      ViewDraw(augmented({"flip", "crop", "resized_crop", "color", "erase"}), 5, 20, 30).view(3, 9);
+  const ImageView first = ViewDraw(augmented({"flip", "crop"}), 5, 20, 30).view(3, 9);
+  EXPECT_EQ((ImageView{all.down, all.right, all.mirrored}), first);
+  EXPECT_EQ(all.box, ViewDraw(augmented({"resized_crop"}), 5, 20, 30).view(3, 9).box);
+  EXPECT_EQ(all.erased, ViewDraw(augmented({"erase"}), 5, 20, 30).view(3, 9).erased);
 }
 
 }  // namespace

@@ -1,95 +1,27 @@
-// Folders of PNG and JPEG files. The tests write the files with the libraries that read them.
+// Folders of pictures: PNG files of one pixel, written with libpng.
 #include "data/files/picture_folder.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
+
+#include <filesystem>
 
 #ifdef MOTLEY_WITH_PNG
 #include <png.h>
 #endif
-#ifdef MOTLEY_WITH_JPEG
-#include <turbojpeg.h>
-#endif
 
 #include "base/progress_counter.h"
-#include "data/files/raster.h"
 #include "tests/data/array_fixture.h"
 
 namespace motley {
 namespace {
 
-using testing::Each;
+namespace fs = std::filesystem;
+
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
-
-Result<Raster> decoded(const std::string& file, int channels) {
-  return decode_picture(std::as_bytes(std::span(file)), channels, "a.picture");
-}
-
-std::vector<int> pixels_of(const Result<Raster>& raster) {
-  EXPECT_TRUE(raster.ok()) << (raster.ok() ? "" : describe(raster.error()));
-  std::vector<int> pixels;
-  if (!raster.ok()) return pixels;
-  for (const std::byte value : raster->pixels) pixels.push_back(std::to_integer<int>(value));
-  return pixels;
-}
-
-TEST(Picture, ThatIsNeitherPngNorJpegIsRefused) {
-  for (const std::string file : {"", "GIF89a", "\x89", "\xFF"}) {
-    const auto raster = decoded(file, 3);
-    ASSERT_FALSE(raster.ok());
-    EXPECT_THAT(raster.error().what, HasSubstr("a.picture"));
-    EXPECT_THAT(raster.error().cause, HasSubstr("neither like a PNG nor like a JPEG"));
-  }
-}
-
-TEST(Picture, ThatIsTooLargeIsRefused) {
-  EXPECT_TRUE(check_picture_size(1 << 14, 1 << 13, "p").ok());
-  EXPECT_FALSE(check_picture_size(1 << 14, (1 << 13) + 1, "p").ok());
-  EXPECT_FALSE(check_picture_size(0, 5, "p").ok());
-  EXPECT_FALSE(check_picture_size(std::int64_t{1} << 40, std::int64_t{1} << 40, "p").ok());
-}
-
-#ifdef MOTLEY_WITH_JPEG
-
-std::string jpeg(int width, int height, const std::string& rgb) {
-  tjhandle encoder = tjInitCompress();
-  unsigned char* bytes = nullptr;
-  unsigned long size = 0;
-  EXPECT_EQ(tjCompress2(encoder, reinterpret_cast<const unsigned char*>(rgb.data()), width, 0,
-                        height, TJPF_RGB, &bytes, &size, TJSAMP_444, 100, TJFLAG_ACCURATEDCT),
-            0);
-  std::string file(reinterpret_cast<char*>(bytes), size);
-  tjFree(bytes);
-  tjDestroy(encoder);
-  return file;
-}
-
-TEST(Picture, OfJpegIsDecoded) {
-  const auto raster = decoded(jpeg(16, 8, std::string(16 * 8 * 3, '\x40')), 3);
-  EXPECT_THAT(pixels_of(raster), Each(0x40));
-  EXPECT_EQ(raster->width, 16);
-  EXPECT_EQ(raster->height, 8);
-  EXPECT_EQ(raster->pixels.size(), 16U * 8 * 3);
-  EXPECT_EQ(pixels_of(decoded(jpeg(1, 1, "\x40\x40\x40"), 1)), std::vector{0x40});
-}
-
-TEST(Picture, OfJpegCutShortIsRefused) {
-  std::string noise;
-  for (int i = 0; i < 32 * 32 * 3; ++i) noise += static_cast<char>(i * i % 251);
-  const std::string right = jpeg(32, 32, noise);
-  EXPECT_TRUE(decoded(right, 3).ok());
-  for (const std::size_t bytes : {std::size_t{2}, std::size_t{100}, right.size() / 2}) {
-    EXPECT_FALSE(decoded(right.substr(0, bytes), 3).ok()) << bytes;
-  }
-}
-
-#else
-
-TEST(Picture, OfJpegNeedsItsLibrary) {
-  EXPECT_THAT(decoded("\xFF\xD8\xFF", 3).error().remedy, HasSubstr("libturbojpeg0-dev"));
-}
-
-#endif
 
 #ifdef MOTLEY_WITH_PNG
 
@@ -113,27 +45,6 @@ std::string png(std::uint32_t width,
 // A PNG file of one grey pixel.
 std::string dot(char value) {
   return png(1, 1, std::string(1, value), PNG_FORMAT_GRAY);
-}
-
-TEST(Picture, OfPngIsDecodedToTheByte) {
-  const auto raster = decoded(png(2, 1, std::string("\x01\x02\x03\xF0\x00\x10", 6)), 3);
-  EXPECT_THAT(pixels_of(raster), ElementsAre(1, 2, 3, 0xF0, 0, 0x10));
-  EXPECT_THAT(pixels_of(decoded(png(2, 1, "\x05\x50", PNG_FORMAT_GRAY), 1)), ElementsAre(5, 0x50));
-}
-
-TEST(Picture, OfPngIsChangedIntoTheModelsColours) {
-  EXPECT_THAT(pixels_of(decoded(dot('\x42'), 3)), ElementsAre(0x42, 0x42, 0x42));
-  EXPECT_THAT(pixels_of(decoded(png(1, 1, "\x42\x42\x42"), 1)), ElementsAre(0x42));
-  const std::string clear("\x80\x80\x80\x00", 4);
-  EXPECT_THAT(pixels_of(decoded(png(1, 1, clear, PNG_FORMAT_RGBA), 3)), ElementsAre(0, 0, 0));
-}
-
-TEST(Picture, OfPngThatIsDamagedIsRefused) {
-  std::string file = png(8, 8, std::string(192, 'x'));
-  EXPECT_FALSE(decoded(file.substr(0, 40), 3).ok());
-  char& inside = file[file.find("IDAT") + 10];
-  inside = static_cast<char>(inside ^ 1);
-  EXPECT_FALSE(decoded(file, 3).ok());
 }
 
 class PictureFolder : public testing::Test {
@@ -167,9 +78,7 @@ class PictureFolder : public testing::Test {
   }
 
   const SampleFormat dots_ = classifier({1, 1, 1}, 3);
-
- private:
-  DataFolder folder_;
+  const DataFolder folder_;
 };
 
 TEST_F(PictureFolder, HasAClassForEachSubFolderInTheOrderOfTheirNames) {
@@ -209,13 +118,79 @@ TEST_F(PictureFolder, MayHaveAClassOfTrains) {
 TEST_F(PictureFolder, WithAnEmptyClassIsRefused) {
   write("a/1.png", dot(1));
   write("b/1.txt", "");
-  EXPECT_THAT(error_of().what, HasSubstr("no PNG or JPEG file in"));
+  EXPECT_THAT(error_of().what, HasSubstr("no pictures in"));
 }
 
-TEST_F(PictureFolder, WithADamagedPictureIsRefusedByItsName) {
+TEST_F(PictureFolder, WithDamagedPicturesIsRefusedWithAllOfThem) {
+  write("train/a/1.png", dot(1));
+  write("train/a/2.png", dot(1).substr(0, 30));
+  write("train/b/3.jpg", "<html>not found</html>");
+  write("train/b/4.png", dot(2));
+  write("val/a/5.png", std::string("\0\0\0\x18", 4) + "ftypheic");
+  const Error error = error_of();
+  EXPECT_THAT(error.what, HasSubstr("3 of 5 pictures cannot be used"));
+  EXPECT_THAT(error.cause, HasSubstr("train/a/2.png: "));
+  EXPECT_THAT(error.cause, HasSubstr("train/b/3.jpg: it begins like no picture"));
+  EXPECT_THAT(error.cause, HasSubstr("val/a/5.png: HEIC files are not read"));
+  EXPECT_THAT(error.remedy, HasSubstr("data.skip_damaged"));
+}
+
+TEST_F(PictureFolder, NamesABoundedNumberOfDamagedPictures) {
+  for (int i = 100; i < 150; ++i) write(fmt::format("a/{}.png", i), "damaged");
+  const Error error = error_of();
+  EXPECT_THAT(error.what, HasSubstr("50 of 50 pictures"));
+  EXPECT_THAT(error.cause, HasSubstr("a/109.png"));
+  EXPECT_THAT(error.cause, EndsWith("; and 40 more"));
+}
+
+TEST_F(PictureFolder, LeavesOutDamagedPicturesOnRequest) {
   write("a/1.png", dot(1));
   write("a/2.png", dot(1).substr(0, 30));
-  EXPECT_THAT(error_of().what, HasSubstr("a/2.png"));
+  write("b/3.png", dot(3));
+  DataConfig config = data();
+  config.skip_damaged = true;
+  const auto source = opened(config, dots_);
+  ASSERT_NE(source, nullptr);
+  EXPECT_EQ(source->train_samples(), 2U);
+  EXPECT_THAT(source->remarks(),
+              ElementsAre(AllOf(HasSubstr("1 of 3 pictures were left out as damaged"),
+                                HasSubstr("a/2.png: "))));
+  const auto left_out = source->identity();
+  fs::remove(folder_.root() / "a/2.png");
+  EXPECT_EQ(opened(config, dots_)->identity(), left_out);
+  fs::remove(folder_.root() / "b/3.png");
+  write("b/4.png", "damaged");
+  EXPECT_THAT(open_error(config, dots_).what, HasSubstr("no usable pictures in"));
+}
+
+TEST_F(PictureFolder, LeavesOutWhatOtherProgramsLeaveBehind) {
+  write("cat/1.png", dot(1));
+  write("dog/2.png", dot(2));
+  const auto before = opened(data(), dots_)->identity();
+  for (const char* name :
+       {"__MACOSX/._cat", "__MACOSX/cat/._1.png", "cat/._1.png", ".DS_Store", "cat/.DS_Store",
+        "cat/Thumbs.db", "desktop.ini", "cat/.ipynb_checkpoints/1-checkpoint.png"}) {
+    write(name, dot(9));
+  }
+  write("cat/empty.png", "");
+  write("cat/labels.txt", "1.png cat");
+  write("README.md", "BMW and other cars");
+  write("alone.png", dot(9));
+  const auto source = opened(data(), dots_);
+  EXPECT_EQ(source->identity(), before);
+  const auto remarks = source->remarks();
+  ASSERT_EQ(remarks.size(), 1U);
+  EXPECT_THAT(remarks.front(), HasSubstr("11 files were left out, "));
+  EXPECT_THAT(remarks.front(),
+              HasSubstr(": 7 hidden or of the system (first: .DS_Store), 1 empty (cat/empty.png), 2 "
+                        "no picture (first: README.md), 1 in no sub-folder of a class (alone.png)"));
+}
+
+TEST_F(PictureFolder, RecognisesPicturesByTheirContent) {
+  write("a/1.jpg", dot(1));
+  write("a/2.txt", dot(2));
+  write("a/3", dot(3));
+  EXPECT_THAT(all(), ElementsAre(std::pair{1, 0}, std::pair{2, 0}, std::pair{3, 0}));
 }
 
 TEST_F(PictureFolder, WithMoreClassesThanTheModelIsRefused) {
@@ -240,12 +215,6 @@ TEST_F(PictureFolder, IsCountedWhileItIsRead) {
   ProgressCounter work;
   ASSERT_TRUE(open_source(data(), dots_, 1, &work).ok());
   EXPECT_GE(work.count(), 1U);
-}
-
-#else
-
-TEST(Picture, OfPngNeedsItsLibrary) {
-  EXPECT_THAT(decoded("\x89PNG", 3).error().remedy, HasSubstr("libpng-dev"));
 }
 
 #endif

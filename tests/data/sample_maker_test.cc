@@ -102,6 +102,32 @@ TEST(SampleMaker, ShowsAShiftedImageByHand) {
               ElementsAre(0, 29, 30, 31, 0, 33, 34, 35, 0, 0, 0, 0));
 }
 
+TEST(SampleMaker, ErasesAfterNormalising) {
+  const Images images(ElementType::kUint8);
+  ImageView view{0, 0, true};
+  const SampleMaker maker = maker_of(images, normalised());
+  auto expected = seen(maker, images, view);
+  view.erased = ImageBox{1, 2, 2, 1};
+  for (const std::size_t i : {6U, 10U, 18U, 22U}) expected[i] = 0;
+  EXPECT_EQ(seen(maker, images, view), expected);
+}
+
+TEST(SampleMaker, EnlargesTheWholeImageToItself) {
+  const Images images(ElementType::kFloat32);
+  const SampleMaker maker = maker_of(images, normalised());
+  const auto expected = seen(maker, images, {1, -1, true});
+  EXPECT_EQ(seen(maker, images, {1, -1, true, ImageBox{0, 0, 3, 4}}), expected);
+}
+
+TEST(SampleMaker, RefusesChangesOfValuesThatDoNotFit) {
+  const Images images(ElementType::kUint8);
+  DataConfig data = data_config("arrays", "x");
+  data.augment = {"color"};
+  const auto maker = SampleMaker::make(data, classifier({2, 3, 4}), images.examples());
+  ASSERT_FALSE(maker.ok());
+  EXPECT_THAT(maker.error().cause, HasSubstr("uint8 of 2 channels"));
+}
+
 TEST(SampleMaker, RefusesToAugmentWhatIsNoImage) {
   const Images images(ElementType::kUint8);
   const auto error = [&](const DataConfig& data, std::vector<std::int64_t> shape) {

@@ -98,7 +98,7 @@ TEST(ConfigErrors, ListTheChoices) {
 
 TEST(ConfigErrors, ListTheChoicesOfAnItem) {
   const Error error = error_of("[data]\naugment = ['flip', 'turn']");
-  EXPECT_THAT(error.what, HasSubstr("data.augment[1] must be one of flip, crop, gpt.toml:2:11"));
+  EXPECT_THAT(error.what, HasSubstr("data.augment[1] must be one of flip, crop, resized_crop, color, erase, gpt.toml:2:11"));
   EXPECT_EQ(error.cause, "it is 'turn'");
 }
 
@@ -204,6 +204,8 @@ TEST(ConfigConflicts, AreFoundBetweenOtherKeys) {
               HasSubstr("data.mean needs arrays or images"));
   EXPECT_THAT(error_of("[data]\nkind = 'synthetic'\naugment = ['flip']").what,
               HasSubstr("data.augment needs arrays or images, gpt.toml:3:"));
+  EXPECT_THAT(error_of("[data]\nskip_damaged = true").what,
+              HasSubstr("data.skip_damaged needs images, gpt.toml:2:"));
   EXPECT_THAT(error_of("[data]\ndtype = 'uint16'").what,
               HasSubstr("data.dtype needs tokens, gpt.toml:2:"));
   EXPECT_THAT(error_of("[train]\nschedule_steps = 20\nwarmup_steps = 30").what,
