@@ -13,8 +13,9 @@
 
 namespace motley {
 
-// One line each, first those of the files themselves (ExampleFiles::notes). Reads all integer targets, and a few thousand evenly spread samples of everything
-// else. REQUIRES: examples that fit the format (data/sample_maker.h).
+// One line each, first those of the files themselves (ExampleFiles::notes). Reads all integer
+// targets, and a few thousand evenly spread samples of everything else. REQUIRES: examples that fit
+// the format (data/sample_maker.h).
 [[nodiscard]] std::vector<std::string> example_remarks(const ExampleFiles& files,
                                                        const DataConfig& data,
                                                        const SampleFormat& format);

@@ -99,11 +99,10 @@ ImagePlanes shifted(const ImagePlanes& image, const ImageView& view) {
     for (std::int64_t row = 0; row < image.height; ++row) {
       for (std::int64_t column = 0; column < image.width; ++column) {
         const std::int64_t y = row + view.down;
-        const std::int64_t x =
-            (view.mirrored ? image.width - 1 - column : column) + view.right;
+        const std::int64_t x = (view.mirrored ? image.width - 1 - column : column) + view.right;
         const bool is_inside = y >= 0 && y < image.height && x >= 0 && x < image.width;
-        seen.values.push_back(
-            is_inside ? plane[static_cast<std::size_t>(y * image.width + x)] : 0.0F);
+        seen.values.push_back(is_inside ? plane[static_cast<std::size_t>(y * image.width + x)]
+                                        : 0.0F);
       }
     }
   }

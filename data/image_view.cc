@@ -30,7 +30,9 @@ class SampleDraws {
     key_ = std::uint64_t{block[1]} << 32 | block[0];
   }
 
-  [[nodiscard]] PhiloxBlock block(std::uint64_t number) const { return philox4x32(key_, 0, number); }
+  [[nodiscard]] PhiloxBlock block(std::uint64_t number) const {
+    return philox4x32(key_, 0, number);
+  }
 
  private:
   std::uint64_t key_;
@@ -71,7 +73,7 @@ constexpr BoxRange kResized{0.08, 1, -0.28768207245178085, 0.28768207245178085};
 constexpr BoxRange kErased{0.02, 0.33, -1.2039728043259361, 1.1939224684724346};
 
 struct Sides {
-  std::int64_t first;   // the longer one, for a ratio above 1
+  std::int64_t first;  // the longer one, for a ratio above 1
   std::int64_t second;
 };
 
@@ -101,7 +103,8 @@ ImageBox draw_box(const SampleDraws& draws, std::int64_t height, std::int64_t wi
   }
   // The middle, with the nearest ratio.
   const std::int64_t box_width = std::min(width, std::llround(static_cast<double>(height) * 4 / 3));
-  const std::int64_t box_height = std::min(height, std::llround(static_cast<double>(width) * 4 / 3));
+  const std::int64_t box_height =
+      std::min(height, std::llround(static_cast<double>(width) * 4 / 3));
   return {(height - box_height) / 2, (width - box_width) / 2, box_height, box_width};
 }
 

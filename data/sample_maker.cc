@@ -157,12 +157,13 @@ Result<void> check_value_changes(const DataConfig& data,
   if (std::ranges::find(data.augment, "color") == data.augment.end()) return {};
   const std::int64_t channels = wanted.shape.front();
   if (stored == ElementType::kUint8 && (channels == 1 || channels == 3)) return {};
-  return with_key({ErrorCode::kData, "data.augment = [\"color\"] does not fit the data",
-                   fmt::format("it needs pixels in bytes, grey or red, green and blue; these are {} "
-                               "of {} channels",
-                               element_name(stored), channels),
-                   "leave out color, or save the images as uint8"},
-                  "data.augment");
+  return with_key(
+      {ErrorCode::kData, "data.augment = [\"color\"] does not fit the data",
+       fmt::format("it needs pixels in bytes, grey or red, green and blue; these are {} "
+                   "of {} channels",
+                   element_name(stored), channels),
+       "leave out color, or save the images as uint8"},
+      "data.augment");
 }
 
 Result<void> check_augmentation(const DataConfig& data, std::span<const std::int64_t> shape) {
@@ -317,9 +318,8 @@ void InputMaker::write(std::span<const std::byte> stored,
   for (std::int64_t channel = 0; channel < shape_[0]; ++channel) {
     for (std::int64_t y = box.top; y < box.top + box.height; ++y) {
       const std::int64_t begin = (channel * shape_[1] + y) * shape_[2] + box.left;
-      std::ranges::fill(words.subspan(static_cast<std::size_t>(begin),
-                                      static_cast<std::size_t>(box.width)),
-                        0);
+      std::ranges::fill(
+          words.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(box.width)), 0);
     }
   }
 }

@@ -83,8 +83,8 @@ class SampleMaker {
                     std::span<std::int32_t> words,
                     const ImageView* view = nullptr) const;
 
-  // [channels, height, width] of the input that data.augment applies to. REQUIRES: data.augment is not
-  // empty.
+  // [channels, height, width] of the input that data.augment applies to. REQUIRES: data.augment is
+  // not empty.
   [[nodiscard]] std::span<const std::int64_t> image_shape() const {
     return inputs_[image_.value()].shape();
   }

@@ -15,11 +15,11 @@ namespace {
 // Not run.threads: libraries add in another order with another number of threads.
 constexpr std::array<std::string_view, 3> kSectionsOfSpeed = {"parallel", "comm", "checkpoint"};
 constexpr std::array<std::string_view, 15> kKeysWithoutEffect = {
-    "model.path",           "model.init_from",   "data.path",
-    "data.suffixes",        "data.changed",      "data.dtype",
-    "data.allow_nonfinite", "data.skip_damaged", "train.max_skipped",
+    "model.path",           "model.init_from",    "data.path",
+    "data.suffixes",        "data.changed",       "data.dtype",
+    "data.allow_nonfinite", "data.skip_damaged",  "train.max_skipped",
     "train.eval_every",     "train.eval_batches", "run.dir",
-    "run.restarts",         "run.trace_steps",   "run.tensorboard"};
+    "run.restarts",         "run.trace_steps",    "run.tensorboard"};
 
 // These keys together determine the end of the learning-rate schedule
 // (run_config/schedule_length.h).

@@ -96,7 +96,8 @@ std::vector<ConfigEntry> make_entries() {
       {"data.skip_damaged",
        kData<&DataConfig::skip_damaged>,
        {},
-       "whether pictures that cannot be decoded are left out, with their number; otherwise they are "
+       "whether pictures that cannot be decoded are left out, with their number; otherwise they "
+       "are "
        "refused"},
       {"data.holdout", kData<&DataConfig::holdout>, NumberRange{0, 0.9},
        "fraction of the data reserved for evaluation, if it has no separate part for that"},
@@ -104,7 +105,8 @@ std::vector<ConfigEntry> make_entries() {
        "arrays and images of floats: value subtracted in each channel, or one number for all"},
       {"data.std", kData<&DataConfig::std>, NumberRange{1e-6, 1e6},
        "arrays and images of floats: divisor of each channel after that, or one number for all"},
-      {"data.augment", kData<&DataConfig::augment>, Choices{{"flip", "crop", "resized_crop", "color", "erase"}},
+      {"data.augment", kData<&DataConfig::augment>,
+       Choices{{"flip", "crop", "resized_crop", "color", "erase"}},
        "when training on images: flip = mirrored half the time, crop = shifted at random, "
        "resized_crop = a random part enlarged, color = other brightness, contrast and saturation, "
        "erase = a random part removed half the time"},

@@ -65,9 +65,9 @@ Result<std::vector<Picture>> list_examples(const fs::path& folder,
 
 // What was odd about the files of all parts.
 struct Oddities {
-  std::vector<std::string> damaged;      // "PATH: CAUSE", at most kNamedMax
+  std::vector<std::string> damaged;  // "PATH: CAUSE", at most kNamedMax
   std::uint64_t damaged_count = 0;
-  std::vector<std::string> with_stray;   // paths, at most kNamedMax
+  std::vector<std::string> with_stray;  // paths, at most kNamedMax
   std::uint64_t with_stray_count = 0;
 
   void add_damaged(const fs::path& picture, const std::string& cause) {
@@ -119,8 +119,8 @@ class PictureReader {
     std::size_t samples = 0;
     for (const Picture& picture : pictures) {
       MOTLEY_ASSIGN(const MappedFile file, MappedFile::open(picture.path));
-      const auto decoded = decode_picture(file.bytes(), static_cast<int>(shape_[0]),
-                                          picture.path.string());
+      const auto decoded =
+          decode_picture(file.bytes(), static_cast<int>(shape_[0]), picture.path.string());
       if (work_ != nullptr) work_->add_bytes(bytes_each_);
       if (!decoded.ok()) {
         found.add_damaged(picture.path.lexically_relative(root_), decoded.error().cause);
@@ -301,8 +301,8 @@ Result<ExampleFiles> open_picture_folder(const fs::path& folder,
   }
   MOTLEY_TRY(check_each_class(parts, trained.targets));
   if (held_out && held_out->size() == 0) return no_usable_pictures(*parts.eval_folder);
-  return ExampleFiles{std::move(storage), std::move(trained), std::move(held_out),
-                      parts.classes, notes_of(parts, found, folder)};
+  return ExampleFiles{std::move(storage), std::move(trained), std::move(held_out), parts.classes,
+                      notes_of(parts, found, folder)};
 }
 
 }  // namespace motley

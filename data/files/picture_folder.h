@@ -21,8 +21,8 @@ namespace motley {
 // Decodes all pictures into memory at the size of `shape`, [channels, height, width]. Sub-folders
 // `train` and `val` or `test` separate the parts. kData if a class is empty or only in the held-out
 // part, if they take more than 4 GiB, or if pictures are damaged: all of them are counted and the
-// first ones named. `skips_damaged`: these are left out instead, unless a class has no others. `work`
-// counts the decoded pictures; nullptr: not counted.
+// first ones named. `skips_damaged`: these are left out instead, unless a class has no others.
+// `work` counts the decoded pictures; nullptr: not counted.
 [[nodiscard]] Result<ExampleFiles> open_picture_folder(const std::filesystem::path& folder,
                                                        std::span<const std::int64_t> shape,
                                                        bool skips_damaged,

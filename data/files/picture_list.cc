@@ -26,9 +26,9 @@ constexpr std::string_view kPictureSuffixes[] = {".png",  ".jpg",  ".jpeg", ".jp
 
 // Files and folders that systems and programs leave behind, in lower case.
 constexpr std::string_view kSystemNames[] = {
-    "__macosx",    "thumbs.db",   "ehthumbs.db",  "desktop.ini",
-    "icon\r",      "@eadir",      "$recycle.bin", "system volume information",
-    "lost+found",  "__pycache__",
+    "__macosx",   "thumbs.db",   "ehthumbs.db",  "desktop.ini",
+    "icon\r",     "@eadir",      "$recycle.bin", "system volume information",
+    "lost+found", "__pycache__",
 };
 
 std::string lower_case(std::string text) {

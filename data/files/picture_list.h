@@ -1,4 +1,5 @@
-// Finds the picture files of a folder and its classes, and what else is there. docs/formats/data.md.
+// Finds the picture files of a folder and its classes, and what else is there.
+// docs/formats/data.md.
 #pragma once
 
 #include <array>
@@ -36,13 +37,13 @@ class LeftOutFiles {
   std::array<Count, 4> counts_;  // [Kind]
 };
 
-// The sub-folders that are classes, sorted by name; hidden ones and those of systems are none. kData
-// if the folder cannot be read.
+// The sub-folders that are classes, sorted by name; hidden ones and those of systems are none.
+// kData if the folder cannot be read.
 [[nodiscard]] Result<std::vector<std::filesystem::path>> class_folders(
     const std::filesystem::path& folder, LeftOutFiles& left_out);
 
-// The files in the folder and below it that are pictures by their suffix or, whatever their name, by
-// their first bytes; sorted by path. kData if a folder cannot be read.
+// The files in the folder and below it that are pictures by their suffix or, whatever their name,
+// by their first bytes; sorted by path. kData if a folder cannot be read.
 [[nodiscard]] Result<std::vector<std::filesystem::path>> list_pictures(
     const std::filesystem::path& folder, LeftOutFiles& left_out);
 

@@ -12,7 +12,8 @@ namespace motley {
 namespace {
 
 constexpr std::size_t kFileHeaderBytes = 14;
-constexpr std::uint32_t kCoreHeaderBytes = 12;  // of OS/2 1.x: sizes of 16 bits, three bytes a colour
+constexpr std::uint32_t kCoreHeaderBytes =
+    12;  // of OS/2 1.x: sizes of 16 bits, three bytes a colour
 
 enum Compression : std::uint32_t { kPlain = 0, kRle8 = 1, kRle4 = 2, kMasks = 3, kAlphaMasks = 6 };
 

@@ -123,15 +123,15 @@ Error unknown_format(const PictureFile& file) {
   const std::string name = unread_picture_format(file.bytes);
   if (file.bytes.empty()) return damaged_picture(file, "it is empty");
   if (name.empty()) return damaged_picture(file, "it begins like no picture of a known format");
-  return damaged_picture(
-      file, fmt::format("{} files are not read: convert it to PNG or JPEG", name));
+  return damaged_picture(file,
+                         fmt::format("{} files are not read: convert it to PNG or JPEG", name));
 }
 
 Error no_library(const PictureFile& file, const FormatEntry& entry) {
-  return {ErrorCode::kData, fmt::format("cannot read {}", file.path),
-          fmt::format("this build of motley has no library for {} files", entry.name),
-          fmt::format("apt-get install {}, then build again; or convert the pictures",
-                      entry.package)};
+  return {
+      ErrorCode::kData, fmt::format("cannot read {}", file.path),
+      fmt::format("this build of motley has no library for {} files", entry.name),
+      fmt::format("apt-get install {}, then build again; or convert the pictures", entry.package)};
 }
 
 }  // namespace

@@ -35,11 +35,11 @@ struct DecodedPicture {
 };
 
 // Decodes a file, recognised by its first bytes, turns it as its EXIF orientation says and converts
-// its colours to `channels`. Of several pictures in a file the first one counts. kData if its format
-// is not read, or not by this build, or if it is damaged or larger than `pixels_max`; `path` names
-// it. A JPEG without an end marker is read if nothing else is missing. The same bytes give the same
-// pixels on every processor, for equal library versions. Safe to call from several threads.
-// REQUIRES: channels is 1 or 3.
+// its colours to `channels`. Of several pictures in a file the first one counts. kData if its
+// format is not read, or not by this build, or if it is damaged or larger than `pixels_max`; `path`
+// names it. A JPEG without an end marker is read if nothing else is missing. The same bytes give
+// the same pixels on every processor, for equal library versions. Safe to call from several
+// threads. REQUIRES: channels is 1 or 3.
 [[nodiscard]] Result<DecodedPicture> decode_picture(std::span<const std::byte> file,
                                                     int channels,
                                                     const std::string& path,

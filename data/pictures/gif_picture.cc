@@ -99,8 +99,7 @@ Result<Canvas> read_picture(GifFileType* gif, const PictureFile& file, int trans
     if (DGifGetLine(gif, indexes.data(), picture.Width) == GIF_ERROR) {
       return damaged(file, gif->Error);
     }
-    std::size_t to =
-        pixel_bytes(canvas.width * (picture.Top + row) + picture.Left, 1, kRgbaBytes);
+    std::size_t to = pixel_bytes(canvas.width * (picture.Top + row) + picture.Left, 1, kRgbaBytes);
     for (const GifPixelType index : indexes) {
       if (index >= colours->ColorCount) {
         return damaged_picture(file, "it has colours outside of its palette");

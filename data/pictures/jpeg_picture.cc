@@ -1,11 +1,10 @@
-#include <cstdio>  // jpeglib.h uses FILE
-
 #include <jerror.h>
 #include <jpeglib.h>
 
 #include <algorithm>
 #include <array>
 #include <csetjmp>
+#include <cstdio>  // jpeglib.h uses FILE
 #include <string>
 #include <utility>
 

@@ -10,7 +10,8 @@ namespace {
 // Reads numbers of either byte order; those outside are 0.
 class Numbers {
  public:
-  Numbers(std::span<const std::byte> bytes, bool is_little) : bytes_(bytes), is_little_(is_little) {}
+  Numbers(std::span<const std::byte> bytes, bool is_little)
+      : bytes_(bytes), is_little_(is_little) {}
 
   [[nodiscard]] std::uint64_t at(std::size_t offset, std::size_t size) const {
     if (offset > bytes_.size() || size > bytes_.size() - offset) return 0;
@@ -64,7 +65,7 @@ std::optional<std::span<const std::byte>> part(std::span<const std::byte> file,
 }
 
 std::span<const std::byte> exif_of_jpeg(std::span<const std::byte> file) {
-  constexpr std::uint64_t kExif = 0xFFE1;       // APP1
+  constexpr std::uint64_t kExif = 0xFFE1;  // APP1
   constexpr std::uint64_t kStartOfScan = 0xFFDA;
   const Numbers numbers(file, false);
   for (std::size_t at = 2; at < file.size();) {
@@ -101,7 +102,8 @@ std::span<const std::byte> exif_of_png(std::span<const std::byte> file) {
     if (!content) return {};
     const std::size_t end = at + kHeadBytes + content->size();
     if (begins(file.subspan(at + 4), "eXIf"sv)) {
-      const bool is_intact = crc_32(file.subspan(at + 4, 4 + content->size())) == numbers.at(end, 4);
+      const bool is_intact =
+          crc_32(file.subspan(at + 4, 4 + content->size())) == numbers.at(end, 4);
       return is_intact ? *content : std::span<const std::byte>();
     }
     at = end + 4;

@@ -32,8 +32,8 @@ Result<DecodedPicture> decode_png(const PictureFile& file) {
   }
   MOTLEY_TRY(check_picture_size(file, image->width, image->height));
   image->format = file.channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
-  // Without it, values of 16 bits in a file that does not name their scale are taken as linear light,
-  // unlike those of 8 bits.
+  // Without it, values of 16 bits in a file that does not name their scale are taken as linear
+  // light, unlike those of 8 bits.
   image->flags |= PNG_IMAGE_FLAG_16BIT_sRGB;
   Raster raster{image->width, image->height, file.channels, {}};
   raster.pixels.resize(PNG_IMAGE_SIZE(*image.get()));

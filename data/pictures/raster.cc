@@ -81,8 +81,9 @@ Raster oriented(Raster raster, int orientation) {
       const std::int64_t column = turn.reverses_columns ? seen.width - 1 - x : x;
       const std::int64_t from =
           turn.is_transposed ? column * raster.width + row : row * raster.width + column;
-      std::ranges::copy(std::span(raster.pixels).subspan(static_cast<std::size_t>(from) * step, step),
-                        seen.pixels.begin() + static_cast<std::ptrdiff_t>(to));
+      std::ranges::copy(
+          std::span(raster.pixels).subspan(static_cast<std::size_t>(from) * step, step),
+          seen.pixels.begin() + static_cast<std::ptrdiff_t>(to));
     }
   }
   return seen;

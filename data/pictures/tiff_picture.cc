@@ -115,8 +115,8 @@ Result<DecodedPicture> decode_tiff(const PictureFile& file) {
   // As stored: in the orientation that the file has.
   std::vector<std::uint32_t> pixels(static_cast<std::size_t>(width) * height);
   TIFFSetField(tiff.get(), TIFFTAG_ORIENTATION, ORIENTATION_TOPLEFT);
-  const int read = TIFFReadRGBAImageOriented(tiff.get(), width, height, pixels.data(),
-                                             ORIENTATION_TOPLEFT, 1);
+  const int read =
+      TIFFReadRGBAImageOriented(tiff.get(), width, height, pixels.data(), ORIENTATION_TOPLEFT, 1);
   if (read == 0 || !input.damage.empty()) return damaged("its data cannot be decoded");
   // The colours are already mixed with black where the picture is transparent.
   Raster raster{width, height, file.channels, {}};

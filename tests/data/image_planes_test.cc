@@ -1,11 +1,11 @@
 // Changes of images have torchvision's values (make_augmentation_golden.py).
 #include "data/image_planes.h"
 
-#include <gtest/gtest.h>
-
 #include <fstream>
 #include <sstream>
 #include <string>
+
+#include <gtest/gtest.h>
 
 namespace motley {
 namespace {

@@ -2,9 +2,10 @@
 #include "data/files/picture_folder.h"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 
 #include <filesystem>
+
+#include <gmock/gmock.h>
 
 #ifdef MOTLEY_WITH_PNG
 #include <png.h>
@@ -181,9 +182,10 @@ TEST_F(PictureFolder, LeavesOutWhatOtherProgramsLeaveBehind) {
   const auto remarks = source->remarks();
   ASSERT_EQ(remarks.size(), 1U);
   EXPECT_THAT(remarks.front(), HasSubstr("11 files were left out, "));
-  EXPECT_THAT(remarks.front(),
-              HasSubstr(": 7 hidden or of the system (first: .DS_Store), 1 empty (cat/empty.png), 2 "
-                        "no picture (first: README.md), 1 in no sub-folder of a class (alone.png)"));
+  EXPECT_THAT(
+      remarks.front(),
+      HasSubstr(": 7 hidden or of the system (first: .DS_Store), 1 empty (cat/empty.png), 2 "
+                "no picture (first: README.md), 1 in no sub-folder of a class (alone.png)"));
 }
 
 TEST_F(PictureFolder, RecognisesPicturesByTheirContent) {

@@ -33,8 +33,7 @@ inline std::string wrong_with_picture(std::string_view file) {
     }
     const Raster& raster = picture->raster;
     if (raster.channels != channels) return "other channels";
-    if (raster.width < 1 || raster.height < 1 ||
-        raster.width * raster.height > kFuzzedPixelsMax ||
+    if (raster.width < 1 || raster.height < 1 || raster.width * raster.height > kFuzzedPixelsMax ||
         raster.pixels.size() != pixel_bytes(raster.width, raster.height, channels)) {
       return "another size than its pixels";
     }

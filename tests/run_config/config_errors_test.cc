@@ -98,7 +98,10 @@ TEST(ConfigErrors, ListTheChoices) {
 
 TEST(ConfigErrors, ListTheChoicesOfAnItem) {
   const Error error = error_of("[data]\naugment = ['flip', 'turn']");
-  EXPECT_THAT(error.what, HasSubstr("data.augment[1] must be one of flip, crop, resized_crop, color, erase, gpt.toml:2:11"));
+  EXPECT_THAT(
+      error.what,
+      HasSubstr(
+          "data.augment[1] must be one of flip, crop, resized_crop, color, erase, gpt.toml:2:11"));
   EXPECT_EQ(error.cause, "it is 'turn'");
 }
 

@@ -2,8 +2,6 @@
 // refused.
 #include "data/pictures/decode_picture.h"
 
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -11,6 +9,8 @@
 #include <iterator>
 #include <sstream>
 #include <vector>
+
+#include <gmock/gmock.h>
 
 #include "tests/fuzz/picture_laws.h"
 #include "tests/support/damage.h"
@@ -148,7 +148,8 @@ TEST(DecodePicture, RefusesWhatItDoesNotKnow) {
 TEST(DecodePicture, RefusesWhatIsTooLarge) {
   for (const fs::path& path : golden_pictures()) {
     const std::string file = contents(path);
-    const auto picture = decode_picture(std::as_bytes(std::span(file)), 3, "a.picture", 19 * 13 - 1);
+    const auto picture =
+        decode_picture(std::as_bytes(std::span(file)), 3, "a.picture", 19 * 13 - 1);
     ASSERT_FALSE(picture.ok()) << path;
     EXPECT_THAT(picture.error().cause, HasSubstr("the limit is 246 pixels")) << path;
   }
