@@ -1,5 +1,5 @@
 // decode_picture: reads picture files of the usual formats, by the libraries of these formats.
-// Decision 0063.
+// Decision 0064.
 #pragma once
 
 #include <cstddef>

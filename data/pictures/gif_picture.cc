@@ -11,8 +11,6 @@
 namespace motley {
 namespace {
 
-constexpr int kRgbaBytes = 4;
-
 struct Unread {
   std::span<const std::byte> bytes;
 };
@@ -32,7 +30,7 @@ struct CloseGif {
   }
 };
 
-Error damaged(const PictureFile& file, int error) {
+Error damaged_gif(const PictureFile& file, int error) {
   const char* const text = GifErrorString(error);
   return damaged_picture(file, text == nullptr ? "its GIF data is not valid" : text);
 }
@@ -43,19 +41,19 @@ Result<int> transparent_index(GifFileType* gif, const PictureFile& file) {
   int transparent = NO_TRANSPARENT_COLOR;
   for (;;) {
     GifRecordType record = UNDEFINED_RECORD_TYPE;
-    if (DGifGetRecordType(gif, &record) == GIF_ERROR) return damaged(file, gif->Error);
+    if (DGifGetRecordType(gif, &record) == GIF_ERROR) return damaged_gif(file, gif->Error);
     if (record == IMAGE_DESC_RECORD_TYPE) return transparent;
     if (record != EXTENSION_RECORD_TYPE) return damaged_picture(file, "it has no picture");
     int code = 0;
     GifByteType* block = nullptr;  // its length, then its bytes
-    if (DGifGetExtension(gif, &code, &block) == GIF_ERROR) return damaged(file, gif->Error);
+    if (DGifGetExtension(gif, &code, &block) == GIF_ERROR) return damaged_gif(file, gif->Error);
     while (block != nullptr) {
       GraphicsControlBlock control;
       if (code == GRAPHICS_EXT_FUNC_CODE &&
           DGifExtensionToGCB(block[0], block + 1, &control) == GIF_OK) {
         transparent = control.TransparentColor;
       }
-      if (DGifGetExtensionNext(gif, &block) == GIF_ERROR) return damaged(file, gif->Error);
+      if (DGifGetExtensionNext(gif, &block) == GIF_ERROR) return damaged_gif(file, gif->Error);
     }
   }
 }
@@ -97,7 +95,7 @@ Result<Canvas> read_picture(GifFileType* gif, const PictureFile& file, int trans
   std::vector<GifPixelType> indexes(static_cast<std::size_t>(picture.Width));
   for (const int row : stored_rows(picture.Height, picture.Interlace)) {
     if (DGifGetLine(gif, indexes.data(), picture.Width) == GIF_ERROR) {
-      return damaged(file, gif->Error);
+      return damaged_gif(file, gif->Error);
     }
     std::size_t to = pixel_bytes(canvas.width * (picture.Top + row) + picture.Left, 1, kRgbaBytes);
     for (const GifPixelType index : indexes) {
@@ -123,9 +121,9 @@ Result<DecodedPicture> decode_gif(const PictureFile& file) {
   Unread unread{file.bytes};
   int error = 0;
   const std::unique_ptr<GifFileType, CloseGif> gif(DGifOpen(&unread, read_bytes, &error));
-  if (gif == nullptr) return damaged(file, error);
+  if (gif == nullptr) return damaged_gif(file, error);
   MOTLEY_ASSIGN(const int transparent, transparent_index(gif.get(), file));
-  if (DGifGetImageDesc(gif.get()) == GIF_ERROR) return damaged(file, gif->Error);
+  if (DGifGetImageDesc(gif.get()) == GIF_ERROR) return damaged_gif(file, gif->Error);
   MOTLEY_ASSIGN(const Canvas canvas, read_picture(gif.get(), file, transparent));
   return DecodedPicture{raster_of_rgba(canvas.width, canvas.height, file.channels, canvas.rgba)};
 }

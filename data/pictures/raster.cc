@@ -8,8 +8,6 @@
 namespace motley {
 namespace {
 
-constexpr int kRgbaBytes = 4;
-
 // value × share / 255, rounded.
 unsigned mixed_with_black(std::byte value, unsigned share) {
   constexpr unsigned kWhole = 255;

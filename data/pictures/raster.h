@@ -22,8 +22,10 @@ struct Raster {
          static_cast<std::size_t>(samples);
 }
 
+inline constexpr int kRgbaBytes = 4;  // of a pixel of red, green, blue and opacity
+
 // The picture of red, green, blue and opacity, mixed with black where it is transparent. Grey is
-// ITU-R 601's luma. REQUIRES: four bytes for each pixel; channels is 1 or 3.
+// ITU-R 601's luma. REQUIRES: kRgbaBytes for each pixel; channels is 1 or 3.
 [[nodiscard]] Raster raster_of_rgba(std::int64_t width,
                                     std::int64_t height,
                                     int channels,

@@ -81,12 +81,13 @@ struct FreeOptions {
   void operator()(TIFFOpenOptions* options) const { TIFFOpenOptionsFree(options); }
 };
 
-std::unique_ptr<TIFF, CloseTiff> open_tiff(TiffInput& input) {
-  constexpr tmsize_t kMemoryMax = tmsize_t{1} << 30;  // of one block
+std::unique_ptr<TIFF, CloseTiff> open_tiff(TiffInput& input, std::int64_t pixels_max) {
+  // Of one block: pixels of up to 16 bytes, and tables.
+  const tmsize_t memory_max = std::min<tmsize_t>(16 * pixels_max + (1 << 20), 1 << 30);
   const std::unique_ptr<TIFFOpenOptions, FreeOptions> options(TIFFOpenOptionsAlloc());
   TIFFOpenOptionsSetErrorHandlerExtR(options.get(), on_error, &input);
   TIFFOpenOptionsSetWarningHandlerExtR(options.get(), on_warning, &input);
-  TIFFOpenOptionsSetMaxSingleMemAlloc(options.get(), kMemoryMax);
+  TIFFOpenOptionsSetMaxSingleMemAlloc(options.get(), memory_max);
   return std::unique_ptr<TIFF, CloseTiff>(
       TIFFClientOpenExt("picture", "rm", &input, read_input, write_nothing, seek_input,
                         close_nothing, size_of_input, nullptr, nullptr, options.get()));
@@ -99,7 +100,7 @@ Result<DecodedPicture> decode_tiff(const PictureFile& file) {
   const auto damaged = [&](const char* otherwise) {
     return damaged_picture(file, input.damage.empty() ? otherwise : input.damage);
   };
-  const auto tiff = open_tiff(input);
+  const auto tiff = open_tiff(input, file.pixels_max);
   if (tiff == nullptr) return damaged("it is not a valid TIFF file");
   std::uint32_t width = 0;
   std::uint32_t height = 0;

@@ -9,8 +9,6 @@
 namespace motley {
 namespace {
 
-constexpr int kRgbaBytes = 4;
-
 struct DeleteDemuxer {
   void operator()(WebPDemuxer* demuxer) const { WebPDemuxDelete(demuxer); }
 };

@@ -23,6 +23,7 @@
 #include "tests/fuzz/kept_profile_laws.h"
 #include "tests/fuzz/metrics_laws.h"
 #include "tests/fuzz/package_laws.h"
+#include "tests/fuzz/picture_laws.h"
 #include "tests/fuzz/plan_laws.h"
 #include "tests/fuzz/reference_laws.h"
 #include "tests/fuzz/report_laws.h"
@@ -109,6 +110,7 @@ void add_documents(Seeds& seeds) {
   seeds["meta/right"] = right_meta();
   seeds["text/wide"] = std::string("\xFF\xFEm\0o\0t\0\n\0", 10);
   seeds["idx/right"] = right_idx();
+  seeds["picture/right.bmp"] = right_bmp();
   seeds["events/all"] = right_events();
   for (std::size_t i = 0; i < right_messages().size(); ++i) {
     seeds["events/" + std::to_string(i)] = right_messages()[i].dump() + "\r\n";

@@ -119,6 +119,7 @@ TEST(DecodePicture, ReportsBytesThatBelongToNothing) {
 TEST(DecodePicture, RefusesEveryFileThatEndsEarly) {
   for (const fs::path& path : golden_pictures()) {
     const std::string name = path.filename().string();
+    if (name.starts_with("animated")) continue;  // its other pictures are not read
     const std::string whole = contents(path);
     const Raster pixels = decoded(whole)->raster;
     std::size_t read = 0;
@@ -128,8 +129,8 @@ TEST(DecodePicture, RefusesEveryFileThatEndsEarly) {
       ++read;
       ASSERT_EQ(cut->raster.pixels, pixels.pixels) << name << " of " << bytes << " bytes";
     }
-    // A trailer, an end marker, a checksum, more frames, or EXIF data.
-    EXPECT_LT(read, whole.size() / 2 + 40) << name;
+    // A trailer, an end marker, or a checksum.
+    EXPECT_LE(read, 40U) << name;
   }
 }
 
