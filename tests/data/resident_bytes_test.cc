@@ -34,10 +34,11 @@ TEST(HeldDataBytes, AreNoneOfFilesThatAreMapped) {
 // Decoded to the model's size, each with its class.
 TEST(HeldDataBytes, AreThoseOfPicturesAsTheModelTakesThem) {
   const DataFolder folder;
-  folder.write("train/cat/1.png", "");
-  folder.write("train/dog/2.jpg", "");
-  folder.write("val/dog/3.jpeg", "");
-  folder.write("val/dog/words.txt", "");
+  folder.write("train/cat/1.png", "x");
+  folder.write("train/dog/2.jpg", "x");
+  folder.write("val/dog/3.jpeg", "x");
+  folder.write("val/dog/words.txt", "x");
+  folder.write("val/dog/empty.png", "");
   EXPECT_EQ(resident_data_bytes(data_config("images", folder.root()), pictures_of(4)),
             3 * (3 * 4 * 4 + 4));
 }
