@@ -10,7 +10,7 @@
 #include "data/data_remarks.h"
 #include "data/finite_values.h"
 #include "data/identity.h"
-#include "data/image_view.h"
+#include "data/augmentation/image_view.h"
 #include "data/permutation.h"
 #include "data/sample_maker.h"
 #include "data/value_limits.h"

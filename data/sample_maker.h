@@ -11,7 +11,7 @@
 
 #include "base/result.h"
 #include "data/files/columns.h"
-#include "data/image_view.h"
+#include "data/augmentation/image_view.h"
 #include "models/spec/sample_format.h"
 #include "run_config/config.h"
 

@@ -1,7 +1,6 @@
 #include "data/files/picture_folder.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
@@ -10,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/files/odd_pictures.h"
 #include "data/files/picture_list.h"
 #include "data/pictures/decode_picture.h"
 #include "data/pictures/fit_picture.h"
@@ -22,8 +22,6 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kPictureBytesMax = std::uint64_t{4} << 30;
 constexpr std::size_t kLabelBytes = sizeof(std::int32_t);
 constexpr std::int64_t kPictureSideMax = 1 << 16;
-
-constexpr std::size_t kNamedMax = 10;  // pictures in a message
 
 struct Picture {
   fs::path path;
@@ -63,39 +61,6 @@ Result<std::vector<Picture>> list_examples(const fs::path& folder,
   return examples;
 }
 
-// What was odd about the files of all parts.
-struct Oddities {
-  std::vector<std::string> damaged;  // "PATH: CAUSE", at most kNamedMax
-  std::uint64_t damaged_count = 0;
-  std::vector<std::string> with_stray;  // paths, at most kNamedMax
-  std::uint64_t with_stray_count = 0;
-
-  void add_damaged(const fs::path& picture, const std::string& cause) {
-    ++damaged_count;
-    if (damaged.size() >= kNamedMax) return;
-    damaged.push_back(fmt::format("{}: {}", excerpt(picture.string(), 120), excerpt(cause)));
-  }
-
-  void add_with_stray(const fs::path& picture) {
-    ++with_stray_count;
-    if (with_stray.size() < kNamedMax) with_stray.push_back(excerpt(picture.string(), 120));
-  }
-};
-
-// "a, b and 3 more"
-std::string list_text(const std::vector<std::string>& named, std::uint64_t count) {
-  const std::string text = fmt::format("{}", fmt::join(named, "; "));
-  return count > named.size() ? fmt::format("{}; and {} more", text, count - named.size()) : text;
-}
-
-Error damaged_pictures(const Oddities& found, std::uint64_t pictures, const fs::path& folder) {
-  return {ErrorCode::kData,
-          fmt::format("{} of {} pictures cannot be used, {}", found.damaged_count, pictures,
-                      folder.string()),
-          list_text(found.damaged, found.damaged_count),
-          "convert them again or remove them, or set data.skip_damaged = true to leave them out"};
-}
-
 class PictureReader {
  public:
   PictureReader(const fs::path& root, std::span<const std::int64_t> shape, ProgressCounter* work)
@@ -113,7 +78,7 @@ class PictureReader {
   [[nodiscard]] Result<Examples> read(const std::vector<Picture>& pictures,
                                       const fs::path& folder,
                                       ExampleStorage& storage,
-                                      Oddities& found) const {
+                                      OddPictures& found) const {
     std::vector<std::byte> planes(bytes_of(pictures));
     std::vector<std::byte> labels(pictures.size() * kLabelBytes);
     std::size_t samples = 0;
@@ -122,11 +87,14 @@ class PictureReader {
       const auto decoded =
           decode_picture(file.bytes(), static_cast<int>(shape_[0]), picture.path.string());
       if (work_ != nullptr) work_->add_bytes(bytes_each_);
+      if (!decoded.ok() && !has_picture_library(file.bytes())) return decoded.error();
       if (!decoded.ok()) {
         found.add_damaged(picture.path.lexically_relative(root_), decoded.error().cause);
         continue;
       }
-      if (decoded->has_stray_bytes) found.add_with_stray(picture.path.lexically_relative(root_));
+      if (decoded->has_stray_bytes) {
+        found.add_with_stray_bytes(picture.path.lexically_relative(root_));
+      }
       fit_picture(decoded->raster, shape_[1], shape_[2],
                   std::span(planes).subspan(samples * bytes_each_, bytes_each_));
       std::memcpy(labels.data() + samples * kLabelBytes, &picture.label, kLabelBytes);
@@ -234,22 +202,10 @@ Result<void> check_each_class(const PictureParts& parts, const Column& labels) {
 }
 
 std::vector<std::string> notes_of(const PictureParts& parts,
-                                  const Oddities& found,
+                                  const OddPictures& found,
                                   const fs::path& folder) {
-  std::vector<std::string> notes;
+  std::vector<std::string> notes = found.notes(parts.train.size() + parts.eval.size(), folder);
   if (auto line = parts.left_out.line(folder)) notes.push_back(*std::move(line));
-  if (found.damaged_count > 0) {
-    notes.push_back(fmt::format("{} of {} pictures were left out as damaged, {}: {}",
-                                found.damaged_count, parts.train.size() + parts.eval.size(),
-                                folder.string(), list_text(found.damaged, found.damaged_count)));
-  }
-  if (found.with_stray_count > 0) {
-    notes.push_back(fmt::format(
-        "{} JPEG files have bytes that belong to no picture, {}: they were read as other programs "
-        "do, and may be damaged: {}",
-        found.with_stray_count, folder.string(),
-        list_text(found.with_stray, found.with_stray_count)));
-  }
   return notes;
 }
 
@@ -290,14 +246,14 @@ Result<ExampleFiles> open_picture_folder(const fs::path& folder,
   std::optional<ProgressCounter::Task> reading;
   if (work != nullptr) reading.emplace(*work, "reading the data", bytes);
   ExampleStorage storage;
-  Oddities found;
+  OddPictures found;
   MOTLEY_ASSIGN(Examples trained, reader.read(parts.train, parts.train_folder, storage, found));
   std::optional<Examples> held_out;
   if (!parts.eval.empty()) {
     MOTLEY_ASSIGN(held_out, reader.read(parts.eval, *parts.eval_folder, storage, found));
   }
-  if (found.damaged_count > 0 && !skips_damaged) {
-    return damaged_pictures(found, parts.train.size() + parts.eval.size(), folder);
+  if (found.has_damaged() && !skips_damaged) {
+    return found.refusal(parts.train.size() + parts.eval.size(), folder);
   }
   MOTLEY_TRY(check_each_class(parts, trained.targets));
   if (held_out && held_out->size() == 0) return no_usable_pictures(*parts.eval_folder);

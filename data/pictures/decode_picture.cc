@@ -59,6 +59,10 @@ constexpr FormatEntry kFormats[] = {
     {PictureFormat::kBmp, "BMP", decode_bmp, ""},
 };
 
+const FormatEntry& entry_of(PictureFormat format) {
+  return *std::ranges::find(kFormats, format, &FormatEntry::format);
+}
+
 // First bytes of files; `skipped` of them, such as a length, may have any value.
 struct Magic {
   std::string_view begin;
@@ -159,6 +163,11 @@ std::string unread_picture_format(std::span<const std::byte> beginning) {
   return found == std::end(kUnreadMagics) ? "" : found->name;
 }
 
+bool has_picture_library(std::span<const std::byte> beginning) {
+  const auto format = picture_format(beginning);
+  return !format || entry_of(*format).decode != nullptr;
+}
+
 Result<DecodedPicture> decode_picture(std::span<const std::byte> bytes,
                                       int channels,
                                       const std::string& path,
@@ -166,9 +175,9 @@ Result<DecodedPicture> decode_picture(std::span<const std::byte> bytes,
   const PictureFile file{bytes, channels, path, pixels_max};
   const auto format = picture_format(bytes);
   if (!format) return unknown_format(file);
-  const auto* const entry = std::ranges::find(kFormats, *format, &FormatEntry::format);
-  if (entry->decode == nullptr) return no_library(file, *entry);
-  MOTLEY_ASSIGN(DecodedPicture picture, entry->decode(file));
+  const FormatEntry& entry = entry_of(*format);
+  if (entry.decode == nullptr) return no_library(file, entry);
+  MOTLEY_ASSIGN(DecodedPicture picture, entry.decode(file));
   picture.raster = oriented(std::move(picture.raster), picture_orientation(bytes, *format));
   return picture;
 }

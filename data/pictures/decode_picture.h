@@ -24,6 +24,9 @@ inline constexpr std::size_t kPictureMagicBytes = 32;
 // if the file begins like none of them.
 [[nodiscard]] std::string unread_picture_format(std::span<const std::byte> beginning);
 
+// False if this build has no library for the format of the file, which begins like this.
+[[nodiscard]] bool has_picture_library(std::span<const std::byte> beginning);
+
 // A larger picture is rejected before memory is allocated for it.
 inline constexpr std::int64_t kPixelsMax = std::int64_t{1} << 27;
 

@@ -12,8 +12,8 @@ namespace motley {
 
 // Writes channels × height × width bytes, channel by channel, from the largest centred crop of that
 // aspect ratio. Where a side shrinks, a pixel is the mean of the area that it covers; where it
-// grows, pixels are interpolated linearly. REQUIRES: sides from 1 to 2^16; `planes` has that many
-// bytes.
+// grows, pixels are interpolated linearly. REQUIRES: a picture of 1 to 2^27 pixels, new sides from
+// 1 to 2^16; `planes` has that many bytes.
 void fit_picture(const Raster& picture,
                  std::int64_t height,
                  std::int64_t width,

@@ -9,7 +9,7 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
-#include "data/image_view.h"
+#include "data/augmentation/image_view.h"
 #include "tests/data/array_fixture.h"
 
 namespace motley {

@@ -1,4 +1,4 @@
-#include "data/image_planes.h"
+#include "data/augmentation/image_planes.h"
 
 #include <algorithm>
 #include <span>

@@ -1,5 +1,5 @@
 // Changes of images have torchvision's values (make_augmentation_golden.py).
-#include "data/image_planes.h"
+#include "data/augmentation/image_planes.h"
 
 #include <fstream>
 #include <sstream>

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "data/image_view.h"
+#include "data/augmentation/image_view.h"
 
 namespace motley {
 

@@ -1,4 +1,4 @@
-#include "data/image_view.h"
+#include "data/augmentation/image_view.h"
 
 #include <algorithm>
 #include <cmath>

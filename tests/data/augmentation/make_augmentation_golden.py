@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes golden/augmentation.txt: changes of one image by torchvision. Needs torch and torchvision.
+"""Writes tests/data/golden/augmentation.txt: changes of one image by torchvision. Needs torch and torchvision.
 
 The image has values i * 37 % 256 / 255 in 3 × 5 × 7. Each line: a name, its parameters, then 105 values.
 """
@@ -23,7 +23,7 @@ for factor in (0.6, 1.4):
     write("brightness", (factor,), F.adjust_brightness(image, factor))
     write("contrast", (factor,), F.adjust_contrast(image, factor))
     write("saturation", (factor,), F.adjust_saturation(image, factor))
-(pathlib.Path(__file__).parent / "golden" / "augmentation.txt").write_text("\n".join(lines) + "\n")
+(pathlib.Path(__file__).parent.parent / "golden" / "augmentation.txt").write_text("\n".join(lines) + "\n")
 
 torch.manual_seed(0)
 boxes = [RandomResizedCrop.get_params(torch.zeros(3, 96, 128), (0.08, 1), (3 / 4, 4 / 3)) for _ in range(20000)]
