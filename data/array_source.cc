@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "base/check.h"
+#include "data/augmentation/image_view.h"
 #include "data/data_remarks.h"
 #include "data/finite_values.h"
 #include "data/identity.h"
-#include "data/augmentation/image_view.h"
 #include "data/permutation.h"
 #include "data/sample_maker.h"
 #include "data/value_limits.h"
@@ -97,6 +97,8 @@ class ArraySource final : public Source {
   [[nodiscard]] DataIdentity identity() const override {
     return identify(files_.storage.content());
   }
+
+  [[nodiscard]] std::vector<std::string> class_names() const override { return files_.class_names; }
 
   [[nodiscard]] double bytes_per_token() const override { return 0; }
 

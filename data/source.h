@@ -46,6 +46,9 @@ class Source {
   [[nodiscard]] virtual std::uint64_t eval_samples() const = 0;   // distinct; 0 = nothing held out
   [[nodiscard]] virtual DataIdentity identity() const = 0;
 
+  // The names of the targets 0, 1, …; empty if the data has none.
+  [[nodiscard]] virtual std::vector<std::string> class_names() const { return {}; }
+
   // Returns pages of mapped files that were read to the system, so that memory does not grow with
   // the data read.
   virtual void release_pages() const {}

@@ -11,12 +11,32 @@ namespace motley {
 namespace {
 
 constexpr std::size_t kRemarksMax = 64;
+constexpr std::size_t kClassNamesMax = 65536;
+
+// The texts of an optional member.
+Result<std::vector<std::string>> texts_of(const Json& event,
+                                          const char* key,
+                                          std::size_t count_max,
+                                          const std::string& source) {
+  if (!event.contains(key)) return std::vector<std::string>();
+  const Json& texts = event[key];
+  const auto is_text = [](const Json& text) { return text.is_string(); };
+  if (texts.is_array() && texts.size() <= count_max && std::ranges::all_of(texts, is_text)) {
+    return texts.get<std::vector<std::string>>();
+  }
+  return Error{ErrorCode::kCorrupt, fmt::format("malformed data event, {}", source),
+               fmt::format("'{}' is not a list of at most {} texts", key, count_max),
+               "use the same version of Motley on every machine"};
+}
 
 }  // namespace
 
 Json data_event(const DataMessage& message) {
   Json event = {{"event", "data"}, {"bytes", message.bytes}, {"hash", message.hash}};
   if (!message.remarks.empty()) event["remarks"] = message.remarks;
+  const bool is_named =
+      !message.class_names.empty() && message.class_names.size() <= kClassNamesMax;
+  if (is_named) event["classes"] = message.class_names;
   return event;
 }
 
@@ -31,16 +51,8 @@ Result<DataMessage> read_data_event(const Json& event) {
   }
   message.bytes = static_cast<std::uint64_t>(bytes);
   MOTLEY_ASSIGN(message.hash, json_get<std::string>(event, "hash", kSource));
-  if (!event.contains("remarks")) return message;
-  const Json& remarks = event["remarks"];
-  const auto is_text = [](const Json& remark) { return remark.is_string(); };
-  if (!remarks.is_array() || remarks.size() > kRemarksMax ||
-      !std::ranges::all_of(remarks, is_text)) {
-    return Error{ErrorCode::kCorrupt, fmt::format("malformed data event, {}", kSource),
-                 fmt::format("'remarks' is not a list of at most {} texts", kRemarksMax),
-                 "use the same version of Motley on every machine"};
-  }
-  message.remarks = remarks.get<std::vector<std::string>>();
+  MOTLEY_ASSIGN(message.remarks, texts_of(event, "remarks", kRemarksMax, kSource));
+  MOTLEY_ASSIGN(message.class_names, texts_of(event, "classes", kClassNamesMax, kSource));
   return message;
 }
 

@@ -26,6 +26,17 @@ TextRow memory_row_of(const RankReport& rank) {
   return row;
 }
 
+// "classes: 0 cat, 1 dog"
+std::string classes_text(const std::vector<std::string>& names) {
+  constexpr std::size_t kNamedMax = 20;
+  std::string text = "classes:";
+  for (std::size_t number = 0; number < std::min(names.size(), kNamedMax); ++number) {
+    text += fmt::format("{} {} {}", number == 0 ? "" : ",", number, excerpt(names[number], 40));
+  }
+  if (names.size() > kNamedMax) text += fmt::format(", … {} in all", names.size());
+  return text + "\n\n";
+}
+
 bool computes_in_other_dtype(const RunReport& report) {
   return std::ranges::any_of(
       report.ranks, [](const RankReport& rank) { return rank.compute_dtype != kFp32Dtype; });
@@ -78,6 +89,7 @@ std::string report_text(const RunReport& report) {
   if (!capabilities_of(report).computes) {
     text += fmt::format("{}\n{}\n\n", kVirtualNotice, kSimulatedLinksNotice);
   }
+  if (!report.class_names.empty()) text += classes_text(report.class_names);
   text += aligned_table(report_rows(report));
   const std::vector<TextRow> links = report_link_rows(report);
   return links.empty() ? text : text + '\n' + aligned_table(links);

@@ -100,6 +100,12 @@ Result<void> RunFolder::write_profile(const Profile& profile) const {
   return write_file_atomic(profile_path(), profile_to_json(profile).dump(2) + "\n");
 }
 
+Result<void> RunFolder::write_class_names(const std::vector<std::string>& names) const {
+  // Names of folders may contain any bytes.
+  return write_file_atomic(classes_path(),
+                           Json(names).dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
 Result<void> RunFolder::write_report(const RunReport& report) const {
   // An error may quote a path, which may contain any bytes.
   const Json json = report_to_json(report);

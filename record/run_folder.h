@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "checkpoint/checkpoint.h"
@@ -45,6 +47,9 @@ class RunFolder {
 
   [[nodiscard]] std::filesystem::path tensorboard_dir() const { return dir_ / "tensorboard"; }
 
+  // The names of the classes that the data has, as a JSON list; absent if it has none.
+  [[nodiscard]] std::filesystem::path classes_path() const { return dir_ / "classes.json"; }
+
   [[nodiscard]] std::filesystem::path log_dir() const { return dir_ / "log"; }
 
   // Creates the folder if it is absent, accessible only to this user. Files that this process
@@ -70,6 +75,7 @@ class RunFolder {
   [[nodiscard]] Result<void> write_config(const Config& config) const;
   [[nodiscard]] Result<void> write_plan(const Plan& plan) const;
   [[nodiscard]] Result<void> write_profile(const Profile& profile) const;
+  [[nodiscard]] Result<void> write_class_names(const std::vector<std::string>& names) const;
   [[nodiscard]] Result<void> write_report(const RunReport& report) const;
 
  private:

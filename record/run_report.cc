@@ -13,6 +13,7 @@ namespace {
 constexpr const char* kReportFormat = "motley.report";
 constexpr int kReportVersion = 1;
 constexpr std::size_t kReportLinksMax = 65536;
+constexpr std::size_t kReportClassesMax = 65536;
 constexpr std::int64_t kReportStepsMax = std::int64_t{1} << 52;
 constexpr double kReportSecondsMax = 1e9;
 constexpr double kReportedBytesMax = 1e18;
@@ -105,6 +106,7 @@ Json report_to_json(const RunReport& report) {
   if (report.steps_without_targets > 0) {
     json["steps_without_targets"] = report.steps_without_targets;
   }
+  if (!report.class_names.empty()) json["classes"] = report.class_names;
   if (!report.end.has_completed()) {
     json["ended"] = {{"status", report.end.status}, {"what", report.end.what}};
   }
@@ -137,6 +139,9 @@ Result<RunReport> parse_report(std::string_view text, const std::string& source)
   }
   if (fields.has("plan_hash")) {
     MOTLEY_ASSIGN(report.plan_hash, fields.word("plan_hash", ""));
+  }
+  if (fields.has("classes")) {
+    MOTLEY_ASSIGN(report.class_names, fields.texts("classes", kReportClassesMax));
   }
   if (json.contains("ended")) {
     MOTLEY_ASSIGN(const JsonFields ended, fields.member("ended"));

@@ -50,6 +50,7 @@ struct RunReport {
   PredictedAndMeasured step_s;
   std::vector<RankReport> ranks;  // [Rank]
   std::vector<LinkReport> links;
+  std::vector<std::string> class_names;  // of the targets 0, 1, …; empty = the data names none
   RunEnd end;
 };
 

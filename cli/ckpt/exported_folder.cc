@@ -18,6 +18,7 @@
 #include "cli/inputs.h"
 #include "models/spec/hf_config.h"
 #include "models/spec/initial_weights.h"
+#include "record/run_folder.h"
 
 namespace motley {
 namespace {
@@ -56,6 +57,15 @@ Result<std::vector<fs::path>> companions_of(const Arguments& arguments,
   return Error{ErrorCode::kConfig, fmt::format("no tokenizer in {}", folder.string()),
                fmt::format("it has none of {}", fmt::join(huggingface_companions(), ", ")),
                "give the folder of the model that the tokenizer belongs to"};
+}
+
+// The names of the classes in the run folder of a checkpoint.
+std::vector<fs::path> class_names_of(const OpenedWeights& weights) {
+  if (weights.reader.manifest() == nullptr) return {};
+  std::error_code code;
+  const fs::path checkpoint = fs::weakly_canonical(weights.folder(), code);
+  const fs::path names = RunFolder(checkpoint.parent_path().parent_path()).classes_path();
+  return fs::is_regular_file(names, code) ? std::vector{names} : std::vector<fs::path>{};
 }
 
 // The config.json in the folder that --config names.
@@ -163,6 +173,7 @@ Result<WeightsFolder> exported_folder(const Arguments& arguments,
   if (arguments.has("tokenizer")) add_files(folder.beside, companions);
   if (package != nullptr) add_files(folder.beside, package->files());
   add_files(folder.beside, companions);
+  add_files(folder.beside, class_names_of(weights));
   return folder;
 }
 

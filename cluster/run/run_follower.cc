@@ -121,6 +121,7 @@ Result<void> RunFollower::write_report(const std::optional<Error>& early) const 
   }
   if (early) report.end = RunEnd::by(*early, report.end.last_step);
   report.steps_without_targets = targets_.steps_without();
+  if (data_) report.class_names = data_->second.class_names;
   return run_.folder.write_report(report);
 }
 
@@ -234,6 +235,9 @@ Result<void> RunFollower::on_data(int worker, const Json& event) {
   }
   if (data_) return {};
   data_ = {name, message};
+  if (!message.class_names.empty()) {
+    MOTLEY_TRY(run_.folder.write_class_names(message.class_names));
+  }
   for (const std::string& remark : message.remarks) warn(excerpt(remark, kRemarkBytesMax));
   const DataIdentity found{message.bytes, message.hash};
   saves_.set_data(data_fingerprint(found, run_.planned.config.data));

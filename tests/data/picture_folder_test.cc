@@ -90,6 +90,7 @@ TEST_F(PictureFolder, HasAClassForEachSubFolderInTheOrderOfTheirNames) {
   write(".hidden/1.png", dot(99));
   write("README", "none either");
   EXPECT_THAT(all(), ElementsAre(std::pair{10, 0}, std::pair{11, 0}, std::pair{30, 1}));
+  EXPECT_THAT(opened(data(), dots_)->class_names(), ElementsAre("cats", "dogs"));
 }
 
 TEST_F(PictureFolder, IsBroughtToTheModelsSize) {

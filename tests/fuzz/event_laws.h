@@ -70,7 +70,7 @@ inline std::vector<Json> right_messages() {
           step_to_json(step),
           shard_event({{.step = 10, .samples = 80, .tokens = 5120}, {0, file, moments}}),
           shard_failed_event({10, {ErrorCode::kCorrupt, "cannot write", "the disk is full", ""}}),
-          data_event({1024, hash, {"all targets are 3"}}),
+          data_event({1024, hash, {"all targets are 3"}, {"cat", "dog"}}),
           right_trace(),
           {{"event", "result"}, {"facts", facts_to_json(facts)}},
           error_to_json(lost),

@@ -19,6 +19,7 @@ inline std::string right_report() {
       {"stage 1 (desktop)", "desktop", "cpu", {0.3, 0.31}, 0.1, 0.05, {1000, 0}, {160, 160}},
       {"stage 2 (box)", "box", "virtual:0", {0.2, 0.4}, 0.1, 0, {500, 777}, {0, 160}}};
   report.links = {{0, "desktop", "box", "fp16|zstd(1)", 160, 320}};
+  report.class_names = {"cat", "dog"};
   report.end = {40, 4, "machine box was lost"};
   return report_to_json(report).dump(2);
 }

@@ -32,6 +32,12 @@ class RunFolderTest : public testing::Test {
   const RunFolder folder_{dir_};
 };
 
+TEST_F(RunFolderTest, KeepsTheNamesOfTheClasses) {
+  std::filesystem::create_directories(dir_);
+  ASSERT_TRUE(folder_.write_class_names({"cat", "dog \"\xff\""}).ok());
+  EXPECT_EQ(*read_file(folder_.classes_path()), "[\n \"cat\",\n \"dog \\\"\xEF\xBF\xBD\\\"\"\n]\n");
+}
+
 // As after a first save that failed: there is nothing to resume from.
 TEST_F(RunFolderTest, CanBeUsedAgainAfterARunWithoutACheckpoint) {
   ASSERT_TRUE(folder_.create(1).ok());

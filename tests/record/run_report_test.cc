@@ -100,6 +100,18 @@ TEST(RunReport, ShowsHowFarThePredictionIsOff) {
   }
 }
 
+TEST(RunReport, NamesTheClassesOfTheData) {
+  RunReport report = example();
+  EXPECT_THAT(report_text(report), Not(HasSubstr("classes")));
+  report.class_names = {"cat", "dog\x1b"};
+  const auto read = parse_report(report_to_json(report).dump(), "report.json");
+  ASSERT_TRUE(read.ok()) << describe(read.error());
+  EXPECT_EQ(read->class_names, report.class_names);
+  EXPECT_THAT(report_text(*read), HasSubstr("classes: 0 cat, 1 dog?\n"));
+  report.class_names.assign(30, "x");
+  EXPECT_THAT(report_text(report), HasSubstr(", 19 x, … 30 in all\n"));
+}
+
 TEST(RunReport, NamesTheWaitForSums) {
   RunReport report = example();
   EXPECT_THAT(report_text(report), Not(HasSubstr("for sums")));
