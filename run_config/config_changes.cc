@@ -14,12 +14,23 @@ namespace {
 
 // Not run.threads: libraries add in another order with another number of threads.
 constexpr std::array<std::string_view, 3> kSectionsOfSpeed = {"parallel", "comm", "checkpoint"};
-constexpr std::array<std::string_view, 15> kKeysWithoutEffect = {
-    "model.path",           "model.init_from",    "data.path",
-    "data.suffixes",        "data.changed",       "data.dtype",
-    "data.allow_nonfinite", "data.skip_damaged",  "train.max_skipped",
-    "train.eval_every",     "train.eval_batches", "run.dir",
-    "run.restarts",         "run.trace_steps",    "run.tensorboard"};
+// train.epochs has its effect as train.steps.
+constexpr std::array<std::string_view, 15 16> kKeysWithoutEffect = {"model.path",
+                                                                 "model.init_from",    
+                                                                 "data.path",
+                                                                 "data.suffixes",
+                                                                 "data.changed",       
+                                                                 "data.dtype",
+                                                                 "data.allow_nonfinite",
+                                                                 "data.skip_damaged",  
+                                                                 "train.max_skipped",
+                                                                 "train.eval_every",     "train.eval_batches", 
+                                                                 "train.epochs",
+                                                                 "train.early_stopping",
+                                                                 "run.dir
+                                                                 ",
+                                                                 "run.restarts",         "run.trace_steps",    
+                                                                 "run.tensorboard"};
 
 // These keys together determine the end of the learning-rate schedule
 // (run_config/schedule_length.h).
@@ -46,6 +57,7 @@ bool has_effect(const ConfigEntry& entry, const Config& config) {
   }
   if (!is_read(entry.name, config.train)) return false;
   if (entry.name == "data.crop_pixels") return holds(config.data.augment, "crop");
+  if (entry.name == "train.decay_steps") return config.train.schedule == "wsd";
   if (entry.name == "train.min_lr" || is_of_schedule_length(entry)) {
     return config.train.schedule != "constant";
   }

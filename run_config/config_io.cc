@@ -98,8 +98,12 @@ std::string key_meant_by(const std::string& environment) {
   return "";
 }
 
-// The warm-up's maximum share of the schedule's steps, if its length is not given.
-constexpr int kWarmupPart = 10;
+// The precedence of a source.
+int rank_of(const std::string& origin) {
+  if (origin == kDefault) return 0;
+  if (origin == kSetOption) return 3;
+  return origin.find(':') == std::string::npos ? 2 : 1;  // a variable; a place in a file
+}
 
 // Applies sources one after the other, so that a later source wins, and records each value's
 // source.
@@ -140,11 +144,10 @@ class Resolver {
   }
 
   Result<ResolvedConfig> finish() && {
-    // A short run, such as a first try, should not consist of warm-up only.
-    if (resolved_.origins["train.warmup_steps"] == kDefault) {
-      TrainConfig& train = resolved_.config.train;
-      train.warmup_steps =
-          std::min({train.warmup_steps, train.steps, schedule_length(train) / kWarmupPart});
+    TrainConfig& train = resolved_.config.train;
+    MOTLEY_TRY(choose_length(train));
+    if (resolved_.origins["train.warmup_steps"] == kDefault && train.steps > 0) {
+      train.warmup_steps = default_warmup_steps(train);
     }
     if (const auto conflict = find_conflict(resolved_.config)) {
       return Error{ErrorCode::kConfig,
@@ -155,6 +158,26 @@ class Resolver {
   }
 
  private:
+  // Of train.steps and train.epochs, the one of the later source counts. A file may contain both:
+  // the configuration of a run does, whose steps are those of its epochs (run_config/epochs.h).
+  Result<void> choose_length(TrainConfig& train) {
+    if (train.epochs <= 0) return {};
+    const int steps_rank = rank_of(resolved_.origins["train.steps"]);
+    const std::string& epochs_origin = resolved_.origins["train.epochs"];
+    const int epochs_rank = rank_of(epochs_origin);
+    if (epochs_rank > steps_rank) {
+      train.steps = 0;
+    } else if (steps_rank > epochs_rank && train.steps > 0) {
+      train.epochs = 0;
+    } else if (epochs_rank > 1 && train.steps > 0) {
+      return Error{ErrorCode::kConfig,
+                   fmt::format("train.epochs and train.steps exclude each other, {}",
+                               key_origin_text(epochs_origin, "train.epochs")),
+                   "both give the length of the run", "leave one of them out"};
+    }
+    return {};
+  }
+
   // The position where the user set one of the two.
   [[nodiscard]] std::string place_of(const Conflict& conflict) const {
     const bool is_other = resolved_.origins.at(conflict.key) == kDefault && !conflict.other.empty();

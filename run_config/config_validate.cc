@@ -32,6 +32,21 @@ std::optional<Conflict> train_conflict(const TrainConfig& train) {
         fmt::format("{} is not a multiple of {}", train.global_batch, train.micro_batch),
         "set train.micro_batch = 0 to let the plan choose"};
   }
+  if (train.min_lr > train.lr) {
+    return Conflict{"train.min_lr", "train.lr", "train.min_lr must be at most train.lr",
+                    fmt::format("{} is more than {}", train.min_lr, train.lr),
+                    "lower train.min_lr or raise train.lr"};
+  }
+  return std::nullopt;
+}
+
+// Of the keys that count steps.
+std::optional<Conflict> steps_conflict(const TrainConfig& train) {
+  if (train.steps == 0 && train.epochs > 0) return std::nullopt;  // not known yet
+  if (train.steps == 0) {
+    return Conflict{"train.steps", "", "train.steps must be at least 1",
+                    "it is 0, and train.epochs is not set", "set train.steps or train.epochs"};
+  }
   if (train.warmup_steps > train.steps) {
     return Conflict{
         "train.warmup_steps", "train.steps", "train.warmup_steps must be at most train.steps",
@@ -45,10 +60,12 @@ std::optional<Conflict> train_conflict(const TrainConfig& train) {
                     fmt::format("set train.schedule_steps to {} or more, or to 0 for train.steps",
                                 train.warmup_steps)};
   }
-  if (train.min_lr > train.lr) {
-    return Conflict{"train.min_lr", "train.lr", "train.min_lr must be at most train.lr",
-                    fmt::format("{} is more than {}", train.min_lr, train.lr),
-                    "lower train.min_lr or raise train.lr"};
+  if (train.schedule == "wsd" && train.decay_steps > schedule_length(train) - train.warmup_steps) {
+    return Conflict{"train.decay_steps", "train.schedule",
+                    "train.decay_steps must be at most the steps of the schedule after the warm-up",
+                    fmt::format("{} is more than {} - {}", train.decay_steps,
+                                schedule_length(train), train.warmup_steps),
+                    "lower train.decay_steps, or set it to 0 for a tenth of the schedule"};
   }
   return std::nullopt;
 }
@@ -85,6 +102,18 @@ std::optional<Conflict> holdout_conflict(const Config& config) {
                     "data.holdout is 0",
                     "set data.holdout, for instance to 0.1, or train.eval_every = 0"};
   }
+  if (config.train.eval_every > 0) return std::nullopt;
+  const auto without_evaluations = [&](const std::string& key, const std::string& off) {
+    return Conflict{key, "train.eval_every", key + " needs evaluations", "train.eval_every is 0",
+                    fmt::format("set train.eval_every, for instance to {}, or {}",
+                                std::max<std::int64_t>(1, config.train.steps / 20), off)};
+  };
+  if (config.train.early_stopping > 0) {
+    return without_evaluations("train.early_stopping", "train.early_stopping = 0");
+  }
+  if (config.checkpoint.keep_best) {
+    return without_evaluations("checkpoint.keep_best", "checkpoint.keep_best = false");
+  }
   return std::nullopt;
 }
 
@@ -103,6 +132,7 @@ std::optional<Conflict> find_conflict(const Config& config) {
   if (auto conflict = model_conflict(config.model)) return conflict;
   if (auto conflict = data_conflict(config.data)) return conflict;
   if (auto conflict = train_conflict(config.train)) return conflict;
+  if (auto conflict = steps_conflict(config.train)) return conflict;
   if (auto conflict = holdout_conflict(config)) return conflict;
   return cuts_conflict(config.parallel);
 }

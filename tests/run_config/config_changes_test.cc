@@ -100,6 +100,10 @@ TEST(ResultChanges, CountTheLastStepOnlyWhereTheLearningRateDependsOnIt) {
   Config to;
   to.train.steps = 2000;
   EXPECT_THAT(result_changes(from, to), ElementsAre(ConfigChange{"train.steps", "1000", "2000"}));
+  to.train.epochs = 2;
+  to.train.early_stopping = 5;
+  to.train.decay_steps = 5;
+  EXPECT_EQ(result_changes(from, to).size(), 1U) << "cosine has no decay_steps";
   to.train.schedule_steps = 1000;
   EXPECT_THAT(result_changes(from, to), IsEmpty()) << "it ends where it did";
   to.train.schedule_steps = 1500;

@@ -91,8 +91,9 @@ TEST(ConfigErrors, RefuseEveryOtherType) {
 
 TEST(ConfigErrors, ListTheChoices) {
   const Error error = error_of("[train]\nschedule = 'step'");
-  EXPECT_THAT(error.what,
-              HasSubstr("train.schedule must be one of cosine, linear, constant, gpt.toml:2:12"));
+  EXPECT_THAT(
+      error.what,
+      HasSubstr("train.schedule must be one of cosine, linear, constant, wsd, gpt.toml:2:12"));
   EXPECT_EQ(error.cause, "it is 'step'");
 }
 
@@ -199,6 +200,13 @@ TEST(ConfigConflicts, AreFoundBetweenOtherKeys) {
   EXPECT_THAT(error_of("[train]\nlr = 1e-3\nmin_lr = 1e-2").what, HasSubstr("train.min_lr"));
   EXPECT_THAT(error_of("[data]\nholdout = 0\n[train]\neval_every = 5").what,
               HasSubstr("train.eval_every needs held-out data"));
+  EXPECT_THAT(error_of("[train]\nearly_stopping = 3").what,
+              HasSubstr("train.early_stopping needs evaluations, gpt.toml:2:"));
+  EXPECT_THAT(error_of("[checkpoint]\nkeep_best = true").what,
+              HasSubstr("checkpoint.keep_best needs evaluations, gpt.toml:2:"));
+  EXPECT_THAT(error_of("[checkpoint]\nkeep_best = true").remedy, HasSubstr("train.eval_every"));
+  EXPECT_THAT(error_of("[train]\nschedule = 'wsd'\nsteps = 50\ndecay_steps = 50").what,
+              HasSubstr("train.decay_steps must be at most"));
   EXPECT_THAT(error_of("[parallel]\ncuts = [3, 3]").what,
               HasSubstr("parallel.cuts must be ascending"));
   EXPECT_THAT(error_of("[data]\nkind = 'images'\nmean = [0.5]\nstd = [1, 2]").what,
