@@ -23,7 +23,7 @@ TrainConfig schedule(const std::string& name) {
 }
 
 TEST(LearningRate, RisesInEqualPartsFromZero) {
-  for (const char* name : {"cosine", "linear", "constant"}) {
+  for (const char* name : {"cosine", "linear", "constant", "wsd"}) {
     EXPECT_EQ(learning_rate(schedule(name), 1), 0) << name;
     EXPECT_DOUBLE_EQ(learning_rate(schedule(name), 6), 0.5) << name;
     EXPECT_DOUBLE_EQ(learning_rate(schedule(name), 11), 1.0) << name;
@@ -39,6 +39,26 @@ TEST(LearningRate, FallsToItsEndAndStaysThere) {
   }
 }
 
+TEST(LearningRate, OfWsdFallsInTheLastSteps) {
+  TrainConfig train = schedule("wsd");
+  for (const std::int64_t step : {11, 61, 100}) EXPECT_EQ(learning_rate(train, step), 1.0) << step;
+  EXPECT_EQ(learning_rate(train, 100), 1.0) << "decays over a tenth of 110 steps";
+  EXPECT_LT(learning_rate(train, 101), 1.0);
+  train.decay_steps = 40;
+  EXPECT_EQ(learning_rate(train, 71), 1.0);
+  EXPECT_DOUBLE_EQ(learning_rate(train, 91), 0.6);
+  EXPECT_GT(learning_rate(train, 110), 0.2);
+  EXPECT_DOUBLE_EQ(learning_rate(train, 111), 0.2);
+  EXPECT_DOUBLE_EQ(learning_rate(train, 500), 0.2);
+  TrainConfig longer = train;
+  longer.steps = 500;
+  for (std::int64_t step = 1; step <= 71; ++step) {
+    EXPECT_EQ(learning_rate(longer, step), learning_rate(train, step)) << step;
+  }
+  train.decay_steps = 100;
+  EXPECT_DOUBLE_EQ(learning_rate(train, 61), 0.6) << "as linear";
+}
+
 // The file was written by make_schedule_golden.py.
 TEST(LearningRate, IsThatOfPyTorchsAndTransformersSchedulers) {
   std::ifstream file(std::string(MOTLEY_GOLDEN) + "/schedules.txt");
@@ -49,6 +69,7 @@ TEST(LearningRate, IsThatOfPyTorchsAndTransformersSchedulers) {
     TrainConfig train;
     train.lr = 1;
     line >> train.schedule >> train.warmup_steps >> train.steps >> train.min_lr;
+    if (train.schedule == "wsd") line >> train.decay_steps;
     std::int64_t step = 0;
     for (double expected = 0; line >> expected;) {
       ++step;
@@ -57,7 +78,7 @@ TEST(LearningRate, IsThatOfPyTorchsAndTransformersSchedulers) {
     EXPECT_EQ(step, train.steps) << text;
     ++lines;
   }
-  EXPECT_EQ(lines, 31);
+  EXPECT_EQ(lines, 37);
 }
 
 TEST(LearningRate, HasALengthOfItsOwn) {
@@ -93,7 +114,8 @@ TEST(LearningRate, MayWarmUpToTheEnd) {
 }
 
 RC_GTEST_PROP(LearningRate, NeverLeavesItsRangeNorRisesAfterTheWarmUp, ()) {
-  TrainConfig train = schedule(*rc::gen::element<std::string>("cosine", "linear", "constant"));
+  TrainConfig train =
+      schedule(*rc::gen::element<std::string>("cosine", "linear", "constant", "wsd"));
   train.steps = *rc::gen::inRange<std::int64_t>(1, 2000);
   train.warmup_steps = *rc::gen::inRange<std::int64_t>(0, train.steps + 1);
   const auto step =

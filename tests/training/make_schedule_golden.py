@@ -3,13 +3,15 @@
 
   make_schedule_golden.py > golden/schedules.txt     needs torch and transformers
 
-Lines: schedule, warm-up steps, steps, lowest rate, then the rate of each step for a peak rate of 1.
+Lines: schedule, warm-up steps, steps, lowest rate, for wsd the steps of its decay, then the rate of each step for a peak
+rate of 1.
 """
 import sys, warnings
 import torch, transformers
 from torch.optim.lr_scheduler import CosineAnnealingLR, LinearLR, SequentialLR
 from transformers import (get_constant_schedule_with_warmup, get_cosine_schedule_with_warmup,
-                          get_cosine_with_min_lr_schedule_with_warmup, get_linear_schedule_with_warmup)
+                          get_cosine_with_min_lr_schedule_with_warmup, get_linear_schedule_with_warmup,
+                          get_wsd_schedule)
 
 warnings.filterwarnings("ignore")
 
@@ -44,4 +46,7 @@ for warmup, steps in ((0, 1), (0, 10), (2, 10), (10, 110), (7, 8)):
     line("cosine", warmup, steps, 0.2, lambda o: get_cosine_with_min_lr_schedule_with_warmup(o, warmup, steps, min_lr=0.2))
     line("cosine", warmup, steps, 0, torch_cosine(warmup, steps, 0))
     line("cosine", warmup, steps, 0.2, torch_cosine(warmup, steps, 0.2))
+for warmup, steps, decay, lowest in ((0, 10, 3, 0), (2, 10, 1, 0), (10, 110, 40, 0), (7, 8, 1, 0), (0, 60, 12, 0.2), (5, 10, 5, 0)):
+    print("wsd", warmup, steps, lowest, decay, *(repr(float(rate)) for rate in rates(
+        lambda o: get_wsd_schedule(o, warmup, decay, num_training_steps=steps, decay_type="linear", min_lr_ratio=lowest), steps)))
 line("linear", 0, 10, 0.2, lambda o: LinearLR(o, 1, 0.2, total_iters=10))

@@ -43,6 +43,45 @@ TEST(RateChange, KnowsWhatIsNoJump) {
   EXPECT_FALSE(option_without_jump({constant, false, 60}, longer));
 }
 
+TrainConfig wsd_of(std::int64_t steps) {
+  TrainConfig train = cosine_of(steps);
+  train.schedule = "wsd";
+  return train;
+}
+
+// 60 steps decay after step 54; step 55 has the highest rate too.
+TEST(RateChange, OfWsdNeedsNoJumpBeforeItsDecay) {
+  for (const std::int64_t done : {5, 30, 54}) {
+    EXPECT_FALSE(rate_jump({wsd_of(60), false, done}, wsd_of(120))) << done;
+  }
+  for (const std::int64_t done : {5, 30, 54, 55}) {
+    EXPECT_TRUE(has_same_rates_so_far({wsd_of(60), false, done}, wsd_of(120))) << done;
+    EXPECT_TRUE(has_same_rates_so_far({wsd_of(120), false, done}, wsd_of(60))) << done;
+  }
+  EXPECT_FALSE(has_same_rates_so_far({wsd_of(60), false, 56}, wsd_of(120)));
+  EXPECT_EQ(*rate_jump({wsd_of(60), false, 60}, wsd_of(120)),
+            "the learning rate 0.000167 (step 60) -> 0.001 (step 61)");
+  EXPECT_THAT(*option_without_jump({wsd_of(60), false, 60}, wsd_of(120)),
+              HasSubstr("from the checkpoint of step 54, before the decay"));
+  EXPECT_THAT(longer_run_remedy(wsd_of(60), 60), HasSubstr("\nor from the checkpoint of step 54"));
+}
+
+TEST(RateChange, OfOtherSchedulesIsOneOfThePast) {
+  EXPECT_FALSE(has_same_rates_so_far({cosine_of(60), false, 30}, cosine_of(120)));
+  EXPECT_FALSE(has_same_rates_so_far({cosine_of(60), false, 30}, wsd_of(120)));
+  TrainConfig constant = cosine_of(60);
+  constant.schedule = "constant";
+  EXPECT_TRUE(has_same_rates_so_far({constant, false, 50}, wsd_of(120)));
+  EXPECT_FALSE(has_same_rates_so_far({constant, true, 50}, wsd_of(120))) << "the old convention";
+  EXPECT_FALSE(has_same_rates_so_far({constant, false, 50}, wsd_of(40)));
+  TrainConfig other = wsd_of(120);
+  other.lr = 2e-3;
+  EXPECT_FALSE(has_same_rates_so_far({wsd_of(60), false, 30}, other));
+  other = wsd_of(120);
+  other.warmup_steps = 12;
+  EXPECT_FALSE(has_same_rates_so_far({wsd_of(60), false, 30}, other));
+}
+
 TEST(RateChange, SaysWhatTheConventionChanges) {
   const RateHistory early{cosine_of(60), true, 30};
   const auto line = convention_change(early, cosine_of(60));

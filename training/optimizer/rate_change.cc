@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "run_config/schedule_length.h"
 #include "training/optimizer/lr_schedule.h"
@@ -20,6 +21,21 @@ bool is_same(double a, double b, const TrainConfig& train) {
 double rate_of_last_step(const RateHistory& before) {
   return before.uses_legacy_rates ? legacy_learning_rate(before.train, before.steps_done)
                                   : learning_rate(before.train, before.steps_done);
+}
+
+// The last step whose rate does not depend on the length of the schedule, for schedules that stay
+// at their highest rate.
+std::int64_t last_step_at_peak(const TrainConfig& train) {
+  if (train.schedule == "constant") return std::numeric_limits<std::int64_t>::max();
+  // The decay begins with the highest rate.
+  return train.schedule == "wsd" ? last_stable_step(train) + 1 : 0;
+}
+
+std::string stable_checkpoint_text(std::int64_t step) {
+  return fmt::format(
+      "from the checkpoint of step {}, before the decay, a longer run continues without a jump: "
+      "copy it into another run's folder (docs/checkpoints.md, \"Longer runs\")",
+      step);
 }
 
 std::string jump_text(double from, double to, std::int64_t steps_done) {
@@ -40,8 +56,25 @@ std::optional<std::string> option_without_jump(const RateHistory& before, const 
   const std::int64_t length = schedule_length(before.train);
   if (before.train.schedule == "constant" || schedule_length(now) == length) return std::nullopt;
   const bool is_over = before.steps_done >= length && before.train.min_lr <= 0;
-  if (is_over) return std::nullopt;
-  return fmt::format("--set train.schedule_steps={} keeps the run's schedule", length);
+  std::string text;
+  if (!is_over)
+    text = fmt::format("--set train.schedule_steps={} keeps the run's schedule", length);
+  if (const std::int64_t stable = last_stable_step(before.train);
+      stable > 0 && before.steps_done > stable) {
+    text += fmt::format("{}{}", text.empty() ? "" : "; ", stable_checkpoint_text(stable));
+  }
+  return text.empty() ? std::nullopt : std::optional(text);
+}
+
+bool has_same_rates_so_far(const RateHistory& before, const TrainConfig& now) {
+  const TrainConfig& then = before.train;
+  if (before.uses_legacy_rates || then.lr != now.lr || then.warmup_steps != now.warmup_steps) {
+    return false;
+  }
+  if (before.steps_done > std::min(last_step_at_peak(then), last_step_at_peak(now))) return false;
+  // The warm-up is the same; after it all steps have one rate, whose last bit depends on min_lr.
+  const std::int64_t first = now.warmup_steps + 1;
+  return before.steps_done < first || learning_rate(then, first) == learning_rate(now, first);
 }
 
 std::optional<std::string> convention_change(const RateHistory& before, const TrainConfig& now) {
@@ -80,6 +113,9 @@ std::string longer_run_remedy(const TrainConfig& train, std::int64_t steps_done)
   if (train.min_lr > 0) {
     text += fmt::format("\nor {} --set train.schedule_steps={}, at train.min_lr = {:.3g}", command,
                         schedule_length(train), train.min_lr);
+  }
+  if (const std::int64_t stable = last_stable_step(train); stable > 0 && steps_done > stable) {
+    text += "\nor " + stable_checkpoint_text(stable);
   }
   return text;
 }

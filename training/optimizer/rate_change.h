@@ -23,10 +23,16 @@ struct RateHistory {
 [[nodiscard]] std::optional<std::string> rate_jump(const RateHistory& before,
                                                    const TrainConfig& now);
 
-// The option that continues the run's previous schedule; nullopt if its length is unchanged, the
-// schedule is constant, or it has ended at 0.
+// How to continue without a jump: the option that keeps the run's previous schedule, unless it has
+// ended at 0, and for wsd the checkpoint before the decay. nullopt if there is neither, the length
+// is unchanged, or the schedule is constant.
 [[nodiscard]] std::optional<std::string> option_without_jump(const RateHistory& before,
                                                              const TrainConfig& now);
+
+// Whether the steps so far had the rates that the new configuration gives them: a run with it from
+// the start would be in the same state. Only schedules that stay at their highest rate (wsd before
+// its decay, constant) can change like this. Compares what determines the rate, and nothing else.
+[[nodiscard]] bool has_same_rates_so_far(const RateHistory& before, const TrainConfig& now);
 
 // A message for a run that used the earlier convention, if the next step's rate differs by it.
 [[nodiscard]] std::optional<std::string> convention_change(const RateHistory& before,
