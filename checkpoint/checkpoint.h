@@ -26,6 +26,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "checkpoint/evaluations/evaluation_record.h"
 #include "checkpoint/gradient_scale.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/work_observer.h"
@@ -71,6 +72,7 @@ struct CheckpointState {
   std::optional<DataFingerprint> data = {};
   std::optional<PlanFingerprint> plan = {};
   std::optional<GradientScale> gradient_scale = {};  // only of runs in fp16
+  std::optional<EvaluationRecord> evaluations = {};  // only of runs that compare evaluations
 };
 
 // One rank's part of a checkpoint.
@@ -147,6 +149,19 @@ struct CheckpointInfo {
 
 // Committed checkpoints, oldest first. A folder without a manifest does not count.
 [[nodiscard]] std::vector<CheckpointInfo> list_checkpoints(const std::filesystem::path& run_dir);
+
+// The checkpoint of a run's best evaluation (checkpoint.keep_best).
+struct BestCheckpoint {
+  CheckpointInfo info;
+  BestEvaluation evaluation;
+};
+
+// The one that the newest checkpoint names as the best. If its save failed, the one that the next
+// older checkpoint names, and so on. nullopt: none is named, or none that is named exists.
+// Checkpoints whose manifest cannot be read are passed over. REQUIRES: `checkpoints` is a
+// list_checkpoints.
+[[nodiscard]] std::optional<BestCheckpoint> best_checkpoint(
+    const std::vector<CheckpointInfo>& checkpoints);
 
 // The rule for retained checkpoints.
 struct RetentionPolicy {

@@ -160,6 +160,18 @@ std::vector<CheckpointInfo> list_checkpoints(const fs::path& run_dir) {
   return found;
 }
 
+std::optional<BestCheckpoint> best_checkpoint(const std::vector<CheckpointInfo>& checkpoints) {
+  for (auto each = checkpoints.rbegin(); each != checkpoints.rend(); ++each) {
+    const Result<Manifest> manifest = read_manifest(each->folder);
+    if (!manifest.ok() || !manifest->state.evaluations) continue;
+    const auto& best = manifest->state.evaluations->best;
+    if (!best) continue;
+    const auto found = std::ranges::find(checkpoints, best->step, &CheckpointInfo::step);
+    if (found != checkpoints.end()) return BestCheckpoint{*found, *best};
+  }
+  return std::nullopt;
+}
+
 Result<void> require_all_count(const fs::path& run_dir) {
   const fs::path root = checkpoints_root(run_dir);
   std::error_code code;

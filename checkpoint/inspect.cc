@@ -131,18 +131,22 @@ Result<Manifest> verified_manifest(const std::filesystem::path& folder, WorkObse
 std::string format_checkpoint_list(const std::vector<CheckpointInfo>& checkpoints) {
   if (checkpoints.empty()) return "no checkpoints\n";
   std::string text = fmt::format("{:>10}  {:>15}  {:>10}  folder\n", "step", "samples", "size");
+  const auto best = best_checkpoint(checkpoints);
   for (const CheckpointInfo& info : checkpoints) {
     const auto manifest = read_manifest(info.folder);
     const bool ok = manifest.ok();
-    text += fmt::format("{:>10}  {:>15}  {:>10}  {}\n", info.step,
+    const bool is_best = best && best->info.step == info.step;
+    text += fmt::format("{:>10}  {:>15}  {:>10}  {}{}\n", info.step,
                         ok ? fmt::to_string(manifest->state.samples) : "damaged",
-                        ok ? human_bytes(total_bytes(*manifest)) : "damaged", info.folder.string());
+                        ok ? human_bytes(total_bytes(*manifest)) : "damaged", info.folder.string(),
+                        is_best ? fmt::format("  best: {}", best_text(best->evaluation)) : "");
   }
   return text;
 }
 
 Json checkpoint_list_to_json(const std::vector<CheckpointInfo>& checkpoints) {
   Json list = Json::array();
+  const auto best = best_checkpoint(checkpoints);
   for (const CheckpointInfo& info : checkpoints) {
     Json entry = {{"step", info.step}, {"folder", info.folder.string()}};
     const auto manifest = read_manifest(info.folder);
@@ -151,6 +155,9 @@ Json checkpoint_list_to_json(const std::vector<CheckpointInfo>& checkpoints) {
       entry["bytes"] = total_bytes(*manifest);
     } else {
       entry["error"] = fmt::format("{}: {}", manifest.error().what, manifest.error().cause);
+    }
+    if (best && best->info.step == info.step) {
+      entry["best"] = {{"eval_loss", best->evaluation.loss}};
     }
     list.push_back(std::move(entry));
   }
@@ -179,6 +186,9 @@ Result<std::string> format_checkpoint(const std::filesystem::path& folder) {
        is_mean ? "none: a mean of checkpoints, which cannot be resumed" : state.optimizer);
   if (state.gradient_scale) {
     line("gradient scale", fmt::format("{} (fp16)", state.gradient_scale->value));
+  }
+  if (state.evaluations && state.evaluations->best) {
+    line("best so far", best_text(*state.evaluations->best));
   }
   line("plan", state.plan_hash);
   line("size",
@@ -229,6 +239,7 @@ Result<Json> checkpoint_to_json(const std::filesystem::path& folder) {
   if (state.gradient_scale) {
     json["gradient_scale"] = gradient_scale_to_json(*state.gradient_scale);
   }
+  if (state.evaluations) json["evaluations"] = evaluation_record_to_json(*state.evaluations);
   return json;
 }
 

@@ -118,6 +118,9 @@ Result<CheckpointState> state_from_json(const Json& json, const std::string& sou
   if (json.contains("gradient_scale")) {
     MOTLEY_ASSIGN(state.gradient_scale, gradient_scale_from_json(json["gradient_scale"], source));
   }
+  if (json.contains("evaluations")) {
+    MOTLEY_ASSIGN(state.evaluations, evaluation_record_from_json(json["evaluations"], source));
+  }
   return state;
 }
 
@@ -198,6 +201,7 @@ std::string format_manifest(const Manifest& manifest) {
   if (state.gradient_scale) {
     json["gradient_scale"] = gradient_scale_to_json(*state.gradient_scale);
   }
+  if (state.evaluations) json["evaluations"] = evaluation_record_to_json(*state.evaluations);
   std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);
   text.resize(text.size() - 2);  // without the closing "\n}"
   const std::string hash = hash128_hex(std::as_bytes(std::span(text)));
