@@ -116,6 +116,7 @@ Json job_to_json(const Job& job) {
   json["launch"] = job.launch;
   json["run_id"] = job.run_id;
   json["resume_from"] = job.resume_from;
+  if (job.evaluations_begin_anew) json["evaluations_begin_anew"] = true;
   json["stop_after"] = job.stop_after;
   json["bind_address"] = job.bind_address;
   json["interface"] = job.interface;
@@ -165,6 +166,10 @@ Result<Job> job_from_json(const Json& json, const std::string& source) {
   MOTLEY_ASSIGN(job.launch, json_get<std::string>(json, "launch", source));
   MOTLEY_ASSIGN(job.run_id, json_get<std::string>(json, "run_id", source));
   MOTLEY_ASSIGN(job.resume_from, json_get<std::string>(json, "resume_from", source));
+  if (json.contains("evaluations_begin_anew")) {
+    MOTLEY_ASSIGN(job.evaluations_begin_anew,
+                  json_get<bool>(json, "evaluations_begin_anew", source));
+  }
   MOTLEY_ASSIGN(job.stop_after,
                 get_integer<std::int64_t>(json, "stop_after", 0, kStepsMax, source));
   MOTLEY_ASSIGN(job.bind_address, json_get<std::string>(json, "bind_address", source));

@@ -43,10 +43,13 @@ struct Job {
   std::string run_dir;  // absolute, as the launcher sees it, or the machine's own folder
   std::string store;    // train: StoreLocation::id of run_dir; "" = the launcher's folder
   std::optional<ReplicatorJob> replicator;  // train
-  std::string launch;           // train, store: launch_text of this launch; else empty, also for an
-                                // inventory before the launch
-  std::string run_id;           // train, store with "move": the run's read_run_id(); else empty
-  std::string resume_from;      // checkpoint folder; "" = start fresh
+  std::string launch;       // train, store: launch_text of this launch; else empty, also for an
+                            // inventory before the launch
+  std::string run_id;       // train, store with "move": the run's read_run_id(); else empty
+  std::string resume_from;  // checkpoint folder; "" = start fresh
+  // train, resuming: earlier evaluations are of other data or another loss, so the record of the
+  // checkpoint does not count.
+  bool evaluations_begin_anew = false;
   std::int64_t stop_after = 0;  // save and end after this step; 0 = run to the end
   std::string bind_address;     // "" = loopback
   std::string interface;

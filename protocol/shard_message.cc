@@ -34,6 +34,9 @@ Json shard_event(const ShardMessage& message) {
   if (state.gradient_scale) {
     event["gradient_scale"] = gradient_scale_to_json(*state.gradient_scale);
   }
+  if (state.evaluations) {
+    event["evaluations"] = evaluation_record_to_json(*state.evaluations);
+  }
   return event;
 }
 
@@ -48,6 +51,9 @@ Result<ShardMessage> read_shard_event(const Json& event) {
   state.tokens = static_cast<std::uint64_t>(tokens);
   if (const auto scale = event.find("gradient_scale"); scale != event.end()) {
     MOTLEY_ASSIGN(state.gradient_scale, gradient_scale_from_json(*scale, kSource));
+  }
+  if (const auto record = event.find("evaluations"); record != event.end()) {
+    MOTLEY_ASSIGN(state.evaluations, evaluation_record_from_json(*record, kSource));
   }
   const auto shard = event.find("shard");
   if (shard == event.end()) return malformed("it has no shard");

@@ -4,6 +4,7 @@
 
 #include "models/package/package.h"
 #include "models/spec/initial_weights.h"
+#include "run_config/evaluation_rules.h"
 #include "training/vote/gradient_scaler.h"
 
 namespace motley {
@@ -81,6 +82,8 @@ Result<CheckpointState> fill_state(StageState& state,
   MOTLEY_ASSIGN(CheckpointState progress, filled_state(state, config, model, resume_from, work));
   progress.gradient_scale =
       gradient_scale_of(config.train, model.tokens_per_sample, progress.gradient_scale);
+  // Otherwise the record would lack the evaluations from here on.
+  if (!compares_evaluations(config)) progress.evaluations.reset();
   return progress;
 }
 

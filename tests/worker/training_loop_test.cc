@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,7 +25,9 @@ class Script final : public StepRunner, public Evaluator, public ShardSaver, pub
   bool holds_parameters = true;
   bool skips = false;
   std::int64_t ends_after = 0;  // step; 0 = none
-  std::string fails_at;         // a log entry
+  std::int64_t decays_after = 0;
+  std::string fails_at;                        // a log entry
+  std::map<std::int64_t, double> eval_losses;  // by step; others are 1.5
   std::vector<std::string> log;
   std::vector<Json> events;
   TraceRecorder* trace = nullptr;
@@ -44,14 +47,19 @@ class Script final : public StepRunner, public Evaluator, public ShardSaver, pub
              .wire_bytes = 99,
              .sent = {{Rank{1}, 99}},
              .memory_bytes = 4096},
-        .ends = state.step == ends_after};
+        .ends = state.step == ends_after,
+        .is_before_decay = state.step == decays_after};
   }
 
   void record(TraceRecorder* to) override { trace = to; }
 
+  void set_evaluations(const EvaluationRecord& record) override { state.evaluations = record; }
+
   [[nodiscard]] Result<std::optional<Evaluation>> evaluate(std::int64_t step) override {
     MOTLEY_TRY(note("evaluate", step));
-    return holds_parameters ? std::optional(Evaluation{64, 1.5, 0.75, 4}) : std::nullopt;
+    if (!holds_parameters) return std::optional<Evaluation>();
+    const auto loss = eval_losses.find(step);
+    return std::optional(Evaluation{64, loss == eval_losses.end() ? 1.5 : loss->second, 0.75, 4});
   }
 
   [[nodiscard]] Result<void> save() override { return note("save", state.step); }
@@ -99,6 +107,63 @@ TEST(TrainingLoop, EndsAfterTheStepThatEndsTheSessionAndSavesIt) {
   ASSERT_TRUE(script.run({.last_step = 5}).ok());
   EXPECT_THAT(script.log, ElementsAre("step 1", "send step",  //
                                       "step 2", "send step", "save 2", "finish"));
+}
+
+TEST(TrainingLoop, SavesEachStepThatIsTheBestSoFar) {
+  Script script;
+  script.eval_losses = {{2, 3}, {4, 2}, {6, 2.5}, {8, 1}, {9, 0.5}};
+  ASSERT_TRUE(script.run({.last_step = 9, .eval_every = 2, .keeps_best = true}).ok());
+  const auto saves = [&] {
+    std::vector<std::string> found;
+    std::ranges::copy_if(script.log, std::back_inserter(found),
+                         [](const std::string& line) { return line.starts_with("save"); });
+    return found;
+  }();
+  EXPECT_THAT(saves, ElementsAre("save 2", "save 4", "save 8", "save 9"));
+  EXPECT_EQ(script.state.evaluations, (EvaluationRecord{BestEvaluation{9, 0.5}, 1, 0}));
+  Script plain;
+  plain.eval_losses = script.eval_losses;
+  ASSERT_TRUE(plain.run({.last_step = 9, .eval_every = 2}).ok());
+  EXPECT_FALSE(plain.state.evaluations);
+}
+
+TEST(TrainingLoop, StopsAfterEvaluationsWithoutALowerLoss) {
+  Script script;
+  script.eval_losses = {{2, 3}, {4, 2}, {6, 2.5}, {8, 2}, {10, 1}};
+  ASSERT_TRUE(script.run({.last_step = 20, .eval_every = 2, .early_stopping = 2}).ok());
+  EXPECT_EQ(script.state.step, 8);
+  EXPECT_EQ(script.state.evaluations->without_lower, 2);
+  EXPECT_EQ(script.log[script.log.size() - 2], "save 8");
+}
+
+// The evaluation at the end of a session is not one of the uninterrupted run.
+TEST(TrainingLoop, StopsAfterTheSameStepIfItIsInterrupted) {
+  const std::map<std::int64_t, double> losses = {{3, 2}, {4, 0.5}, {6, 1.8}, {9, 1.9}, {12, 1.8}};
+  const TrainingLoopOptions to_the_end{.last_step = 20, .eval_every = 3, .early_stopping = 2};
+  Script straight;
+  straight.eval_losses = losses;
+  ASSERT_TRUE(straight.run(to_the_end).ok());
+  EXPECT_EQ(straight.state.step, 12);
+  Script resumed;
+  resumed.eval_losses = losses;
+  TrainingLoopOptions first = to_the_end;
+  first.last_step = 4;
+  ASSERT_TRUE(resumed.run(first).ok());
+  EXPECT_EQ(resumed.state.evaluations->best, (BestEvaluation{4, 0.5}));
+  ASSERT_TRUE(resumed.run(to_the_end).ok());
+  EXPECT_EQ(resumed.state.step, 12);
+  EXPECT_EQ(resumed.state.evaluations->without_lower, straight.state.evaluations->without_lower);
+}
+
+TEST(TrainingLoop, SavesBeforeTheRateDecays) {
+  Script script;
+  script.decays_after = 2;
+  ASSERT_TRUE(script.run({.last_step = 4, .saves_before_decay = true}).ok());
+  EXPECT_THAT(script.log, Contains("save 2"));
+  Script only_at_the_end;
+  only_at_the_end.decays_after = 2;
+  ASSERT_TRUE(only_at_the_end.run({.last_step = 4}).ok());
+  EXPECT_THAT(only_at_the_end.log, testing::Not(Contains("save 2")));
 }
 
 TEST(TrainingLoop, GoesOnAfterTheStepsThatAreDone) {

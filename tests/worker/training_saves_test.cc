@@ -36,6 +36,8 @@ class FakeStage final : public StepRunner, public Evaluator, public ShardSaver, 
     return step;
   }
 
+  void set_evaluations(const EvaluationRecord& record) override { state_.evaluations = record; }
+
   void record(TraceRecorder* /*trace*/) override {}
 
   [[nodiscard]] Result<std::optional<Evaluation>> evaluate(std::int64_t /*step*/) override {

@@ -16,6 +16,7 @@
 #include "pipeline/execute/stage_votes.h"
 #include "record/step_outcome.h"
 #include "run_config/config.h"
+#include "run_config/schedule_length.h"
 #include "training/optimizer/optimizer.h"
 #include "training/vote/batch_loss.h"
 #include "training/vote/optimized_state.h"
@@ -66,6 +67,14 @@ class StepVoter final : public StageVotes {
 
   // The training progress after the last step.
   [[nodiscard]] const CheckpointState& progress() const { return progress_; }
+
+  // Whether the last step is the last one before the learning rate decays (wsd).
+  [[nodiscard]] bool is_before_decay() const {
+    return progress_.step > 0 && progress_.step == last_stable_step(train_);
+  }
+
+  // Replaces the record of evaluations in the progress.
+  void set_evaluations(const EvaluationRecord& record) { progress_.evaluations = record; }
 
  private:
   [[nodiscard]] bool is_compared() const;

@@ -26,7 +26,11 @@ TrainingLoopOptions loop_options(const Job& job) {
   options.trace_steps = config.run.trace_steps;
   options.trace_spans = trace_spans_max(job.plan.rank_count());
   options.save_every = config.checkpoint.every;
+  // A run that saves only at its end also has no checkpoint before the decay.
+  options.saves_before_decay = config.checkpoint.every > 0;
   options.eval_every = config.train.eval_every;
+  options.early_stopping = config.train.early_stopping;
+  options.keeps_best = config.checkpoint.keep_best;
   return options;
 }
 
@@ -85,7 +89,7 @@ StallTimeout RankRun::stall_timeout() const {
           launcher_.group_progress_clock()};
 }
 
-Result<void> RankRun::train(const StepVoter& voter, Evaluator& evaluator, ShardSaver& saver) {
+Result<void> RankRun::train(StepVoter& voter, Evaluator& evaluator, ShardSaver& saver) {
   TrainStep step(schedules_.training, voter, *link_, *executor_);
   TrainingLoop loop(loop_options(job_), step, evaluator, saver, launcher_);
   MOTLEY_TRY(loop.run());

@@ -58,7 +58,7 @@ class RankRun {
   [[nodiscard]] StallTimeout stall_timeout() const;
 
   // Trains to the end of the session. REQUIRES: joined.
-  [[nodiscard]] Result<void> train(const StepVoter& voter, Evaluator& evaluator, ShardSaver& saver);
+  [[nodiscard]] Result<void> train(StepVoter& voter, Evaluator& evaluator, ShardSaver& saver);
 
  private:
   const Job& job_;

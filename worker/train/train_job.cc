@@ -184,6 +184,7 @@ Result<void> train(const Job& job,
                    job.plan.micro_batches);
   MOTLEY_ASSIGN(CheckpointState progress,
                 fill_state(state, job.config, model, job.resume_from, run.work()));
+  if (job.evaluations_begin_anew) progress.evaluations.reset();
   const CorrectedAllreduces corrected = corrected_allreduces_of(job, model);
   const auto spare_bytes = [&job, &device] { return spare_bytes_of(job, device); };
   ShardWriter writer(spare_bytes, &run.work());

@@ -37,7 +37,8 @@ Result<TrainedStep> TrainStep::run_step() {
                                 .sent = sent_between(sent_before, link_.sent_bytes()),
                                 .memory_bytes = memory_bytes()},
                      .ends = voter_.tally().ends,
-                     .saves = voter_.tally().saves};
+                     .saves = voter_.tally().saves,
+                     .is_before_decay = voter_.is_before_decay()};
 }
 
 std::int64_t TrainStep::memory_bytes() {

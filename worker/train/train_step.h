@@ -19,12 +19,14 @@ namespace motley {
 class TrainStep final : public StepRunner {
  public:
   // References must outlive it.
-  TrainStep(const Schedule& schedule, const StepVoter& voter, FrameLink& link, Executor& executor)
+  TrainStep(const Schedule& schedule, StepVoter& voter, FrameLink& link, Executor& executor)
       : schedule_(schedule), voter_(voter), link_(link), executor_(executor) {}
 
   [[nodiscard]] const CheckpointState& progress() const override { return voter_.progress(); }
 
   [[nodiscard]] Result<TrainedStep> run_step() override;
+
+  void set_evaluations(const EvaluationRecord& record) override { voter_.set_evaluations(record); }
 
   void record(TraceRecorder* trace) override { executor_.record(trace); }
 
@@ -33,7 +35,7 @@ class TrainStep final : public StepRunner {
   [[nodiscard]] std::int64_t memory_bytes();
 
   const Schedule& schedule_;
-  const StepVoter& voter_;
+  StepVoter& voter_;
   FrameLink& link_;
   Executor& executor_;
   std::int64_t memory_bytes_ = 0;

@@ -52,11 +52,25 @@ Result<void> TrainingLoop::run_step(std::int64_t step) {
   changed_nothing_ = report.outcome.skipped || report.outcome.tokens == 0;
   save_waits_ = save_waits_ || trained.saves;
   ends_ = trained.ends;
+  is_before_decay_ = trained.is_before_decay;
+  is_best_ = false;
   if (is_evaluated(step)) {
     MOTLEY_ASSIGN(report.evaluation, evaluator_.evaluate(step));
+    if (report.evaluation) compare(step, *report.evaluation);
   }
   events_.send(step_to_json(report));
   return {};
+}
+
+void TrainingLoop::compare(std::int64_t step, const Evaluation& evaluation) {
+  if (!options_.keeps_best && options_.early_stopping == 0) return;
+  const bool counts = step % options_.eval_every == 0;
+  const EvaluationRecord record = with_evaluation(
+      steps_.progress().evaluations.value_or(EvaluationRecord{}), step, evaluation.loss, counts);
+  steps_.set_evaluations(record);
+  is_best_ = options_.keeps_best && record.best && record.best->step == step;
+  ends_ = ends_ || (counts && options_.early_stopping > 0 &&
+                    record.without_lower >= options_.early_stopping);
 }
 
 bool TrainingLoop::is_evaluated(std::int64_t step) const {
@@ -64,7 +78,8 @@ bool TrainingLoop::is_evaluated(std::int64_t step) const {
 }
 
 bool TrainingLoop::is_saved(std::int64_t step) {
-  if (step == options_.last_step || ends_) return true;
+  if (step == options_.last_step || ends_ || is_best_) return true;
+  if (options_.saves_before_decay && is_before_decay_) return true;
   save_waits_ = save_waits_ || (options_.save_every > 0 && step % options_.save_every == 0);
   // A step without a change would repeat the previous save, and several of them would push out
   // older checkpoints. The step is the same on all ranks.

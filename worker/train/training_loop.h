@@ -15,9 +15,10 @@
 namespace motley {
 
 struct TrainedStep {
-  StepReport report;   // without an evaluation
-  bool ends = false;   // the session is to end after this step
-  bool saves = false;  // a checkpoint is due after this step, by rank 0's clock
+  StepReport report;             // without an evaluation
+  bool ends = false;             // the session is to end after this step
+  bool saves = false;            // a checkpoint is due after this step, by rank 0's clock
+  bool is_before_decay = false;  // the learning rate of the next step begins to decay (wsd)
 };
 
 class StepRunner {
@@ -28,6 +29,8 @@ class StepRunner {
   [[nodiscard]] virtual const CheckpointState& progress() const = 0;
   // Trains step number progress().step + 1, together with all other ranks.
   [[nodiscard]] virtual Result<TrainedStep> run_step() = 0;
+  // Replaces the record of evaluations in progress().
+  virtual void set_evaluations(const EvaluationRecord& record) = 0;
   // From now on each action's span is added to `trace` (nullptr: stop recording).
   virtual void record(TraceRecorder* trace) = 0;
 };
@@ -58,6 +61,11 @@ struct TrainingLoopOptions {
   std::int64_t trace_steps = 0;  // the number of recorded steps
   std::size_t trace_spans = 0;   // the limit of stored spans
   std::int64_t eval_every = 0;   // also after the last step; 0 = never
+  // The number of evaluations in a row without a lower loss that ends the training; 0 = none does.
+  // Only those at multiples of eval_every count.
+  std::int64_t early_stopping = 0;
+  bool keeps_best = false;          // also saves after each evaluation with the lowest loss so far
+  bool saves_before_decay = false;  // also saves after the step before the decay
   // Also after the last step, and when the vote requests it; 0 = only then.
   std::int64_t save_every = 0;
 };
@@ -80,6 +88,9 @@ class TrainingLoop {
   void set_recording(std::int64_t steps_done);
   void end_recording();
   Result<void> run_step(std::int64_t step);
+  // Adds the evaluation after `step` to the record. All ranks do the same: the loss has the same
+  // bits on each of them.
+  void compare(std::int64_t step, const Evaluation& evaluation);
   [[nodiscard]] bool is_evaluated(std::int64_t step) const;
   // Whether a save is due after `step`, which has just been trained.
   [[nodiscard]] bool is_saved(std::int64_t step);
@@ -94,6 +105,8 @@ class TrainingLoop {
   bool changed_nothing_ = false;  // by the last step
   bool ends_ = false;             // the last step ended the session, before options_.last_step
   bool save_waits_ = false;       // for a step that is not skipped
+  bool is_before_decay_ = false;  // the last step is
+  bool is_best_ = false;          // the last step has the lowest held-out loss so far
   bool has_sent_trace_ = false;
 };
 
