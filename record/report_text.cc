@@ -81,6 +81,10 @@ std::string report_text(const RunReport& report) {
           : "";
   std::string text = fmt::format("steps {} to {}{}; medians of {} steps{}\n\n", report.first_step,
                                  report.end.last_step, resumed, report.measured_steps, without);
+  if (report.best) text = fmt::format("best: {}\n", best_text(*report.best)) + text;
+  if (!report.end.stopped_early.empty()) {
+    text = fmt::format("stopped early: {}\n", report.end.stopped_early) + text;
+  }
   if (!report.end.has_completed()) {
     text = fmt::format("ended early, with status {}: {}\n", report.end.status,
                        excerpt(report.end.what, RunEnd::kWhatBytesMax)) +

@@ -13,6 +13,8 @@ struct RunEnd {
   std::int64_t last_step = 0;  // trained; 0 = none
   int status = 0;              // the exit status; 0: the run completed
   std::string what;            // the error's first line; "" if the run completed
+  // Why it completed before its last step, if train.early_stopping ended it.
+  std::string stopped_early = {};
 
   static constexpr std::size_t kWhatBytesMax = 400;
 

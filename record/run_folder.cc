@@ -49,7 +49,10 @@ Result<void> RunFolder::check_new() const {
     return Error{
         ErrorCode::kConfig, fmt::format("{} already holds a run", dir_.string()),
         "a run is never overwritten",
-        was_finished
+        was_finished && report.ok() && !report->end.stopped_early.empty()
+            ? "choose another folder with --run; or raise train.early_stopping, or set it to 0, "
+              "and continue with --resume"
+        : was_finished
             ? "choose another folder with --run; or raise train.steps and continue with --resume"
             : "continue it with --resume, or choose another folder with --run"};
   }

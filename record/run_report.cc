@@ -107,6 +107,10 @@ Json report_to_json(const RunReport& report) {
     json["steps_without_targets"] = report.steps_without_targets;
   }
   if (!report.class_names.empty()) json["classes"] = report.class_names;
+  if (report.best) {
+    json["best"] = {{"step", report.best->step}, {"eval_loss", report.best->loss}};
+  }
+  if (!report.end.stopped_early.empty()) json["stopped_early"] = report.end.stopped_early;
   if (!report.end.has_completed()) {
     json["ended"] = {{"status", report.end.status}, {"what", report.end.what}};
   }
@@ -142,6 +146,17 @@ Result<RunReport> parse_report(std::string_view text, const std::string& source)
   }
   if (fields.has("classes")) {
     MOTLEY_ASSIGN(report.class_names, fields.texts("classes", kReportClassesMax));
+  }
+  if (json.contains("best")) {
+    MOTLEY_ASSIGN(const JsonFields best, fields.member("best"));
+    BestEvaluation evaluation;
+    MOTLEY_ASSIGN(evaluation.step, best.integer("step", 1, kReportStepsMax));
+    MOTLEY_ASSIGN(evaluation.loss, json_get<double>(json["best"], "eval_loss", source));
+    report.best = evaluation;
+  }
+  if (json.contains("stopped_early")) {
+    MOTLEY_ASSIGN(const std::string why, fields.text("stopped_early"));
+    report.end.stopped_early = excerpt(why, RunEnd::kWhatBytesMax);
   }
   if (json.contains("ended")) {
     MOTLEY_ASSIGN(const JsonFields ended, fields.member("ended"));

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/json_fwd.h"
 #include "base/result.h"
+#include "checkpoint/checkpoint.h"
 #include "plan/device_kinds.h"
 #include "record/run_end.h"
 
@@ -51,6 +53,8 @@ struct RunReport {
   std::vector<RankReport> ranks;  // [Rank]
   std::vector<LinkReport> links;
   std::vector<std::string> class_names;  // of the targets 0, 1, …; empty = the data names none
+  // The best evaluation, of runs that compare them.
+  std::optional<BestEvaluation> best = {};
   RunEnd end;
 };
 

@@ -152,6 +152,20 @@ TEST(RunReport, SaysWhyTheRunEndedEarly) {
   EXPECT_THAT(report_text(*read), HasSubstr("ended early, with status 4: machine box was lost\n"));
 }
 
+TEST(RunReport, NamesTheBestStepAndWhyTheRunStopped) {
+  RunReport report = example();
+  EXPECT_FALSE(report_to_json(report).contains("best"));
+  EXPECT_FALSE(report_to_json(report).contains("stopped_early"));
+  report.best = BestEvaluation{20, 0.1 + 0.2};
+  report.end.stopped_early = "3 evaluations in a row without a lower held-out loss";
+  const auto read = parse_report(report_to_json(report).dump(), "report.json");
+  ASSERT_TRUE(read.ok()) << describe(read.error());
+  EXPECT_EQ(read->best, report.best);
+  EXPECT_EQ(read->end, report.end);
+  EXPECT_THAT(report_text(*read), HasSubstr("best: held-out loss 0.3000 after step 20\n"));
+  EXPECT_THAT(report_text(*read), HasSubstr("stopped early: 3 evaluations in a row"));
+}
+
 TEST(RunEnd, BoundsTheErrorsFirstLine) {
   const Error error{ErrorCode::kDiverged, std::string(1000, 'a'), "", ""};
   const RunEnd end = RunEnd::by(error, 7);

@@ -43,6 +43,9 @@ TEST(RunState, IsWhatTheReportSaysOnceTheLauncherIsGone) {
   observations.reported_end = RunEnd{40};
   EXPECT_EQ(run_state_of(observations).phase, RunPhase::kEnded);
   EXPECT_EQ(run_state_of(observations).status, 0);
+  observations.reported_end->stopped_early = "it overfits";
+  EXPECT_EQ(run_state_of(observations).text,
+            "ended: step 40 of 100 completed; stopped early: it overfits");
   observations.reported_end = RunEnd{40, 4, "machine box was lost"};
   EXPECT_EQ(run_state_of(observations).phase, RunPhase::kFailed);
   EXPECT_EQ(run_state_of(observations).status, 4);

@@ -24,7 +24,11 @@ const char* stopped_by(int status) {
 }
 
 RunState state_after(const RunEnd& end, const RunObservations& observations) {
-  if (end.has_completed()) return {RunPhase::kEnded, 0, "ended: " + step_text(observations)};
+  if (end.has_completed()) {
+    const std::string early =
+        end.stopped_early.empty() ? "" : "; stopped early: " + end.stopped_early;
+    return {RunPhase::kEnded, 0, "ended: " + step_text(observations) + early};
+  }
   if (const char* const by = stopped_by(end.status)) {
     return {RunPhase::kStopped, end.status,
             fmt::format("stopped by {}: {}", by, step_text(observations))};

@@ -39,7 +39,10 @@ bool RunTotals::take(const StepMetrics& metrics) {
 }
 
 void RunTotals::add(const StepMetrics& metrics) {
-  if (metrics.eval_loss) sums_.eval_loss = metrics.eval_loss;
+  if (metrics.eval_loss) {
+    sums_.eval_loss = metrics.eval_loss;
+    sums_.best = with_evaluation({sums_.best}, metrics.step, *metrics.eval_loss, false).best;
+  }
   if (!take(metrics)) return;
   ++sums_.steps;
   sums_.skipped += metrics.outcome.skipped ? 1 : 0;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "checkpoint/checkpoint.h"
 #include "plan/step_times.h"
 #include "record/run_event.h"
 #include "record/step_metrics.h"
@@ -31,6 +32,7 @@ class RunTotals {
     std::map<std::pair<Rank, Rank>, double> link_bytes;    // by sender and receiver
     std::map<RunEventKind, std::int64_t> events = {};      // by kind
     std::optional<double> eval_loss = {};                  // of the last evaluation
+    std::optional<BestEvaluation> best = {};               // the one with the lowest loss
     std::optional<std::pair<std::int64_t, double>> saved;  // the last checkpoint's step and time
   };
 

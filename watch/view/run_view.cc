@@ -10,6 +10,7 @@
 #include "base/system/files.h"
 #include "checkpoint/lock/launch_record.h"
 #include "plan/rank_names.h"
+#include "run_config/evaluation_rules.h"
 #include "watch/view/holds_run.h"
 #include "watch/view/json_number.h"
 
@@ -210,10 +211,12 @@ RunHealth RunView::health() const {
     case RunPhase::kRestarting:
       return {HealthLevel::kWatch, state_.text, ""};
     case RunPhase::kEnded:
-      return with_file_problems({HealthLevel::kGood, text_and(retrospective_of(assessed())), ""});
+      return with_best(
+          with_file_problems({HealthLevel::kGood, text_and(retrospective_of(assessed())), ""}));
     case RunPhase::kStopped:
-      return with_file_problems({HealthLevel::kGood, text_and(retrospective_of(assessed())),
-                                 "motley train … --resume continues the run"});
+      return with_best(
+          with_file_problems({HealthLevel::kGood, text_and(retrospective_of(assessed())),
+                              "motley train … --resume continues the run"}));
     case RunPhase::kFailed:
       return {HealthLevel::kBad, state_.text, "motley train … --resume continues the run"};
     case RunPhase::kSilent: {
@@ -224,7 +227,14 @@ RunHealth RunView::health() const {
       return launcher_.empty() ? silent : with_file_problems(silent);
     }
   }
-  return with_file_problems(assess(assessed()));
+  return with_best(with_file_problems(assess(assessed())));
+}
+
+RunHealth RunView::with_best(RunHealth health) const {
+  const auto& config = files_.config();
+  const auto& best = totals().sums().best;
+  if (config && compares_evaluations(*config) && best) health.text += "; best: " + best_text(*best);
+  return health;
 }
 
 RunHealth RunView::with_file_problems(RunHealth health) const {

@@ -98,6 +98,8 @@ class RunView {
   void observe_folder(double now_s);
   [[nodiscard]] AssessedRun assessed() const;
   [[nodiscard]] RunHealth with_file_problems(RunHealth health) const;
+  // With the best evaluation, if the run compares them.
+  [[nodiscard]] RunHealth with_best(RunHealth health) const;
   [[nodiscard]] double eta_s() const;
   // Whether the devices of its plan do; true without a plan.
   [[nodiscard]] bool computes() const;
