@@ -30,12 +30,12 @@ Error with_key_of_path(const Error& error) {
 // stages start on this machine, both must exist here, so that a mistake is found before profiling.
 // Nothing if they start elsewhere. `remarks`, if given, gets the warnings that a worker reports
 // otherwise.
-Result<std::optional<DataIdentity>> check_data(const PlanRequest& request,
-                                               const ModelSpec& model,
-                                               bool resumes,
+Result<std::optional<SeenData>> check_data(const PlanRequest& request,
+                                           const ModelSpec& model,
+                                           bool resumes,
                                                const Log* remarks) {
   for (const Machine& machine : request.cluster.machines) {
-    if (!machine.shell.empty()) return std::optional<DataIdentity>();
+    if (!machine.shell.empty()) return std::optional<SeenData>();
   }
   const Config config = with_absolute_paths(request.config);
   const auto source = open_source(config.data, model.sample, config.train.seed);
@@ -47,7 +47,17 @@ Result<std::optional<DataIdentity>> check_data(const PlanRequest& request,
     for (const std::string& line : (*source)->remarks()) remarks->warn(line);
     for (const std::string& line : batch_remarks(**source, config.train)) remarks->warn(line);
   }
-  return std::optional((*source)->identity());
+  return std::optional(SeenData{(*source)->identity(), (*source)->train_samples()});
+}
+
+// For a run whose length is given in epochs, if its data is not checked here: nothing if it cannot
+// be read here.
+std::optional<SeenData> data_to_count(const PlanRequest& request, const ModelSpec& model) {
+  const Config config = with_absolute_paths(request.config);
+  if (config.train.epochs <= 0) return std::nullopt;
+  const auto source = open_source(config.data, model.sample, config.train.seed);
+  if (!source.ok()) return std::nullopt;
+  return SeenData{(*source)->identity(), (*source)->train_samples()};
 }
 
 // A simulated run reads no data and trains nothing, so there is nothing to save or resume.
@@ -95,13 +105,19 @@ Result<CheckedRequest> check_request(const TrainingRequest& request, const Log& 
   MOTLEY_ASSIGN(checked.resumes, resumes_from_checkpoint(request, checked.machines));
   if (!capabilities_of(request.planning.cluster).computes) {
     MOTLEY_TRY(check_simulated_run(request, log));
+    checked.seen = data_to_count(request.planning, checked.planning.model);
     return checked;
   }
   if (!checked.resumes) {
     MOTLEY_TRY(check_initial_weights_here(request.planning.config, request.origins));
   }
-  MOTLEY_ASSIGN(checked.data, check_data(request.planning, checked.planning.model, checked.resumes,
+  MOTLEY_ASSIGN(checked.seen, check_data(request.planning, checked.planning.model, checked.resumes,
                                          request.dry_run ? &log : nullptr));
+  if (checked.seen) {
+    checked.data = checked.seen->identity;
+  } else {
+    checked.seen = data_to_count(request.planning, checked.planning.model);
+  }
   return checked;
 }
 

@@ -1,6 +1,7 @@
 // Checks a request of a training, and which machines it may use.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
@@ -20,6 +21,12 @@ struct RunMachines {
   bool may_be_distributed = false;
 };
 
+// The data as this machine sees it.
+struct SeenData {
+  DataIdentity identity;
+  std::uint64_t epoch_samples = 0;  // for training
+};
+
 struct CheckedRequest {
   PlanningInput planning;  // of resolve_plan()
   RunMachines machines;
@@ -29,6 +36,9 @@ struct CheckedRequest {
   bool resumes = false;
   // Of the data, if all machines are this one; nullopt on simulated devices too.
   std::optional<DataIdentity> data;
+  // Also on simulated devices and for other machines, if the length of the run is given in epochs
+  // and this machine can read data.path.
+  std::optional<SeenData> seen;
 };
 
 // Checks the configuration, the given plan or whether one can be made, the initial weights, and the

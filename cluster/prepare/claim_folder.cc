@@ -18,8 +18,12 @@ namespace {
 Error with_resume(Error error, const RunFolder& folder, const TrainingRequest& request) {
   if (error.code != ErrorCode::kConfig) return error;
   const auto checkpoints = list_checkpoints(folder.dir());
+  const auto report = read_report(folder.report_path());
+  const bool has_stopped = report.ok() && !report->end.stopped_early.empty();
+  // Of a run whose steps are not known here the resume itself reports that it is done.
+  const std::int64_t steps = request.planning.config.train.steps;
   const bool is_done =
-      !checkpoints.empty() && checkpoints.back().step >= request.planning.config.train.steps;
+      has_stopped || (!checkpoints.empty() && steps > 0 && checkpoints.back().step >= steps);
   if (!capabilities_of(request.planning.cluster).keeps_state) {
     error.remedy = "choose another folder with --run: a run on virtual devices cannot be resumed";
   } else if (!is_done && !request.commands.resume.empty()) {

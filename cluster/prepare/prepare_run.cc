@@ -31,10 +31,10 @@ Result<ReadyRun> store_run(const TrainingRequest& request,
   const std::string launch = claimed.lock->launch();
   // Pruning now frees space before the next save, for example after checkpoint.keep was lowered.
   // The newest checkpoint was verified, and all checks of the run have passed.
-  MOTLEY_TRY(prune_to(folder.dir(),
-                      retained_with(start.steps.first - 1, list_checkpoints(folder.dir()),
-                                    retention_policy(planned.config.checkpoint)),
-                      launch));
+  MOTLEY_TRY(
+      prune_to(folder.dir(),
+               retained_with(start.steps.first - 1, list_checkpoints(folder.dir()), planned.config),
+               launch));
   MOTLEY_ASSIGN(std::string id, folder.ensure_run_id(found.stores.run));
   MOTLEY_TRY(folder.write_config(planned.config));
   MOTLEY_TRY(folder.write_plan(planned.plan));
@@ -42,6 +42,7 @@ Result<ReadyRun> store_run(const TrainingRequest& request,
   MOTLEY_ASSIGN(RunShards shards, deliver_shards(request, planned, found, launch, log));
   return ReadyRun{.planned = std::move(planned),
                   .steps = start.steps,
+                  .counted_data = start.counted_data,
                   .resumed = start.resumed,
                   .folder = folder,
                   .id = std::move(id),

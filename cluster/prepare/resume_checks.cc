@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,6 +19,12 @@ namespace {
 // The keys that data.changed = "accept" covers.
 bool is_of_the_data(const ConfigChange& change) {
   return change.key == "train.seed" || change.key.starts_with("data.");
+}
+
+bool is_of_the_schedule(const ConfigChange& change) {
+  static constexpr std::array<std::string_view, 5> kKeys = {
+      "train.steps", "train.schedule", "train.schedule_steps", "train.decay_steps", "train.min_lr"};
+  return std::ranges::find(kKeys, change.key) != kKeys.end();
 }
 
 }  // namespace
@@ -65,8 +73,32 @@ Config with_choices_of(const Config& before, Config config) {
   return config;
 }
 
-std::vector<std::string> changes_of(const Config& before, const Config& config) {
+Result<void> check_not_stopped_early(const EvaluationRecord& record,
+                                     std::int64_t step,
+                                     const TrainConfig& train) {
+  if (train.early_stopping == 0 || record.without_lower < train.early_stopping) return {};
+  return Error{
+      ErrorCode::kConfig, fmt::format("the run has stopped early, after step {}", step),
+      fmt::format("{} (train.early_stopping = {}){}", early_stop_text(record), train.early_stopping,
+                  record.best ? "; best: " + best_text(*record.best) : ""),
+      "to train further: --resume --set train.early_stopping=0, or a larger number"};
+}
+
+bool has_same_evaluations(const Config& before, const Config& config) {
+  const auto samples = [](const TrainConfig& train) {
+    return static_cast<std::int64_t>(train.eval_batches) * train.global_batch;
+  };
+  const TrainConfig& a = before.train;
+  const TrainConfig& b = config.train;
+  return samples(a) == samples(b) && a.label_smoothing == b.label_smoothing &&
+         a.class_weights == b.class_weights && before.data.holdout == config.data.holdout &&
+         before.data.holdout_path == config.data.holdout_path &&
+         before.data.mean == config.data.mean && before.data.std == config.data.std;
+}
+
+std::vector<std::string> changes_of(const Config& before, const Config& config, bool same_rates) {
   std::vector<ConfigChange> changes = result_changes(before, config);
+  if (same_rates) std::erase_if(changes, is_of_the_schedule);
   if (config.data.changed == "accept") std::erase_if(changes, is_of_the_data);
   // The micro-batch was left open and the run's own is no longer possible: another reported change
   // causes this one.

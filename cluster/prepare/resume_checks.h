@@ -22,9 +22,22 @@ namespace motley {
                                         const Config& config,
                                         const ModelSpec& model);
 
+// kConfig if train.early_stopping has ended the run by this record, so that an uninterrupted run
+// would not have continued.
+[[nodiscard]] Result<void> check_not_stopped_early(const EvaluationRecord& record,
+                                                   std::int64_t step,
+                                                   const TrainConfig& train);
+
+// Whether the held-out losses of the run so far can be compared with later ones: they are means of
+// the same loss over as many held-out samples of the same choice.
+[[nodiscard]] bool has_same_evaluations(const Config& before, const Config& config);
+
 // The changed keys of the run's configuration that affect its result, as "key before -> after".
-// data.changed = "accept" excludes the seed and the keys of [data].
-[[nodiscard]] std::vector<std::string> changes_of(const Config& before, const Config& config);
+// data.changed = "accept" excludes the seed and the keys of [data]; `same_rates`
+// (has_same_rates_so_far) those of the learning-rate schedule.
+[[nodiscard]] std::vector<std::string> changes_of(const Config& before,
+                                                  const Config& config,
+                                                  bool same_rates = false);
 
 // kConfig listing the changes, if there are any; the hint follows at its end.
 [[nodiscard]] Result<void> refuse_changes(const std::vector<std::string>& changes,

@@ -16,6 +16,8 @@
 #include "cluster/run/data_fingerprint.h"
 #include "record/run_folder.h"
 #include "run_config/config_io.h"
+#include "run_config/epochs.h"
+#include "run_config/evaluation_rules.h"
 #include "training/optimizer/rate_change.h"
 
 namespace motley {
@@ -48,9 +50,27 @@ Result<Config> config_before(const Manifest& manifest, const std::filesystem::pa
   return config;
 }
 
+// The requested configuration with the number of its steps.
+Result<Config> config_with_steps(const TrainingRequest& request, const CheckedRequest& checked) {
+  return with_steps_of_epochs(
+      request.planning.config, request.origins,
+      checked.seen ? std::optional(checked.seen->epoch_samples) : std::nullopt);
+}
+
 // The requested configuration, with what it leaves open as in the run so far.
-Config config_now(const Config& before, const TrainingRequest& request) {
-  Config config = with_choices_of(before, request.planning.config);
+Result<Config> config_now(const Config& before,
+                          const TrainingRequest& request,
+                          const CheckedRequest& checked) {
+  TrainingRequest asked = request;
+  TrainConfig& train = asked.planning.config.train;
+  const bool is_same_length =
+      train.epochs == before.train.epochs && train.global_batch == before.train.global_batch;
+  // The launcher does not see the data; that of the run had these steps.
+  if (!checked.seen && train.steps == 0 && is_same_length) {
+    train.steps = before.train.steps;
+  }
+  MOTLEY_ASSIGN(Config config, config_with_steps(asked, checked));
+  config = with_choices_of(before, std::move(config));
   if (is_default(request.origins, "train.warmup_steps")) {
     config.train.warmup_steps = std::min(before.train.warmup_steps, config.train.steps);
   }
@@ -64,7 +84,9 @@ Result<void> check_changes(const Manifest& manifest,
                            const TrainingRequest& request,
                            const RunFolder& folder,
                            const Log& log) {
-  std::vector<std::string> changes = changes_of(before, now);
+  const RateHistory rates{before.train, has_legacy_rates(manifest), manifest.state.step};
+  const bool same_rates = has_same_rates_so_far(rates, now.train);
+  std::vector<std::string> changes = changes_of(before, now, same_rates);
   if (manifest.state.plan && request.planning.plan) {
     const auto change = rounding_change(*manifest.state.plan, folder, *request.planning.plan);
     if (change && request.resume->may_round_differently) {
@@ -74,7 +96,6 @@ Result<void> check_changes(const Manifest& manifest,
       changes.push_back("the plan has " + *change);
     }
   }
-  const RateHistory rates{before.train, has_legacy_rates(manifest), manifest.state.step};
   const auto jump = rate_jump(rates, now.train);
   const auto hint = option_without_jump(rates, now.train);
   if (!changes.empty() && jump) changes.push_back(*jump);
@@ -102,6 +123,26 @@ Result<PlanningInput> planning_of(const Config& config,
   return planning;
 }
 
+// The run's record of evaluations, if later ones can be compared with it.
+std::optional<EvaluationRecord> comparable_evaluations(const CheckpointState& state,
+                                                       const Config& before,
+                                                       const Config& now,
+                                                       const CheckedRequest& checked,
+                                                       const Log& log) {
+  if (!state.evaluations || !compares_evaluations(now)) return std::nullopt;
+  const bool is_other_data =
+      state.data && checked.data &&
+      (state.data->bytes != checked.data->bytes || state.data->hash != checked.data->hash);
+  if (!is_other_data && has_same_evaluations(before, now)) return state.evaluations;
+  if (state.evaluations->best) {
+    log.warn(
+        fmt::format("evaluations are compared anew: {} is of other held-out samples or of "
+                    "another loss",
+                    best_text(*state.evaluations->best)));
+  }
+  return std::nullopt;
+}
+
 // REQUIRES: found.resumes.
 Result<RunStart> start_from_checkpoint(const TrainingRequest& request,
                                        const CheckedRequest& checked,
@@ -111,15 +152,18 @@ Result<RunStart> start_from_checkpoint(const TrainingRequest& request,
   MOTLEY_ASSIGN(const CheckpointInfo checkpoint, checkpoint_to_resume(request, found, folder));
   MOTLEY_ASSIGN(const Manifest manifest, read_manifest(checkpoint.folder));
   const CheckpointState& state = manifest.state;
-  MOTLEY_TRY(
-      check_resume(state, checkpoint.folder, request.planning.config, checked.planning.model));
   MOTLEY_ASSIGN(const Config before, config_before(manifest, checkpoint.folder));
-  const Config config = config_now(before, request);
+  MOTLEY_ASSIGN(const Config config, config_now(before, request, checked));
+  MOTLEY_TRY(check_resume(state, checkpoint.folder, config, checked.planning.model));
   MOTLEY_TRY(check_changes(manifest, before, config, request, folder, log));
   ResumedCheckpoint resumed{.info = checkpoint};
   if (!request.resume->allow_changes) resumed.data = state.data;
   if (resumed.data && checked.data) {
     MOTLEY_TRY(check_same_data(*resumed.data, *checked.data, config.data));
+  }
+  resumed.evaluations = comparable_evaluations(state, before, config, checked, log);
+  if (resumed.evaluations) {
+    MOTLEY_TRY(check_not_stopped_early(*resumed.evaluations, state.step, config.train));
   }
   MOTLEY_ASSIGN(PlanningInput planning,
                 planning_of(config, checked.planning, request.planning.stages, folder));
@@ -138,9 +182,15 @@ Result<RunStart> start_of_run(const TrainingRequest& request,
                               const CheckedRequest& checked,
                               const FoundShards& found,
                               const Log& log) {
-  RunStart start{.config = request.planning.config, .planning = checked.planning};
+  RunStart start{.planning = checked.planning};
   if (found.resumes) {
     MOTLEY_ASSIGN(start, start_from_checkpoint(request, checked, found, log));
+  } else {
+    MOTLEY_ASSIGN(start.config, config_with_steps(request, checked));
+  }
+  if (start.config.train.epochs > 0 && checked.seen) {
+    start.counted_data = checked.seen->identity;
+    log.info(epochs_text(start.config.train, checked.seen->epoch_samples));
   }
   if (const auto idle = idle_steps(start.config.train, start.steps.first)) log.warn(*idle);
   if (request.stop_after > 0 && request.stop_after < start.steps.first) {

@@ -19,6 +19,8 @@ struct RunStart {
   Config config;           // of a resumed run: with its own choices for values left open
   PlanningInput planning;  // by this configuration
   StepRange steps;
+  // The data from which the steps were counted, if the length is given in epochs.
+  std::optional<DataIdentity> counted_data = {};
   std::optional<ResumedCheckpoint> resumed;  // nullopt = the run begins
   std::optional<SavedPlanning> saved;        // of the resumed checkpoint
 };

@@ -9,16 +9,23 @@
 #include "models/spec/hf_config.h"
 #include "protocol/shard_message.h"
 #include "run_config/config_io.h"
+#include "run_config/schedule_length.h"
 
 namespace motley {
 
-RetentionPolicy retention_policy(const CheckpointConfig& config) {
-  return {.newest = config.keep, .every = config.keep_every};
+RetentionPolicy retention_policy(const Config& config,
+                                 const std::vector<CheckpointInfo>& checkpoints) {
+  RetentionPolicy rule{.newest = config.checkpoint.keep, .every = config.checkpoint.keep_every};
+  if (config.checkpoint.keep_best) {
+    if (const auto best = best_checkpoint(checkpoints)) rule.always.insert(best->info.step);
+  }
+  if (const std::int64_t stable = last_stable_step(config.train)) rule.always.insert(stable);
+  return rule;
 }
 
 std::set<std::int64_t> retained_with(std::int64_t at,
                                      const std::vector<CheckpointInfo>& checkpoints,
-                                     RetentionPolicy rule) {
+                                     const Config& config) {
   std::vector<CheckpointInfo> up_to;
   std::set<std::int64_t> later;
   for (const CheckpointInfo& each : checkpoints) {
@@ -28,6 +35,7 @@ std::set<std::int64_t> retained_with(std::int64_t at,
       later.insert(each.step);
     }
   }
+  RetentionPolicy rule = retention_policy(config, up_to);
   rule.always.insert(at);
   std::set<std::int64_t> kept = retained_steps(up_to, rule);
   kept.merge(later);
@@ -64,11 +72,13 @@ Result<std::optional<SaveOutcome>> CheckpointCommitter::add_shard(int rank, cons
   state.tokens = message.state.tokens;
   state.optimizer_updates = message.state.optimizer_updates;
   state.gradient_scale = message.state.gradient_scale;
+  state.evaluations = message.state.evaluations;
   Open& open = open_[state.step];
   if (!open.state) open.state = state;
   if (open.state->samples != state.samples || open.state->tokens != state.tokens ||
       open.state->optimizer_updates != state.optimizer_updates ||
-      open.state->gradient_scale != state.gradient_scale) {
+      open.state->gradient_scale != state.gradient_scale ||
+      open.state->evaluations != state.evaluations) {
     return Error{
         ErrorCode::kInternal,
         fmt::format("rank {} saved step {} in a different state from its peers", rank, state.step),
@@ -110,11 +120,11 @@ std::optional<SaveOutcome> CheckpointCommitter::end_when_complete(std::int64_t s
 
 Result<void> CheckpointCommitter::prune() const {
   if (!newest_) return {};
-  RetentionPolicy rule = retention_policy(config_.checkpoint);
-  rule.always = always_retained_;
   // Later ones are of a run that lost a machine and repeated these steps.
   std::vector<CheckpointInfo> checkpoints = list_checkpoints(run_dir_);
   std::erase_if(checkpoints, [&](const CheckpointInfo& each) { return each.step > *newest_; });
+  RetentionPolicy rule = retention_policy(config_, checkpoints);
+  rule.always.insert(always_retained_.begin(), always_retained_.end());
   return prune_to(run_dir_, retained_steps(checkpoints, rule), launch_);
 }
 

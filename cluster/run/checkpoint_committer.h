@@ -31,14 +31,18 @@ struct SaveOutcome {
   std::optional<Error> stale;                   // why older checkpoints could not be removed
 };
 
-// The rule for the checkpoints to retain beside a new one.
-[[nodiscard]] RetentionPolicy retention_policy(const CheckpointConfig& config);
+// The rule for the checkpoints to retain beside a new one, among these: the newest and every
+// so many by the configuration, the one of the best evaluation, and the last one before the decay
+// of the learning rate.
+[[nodiscard]] RetentionPolicy retention_policy(const Config& config,
+                                               const std::vector<CheckpointInfo>& checkpoints);
 
-// The steps to retain when a run resumes after step `at`, including that one. Later ones are of
-// lost machines and could not be resumed; they are retained until the run has saved again.
+// The steps to retain by that rule when a run resumes after step `at`, including that one. Later
+// ones are of lost machines and could not be resumed; they are retained until the run has saved
+// again.
 [[nodiscard]] std::set<std::int64_t> retained_with(std::int64_t at,
                                                    const std::vector<CheckpointInfo>& checkpoints,
-                                                   RetentionPolicy rule);
+                                                   const Config& config);
 
 class CheckpointCommitter {
  public:

@@ -14,6 +14,7 @@
 #include "cluster/launch/transport_choice.h"
 #include "cluster/replication/machine_stores.h"
 #include "cluster/replication/restore_point.h"
+#include "data/source.h"
 #include "models/spec/model_spec.h"
 #include "plan/cluster.h"
 #include "plan/plan.h"
@@ -44,6 +45,9 @@ struct ResumedCheckpoint {
   CheckpointInfo info;
   // The data of the run so far, if it is known and must be the same.
   std::optional<DataFingerprint> data;
+  // Its record of evaluations; nullopt: it has none, or one that later evaluations cannot be
+  // compared with.
+  std::optional<EvaluationRecord> evaluations = {};
 };
 
 // If machines may have folders of their own: these folders, the checkpoint to resume, and the
@@ -58,6 +62,8 @@ struct RunShards {
 struct ReadyRun {
   PlannedRun planned;
   StepRange steps;
+  // The data from which the steps were counted, if the length is given in epochs.
+  std::optional<DataIdentity> counted_data = {};
   std::optional<ResumedCheckpoint> resumed;  // nullopt = the run begins
   RunFolder folder;
   std::string id;      // RunFolder::ensure_run_id; "" in a dry run

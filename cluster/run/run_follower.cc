@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/clock.h"
@@ -13,6 +14,7 @@
 #include "cluster/launch/workers.h"
 #include "cluster/run/data_fingerprint.h"
 #include "plan/rank_names.h"
+#include "run_config/evaluation_rules.h"
 
 namespace motley {
 namespace {
@@ -57,6 +59,8 @@ RunFollower::RunFollower(const ReadyRun& run,
                     std::optional<std::int64_t> step,
                     const std::string& line,
                     int rank) { record(kind, step.value_or(summary_.last_step), line, rank); }) {
+  if (run_.resumed && run_.resumed->evaluations) evaluations_ = *run_.resumed->evaluations;
+  summary_.best = evaluations_.best;
   begin_tensorboard();
   summary_.predicted_step_s = run.planned.plan.predicted_step_s;
 }
@@ -101,7 +105,12 @@ Result<TrainingSummary> RunFollower::finish() {
   for (std::size_t r = 0; r < run_.planned.plan.ranks.size(); ++r) {
     summary_.compute_dtype.push_back(precision_.compute_dtype_of(r));
   }
-  summary_.is_finished = summary_.last_step >= run_.planned.config.train.steps;
+  summary_.is_finished =
+      summary_.last_step >= run_.planned.config.train.steps || !summary_.stopped_early.empty();
+  if (run_.planned.config.checkpoint.keep_best) {
+    const auto best = best_checkpoint(list_checkpoints(run_.folder.dir()));
+    if (best) summary_.best_checkpoint = best->info.folder;
+  }
   // The first step touches all memory for the first time; it is not typical.
   if (step_s_.size() > 1) step_s_.erase(step_s_.begin());
   if (!step_s_.empty()) summary_.median_step_s = median(step_s_);
@@ -122,6 +131,8 @@ Result<void> RunFollower::write_report(const std::optional<Error>& early) const 
   if (early) report.end = RunEnd::by(*early, report.end.last_step);
   report.steps_without_targets = targets_.steps_without();
   if (data_) report.class_names = data_->second.class_names;
+  report.best = summary_.best;
+  report.end.stopped_early = summary_.stopped_early;
   return run_.folder.write_report(report);
 }
 
@@ -144,6 +155,7 @@ Result<void> RunFollower::on_step(int worker, const Json& event) {
     summary_.last_eval_loss = metrics->eval_loss;
     summary_.last_eval_accuracy = metrics->eval_accuracy;
   }
+  compare_evaluation(*metrics);
   step_s_.push_back(metrics->step_s);
   if (!metrics->without_targets) tokens_a_step_ = metrics->outcome.tokens;
   progress_.show(*metrics, now_s());
@@ -154,6 +166,20 @@ Result<void> RunFollower::on_step(int worker, const Json& event) {
   // Each rank sends all of its spans between two steps.
   if (has_new_spans_ && trace_.has_all_ranks()) write_trace();
   return {};
+}
+
+// As the ranks do (worker/train/training_loop.h), from the same values.
+void RunFollower::compare_evaluation(const StepMetrics& metrics) {
+  const TrainConfig& train = run_.planned.config.train;
+  const bool compares = compares_evaluations(run_.planned.config);
+  if (!compares || !(metrics.eval_loss || metrics.eval_without_targets)) return;
+  const bool counts = metrics.step % train.eval_every == 0;
+  evaluations_ = with_evaluation(std::move(evaluations_), metrics.step,
+                                 metrics.eval_loss.value_or(std::nan("")), counts);
+  summary_.best = evaluations_.best;
+  if (counts && train.early_stopping > 0 && evaluations_.without_lower >= train.early_stopping) {
+    summary_.stopped_early = early_stop_text(evaluations_);
+  }
 }
 
 // Logs, after the first step, the time lost by the failure before this launch.
@@ -240,6 +266,15 @@ Result<void> RunFollower::on_data(int worker, const Json& event) {
   }
   for (const std::string& remark : message.remarks) warn(excerpt(remark, kRemarkBytesMax));
   const DataIdentity found{message.bytes, message.hash};
+  if (run_.counted_data && *run_.counted_data != found) {
+    return Error{ErrorCode::kData,
+                 fmt::format("{} does not read the data from which the launcher counted the steps "
+                             "of train.epochs",
+                             name),
+                 fmt::format("{} bytes of data there, {} here, or different content", found.bytes,
+                             run_.counted_data->bytes),
+                 "copy the file of data.path from one of the machines to the other"};
+  }
   saves_.set_data(data_fingerprint(found, run_.planned.config.data));
   if (!run_.resumed || !run_.resumed->data) return {};
   const Result<void> same = check_same_data(*run_.resumed->data, found, run_.planned.config.data);

@@ -78,6 +78,7 @@ class RunFollower {
   [[nodiscard]] Result<void> on_arithmetic(int worker, const Json& event);
   [[nodiscard]] Result<void> on_data(int worker, const Json& event);
   void on_done(int worker, const Json& event);
+  void compare_evaluation(const StepMetrics& metrics);
   void append(const StepMetrics& metrics);
   void begin_tensorboard();
   void end_tensorboard();
@@ -106,7 +107,8 @@ class RunFollower {
   ArithmeticCheck arithmetic_;
   // Of the first rank that reported, with its name.
   std::optional<std::pair<std::string, DataMessage>> data_;
-  bool metrics_wait_ = false;  // for free disk space
+  EvaluationRecord evaluations_;  // the same as on the ranks
+  bool metrics_wait_ = false;     // for free disk space
   Progress& progress_;
   const Log& log_;
   EventLog event_log_;

@@ -50,6 +50,7 @@ void give_folders(const ReadyRun& run, std::vector<WorkerSpec>& workers) {
             : checkpoint_folder(worker.job.run_dir, resumed.step).parent_path() /
                   resumed.folder.filename();
     worker.job.resume_from = folder.string();
+    worker.job.evaluations_begin_anew = !run.resumed->evaluations;
   }
 }
 
@@ -189,6 +190,8 @@ std::string done_text(const TrainingSummary& summary, bool computes) {
   if (summary.last_eval_accuracy) {
     text += fmt::format(", {:.2f} % of the held-out correct", *summary.last_eval_accuracy * 100);
   }
+  if (summary.best) text += "; best: " + best_text(*summary.best);
+  if (!summary.stopped_early.empty()) text += "; stopped early: " + summary.stopped_early;
   return text;
 }
 

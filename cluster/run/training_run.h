@@ -12,6 +12,7 @@
 #include "base/ids.h"
 #include "base/log.h"
 #include "base/result.h"
+#include "checkpoint/checkpoint.h"
 #include "cluster/run/ready_run.h"
 #include "cluster/run/training_request.h"
 #include "protocol/protocol.h"
@@ -28,8 +29,13 @@ struct TrainingSummary {
   double predicted_step_s = 0;
   std::vector<std::string> compute_dtype;           // by rank: the dtype of its matrix products
   std::optional<std::filesystem::path> checkpoint;  // the newest committed in this session
-  bool has_trace = false;                           // one was written in this session
-  bool is_finished = false;                         // the run's last step is done
+  // The best evaluation of the whole run, and its checkpoint if there is one; only of runs that
+  // compare evaluations (checkpoint.keep_best, train.early_stopping).
+  std::optional<BestEvaluation> best;
+  std::optional<std::filesystem::path> best_checkpoint;
+  std::string stopped_early;  // why, if train.early_stopping ended the run
+  bool has_trace = false;     // one was written in this session
+  bool is_finished = false;   // the run's last step is done, or it stopped early
 };
 
 // How a launch ended.

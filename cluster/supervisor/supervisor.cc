@@ -61,7 +61,8 @@ class Supervisor {
                                      [&](Rank rank, const StepReport& report) {
                                        return directive_of(*adaptation, rank, report);
                                      });
-      const bool has_steps_left = end.summary.last_step < run_.steps.last;
+      const bool has_steps_left =
+          end.summary.last_step < run_.steps.last && end.summary.stopped_early.empty();
       if (!end.failure && has_steps_left && adaptation->plan_switch()) {
         MOTLEY_TRY(move(*adaptation->plan_switch(), end.summary.last_step, request));
         continue;

@@ -71,6 +71,38 @@ class CommitterTest : public testing::Test {
   CheckpointCommitter committer_;
 };
 
+TEST_F(CommitterTest, RetainsTheBestBesideTheNewest) {
+  config_.train.eval_every = 10;
+  config_.checkpoint.keep_best = true;
+  CheckpointCommitter committer(dir_, kLaunch, config_, *describe_model(config_.model),
+                                plan_of_three());
+  const auto save_best = [&](std::int64_t step, const BestEvaluation& best) {
+    const std::vector<float> values(4, 1.5F);
+    for (int rank = 0; rank < kRanks; ++rank) {
+      const auto shard = write_shard({dir_, kLaunch, step}, rank, kRanks,
+                                     {{"w" + std::to_string(rank), {4}, values}}, {});
+      ASSERT_TRUE(shard.ok());
+      const CheckpointState state{.step = step,
+                                  .evaluations = EvaluationRecord{best, best.loss, 0}};
+      ASSERT_TRUE(committer.add_shard(rank, shard_event({state, *shard})).ok());
+    }
+  };
+  const auto steps = [&] {
+    std::vector<std::int64_t> found;
+    for (const CheckpointInfo& info : list_checkpoints(dir_)) found.push_back(info.step);
+    return found;
+  };
+  save_best(10, {10, 3});
+  save_best(20, {20, 2});
+  EXPECT_EQ(steps(), (std::vector<std::int64_t>{20}));
+  save_best(30, {20, 2});
+  save_best(40, {20, 2});
+  EXPECT_EQ(steps(), (std::vector<std::int64_t>{20, 40}));
+  EXPECT_EQ(retained_with(40, list_checkpoints(dir_), config_), (std::set<std::int64_t>{20, 40}));
+  config_.checkpoint.keep_best = false;
+  EXPECT_EQ(retained_with(40, list_checkpoints(dir_), config_), (std::set<std::int64_t>{40}));
+}
+
 TEST_F(CommitterTest, CommitsWhenAllRanksHaveSaved) {
   EXPECT_FALSE(save(10, 2)->has_value());
   EXPECT_FALSE(save(10, 0)->has_value());

@@ -99,6 +99,45 @@ TEST_F(ResumeTest, ListsWhatChangesTheNumbers) {
   EXPECT_THAT(changes_of(config_, config), ElementsAre("train.lr 0.0003 -> 0.001"));
 }
 
+TEST_F(ResumeTest, AllowsAScheduleWithTheSameRatesSoFar) {
+  Config before = config_;
+  before.train.schedule = "wsd";
+  Config config = before;
+  config.train.steps = 2000;
+  config.train.lr = 0.001;
+  EXPECT_THAT(changes_of(before, config),
+              ElementsAre("train.steps 1000 -> 2000", "train.lr 0.0003 -> 0.001"));
+  EXPECT_THAT(changes_of(before, config, /*same_rates=*/true),
+              ElementsAre("train.lr 0.0003 -> 0.001"));
+}
+
+TEST_F(ResumeTest, SaysWhyARunThatStoppedEarlyIsOver) {
+  const EvaluationRecord record{BestEvaluation{10, 2.5}, 2.5, 3};
+  TrainConfig train = config_.train;
+  EXPECT_TRUE(check_not_stopped_early(record, 40, train).ok());
+  train.early_stopping = 4;
+  EXPECT_TRUE(check_not_stopped_early(record, 40, train).ok());
+  train.early_stopping = 3;
+  const auto refused = check_not_stopped_early(record, 40, train);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kConfig);
+  EXPECT_EQ(refused.error().what, "the run has stopped early, after step 40");
+  EXPECT_EQ(refused.error().cause,
+            "3 evaluations in a row without a lower held-out loss (train.early_stopping = 3); "
+            "best: held-out loss 2.5000 after step 10");
+}
+
+TEST_F(ResumeTest, ComparesOnlyLossesOfTheSameSamples) {
+  Config config = config_;
+  config.train.eval_every = 7;
+  EXPECT_TRUE(has_same_evaluations(config_, config));
+  config.train.eval_batches = 9;
+  EXPECT_FALSE(has_same_evaluations(config_, config));
+  config = config_;
+  config.data.holdout = 0.2;
+  EXPECT_FALSE(has_same_evaluations(config_, config));
+}
+
 // The codec of a run from an earlier version must be replaced, which needs one confirmation.
 TEST_F(ResumeTest, ReplacesARemovedCodecAsAnyOther) {
   Config before = config_;

@@ -53,8 +53,7 @@ Result<Launch> prepare_launch(const PlayedMachines& machines, const Log& log) {
   MOTLEY_TRY(lock->advance_past(shards.stores.last_launch(), log));
   const std::int64_t done = shards.restore_point ? shards.restore_point->step_metadata.step() : 0;
   MOTLEY_TRY(prune_to(folder.dir(),
-                      retained_with(done, list_checkpoints(folder.dir()),
-                                    retention_policy(planned.config.checkpoint)),
+                      retained_with(done, list_checkpoints(folder.dir()), planned.config),
                       lock->launch()));
   MOTLEY_ASSIGN(std::string id, folder.ensure_run_id(shards.stores.run));
   if (shards.restore_point) {
