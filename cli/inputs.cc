@@ -170,7 +170,25 @@ Result<Plan> read_named_plan(const std::filesystem::path& path) {
   return read_plan(path);
 }
 
-Result<std::filesystem::path> named_checkpoint(const std::filesystem::path& path) {
+Result<std::filesystem::path> checkpoint_by_word(const std::filesystem::path& path) {
+  const std::filesystem::path folder = path.parent_path();
+  const bool is_best = path.filename() == "best";
+  if ((!is_best && path.filename() != "latest") || folder.filename() != "checkpoints") return path;
+  MOTLEY_ASSIGN(const bool is_folder, path_exists(path));
+  if (is_folder) return path;
+  const std::filesystem::path run = folder.has_parent_path() ? folder.parent_path() : ".";
+  if (!is_best) return named_checkpoint(run);
+  const auto best = best_checkpoint(list_checkpoints(run));
+  if (best) return best->info.folder;
+  return Error{ErrorCode::kConfig,
+               fmt::format("{} has no checkpoint of a best evaluation", run.string()),
+               "its run does not compare evaluations, or has not saved the best one yet",
+               "set checkpoint.keep_best = true for the run, or name another checkpoint; 'motley "
+               "ckpt list RUN' lists them"};
+}
+
+Result<std::filesystem::path> named_checkpoint(const std::filesystem::path& named) {
+  MOTLEY_ASSIGN(const std::filesystem::path path, checkpoint_by_word(named));
   MOTLEY_TRY(check_exists(path));
   MOTLEY_ASSIGN(const bool is_checkpoint, path_exists(path / "manifest.json"));
   if (is_checkpoint) return path;

@@ -63,8 +63,13 @@ namespace motley {
 // A plan named on the command line; kConfig if the file does not exist, else as read_plan.
 [[nodiscard]] Result<Plan> read_named_plan(const std::filesystem::path& path);
 
-// The checkpoint that a path names: the path itself, or the newest checkpoint of that run's folder.
-// kConfig if it is neither. Does not verify its contents.
+// The checkpoint that RUN/checkpoints/best (the one with the lowest held-out loss,
+// checkpoint.keep_best) or RUN/checkpoints/latest names; any other path unchanged. kConfig if there
+// is no such checkpoint.
+[[nodiscard]] Result<std::filesystem::path> checkpoint_by_word(const std::filesystem::path& path);
+
+// The checkpoint that a path names: the path itself or one by checkpoint_by_word(), or the newest
+// checkpoint of that run's folder. kConfig if it is neither. Does not verify its contents.
 [[nodiscard]] Result<std::filesystem::path> named_checkpoint(const std::filesystem::path& path);
 
 // The report of a run, by its folder; kConfig if the run has not ended or does not exist.

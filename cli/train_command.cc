@@ -179,6 +179,11 @@ Result<void> carry_out(const TrainingRequest& request,
     }
     if (summary.last_eval_loss) result["eval_loss"] = *summary.last_eval_loss;
     if (summary.last_eval_accuracy) result["eval_accuracy"] = *summary.last_eval_accuracy;
+    if (summary.best) {
+      result["best"] = {{"step", summary.best->step}, {"eval_loss", summary.best->loss}};
+    }
+    if (summary.best_checkpoint) result["best_checkpoint"] = summary.best_checkpoint->string();
+    if (!summary.stopped_early.empty()) result["stopped_early"] = summary.stopped_early;
     if (end.restarts > 0) result["restarts"] = end.restarts;
     if (end.switches > 0) result["moves"] = end.switches;
     if (summary.checkpoint) result["checkpoint"] = summary.checkpoint->string();

@@ -61,6 +61,7 @@ void print_summary(const ReadyRun& run, const TrainingSummary& summary) {
     fmt::print("trace       {} (opens in ui.perfetto.dev)\n", run.folder.trace_path().string());
   }
   if (summary.checkpoint) fmt::print("checkpoint  {}\n", summary.checkpoint->string());
+  if (summary.best_checkpoint) fmt::print("best        {}\n", summary.best_checkpoint->string());
   fmt::print("next        motley report {}\n", run.folder.dir().string());
 }
 

@@ -28,17 +28,25 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kNewestMax = 1'000'000;
 constexpr std::int64_t kKeepEveryMax = 1'000'000'000'000;
 
-// The run's own retention rule, overridden by the command's options.
-Result<RetentionPolicy> rule_of(const Arguments& arguments, const fs::path& run) {
-  RetentionPolicy rule = retention_policy({});
+Result<Config> config_of(const fs::path& run) {
   const fs::path config_path = RunFolder(run).config_path();
   MOTLEY_ASSIGN(const bool has_config, path_exists(config_path));
-  if (has_config && !(arguments.has("keep") && arguments.has("keep-every"))) {
-    MOTLEY_ASSIGN(const std::string text, read_file(config_path, kTomlBytesMax));
-    MOTLEY_ASSIGN(const ResolvedConfig resolved,
-                  resolve_config(text, config_path.string(), {}, {}));
-    rule = retention_policy(resolved.config.checkpoint);
+  if (!has_config) return Config{};
+  MOTLEY_ASSIGN(const std::string text, read_file(config_path, kTomlBytesMax));
+  MOTLEY_ASSIGN(const ResolvedConfig resolved, resolve_config(text, config_path.string(), {}, {}));
+  return resolved.config;
+}
+
+// The run's own retention rule, overridden by the command's options.
+Result<RetentionPolicy> rule_of(const Arguments& arguments,
+                                const fs::path& run,
+                                const std::vector<CheckpointInfo>& checkpoints) {
+  Result<Config> config = config_of(run);
+  if (!config.ok()) {
+    if (!arguments.has("keep") || !arguments.has("keep-every")) return config.error();
+    config = Config{.checkpoint = {.keep_best = true}};  // the run may keep one
   }
+  RetentionPolicy rule = retention_policy(*config, checkpoints);
   if (arguments.has("keep")) {
     MOTLEY_ASSIGN(const std::int64_t newest, integer_value(arguments, "keep", 1, kNewestMax));
     rule.newest = static_cast<int>(newest);
@@ -129,13 +137,15 @@ void report_pruning(const Arguments& arguments,
 Result<void> run_prune(const Arguments& arguments) {
   const fs::path run = arguments.operand(0);
   MOTLEY_TRY(check_is_run(run));
-  MOTLEY_ASSIGN(RetentionPolicy rule, rule_of(arguments, run));
+  // Before the lock: wrong options leave no trace.
+  MOTLEY_TRY(rule_of(arguments, run, {}));
   const Log log("");
   std::optional<RunLock> lock;
   if (!arguments.has("dry-run")) {
     MOTLEY_ASSIGN(lock, RunLock::acquire(run, log));
   }
   const std::vector<CheckpointInfo> checkpoints = list_checkpoints(run);
+  MOTLEY_ASSIGN(RetentionPolicy rule, rule_of(arguments, run, checkpoints));
   std::vector<CheckpointInfo> dropped = dropped_checkpoints(checkpoints, rule);
   Soundness found;
   std::uint64_t bytes = 0;

@@ -16,8 +16,9 @@ namespace motley {
 namespace fs = std::filesystem;
 
 Result<NamedRun> named_run(const std::string& text) {
-  MOTLEY_TRY(check_exists(text));
-  const fs::path path = absolute_normal_path(text);
+  MOTLEY_ASSIGN(const fs::path named, checkpoint_by_word(text));
+  MOTLEY_TRY(check_exists(named));
+  const fs::path path = absolute_normal_path(named);
   const auto name = parse_folder_name(path.filename().string());
   const fs::path above = path.parent_path();
   if (name && name->kind == FolderKind::kCommitted && above.filename() == checkpoints_root("")) {

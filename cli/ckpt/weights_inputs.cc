@@ -64,7 +64,8 @@ Result<std::uint64_t> max_file_bytes(const Arguments& arguments) {
   return bytes_value(arguments, "max-file");
 }
 
-Result<fs::path> named_weights(const fs::path& path) {
+Result<fs::path> named_weights(const fs::path& named) {
+  MOTLEY_ASSIGN(const fs::path path, checkpoint_by_word(named));
   MOTLEY_TRY(check_exists(path));
   std::error_code code;
   if (!fs::is_directory(path, code)) return path;
