@@ -17,7 +17,8 @@ Path = Union[str, "os.PathLike[str]"]
 def load(run: Path, package: Optional[Path] = None) -> Dict[str, torch.Tensor]:
     """The trained `state_dict` of an exported model: `model.load_state_dict(motley.load("runs/mine"))`.
 
-    run       a run folder, whose newest checkpoint is read, or a checkpoint folder (docs/formats/checkpoint.md)
+    run       a run folder, whose newest checkpoint is read, or a checkpoint folder (docs/formats/checkpoint.md); also
+              RUN/checkpoints/best for the one with the lowest held-out loss, and RUN/checkpoints/latest
     package   the trained package; by default the one in the checkpoint's configuration
 
     Parameters and running statistics are those of the checkpoint, other tensors those of the package. They have the types of the

@@ -11,7 +11,12 @@ from .errors import MotleyError
 
 
 def newest_checkpoint(path: str) -> str:
-    """The folder of the newest checkpoint of a run; `path` itself if it is a checkpoint."""
+    """The folder of the newest checkpoint of a run; `path` itself if it is a checkpoint; the one that RUN/checkpoints/best or
+    RUN/checkpoints/latest names."""
+    folder, name = os.path.split(path)
+    run, checkpoints = os.path.split(folder)
+    if name in ("best", "latest") and checkpoints == "checkpoints" and not os.path.exists(path):
+        return _best_checkpoint(run) if name == "best" else newest_checkpoint(run)
     found = _newest(path)
     if found is None:
         raise MotleyError(f"{path} is not a checkpoint and contains none. Pass a run folder with a committed checkpoint, or a "
@@ -47,13 +52,33 @@ def read_json(path: str) -> Dict[str, Any]:
     return value
 
 
+def _best_checkpoint(run: str) -> str:
+    """The checkpoint of the best evaluation, by the same rule as `motley ckpt` (checkpoint/best_checkpoint.h)."""
+    found = _committed(run)
+    for step in sorted(found, reverse=True):
+        try:
+            evaluations = read_manifest(found[step]).get("evaluations")
+        except MotleyError:
+            continue  # a damaged one names none
+        best = evaluations.get("best_step") if isinstance(evaluations, dict) else None
+        if best in found:
+            return found[best]
+    raise MotleyError(f"{run} has no checkpoint of a best evaluation. Train with checkpoint__keep_best=True, or use the newest one")
+
+
 def _newest(path: str) -> Optional[str]:
     if os.path.isfile(os.path.join(path, "manifest.json")):
         return path
+    found = _committed(path)
+    return found[max(found)] if found else None
+
+
+def _committed(path: str) -> Dict[int, str]:
+    """The folders of the checkpoints of a run, by step."""
     folder = os.path.join(path, "checkpoints")
     found: Dict[int, str] = {}
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:  # ".step-N.replaced" before "step-N"
         match = re.fullmatch(r"step-(\d{6,})|\.step-(\d{6,})\.replaced", name)
         if match and os.path.isfile(os.path.join(folder, name, "manifest.json")):
-            found[int(match[1] or match[2])] = name
-    return os.path.join(folder, found[max(found)]) if found else None
+            found[int(match[1] or match[2])] = os.path.join(folder, name)
+    return found

@@ -6,7 +6,7 @@ import json
 import math
 import subprocess
 import tempfile
-from typing import Any, Dict, Optional
+from typing import Any, Dict
 
 import numpy
 import torch
@@ -18,9 +18,6 @@ Sections = Dict[str, Dict[str, Any]]
 EXPORT_OPTIONS = ("decayed", "files", "forward", "input_limit", "target_limit", "unit", "units_per_sample")
 """Options that `train` passes to `motley.export`."""
 
-_GLOBAL_BATCH, _HOLDOUT = 32, 0.1
-"""The defaults of `train.global_batch` and `data.holdout` (docs/formats/config.md)."""
-
 
 def sections_of(settings: Dict[str, Any], folder: str) -> Sections:
     """The configuration with these settings, without model and data."""
@@ -31,6 +28,8 @@ def sections_of(settings: Dict[str, Any], folder: str) -> Sections:
             raise MotleyError(f"the setting {key} is not a section and a name, such as run__threads. See `motley config`")
         sections.setdefault(section or "train", {})[name] = value
     _check_objects(sections["train"] if "train" in sections else {})
+    if {"steps", "epochs"} <= sections.get("train", {}).keys():
+        raise MotleyError("steps= and epochs= both give the length of the run. Pass one of them")
     toml(sections)  # refuses unsupported values before anything is written
     return sections
 
@@ -46,20 +45,6 @@ def check(program: str, sections: Sections) -> None:
             raise MotleyError(f"invalid settings:\n{done.stderr.replace(file.name, 'settings')}")
 
 
-def refuse_epochs(sections: Sections, samples: Optional[int], has_held_out: bool) -> None:
-    """Refuses `epochs=`, with the equivalent number of steps."""
-    train = sections.get("train", {})
-    if "epochs" not in train:
-        return
-    count = "steps = epochs * samples / global_batch"
-    epochs, batch = train["epochs"], train.get("global_batch", _GLOBAL_BATCH)
-    holdout = 0.0 if has_held_out else sections.get("data", {}).get("holdout", _HOLDOUT)
-    if samples is not None and all(isinstance(n, (int, float)) and not isinstance(n, bool) and n >= 0 for n in (epochs, batch, holdout)) and batch > 0:
-        trained = samples - math.floor(samples * holdout)
-        count = f"steps={max(1, math.ceil(epochs * trained / batch))} for {trained} training samples, {batch} per step"
-    raise MotleyError(f"epochs= is not supported, Motley counts steps: {count}. Pass steps= instead")
-
-
 def _check_objects(train: Dict[str, Any]) -> None:
     """Refuses optimizers and schedulers of PyTorch, with the equivalent settings."""
     for key, value in train.items():
@@ -71,8 +56,8 @@ def _check_objects(train: Dict[str, Any]) -> None:
             raise MotleyError(f"{key} is an optimizer of PyTorch, but Motley has its own. Pass "
                               f"{_equivalent_settings(optimizers[0])}")
         if type(value).__module__ == torch.optim.lr_scheduler.__name__:
-            raise MotleyError(f"{key} is a {type(value).__name__} of PyTorch. Pass schedule=\"cosine\", \"linear\" or "
-                              f"\"constant\", with warmup_steps=")
+            raise MotleyError(f"{key} is a {type(value).__name__} of PyTorch. Pass schedule=\"cosine\", \"linear\", "
+                              f"\"wsd\" or \"constant\", with warmup_steps=")
 
 
 def _equivalent_settings(optimizer: Any) -> str:

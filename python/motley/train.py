@@ -21,7 +21,7 @@ from .load import load
 from .manifest import has_checkpoint, newest_checkpoint, read_manifest
 from .named import Limit
 from .program import find_program
-from .settings import EXPORT_OPTIONS, Sections, check, sections_of, refuse_epochs, toml
+from .settings import EXPORT_OPTIONS, Sections, check, sections_of, toml
 from .setup import Setup
 from .split import split
 from .split.whole_trace import whole_model
@@ -45,17 +45,23 @@ class Run(NamedTuple):
     program: str = "motley"
     """The path of the program that trained."""
 
-    def state_dict(self) -> Dict[str, torch.Tensor]:
-        """The trained state_dict, with the names, shapes and types of the model's; see `motley.load`, also for errors."""
-        return load(self.run, self.package)
+    def state_dict(self, best: bool = False) -> Dict[str, torch.Tensor]:
+        """The trained state_dict, with the names, shapes and types of the model's; see `motley.load`, also for errors.
 
-    def save_pretrained(self, folder: Path) -> None:
+        best   that of the checkpoint with the lowest held-out loss (checkpoint__keep_best=True), instead of the newest one
+        """
+        return load(self._checkpoint(best), self.package)
+
+    def save_pretrained(self, folder: Path, best: bool = False) -> None:
         """Writes `folder` as `motley ckpt export` does: for transformers the whole model, or for peft its adapter where that is all
-        that trains.
+        that trains. `best` as for `state_dict`.
 
         The folder must not exist. Raises MotleyError if it does, or if the run has no whole checkpoint.
         """
-        save.save_pretrained(self.program, self.run, self.package, folder)
+        save.save_pretrained(self.program, self._checkpoint(best), self.package, folder)
+
+    def _checkpoint(self, best: bool) -> str:
+        return os.path.join(self.run, "checkpoints", "best") if best else self.run
 
 
 def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] = None, *, eval_data: Any = None,
@@ -109,7 +115,7 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
                   options of `motley.export`: forward, input_limit, target_limit, decayed, files, unit, units_per_sample;
                   they may also be passed like settings
     follow        is called with each line that Motley prints
-    settings      keys of `[train]`, such as steps=1000, lr=1e-3, global_batch=64, optimizer="sgd"; keys of other
+    settings      keys of `[train]`, such as steps=1000 or epochs=3, lr=1e-3, global_batch=64, optimizer="sgd"; keys of other
                   sections with two underscores, such as data__holdout=0.2 or run__threads=4 (docs/formats/config.md)
 
     Returns a `Run`: `run.state_dict()` are the trained tensors, `run.run` is the folder with metrics and checkpoints.
@@ -131,7 +137,6 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
         arguments += ["--links", os.fspath(links)] if links is not None else []
     with Setup(folder, resume) as setup:
         if resume:
-            refuse_epochs(sections, None, False)
             if settings:
                 sections = setup.merged(sections)
                 check(program, sections)
@@ -143,7 +148,6 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
                 parsed_loss = losses.parse(loss)
                 data_given = (training_data(data, eval_data, parsed_loss, context, pad) if isinstance(data, Texts)
                               else samples.parse(data, eval_data, context, parsed_loss, pad))
-            refuse_epochs(sections, len(data_given), eval_data is not None)
             check(program, {**sections, "data": {"kind": "arrays" if context is None else "tokens", **sections.get("data", {})}})
             with step("calling the model with packed documents"):
                 called = data_given.forward(model) if layers is None and "forward" not in options else None
@@ -199,12 +203,25 @@ def _has_ended(run: str, sections: Dict[str, Dict[str, Any]]) -> bool:
     if not has_checkpoint(run):
         return False
     manifest = read_manifest(newest_checkpoint(run))
-    wanted = {**manifest["config"].get("train", {}), **sections.get("train", {})}.get("steps")
-    return wanted is not None and manifest["step"] >= wanted
+    before, given = manifest["config"].get("train", {}), sections.get("train", {})
+    wanted = {**before, **given}
+    if "steps" not in given and given.get("epochs", before.get("epochs")) != before.get("epochs"):
+        return False  # Motley counts the steps
+    if _has_stopped_early(manifest, wanted):
+        return True
+    return wanted.get("steps") is not None and manifest["step"] >= wanted["steps"]
+
+
+def _has_stopped_early(manifest: Dict[str, Any], train: Dict[str, Any]) -> bool:
+    limit, record = train.get("early_stopping", 0), manifest.get("evaluations", {})
+    return limit > 0 and isinstance(record, dict) and record.get("without_lower", 0) >= limit
 
 
 def _ended_message(run: str) -> str:
-    train = read_manifest(newest_checkpoint(run))["config"].get("train", {})
+    manifest = read_manifest(newest_checkpoint(run))
+    train = manifest["config"].get("train", {})
+    if _has_stopped_early(manifest, train):
+        return (f"{run} has stopped early after step {manifest['step']}; early_stopping=0, or a larger number, continues it")
     schedule = train.get("schedule")
     message = f"{run} has ended after {train.get('steps')} steps; a larger steps= continues it"
     if schedule == "constant" or train.get("schedule_steps"):

@@ -235,7 +235,7 @@ class Before(unittest.TestCase):
                 ({"optimizer": torch.optim.RMSprop(model.parameters())}, "RMSprop is not supported"), ({"optimizer": [adam, adam]}, "2 optimizers.*one loss with one"),
                 ({"optimizer": torch.optim.AdamW}, 'optimizer="adamw"'),
                 ({"schedule": torch.optim.lr_scheduler.StepLR(adam, 3)}, "a StepLR of PyTorch"),
-                ({"epochs": 3, "global_batch": 2, "data__holdout": 0.25}, "steps=9 for 6 training samples"), ({"epochs": 2}, "steps=1 for 8 training samples"),
+                ({"epochs": 3, "steps": 9}, "steps= and epochs= both give the length of the run"),
                 ({"data__mean": [torch.tensor(1.0)]}, "data.mean is a list with an unsupported element")):
             self.refused(message, model, loss, (X, Y), **options)
 
