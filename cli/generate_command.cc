@@ -195,7 +195,8 @@ Command generate_command() {
        {"seed", "N", "seed of the sampling (default 1)"},
        {"device", "NAME", "device, such as cuda:0 (default cpu); `motley devices` lists them"},
        json_option()},
-      "RUN is a run's folder (its newest checkpoint is used), or a checkpoint.\n"
+      "RUN is a run's folder (its newest checkpoint is used), or a checkpoint, such as\n"
+      "runs/gpt/checkpoints/best, the one with the lowest held-out loss.\n"
       "With --json: the added tokens as \"tokens\", and for a text model as \"text\".\n\n"
       "Example\n"
       "  motley generate runs/gpt --prompt \"#include <\"\n"};

@@ -158,14 +158,17 @@ Command ckpt_export_command() {
        {"package", "FOLDER", "the trained package, if it is not at model.path"},
        json_option()},
       "RUN is a run's folder (its newest checkpoint is read), a checkpoint, or a folder of\n"
-      "weights. Writes model.safetensors, or several files and their index if one would exceed\n"
-      "--max-file, with config.json if there is one (gpt2; a package of a transformers model\n"
-      "contains it, and its tokenizer's files), and reports missing files. Tensors have the names\n"
-      "of transformers, or those of the package. The export of a package includes frozen weights\n"
-      "and buffers; a peft adapter becomes adapter_model.safetensors, as peft loads it.\n"
+      "weights; RUN/checkpoints/best is the one with the lowest held-out loss, if the run has\n"
+      "checkpoint.keep_best. Writes model.safetensors, or several files and their index if one\n"
+      "would exceed --max-file, with config.json if there is one (gpt2; a package of a\n"
+      "transformers model contains it, and its tokenizer's files), and reports missing files.\n"
+      "Tensors have the names of transformers, or those of the package. The export of a package\n"
+      "includes frozen weights and buffers; a peft adapter becomes adapter_model.safetensors, as\n"
+      "peft loads it.\n"
       "Memory does not grow with the model. An interrupted command leaves no output.\n\n"
       "Examples\n"
       "  motley ckpt export runs/gpt -o gpt-half --dtype bf16\n"
+      "  motley ckpt export runs/gpt/checkpoints/best -o gpt-best\n"
       "  motley ckpt export runs/gpt -o gpt.safetensors --one-file\n"};
   spec.needs = "-o PATH";
   return {spec, run_export};
