@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "data/files/columns.h"
 #include "data/augmentation/image_view.h"
+#include "data/files/columns.h"
 #include "models/spec/sample_format.h"
 #include "run_config/config.h"
 

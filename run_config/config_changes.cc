@@ -15,21 +15,22 @@ namespace {
 // Not run.threads: libraries add in another order with another number of threads.
 constexpr std::array<std::string_view, 3> kSectionsOfSpeed = {"parallel", "comm", "checkpoint"};
 // train.epochs has its effect as train.steps.
-constexpr std::array<std::string_view, 15 16> kKeysWithoutEffect = {"model.path",
-                                                                 "model.init_from",    
+constexpr std::array<std::string_view, 17> kKeysWithoutEffect = {"model.path",
+                                                                 "model.init_from",
                                                                  "data.path",
                                                                  "data.suffixes",
-                                                                 "data.changed",       
+                                                                 "data.changed",
                                                                  "data.dtype",
                                                                  "data.allow_nonfinite",
-                                                                 "data.skip_damaged",  
+                                                                 "data.skip_damaged",
                                                                  "train.max_skipped",
-                                                                 "train.eval_every",     "train.eval_batches", 
+                                                                 "train.eval_every",
+                                                                 "train.eval_batches",
                                                                  "train.epochs",
                                                                  "train.early_stopping",
-                                                                 "run.dir
-                                                                 ",
-                                                                 "run.restarts",         "run.trace_steps",    
+                                                                 "run.dir",
+                                                                 "run.restarts",
+                                                                 "run.trace_steps",
                                                                  "run.tensorboard"};
 
 // These keys together determine the end of the learning-rate schedule

@@ -33,7 +33,7 @@ Error with_key_of_path(const Error& error) {
 Result<std::optional<SeenData>> check_data(const PlanRequest& request,
                                            const ModelSpec& model,
                                            bool resumes,
-                                               const Log* remarks) {
+                                           const Log* remarks) {
   for (const Machine& machine : request.cluster.machines) {
     if (!machine.shell.empty()) return std::optional<SeenData>();
   }

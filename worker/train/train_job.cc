@@ -176,8 +176,7 @@ Result<void> train(const Job& job,
       remarks = source->remarks();
       std::ranges::copy(batch_remarks(*source, job.config.train), std::back_inserter(remarks));
     }
-    launcher.send(data_event({data.bytes, data.hash, std::move(remarks),
-                    source->class_names()}));
+    launcher.send(data_event({data.bytes, data.hash, std::move(remarks), source->class_names()}));
   }
   const auto tied = model.tied_pair();
   StageState state(trainer->held(), trainer->make_memory(), tied ? tied->parameter : std::string(),
