@@ -184,6 +184,9 @@ Result<void> carry_out(const TrainingRequest& request,
     }
     if (summary.best_checkpoint) result["best_checkpoint"] = summary.best_checkpoint->string();
     if (!summary.stopped_early.empty()) result["stopped_early"] = summary.stopped_early;
+    if (summary.last_eval_top5_accuracy) {
+      result["eval_top5_accuracy"] = *summary.last_eval_top5_accuracy;
+    }
     if (end.restarts > 0) result["restarts"] = end.restarts;
     if (end.switches > 0) result["moves"] = end.switches;
     if (summary.checkpoint) result["checkpoint"] = summary.checkpoint->string();

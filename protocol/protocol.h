@@ -71,10 +71,11 @@ struct Job {
 
 // An evaluation of the held-out data, as one rank knows it.
 struct Evaluation {
-  std::int64_t tokens = 0;         // of all batches; 0: none had a target
-  double loss = 0;                 // mean over the tokens; NaN without tokens
-  std::optional<double> accuracy;  // as in StepOutcome
-  double bytes_per_token = 0;      // of the held-out text; 0 if unknown to this rank
+  std::int64_t tokens = 0;                   // of all batches; 0: none had a target
+  double loss = 0;                           // mean over the tokens; NaN without tokens
+  std::optional<double> accuracy;            // as in StepOutcome
+  double bytes_per_token = 0;                // of the held-out text; 0 if unknown to this rank
+  std::optional<double> top5_accuracy = {};  // share of targets among the five highest scores
 };
 
 // One rank's report of one step.

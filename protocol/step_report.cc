@@ -153,6 +153,9 @@ Json step_to_json(const StepReport& report) {
     json["eval_tokens"] = report.evaluation->tokens;
     json["eval_bytes_per_token"] = report.evaluation->bytes_per_token;
     if (report.evaluation->accuracy) json["eval_accuracy"] = *report.evaluation->accuracy;
+    if (report.evaluation->top5_accuracy) {
+      json["eval_top5_accuracy"] = *report.evaluation->top5_accuracy;
+    }
   }
   return json;
 }
@@ -185,6 +188,7 @@ Result<StepReport> step_from_json(const Json& json, const std::string& source) {
     MOTLEY_ASSIGN(evaluation.bytes_per_token,
                   json_get<double>(json, "eval_bytes_per_token", source));
     MOTLEY_ASSIGN(evaluation.accuracy, find_share(json, "eval_accuracy", source));
+    MOTLEY_ASSIGN(evaluation.top5_accuracy, find_share(json, "eval_top5_accuracy", source));
   }
   return report;
 }

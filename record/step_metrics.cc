@@ -156,6 +156,7 @@ Result<void> read_extras(const JsonFields& fields, StepMetrics& metrics) {
   MOTLEY_ASSIGN(metrics.outcome.gradient_scale, find_number(fields, "gradient_scale"));
   MOTLEY_ASSIGN(metrics.eval_loss, find_number(fields, "eval_loss"));
   MOTLEY_ASSIGN(metrics.eval_accuracy, find_number(fields, "eval_accuracy"));
+  MOTLEY_ASSIGN(metrics.eval_top5_accuracy, find_number(fields, "eval_top5_accuracy"));
   MOTLEY_ASSIGN(metrics.eval_bits_per_byte, find_number(fields, "eval_bits_per_byte"));
   return {};
 }
@@ -206,6 +207,7 @@ Json metrics_to_json(const StepMetrics& metrics) {
   if (metrics.outcome.gradient_scale) json["gradient_scale"] = *metrics.outcome.gradient_scale;
   if (metrics.outcome.accuracy) json["accuracy"] = *metrics.outcome.accuracy;
   if (metrics.eval_accuracy) json["eval_accuracy"] = *metrics.eval_accuracy;
+  if (metrics.eval_top5_accuracy) json["eval_top5_accuracy"] = *metrics.eval_top5_accuracy;
   if (metrics.eval_loss) {
     json["eval_loss"] = finite_or_null(*metrics.eval_loss);
     json["eval_perplexity"] = finite_or_null(std::exp(*metrics.eval_loss));

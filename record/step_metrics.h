@@ -57,6 +57,7 @@ struct StepMetrics {
   std::optional<double> eval_loss;
   bool eval_without_targets = false;  // there was an evaluation, whose loss counted no target
   std::optional<double> eval_accuracy;
+  std::optional<double> eval_top5_accuracy = {};
   std::optional<double> eval_bits_per_byte;  // if the data's bytes per token are known
 
   [[nodiscard]] double tokens_per_s() const;

@@ -87,6 +87,7 @@ std::vector<Scalar> scalars_of(const StepMetrics& metrics,
   if (metrics.without_targets) add("train/without_targets", 1);
   add("eval/loss", metrics.eval_loss);
   add("eval/accuracy", metrics.eval_accuracy);
+  add("eval/top5_accuracy", metrics.eval_top5_accuracy);
   add("eval/bits_per_byte", metrics.eval_bits_per_byte);
   add("speed/tokens_per_s", metrics.tokens_per_s());
   add("speed/step_s", metrics.step_s);

@@ -39,7 +39,8 @@ StageTrainer::StageTrainer(const Config& config,
         config_.model, model, planned.first_layer, planned.first_layer + planned.layer_count,
         {.recompute = planned.recompute,
          .device = device.torch(),
-         .products = product_type(device, config.train.precision)}));
+         .products = product_type(device, config.train.precision),
+         .loss = loss_options(config.train)}));
     const bool is_first = planned.replicas.front().rank == self;
     HeldChunk held{id, {}, {}, {}};
     if (is_first) {
@@ -246,7 +247,7 @@ BatchLoss StageTrainer::loss() {
   if (loss_download_) loss_download_->wait();
   const LossLayer::Outcome outcome =
       chunks_.back()->chain.read_loss(loss_download_ ? loss_download_->host : loss_totals_);
-  return {outcome.count, outcome.loss_sum, outcome.correct};
+  return {outcome.count, outcome.loss_sum, outcome.correct, outcome.predictions};
 }
 
 OwnedBoundary StageTrainer::backward(ChunkId chunk,

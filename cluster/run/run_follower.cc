@@ -154,6 +154,7 @@ Result<void> RunFollower::on_step(int worker, const Json& event) {
   if (metrics->eval_loss) {
     summary_.last_eval_loss = metrics->eval_loss;
     summary_.last_eval_accuracy = metrics->eval_accuracy;
+    summary_.last_eval_top5_accuracy = metrics->eval_top5_accuracy;
   }
   compare_evaluation(*metrics);
   step_s_.push_back(metrics->step_s);
@@ -257,7 +258,10 @@ Result<void> RunFollower::on_data(int worker, const Json& event) {
                  fmt::format("{} and {} do not read the same data", data_->first, name),
                  fmt::format("{} bytes of data on one, {} on the other, or different content",
                              data_->second.bytes, message.bytes),
-                 "copy the file of data.path from one of the machines to the other"};
+                 run_.planned.config.data.holdout_path.empty()
+                     ? "copy the file of data.path from one of the machines to the other"
+                     : "copy the files of data.path and data.holdout_path from one of the machines "
+                       "to the other"};
   }
   if (data_) return {};
   data_ = {name, message};

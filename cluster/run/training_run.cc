@@ -22,6 +22,7 @@
 #include "cluster/run_record/event_log.h"
 #include "cluster/run_record/progress.h"
 #include "record/metrics_file.h"
+#include "record/predicted_text.h"
 
 namespace motley {
 namespace {
@@ -120,6 +121,8 @@ Result<TrainingSummary> train(const ReadyRun& run,
   if (run.planned.model.unit != "tokens") {
     style.rate_unit = "samples/s";
     style.samples_a_step = config.train.global_batch;
+  } else {
+    style.perplexity = config.train.label_smoothing == 0 && config.train.class_weights.empty();
   }
   Progress progress(progress_out, style, run.steps.first - 1, run.steps.last);
   std::optional<WorkerGroup> group;
@@ -192,6 +195,7 @@ std::string done_text(const TrainingSummary& summary, bool computes) {
   }
   if (summary.best) text += "; best: " + best_text(*summary.best);
   if (!summary.stopped_early.empty()) text += "; stopped early: " + summary.stopped_early;
+  text += predicted_text(std::nullopt, summary.last_eval_top5_accuracy);
   return text;
 }
 

@@ -24,8 +24,9 @@ struct TrainingSummary {
   std::optional<double> last_loss;  // of the last step with targets
   std::optional<double> last_eval_loss;
   std::optional<double> last_eval_accuracy;  // the fraction of held-out tokens predicted correctly
-  double median_step_s = 0;                  // of this session's steps except the first
-  double units_per_s = 0;                    // at the median step
+  std::optional<double> last_eval_top5_accuracy = {};
+  double median_step_s = 0;  // of this session's steps except the first
+  double units_per_s = 0;    // at the median step
   double predicted_step_s = 0;
   std::vector<std::string> compute_dtype;           // by rank: the dtype of its matrix products
   std::optional<std::filesystem::path> checkpoint;  // the newest committed in this session

@@ -31,6 +31,7 @@ void add_evaluation(const Evaluation& evaluation, StepMetrics& metrics) {
   if (evaluation.tokens == 0 || metrics.eval_loss) return;
   metrics.eval_loss = evaluation.loss;
   metrics.eval_accuracy = evaluation.accuracy;
+  metrics.eval_top5_accuracy = evaluation.top5_accuracy;
   if (evaluation.bytes_per_token > 0) {
     metrics.eval_bits_per_byte = evaluation.loss / std::numbers::ln2 / evaluation.bytes_per_token;
   }

@@ -9,7 +9,8 @@ std::optional<std::string> TargetMonitor::add(const StepMetrics& metrics) {
   if (metrics.without_targets && without_++ == 0) {
     return fmt::format(
         "step {} has no targets, so no parameter changed: the loss counts none in its global "
-        "batch, such as when all are its ignore_index; further such steps are counted, not "
+        "batch, such as when all are its ignore_index or of classes with weight 0; further such "
+        "steps are counted, not "
         "reported",
         metrics.step);
   }

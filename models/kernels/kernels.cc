@@ -1,6 +1,7 @@
 #include "models/kernels/kernels.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -56,6 +57,27 @@ MOTLEY_INLINE float dot(const float* x, const float* y, std::int64_t count) {
   }
   for (int l = 0; j < count; ++j, ++l) lanes[l] += x[j] * y[j];
   return fold(lanes, [](float a, float b) { return a + b; });
+}
+
+// The sum of weights[j] * (x[j] - shift); weights: nullptr = all are 1.
+MOTLEY_INLINE double weighted_sum(const float* x,
+                                  const float* weights,
+                                  std::int64_t count,
+                                  float shift) {
+  constexpr int kDoubles = 8;
+  std::array<double, kDoubles> lanes{};
+  const auto term = [=](std::int64_t j) {
+    return static_cast<double>(weights == nullptr ? 1.0F : weights[j]) *
+           (static_cast<double>(x[j]) - static_cast<double>(shift));
+  };
+  std::int64_t j = 0;
+  for (; j + kDoubles <= count; j += kDoubles) {
+    for (int l = 0; l < kDoubles; ++l) lanes[l] += term(j + l);
+  }
+  for (int l = 0; j < count; ++j, ++l) lanes[l] += term(j);
+  double sum = 0;
+  for (const double lane : lanes) sum += lane;
+  return sum;
 }
 
 MOTLEY_INLINE void scale_row(float* x, std::int64_t count, float factor) {
@@ -143,6 +165,60 @@ MOTLEY_CLONES void cross_entropy(float* logits,
   }
 }
 
+// The terms of a loss with weights and smoothing: `weight` of a target's own class, `spread` of
+// every class.
+struct LossTerms {
+  const float* weights;  // [vocab]; nullptr = all are 1
+  double own;            // 1 - label smoothing
+  double spread;         // label smoothing / classes
+  double weight_sum;     // of all classes
+};
+
+MOTLEY_CLONES void weighted_cross_entropy(float* logits,
+                                          const std::int64_t* targets,
+                                          std::int64_t rows,
+                                          std::int64_t vocab,
+                                          const LossTerms& terms,
+                                          bool gradient,
+                                          double* losses) {
+  for (std::int64_t r = 0; r < rows; ++r, logits += vocab) {
+    const std::int64_t target = targets[r];
+    const float shift = row_max(logits, vocab);
+    const double weight = terms.weights == nullptr ? 1.0 : terms.weights[target];
+    const double own = terms.own * weight;
+    const double all = own + terms.spread * terms.weight_sum;
+    double scores = own * (static_cast<double>(logits[target]) - static_cast<double>(shift));
+    if (terms.spread > 0) {
+      scores += terms.spread * weighted_sum(logits, terms.weights, vocab, shift);
+    }
+    const float sum = exp_and_sum(logits, vocab, shift);
+    losses[r] = all * std::log(static_cast<double>(sum)) - scores;
+    if (!gradient) continue;
+    scale_row(logits, vocab, static_cast<float>(all) / sum);
+    if (terms.spread > 0) {
+      const auto spread = static_cast<float>(terms.spread);
+      for (std::int64_t j = 0; j < vocab; ++j) {
+        logits[j] -= spread * (terms.weights == nullptr ? 1.0F : terms.weights[j]);
+      }
+    }
+    logits[target] -= static_cast<float>(own);
+  }
+}
+
+MOTLEY_CLONES void target_ranks(const float* logits,
+                                const std::int64_t* targets,
+                                std::int64_t rows,
+                                std::int64_t vocab,
+                                std::int64_t* ranks) {
+  for (std::int64_t r = 0; r < rows; ++r, logits += vocab) {
+    const float score = logits[targets[r]];
+    std::int64_t rank = 0;
+    for (std::int64_t j = 0; j < targets[r]; ++j) rank += logits[j] < score ? 0 : 1;
+    for (std::int64_t j = targets[r] + 1; j < vocab; ++j) rank += logits[j] <= score ? 0 : 1;
+    ranks[r] = rank;
+  }
+}
+
 // For `width` of the columns.
 MOTLEY_CLONES void add_column_sums(const float* __restrict x,
                                    float* __restrict sums,
@@ -200,6 +276,38 @@ double cross_entropy(float* logits,
   double sum = 0.0;
   for (const double loss : losses) sum += loss;
   return sum;
+}
+
+double weighted_cross_entropy(float* logits,
+                              const std::int64_t* targets,
+                              std::int64_t rows,
+                              std::int64_t vocab,
+                              const float* weights,
+                              double label_smoothing,
+                              bool gradient) {
+  double weight_sum = 0;
+  for (std::int64_t j = 0; j < vocab; ++j) weight_sum += weights == nullptr ? 1.0 : weights[j];
+  const part::LossTerms terms{weights, 1 - label_smoothing,
+                              label_smoothing / static_cast<double>(vocab), weight_sum};
+  std::vector<double> losses(static_cast<std::size_t>(rows));
+  double* const loss_of_rows = losses.data();
+  in_parts(rows, rows_of_a_part(vocab), [=, &terms](std::int64_t first, std::int64_t last) {
+    part::weighted_cross_entropy(logits + first * vocab, targets + first, last - first, vocab,
+                                 terms, gradient, loss_of_rows + first);
+  });
+  double sum = 0.0;
+  for (const double loss : losses) sum += loss;
+  return sum;
+}
+
+void target_ranks(const float* logits,
+                  const std::int64_t* targets,
+                  std::int64_t rows,
+                  std::int64_t vocab,
+                  std::int64_t* ranks) {
+  in_parts(rows, rows_of_a_part(vocab), [=](std::int64_t first, std::int64_t last) {
+    part::target_ranks(logits + first * vocab, targets + first, last - first, vocab, ranks + first);
+  });
 }
 
 MOTLEY_CLONES void add_row(const float* __restrict x, float* __restrict y, std::int64_t count) {

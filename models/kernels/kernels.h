@@ -46,6 +46,24 @@ void softmax_backward(
                                    std::int64_t vocab,
                                    bool gradient);
 
+// The same with weights of classes and label smoothing (models/spec/loss_options.h). weights_V:
+// nullptr = all are 1.
+[[nodiscard]] double weighted_cross_entropy(float* logits,
+                                            const std::int64_t* targets,
+                                            std::int64_t rows,
+                                            std::int64_t vocab,
+                                            const float* weights,
+                                            double label_smoothing,
+                                            bool gradient);
+
+// ranks_R: of each row, the number of classes with a higher score than its target, or an equal one
+// and a lower index. A score that is NaN is higher than all. REQUIRES: 0 <= target < vocab.
+void target_ranks(const float* logits,
+                  const std::int64_t* targets,
+                  std::int64_t rows,
+                  std::int64_t vocab,
+                  std::int64_t* ranks);
+
 // sums_N += the rows of x_RN, in the order of rows.
 void add_column_sums(const float* x, float* sums, std::int64_t rows, std::int64_t columns);
 

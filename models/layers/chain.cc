@@ -55,7 +55,8 @@ LayerChain::LayerChain(const ModelConfig& config,
   for (int index = first; index < last; ++index) {
     const LayerSpec& layer = spec.layers[static_cast<std::size_t>(index)];
     const LayerContext context{config,         index,          package,
-                               options.device, product_dtype_, options.plain_operations};
+                               options.device, product_dtype_, options.plain_operations,
+                               options.loss};
     if (index + 1 == static_cast<int>(spec.layers.size())) {
       loss_layer_ = make_loss_layer(layer, context, memory_.of_layer(index));
     } else {

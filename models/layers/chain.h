@@ -32,6 +32,7 @@ struct ChainOptions {
   c10::Device device{c10::kCPU};
   bool plain_operations = false;         // LayerContext
   at::ScalarType products = at::kFloat;  // ProductDtype
+  LossOptions loss = {};                 // LayerContext
 };
 
 class LayerChain {

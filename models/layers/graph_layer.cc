@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include <ATen/ATen.h>
 
@@ -48,7 +50,8 @@ constexpr double kRoundingOfWeights = 1e-5;
 
 class GraphLossLayer final : public LossLayer {
  public:
-  explicit GraphLossLayer(GraphCore core) : core_(std::move(core)) {}
+  GraphLossLayer(GraphCore core, std::optional<std::int64_t> ignored)
+      : core_(std::move(core)), ignored_(ignored) {}
 
   LossTotals forward(at::Tensor x,
                      const at::Tensor& targets,
@@ -56,6 +59,7 @@ class GraphLossLayer final : public LossLayer {
                      SavedTensors& saved) override {
     const std::int64_t samples = core_.samples_of(x);
     const bool on_host = x.device().is_cpu();
+    const at::Tensor input = micro.training ? at::Tensor() : x.clone();
     GraphRoles given = core_.forward(std::move(x), targets, micro, saved);
     if (on_host && is_mean_of_none(given)) {
       saved = {core_.zero_gradient(samples)};
@@ -67,6 +71,7 @@ class GraphLossLayer final : public LossLayer {
                                        number(given[Role::kCount].front())};
     if (const std::vector<at::Tensor>& right = given[Role::kCorrect]; !right.empty()) {
       numbers.push_back(number(right.front()));
+      if (input.defined()) add_predictions(input, targets, numbers);
     }
     return {at::stack(numbers)};
   }
@@ -81,6 +86,7 @@ class GraphLossLayer final : public LossLayer {
       core_.fail(fmt::format("it counts {} correct of {}", *outcome.correct, outcome.count));
     }
     outcome.correct = std::min(*outcome.correct, outcome.count);
+    outcome.predictions = predictions_of(host_totals);
     return outcome;
   }
 
@@ -104,6 +110,48 @@ class GraphLossLayer final : public LossLayer {
   }
 
  private:
+  // A loss that counts correct predictions is a cross entropy of the model's output. Adds the
+  // number of targets and of those with the highest and with one of the five highest scores, if the
+  // output has more classes.
+  void add_predictions(const at::Tensor& x,
+                       const at::Tensor& targets,
+                       std::vector<at::Tensor>& numbers) {
+    at::Tensor scores = core_.score(x);
+    if (targets.is_floating_point() || scores.dim() != targets.dim() + 1) return;
+    if (!has_classes_last(scores, targets)) scores = scores.movedim(1, -1);
+    const std::int64_t classes = scores.size(-1);
+    if (classes <= PredictionCounts::kFive) return;
+    const at::Tensor ids = targets.reshape({-1});
+    if (!scores.is_floating_point() || scores.numel() != ids.numel() * classes) {
+      core_.fail("its scores are not one number for each target and class");
+    }
+    at::Tensor is_counted = ids.ge(0).logical_and(ids.lt(classes));
+    if (ignored_) is_counted = is_counted.logical_and(ids.ne(*ignored_));
+    const at::Tensor ranks =
+        ranks_of(scores.reshape({-1, classes}), at::where(is_counted, ids, at::zeros_like(ids)));
+    numbers.push_back(number(is_counted.sum()));
+    for (const std::int64_t best : {std::int64_t{1}, std::int64_t{PredictionCounts::kFive}}) {
+      numbers.push_back(number(ranks.lt(best).logical_and(is_counted).sum()));
+    }
+  }
+
+  // Whether the classes are the scores' last dimension, as in language models, and not the second.
+  static bool has_classes_last(const at::Tensor& scores, const at::Tensor& targets) {
+    if (scores.dim() < 3) return true;
+    std::vector<std::int64_t> without_second = scores.sizes().vec();
+    without_second.erase(without_second.begin() + 1);
+    return targets.sizes() != at::IntArrayRef(without_second);
+  }
+
+  static std::optional<PredictionCounts> predictions_of(const at::Tensor& host_totals) {
+    constexpr std::int64_t kFirst = 3;  // after loss, count and correct
+    if (host_totals.size(0) < kFirst + 3) return std::nullopt;
+    const auto count = [&](std::int64_t k) {
+      return static_cast<std::int64_t>(host_totals[kFirst + k].item().toDouble());
+    };
+    return PredictionCounts{count(0), count(1), count(2)};
+  }
+
   [[nodiscard]] at::Tensor number(const at::Tensor& tensor) const {
     if (tensor.numel() != 1) core_.fail("its loss, count or number correct is not one number");
     return tensor.reshape({}).to(exact_type(tensor.device()));
@@ -125,6 +173,7 @@ class GraphLossLayer final : public LossLayer {
   }
 
   GraphCore core_;
+  std::optional<std::int64_t> ignored_;  // the target integer that the loss ignores
 };
 
 }  // namespace
@@ -144,8 +193,9 @@ std::unique_ptr<Layer> make_graph_layer(std::shared_ptr<PreparedPackage> package
 std::unique_ptr<LossLayer> make_graph_loss_layer(std::shared_ptr<PreparedPackage> package,
                                                  int index,
                                                  LayerParameters parameters) {
+  const std::optional<std::int64_t> ignored = package->package().ignored;
   return std::make_unique<GraphLossLayer>(
-      GraphCore(std::move(package), index, std::move(parameters)));
+      GraphCore(std::move(package), index, std::move(parameters)), ignored);
 }
 
 }  // namespace motley

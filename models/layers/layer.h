@@ -25,7 +25,9 @@
 
 #include "models/layers/product_dtype.h"
 #include "models/spec/initialize.h"
+#include "models/spec/loss_options.h"
 #include "models/spec/model_spec.h"
+#include "models/spec/prediction_counts.h"
 
 namespace motley {
 
@@ -74,7 +76,8 @@ class Layer {
 // The result of a loss on the layer's device, perhaps not computed yet. Reading it waits for the
 // device, so a step reads those of its micro-batches together.
 struct LossTotals {
-  at::Tensor numbers;  // {loss_sum, tokens} or {loss_sum, tokens, correct} of LossLayer::Outcome;
+  at::Tensor numbers;  // of LossLayer::Outcome: {loss_sum, count}, {loss_sum, count, correct} or,
+                       // in evaluation, {loss_sum, count} and what is counted of the predictions;
                        // fp64, or fp32 if the device has no fp64
 };
 
@@ -88,6 +91,7 @@ class LossLayer {
     // The number of terms; if the loss weights classes, the sum of the terms' weights.
     double count = 0;
     std::optional<double> correct;  // the correct predictions among `count`, if counted
+    std::optional<PredictionCounts> predictions = {};  // in evaluation, if counted
   };
 
   // targets: the data's (tokens: int64, B x T). If micro.training, saves what backward needs; the
@@ -123,6 +127,7 @@ struct LayerContext {
   c10::Device device{c10::kCPU};             // where parameters and activations lie
   ProductDtype product_dtype;
   bool plain_operations = false;  // native layers of other devices also on the CPU, for tests
+  LossOptions loss;               // of native models
 };
 
 // REQUIRES: spec is one of describe_model(context.model).layers, and not the last.

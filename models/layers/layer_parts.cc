@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include <ATen/ATen.h>
 
@@ -21,12 +22,38 @@ void dropout_in_place(at::Tensor& x, double p, const MicroContext& micro, int la
   DropoutStream(p, micro, layer, DropoutSite::kOutput).apply(data, data, x.numel(), 0);
 }
 
-LossTotals loss_totals(const at::Tensor& loss_sum, std::int64_t tokens) {
+at::Tensor ranks_of(const at::Tensor& scores, const at::Tensor& targets) {
+  const at::Tensor column = targets.view({-1, 1});
+  const at::Tensor own = scores.gather(1, column);
+  const at::Tensor places = at::arange(scores.size(1), targets.options()).view({1, -1});
+  const at::Tensor is_before = scores.eq(own).logical_and(places.lt(column));
+  return scores.le(own).logical_not().logical_or(is_before).sum(1);
+}
+
+LossTotals loss_totals(const at::Tensor& loss_sum,
+                       const at::Tensor& count,
+                       const at::Tensor& ranks) {
   const c10::Device device = loss_sum.device();
-  at::Tensor numbers = at::full({2}, at::Scalar(static_cast<double>(tokens)),
-                                at::device(device).dtype(exact_type(device)));
-  numbers.select(0, 0).copy_(loss_sum);
-  return {std::move(numbers)};
+  const auto number = [&](const at::Tensor& tensor) {
+    return tensor.reshape({}).to(exact_type(device));
+  };
+  std::vector<at::Tensor> numbers = {number(loss_sum), number(count)};
+  if (ranks.defined()) {
+    numbers.push_back(at::full({}, at::Scalar(ranks.numel()), numbers.front().options()));
+    numbers.push_back(number(ranks.eq(0).sum()));
+    numbers.push_back(number(ranks.lt(PredictionCounts::kFive).sum()));
+  }
+  return {at::stack(numbers)};
+}
+
+LossLayer::Outcome predicted_outcome(const at::Tensor& host_totals, std::int64_t classes) {
+  constexpr std::int64_t kWithPredictions = 5;
+  if (host_totals.numel() < kWithPredictions) return outcome_of(host_totals);
+  const at::Tensor numbers = host_totals.to(at::kDouble).contiguous();
+  const auto* const values = numbers.data_ptr<double>();
+  PredictionCounts predictions{std::llround(values[2]), std::llround(values[3]), std::nullopt};
+  if (classes > PredictionCounts::kFive) predictions.top_five = std::llround(values[4]);
+  return {values[0], values[1], std::nullopt, predictions};
 }
 
 LossLayer::Outcome outcome_of(const at::Tensor& host_totals) {

@@ -20,8 +20,18 @@ namespace motley {
 // micro-batch is not for training.
 void dropout_in_place(at::Tensor& x, double p, const MicroContext& micro, int layer);
 
-// REQUIRES: loss_sum is one number.
-[[nodiscard]] LossTotals loss_totals(const at::Tensor& loss_sum, std::int64_t tokens);
+// The ranks of targets_N among the rows of scores_NC, in ATen operations (models/kernels/kernels.h,
+// target_ranks). REQUIRES: 0 <= target < C.
+[[nodiscard]] at::Tensor ranks_of(const at::Tensor& scores, const at::Tensor& targets);
+
+// Of two tensors with one number each and, in evaluation, the rank of each target's score (an
+// undefined tensor in training).
+[[nodiscard]] LossTotals loss_totals(const at::Tensor& loss_sum,
+                                     const at::Tensor& count,
+                                     const at::Tensor& ranks);
+// LossLayer::read of such totals.
+[[nodiscard]] LossLayer::Outcome predicted_outcome(const at::Tensor& host_totals,
+                                                   std::int64_t classes);
 // LossLayer::read, for layers with valid counts.
 [[nodiscard]] LossLayer::Outcome outcome_of(const at::Tensor& host_totals);
 

@@ -145,10 +145,11 @@ TEST(Metrics, HoldTheEvaluationWhenThereWasOne) {
 TEST(Metrics, TellWhatWasPredictedRightWhereItIsCounted) {
   StepReport counted = report(1);
   counted.outcome.accuracy = 0.5;
-  counted.evaluation = {.tokens = 64, .accuracy = 0.75};
+  counted.evaluation = {.tokens = 64, .accuracy = 0.75, .top5_accuracy = 0.875};
   const Json json = metrics_to_json(*account_of({counted}));
   EXPECT_EQ(json["accuracy"], 0.5);
   EXPECT_EQ(json["eval_accuracy"], 0.75);
+  EXPECT_EQ(json["eval_top5_accuracy"], 0.875);
 }
 
 TEST(Metrics, TellAStepWithoutTargetsFromOneThatWasSkipped) {

@@ -68,6 +68,7 @@ class PackageRun : public testing::Test {
   struct Result {
     std::vector<std::string> losses;
     std::string accuracy;  // of the held-out samples, at the end
+    std::string top5;      // as well; "" for few classes
     std::string hash;
 
     friend bool operator==(const Result&, const Result&) = default;
@@ -75,7 +76,9 @@ class PackageRun : public testing::Test {
 
   [[nodiscard]] Result result(const std::string& run) const {
     const auto manifest = folder_ / run / "checkpoints/step-000012/manifest.json";
+    const auto top5 = values_of(run, "eval_top5_accuracy");
     return {metric_column((folder_ / run).string(), "loss"), values_of(run, "eval_accuracy").back(),
+            top5.empty() ? "" : top5.back(),
             Json::parse(read_text(manifest)).at("parameter_hash").get<std::string>()};
   }
 

@@ -44,15 +44,29 @@ inline VoteInput vote_input(std::string_view bytes) {
   return input;
 }
 
+// After its length in one byte.
+inline std::string sized(const Vote& vote) {
+  const std::vector<std::byte> encoded = encode_vote(vote);
+  std::string bytes(1, static_cast<char>(encoded.size()));
+  bytes.append(reinterpret_cast<const char*>(encoded.data()), encoded.size());
+  return bytes;
+}
+
 inline std::string right_votes() {
   std::string bytes = {3, 3};
   for (const Vote& vote :
        {Vote{0, 0, {}, {{0, 1.5}, {1, 2.5}}, {1e-3, 0.1, 0.05}, {7}, false, true},
         Vote{12, 30, 9, {{2, 4.0}}, {}, {7}}, Vote{4, 8.25, {}, {}, {}, {7}, true}}) {
-    const std::vector<std::byte> encoded = encode_vote(vote);
-    bytes += static_cast<char>(encoded.size());
-    bytes.append(reinterpret_cast<const char*>(encoded.data()), encoded.size());
+    bytes += sized(vote);
   }
+  return bytes;
+}
+
+inline std::string right_evaluation() {
+  std::string bytes = {3, 0};
+  bytes += sized(Vote{});
+  bytes += sized(Vote{.count = 12, .loss_sum = 30, .predictions = PredictionCounts{12, 5, 8}});
+  bytes += sized(Vote{.count = 4, .loss_sum = 8.25, .predictions = PredictionCounts{4, 4, 4}});
   return bytes;
 }
 
@@ -85,6 +99,11 @@ inline Vote read_vote(std::span<const std::byte> bytes) {
     std::memcpy(&hash, at, 8);
     at += 8;
   }
+  if ((counts[3] & 4) == 0) return vote;
+  std::int64_t predicted[3];
+  std::memcpy(predicted, at, 24);
+  vote.predictions = PredictionCounts{predicted[0], predicted[1], std::nullopt};
+  if (predicted[2] != -1) vote.predictions->top_five = predicted[2];
   return vote;
 }
 
@@ -93,7 +112,13 @@ inline Tally summed(const std::vector<Vote>& votes, int layer_count, bool for_st
   Tally tally;
   std::vector<double> norms(static_cast<std::size_t>(layer_count));
   std::optional<double> correct = 0;
+  PredictionCounts predicted{0, 0, 0};
+  bool is_predicted = false;
+  bool is_unpredicted = false;
   for (const Vote& vote : votes) {
+    is_predicted = is_predicted || vote.predictions;
+    is_unpredicted = is_unpredicted || (vote.count > 0 && !vote.predictions);
+    if (vote.predictions) predicted = sum_of(predicted, *vote.predictions);
     const bool is_silent = vote.count > 0 && !vote.correct;
     correct =
         correct && !is_silent ? std::optional(*correct + vote.correct.value_or(0)) : std::nullopt;
@@ -106,6 +131,7 @@ inline Tally summed(const std::vector<Vote>& votes, int layer_count, bool for_st
     }
   }
   tally.correct = correct;
+  if (is_predicted && !is_unpredicted) tally.predictions = predicted;
   for (const double norm : norms) tally.squared_norm += for_step ? norm : 0;
   tally.finite = std::isfinite(tally.squared_norm) && std::isfinite(tally.loss_sum);
   return tally;
@@ -138,8 +164,8 @@ inline std::string wrong_with_votes(std::string_view bytes) {
   }
   const Tally expected = summed(votes, input.rules.layer_count, input.for_step);
   const bool same = tally->count == expected.count && tally->correct == expected.correct &&
-                    tally->ends == expected.ends && tally->saves == expected.saves &&
-                    tally->finite == expected.finite &&
+                    tally->predictions == expected.predictions && tally->ends == expected.ends &&
+                    tally->saves == expected.saves && tally->finite == expected.finite &&
                     same_bits(tally->loss_sum, expected.loss_sum) &&
                     same_bits(tally->squared_norm, expected.squared_norm);
   if (!same) return "summed to something else";

@@ -120,6 +120,7 @@ void add_documents(Seeds& seeds) {
 Result<void> add_messages(Seeds& seeds) {
   seeds["request/right"] = right_request();
   seeds["votes/right"] = right_votes();
+  seeds["votes/evaluation"] = right_evaluation();
   seeds["topk/gaps"] = message_input(kTopkChains, 0, some_values(600));
   seeds["topk/mask"] = message_input(kTopkChains, 1, some_values(5000));
   seeds["topk/packed"] = message_input(kTopkChains, 3, some_values(500));

@@ -102,6 +102,23 @@ TEST_P(ExportedModel, EvaluatesAsPyTorch) {
   EXPECT_EQ(outcome.count, number("count"));
 }
 
+TEST_P(ExportedModel, CountsTargetsAmongTheFiveHighestScores) {
+  const auto outcome = chain_.forward(input_, targets_, {.training = false});
+  const at::Tensor scores = read("score").flatten(0, -2);
+  const std::int64_t classes = scores.size(-1);
+  if (!outcome.correct || classes <= PredictionCounts::kFive) {
+    EXPECT_FALSE(outcome.predictions.has_value());
+    return;
+  }
+  const at::Tensor ids = targets_.reshape({-1, 1});
+  const at::Tensor best = std::get<1>(scores.topk(PredictionCounts::kFive, -1)).eq(ids);
+  ASSERT_TRUE(outcome.predictions.has_value());
+  EXPECT_EQ(outcome.predictions->targets, outcome.count);
+  EXPECT_EQ(outcome.predictions->first, *outcome.correct);
+  EXPECT_EQ(outcome.predictions->first, best.select(1, 0).sum().item().toLong());
+  EXPECT_EQ(outcome.predictions->top_five, best.sum().item().toLong());
+}
+
 TEST_P(ExportedModel, ScoresAsPyTorch) {
   const at::Tensor expected = read("score");
   if (expected.dim() == 2) {

@@ -127,6 +127,61 @@ TEST(CrossEntropy, IsTheLossAndItsGradient) {
   }));
 }
 
+TEST(WeightedCrossEntropy, FollowsItsFormula) {
+  EXPECT_TRUE(rc::check([](std::uint64_t key) {
+    const std::size_t vocab = any_size(100);
+    const std::vector<float> before = draws(key, vocab, 20.0F);
+    std::vector<float> weights = draws(key + 1, vocab, 1.0F);
+    for (float& weight : weights) weight = weight < -0.5F ? 0.0F : weight + 1.0F;
+    const bool has_weights = *rc::gen::arbitrary<bool>();
+    const double smoothing = *rc::gen::element(0.0, 0.1, 0.9);
+    const std::size_t target = key % vocab;
+    double sum = 0;
+    for (const float x : before) sum += std::exp(static_cast<double>(x));
+    const auto weight = [&](std::size_t c) { return has_weights ? weights[c] : 1.0; };
+    double loss = 0;
+    double all = 0;
+    std::vector<double> shares(vocab);  // the weights of each log-probability
+    for (std::size_t c = 0; c < vocab; ++c) {
+      shares[c] = smoothing / static_cast<double>(vocab) * weight(c) +
+                  (c == target ? (1 - smoothing) * weight(c) : 0);
+      loss -= shares[c] * (before[c] - std::log(sum));
+      all += shares[c];
+    }
+    std::vector<float> logits = before;
+    const auto id = static_cast<std::int64_t>(target);
+    const double got =
+        weighted_cross_entropy(logits.data(), &id, 1, static_cast<std::int64_t>(vocab),
+                               has_weights ? weights.data() : nullptr, smoothing, true);
+    RC_ASSERT(std::abs(got - loss) <= 1e-6 * std::max(1.0, std::abs(loss)));
+    for (std::size_t c = 0; c < vocab; ++c) {
+      const double want = all * std::exp(static_cast<double>(before[c])) / sum - shares[c];
+      RC_ASSERT(std::abs(logits[c] - want) <= 1e-6);
+    }
+  }));
+}
+
+TEST(WeightedCrossEntropy, IsThePlainOneWithoutWeights) {
+  std::vector<float> plain = draws(3, 150, 9.0F);
+  std::vector<float> weighted = plain;
+  const std::vector<std::int64_t> targets = {7, 0, 49};
+  const double loss = cross_entropy(plain.data(), targets.data(), 3, 50, true);
+  EXPECT_DOUBLE_EQ(weighted_cross_entropy(weighted.data(), targets.data(), 3, 50, nullptr, 0, true),
+                   loss);
+  for (std::size_t i = 0; i < plain.size(); ++i) EXPECT_NEAR(weighted[i], plain[i], 1e-7);
+}
+
+TEST(TargetRanks, CountHigherScoresAndEarlierEqualOnes) {
+  const std::vector<float> rows = {1, 3,   2, 3,  //
+                                   1, 3,   2, 3,  //
+                                   0, 0,   0, 0,  //
+                                   5, NAN, 1, 2, NAN, 0, 0, 0};
+  const std::vector<std::int64_t> targets = {1, 3, 2, 0, 0};
+  std::vector<std::int64_t> ranks(5);
+  target_ranks(rows.data(), targets.data(), 5, 4, ranks.data());
+  EXPECT_EQ(ranks, (std::vector<std::int64_t>{0, 1, 2, 1, 3}));
+}
+
 TEST(CrossEntropy, StaysFiniteForHugeScores) {
   std::vector<float> logits{3e38F, -3e38F, 0.0F};
   const std::int64_t target = 0;

@@ -6,7 +6,8 @@
 An independent implementation of the model families in PyTorch (Debian's python3-torch) with
 autograd. Each file is in the safetensors format: a little-endian u64 header length, a JSON header,
 then the tensors. It holds the parameters under their names, "grad.NAME" for each parameter's
-gradient of the summed loss, and "tokens", "targets" (I64) and "loss" (F32).
+gradient of the summed loss, and "tokens", "targets" (I64) and "loss" (F32), with weights of
+classes and label smoothing also "weights" and "mean", the mean of CrossEntropyLoss.
 A tied parameter has one gradient here: the sum over its uses.
 """
 import json
@@ -126,19 +127,25 @@ def mlp_scores(p, tokens):
     return norm(p, "head.norm", x) @ p["head.weight"].T
 
 
-def make(path, weights, scores):
+def make(path, weights, scores, class_weights=None, label_smoothing=0.0):
     random = torch.Generator().manual_seed(3)
     tokens = torch.randint(VOCAB, (BATCH, CONTEXT), generator=random)
     targets = torch.randint(VOCAB, (BATCH, CONTEXT), generator=random)
     # Reference gradients in double, so that their own rounding is negligible.
     exact = {name: value.detach().double().requires_grad_() for name, value in weights.items()}
     logits = scores(exact, tokens)
-    loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum")
+    options = {"label_smoothing": label_smoothing}
+    if class_weights is not None:
+        options["weight"] = class_weights.double()
+    loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum", **options)
     loss.backward()
     tensors = dict(weights)
     tensors |= {"grad." + name: value.grad.float() for name, value in exact.items()}
-    write_safetensors(path, tensors | {"tokens": tokens, "targets": targets,
-                                       "loss": loss.float().view(1)})
+    tensors |= {"tokens": tokens, "targets": targets, "loss": loss.float().view(1)}
+    if class_weights is not None:
+        mean = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), **options)
+        tensors |= {"weights": class_weights, "mean": mean.float().view(1)}
+    write_safetensors(path, tensors)
 
 
 if __name__ == "__main__":
@@ -146,3 +153,8 @@ if __name__ == "__main__":
     make(folder / "gpt2-tied.safetensors", gpt2_weights(True), gpt2_scores)
     make(folder / "gpt2-untied.safetensors", gpt2_weights(False), gpt2_scores)
     make(folder / "mlp.safetensors", mlp_weights(), mlp_scores)
+    # Some classes have no weight.
+    unequal = torch.arange(VOCAB).remainder(7).float() * 0.3
+    make(folder / "gpt2-weighted.safetensors", gpt2_weights(False), gpt2_scores, unequal)
+    make(folder / "mlp-smoothed.safetensors", mlp_weights(), mlp_scores, torch.ones(VOCAB), 0.1)
+    make(folder / "mlp-weighted-smoothed.safetensors", mlp_weights(), mlp_scores, unequal, 0.2)

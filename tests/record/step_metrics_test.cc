@@ -47,6 +47,17 @@ TEST(StepMetrics, AreThisLine) {
   EXPECT_EQ(metrics_to_json(example()).dump(), kLine);
 }
 
+TEST(StepMetrics, SayWhatWasAmongTheFiveHighestScoresWhereItIsCounted) {
+  StepMetrics metrics = example();
+  metrics.eval_top5_accuracy = 0.875;
+  const Json json = metrics_to_json(metrics);
+  EXPECT_EQ(json["eval_top5_accuracy"], 0.875);
+  EXPECT_EQ(metrics_from_json(json, "metrics.jsonl")->eval_top5_accuracy, 0.875);
+  EXPECT_EQ(metrics_from_json(Json::parse(kLine), "metrics.jsonl")->eval_top5_accuracy,
+            std::nullopt)
+      << "a line of an earlier version";
+}
+
 TEST(StepMetrics, ReadBackAsTheyWereWritten) {
   const auto read = metrics_from_json(Json::parse(kLine), "metrics.jsonl");
   ASSERT_TRUE(read.ok()) << describe(read.error());

@@ -8,6 +8,8 @@ namespace {
 
 RC_GTEST_PROP(DamagedVotes, AreSummedOrRefused, ()) {
   RC_ASSERT(wrong_with_votes(right_votes()) == "");
+  RC_ASSERT(wrong_with_votes(right_evaluation()) == "");
+  RC_ASSERT(wrong_with_votes(damaged(right_evaluation(), fragments_of_bytes())) == "");
   RC_ASSERT(wrong_with_votes(damaged(right_votes(), fragments_of_bytes())) == "");
 }
 

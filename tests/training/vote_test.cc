@@ -84,6 +84,55 @@ TEST(Vote, NeedsNoLayersForAnEvaluation) {
   EXPECT_EQ(tally->loss_sum, 30);
 }
 
+// Two ranks with the loss and one without.
+struct ThreeEvaluations {
+  VoteRules rules{.layer_count = 1, .copies = {}};
+  std::vector<Vote> votes = {
+      Vote{}, Vote{.count = 12, .loss_sum = 30, .predictions = PredictionCounts{12, 5, 8}},
+      Vote{.count = 4, .loss_sum = 2, .predictions = PredictionCounts{4, 1, 3}}};
+
+  [[nodiscard]] Result<Tally> tally(VoteKind kind = VoteKind::kEvaluation) const {
+    Votes encoded;
+    for (const Vote& vote : votes) encoded.push_back(encode_vote(vote));
+    return tally_votes(encoded, rules, kind);
+  }
+};
+
+TEST(Vote, AddsThePredictionsOfAnEvaluation) {
+  ThreeEvaluations three;
+  const auto tally = three.tally();
+  ASSERT_TRUE(tally.ok()) << describe(tally.error());
+  EXPECT_EQ(tally->predictions, (PredictionCounts{16, 6, 11}));
+  three.votes[2].predictions->top_five.reset();
+  EXPECT_EQ(three.tally()->predictions, (PredictionCounts{16, 6, std::nullopt}));
+  three.votes[2].predictions.reset();
+  EXPECT_EQ(three.tally()->predictions, std::nullopt) << "a rank with terms did not count them";
+  three.votes[2].count = 0;
+  EXPECT_EQ(three.tally()->predictions, (PredictionCounts{12, 5, 8}));
+}
+
+TEST(Vote, OfAnEvaluationTakesNoMoreRoomThanAStep) {
+  const ThreeEvaluations three;
+  EXPECT_LE(encode_vote(three.votes[1]).size(), vote_bytes_max(three.rules));
+}
+
+TEST(Vote, WithImpossiblePredictionsIsMalformed) {
+  for (const PredictionCounts counts :
+       {PredictionCounts{4, 5, 5}, PredictionCounts{4, 3, 2}, PredictionCounts{4, 3, 5},
+        PredictionCounts{-1, 0, 0}, PredictionCounts{4, -1, 0}, PredictionCounts{4, 5, {}},
+        PredictionCounts{std::int64_t{1} << 41, 0, 0}}) {
+    ThreeEvaluations three;
+    three.votes[2].predictions = counts;
+    const auto tally = three.tally();
+    ASSERT_FALSE(tally.ok()) << counts.targets << " " << counts.first;
+    EXPECT_EQ(tally.error().what, "the vote of rank 2 is malformed");
+  }
+  TwoVotes step;
+  step.second.predictions = PredictionCounts{12, 5, 8};
+  expect_corrupt(step.tally(), "the vote of rank 1 is malformed",
+                 "only an evaluation counts predictions");
+}
+
 TEST(Vote, TakesNoMoreRoomThanAnnounced) {
   Vote vote;
   vote.factors = {1, 1, 1};

@@ -83,6 +83,22 @@ TEST_F(RunMetricsTest, TellsARun) {
   EXPECT_EQ(text, *golden);
 }
 
+TEST_F(RunMetricsTest, TellsWhatTheLastEvaluationPredicted) {
+  add_reported_steps(1, 4);
+  EXPECT_THAT(openmetrics_text(metrics()), Not(HasSubstr("motley_eval_accuracy")));
+  StepMetrics evaluated;
+  evaluated.step = 5;
+  evaluated.eval_loss = 2.5;
+  evaluated.eval_accuracy = 0.5;
+  evaluated.eval_top5_accuracy = 0.875;
+  std::ofstream(dir_ / "metrics.jsonl", std::ios::app) << metrics_to_json(evaluated).dump() << '\n';
+  const std::string text = openmetrics_text(metrics());
+  EXPECT_THAT(text, HasSubstr("motley_eval_accuracy 0.5\n"));
+  EXPECT_THAT(text, HasSubstr("motley_eval_top5_accuracy 0.875\n"));
+  const Json eval = RunView::open(dir_, 1.8e9)->state()["eval"];
+  EXPECT_EQ(eval, (Json{{"loss", 2.5}, {"accuracy", 0.5}, {"top5_accuracy", 0.875}}));
+}
+
 TEST_F(RunMetricsTest, ARunWithoutAStepSaysWhatItIs) {
   const std::string text = openmetrics_text(metrics());
   EXPECT_THAT(text, HasSubstr("motley_run_last_step 0\n"));

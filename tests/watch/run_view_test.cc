@@ -48,6 +48,7 @@ TEST_F(RunViewTest, TellsTheStateOfTheNewestSteps) {
   EXPECT_EQ(state["step"], 10);
   EXPECT_EQ(state["steps"], 100);
   EXPECT_EQ(state["loss"], 2);
+  EXPECT_TRUE(state["eval"].is_null());
   EXPECT_EQ(state["step_s"], 0.25);
   EXPECT_EQ(state["predicted_step_s"], 0.3);
   EXPECT_EQ(state["tokens_per_s"], 4000);

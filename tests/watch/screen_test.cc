@@ -128,6 +128,9 @@ TEST(Screen, ASimulatedRunIsMarkedAndHasNoCurve) {
   run.history["loss"] = {nullptr, nullptr, nullptr};
   EXPECT_THAT(one_line(run.state), HasSubstr("step 120/1000  virtual  "));
   EXPECT_THAT(run.text(), testing::Not(HasSubstr("\nloss")));
+  EXPECT_THAT(run.text(), testing::Not(HasSubstr("held-out")));
+  run.state["eval"] = {{"loss", 2.401}, {"accuracy", 0.4531}, {"top5_accuracy", nullptr}};
+  EXPECT_THAT(run.text(), HasSubstr("held-out 2.401, 45.31 % correct"));
 }
 
 // No line is wider than the screen, the screen is not too high, and no text of a run moves the

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "models/spec/prediction_counts.h"
+
 namespace motley {
 
 struct BatchLoss {
@@ -12,6 +14,7 @@ struct BatchLoss {
   double count = 0;
   double sum = 0;                 // over those terms
   std::optional<double> correct;  // the correct predictions among `count`, if counted
+  std::optional<PredictionCounts> predictions = {};  // in evaluation, if counted
 };
 
 // A count for reports: rounded to a whole number, but 0 only for none.

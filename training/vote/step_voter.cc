@@ -72,7 +72,10 @@ std::vector<std::byte> StepVoter::vote(const BatchPosition& position) {
   vote.count = loss.count;
   vote.loss_sum = loss.sum;
   vote.correct = loss.correct;
-  if (!position.training) return encode_vote(vote);
+  if (!position.training) {
+    vote.predictions = loss.predictions;
+    return encode_vote(vote);
+  }
   vote.ends = is_to_end_();
   if (self_ == Rank{0}) {
     vote.saves = is_save_due_();

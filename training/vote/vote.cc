@@ -21,9 +21,14 @@ static_assert(std::endian::native == std::endian::little,
               "votes are written as they lie in memory");
 constexpr double kCountMax = 0x1p40;  // of one batch; keeps sums in range
 constexpr double kNotCounted = -1;    // encodes an absent Vote::correct
-// Flags of what follows the step.
+constexpr std::int64_t kNotCountedFive = -1;
+// Flags of what follows the step, and of counts at the end of an evaluation's vote.
 constexpr std::uint32_t kEnds = 1;
 constexpr std::uint32_t kSaves = 2;
+constexpr std::uint32_t kPredicts = 4;
+// The number of targets, of those predicted first and of those in the top five.
+constexpr std::size_t kPredictionBytes = 3 * sizeof(std::int64_t);
+constexpr std::int64_t kTargetsMax = std::int64_t{1} << 40;
 
 template <class T>
 void put(std::vector<std::byte>& bytes, T value) {
@@ -52,6 +57,23 @@ Error incomplete(const std::string& what, std::size_t ranks) {
           "start all ranks with the same version of Motley"};
 }
 
+// REQUIRES: kPredictionBytes.
+Result<PredictionCounts> decode_predictions(std::span<const std::byte> bytes, Rank rank) {
+  PredictionCounts counts;
+  counts.targets = take<std::int64_t>(bytes);
+  counts.first = take<std::int64_t>(bytes);
+  const auto top_five = take<std::int64_t>(bytes);
+  if (counts.targets < 0 || counts.targets > kTargetsMax) {
+    return malformed(rank, "it has an impossible number of targets");
+  }
+  if (top_five != kNotCountedFive) counts.top_five = top_five;
+  const std::int64_t most = counts.top_five.value_or(counts.targets);
+  if (counts.first < 0 || counts.first > most || most > counts.targets) {
+    return malformed(rank, "it predicts more targets than there are");
+  }
+  return counts;
+}
+
 Result<Vote> decode_vote(std::span<const std::byte> bytes, Rank rank) {
   const std::size_t size = bytes.size();
   if (size < vote_bytes(0, 0, 0)) return malformed(rank, "it is too short");
@@ -63,7 +85,11 @@ Result<Vote> decode_vote(std::span<const std::byte> bytes, Rank rank) {
   const std::size_t factors = take<std::uint32_t>(bytes);
   const std::size_t copies = take<std::uint32_t>(bytes);
   const auto follows = take<std::uint32_t>(bytes);
-  if (size != vote_bytes(layers, factors, copies)) {
+  if (follows > (kEnds | kSaves | kPredicts)) {
+    return malformed(rank, "its session field is unknown");
+  }
+  const std::size_t predicted = (follows & kPredicts) != 0 ? kPredictionBytes : 0;
+  if (size != vote_bytes(layers, factors, copies) + predicted) {
     return malformed(rank, "its length does not fit its content");
   }
   if (!(vote.count >= 0 && vote.count <= kCountMax)) {
@@ -73,7 +99,6 @@ Result<Vote> decode_vote(std::span<const std::byte> bytes, Rank rank) {
     return malformed(rank, "it has more correct predictions than predictions");
   }
   if (correct != kNotCounted) vote.correct = correct;
-  if (follows > (kEnds | kSaves)) return malformed(rank, "its session field is unknown");
   vote.ends = (follows & kEnds) != 0;
   vote.saves = (follows & kSaves) != 0;
   for (std::size_t i = 0; i < layers; ++i) {
@@ -82,6 +107,9 @@ Result<Vote> decode_vote(std::span<const std::byte> bytes, Rank rank) {
   }
   for (std::size_t i = 0; i < factors; ++i) vote.factors.push_back(take<double>(bytes));
   for (std::size_t i = 0; i < copies; ++i) vote.copy_hashes.push_back(take<std::uint64_t>(bytes));
+  if (predicted > 0) {
+    MOTLEY_ASSIGN(vote.predictions, decode_predictions(bytes, rank));
+  }
   return vote;
 }
 
@@ -93,6 +121,9 @@ Result<void> check_extent(const Vote& vote, Rank rank, const VoteRules& rules, V
       rules.copies, [&](const CopyGroup& group) { return holds_copy(group, rank); }));
   const std::size_t hashes = is_step ? copies : 0;
   if (vote.ends && !is_step) return malformed(rank, "an evaluation cannot end a session");
+  if (vote.predictions && is_step) {
+    return malformed(rank, "only an evaluation counts predictions");
+  }
   if (vote.saves && (!is_step || rank.value != 0)) {
     return malformed(rank, "only rank 0 may request a checkpoint, with a step");
   }
@@ -161,13 +192,19 @@ std::vector<std::byte> encode_vote(const Vote& vote) {
   put(bytes, static_cast<std::uint32_t>(vote.layers.size()));
   put(bytes, static_cast<std::uint32_t>(vote.factors.size()));
   put(bytes, static_cast<std::uint32_t>(vote.copy_hashes.size()));
-  put(bytes, (vote.ends ? kEnds : 0U) | (vote.saves ? kSaves : 0U));
+  put(bytes,
+      (vote.ends ? kEnds : 0U) | (vote.saves ? kSaves : 0U) | (vote.predictions ? kPredicts : 0U));
   for (const LayerNorm2& layer : vote.layers) {
     put(bytes, static_cast<std::uint32_t>(layer.layer));
     put(bytes, layer.squared_norm);
   }
   for (const double factor : vote.factors) put(bytes, factor);
   for (const std::uint64_t hash : vote.copy_hashes) put(bytes, hash);
+  if (vote.predictions) {
+    put(bytes, vote.predictions->targets);
+    put(bytes, vote.predictions->first);
+    put(bytes, vote.predictions->top_five.value_or(kNotCountedFive));
+  }
   return bytes;
 }
 
@@ -177,6 +214,7 @@ Result<Tally> tally_votes(const std::vector<std::vector<std::byte>>& votes,
   Tally tally;
   double right = 0;
   bool all_count = true;
+  bool all_predict = true;
   std::vector<Vote> decoded;
   std::vector<std::optional<double>> norms(static_cast<std::size_t>(rules.layer_count));
   for (Rank rank{0}; rank.index() < votes.size(); ++rank.value) {
@@ -187,11 +225,17 @@ Result<Tally> tally_votes(const std::vector<std::vector<std::byte>>& votes,
     tally.loss_sum += vote.loss_sum;
     right += vote.correct.value_or(0);
     all_count = all_count && (vote.count == 0 || vote.correct);
+    all_predict = all_predict && (vote.count == 0 || vote.predictions);
+    if (vote.predictions) {
+      tally.predictions =
+          tally.predictions ? sum_of(*tally.predictions, *vote.predictions) : vote.predictions;
+    }
     tally.ends = tally.ends || vote.ends;
     tally.saves = tally.saves || vote.saves;
     decoded.push_back(vote);
   }
   if (all_count) tally.correct = right;
+  if (!all_predict) tally.predictions.reset();
   tally.finite = std::isfinite(tally.loss_sum);
   if (kind == VoteKind::kEvaluation) return tally;
   MOTLEY_TRY(compare_copies(decoded, rules.copies));

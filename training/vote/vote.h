@@ -2,13 +2,14 @@
 //
 // Each rank sends the squared gradient norm of every layer it holds. The rank with the loss also
 // sends the sum of the loss, the number of its terms or the sum of their weights and, if the model
-// counts them, the correct predictions. All ranks add in layer order, independently of which rank
-// holds a layer, so the global norm has the same bits under every plan. Rank 0 also sends the
-// factors of the step, because pow and cos differ between C libraries in their last bits. Each rank
-// sends hashes of the parameters that have copies on other ranks; they stay equal only while all
-// ranks compute the same. A rank that was asked to end the session reports it, so all end it after
-// the same step. Rank 0 reports when a checkpoint is due by its clock, so all save the same one.
-// Layout of the bytes: docs/formats/frame.md.
+// counts them, the correct predictions, of an evaluation also those among the five highest scores.
+// All ranks add in layer order, independently of which rank holds a layer, so the global norm has
+// the same bits under every plan. Rank 0 also sends the factors of the step, because pow and cos
+// differ between C libraries in their last bits. Each rank sends hashes of the parameters that have
+// copies on other ranks; they stay equal only while all ranks compute the same. A rank that was
+// asked to end the session reports it, so all end it after the same step. Rank 0 reports when a
+// checkpoint is due by its clock, so all save the same one. Layout of the bytes:
+// docs/formats/frame.md.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "models/spec/prediction_counts.h"
 #include "pipeline/schedule/copy_groups.h"
 
 namespace motley {
@@ -36,6 +38,7 @@ struct Vote {
   std::vector<std::uint64_t> copy_hashes;  // of each group of copies that includes this rank
   bool ends = false;                       // the session is to end after this step
   bool saves = false;                      // of rank 0: a checkpoint is due after it
+  std::optional<PredictionCounts> predictions = {};  // of an evaluation, if counted
 };
 
 // What all ranks know about each other's votes.
@@ -53,7 +56,8 @@ enum class VoteKind {
 struct Tally {
   double count = 0;  // 0: no rank had a target, for example because the loss ignores all of them
   double loss_sum = 0;
-  std::optional<double> correct;  // if every rank with terms counted them
+  std::optional<double> correct;                     // if every rank with terms counted them
+  std::optional<PredictionCounts> predictions = {};  // as well
   double squared_norm = 0;
   double clipped_squared_norm = 0;  // of the layers without momentum-corrected gradients
   bool finite = true;               // false: every rank skips the step

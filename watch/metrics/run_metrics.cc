@@ -148,6 +148,16 @@ void add_totals(const RunView& view, Gathering& all) {
   }
   all.family(MetricType::kGauge, "motley_eval_loss", "", "Loss of the last evaluation, in nats.")
       .sample(sums.eval_loss.value_or(kUnknown));
+  const auto of_evaluation = [&](const char* name, const char* help,
+                                 const std::optional<double>& value) {
+    if (value) all.family(MetricType::kGauge, name, "", help).sample(*value);
+  };
+  of_evaluation("motley_eval_accuracy",
+                "Share of the last evaluation's targets that had the highest score.",
+                sums.eval_accuracy);
+  of_evaluation("motley_eval_top5_accuracy",
+                "Share of the last evaluation's targets among the five highest scores.",
+                sums.eval_top5_accuracy);
   if (!sums.saved) return;
   all.family(MetricType::kGauge, "motley_checkpoint_last_step", "", "Step of the last checkpoint.")
       .count(sums.saved->first);

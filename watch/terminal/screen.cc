@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "base/json.h"
 #include "plan/quantity_text.h"
+#include "record/predicted_text.h"
 #include "watch/terminal/screen_text.h"
 #include "watch/view/utc_clock.h"
 
@@ -26,12 +28,25 @@ std::string step_text(const Json& state) {
   return fmt::format("step {:.0f}{}", number_at(state, "step"), of);
 }
 
+// Of the last evaluation.
+std::string held_out_text(const Json& eval) {
+  const double loss = number_at(eval, "loss");
+  if (!std::isfinite(loss)) return "";
+  const auto share = [&](const char* key) {
+    const double value = number_at(eval, key);
+    return std::isfinite(value) ? std::optional(value) : std::nullopt;
+  };
+  return fmt::format("  held-out {:.3f}{}", loss,
+                     predicted_text(share("accuracy"), share("top5_accuracy")));
+}
+
 // Unknown values are omitted.
 std::string figures_text(const Json& state) {
   std::string text = step_text(state);
   if (state.value("virtual", false)) text += "  virtual";
   const double loss = number_at(state, "loss");
   if (std::isfinite(loss)) text += fmt::format("  loss {:.3f}", loss);
+  if (state.contains("eval") && state["eval"].is_object()) text += held_out_text(state["eval"]);
   const double rate = number_at(state, "tokens_per_s");
   if (std::isfinite(rate)) text += fmt::format("  {} tok/s", per_second_text(rate));
   const double step_s = number_at(state, "step_s");

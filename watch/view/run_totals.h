@@ -33,6 +33,8 @@ class RunTotals {
     std::map<RunEventKind, std::int64_t> events = {};      // by kind
     std::optional<double> eval_loss = {};                  // of the last evaluation
     std::optional<BestEvaluation> best = {};               // the one with the lowest loss
+    std::optional<double> eval_accuracy = {};              // as well, if counted
+    std::optional<double> eval_top5_accuracy = {};         // as well
     std::optional<std::pair<std::int64_t, double>> saved;  // the last checkpoint's step and time
   };
 

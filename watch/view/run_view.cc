@@ -255,6 +255,17 @@ double RunView::eta_s() const {
   return recent().mean_interval_s() * static_cast<double>(std::max<std::int64_t>(left, 0));
 }
 
+Json RunView::evaluation() const {
+  const RunTotals::Totals& sums = totals().sums();
+  if (!sums.eval_loss) return nullptr;
+  const auto share = [](const std::optional<double>& value) {
+    return value ? number_or_null(*value) : Json(nullptr);
+  };
+  return {{"loss", number_or_null(*sums.eval_loss)},
+          {"accuracy", share(sums.eval_accuracy)},
+          {"top5_accuracy", share(sums.eval_top5_accuracy)}};
+}
+
 Json RunView::state() const {
   const StepMetrics* const last = recent().last();
   const RunHealth health = this->health();
@@ -266,6 +277,7 @@ Json RunView::state() const {
                           ? Json{{"read_bytes", reading()->read_bytes}, {"bytes", reading()->bytes}}
                           : Json(nullptr)},
           {"loss", last == nullptr ? Json(nullptr) : number_or_null(last->outcome.loss)},
+          {"eval", evaluation()},
           {"step_s", number_or_null(recent().step_s())},
           {"predicted_step_s", predicted_s > 0 ? number_or_null(predicted_s) : Json(nullptr)},
           {"tokens_per_s", number_or_null(recent().tokens_per_s())},

@@ -101,6 +101,7 @@ class RunView {
   // With the best evaluation, if the run compares them.
   [[nodiscard]] RunHealth with_best(RunHealth health) const;
   [[nodiscard]] double eta_s() const;
+  [[nodiscard]] Json evaluation() const;  // the last one
   // Whether the devices of its plan do; true without a plan.
   [[nodiscard]] bool computes() const;
 

@@ -20,6 +20,14 @@ std::vector<StepReport::Sent> sent_between(const std::vector<std::uint64_t>& bef
   return sent;
 }
 
+void add_shares(const PredictionCounts& counts, Evaluation& evaluation) {
+  if (counts.targets == 0) return;
+  const auto targets = static_cast<double>(counts.targets);
+  // A loss that counts correct predictions itself may weight them.
+  if (!evaluation.accuracy) evaluation.accuracy = static_cast<double>(counts.first) / targets;
+  if (counts.top_five) evaluation.top5_accuracy = static_cast<double>(*counts.top_five) / targets;
+}
+
 }  // namespace
 
 Result<TrainedStep> TrainStep::run_step() {
@@ -56,23 +64,31 @@ Result<std::optional<Evaluation>> HeldOutEvaluator::evaluate(std::int64_t step) 
   double count = 0;
   double correct = 0;
   bool has_accuracy = true;
+  std::optional<PredictionCounts> predictions;
+  bool has_predictions = true;
   for (int batch = 0; batch < count_; ++batch) {
     const auto first_sample =
         static_cast<std::uint64_t>(batch) * static_cast<std::uint64_t>(samples_);
     MOTLEY_ASSIGN([[maybe_unused]] const StepTimes times,
                   executor_.run(schedule_, {step, false, first_sample}));
     const StepOutcome& outcome = voter_.outcome();
-    const double batch_count = voter_.tally().count;
+    const Tally& tally = voter_.tally();
+    const double batch_count = tally.count;
     if (batch_count == 0) continue;
     loss_sum += outcome.loss * batch_count;
     count += batch_count;
     correct += outcome.accuracy.value_or(0) * batch_count;
     has_accuracy = has_accuracy && outcome.accuracy;
+    has_predictions = has_predictions && tally.predictions;
+    if (tally.predictions) {
+      predictions = predictions ? sum_of(*predictions, *tally.predictions) : *tally.predictions;
+    }
   }
   Evaluation evaluation{.tokens = reported_count(count),
                         .loss = loss_sum / count,
                         .bytes_per_token = bytes_per_token_};
   if (has_accuracy && count > 0) evaluation.accuracy = correct / count;
+  if (has_predictions && predictions) add_shares(*predictions, evaluation);
   return std::optional(evaluation);
 }
 

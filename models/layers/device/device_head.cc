@@ -5,6 +5,7 @@
 #include <exception>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include <ATen/ATen.h>
 
@@ -37,6 +38,8 @@ class DeviceHead final : public LossLayer {
  public:
   DeviceHead(const LayerContext& context, const LayerParameters& parameters)
       : product_dtype_(context.product_dtype),
+        label_smoothing_(context.loss.label_smoothing),
+        class_weights_(weights_on(context)),
         norm_(parameters, 0),
         weight_(parameters.rounded[2]),
         grad_weight_(parameters.gradients[2]),
@@ -52,14 +55,21 @@ class DeviceHead final : public LossLayer {
     const at::Tensor ids = targets.view({-1});
     Norm::Output normed = norm_.forward(x_rows);
     normed.y = product_dtype_.rounded(normed.y);
-    if (!micro.training) return loss_totals(loss_in_slices(normed.y, ids), rows);
+    if (!micro.training) {
+      at::Tensor ranks = at::empty({rows}, ids.options());
+      const at::Tensor loss = loss_in_slices(normed.y, ids, ranks);
+      return loss_totals(loss, weight_of(ids), ranks);
+    }
     at::Tensor scores = scores_of(normed.y, padded_weight());
-    const at::Tensor loss = loss_and_gradient(scores, ids);
+    const at::Tensor loss =
+        is_plain() ? loss_and_gradient(scores, ids) : weighted_loss_and_gradient(scores, ids);
     saved = {std::move(x), normed.mean, normed.inverse_deviation, normed.y, std::move(scores)};
-    return loss_totals(loss, rows);
+    return loss_totals(loss, weight_of(ids), {});
   }
 
-  Outcome read(const at::Tensor& host_totals) const override { return outcome_of(host_totals); }
+  Outcome read(const at::Tensor& host_totals) const override {
+    return predicted_outcome(host_totals, vocab());
+  }
 
   at::Tensor backward_input(const MicroContext& /*micro*/, SavedTensors& saved) override {
     const SavedTensors kept = std::exchange(saved, {});
@@ -82,6 +92,25 @@ class DeviceHead final : public LossLayer {
 
  private:
   [[nodiscard]] std::int64_t vocab() const { return weight_.size(0); }
+
+  [[nodiscard]] bool is_plain() const { return label_smoothing_ == 0 && !class_weights_.defined(); }
+
+  // [V]; undefined = all are 1.
+  static at::Tensor weights_on(const LayerContext& context) {
+    const std::vector<float>& weights = context.loss.class_weights;
+    if (weights.empty()) return {};
+    const auto count = static_cast<std::int64_t>(weights.size());
+    const at::Tensor on_host = at::empty({count}, at::kFloat);
+    std::ranges::copy(weights, on_host.data_ptr<float>());
+    return on_host.to(context.device);
+  }
+
+  // The sum of the weights of the targets' classes.
+  [[nodiscard]] at::Tensor weight_of(const at::Tensor& targets) const {
+    const at::ScalarType type = exact_type(targets.device());
+    if (class_weights_.defined()) return class_weights_.index_select(0, targets).sum(type);
+    return at::full({}, at::Scalar(targets.numel()), targets.options().dtype(type));
+  }
 
   // Padded with rows of zeros up to score_row(V). The copy takes as long as some hundred rows of
   // the product.
@@ -131,15 +160,78 @@ class DeviceHead final : public LossLayer {
     return loss;
   }
 
-  at::Tensor loss_in_slices(const at::Tensor& normed, const at::Tensor& ids) const {
-    const at::Tensor of_targets = at::empty({ids.size(0)}, normed.options().dtype(at::kFloat));
+  // The weights of a loss with class weights and label smoothing (models/spec/loss_options.h).
+  struct TermWeights {
+    at::Tensor own;     // of each row's log-probability of its target
+    at::Tensor all;     // the sum of all weights of a row
+    at::Tensor spread;  // [V] of each class's log-probability; undefined without label smoothing
+  };
+
+  [[nodiscard]] TermWeights term_weights(const at::Tensor& targets) const {
+    const at::TensorOptions floats = targets.options().dtype(at::kFloat);
+    TermWeights terms;
+    terms.own = (class_weights_.defined() ? class_weights_.index_select(0, targets)
+                                          : at::ones({targets.size(0)}, floats))
+                    .mul(1 - label_smoothing_);
+    terms.all = terms.own;
+    if (label_smoothing_ == 0) return terms;
+    const double share = label_smoothing_ / static_cast<double>(vocab());
+    terms.spread =
+        class_weights_.defined() ? class_weights_.mul(share) : at::full({vocab()}, share, floats);
+    terms.all = terms.own + terms.spread.sum();
+    return terms;
+  }
+
+  // The losses of the rows whose log-probabilities are `logs`, those of their targets `of_targets`.
+  [[nodiscard]] at::Tensor weighted_losses(const at::Tensor& logs,
+                                           const at::Tensor& of_targets,
+                                           const TermWeights& terms) const {
+    const at::Tensor losses = (of_targets * terms.own).neg_();
+    if (!terms.spread.defined()) return losses;
+    return losses.sub_((logs.narrow(1, 0, vocab()) * terms.spread).sum(1));
+  }
+
+  // As loss_and_gradient, for a loss that is not plain.
+  [[nodiscard]] at::Tensor weighted_loss_and_gradient(const at::Tensor& scores,
+                                                      const at::Tensor& targets) const {
+    const at::Tensor losses = at::empty({targets.size(0)}, scores.options().dtype(at::kFloat));
+    for_each_slice(targets.size(0), [&](std::int64_t first, std::int64_t count) {
+      at::Tensor rows = scores.narrow(0, first, count);
+      const at::Tensor ids = targets.narrow(0, first, count);
+      const at::Tensor of_targets = at::empty({count}, losses.options());
+      const at::Tensor logs = logarithms(rows, ids, of_targets);
+      const TermWeights terms = term_weights(ids);
+      losses.narrow(0, first, count).copy_(weighted_losses(logs, of_targets, terms));
+      at::Tensor gradients = logs.exp().mul_(terms.all.view({-1, 1}));
+      if (terms.spread.defined()) gradients.narrow(1, 0, vocab()).sub_(terms.spread);
+      const at::Tensor own = gradients.gather(1, ids.view({-1, 1})).view({-1}).sub_(terms.own);
+      const at::Tensor row_starts = at::arange(count, ids.options()).mul_(gradients.size(1));
+      gradients.view({-1}).index_copy_(0, row_starts + ids, own);
+      rows.copy_(product_dtype_.scaled(gradients));
+    });
+    return losses.sum(exact_type(scores.device()));
+  }
+
+  // Also writes the rank of each target's score (models/kernels/kernels.h).
+  at::Tensor loss_in_slices(const at::Tensor& normed,
+                            const at::Tensor& ids,
+                            at::Tensor& ranks) const {
+    const at::Tensor losses = at::empty({ids.size(0)}, normed.options().dtype(at::kFloat));
     const at::Tensor padded = padded_weight();
     for_each_slice(ids.size(0), [&](std::int64_t first, std::int64_t count) {
-      static_cast<void>(logarithms(scores_of(normed.narrow(0, first, count), padded),
-                                   ids.narrow(0, first, count),
-                                   of_targets.narrow(0, first, count)));
+      const at::Tensor targets = ids.narrow(0, first, count);
+      const at::Tensor scores = scores_of(normed.narrow(0, first, count), padded);
+      // The padding, of scores of -inf, is never before a target.
+      ranks.narrow(0, first, count).copy_(ranks_of(scores, targets));
+      const at::Tensor part = losses.narrow(0, first, count);
+      const at::Tensor logs = logarithms(scores, targets, part);
+      if (is_plain()) {
+        part.neg_();
+      } else {
+        part.copy_(weighted_losses(logs, part, term_weights(targets)));
+      }
     });
-    return of_targets.sum(exact_type(normed.device())).neg_();
+    return losses.sum(exact_type(normed.device()));
   }
 
   // body(first row, rows).
@@ -152,6 +244,8 @@ class DeviceHead final : public LossLayer {
   }
 
   ProductDtype product_dtype_;
+  double label_smoothing_;
+  at::Tensor class_weights_;  // fp32; undefined = all are 1
   Norm norm_;
   at::Tensor weight_;
   at::Tensor grad_weight_;
