@@ -10,6 +10,7 @@
 #include "data/augmentation/image_view.h"
 #include "data/data_remarks.h"
 #include "data/finite_values.h"
+#include "data/held_out_path.h"
 #include "data/identity.h"
 #include "data/permutation.h"
 #include "data/sample_maker.h"
@@ -148,6 +149,18 @@ Result<void> check_examples(const Examples& examples,
   return check_finite("target", examples.targets, work);
 }
 
+// Held-out samples of data.holdout_path are for evaluation alone: without a target they have none.
+Result<void> check_held_out(const Examples& examples,
+                            const DataConfig& data,
+                            const SampleFormat& format,
+                            ProgressCounter* work) {
+  const Result<void> checked = check_examples(examples, data, format, work);
+  if (!has_held_out_path(data)) return checked;
+  if (!checked.ok()) return of_held_out_path(checked.error());
+  const Result<void> any = check_any_target(examples.targets, format.ignored_target);
+  return any.ok() ? any : of_held_out_path(any.error());
+}
+
 }  // namespace
 
 Result<std::unique_ptr<const Source>> make_array_source(ExampleFiles files,
@@ -159,7 +172,7 @@ Result<std::unique_ptr<const Source>> make_array_source(ExampleFiles files,
   MOTLEY_ASSIGN(const Split split, split_samples(files, data.holdout, data.path));
   MOTLEY_TRY(check_examples(files.train, data, format, work));
   MOTLEY_TRY(check_any_target(files.train.targets, format.ignored_target));
-  if (files.held_out) MOTLEY_TRY(check_examples(*files.held_out, data, format, work));
+  if (files.held_out) MOTLEY_TRY(check_held_out(*files.held_out, data, format, work));
   const auto bits = static_cast<std::uint64_t>(seed);
   return std::unique_ptr<const Source>(
       std::make_unique<ArraySource>(std::move(files), std::move(maker), data, format, split, bits));

@@ -267,4 +267,27 @@ std::vector<std::string> batch_remarks(const Source& source, const TrainConfig& 
   return lines;
 }
 
+std::optional<std::string> held_out_text_that_is_trained(const Corpus& train,
+                                                         const Corpus& held_out,
+                                                         const DataConfig& data) {
+  constexpr std::size_t kSearchedBytesMax = std::size_t{256} << 20;
+  constexpr std::size_t kPassages = 8;
+  constexpr std::size_t kPassageBytes = 256;
+  const std::span<const std::byte> all = train.bytes();
+  const std::span<const std::byte> searched = all.first(std::min(all.size(), kSearchedBytesMax));
+  const std::span<const std::byte> bytes = held_out.bytes();
+  if (bytes.size() < kPassages * kPassageBytes) return std::nullopt;
+  const std::size_t stride = bytes.size() / kPassages / sizeof(std::int64_t) * sizeof(std::int64_t);
+  std::size_t found = 0;
+  for (std::size_t k = 0; k < kPassages; ++k) {
+    const auto passage = bytes.subspan(k * stride, kPassageBytes);
+    found += ::memmem(searched.data(), searched.size(), passage.data(), passage.size()) != nullptr;
+  }
+  if (2 * found < kPassages) return std::nullopt;
+  return fmt::format(
+      "{} of {} passages of the held-out tokens are also training tokens, {}: the held-out loss "
+      "measures memorization",
+      found, kPassages, data.holdout_path);
+}
+
 }  // namespace motley

@@ -2,6 +2,7 @@
 // step. Training continues with the data as it is. Ordinary data causes none.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,5 +26,11 @@ namespace motley {
 // Of data with fewer samples than a global batch, which therefore has some of them repeatedly.
 [[nodiscard]] std::vector<std::string> batch_remarks(const Source& source,
                                                      const TrainConfig& train);
+
+// A line if passages of the held-out tokens, of data.holdout_path, are also in the training tokens.
+// Searches for a few of them in at most 256 MiB. REQUIRES: both have the same token type.
+[[nodiscard]] std::optional<std::string> held_out_text_that_is_trained(const Corpus& train,
+                                                                       const Corpus& held_out,
+                                                                       const DataConfig& data);
 
 }  // namespace motley

@@ -36,4 +36,11 @@ DataIdentity identify(std::span<const std::span<const std::byte>> parts) {
   return {bytes, hasher.hex()};
 }
 
+DataIdentity identify_both(const DataIdentity& train, const DataIdentity& held_out) {
+  Hasher128 hasher;
+  hasher.add(train.hash + '\n');
+  hasher.add(held_out.hash + '\n');
+  return {train.bytes + held_out.bytes, hasher.hex()};
+}
+
 }  // namespace motley

@@ -16,4 +16,7 @@ namespace motley {
 // For data in several parts, the order and lengths of which are included. REQUIRES: at least one.
 [[nodiscard]] DataIdentity identify(std::span<const std::span<const std::byte>> parts);
 
+// For training data with held-out data of its own.
+[[nodiscard]] DataIdentity identify_both(const DataIdentity& train, const DataIdentity& held_out);
+
 }  // namespace motley

@@ -10,7 +10,7 @@ namespace motley {
 
 // Non-zero for a folder of texts, which is joined, and of pictures, which are decoded to the
 // model's size. 0 for mapped files, the pages of which the system can drop, for synthetic data, and
-// if data.path is not visible from here.
+// if data.path is not visible from here. Includes data.holdout_path.
 [[nodiscard]] std::int64_t resident_data_bytes(const DataConfig& data, const SampleFormat& sample);
 
 }  // namespace motley

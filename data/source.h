@@ -63,9 +63,11 @@ class Source {
 // Opens and checks the data. kData, with a hint, if it is unreadable, lacks a sample of a part that
 // the config requires, does not fit the model, has a token or an integer outside the model's range,
 // or, unless data.allow_nonfinite, a float that is not finite (every one is checked), or has only
-// targets that the loss ignores. kConfig if data.path is missing or the model takes data of another
-// kind. Formats and order: docs/formats/data.md. `work` counts what is read; nullptr: not counted.
-// REQUIRES: a configuration with checked keys (run_config/config_io.h).
+// targets that the loss ignores. The same for data.holdout_path, whose samples must have the
+// dtypes, shapes and classes of the training samples. kConfig if data.path is missing, both paths
+// share samples, or the model takes data of another kind. Formats and order: docs/formats/data.md.
+// `work` counts what is read; nullptr: not counted. REQUIRES: a configuration with checked keys
+// (run_config/config_io.h).
 [[nodiscard]] Result<std::unique_ptr<const Source>> open_source(const DataConfig& data,
                                                                 const SampleFormat& sample,
                                                                 std::int64_t seed,

@@ -18,6 +18,16 @@ constexpr std::uint64_t kOrderKey = 0x6F72646572206F66;
 // Outside the block numbers that a permutation uses.
 constexpr std::uint64_t kShiftBlock = std::numeric_limits<std::uint64_t>::max();
 
+WindowLayout layout_of(std::uint64_t train_tokens,
+                       std::uint64_t eval_tokens,
+                       std::uint64_t context) {
+  WindowLayout layout{.context = context, .train_tokens = train_tokens};
+  // One window fewer than would fit, so that every epoch can shift by up to a whole context.
+  layout.train_windows = std::max<std::uint64_t>(1, train_tokens / context - 1);
+  layout.eval_windows = eval_tokens > 0 ? (eval_tokens - 1) / context : 0;
+  return layout;
+}
+
 }  // namespace
 
 std::uint64_t WindowLayout::shifts() const {
@@ -38,11 +48,14 @@ Result<WindowLayout> lay_out_windows(std::uint64_t tokens, double holdout, std::
                               "train.eval_every = 0"
                             : "use more data or a smaller model.context"};
   }
-  WindowLayout layout{.context = context, .train_tokens = train_tokens};
-  // One window fewer than would fit, so that every epoch can shift by up to a whole context.
-  layout.train_windows = std::max<std::uint64_t>(1, train_tokens / context - 1);
-  layout.eval_windows = eval_tokens > 0 ? (eval_tokens - 1) / context : 0;
-  return layout;
+  return layout_of(train_tokens, eval_tokens, context);
+}
+
+Result<WindowLayout> lay_out_windows_apart(std::uint64_t tokens,
+                                           std::uint64_t eval_tokens,
+                                           std::uint64_t context) {
+  MOTLEY_TRY(lay_out_windows(tokens, 0, context));
+  return layout_of(tokens, eval_tokens, context);
 }
 
 WindowOrder::WindowOrder(std::uint64_t seed, std::uint64_t windows)

@@ -28,6 +28,12 @@ struct WindowLayout {
                                                    double holdout,
                                                    std::uint64_t context);
 
+// The same where held-out windows come from other data: all `tokens` are trained on, and the
+// windows of `eval_tokens` begin at 0. kData if the training tokens are too few.
+[[nodiscard]] Result<WindowLayout> lay_out_windows_apart(std::uint64_t tokens,
+                                                         std::uint64_t eval_tokens,
+                                                         std::uint64_t context);
+
 // The endless order of training samples: epoch after epoch, each with its own permutation.
 class WindowOrder {
  public:

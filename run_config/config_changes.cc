@@ -57,6 +57,7 @@ bool has_effect(const ConfigEntry& entry, const Config& config) {
     return false;
   }
   if (!is_read(entry.name, config.train)) return false;
+  if (entry.name == "data.holdout") return config.data.holdout_path.empty();
   if (entry.name == "data.crop_pixels") return holds(config.data.augment, "crop");
   if (entry.name == "train.decay_steps") return config.train.schedule == "wsd";
   if (entry.name == "train.min_lr" || is_of_schedule_length(entry)) {
@@ -72,6 +73,11 @@ std::vector<ConfigChange> result_changes(const Config& from, const Config& to) {
   for (const ConfigEntry& entry : config_entries()) {
     if (!has_effect(entry, from) && !has_effect(entry, to)) continue;
     if (get_value(from, entry) == get_value(to, entry)) continue;
+    // The held-out data may move; whether there is any decides what is trained on.
+    if (entry.name == "data.holdout_path" &&
+        from.data.holdout_path.empty() == to.data.holdout_path.empty()) {
+      continue;
+    }
     if (is_of_schedule_length(entry) && schedule_length(from.train) == schedule_length(to.train)) {
       continue;
     }

@@ -14,6 +14,7 @@ namespace {
 constexpr std::int64_t kManySteps = 1'000'000'000'000;
 constexpr std::int64_t kManySamples = 1 << 24;
 constexpr double kManyMinutes = 1'000'000;
+constexpr double kLargeWeight = 10'000;
 
 template <auto kSection, auto kMember>
 auto& member(Config& config) {
@@ -101,6 +102,11 @@ std::vector<ConfigEntry> make_entries() {
        "refused"},
       {"data.holdout", kData<&DataConfig::holdout>, NumberRange{0, 0.9},
        "fraction of the data reserved for evaluation, if it has no separate part for that"},
+      {"data.holdout_path",
+       kData<&DataConfig::holdout_path>,
+       {},
+       "file or folder with the data for evaluation, of the kind of path; all of path is then for "
+       "training; empty = the fraction holdout of path, or its separate part"},
       {"data.mean", kData<&DataConfig::mean>, NumberRange{-1e6, 1e6},
        "arrays and images of floats: value subtracted in each channel, or one number for all"},
       {"data.std", kData<&DataConfig::std>, NumberRange{1e-6, 1e6},
@@ -149,6 +155,10 @@ std::vector<ConfigEntry> make_entries() {
        "added to the root of the mean square (adamw)"},
       {"train.momentum", kTrain<&TrainConfig::momentum>, share_below_one(),
        "momentum (sgd); topk all-reduces apply it before sending (momentum correction)"},
+      {"train.label_smoothing", kTrain<&TrainConfig::label_smoothing>, share_below_one(),
+       "share of each target that all classes have in equal parts (gpt2, mlp)"},
+      {"train.class_weights", kTrain<&TrainConfig::class_weights>, NumberRange{0, kLargeWeight},
+       "weight of each class in the loss, one number for each token (gpt2, mlp); empty = equal"},
       {"train.clip", kTrain<&TrainConfig::clip>, non_negative(1e30),
        "largest global gradient norm; 0 = no clipping"},
       {"train.max_skipped", kTrain<&TrainConfig::max_skipped>, IntegerRange{0, kManySamples},

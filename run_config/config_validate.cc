@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
+#include <vector>
 
 #include "run_config/config_io.h"
 #include "run_config/schedule_length.h"
@@ -85,6 +87,11 @@ std::optional<Conflict> data_conflict(const DataConfig& data) {
     return Conflict{"data.skip_damaged", "data.kind", "data.skip_damaged needs images",
                     fmt::format("data.kind is \"{}\"", data.kind), "leave out data.skip_damaged"};
   }
+  if (data.kind == "synthetic" && !data.holdout_path.empty()) {
+    return Conflict{"data.holdout_path", "data.kind", "data.holdout_path needs data in files",
+                    "data.kind is \"synthetic\"",
+                    "leave out data.holdout_path: data.holdout is the share held out"};
+  }
   if (data.kind == "arrays" || data.kind == "images") return std::nullopt;
   const auto of_arrays = [&](const std::string& key) {
     return Conflict{key, "data.kind", key + " needs arrays or images",
@@ -96,11 +103,44 @@ std::optional<Conflict> data_conflict(const DataConfig& data) {
   return std::nullopt;
 }
 
+// The loss of a package is part of its graphs.
+std::optional<Conflict> loss_conflict(const Config& config) {
+  const auto of_package = [](const std::string& key, const std::string& remedy) {
+    return Conflict{key, "model.kind", key + " does not apply to a package",
+                    "its loss was exported with the model", remedy};
+  };
+  const TrainConfig& train = config.train;
+  const bool is_package = config.model.kind == "package";
+  if (is_package && train.label_smoothing > 0) {
+    return of_package("train.label_smoothing",
+                      "export it with loss=nn.CrossEntropyLoss(label_smoothing=...)");
+  }
+  const std::vector<double>& weights = train.class_weights;
+  if (weights.empty()) return std::nullopt;
+  if (is_package) {
+    return of_package("train.class_weights", "export it with loss=nn.CrossEntropyLoss(weight=...)");
+  }
+  if (std::ssize(weights) != config.model.vocab) {
+    return Conflict{
+        "train.class_weights", "model.vocab",
+        "train.class_weights must have a weight for each token",
+        fmt::format("it has {}, and model.vocab is {}", weights.size(), config.model.vocab),
+        "give as many weights as there are classes, in their order"};
+  }
+  if (std::ranges::all_of(weights, [](double w) { return static_cast<float>(w) == 0; })) {
+    return Conflict{"train.class_weights", "", "train.class_weights are all 0",
+                    "no target would have a loss", "give at least one class a weight above 0"};
+  }
+  return std::nullopt;
+}
+
 std::optional<Conflict> holdout_conflict(const Config& config) {
-  if (config.train.eval_every > 0 && config.data.holdout <= 0) {
+  const bool has_held_out = config.data.holdout > 0 || !config.data.holdout_path.empty();
+  if (config.train.eval_every > 0 && !has_held_out) {
     return Conflict{"train.eval_every", "data.holdout", "train.eval_every needs held-out data",
                     "data.holdout is 0",
-                    "set data.holdout, for instance to 0.1, or train.eval_every = 0"};
+                    "set data.holdout, for instance to 0.1, or data.holdout_path, or "
+                    "train.eval_every = 0"};
   }
   if (config.train.eval_every > 0) return std::nullopt;
   const auto without_evaluations = [&](const std::string& key, const std::string& off) {
@@ -134,6 +174,7 @@ std::optional<Conflict> find_conflict(const Config& config) {
   if (auto conflict = train_conflict(config.train)) return conflict;
   if (auto conflict = steps_conflict(config.train)) return conflict;
   if (auto conflict = holdout_conflict(config)) return conflict;
+  if (auto conflict = loss_conflict(config)) return conflict;
   return cuts_conflict(config.parallel);
 }
 

@@ -39,6 +39,7 @@ std::filesystem::path store_program_on(const Machine& machine,
 
 Config with_absolute_paths(Config config) {
   config.data.path = absolute_path(config.data.path);
+  config.data.holdout_path = absolute_path(config.data.holdout_path);
   config.model.path = absolute_path(config.model.path);
   config.model.init_from = absolute_path(config.model.init_from);
   return config;

@@ -35,7 +35,7 @@ namespace motley {
 [[nodiscard]] std::filesystem::path store_program_on(const Machine& machine,
                                                      const std::filesystem::path& program);
 
-// The config with data.path and model.init_from absolute.
+// The config with data.path, data.holdout_path and model.init_from absolute.
 [[nodiscard]] Config with_absolute_paths(Config config);
 
 }  // namespace motley

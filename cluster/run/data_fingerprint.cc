@@ -5,7 +5,8 @@
 namespace motley {
 
 DataFingerprint data_fingerprint(const DataIdentity& identity, const DataConfig& data) {
-  return {data.kind, identity.bytes, identity.hash, data.holdout};
+  const double holdout = data.holdout_path.empty() ? data.holdout : 0;
+  return {data.kind, identity.bytes, identity.hash, holdout};
 }
 
 Result<void> check_same_data(const DataFingerprint& saved,

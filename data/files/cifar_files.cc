@@ -85,4 +85,19 @@ Result<ExampleFiles> open_cifar_folder(const fs::path& folder) {
   return ExampleFiles{std::move(storage), std::move(train), std::move(held_out)};
 }
 
+bool holds_cifar_held_out(const fs::path& folder) {
+  return holds_cifar(folder) || exists_in(folder, "test.bin") ||
+         exists_in(folder, "test_batch.bin");
+}
+
+Result<ExampleFiles> open_cifar_held_out(const fs::path& folder) {
+  const bool is_test_of_100 = !holds_cifar(folder) && exists_in(folder, "test.bin");
+  const CifarKind kind = is_test_of_100 ? CifarKind{{}, "test.bin", 2} : cifar_kind(folder);
+  const bool has_own = exists_in(folder, kind.test);
+  const std::vector<std::string> names = has_own ? std::vector<std::string>{kind.test} : kind.train;
+  ExampleStorage storage;
+  MOTLEY_ASSIGN(Examples examples, open_cifar(folder, names, kind.label_bytes, storage));
+  return ExampleFiles{std::move(storage), std::move(examples), std::nullopt};
+}
+
 }  // namespace motley

@@ -16,4 +16,11 @@ namespace motley {
 // not a whole number of images. REQUIRES: holds_cifar(folder).
 [[nodiscard]] Result<ExampleFiles> open_cifar_folder(const std::filesystem::path& folder);
 
+// Whether the folder has images of one version, for training or held out.
+[[nodiscard]] bool holds_cifar_held_out(const std::filesystem::path& folder);
+
+// The folder as a held-out set: its test images, or else all of its images, as the result's
+// `train`. Errors as open_cifar_folder. REQUIRES: holds_cifar_held_out(folder).
+[[nodiscard]] Result<ExampleFiles> open_cifar_held_out(const std::filesystem::path& folder);
+
 }  // namespace motley

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -110,6 +111,11 @@ void ExampleStorage::release_pages() const {
   for (const auto& owned : owned_) {
     if (const auto* file = std::get_if<MappedFile>(&owned)) file->release_pages();
   }
+}
+
+void ExampleStorage::append(ExampleStorage other) {
+  std::ranges::move(other.owned_, std::back_inserter(owned_));
+  std::ranges::copy(other.content_, std::back_inserter(content_));
 }
 
 std::span<const std::byte> ExampleStorage::keep(std::vector<std::byte> bytes) {

@@ -82,6 +82,10 @@ class ExampleStorage {
 
   std::span<const std::byte> keep(std::vector<std::byte> bytes);
 
+  // Takes over the bytes of `other`, and adds its content after this one's. Columns that refer to
+  // either stay valid.
+  void append(ExampleStorage other);
+
   // As MappedFile::release_pages, for all files.
   void release_pages() const;
 

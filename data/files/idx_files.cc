@@ -125,4 +125,15 @@ Result<ExampleFiles> open_idx_folder(const fs::path& folder) {
   return ExampleFiles{std::move(storage), std::move(train), std::move(held_out)};
 }
 
+bool holds_idx_held_out(const fs::path& folder) {
+  return holds_idx(folder) || find_idx(folder, "t10k", "images", 3).has_value();
+}
+
+Result<ExampleFiles> open_idx_held_out(const fs::path& folder) {
+  const bool has_own = find_idx(folder, "t10k", "images", 3).has_value();
+  ExampleStorage storage;
+  MOTLEY_ASSIGN(Examples examples, open_idx_part(folder, has_own ? "t10k" : "train", storage));
+  return ExampleFiles{std::move(storage), std::move(examples), std::nullopt};
+}
+
 }  // namespace motley

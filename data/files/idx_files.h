@@ -32,4 +32,11 @@ struct IdxHeader {
 // holds_idx(folder).
 [[nodiscard]] Result<ExampleFiles> open_idx_folder(const std::filesystem::path& folder);
 
+// Whether the folder has images of this format, for training or held out.
+[[nodiscard]] bool holds_idx_held_out(const std::filesystem::path& folder);
+
+// The folder as a held-out set: its held-out images, or else all of its images, as the result's
+// `train`. Errors as open_idx_folder. REQUIRES: holds_idx_held_out(folder).
+[[nodiscard]] Result<ExampleFiles> open_idx_held_out(const std::filesystem::path& folder);
+
 }  // namespace motley

@@ -30,6 +30,13 @@ constexpr UnusableForm kUnusableForms[] = {
     {"inputs.npy", "it contains arrays", "set data.kind = \"arrays\""},
 };
 
+// Of a held-out set whose form is not that of the training data.
+Error other_form(const fs::path& folder, const char* form) {
+  return {ErrorCode::kData, fmt::format("no {} in {}", form, folder.string()),
+          fmt::format("the training data has {}", form),
+          "use images of the same form for training and evaluation"};
+}
+
 Error no_images(const fs::path& folder) {
   const std::string what = fmt::format("no images in {}", folder.string());
   std::error_code code;
@@ -58,6 +65,22 @@ Result<ExampleFiles> open_image_data(const fs::path& folder,
   if (holds_cifar(folder)) return open_cifar_folder(folder);
   if (holds_pictures(folder)) return open_picture_folder(folder, shape, skips_damaged, work);
   return no_images(folder);
+}
+
+Result<ExampleFiles> open_held_out_images(const fs::path& folder,
+                                          const fs::path& train_folder,
+                                          std::span<const std::int64_t> shape,
+                                          ProgressCounter* work) {
+  if (holds_idx(train_folder)) {
+    if (!holds_idx_held_out(folder)) return other_form(folder, "IDX files");
+    return open_idx_held_out(folder);
+  }
+  if (holds_cifar(train_folder)) {
+    if (!holds_cifar_held_out(folder)) return other_form(folder, "CIFAR files");
+    return open_cifar_held_out(folder);
+  }
+  if (!holds_pictures(folder)) return other_form(folder, "sub-folders of PNG or JPEG files");
+  return open_held_out_pictures(folder, train_folder, shape, work);
 }
 
 }  // namespace motley

@@ -20,4 +20,13 @@ namespace motley {
                                                    bool skips_damaged,
                                                    ProgressCounter* work);
 
+// The images of `folder` as a held-out set for training on those of `train_folder`, as the result's
+// `train`: its own held-out part, or else all of them. The classes of pictures are those of the
+// training pictures, by name. kData also if the two folders have different forms, or a class has no
+// training pictures.
+[[nodiscard]] Result<ExampleFiles> open_held_out_images(const std::filesystem::path& folder,
+                                                        const std::filesystem::path& train_folder,
+                                                        std::span<const std::int64_t> shape,
+                                                        ProgressCounter* work);
+
 }  // namespace motley

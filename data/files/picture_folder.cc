@@ -209,7 +209,21 @@ std::vector<std::string> notes_of(const PictureParts& parts,
   return notes;
 }
 
+Result<void> check_bytes(std::uint64_t bytes, const fs::path& folder) {
+  if (bytes <= kPictureBytesMax) return {};
+  return Error{
+      ErrorCode::kData, fmt::format("too many pictures below {}", folder.string()),
+      fmt::format("{} bytes at the model's size; they are stored in memory, and the limit is {}",
+                  bytes, kPictureBytesMax),
+      "save them as uint8 arrays, which are mapped instead of loaded: data.kind = \"arrays\""};
+}
+
 }  // namespace
+
+// A class may be called "train"; its folder has no sub-folders.
+fs::path train_part(const fs::path& folder) {
+  return has_sub_folders(folder / "train") ? folder / "train" : folder;
+}
 
 bool holds_pictures(const fs::path& folder) {
   LeftOutFiles ignored;
@@ -222,8 +236,9 @@ bool holds_pictures(const fs::path& folder) {
 
 std::uint64_t picture_folder_bytes(const fs::path& folder, std::span<const std::int64_t> shape) {
   if (!check_wanted_shape(shape).ok()) return 0;
-  const auto parts = list_parts(folder);
-  if (!parts.ok()) return 0;
+  const auto parts = list_parts(train_part(folder) );
+  if (!parts.ok parts.front() != ) return
+    if (const auto held_out = held_out_folder(folder)) parts.push_back(*held_out);
   const std::uint64_t count = parts->train.size() + parts->eval.size();
   return count * (static_cast<std::uint64_t>(shape[0] * shape[1] * shape[2]) + kLabelBytes);
 }
@@ -233,16 +248,10 @@ Result<ExampleFiles> open_picture_folder(const fs::path& folder,
                                          bool skips_damaged,
                                          ProgressCounter* work) {
   MOTLEY_TRY(check_wanted_shape(shape));
-  MOTLEY_ASSIGN(PictureParts parts, list_parts(folder));
+MOTLEY_ASSIGN(PicturePartsparts,list_parts(folder));
   const PictureReader reader(folder, shape, work);
   const std::uint64_t bytes = reader.bytes_of(parts.train) + reader.bytes_of(parts.eval);
-  if (bytes > kPictureBytesMax) {
-    return Error{
-        ErrorCode::kData, fmt::format("too many pictures below {}", folder.string()),
-        fmt::format("{} bytes at the model's size; they are stored in memory, and the limit is {}",
-                    bytes, kPictureBytesMax),
-        "save them as uint8 arrays, which are mapped instead of loaded: data.kind = \"arrays\""};
-  }
+  MOTLEY_TRY(check_bytes(bytes, folder));
   std::optional<ProgressCounter::Task> reading;
   if (work != nullptr) reading.emplace(*work, "reading the data", bytes);
   ExampleStorage storage;
@@ -259,6 +268,25 @@ Result<ExampleFiles> open_picture_folder(const fs::path& folder,
   if (held_out && held_out->size() == 0) return no_usable_pictures(*parts.eval_folder);
   return ExampleFiles{std::move(storage), std::move(trained), std::move(held_out), parts.classes,
                       notes_of(parts, found, folder)};
+}
+
+Result<ExampleFiles> open_held_out_pictures(const fs::path& folder,
+                                            const fs::path& train_folder,
+                                            std::span<const std::int64_t> shape,
+                                            ProgressCounter* work) {
+  MOTLEY_TRY(check_wanted_shape(shape));
+  MOTLEY_ASSIGN(const auto folders, list_sub_folders(train_part(train_folder)));
+  const auto own = train_part(folder) != folder ? held_out_folder(folder) : std::nullopt;
+  const fs::path place = own.value_or(folder);
+  MOTLEY_ASSIGN(const auto pictures, list_examples(place, names_of(folders)));
+  const PictureReader reader(shape, work);
+  const std::uint64_t bytes = reader.bytes_of(pictures);
+  MOTLEY_TRY(check_bytes(bytes, place));
+  std::optional<ProgressCounter::Task> reading;
+  if (work != nullptr) reading.emplace(*work, "reading the held-out data", bytes);
+  ExampleStorage storage;
+  MOTLEY_ASSIGN(Examples examples, reader.read(pictures, place, storage));
+  return ExampleFiles{std::move(storage), std::move(examples), std::nullopt};
 }
 
 }  // namespace motley

@@ -30,6 +30,7 @@ def sections_of(settings: Dict[str, Any], folder: str) -> Sections:
     _check_objects(sections["train"] if "train" in sections else {})
     if {"steps", "epochs"} <= sections.get("train", {}).keys():
         raise MotleyError("steps= and epochs= both give the length of the run. Pass one of them")
+    _check_loss(sections["train"] if "train" in sections else {})
     toml(sections)  # refuses unsupported values before anything is written
     return sections
 
@@ -43,6 +44,14 @@ def check(program: str, sections: Sections) -> None:
             done = subprocess.run([program, "config", file.name], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
         if done.returncode != 0:
             raise MotleyError(f"invalid settings:\n{done.stderr.replace(file.name, 'settings')}")
+
+
+def _check_loss(train: Dict[str, Any]) -> None:
+    """Refuses settings of the loss of Motley's own models."""
+    for key, argument in (("label_smoothing", "label_smoothing"), ("class_weights", "weight")):
+        if key in train:
+            raise MotleyError(f"{key} does not apply to a model of PyTorch, whose loss is exported with it. Pass "
+                              f"nn.CrossEntropyLoss({argument}=...) as the loss")
 
 
 def _check_objects(train: Dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import signal
 import subprocess
@@ -44,6 +45,19 @@ class Run(NamedTuple):
     """The configuration, for `motley launch` and `motley train`."""
     program: str = "motley"
     """The path of the program that trained."""
+
+    def metrics(self) -> List[Dict[str, Any]]:
+        """What each step reported, such as `loss` and, after an evaluation, `eval_loss`, `eval_accuracy` and `eval_top5_accuracy`
+        (docs/formats/metrics.md).
+
+        Raises MotleyError if the run folder has no metrics, or a damaged line.
+        """
+        path = os.path.join(self.run, "metrics.jsonl")
+        try:
+            with open(path, encoding="utf-8") as file:
+                return [json.loads(line) for line in file]
+        except (OSError, ValueError) as error:
+            raise MotleyError(f"cannot read the metrics of the run, {path}: {error}") from error
 
     def state_dict(self, best: bool = False) -> Dict[str, torch.Tensor]:
         """The trained state_dict, with the names, shapes and types of the model's; see `motley.load`, also for errors.
@@ -133,6 +147,8 @@ def train(model: torch.nn.Module, loss: Any, data: Any, cluster: Optional[Path] 
         options = {**(export_options or {}), **{key: settings.pop(key) for key in EXPORT_OPTIONS if key in settings}}
         options.update({"base": base} if base is not None else {})
         sections = sections_of(settings, folder)
+        if eval_data is not None and "holdout_path" in sections.get("data", {}):
+            raise MotleyError("eval_data= and data__holdout_path= are both held-out data. Pass one of them")
         arguments = ["--cluster", os.fspath(cluster)] if cluster is not None else []
         arguments += ["--links", os.fspath(links)] if links is not None else []
     with Setup(folder, resume) as setup:

@@ -9,6 +9,12 @@ namespace {
 
 using testing::HasSubstr;
 
+TEST(DataFingerprints, HaveNoShareBesideAHeldOutSet) {
+  DataConfig config;
+  config.holdout_path = "val.txt";
+  EXPECT_EQ(data_fingerprint({1000, std::string(32, 'a')}, config).holdout, 0);
+}
+
 TEST(DataFingerprints, DifferForOtherData) {
   DataConfig config;
   config.kind = "text";

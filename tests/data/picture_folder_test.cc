@@ -54,6 +54,8 @@ class PictureFolder : public testing::Test {
     folder_.write(name, bytes);
   }
 
+  [[nodiscard]] const std::filesystem::path& root() const { return folder_.root(); }
+
   [[nodiscard]] DataConfig data() const { return data_config("images", folder_.root()); }
 
   // The value of the one pixel and the label of every sample, sorted.
@@ -109,6 +111,45 @@ TEST_F(PictureFolder, HoldsOutWhatIsInAPartOfItsOwn) {
   EXPECT_EQ(seen(eval_sample(*source, 0, dots_)), (std::pair{3, 1}));
   write("val/c/1.png", dot(3));
   EXPECT_THAT(error_of().what, HasSubstr("val/c"));
+}
+
+// data.holdout_path: classes are mapped by name, whatever their order and number there.
+TEST_F(PictureFolder, OfHeldOutPicturesHasTheClassesOfTraining) {
+  write("train/ant/1.png", dot(1));
+  write("train/bee/1.png", dot(2));
+  write("train/cow/1.png", dot(3));
+  write("other/cow/1.png", dot(4));
+  write("other/bee/1.png", dot(5));
+  DataConfig config = data();
+  config.holdout = 0.5;
+  config.path = (root() / "train").string();
+  config.holdout_path = (root() / "other").string();
+  const auto source = opened(config, dots_);
+  ASSERT_NE(source, nullptr);
+  EXPECT_EQ(source->train_samples(), 3U);
+  ASSERT_EQ(source->eval_samples(), 2U);
+  EXPECT_EQ(seen(eval_sample(*source, 0, dots_)), (std::pair{5, 1}));
+  EXPECT_EQ(seen(eval_sample(*source, 1, dots_)), (std::pair{4, 2}));
+  config.path = root().string();
+  EXPECT_EQ(opened(config, dots_)->train_samples(), 3U) << "of its part for training";
+
+  write("other/dog/1.png", dot(6));
+  const Error other = open_error(config, dots_);
+  EXPECT_EQ(other.key, "data.holdout_path");
+  EXPECT_THAT(other.what, HasSubstr("no training pictures of the class"));
+  EXPECT_THAT(other.what, HasSubstr("other/dog"));
+}
+
+TEST_F(PictureFolder, OfHeldOutPicturesAmongThoseOfTrainingIsRefused) {
+  write("ant/1.png", dot(1));
+  write("val/ant/1.png", dot(2));
+  DataConfig config = data();
+  config.holdout_path = (root() / "val").string();
+  const Error error = open_error(config, dots_);
+  EXPECT_EQ(error.code, ErrorCode::kConfig);
+  EXPECT_THAT(error.cause, HasSubstr("val is within"));
+  config.holdout_path = (root() / "none").string();
+  EXPECT_EQ(open_error(config, dots_).code, ErrorCode::kConfig) << "within it, and absent";
 }
 
 TEST_F(PictureFolder, MayHaveAClassOfTrains) {

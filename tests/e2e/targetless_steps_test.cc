@@ -1,5 +1,5 @@
-// Steps whose targets are all ignored, with the built programs: they change nothing under any
-// plan, and are counted. The package is one of tests/models.
+// Steps whose targets are all ignored or without weight, with the built programs: they change
+// nothing under any plan, and are counted. The package is one of tests/models.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -33,13 +33,13 @@ std::string longs(const std::vector<std::int64_t>& values) {
 
 class TargetlessSteps : public testing::Test {
  protected:
-  // `without`: the number of samples without targets, which come first.
-  void write_data(std::int64_t without) const {
+  // `without`: the number of samples without targets, which come first: all theirs are `ignored`.
+  void write_data(std::int64_t without, std::int64_t ignored = kIgnored) const {
     std::vector<std::int64_t> inputs;
     std::vector<std::int64_t> targets;
     for (std::int64_t k = 0; k < kSamples * kLength; ++k) {
       inputs.push_back(k * k % 47);
-      targets.push_back(k < without * kLength ? kIgnored : (k * k + 2 * k + 1) % 47);
+      targets.push_back(k < without * kLength ? ignored : (k * k + 2 * k + 1) % 47);
     }
     std::filesystem::create_directories(folder_ / "data");
     folder_.write("data/inputs.npy", longs(inputs));
@@ -195,6 +195,52 @@ TEST_F(TargetlessSteps, ChangeNothingOnReplicas) {
     ASSERT_EQ(one[i]["loss"].is_null(), other[i]["loss"].is_null());
     if (one[i]["loss"].is_null()) continue;
     EXPECT_NEAR(one[i]["loss"].get<double>(), other[i]["loss"].get<double>(), 1e-5);
+  }
+}
+
+// Of a native model: targets of classes with weight 0, with and without label smoothing.
+TEST_F(TargetlessSteps, OfClassesWithoutWeightChangeNothing) {
+  constexpr std::int64_t kWeightless = 46;
+  write_data(30, kWeightless);
+  std::string weights = "[0.5";
+  for (std::int64_t c = 1; c < kWeightless; ++c) weights += c % 3 == 0 ? ", 0.25" : ", 1.5";
+  weights += ", 0]";
+  for (const char* smoothing : {"0", "0.1"}) {
+    SCOPED_TRACE(smoothing);
+    measured_.clear();
+    const std::string prefix = "smoothed-" + std::string(smoothing) + "-";
+    const auto run = [&](const std::string& name, const std::vector<std::string>& extra) {
+      std::vector<std::string> words = extra;
+      for (const std::string& setting :
+           {std::string("model.kind=mlp"), std::string("model.vocab=47"),
+            std::string("model.context=8"), std::string("model.layers=2"),
+            std::string("model.width=16"), "train.class_weights=" + weights,
+            "train.label_smoothing=" + std::string(smoothing)}) {
+        words.insert(words.end(), {"--set", setting});
+      }
+      const Outcome outcome = train(prefix + name, words);
+      ASSERT_EQ(outcome.status, 0) << outcome.err;
+    };
+    run("one", {"--stages", "1"});
+    const Result expected = result(prefix + "one");
+    const auto without = steps_without(prefix + "one");
+    ASSERT_GE(without.size(), 2U) << "the data has no such batches";
+    ASSERT_LT(without.size(), 14U);
+    run("two", {"--stages", "2"});
+    EXPECT_EQ(result(prefix + "two"), expected);
+    run("split", {"--stages", "3", "--set", "parallel.schedule=split"});
+    EXPECT_EQ(result(prefix + "split"), expected);
+    run("shared", {"--plan", replicated(prefix + "two")});
+    EXPECT_EQ(steps_without(prefix + "shared"), without);
+    const auto one = lines_of(prefix + "one/metrics.jsonl");
+    const auto shared = lines_of(prefix + "shared/metrics.jsonl");
+    ASSERT_EQ(one.size(), shared.size());
+    for (std::size_t i = 0; i < one.size(); ++i) {
+      EXPECT_EQ(one[i]["tokens"], shared[i]["tokens"]);
+      ASSERT_EQ(one[i]["loss"].is_null(), shared[i]["loss"].is_null());
+      if (one[i]["loss"].is_null()) continue;
+      EXPECT_NEAR(one[i]["loss"].get<double>(), shared[i]["loss"].get<double>(), 1e-5);
+    }
   }
 }
 

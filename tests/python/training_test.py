@@ -90,6 +90,15 @@ class Loading(unittest.TestCase):
             os.makedirs(folder.path("run/checkpoints/step-000004"))  # not committed
             self.assertEqual(int(motley.load(folder.path("run"))["1.num_batches_tracked"]), 3)
 
+    def test_metrics_of_a_run(self) -> None:
+        run = motley.Run(self.folder.path("measured"), "package", "config")
+        with self.assertRaisesRegex(motley.MotleyError, "cannot read the metrics"):
+            run.metrics()
+        os.makedirs(run.run)
+        with open(os.path.join(run.run, "metrics.jsonl"), "w") as file:
+            file.write('{"step":1,"loss":2.5}\n{"step":2,"loss":null,"eval_accuracy":0.75}\n')
+        self.assertEqual(run.metrics(), [{"step": 1, "loss": 2.5}, {"step": 2, "loss": None, "eval_accuracy": 0.75}])
+
     def test_says_what_is_wrong(self) -> None:
         with Folder() as folder:
             package = self._package(folder)
@@ -277,6 +286,8 @@ class Training(unittest.TestCase):
                 ({"resume": True}, data, "nothing to resume"), ({"step": 9}, data, "invalid settings:.*\n.*train.steps"), ({"steps": 13}, data, "ended with status 3.*\n.*\n.*unlucky"),
                 ({"lr": torch.tensor(1.0)}, data, "train.lr is a Tensor"), ({"lr": float("nan")}, data, "train.lr is nan"), ({}, torch.arange(9), "needs context="),
                 ({"context": 9}, torch.arange(9), "too few"), ({"context": 0}, torch.arange(9), "context is 0"), ({}, (data[0], data[1][:2]), "5 inputs and 2 targets"),
+                ({"label_smoothing": 0.1}, data, "nn.CrossEntropyLoss.label_smoothing="), ({"class_weights": [1.0, 2.0]}, data, "weight=...."),
+                ({"eval_data": data, "data__holdout_path": "val"}, data, "are both held-out data"),
                 ({}, iter([]), "not a supported type of data"), ({"context": 3, "eval_data": data}, torch.arange(9), "data__holdout")):
             with self.assertRaisesRegex(motley.MotleyError, message):
                 self.train(model, loss, given, **options)

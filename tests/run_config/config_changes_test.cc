@@ -69,6 +69,28 @@ TEST(ResultChanges, LeaveOutWhatTheNumbersDoNotDependOn) {
   EXPECT_THAT(result_changes(Config(), to), IsEmpty());
 }
 
+// The data's identity tells whether the held-out samples are the same.
+TEST(ResultChanges, NameAHeldOutSetOnlyWhereItComesOrGoes) {
+  Config from;
+  from.data.holdout_path = "val.txt";
+  Config to = from;
+  to.data.holdout_path = "moved/val.txt";
+  to.data.holdout = 0.25;  // unused beside it
+  EXPECT_THAT(result_changes(from, to), IsEmpty());
+  to = Config();
+  EXPECT_THAT(result_changes(from, to),
+              ElementsAre(ConfigChange{"data.holdout_path", "\"val.txt\"", "\"\""}));
+}
+
+TEST(ResultChanges, NameTheWeightsOfTheLoss) {
+  Config to;
+  to.train.label_smoothing = 0.1;
+  to.train.class_weights = {1, 2};
+  EXPECT_THAT(result_changes(Config(), to),
+              ElementsAre(ConfigChange{"train.label_smoothing", "0.0", "0.1"},
+                          ConfigChange{"train.class_weights", "[]", "[1.0, 2.0]"}));
+}
+
 // Of the keys that only some optimizers read, those of the run's optimizer count.
 TEST(ResultChanges, CountAllSettingsOfTheRunsOptimizer) {
   for (const OptimizerFacts& runs : optimizers()) {

@@ -207,6 +207,8 @@ TEST(ConfigConflicts, AreFoundBetweenOtherKeys) {
   EXPECT_THAT(error_of("[checkpoint]\nkeep_best = true").remedy, HasSubstr("train.eval_every"));
   EXPECT_THAT(error_of("[train]\nschedule = 'wsd'\nsteps = 50\ndecay_steps = 50").what,
               HasSubstr("train.decay_steps must be at most"));
+  EXPECT_THAT(error_of("[data]\nkind = 'synthetic'\nholdout_path = 'val'").what,
+              HasSubstr("data.holdout_path needs data in files, gpt.toml:3:"));
   EXPECT_THAT(error_of("[parallel]\ncuts = [3, 3]").what,
               HasSubstr("parallel.cuts must be ascending"));
   EXPECT_THAT(error_of("[data]\nkind = 'images'\nmean = [0.5]\nstd = [1, 2]").what,
@@ -221,6 +223,39 @@ TEST(ConfigConflicts, AreFoundBetweenOtherKeys) {
               HasSubstr("data.dtype needs tokens, gpt.toml:2:"));
   EXPECT_THAT(error_of("[train]\nschedule_steps = 20\nwarmup_steps = 30").what,
               HasSubstr("train.schedule_steps must be at least train.warmup_steps, gpt.toml:2:"));
+}
+
+TEST(ConfigConflicts, DoNotConcernAHeldOutSetOfItsOwn) {
+  Config config;
+  config.data.holdout = 0;
+  config.train.eval_every = 5;
+  EXPECT_FALSE(validate_config(config).ok());
+  config.data.holdout_path = "val.txt";
+  EXPECT_TRUE(validate_config(config).ok());
+}
+
+TEST(ConfigConflicts, AreFoundBetweenALossAndItsModel) {
+  const std::string small = "[model]\nvocab = 3\n";
+  EXPECT_THAT(error_of(small + "[train]\nclass_weights = [1, 2]").what,
+              HasSubstr("train.class_weights must have a weight for each token, gpt.toml:4:"));
+  EXPECT_THAT(error_of(small + "[train]\nclass_weights = [0, 0, 0]").what,
+              HasSubstr("train.class_weights are all 0"));
+  EXPECT_THAT(error_of(small + "[train]\nclass_weights = [0, 1e-60, 0]").what,
+              HasSubstr("train.class_weights are all 0"));
+  EXPECT_THAT(error_of(small + "[train]\nclass_weights = [1, -1, 1]").what,
+              HasSubstr("train.class_weights"));
+  EXPECT_THAT(error_of("[train]\nlabel_smoothing = 1").what, HasSubstr("train.label_smoothing"));
+  const std::string package = "[model]\nkind = 'package'\npath = 'p'\n";
+  const Error smoothed = error_of(package + "[train]\nlabel_smoothing = 0.1");
+  EXPECT_THAT(smoothed.what, HasSubstr("train.label_smoothing does not apply to a package"));
+  EXPECT_THAT(smoothed.remedy, HasSubstr("loss=nn.CrossEntropyLoss(label_smoothing=...)"));
+  EXPECT_THAT(error_of(package + "[train]\nclass_weights = [1, 2]").remedy,
+              HasSubstr("loss=nn.CrossEntropyLoss(weight=...)"));
+  Config config;
+  config.model.vocab = 3;
+  config.train.class_weights = {0, 2, 0.5};
+  config.train.label_smoothing = 0.1;
+  EXPECT_TRUE(validate_config(config).ok());
 }
 
 TEST(ConfigConflicts, DoNotConcernKeysOfAnotherModel) {
