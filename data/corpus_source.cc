@@ -105,12 +105,13 @@ Error token_outside(const Corpus::Token& token,
                     const Corpus& corpus,
                     const DataConfig& data,
                     int vocab) {
-  Error error{ErrorCode::kData,
-              fmt::format("token {} at position {} is outside the vocabulary of {}, {}",
-                          token.value, token.position, vocab, data.path),
-              fmt::format("its tokens are read as {}", token_type_name(corpus.type())),
-              fmt::format("set model.vocab to at least {}, or use data from another tokenizer",
-                          token.value + 1)};
+  Error error{
+      ErrorCode::kData,
+      fmt::format("token {} at position {} is outside the vocabulary of {}, {}", token.value,
+                  token.position, vocab, token.file.empty() ? data.path : token.file),
+      fmt::format("its tokens are read as {}", token_type_name(corpus.type())),
+      fmt::format("set model.vocab to at least {}, or use data from another tokenizer",
+                  token.value + 1)};
   const bool is_negative_int32 =
       corpus.type() == TokenType::kUint32 && token.value > std::numeric_limits<std::int32_t>::max();
   if (is_negative_int32) {
@@ -146,6 +147,9 @@ Result<Corpus> open_corpus(const DataConfig& data, int vocab, ProgressCounter* w
   MOTLEY_ASSIGN(auto corpus, open_token_corpus(data, static_cast<std::uint32_t>(vocab)));
   if (const auto token = corpus.first_outside(static_cast<std::uint32_t>(vocab), work)) {
     return token_outside(*token, corpus, data, vocab);
+  }
+  if (auto line = meta_remark(data, static_cast<std::uint32_t>(vocab))) {
+    corpus.add_remark(*std::move(line));
   }
   return corpus;
 }

@@ -273,15 +273,24 @@ std::optional<std::string> held_out_text_that_is_trained(const Corpus& train,
   constexpr std::size_t kSearchedBytesMax = std::size_t{256} << 20;
   constexpr std::size_t kPassages = 8;
   constexpr std::size_t kPassageBytes = 256;
-  const std::span<const std::byte> all = train.bytes();
-  const std::span<const std::byte> searched = all.first(std::min(all.size(), kSearchedBytesMax));
+  const auto is_trained = [&](std::span<const std::byte> passage) {
+    std::size_t left = kSearchedBytesMax;
+    for (std::size_t part = 0; part < train.parts(); ++part) {
+      const auto all = train.bytes(part);
+      const auto searched = all.first(std::min(all.size(), left));
+      left -= searched.size();
+      if (::memmem(searched.data(), searched.size(), passage.data(), passage.size()) != nullptr) {
+        return true;
+      }
+    }
+    return false;
+  };
   const std::span<const std::byte> bytes = held_out.bytes();
   if (bytes.size() < kPassages * kPassageBytes) return std::nullopt;
   const std::size_t stride = bytes.size() / kPassages / sizeof(std::int64_t) * sizeof(std::int64_t);
   std::size_t found = 0;
   for (std::size_t k = 0; k < kPassages; ++k) {
-    const auto passage = bytes.subspan(k * stride, kPassageBytes);
-    found += ::memmem(searched.data(), searched.size(), passage.data(), passage.size()) != nullptr;
+    found += is_trained(bytes.subspan(k * stride, kPassageBytes)) ? 1 : 0;
   }
   if (2 * found < kPassages) return std::nullopt;
   return fmt::format(

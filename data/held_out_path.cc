@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -64,7 +65,7 @@ Result<ExampleFiles> open_train(const DataConfig& data,
                                 const SampleFormat& sample,
                                 ProgressCounter* work) {
   if (data.kind == "arrays") return open_array_folder(data.path, names_of(sample.inputs));
-  return open_image_data(data.path, sample.inputs.front().tensor.shape, work);
+  return open_image_data(data.path, sample.inputs.front().tensor.shape, data.skip_damaged, work);
 }
 
 Result<ExampleFiles> open_held_out(const DataConfig& data,
@@ -72,7 +73,7 @@ Result<ExampleFiles> open_held_out(const DataConfig& data,
                                    ProgressCounter* work) {
   if (data.kind == "images") {
     return open_held_out_images(data.holdout_path, data.path, sample.inputs.front().tensor.shape,
-                                work);
+                                data.skip_damaged, work);
   }
   MOTLEY_ASSIGN(ExampleFiles files, open_array_folder(data.holdout_path, names_of(sample.inputs)));
   if (files.held_out) files.train = *std::exchange(files.held_out, std::nullopt);
@@ -133,6 +134,7 @@ Result<ExampleFiles> open_examples(const DataConfig& data,
   if (!alike.ok()) return of_held_out_path(alike.error());
   files.storage.append(std::move(held_out->storage));
   files.held_out = std::move(held_out->train);
+  std::ranges::move(held_out->notes, std::back_inserter(files.notes));
   return files;
 }
 

@@ -13,9 +13,7 @@
 namespace motley {
 namespace {
 
-
-             
-                  token.file.empty() ?  : token.file                              // These kinds of data are sequences of tokens, each the target of the preceding one.
+// These kinds of data are sequences of tokens, each the target of the preceding one.
 Result<void> check_tokens_fit(const DataConfig& data, const SampleFormat& sample) {
   if (sample.is_next_token) return {};
   return with_key(
@@ -33,10 +31,7 @@ Result<void> check_images_fit(const SampleFormat& sample) {
                   "data.kind");
 }
 
-if (auto line = meta_remark(data, static_cast<std::uint32_t>(vocab))) {
-    corpus.add_remark(*std::move(line));
-  }
-  }  // namespace
+}  // namespace
 
 Result<std::unique_ptr<const Source>> open_source(const DataConfig& data,
                                                   const SampleFormat& sample,
@@ -56,7 +51,7 @@ Result<std::unique_ptr<const Source>> open_source(const DataConfig& data,
   }
   if (data.kind == "images") {
     MOTLEY_TRY(check_images_fit(sample));
-    MOTLEY_ASSIGN(auto files, open_examples(data, sample, data.skip_damaged, work));
+    MOTLEY_ASSIGN(auto files, open_examples(data, sample, work));
     return make_array_source(std::move(files), data, sample, seed, work);
   }
   if (is_made_up && !sample.is_next_token) {

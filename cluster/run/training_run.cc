@@ -193,9 +193,9 @@ std::string done_text(const TrainingSummary& summary, bool computes) {
   if (summary.last_eval_accuracy) {
     text += fmt::format(", {:.2f} % of the held-out correct", *summary.last_eval_accuracy * 100);
   }
+  text += predicted_text(std::nullopt, summary.last_eval_top5_accuracy);
   if (summary.best) text += "; best: " + best_text(*summary.best);
   if (!summary.stopped_early.empty()) text += "; stopped early: " + summary.stopped_early;
-  text += predicted_text(std::nullopt, summary.last_eval_top5_accuracy);
   return text;
 }
 

@@ -70,6 +70,7 @@ Result<ExampleFiles> open_image_data(const fs::path& folder,
 Result<ExampleFiles> open_held_out_images(const fs::path& folder,
                                           const fs::path& train_folder,
                                           std::span<const std::int64_t> shape,
+                                          bool skips_damaged,
                                           ProgressCounter* work) {
   if (holds_idx(train_folder)) {
     if (!holds_idx_held_out(folder)) return other_form(folder, "IDX files");
@@ -79,8 +80,8 @@ Result<ExampleFiles> open_held_out_images(const fs::path& folder,
     if (!holds_cifar_held_out(folder)) return other_form(folder, "CIFAR files");
     return open_cifar_held_out(folder);
   }
-  if (!holds_pictures(folder)) return other_form(folder, "sub-folders of PNG or JPEG files");
-  return open_held_out_pictures(folder, train_folder, shape, work);
+  if (!holds_pictures(folder)) return other_form(folder, "sub-folders of pictures");
+  return open_held_out_pictures(folder, train_folder, shape, skips_damaged, work);
 }
 
 }  // namespace motley

@@ -27,6 +27,7 @@ namespace motley {
 [[nodiscard]] Result<ExampleFiles> open_held_out_images(const std::filesystem::path& folder,
                                                         const std::filesystem::path& train_folder,
                                                         std::span<const std::int64_t> shape,
+                                                        bool skips_damaged,
                                                         ProgressCounter* work);
 
 }  // namespace motley

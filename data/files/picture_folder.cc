@@ -166,11 +166,9 @@ struct PictureParts {
 
 Result<PictureParts> list_parts(const fs::path& folder) {
   PictureParts parts;
-  // A class may be called "train"; its folder has no sub-folders.
-  const bool has_parts = has_sub_folders(folder / "train");
-  parts.train_folder = has_parts ? folder / "train" : folder;
-  if (has_parts) parts.eval_folder = held_out_folder(folder);
-  if (has_parts) {
+  parts.train_folder = train_part(folder);
+  if (parts.train_folder != folder) {
+    parts.eval_folder = held_out_folder(folder);
     MOTLEY_ASSIGN(const auto beside, class_folders(folder, parts.left_out));
   }
   LeftOutFiles counted_below;
@@ -218,6 +216,30 @@ Result<void> check_bytes(std::uint64_t bytes, const fs::path& folder) {
       "save them as uint8 arrays, which are mapped instead of loaded: data.kind = \"arrays\""};
 }
 
+Result<ExampleFiles> read_parts(const PictureParts& parts,
+                                const fs::path& folder,
+                                std::span<const std::int64_t> shape,
+                                bool skips_damaged,
+                                ProgressCounter* work) {
+  const PictureReader reader(folder, shape, work);
+  const std::uint64_t bytes = reader.bytes_of(parts.train) + reader.bytes_of(parts.eval);
+  MOTLEY_TRY(check_bytes(bytes, folder));
+  std::optional<ProgressCounter::Task> reading;
+  if (work != nullptr) reading.emplace(*work, "reading the data", bytes);
+  ExampleStorage storage;
+  OddPictures found;
+  MOTLEY_ASSIGN(Examples train, reader.read(parts.train, parts.train_folder, storage, found));
+  std::optional<Examples> held_out;
+  if (!parts.eval.empty()) {
+    MOTLEY_ASSIGN(held_out, reader.read(parts.eval, *parts.eval_folder, storage, found));
+  }
+  if (found.has_damaged() && !skips_damaged) {
+    return found.refusal(parts.train.size() + parts.eval.size(), folder);
+  }
+  return ExampleFiles{std::move(storage), std::move(train), std::move(held_out), parts.classes,
+                      notes_of(parts, found, folder)};
+}
+
 }  // namespace
 
 // A class may be called "train"; its folder has no sub-folders.
@@ -236,9 +258,8 @@ bool holds_pictures(const fs::path& folder) {
 
 std::uint64_t picture_folder_bytes(const fs::path& folder, std::span<const std::int64_t> shape) {
   if (!check_wanted_shape(shape).ok()) return 0;
-  const auto parts = list_parts(train_part(folder) );
-  if (!parts.ok parts.front() != ) return
-    if (const auto held_out = held_out_folder(folder)) parts.push_back(*held_out);
+  const auto parts = list_parts(folder);
+  if (!parts.ok()) return 0;
   const std::uint64_t count = parts->train.size() + parts->eval.size();
   return count * (static_cast<std::uint64_t>(shape[0] * shape[1] * shape[2]) + kLabelBytes);
 }
@@ -248,45 +269,30 @@ Result<ExampleFiles> open_picture_folder(const fs::path& folder,
                                          bool skips_damaged,
                                          ProgressCounter* work) {
   MOTLEY_TRY(check_wanted_shape(shape));
-MOTLEY_ASSIGN(PicturePartsparts,list_parts(folder));
-  const PictureReader reader(folder, shape, work);
-  const std::uint64_t bytes = reader.bytes_of(parts.train) + reader.bytes_of(parts.eval);
-  MOTLEY_TRY(check_bytes(bytes, folder));
-  std::optional<ProgressCounter::Task> reading;
-  if (work != nullptr) reading.emplace(*work, "reading the data", bytes);
-  ExampleStorage storage;
-  OddPictures found;
-  MOTLEY_ASSIGN(Examples trained, reader.read(parts.train, parts.train_folder, storage, found));
-  std::optional<Examples> held_out;
-  if (!parts.eval.empty()) {
-    MOTLEY_ASSIGN(held_out, reader.read(parts.eval, *parts.eval_folder, storage, found));
-  }
-  if (found.has_damaged() && !skips_damaged) {
-    return found.refusal(parts.train.size() + parts.eval.size(), folder);
-  }
-  MOTLEY_TRY(check_each_class(parts, trained.targets));
-  if (held_out && held_out->size() == 0) return no_usable_pictures(*parts.eval_folder);
-  return ExampleFiles{std::move(storage), std::move(trained), std::move(held_out), parts.classes,
-                      notes_of(parts, found, folder)};
+  MOTLEY_ASSIGN(const PictureParts parts, list_parts(folder));
+  MOTLEY_ASSIGN(ExampleFiles files, read_parts(parts, folder, shape, skips_damaged, work));
+  MOTLEY_TRY(check_each_class(parts, files.train.targets));
+  if (files.held_out && files.held_out->size() == 0) return no_usable_pictures(*parts.eval_folder);
+  return files;
 }
 
 Result<ExampleFiles> open_held_out_pictures(const fs::path& folder,
                                             const fs::path& train_folder,
                                             std::span<const std::int64_t> shape,
+                                            bool skips_damaged,
                                             ProgressCounter* work) {
   MOTLEY_TRY(check_wanted_shape(shape));
-  MOTLEY_ASSIGN(const auto folders, list_sub_folders(train_part(train_folder)));
+  LeftOutFiles counted_in_training;
+  MOTLEY_ASSIGN(const auto folders, class_folders(train_part(train_folder), counted_in_training));
   const auto own = train_part(folder) != folder ? held_out_folder(folder) : std::nullopt;
-  const fs::path place = own.value_or(folder);
-  MOTLEY_ASSIGN(const auto pictures, list_examples(place, names_of(folders)));
-  const PictureReader reader(shape, work);
-  const std::uint64_t bytes = reader.bytes_of(pictures);
-  MOTLEY_TRY(check_bytes(bytes, place));
-  std::optional<ProgressCounter::Task> reading;
-  if (work != nullptr) reading.emplace(*work, "reading the held-out data", bytes);
-  ExampleStorage storage;
-  MOTLEY_ASSIGN(Examples examples, reader.read(pictures, place, storage));
-  return ExampleFiles{std::move(storage), std::move(examples), std::nullopt};
+  PictureParts parts;
+  parts.train_folder = own.value_or(folder);
+  parts.classes = names_of(folders);
+  MOTLEY_ASSIGN(parts.train, list_examples(parts.train_folder, parts.classes, parts.left_out));
+  MOTLEY_ASSIGN(ExampleFiles files,
+                read_parts(parts, parts.train_folder, shape, skips_damaged, work));
+  if (files.train.size() == 0) return no_usable_pictures(parts.train_folder);
+  return files;
 }
 
 }  // namespace motley

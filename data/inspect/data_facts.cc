@@ -102,7 +102,7 @@ Result<ExampleFiles> open_examples(const DataConfig& data,
                                    const std::vector<std::int64_t>& shape,
                                    ProgressCounter& work) {
   if (data.kind == "arrays") return open_array_folder(data.path, names);
-  return open_image_data(data.path, shape, &work);
+  return open_image_data(data.path, shape, data.skip_damaged, &work);
 }
 
 DataFacts facts_of_examples(const ExampleFiles& files,
