@@ -1,12 +1,16 @@
-#include <jerror.h>
+// jpeglib.h uses FILE without a declaration.
+// clang-format off
+#include <cstdio>
 #include <jpeglib.h>
+#include <jerror.h>
+// clang-format on
 
 #include <algorithm>
 #include <array>
 #include <csetjmp>
-#include <cstdio>  // jpeglib.h uses FILE
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "data/pictures/picture_decoders.h"
 
@@ -36,6 +40,8 @@ Reports& reports_of(j_common_ptr codec) {
   std::longjmp(reports.escape, 1);
 }
 
+// Whether the last `count` bytes that libjpeg has read are zeros. REQUIRES: it has not read an end
+// marker in place of a missing one.
 bool are_zero_before(j_common_ptr codec, int count) {
   const JOCTET* const end = reinterpret_cast<j_decompress_ptr>(codec)->src->next_input_byte;
   return std::all_of(end - count, end, [](JOCTET value) { return value == 0; });
@@ -57,8 +63,8 @@ void report(j_common_ptr codec, int level) {
       return;
     case JWRN_EXTRANEOUS_DATA:
       if (numbers[1] >= kMarkerRst0 && numbers[1] <= kMarkerRst7) break;
-      // Zeros are filling. The skipped bytes end where libjpeg stands.
-      reports.has_stray_bytes = reports.has_stray_bytes || !are_zero_before(codec, numbers[0]);
+      // Zeros are filling.
+      if (!reports.has_end || !are_zero_before(codec, numbers[0])) reports.has_stray_bytes = true;
       return;
     default:
       break;

@@ -20,7 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using testing::Each;
 using testing::HasSubstr;
 
 std::string contents(const fs::path& path) {

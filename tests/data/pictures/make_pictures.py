@@ -89,7 +89,7 @@ def jpegs() -> None:
     for name, data in (("plain", plain), ("progressive", progressive)):
         pixels = Image.open(io.BytesIO(data)).convert("RGB")
         write(f"{name}-zeros.jpg", data[:-2] + bytes(20) + data[-2:], pixels)
-        write(f"{name}-stray.jpg", data[:-2] + b"\xab\xcd\x01" + data[-2:], pixels)
+        write(f"{name}-stray.jpg", data[:-2] + b"\xab\xcd\x01" * 12 + data[-2:], pixels)
         write(f"{name}-no-end.jpg", data[:-2], pixels)
         write(f"{name}-trailer.jpg", data + b"a trailer", pixels)
     for orientation in range(1, 9):
