@@ -41,7 +41,7 @@ class LittleEndian {
   std::span<const std::byte> bytes_;
 };
 
-struct Header {
+struct BmpHeader {
   std::int64_t width = 0;
   std::int64_t height = 0;
   bool is_from_top = false;
@@ -52,7 +52,7 @@ struct Header {
   std::size_t data_begin = 0;
 };
 
-bool is_known(const Header& header) {
+bool is_known(const BmpHeader& header) {
   switch (header.compression) {
     case kPlain:
       return header.bits == 1 || header.bits == 2 || header.bits == 4 || header.bits == 8 ||
@@ -70,7 +70,7 @@ bool is_known(const Header& header) {
 }
 
 // The masks of red, green and blue, which follow a short header and are part of a longer one.
-std::array<std::uint32_t, 3> masks_of(const Header& header, const LittleEndian& numbers) {
+std::array<std::uint32_t, 3> masks_of(const BmpHeader& header, const LittleEndian& numbers) {
   constexpr std::size_t kMasksBegin = kFileHeaderBytes + 40;
   if (header.compression == kMasks || header.compression == kAlphaMasks) {
     return {numbers.at(kMasksBegin, 4), numbers.at(kMasksBegin + 4, 4),
@@ -80,13 +80,13 @@ std::array<std::uint32_t, 3> masks_of(const Header& header, const LittleEndian& 
   return {0xFF0000, 0xFF00, 0xFF};
 }
 
-Result<Header> read_header(const PictureFile& file) {
+Result<BmpHeader> read_header(const PictureFile& file) {
   const LittleEndian numbers(file.bytes);
   const std::uint32_t header_bytes = numbers.at(kFileHeaderBytes, 4);
   const bool is_core = header_bytes == kCoreHeaderBytes;
   const std::size_t side_bytes = is_core ? 2 : 4;
   const std::size_t sizes_end = kFileHeaderBytes + 4 + 2 * side_bytes;
-  Header header;
+  BmpHeader header;
   header.width = numbers.at(kFileHeaderBytes + 4, side_bytes);
   header.height = numbers.at(kFileHeaderBytes + 4 + side_bytes, side_bytes);
   if (!is_core) {
@@ -135,7 +135,7 @@ unsigned masked(std::uint32_t pixel, std::uint32_t mask) {
 }
 
 // Rows of palette indexes from compressed data, in the order of the file. nullopt: damaged.
-std::optional<std::vector<std::byte>> expanded(const Header& header,
+std::optional<std::vector<std::byte>> expanded(const BmpHeader& header,
                                                std::span<const std::byte> data) {
   const auto width = static_cast<std::size_t>(header.width);
   const auto height = static_cast<std::size_t>(header.height);
@@ -184,7 +184,7 @@ std::optional<std::vector<std::byte>> expanded(const Header& header,
 }
 
 // Pixel `x` of a row; nullopt: its index is outside of the palette. REQUIRES: it is inside `row`.
-std::optional<Colour> colour_at(const Header& header,
+std::optional<Colour> colour_at(const BmpHeader& header,
                                 std::span<const std::byte> row,
                                 std::size_t x) {
   if (header.bits <= 8) {
@@ -205,7 +205,7 @@ std::optional<Colour> colour_at(const Header& header,
 }  // namespace
 
 Result<DecodedPicture> decode_bmp(const PictureFile& file) {
-  MOTLEY_ASSIGN(Header header, read_header(file));
+  MOTLEY_ASSIGN(BmpHeader header, read_header(file));
   auto data = file.bytes.subspan(header.data_begin);
   std::vector<std::byte> indexes;
   const auto width = static_cast<std::size_t>(header.width);
