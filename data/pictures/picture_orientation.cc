@@ -4,6 +4,8 @@
 #include <optional>
 #include <string_view>
 
+#include "data/pictures/png_chunks.h"
+
 namespace motley {
 namespace {
 
@@ -34,6 +36,8 @@ bool begins(std::span<const std::byte> bytes, std::string_view with) {
 }
 
 using std::string_view_literals::operator""sv;
+
+constexpr std::span<const std::byte> kNoExif;
 
 // EXIF data is a TIFF file: a header and a directory of tags.
 int orientation_of_exif(std::span<const std::byte> exif) {
@@ -84,33 +88,6 @@ std::span<const std::byte> exif_of_jpeg(std::span<const std::byte> file) {
   return {};
 }
 
-std::uint32_t crc_32(std::span<const std::byte> bytes) {
-  std::uint32_t crc = 0xFFFFFFFF;
-  for (const std::byte value : bytes) {
-    crc ^= std::to_integer<std::uint32_t>(value);
-    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0xEDB88320 : 0);
-  }
-  return ~crc;
-}
-
-std::span<const std::byte> exif_of_png(std::span<const std::byte> file) {
-  constexpr std::size_t kHeadBytes = 8;  // of a chunk; also the file's signature
-  const Numbers numbers(file, false);
-  for (std::size_t at = kHeadBytes; at < file.size();) {
-    const std::uint64_t size = numbers.at(at, 4);
-    const auto content = part(file, at + kHeadBytes, size);
-    if (!content) return {};
-    const std::size_t end = at + kHeadBytes + content->size();
-    if (begins(file.subspan(at + 4), "eXIf"sv)) {
-      const bool is_intact =
-          crc_32(file.subspan(at + 4, 4 + content->size())) == numbers.at(end, 4);
-      return is_intact ? *content : std::span<const std::byte>();
-    }
-    at = end + 4;
-  }
-  return {};
-}
-
 std::span<const std::byte> exif_of_webp(std::span<const std::byte> file) {
   constexpr std::size_t kFirstChunk = 12;
   constexpr std::size_t kHeadBytes = 8;
@@ -131,7 +108,7 @@ int picture_orientation(std::span<const std::byte> file, PictureFormat format) {
     case PictureFormat::kJpeg:
       return orientation_of_exif(exif_of_jpeg(file));
     case PictureFormat::kPng:
-      return orientation_of_exif(exif_of_png(file));
+      return orientation_of_exif(find_png_chunk(file, "eXIf").value_or(kNoExif));
     case PictureFormat::kWebp:
       return orientation_of_exif(exif_of_webp(file));
     case PictureFormat::kGif:

@@ -1,6 +1,10 @@
 #include <png.h>
 
+#include <string>
+#include <utility>
+
 #include "data/pictures/picture_decoders.h"
+#include "data/pictures/png_chunks.h"
 
 namespace motley {
 namespace {
@@ -26,6 +30,9 @@ class PngImage {
 }  // namespace
 
 Result<DecodedPicture> decode_png(const PictureFile& file) {
+  if (const std::string damage = damage_of_png_chunks(file.bytes); !damage.empty()) {
+    return damaged_picture(file, damage);
+  }
   PngImage image;
   if (png_image_begin_read_from_memory(image.get(), file.bytes.data(), file.bytes.size()) == 0) {
     return damaged_picture(file, image->message);

@@ -12,6 +12,7 @@
 
 #include <gmock/gmock.h>
 
+#include "base/philox.h"
 #include "tests/fuzz/picture_laws.h"
 #include "tests/support/damage.h"
 
@@ -152,6 +153,34 @@ TEST(DecodePicture, RefusesWhatIsTooLarge) {
         decode_picture(std::as_bytes(std::span(file)), 3, "a.picture", 19 * 13 - 1);
     ASSERT_FALSE(picture.ok()) << path;
     EXPECT_THAT(picture.error().cause, HasSubstr("the limit is 246 pixels")) << path;
+  }
+}
+
+// Of the formats only PNG has checksums: damage that it does not refuse changes no pixel. Others
+// may read a damaged file as other programs do.
+TEST(DamagedPicture, IsReadOrRefusedInEveryFormat) {
+  constexpr int kFilesOfEach = 200;
+  const auto pictures = golden_pictures();
+  for (const char* format : {".jpg", ".png", ".webp", ".gif", ".bmp", ".tiff"}) {
+    std::vector<fs::path> of_format;
+    std::ranges::copy_if(pictures, std::back_inserter(of_format),
+                         [&](const fs::path& path) { return path.extension() == format; });
+    ASSERT_FALSE(of_format.empty());
+    for (std::uint64_t i = 0; i < kFilesOfEach; ++i) {
+      const fs::path& path = of_format[i % of_format.size()];
+      const std::string whole = contents(path);
+      std::string file = whole;
+      const PhiloxBlock draw = philox4x32(62, i, 0);
+      for (std::uint32_t change = 0; change <= draw[0] % 3; ++change) {
+        const std::uint32_t place = philox4x32(63, i, change)[0];
+        file[place % file.size()] = static_cast<char>(philox4x32(64, i, change)[0]);
+      }
+      if (draw[1] % 4 == 0) file.resize(draw[2] % file.size());
+      EXPECT_EQ(wrong_with_picture(file), "") << path << ", file " << i;
+      const auto read = decoded(file);
+      if (path.extension() != ".png" || !read.ok()) continue;
+      EXPECT_EQ(read->raster.pixels, decoded(whole)->raster.pixels) << path << ", file " << i;
+    }
   }
 }
 
