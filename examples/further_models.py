@@ -8,7 +8,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-from model_builders import LENGTH, VOCABULARY, Entry, diffusion, ids, images, language, of, timm, vision
+from model_builders import LENGTH, VOCABULARY, Entry, ids, images, language, of
 
 _GROUPED: Dict[str, Any] = {"num_key_value_heads": 2}
 _HEADS: Dict[str, Any] = {**_GROUPED, "head_dim": 8}
@@ -57,21 +57,6 @@ def boxes(model: nn.Module) -> Callable[[torch.Tensor], torch.Tensor]:
         found = model(pixel_values=pictures)
         return torch.cat([found.logits, found.pred_boxes], -1)
     return call
-
-
-def autoencoder() -> nn.Module:
-    return of("diffusers", "AutoencoderKL")(block_out_channels=(8, 16), norm_num_groups=4, layers_per_block=1, latent_channels=4, sample_size=16,
-                                            down_block_types=("DownEncoderBlock2D",) * 2, up_block_types=("UpDecoderBlock2D",) * 2)
-
-
-def latents(**more: Any) -> Callable[[nn.Module], Callable[[torch.Tensor], torch.Tensor]]:
-    """A latent [4, 8, 8], 4 tokens of text and a time step, in one tensor."""
-    return lambda model: lambda t: model(t[:, :256].reshape(-1, 4, 8, 8), encoder_hidden_states=t[:, 256:320].reshape(-1, 4, 16),
-                                         timestep=t[:, 336].clamp(0, 1), **more).sample
-
-
-def _latent(n: int) -> torch.Tensor:
-    return torch.randn(n, 337)
 
 
 class Rotated(nn.Module):
