@@ -102,9 +102,8 @@ ImageBox draw_box(const SampleDraws& draws, std::int64_t height, std::int64_t wi
     }
   }
   // The middle, with the nearest ratio.
-  const std::int64_t box_width = std::min(width, std::llround(static_cast<double>(height) * 4 / 3));
-  const std::int64_t box_height =
-      std::min(height, std::llround(static_cast<double>(width) * 4 / 3));
+  const std::int64_t box_width = std::min(width, std::lround(static_cast<double>(height) * 4 / 3));
+  const std::int64_t box_height = std::min(height, std::lround(static_cast<double>(width) * 4 / 3));
   return {(height - box_height) / 2, (width - box_width) / 2, box_height, box_width};
 }
 

@@ -1,6 +1,7 @@
 #include "data/pictures/fit_picture.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
