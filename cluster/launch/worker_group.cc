@@ -137,16 +137,16 @@ struct WorkerGroup::Impl {
   GroupFailures failures{workers};
   bool ending = false;  // events no longer count
   StopPolicy stop_policy;
-  bool quiet = false;                   // the last poll found nothing to handle
-  std::optional<LeaseRenewer> renewer;  // destroyed before the workers
-  std::optional<GroupEvents> events;    // set by run()
+  bool quiet = false;                       // the last poll found nothing to handle
+  std::optional<LeaseRenewer> renewer;      // destroyed before the workers
+  std::optional<GroupEvents> group_events;  // set by run()
 };
 
 Result<void> WorkerGroup::Impl::run(const EventHandler& handler) {
-  MOTLEY_CHECK(!events, "a worker group runs once");
-  events.emplace(GroupEvents::Group{workers, options, starter, waits, failures, renewer,
-                                    [this](const auto& line) { warn(line); }},
-                 handler);
+  MOTLEY_CHECK(!group_events, "a worker group runs once");
+  group_events.emplace(GroupEvents::Group{workers, options, starter, waits, failures, renewer,
+                                          [this](const auto& line) { warn(line); }},
+                       handler);
   signals.emplace();
   allow_many_files();
   if (!options.log_folder.empty()) MOTLEY_TRY(make_folders(options.log_folder));
@@ -234,11 +234,11 @@ Result<void> WorkerGroup::Impl::handle_output(Worker& worker) {
   Result<std::vector<Json>> events = worker.read_events();
   if (ending) return {};
   if (!events) {
-    events->fail(worker, FailureKind::kCertain, std::move(events).error());
+    group_events->fail(worker, FailureKind::kCertain, std::move(events).error());
     return {};
   }
   for (const Json& event : *events) {
-    if (!worker.failed) MOTLEY_TRY(events->handle(worker, event));
+    if (!worker.failed) MOTLEY_TRY(group_events->handle(worker, event));
   }
   return {};
 }
@@ -250,7 +250,7 @@ Result<void> WorkerGroup::Impl::handle_exit(Worker& worker) {
   if (ending || worker.failed) return {};
   if (failures.empty() && starter.starts_again(worker, exit)) return {};
   if (!worker.done) {
-    events->fail(worker, FailureKind::kCertain, worker.death(exit));
+    group_events->fail(worker, FailureKind::kCertain, worker.death(exit));
   } else if (exit.signal != 0 || exit.status != 0) {
     warn(fmt::format("after its job, {}", worker.death(exit).what));
   }
