@@ -52,7 +52,7 @@ std::string to_text(const DataFacts& facts, const std::optional<TrainingFacts>& 
   if (!facts.path.empty()) text += line("path", facts.path);
   if (const auto& tokens = facts.tokens) {
     text += line("tokens", fmt::format("{} of {}, from {} to {}", grouped(tokens->tokens),
-                                       tokens->dtype, tokens->lowest, tokens->highest));
+                                       tokens->dtype, tokens->range.lowest, tokens->range.highest));
     if (tokens->files > 1) text += line("files", grouped(tokens->files));
   }
   for (const ColumnFacts& column : facts.columns) text += line(column.role, column_text(column));
@@ -86,8 +86,8 @@ Json to_json(const DataFacts& facts, const std::optional<TrainingFacts>& trainin
     json["tokens"] = {{"dtype", tokens->dtype},
                       {"files", tokens->files},
                       {"count", tokens->tokens},
-                      {"lowest", tokens->lowest},
-                      {"highest", tokens->highest}};
+                      {"lowest", tokens->range.lowest},
+                      {"highest", tokens->range.highest}};
   }
   if (!facts.columns.empty()) {
     json["columns"] = Json::array();

@@ -169,14 +169,16 @@ std::optional<Corpus::Token> Corpus::first_outside(std::uint32_t vocab,
   return std::nullopt;
 }
 
-std::pair<std::int64_t, std::int64_t> Corpus::range() const {
-  std::pair<std::int64_t, std::int64_t> range{std::numeric_limits<std::int64_t>::max(),
-                                              std::numeric_limits<std::int64_t>::min()};
+Corpus::Range Corpus::range() const {
+  Range range{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min(),
+              0};
   for (std::size_t part = 0; part < parts_.size(); ++part) {
     const std::uint64_t count = firsts_[part + 1] - firsts_[part];
     for (std::uint64_t position = 0; position < count; ++position) {
       const std::int64_t value = value_at(bytes(part), type_, position);
-      range = {std::min(range.first, value), std::max(range.second, value)};
+      range.lowest = std::min(range.lowest, value);
+      range.highest = std::max(range.highest, value);
+      range.zeros += value == 0 ? 1 : 0;
     }
   }
   return range;

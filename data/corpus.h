@@ -57,8 +57,14 @@ class Corpus {
   [[nodiscard]] std::optional<Token> first_outside(std::uint32_t vocab,
                                                    ProgressCounter* work) const;
 
-  // The lowest and the highest token; reads the whole corpus. REQUIRES: size() > 0.
-  [[nodiscard]] std::pair<std::int64_t, std::int64_t> range() const;
+  struct Range {
+    std::int64_t lowest = 0;
+    std::int64_t highest = 0;
+    std::uint64_t zeros = 0;  // tokens that are 0
+  };
+
+  // Reads the whole corpus. REQUIRES: size() > 0.
+  [[nodiscard]] Range range() const;
 
   // Whether all tokens would be below `vocab` with their bytes swapped. REQUIRES: a 16-bit type.
   [[nodiscard]] bool are_within_swapped(std::uint32_t vocab) const;

@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
-#include <tuple>
 #include <utility>
 
-#include "data/corpus.h"
 #include "data/data_remarks.h"
 #include "data/files/array_folder.h"
 #include "data/files/image_data.h"
@@ -20,10 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 
 TokenFacts facts_of(const Corpus& corpus) {
-  TokenFacts facts{std::string(token_type_name(corpus.type())), corpus.parts(), corpus.size(), 0,
-                   0};
-  if (corpus.size() > 0) std::tie(facts.lowest, facts.highest) = corpus.range();
-  return facts;
+  return {std::string(token_type_name(corpus.type())), corpus.parts(), corpus.size(),
+          corpus.size() > 0 ? corpus.range() : Corpus::Range()};
 }
 
 // Without a model the vocabulary is unknown: the type is detected for a large one, or else for one
@@ -88,6 +84,11 @@ void add_columns(const Examples& examples,
 }
 
 void add_remarks_on_values(DataFacts& facts) {
+  if (facts.tokens && facts.tokens->tokens > 0 &&
+      facts.tokens->range.zeros >= facts.tokens->tokens - facts.tokens->range.zeros) {
+    facts.remarks.push_back(fmt::format("{} of {} tokens are 0: is it padding, or another dtype?",
+                                        facts.tokens->range.zeros, facts.tokens->tokens));
+  }
   for (const ColumnFacts& column : facts.columns) {
     if (column.not_finite == 0) continue;
     facts.remarks.push_back(
@@ -125,6 +126,7 @@ Result<DataFacts> inspect_data(const DataConfig& data, ProgressCounter& work) {
                                                            : open_tokens_of_any_vocabulary(data));
     facts.tokens = facts_of(corpus);
     facts.remarks = corpus_remarks(corpus, data);
+    add_remarks_on_values(facts);
   } else if (data.kind == "arrays" || data.kind == "images") {
     const auto names = input_names_in(data.path);
     MOTLEY_ASSIGN(const ExampleFiles files, open_examples(data, names, any_picture, work));
@@ -151,6 +153,7 @@ Result<CheckedData> inspect_data(const Config& config,
     MOTLEY_ASSIGN(const Corpus corpus,
                   data.kind == "text" ? open_text_corpus(data) : open_token_corpus(data, vocab));
     facts.tokens = facts_of(corpus);
+    add_remarks_on_values(facts);
   } else if (data.kind == "arrays" || data.kind == "images") {
     std::vector<std::string> names;
     for (const SampleInput& input : inputs) names.push_back(input.name);

@@ -9,6 +9,7 @@
 
 #include "base/progress_counter.h"
 #include "base/result.h"
+#include "data/corpus.h"
 #include "data/inspect/column_facts.h"
 #include "models/spec/sample_format.h"
 #include "run_config/config.h"
@@ -20,8 +21,7 @@ struct TokenFacts {
   std::string dtype;
   std::uint64_t files = 0;
   std::uint64_t tokens = 0;
-  std::int64_t lowest = 0;
-  std::int64_t highest = 0;
+  Corpus::Range range;
 };
 
 struct DataFacts {

@@ -82,8 +82,15 @@ TEST_F(Inspected, TokensHaveATypeANumberAndARange) {
   ASSERT_TRUE(found.tokens.has_value());
   EXPECT_EQ(found.tokens->dtype, "uint16");
   EXPECT_EQ(found.tokens->tokens, 3U);
-  EXPECT_EQ(found.tokens->lowest, 1);
-  EXPECT_EQ(found.tokens->highest, 3);
+  EXPECT_EQ(found.tokens->range.lowest, 1);
+  EXPECT_EQ(found.tokens->range.highest, 3);
+}
+
+TEST_F(Inspected, TokensOfWhichMostAreZeroAreNamed) {
+  std::vector<std::uint16_t> tokens(300);
+  for (std::size_t i = 0; i < tokens.size(); i += 3) tokens[i] = static_cast<std::uint16_t>(i + 1);
+  const auto found = facts(write("a.npy", npy("<u2", {300}, tokens)));
+  EXPECT_THAT(found.remarks, ElementsAre(HasSubstr("200 of 300 tokens are 0")));
 }
 
 TEST_F(Inspected, ArraysHaveSamplesARangeAndClasses) {
