@@ -11,6 +11,7 @@
 #include <unordered_set>
 
 #include "base/hash.h"
+#include "data/source.h"
 
 namespace motley {
 namespace {
@@ -249,8 +250,8 @@ std::vector<std::string> corpus_remarks(const Corpus& corpus, const DataConfig& 
   return lines;
 }
 
-std::vector<std::string> batch_remarks(const Source& source, const TrainConfig& train) {
-  std::vector<std::string> lines;
+std::vector<std::string> training_remarks(const Source& source, const TrainConfig& train) {
+  std::vector<std::string> lines = source.remarks();
   const auto batch = static_cast<std::uint64_t>(train.global_batch);
   if (source.train_samples() < batch) {
     lines.push_back(fmt::format(

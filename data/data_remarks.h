@@ -8,7 +8,6 @@
 
 #include "data/corpus.h"
 #include "data/files/columns.h"
-#include "data/source.h"
 #include "models/spec/sample_format.h"
 #include "run_config/config.h"
 
@@ -22,10 +21,6 @@ namespace motley {
                                                        const SampleFormat& format);
 
 [[nodiscard]] std::vector<std::string> corpus_remarks(const Corpus& corpus, const DataConfig& data);
-
-// Of data with fewer samples than a global batch, which therefore has some of them repeatedly.
-[[nodiscard]] std::vector<std::string> batch_remarks(const Source& source,
-                                                     const TrainConfig& train);
 
 // A line if passages of the held-out tokens, of data.holdout_path, are also in the training tokens.
 // Searches for a few of them in at most 256 MiB. REQUIRES: both have the same token type.

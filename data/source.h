@@ -73,4 +73,9 @@ class Source {
                                                                 std::int64_t seed,
                                                                 ProgressCounter* work = nullptr);
 
+// The source's remarks, and a line if it has fewer samples than a global batch, which therefore has
+// some of them repeatedly.
+[[nodiscard]] std::vector<std::string> training_remarks(const Source& source,
+                                                        const TrainConfig& train);
+
 }  // namespace motley

@@ -13,7 +13,6 @@
 #include "cluster/planning/check_plan.h"
 #include "cluster/planning/resolve_plan.h"
 #include "cluster/replication/machine_stores.h"
-#include "data/data_remarks.h"
 #include "record/report_text.h"
 #include "record/run_folder.h"
 #include "run_config/config_io.h"
@@ -44,8 +43,7 @@ Result<std::optional<SeenData>> check_data(const PlanRequest& request,
     MOTLEY_ASSIGN(const auto weights, CheckpointReader::open(config.model.init_from));
   }
   if (remarks != nullptr && !resumes) {
-    for (const std::string& line : (*source)->remarks()) remarks->warn(line);
-    for (const std::string& line : batch_remarks(**source, config.train)) remarks->warn(line);
+    for (const std::string& line : training_remarks(**source, config.train)) remarks->warn(line);
   }
   return std::optional(SeenData{(*source)->identity(), (*source)->train_samples()});
 }

@@ -164,10 +164,8 @@ Result<CheckedData> inspect_data(const Config& config,
   }
   facts.kind = data.kind;
   facts.path = data.path;
-  const auto remarks = source->remarks();
+  const auto remarks = training_remarks(*source, config.train);
   facts.remarks.insert(facts.remarks.begin(), remarks.begin(), remarks.end());
-  const auto batches = batch_remarks(*source, config.train);
-  facts.remarks.insert(facts.remarks.end(), batches.begin(), batches.end());
   TrainingFacts& training = checked.training;
   training.train_samples = source->train_samples();
   training.eval_samples = source->eval_samples();

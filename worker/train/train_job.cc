@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <exception>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <set>
@@ -22,7 +21,6 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/fencing_token.h"
 #include "checkpoint/save/shard_writer.h"
-#include "data/data_remarks.h"
 #include "models/device/compute_device.h"
 #include "models/device/device_stall.h"
 #include "models/device/dtype_support.h"
@@ -171,12 +169,9 @@ Result<void> train(const Job& job,
   if (source != nullptr) {
     const DataIdentity data = source->identity();
     // A resumed run has reported the remarks about its data before.
-    std::vector<std::string> remarks;
-    if (job.resume_from.empty()) {
-      remarks = source->remarks();
-      std::ranges::copy(batch_remarks(*source, job.config.train), std::back_inserter(remarks));
-    }
-    launcher.send(data_event({data.bytes, data.hash, std::move(remarks), source->class_names()}));
+    launcher.send(data_event({data.bytes, data.hash,
+                              job.resume_from.empty() ? training_remarks(*source, job.config.train)
+                                                      : std::vector<std::string>(), source->class_names()}));
   }
   const auto tied = model.tied_pair();
   StageState state(trainer->held(), trainer->make_memory(), tied ? tied->parameter : std::string(),
