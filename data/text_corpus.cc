@@ -33,9 +33,10 @@ std::string_view chars_of(const MappedFile& file) {
 // recognised by their launches (docs/formats/launches.md) wherever they are.
 bool is_skipped_folder(const fs::path& path) {
   std::error_code ignored;
-  return path.filename().native().starts_with('.') ||
-         fs::is_directory(path / "launches", ignored) ||
-         fs::exists(path / "CMakeCache.txt", ignored);
+  const bool is_build =
+      fs::exists(path / "CMakeCache.txt", ignored) && !fs::exists(path / "CMakeLists.txt", ignored);
+  return path.filename().native().starts_with('.') || is_build ||
+         fs::is_directory(path / "launches", ignored);
 }
 
 // Folders that are skipped by their name.

@@ -93,7 +93,8 @@ TEST(OddTokenFiles, AreReadRightOrRefused) {
     constexpr std::uint32_t kVocabs[] = {300, 4096, 32000, 50257, 65536, 128256};
     const std::uint32_t vocab = kVocabs[draw.below(6)];
     const Way& way = ways()[draw.below(static_cast<std::uint32_t>(ways().size()))];
-    if (vocab > 65536 && way.bytes == 2) continue;
+    // Of 65,536 tokens either byte order is possible (docs/formats/data.md).
+    if (way.bytes == 2 && vocab > (way.is_readable ? 65536U : 50257U)) continue;
     const auto tokens = usual_tokens(draw, vocab, 8192 + draw.below(8192));
     std::string bytes = way.write(tokens);
     const std::uint32_t cut = draw.below(3) == 0 ? 1 + draw.below(9) : 0;
