@@ -193,7 +193,7 @@ Result<void> check_each_class(const PictureParts& parts, const Column& labels) {
   for (std::uint64_t sample = 0; sample < labels.size(); ++sample) {
     has_any[static_cast<std::size_t>(integer_at(labels.type(), labels.at(sample), 0))] = true;
   }
-  const auto without = std::ranges::find(has_any, false);
+  const auto without = std::find(has_any.begin(), has_any.end(), false);
   if (without == has_any.end()) return {};
   const auto number = static_cast<std::size_t>(without - has_any.begin());
   return no_usable_pictures(parts.train_folder / parts.classes[number]);
