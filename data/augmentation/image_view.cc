@@ -80,7 +80,7 @@ struct Sides {
 Sides draw_sides(const BoxRange& range, double area, const PhiloxBlock& words) {
   const double wanted = area * between(range.share_low, range.share_high, words[0]);
   const double ratio = exponential(between(range.log_ratio_low, range.log_ratio_high, words[1]));
-  return {std::llround(std::sqrt(wanted * ratio)), std::llround(std::sqrt(wanted / ratio))};
+  return {std::lround(std::sqrt(wanted * ratio)), std::lround(std::sqrt(wanted / ratio))};
 }
 
 ImageBox placed(std::int64_t box_height,
