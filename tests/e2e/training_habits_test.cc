@@ -147,7 +147,7 @@ TEST_F(TrainingHabits, StopAfterTheSameStepOnAnyPlanAndAfterAResume) {
   const Json report = this->report("straight");
   const auto last = report.at("last_step").get<std::int64_t>();
   const auto best = report.at("best").at("step").get<std::int64_t>();
-  ASSERT_EQ(train("parts", {"--stages", "2", "--stop-after", std::to_string(best + 3)}).status, 0);
+  ASSERT_EQ(train("parts", {"--stages", "2", "--stop-after", std::to_string(best + 8)}).status, 0);
   const Outcome resumed = train("parts", {"--stages", "1", "--resume"});
   ASSERT_EQ(resumed.status, 0) << resumed.err;
   EXPECT_EQ(this->report("parts").at("last_step"), last);
