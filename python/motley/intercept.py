@@ -87,6 +87,8 @@ class Intercept(TorchFunctionMode):
         if func in _VALUE_ACCESS and self._recorder is not None and self._recorder.varies(args[0]):
             raise self._fail(f"Tensor.{func.__name__} converts the values of a tensor to Python",
                              "Use only PyTorch's operations; replace branches by torch.where or a mask")
+        if func in _TEXTS and self._recorder is not None and self._recorder.varies(args[0]):
+            return f"tensor of shape {list(args[0].shape)}"
         if func in _FINITE and self._recorder is not None:
             return self._if_finite(func, args, kwargs)
         if replaced is None:
@@ -282,6 +284,9 @@ def _checks_python_alone(original: Callable[..., None], place: int, *args: Any, 
     if not isinstance(condition, torch.Tensor):
         original(*args, **kwargs)
 
+
+_TEXTS = frozenset({torch.Tensor.__format__, torch.Tensor.__repr__})
+"""Functions that convert values to text, such as that of a message."""
 
 _TESTS = {torch.isfinite: True, torch.isinf: False, torch.isnan: False,
           torch.Tensor.isfinite: True, torch.Tensor.isinf: False, torch.Tensor.isnan: False}

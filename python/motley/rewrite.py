@@ -75,7 +75,7 @@ def _unfolded(self: torch.Tensor, size: List[int], stride: List[int], offset: Op
 
 
 def _as_strided(self: torch.Tensor, size: List[int], stride: List[int], offset: Optional[int] = None) -> torch.Tensor:
-    """A part of a contiguous tensor by views and slices; autograd uses as_strided after an in-place operation on a view.
+    """A part of a tensor without gaps in memory, by views and slices; autograd uses as_strided after an in-place operation on a view.
 
     If each stride divides the next larger one, the memory is an array whose dimensions are the quotients, and the offset in
     mixed radix gives the start of the part in each dimension. Windows that overlap are unfolded from their union.
@@ -83,12 +83,14 @@ def _as_strided(self: torch.Tensor, size: List[int], stride: List[int], offset: 
     windows = _windows(size, stride)
     if windows is not None:
         return _unfolded(self, size, stride, offset, *windows)
+    if not self.is_contiguous():
+        self = aten.permute(self, sorted(range(self.dim()), key=lambda k: -self.stride(k)))  # in the order of memory
     large = sorted((k for k in range(len(size)) if size[k] > 1), key=lambda k: -stride[k])
     steps = [stride[k] for k in large] + [1]
     wholes = [self.numel()] + steps[:-1]
     if not self.is_contiguous() or any(step < 1 or whole % step for whole, step in zip(wholes, steps)):
         raise NoReplacement
-    rest = (offset or 0) - self.storage_offset()
+    rest = 0 if offset is None else offset - self.storage_offset()
     shown = aten.view(self, [whole // step for whole, step in zip(wholes, steps)])
     for dim, step in enumerate(steps):
         start, rest = divmod(rest, step)
