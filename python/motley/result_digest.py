@@ -80,9 +80,9 @@ def _parts(tensor: torch.Tensor) -> Iterator[Any]:
         yield buffer[:filled]
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=32)
 def _signs(state: int, begin: int) -> Any:
-    """The lowest bits of a part of a stream. All tensors have the same signs."""
+    """The lowest bits of a part of a stream, 1 MiB. All tensors have the same signs."""
     return hashed.bits(state, begin, begin + hashed.PART).astype(numpy.uint8)
 
 
