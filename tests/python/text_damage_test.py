@@ -19,7 +19,7 @@ COUNT = 200
 
 
 def prepared(source: Any, folder: str, **options: Any) -> motley.Texts:
-    return motley.text(source, Tokenizer(), folder, **{"max_length": 64, "packing": True, **QUIET, **options})
+    return motley.text(source, Tokenizer(), folder, **{"max_length": 64, "packing": True, "overflow": "split", **QUIET, **options})
 
 
 def contents(folder: str) -> Dict[str, bytes]:
@@ -96,7 +96,7 @@ class Prepared(unittest.TestCase):
             broken = Tokenizer()
             broken.fails_at = 7
             with self.assertRaises(KeyboardInterrupt):
-                motley.text(source, broken, folder.path("data"), max_length=64, packing=True, **QUIET)
+                motley.text(source, broken, folder.path("data"), max_length=64, packing=True, overflow="split", **QUIET)
             whole = contents(folder.path("data/parts"))
             self.assertGreater(len(whole), 1)
             for seed in range(COUNT):
