@@ -149,6 +149,8 @@ class Errors(unittest.TestCase):
         self.refused([{"text": "abc"}], "these are texts", train_on="assistant")
         with self.assertRaisesRegex(motley.MotleyError, "the tokenizer is a str"):
             motley.text([GOOD], "llama", "/nowhere/data")
+        for pad in (-1, 1 << 31, True):
+            self.refused([GOOD], "the id of the padding is", pad_id=pad)
         unpadded = Tokenizer()
         unpadded.pad_token_id = unpadded.eos_token_id = None  # type: ignore[assignment]
         self.refused([GOOD], "the id of the padding is None.*Pass pad_id=", unpadded)

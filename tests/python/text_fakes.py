@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from typing import Any, Dict, List, Optional
 
 import torch
@@ -30,7 +31,7 @@ class Tokenizer:
     bos_token_id, eos_token_id, pad_token_id = BOS, EOS, PAD
 
     def __init__(self, marks: bool = True, forgetful: bool = False, template: bool = True, dated: bool = False, parts_only: bool = False):
-        described = ("{% generation %}" if marks else "") + f"forgetful={forgetful} {parts_only=}" + ("strftime_now" if dated else "")
+        described = ("{% generation %}" if marks else "") + f"forgetful={forgetful} {parts_only=}" + (" day=strftime_now('%Y-%m-%d')" if dated else "")
         self.chat_template: Optional[str] = described if template else None
         self.forgetful, self.dated, self.parts_only = forgetful, dated, parts_only
         self.calls = 0
@@ -46,11 +47,13 @@ class Tokenizer:
         return {"input_ids": [token for k, part in enumerate(ids) for token in ([EOS] if k else []) + part]}
 
     def apply_chat_template(self, messages: Any, tokenize: bool, return_dict: bool = True, add_generation_prompt: bool = False,
-                            return_assistant_tokens_mask: bool = False, tools: Any = None, strftime_now: Any = None, mood: str = "") -> Any:
+                            return_assistant_tokens_mask: bool = False, tools: Any = None, chat_template: Optional[str] = None, mood: str = "") -> Any:
         assert return_dict
         if tokenize:
             self._count()
-        head = (strftime_now("%Y-%m-%d") if self.dated else "") + mood
+        day = re.search('day="(.*)"', chat_template or self.chat_template or "")
+        assert (day is not None) == self.dated, "nothing else writes the day"
+        head = (day[1] if day is not None else "") + mood
         ids = [BOS] + [FIRST_BYTE + byte for byte in head.encode()]
         mask = [0] * len(ids)
         for k, message in enumerate(messages):

@@ -113,7 +113,7 @@ class Json(unittest.TestCase):
 
     def test_other_encodings_are_refused(self) -> None:
         for name, content, message in (("a.jsonl", json.dumps(GOOD).encode("utf-16-le"), "is UTF-16 without a byte order mark.*UTF-16LE"),
-                                       ("a.txt", "abc".encode("utf-16-be"), "UTF-16BE"), ("a.txt", "abc".encode("utf-32-le"), "character 1 is a zero"),
+                                       ("a.txt", "abc".encode("utf-16-be"), "UTF-16BE"), ("a.txt", "abc".encode("utf-32"), "is UTF-32. Convert it"), ("a.txt", "abc".encode("utf-32-le"), "character 1 is a zero"),
                                        ("a.txt", b"abc\0def", "character 3 is a zero"), ("a.txt", "ça".encode("latin-1"), "CP1252")):
             with self.subTest(content), Folder() as folder:
                 write(folder.path(name), content)

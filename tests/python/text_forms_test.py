@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import unittest
 from typing import Any, Dict, List
 from unittest import mock
@@ -83,6 +84,16 @@ class Conversations(unittest.TestCase):
         with self.assertRaisesRegex(motley.MotleyError, "no document is left to train on, of 1 records: 1 empty"):
             prepared([blank])
 
+    def test_null_is_a_value_in_a_file_and_a_missing_key_in_a_table(self) -> None:
+        call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "f", "arguments": {"x": None, "y": 1}}}]}
+        record = {"messages": [U, call]}
+        with Folder() as folder:
+            for name, text in (("a.jsonl", json.dumps(record)), ("a.json", json.dumps([record])), ("b.json", json.dumps(record, indent=1))):
+                with open(folder.path(name), "w", encoding="utf-8") as file:
+                    file.write(text)
+                self.assertIn('{"x": null, "y": 1}', motley.text(folder.path(name), Tokenizer(), folder.path("data"), **QUIET).shown(0, Tokenizer()))
+        self.assertIn('{"y": 1}', prepared([record]).shown(0, Tokenizer()))
+
     def test_arguments_of_tools(self) -> None:
         def chat(arguments: Any) -> Any:
             call = {"role": "assistant", "content": None, "tool_calls": [{"type": "function", "function": {"name": "f", "arguments": arguments}}]}
@@ -134,6 +145,10 @@ class Variables(unittest.TestCase):
             self.assertEqual(written(motley.text([chat] * 3, Tokenizer(dated=True), folder.path("other"), **QUIET)), ["2026-03-02"] * 3)
         with self.assertRaisesRegex(motley.MotleyError, "date= has no effect"):
             prepared([chat], date="2020-02-29")
+        computed = Tokenizer(dated=True)
+        computed.chat_template = "strftime_now(form)"
+        with self.assertRaisesRegex(motley.MotleyError, "a format that it computes"):
+            prepared([chat], computed)
         with self.assertRaisesRegex(motley.MotleyError, "date is 'today'"):
             prepared([chat], Tokenizer(dated=True), date="today")
 

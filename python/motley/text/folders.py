@@ -83,7 +83,7 @@ def _without_data(folder: str, left_out: List[str]) -> str:
 
 def _check_splits(folder: str, found: List[str]) -> None:
     splits: Dict[str, List[str]] = {}
-    for path in found:
+    for path in sorted(found):
         inside = os.path.relpath(path, folder)
         names = [match for part in reversed(inside.lower().split(os.sep)) for match in _SPLIT.finditer(part)]
         if names:

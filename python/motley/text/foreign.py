@@ -20,6 +20,8 @@ def foreign(name: str, start: bytes) -> Optional[str]:
     for magic, command in COMPRESSED.items():
         if start.startswith(magic):
             return f"{name} is compressed. Unpack it with `{command} {name}`"
+    if start.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
+        return f"{name} is UTF-32. Convert it with `iconv -f UTF-32 -t UTF-8`"
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         return f"{name} is UTF-16. Convert it with `iconv -f UTF-16 -t UTF-8`"
     zeros = [byte == 0 for byte in start[:4]]

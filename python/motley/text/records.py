@@ -55,7 +55,7 @@ def parse(raw: Raw, has_template: bool) -> Optional[Record]:
             value = strict_json(value)
         except ValueError as error:
             raise BadRecord(f"no valid JSON: {error}") from error
-    else:
+    elif raw.is_table:
         value = _without_nulls(value)
     if not isinstance(value, Mapping):
         raise BadRecord(f"a {type_of(value)} instead of an object such as {{\"messages\": […]}}")
@@ -75,7 +75,6 @@ def _decoded(value: bytes) -> str:
 
 
 def _without_nulls(value: Any) -> Any:
-    """Rows of tables have null in the place of a key that others have."""
     if isinstance(value, Mapping):
         return {key: _without_nulls(each) for key, each in value.items() if each is not None}
     return [_without_nulls(each) for each in value] if isinstance(value, (list, tuple)) else value

@@ -48,7 +48,7 @@ class Renderer:
         found = given
         for name in ("pad_token_id", "eos_token_id"):
             found = getattr(self._tokenizer, name, None) if found is None else found
-        if isinstance(found, bool) or not isinstance(found, int) or found < 0:
+        if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found < 1 << 31:
             raise MotleyError(f"the id of the padding is {found!r}" + ("" if given is not None else ", and the tokenizer has no eos_token either")
                               + ". Pass pad_id=, the id of any token; padding is neither attended to nor trained on")
         return found

@@ -31,6 +31,8 @@ class Raw(NamedTuple):
     value: Union[bytes, Mapping[str, Any]]
     """A line of JSON, the bytes of a text, or a row."""
     is_text: bool = False
+    is_table: bool = False
+    """Of rows that have null in the place of a key that others have."""
 
 
 class Chunk(NamedTuple):
@@ -98,7 +100,7 @@ class Source:
             yield from self._of_rows()
         elif self.kind == "parquet":
             for k, (row, end) in enumerate(parquet.rows(self.name, self.size)):
-                yield Raw(f"row {k} of {self.name}", row), end
+                yield Raw(f"row {k} of {self.name}", row, is_table=True), end
         elif self.kind == "json":
             for place, value, end in json_records.records(self.name, self.size):
                 yield Raw(place, value), end
@@ -109,7 +111,7 @@ class Source:
         found = hashlib.sha256()
         for k, row in enumerate(self._iterated()):
             found.update(as_bytes(row) + b"\n")
-            yield Raw(f"row {k} of the {self.name}", row), k + 1
+            yield Raw(f"row {k} of the {self.name}", row, is_table=True), k + 1
         self.read_sha256 = found.hexdigest()
 
     def _iterated(self) -> Iterator[Any]:

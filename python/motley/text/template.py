@@ -21,6 +21,10 @@ _RESERVED = {"conversation", "messages", "tools", "documents", "chat_template", 
              "tokenizer_kwargs", "strftime_now"}
 """Options of apply_chat_template that belong to Motley."""
 
+_DATED = re.compile(r"\bstrftime_now\s*\(")
+_DATED_BY = re.compile(r"""\bstrftime_now\s*\(\s*(["'])(.*?)\1\s*\)""")
+"""Calls of strftime_now with a format that the template has as it is."""
+
 _PROBE = "motley 7 probe"
 
 
@@ -33,7 +37,7 @@ class Template:
         self.text = _template(tokenizer)
         self.marks = self.text is not None and all(map(_GENERATION.search, self._texts)) and bool(getattr(tokenizer, "is_fast", True))
         """Whether {% generation %} marks the answers."""
-        self.writes_date = self.text is not None and any("strftime_now" in text for text in self._texts)
+        self.writes_date = self.text is not None and any(map(_DATED.search, self._texts))
         self.day: Optional[datetime.date] = None
         """What strftime_now writes, if it is set."""
         self.options = _checked(options)
@@ -61,9 +65,20 @@ class Template:
         if record.tools is not None:
             options["tools"] = record.tools
         if self.day is not None:
-            options["strftime_now"] = datetime.datetime.combine(self.day, datetime.time()).strftime
+            options["chat_template"] = self._dated(record.tools is not None)
         own = record.options and _checked(record.options, BadRecord)
         return guarded("the chat template", lambda: self._tokenizer.apply_chat_template(messages, **options, **self._without(own), **own))
+
+    def _dated(self, with_tools: bool) -> str:
+        """The template that transformers chooses, with the day in place of its calls of strftime_now: a function cannot be passed to it."""
+        given = self._tokenizer.chat_template
+        text = str(given["tool_use" if with_tools and "tool_use" in given else "default"]) if isinstance(given, dict) else self.text
+        day = datetime.datetime.combine(self.day, datetime.time())
+        found = _DATED_BY.sub(lambda call: json.dumps(day.strftime(call[2])), text)
+        if _DATED.search(found):
+            raise MotleyError("the chat template calls strftime_now with a format that it computes, so the date cannot be fixed, and tokens would change "
+                              "from day to day. Set tokenizer.chat_template to one with the date in it")
+        return found
 
     def _without(self, own: Mapping[str, Any]) -> Dict[str, Any]:
         return {name: value for name, value in self.options.items() if name not in own}
