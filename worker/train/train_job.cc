@@ -171,7 +171,8 @@ Result<void> train(const Job& job,
     // A resumed run has reported the remarks about its data before.
     launcher.send(data_event({data.bytes, data.hash,
                               job.resume_from.empty() ? training_remarks(*source, job.config.train)
-                                                      : std::vector<std::string>(), source->class_names()}));
+                                                      : std::vector<std::string>(),
+                              source->class_names()}));
   }
   const auto tied = model.tied_pair();
   StageState state(trainer->held(), trainer->make_memory(), tied ? tied->parameter : std::string(),
