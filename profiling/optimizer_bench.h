@@ -11,9 +11,11 @@ namespace motley {
 
 // Seconds of a Stopwatch per parameter, for the stage's own code on `parameters` parameters (fewer
 // if more would exceed any cache anyway). The processor's caches are filled with other memory, as
-// after a backward.
+// after a backward. `matrix_flops`: ParameterRules::matrix_flops_per_parameter() of the model;
+// their rate is measured on one matrix.
 [[nodiscard]] double measure_optimizer(const TrainConfig& train,
                                        std::int64_t parameters,
-                                       const ComputeDevice& device = {});
+                                       const ComputeDevice& device = {},
+                                       double matrix_flops = 0);
 
 }  // namespace motley

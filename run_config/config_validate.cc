@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "run_config/config_io.h"
+#include "run_config/optimizers.h"
+#include "run_config/parameter_groups.h"
 #include "run_config/schedule_length.h"
 
 namespace motley {
@@ -68,6 +70,22 @@ std::optional<Conflict> steps_conflict(const TrainConfig& train) {
                     fmt::format("{} is more than {} - {}", train.decay_steps,
                                 schedule_length(train), train.warmup_steps),
                     "lower train.decay_steps, or set it to 0 for a tenth of the schedule"};
+  }
+  return std::nullopt;
+}
+
+std::optional<Conflict> groups_conflict(const TrainConfig& train) {
+  const auto groups = parse_parameter_groups(train.groups);
+  if (!groups.ok()) {
+    const Error& error = groups.error();
+    return Conflict{"train.groups", "", error.what, error.cause, error.remedy};
+  }
+  const bool has_matrices = !optimizer_of(train).matrix_moments.empty();
+  if (!has_matrices && std::ranges::any_of(*groups, &ParameterGroup::by_adamw)) {
+    return Conflict{"train.groups", "train.optimizer",
+                    "optimizer=adamw in train.groups needs train.optimizer = \"muon\"",
+                    fmt::format("train.optimizer is \"{}\"", train.optimizer),
+                    "remove optimizer=adamw from the group"};
   }
   return std::nullopt;
 }
@@ -173,6 +191,7 @@ std::optional<Conflict> find_conflict(const Config& config) {
   if (auto conflict = data_conflict(config.data)) return conflict;
   if (auto conflict = train_conflict(config.train)) return conflict;
   if (auto conflict = steps_conflict(config.train)) return conflict;
+  if (auto conflict = groups_conflict(config.train)) return conflict;
   if (auto conflict = holdout_conflict(config)) return conflict;
   if (auto conflict = loss_conflict(config)) return conflict;
   return cuts_conflict(config.parallel);

@@ -11,8 +11,15 @@ std::span<const OptimizerFacts> optimizers() {
       {OptimizerKind::kAdamw,
        "adamw",
        {"exp_avg", "exp_avg_sq"},
+       {},
        {"train.beta1", "train.beta2", "train.epsilon"}},
-      {OptimizerKind::kSgd, "sgd", {"momentum"}, {"train.momentum"}},
+      {OptimizerKind::kSgd, "sgd", {"momentum"}, {}, {"train.momentum"}},
+      {OptimizerKind::kLion, "lion", {"exp_avg"}, {}, {"train.beta1", "train.beta2"}},
+      {OptimizerKind::kMuon,
+       "muon",
+       {"exp_avg", "exp_avg_sq"},
+       {"momentum"},
+       {"train.beta1", "train.beta2", "train.epsilon", "train.muon_momentum"}},
   };
   return kOptimizers;
 }
@@ -32,7 +39,9 @@ const OptimizerFacts& optimizer_of(const TrainConfig& train) {
 }
 
 int moments_per_parameter(const TrainConfig& train) {
-  return static_cast<int>(optimizer_of(train).moments.size());
+  const OptimizerFacts& facts = optimizer_of(train);
+  const std::size_t moments = std::max(facts.moments.size(), facts.matrix_moments.size());
+  return static_cast<int>(moments) + (train.ema > 0 ? 1 : 0);
 }
 
 }  // namespace motley

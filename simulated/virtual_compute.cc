@@ -6,6 +6,7 @@
 #include "partitioner/search/planner.h"
 #include "run_config/optimizers.h"
 #include "training/optimizer/optimizer.h"
+#include "training/optimizer/parameter_rules.h"
 
 namespace motley {
 namespace {
@@ -34,8 +35,9 @@ CostModel device_costs(const ModelSpec& model,
 }
 
 // The properties of a training job that a simulated device depends on.
-VirtualJob virtual_job(const TrainConfig& train) {
-  return {train.global_batch, moments_per_parameter(train)};
+VirtualJob virtual_job(const TrainConfig& train, const ModelSpec& model) {
+  return {train.global_batch, moments_per_parameter(train),
+          matrix_flops_per_parameter(train, model)};
 }
 
 }  // namespace
@@ -44,7 +46,7 @@ DeviceProfile profile_in_job(const ModelSpec& model,
                              const VirtualSpeed& speed,
                              const TrainConfig& train,
                              const std::vector<int>& sizes) {
-  return virtual_profile(model, speed, virtual_job(train), sizes);
+  return virtual_profile(model, speed, virtual_job(train, model), sizes);
 }
 
 struct VirtualCompute::Chunk {
@@ -73,7 +75,7 @@ VirtualCompute::VirtualCompute(const TrainConfig& train,
                                const VirtualSpeed& speed,
                                std::unique_ptr<WaitTime> time)
     : micro_batch_(plan.micro_batch),
-      cost_(device_costs(model, speed, virtual_job(train), plan.micro_batch)),
+      cost_(device_costs(model, speed, virtual_job(train, model), plan.micro_batch)),
       clock_(std::move(time)),
       noise_(static_cast<std::uint64_t>(train.seed) + static_cast<std::uint64_t>(self.value)) {
   const std::string shared = tied_across_ranks(model, plan) ? model.tied_pair()->parameter : "";

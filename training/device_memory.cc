@@ -13,17 +13,23 @@ namespace motley {
 DeviceMemory::DeviceMemory(std::vector<Parameter> parameters,
                            std::map<ChunkId, GradientMirror*> mirrors,
                            const TrainConfig& train,
-                           DeviceCopies& copies)
+                           DeviceCopies& copies,
+                           InParts in_parts)
     : parameters_(std::move(parameters)),
       mirrors_(std::move(mirrors)),
-      optimizer_(train, copies.device()),
+      optimizer_(train, copies.device(), std::move(in_parts)),
       copies_(copies),
-      moments_(parameters_.size()) {}
+      moments_(parameters_.size()),
+      averages_(parameters_.size()) {}
 
 void DeviceMemory::make_moments(std::size_t parameter) {
-  for (std::size_t k = 0; k < moment_names().size(); ++k) {
+  for (std::size_t k = 0; k < moment_names(parameter).size(); ++k) {
     moments_[parameter].push_back(at::zeros_like(parameters_[parameter].values));
   }
+}
+
+void DeviceMemory::make_average(std::size_t parameter) {
+  averages_[parameter] = at::zeros_like(parameters_[parameter].values);
 }
 
 at::Tensor DeviceMemory::array(const StateArray& array) {
@@ -34,6 +40,8 @@ at::Tensor DeviceMemory::array(const StateArray& array) {
       return parameters_[array.parameter].gradients;
     case StateArray::Kind::kMoment:
       return moments_[array.parameter].at(array.moment);
+    case StateArray::Kind::kAverage:
+      return averages_[array.parameter];
   }
   return {};
 }
@@ -127,14 +135,23 @@ void DeviceMemory::update(const std::vector<std::size_t>& parameters,
   for (const std::size_t index : parameters) {
     const Parameter& parameter = parameters_[index];
     (parameter.has_copies ? copied : alone)
-        .push_back({parameter.values, parameter.gradients, moments_[index]});
+        .push_back({parameter.values, parameter.gradients, moments_[index], parameter.matrix});
   }
   optimizer_.update(alone, arguments, DeviceOptimizer::Rounding::kFast);
   optimizer_.update(copied, arguments, DeviceOptimizer::Rounding::kExact);
 }
 
+void DeviceMemory::average(const std::vector<std::size_t>& parameters, double decay) {
+  const auto share = static_cast<float>(1 - decay);
+  for (const std::size_t parameter : parameters) {
+    averages_[parameter]
+        .mul_(static_cast<float>(decay))
+        .add_(parameters_[parameter].values * share);
+  }
+}
+
 void DeviceMemory::move_statistic(std::size_t parameter, float share, float count) {
-  auto& [values, gradients, mirrored, has_copies] = parameters_[parameter];
+  auto& [values, gradients, mirrored, has_copies, matrix] = parameters_[parameter];
   const at::Tensor divisor = at::full({}, count, values.options());
   values.mul_(1 - share).add_((gradients / divisor).mul_(share));
 }

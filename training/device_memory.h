@@ -4,6 +4,8 @@
 
 #include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -24,20 +26,23 @@ class DeviceMemory final : public StateMemory {
     // Whether another rank may hold a copy, so that the optimizer must produce the same bits there.
     // Does not depend on how layers are divided among ranks, so neither do the bits.
     bool has_copies = false;
+    std::optional<MatrixShape> matrix = {};  // as in HostMemory::Parameter
   };
 
   // `mirrors`: for chunks whose gradients are all-reduced over replicas. `mirrors` and `copies`
-  // must outlive this object.
+  // must outlive this object. `in_parts`: as in HostMemory, for work on the processor.
   DeviceMemory(std::vector<Parameter> parameters,
                std::map<ChunkId, GradientMirror*> mirrors,
                const TrainConfig& train,
-               DeviceCopies& copies);
+               DeviceCopies& copies,
+               InParts in_parts = in_one_part);
 
-  [[nodiscard]] std::vector<std::string> moment_names() const override {
-    return optimizer_.moment_names();
+  [[nodiscard]] std::vector<std::string> moment_names(std::size_t parameter) const override {
+    return optimizer_.moment_names(parameters_[parameter].matrix.has_value());
   }
 
   void make_moments(std::size_t parameter) override;
+  void make_average(std::size_t parameter) override;
   Result<void> fill(const StateArray& array, const Write& write) override;
   void add_to_gradient(std::size_t parameter, std::span<const float> terms) override;
   std::span<const float> view(const StateArray& array) override;
@@ -51,6 +56,7 @@ class DeviceMemory final : public StateMemory {
   void copy_values(std::size_t from, std::size_t to) override;
   void update(const std::vector<std::size_t>& parameters,
               const UpdateArguments& arguments) override;
+  void average(const std::vector<std::size_t>& parameters, double decay) override;
   void move_statistic(std::size_t parameter, float share, float count) override;
   void clear_gradients() override;
 
@@ -64,6 +70,7 @@ class DeviceMemory final : public StateMemory {
   const DeviceOptimizer optimizer_;
   DeviceCopies& copies_;
   std::vector<std::vector<at::Tensor>> moments_;  // [parameter][moment]
+  std::vector<at::Tensor> averages_;              // [parameter]
   std::vector<at::Tensor> viewed_;                // copies on the host
 };
 

@@ -30,7 +30,8 @@ FusedAdamw::FusedAdamw(const TrainConfig& train,
       steps_(at::full({}, kEndlessSteps, at::TensorOptions(device).dtype(at::kFloat))) {}
 
 std::optional<FusedAdamw> FusedAdamw::find(const TrainConfig& train, c10::Device device) {
-  if (optimizer_of(train).kind != OptimizerKind::kAdamw) return std::nullopt;
+  const OptimizerKind kind = optimizer_of(train).kind;
+  if (kind != OptimizerKind::kAdamw && kind != OptimizerKind::kMuon) return std::nullopt;
   const auto operation = DeviceOperation::find("aten::_fused_adamw_", device);
   if (!operation) return std::nullopt;
   try {
@@ -50,7 +51,7 @@ void FusedAdamw::update(std::span<const TrainedArrays> parameters,
   const auto& [lr, corrections] = arguments.factors;
   const double root = std::sqrt(corrections[1]);
   const double rate = root / corrections[0];
-  const double decay = arguments.decayed ? train_.weight_decay / rate : 0;
+  const double decay = train_.weight_decay * arguments.decay_factor / rate;
   const c10::List<at::Tensor> no_maxima;
   constexpr bool kAmsgrad = false;
   constexpr bool kMaximize = false;

@@ -12,25 +12,28 @@
 #include <ATen/core/Tensor.h>
 
 #include "models/device/device_operation.h"
+#include "models/spec/matrix_shape.h"
 #include "run_config/config.h"
 #include "training/optimizer/optimizer.h"
 
 namespace motley {
 
-// The arrays of one parameter that a step reads and writes, all of one size.
+// The arrays of one parameter that a step reads and writes, all of one size and flat.
 struct TrainedArrays {
   at::Tensor values;
   at::Tensor gradients;
   std::vector<at::Tensor> moments;
+  std::optional<MatrixShape> matrix = {};  // of one that Optimizer::matrices() updates
 };
 
 class FusedAdamw {
  public:
-  // nullopt if this LibTorch has no such operation for the device, or `train` selects another
-  // optimizer.
+  // nullopt if this LibTorch has no such operation for the device, or `train` selects an optimizer
+  // without AdamW.
   [[nodiscard]] static std::optional<FusedAdamw> find(const TrainConfig& train, c10::Device device);
 
-  // Overwrites gradients with scaled ones. REQUIRES: arrays on the device, with two moments.
+  // Overwrites gradients with scaled ones. REQUIRES: arrays on the device, with AdamW's two
+  // moments.
   void update(std::span<const TrainedArrays> parameters, const UpdateArguments& arguments) const;
 
  private:

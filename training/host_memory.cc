@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "compression/kernels/squared_norm.h"
+#include "training/optimizer/muon.h"
 
 namespace motley {
 namespace {
@@ -20,12 +21,6 @@ std::span<T> part_of(std::span<T> values, std::int64_t first, std::int64_t last)
 
 }  // namespace
 
-void in_one_part(std::int64_t count,
-                 std::int64_t /*grain*/,
-                 const std::function<void(std::int64_t, std::int64_t)>& body) {
-  if (count > 0) body(0, count);
-}
-
 HostMemory::HostMemory(std::vector<Parameter> parameters,
                        std::map<ChunkId, std::span<float>> summed,
                        std::unique_ptr<const Optimizer> optimizer,
@@ -34,14 +29,24 @@ HostMemory::HostMemory(std::vector<Parameter> parameters,
       summed_(std::move(summed)),
       optimizer_(std::move(optimizer)),
       in_parts_(std::move(in_parts)),
-      moments_(parameters_.size()) {}
+      moments_(parameters_.size()),
+      averages_(parameters_.size()) {}
+
+std::vector<std::string> HostMemory::moment_names(std::size_t parameter) const {
+  return parameters_[parameter].matrix ? optimizer_->matrices()->moment_names()
+                                       : optimizer_->moment_names();
+}
 
 void HostMemory::make_moments(std::size_t parameter) {
   // Allocates each in place: copying one would leave a hole of its size in the heap.
-  moments_[parameter].resize(optimizer_->moment_names().size());
+  moments_[parameter].resize(moment_names(parameter).size());
   for (std::vector<float>& moment : moments_[parameter]) {
     moment.resize(parameters_[parameter].values.size(), 0.0F);
   }
+}
+
+void HostMemory::make_average(std::size_t parameter) {
+  averages_[parameter].resize(parameters_[parameter].values.size(), 0.0F);
 }
 
 std::span<float> HostMemory::array(const StateArray& array) {
@@ -52,6 +57,8 @@ std::span<float> HostMemory::array(const StateArray& array) {
       return parameters_[array.parameter].gradients;
     case StateArray::Kind::kMoment:
       return moments_[array.parameter].at(array.moment);
+    case StateArray::Kind::kAverage:
+      return averages_[array.parameter];
   }
   return {};
 }
@@ -113,6 +120,11 @@ void HostMemory::update(const std::vector<std::size_t>& parameters,
                         const UpdateArguments& arguments) {
   for (const std::size_t index : parameters) {
     const Parameter& parameter = parameters_[index];
+    if (parameter.matrix) {
+      optimizer_->matrices()->update(parameter.values, parameter.gradients, moments_[index].front(),
+                                     *parameter.matrix, arguments, in_parts_);
+      continue;
+    }
     in_parts_(std::ssize(parameter.values), kPartFloats,
               [&](std::int64_t first, std::int64_t last) {
                 std::vector<std::span<float>> moments;
@@ -125,8 +137,22 @@ void HostMemory::update(const std::vector<std::size_t>& parameters,
   }
 }
 
+void HostMemory::average(const std::vector<std::size_t>& parameters, double decay) {
+  const auto keep = static_cast<float>(decay);
+  const auto share = static_cast<float>(1 - decay);
+  for (const std::size_t parameter : parameters) {
+    const std::span<const float> values = parameters_[parameter].values;
+    const std::span<float> average = averages_[parameter];
+    in_parts_(std::ssize(average), kPartFloats, [&](std::int64_t first, std::int64_t last) {
+      for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i) {
+        average[i] = average[i] * keep + share * values[i];
+      }
+    });
+  }
+}
+
 void HostMemory::move_statistic(std::size_t parameter, float share, float count) {
-  const auto& [values, gradients] = parameters_[parameter];
+  const auto& [values, gradients, matrix] = parameters_[parameter];
   std::ranges::transform(values, gradients, values.begin(), [&](float value, float sum) {
     return (1 - share) * value + share * (sum / count);
   });

@@ -2,31 +2,25 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
 
+#include "models/spec/matrix_shape.h"
+#include "training/optimizer/work_parts.h"
 #include "training/state_memory.h"
 
 namespace motley {
-
-// Calls body(first, last) once for each of several ranges, which cover 0 … count and begin at
-// multiples of `grain`. The calls may run concurrently. Rethrows an exception of `body` after all
-// calls have ended. models/kernels/in_parts.h, without LibTorch.
-using InParts = std::function<void(std::int64_t count,
-                                   std::int64_t grain,
-                                   const std::function<void(std::int64_t, std::int64_t)>& body)>;
-
-// Runs everything on the calling thread.
-void in_one_part(std::int64_t count,
-                 std::int64_t grain,
-                 const std::function<void(std::int64_t, std::int64_t)>& body);
 
 class HostMemory final : public StateMemory {
  public:
   struct Parameter {
     std::span<float> values;
     std::span<float> gradients;
+    std::optional<MatrixShape> matrix = {};  // of one that the optimizer's matrices() updates
   };
 
   // The spans must outlive this object. `summed`: the all-reduced gradients of each chunk.
@@ -36,11 +30,10 @@ class HostMemory final : public StateMemory {
              std::unique_ptr<const Optimizer> optimizer,
              InParts in_parts = in_one_part);
 
-  [[nodiscard]] std::vector<std::string> moment_names() const override {
-    return optimizer_->moment_names();
-  }
+  [[nodiscard]] std::vector<std::string> moment_names(std::size_t parameter) const override;
 
   void make_moments(std::size_t parameter) override;
+  void make_average(std::size_t parameter) override;
   Result<void> fill(const StateArray& array, const Write& write) override;
   void add_to_gradient(std::size_t parameter, std::span<const float> terms) override;
   std::span<const float> view(const StateArray& array) override;
@@ -54,6 +47,7 @@ class HostMemory final : public StateMemory {
   void copy_values(std::size_t from, std::size_t to) override;
   void update(const std::vector<std::size_t>& parameters,
               const UpdateArguments& arguments) override;
+  void average(const std::vector<std::size_t>& parameters, double decay) override;
   void move_statistic(std::size_t parameter, float share, float count) override;
   void clear_gradients() override;
 
@@ -65,6 +59,7 @@ class HostMemory final : public StateMemory {
   std::unique_ptr<const Optimizer> optimizer_;
   InParts in_parts_;
   std::vector<std::vector<std::vector<float>>> moments_;  // [parameter][moment]
+  std::vector<std::vector<float>> averages_;              // [parameter]
 };
 
 }  // namespace motley

@@ -53,7 +53,7 @@ Result<void> StageState::end_momentum_correction(const CheckpointReader& reader,
   std::vector<float> sum;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const Entry& entry = entries_[i];
-    if (entry.corrected || entry.moments == 0) continue;
+    if (entry.corrected || entry.moments.empty()) continue;
     MOTLEY_ASSIGN(const bool moves, add_saved_residual(reader, velocities, entry.spec, sum));
     if (moves) {
       const StateArray moment{StateArray::Kind::kMoment, i, 0};

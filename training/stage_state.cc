@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "base/check.h"
@@ -16,6 +17,14 @@ namespace {
 
 StateArray values_of(std::size_t parameter) {
   return {StateArray::Kind::kValues, parameter};
+}
+
+StateArray average_of(std::size_t parameter) {
+  return {StateArray::Kind::kAverage, parameter};
+}
+
+std::string average_name(const std::string& parameter) {
+  return "ema/" + parameter;
 }
 
 StateArray moment_of(std::size_t parameter, std::size_t moment) {
@@ -41,7 +50,7 @@ std::unique_ptr<StateMemory> host_memory(const std::vector<HeldChunk>& held,
   for (const HeldChunk& chunk : held) {
     summed[chunk.chunk] = chunk.reduced_gradients;
     for (const HeldParameter& parameter : chunk.parameters) {
-      parameters.push_back({parameter.values, parameter.gradients});
+      parameters.push_back({parameter.values, parameter.gradients, parameter.rule.matrix});
     }
   }
   return std::make_unique<HostMemory>(std::move(parameters), std::move(summed),
@@ -59,10 +68,11 @@ StageState::StageState(const std::vector<HeldChunk>& held,
 StageState::StageState(const std::vector<HeldChunk>& held,
                        std::unique_ptr<StateMemory> memory,
                        std::string tied_parameter,
-                       int micro_batches)
+                       int micro_batches,
+                       double ema)
     : micro_batches_(micro_batches),
+      ema_(ema),
       memory_(std::move(memory)),
-      moment_names_(memory_->moment_names()),
       tied_parameter_(std::move(tied_parameter)) {
   for (const HeldChunk& chunk : held) {
     chunks_.insert(chunk.chunk);
@@ -74,7 +84,9 @@ StageState::StageState(const std::vector<HeldChunk>& held,
                   parameter.member,
                   parameter.corrected,
                   parameter.spec,
-                  0,
+                  parameter.rule.lr_factor,
+                  parameter.rule.decay_factor.value_or(parameter.spec.decayed ? 1 : 0),
+                  {},
                   {}};
       has_corrected_ = has_corrected_ || entry.corrected;
       if (parameter.spec.tied_use) {
@@ -83,8 +95,10 @@ StageState::StageState(const std::vector<HeldChunk>& held,
         }
       }
       if (!entry.owner.has_value() && !parameter.spec.statistic_momentum) {
-        entry.moments = moment_names_.size();
+        entry.moments = memory_->moment_names(entries_.size());
         memory_->make_moments(entries_.size());
+        entry.averaged = ema_ > 0 && entry.is_first && !entry.spec.tied_use;
+        if (entry.averaged) memory_->make_average(entries_.size());
       }
       entries_.push_back(std::move(entry));
     }
@@ -99,7 +113,9 @@ std::uint64_t StageState::value_bytes() const {
 
 std::uint64_t StageState::saved_bytes() const {
   std::uint64_t bytes = 0;
-  for (const Entry& entry : entries_) bytes += entry.bytes() * (1 + entry.moments);
+  for (const Entry& entry : entries_) {
+    bytes += entry.bytes() * (1 + entry.moments.size() + (entry.averaged ? 1 : 0));
+  }
   return bytes;
 }
 
@@ -111,7 +127,7 @@ Result<void> StageState::initialize(std::int64_t seed, ProgressCounter& work) {
     }));
     work.add_bytes(entries_[i].bytes());
   }
-  return {};
+  return begin_averages();
 }
 
 Result<void> StageState::load_values(const CheckpointReader& reader) {
@@ -122,17 +138,35 @@ Result<void> StageState::load_values(const CheckpointReader& reader) {
       return read.ok() ? require_numbers(values, spec.name) : read;
     }));
   }
+  return begin_averages();
+}
+
+Result<void> StageState::begin_averages() {
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (!entries_[i].averaged) continue;
+    const std::span<const float> values = memory_->view(values_of(i));
+    MOTLEY_TRY(memory_->fill(average_of(i), [&](std::span<float> average) -> Result<void> {
+      std::ranges::copy(values, average.begin());
+      return {};
+    }));
+  }
   return {};
 }
 
 Result<void> StageState::load_moments(const CheckpointReader& reader) {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const ParameterSpec& spec = entries_[i].spec;
-    for (std::size_t k = 0; k < entries_[i].moments; ++k) {
+    const std::vector<std::string>& moments = entries_[i].moments;
+    for (std::size_t k = 0; k < moments.size(); ++k) {
       MOTLEY_TRY(memory_->fill(moment_of(i, k), [&](std::span<float> moment) {
-        return reader.read(moment_names_[k] + "/" + spec.name, spec.shape, moment);
+        return reader.read(moments[k] + "/" + spec.name, spec.shape, moment);
       }));
     }
+    const std::string average = average_name(spec.name);
+    if (!entries_[i].averaged || !reader.has(average)) continue;
+    MOTLEY_TRY(memory_->fill(average_of(i), [&](std::span<float> values) {
+      return reader.read(average, spec.shape, values);
+    }));
   }
   return {};
 }
@@ -209,7 +243,8 @@ std::uint64_t StageState::copy_hash(const CopyGroup& group) {
 
 void StageState::update(const StepFactors& factors, const GradientScales& scales) {
   // Parameters with equal arguments are updated together, so that devices run few operations.
-  std::map<std::pair<bool, bool>, std::vector<std::size_t>> trained;  // [corrected, decayed]
+  using Alike = std::tuple<bool, double, double>;  // corrected, decay factor, rate factor
+  std::map<Alike, std::vector<std::size_t>> trained;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const Entry& entry = entries_[i];
     if (entry.owner) continue;
@@ -217,17 +252,24 @@ void StageState::update(const StepFactors& factors, const GradientScales& scales
       memory_->move_statistic(i, static_cast<float>(*entry.spec.statistic_momentum),
                               static_cast<float>(micro_batches_));
     } else {
-      trained[{entry.corrected, entry.spec.decayed}].push_back(i);
+      trained[{entry.corrected, entry.decay_factor, entry.lr_factor}].push_back(i);
     }
   }
   for (const auto& [kind, alike] : trained) {
-    const auto [corrected, decayed] = kind;
-    memory_->update(alike,
-                    {factors, corrected ? scales.corrected : scales.clipped, decayed, corrected});
+    const auto [corrected, decay_factor, lr_factor] = kind;
+    memory_->update(alike, {{factors.lr * lr_factor, factors.corrections},
+                            corrected ? scales.corrected : scales.clipped,
+                            decay_factor,
+                            corrected});
   }
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     if (entries_[i].owner) memory_->copy_values(*entries_[i].owner, i);
   }
+  std::vector<std::size_t> averaged;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (entries_[i].averaged) averaged.push_back(i);
+  }
+  if (!averaged.empty()) memory_->average(averaged, ema_);
 }
 
 void StageState::clear_gradients() {
@@ -249,9 +291,13 @@ std::vector<TensorView> StageState::moment_views() {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const Entry& entry = entries_[i];
     if (entry.spec.tied_use || !entry.is_first) continue;
-    for (std::size_t k = 0; k < entry.moments; ++k) {
-      views.push_back({moment_names_[k] + "/" + entry.spec.name, entry.spec.shape,
+    for (std::size_t k = 0; k < entry.moments.size(); ++k) {
+      views.push_back({entry.moments[k] + "/" + entry.spec.name, entry.spec.shape,
                        memory_->view(moment_of(i, k))});
+    }
+    if (entry.averaged) {
+      views.push_back(
+          {average_name(entry.spec.name), entry.spec.shape, memory_->view(average_of(i))});
     }
   }
   return views;

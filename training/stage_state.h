@@ -24,6 +24,7 @@
 #include "pipeline/execute/stage_gradients.h"
 #include "training/host_memory.h"
 #include "training/optimizer/optimizer.h"
+#include "training/optimizer/parameter_rules.h"
 #include "training/state_memory.h"
 #include "training/vote/optimized_state.h"
 #include "training/vote/vote.h"
@@ -43,6 +44,7 @@ struct HeldParameter {
   ParameterSpec spec;
   std::span<float> values;
   std::span<float> gradients;
+  ParameterRule rule = {};
 };
 
 struct HeldChunk {
@@ -63,18 +65,20 @@ class StageState final : public StageGradients, public OptimizedState {
  public:
   // `held`: in the order of the layers. `memory` holds its parameters, numbered in their order over
   // all chunks. `tied_parameter`: the model's, "" = none. `micro_batches`: of a step, over all
-  // replicas; statistics are the mean over them.
+  // replicas; statistics are the mean over them. `ema`: train.ema, the decay of the average of each
+  // parameter that this rank saves; it begins as the initial values. 0 = none.
   StageState(const std::vector<HeldChunk>& held,
              std::unique_ptr<StateMemory> memory,
              std::string tied_parameter,
-             int micro_batches = 1);
+             int micro_batches = 1,
+             double ema = 0);
   // The same with the memory of `held`, whose spans must outlive the state.
   StageState(const std::vector<HeldChunk>& held,
              std::unique_ptr<const Optimizer> optimizer,
              std::string tied_parameter,
              int micro_batches = 1);
 
-  // Bytes of the values that this rank holds, and of values and moments.
+  // Bytes of the values that this rank holds, and of values, moments and averages.
   [[nodiscard]] std::uint64_t value_bytes() const;
   [[nodiscard]] std::uint64_t saved_bytes() const;
 
@@ -83,7 +87,7 @@ class StageState final : public StageGradients, public OptimizedState {
   // Reads values by name from initial weights. kCorrupt if one is absent or has another shape;
   // kData, naming it, if it holds an infinity or a NaN.
   [[nodiscard]] Result<void> load_values(const CheckpointReader& reader);
-  // Reads the optimizer's moments.
+  // Reads the optimizer's moments, and averages that the checkpoint has.
   [[nodiscard]] Result<void> load_moments(const CheckpointReader& reader);
   // Adds the saved error-feedback residuals of all members to the gradients of first copies.
   // REQUIRES: the reader has a manifest.
@@ -133,7 +137,10 @@ class StageState final : public StageGradients, public OptimizedState {
     int member = 0;
     bool corrected = false;
     ParameterSpec spec;
-    std::size_t moments = 0;           // their number; 0 for a use tied to `owner`
+    double lr_factor = 1;
+    double decay_factor = 0;
+    std::vector<std::string> moments;  // names; none for a use tied to `owner`
+    bool averaged = false;
     std::optional<std::size_t> owner;  // a tied use whose owner is on this rank
 
     [[nodiscard]] std::uint64_t bytes() const {
@@ -152,12 +159,15 @@ class StageState final : public StageGradients, public OptimizedState {
   // The entry where the tied parameter is updated. REQUIRES: this rank has a use of it.
   [[nodiscard]] std::size_t tied_entry() const;
 
+  // Sets each average to the parameter's values.
+  [[nodiscard]] Result<void> begin_averages();
+
   const int micro_batches_;
+  const double ema_;
   std::unique_ptr<StateMemory> memory_;  // its parameters are numbered like `entries_`
   std::vector<Entry> entries_;
   std::set<ChunkId> chunks_;
   std::vector<int> voted_layers_;  // in the order of `entries_`
-  std::vector<std::string> moment_names_;
   std::string tied_parameter_;
   bool has_corrected_ = false;
 };

@@ -22,6 +22,7 @@ StageTrainer::StageTrainer(const Config& config,
                            const Plan& plan,
                            Rank self,
                            const ModelSpec& model,
+                           const ParameterRules& rules,
                            const ComputeDevice& device)
     : config_(config),
       model_(model),
@@ -58,7 +59,9 @@ StageTrainer::StageTrainer(const Config& config,
            .corrected = is_shared ? corrected.tied : corrected.chunks[id.index()],
            .spec = parameter.spec,
            .values = parameter.values,
-           .gradients = parameter.gradients});
+           .gradients = parameter.gradients,
+           .rule = parameter.spec.statistic_momentum ? ParameterRule()
+                                                     : rules.of(parameter.spec.name)});
     }
     if (tensors_.on_host()) {
       held.reduced_gradients = chunk->chain.gradients().subspan(chunk->own_first, chunk->own_count);
@@ -78,13 +81,14 @@ Result<std::unique_ptr<StageTrainer>> StageTrainer::make(const Config& config,
                                                          const ModelSpec& model,
                                                          ProgressCounter& work,
                                                          const ComputeDevice& device) {
+  MOTLEY_ASSIGN(const ParameterRules rules, ParameterRules::make(config.train, model));
   // First, so that memory used for checking it is freed before the layers allocate theirs.
   std::unique_ptr<const Source> source;
   if (plan.chunks.front().is_on(self)) {
     MOTLEY_ASSIGN(source, open_source(config.data, model.sample, config.train.seed, &work));
     source->release_pages();
   }
-  std::unique_ptr<StageTrainer> trainer(new StageTrainer(config, plan, self, model, device));
+  std::unique_ptr<StageTrainer> trainer(new StageTrainer(config, plan, self, model, rules, device));
   trainer->source_ = std::move(source);
   return trainer;
 }
@@ -96,19 +100,20 @@ std::unique_ptr<StateMemory> StageTrainer::make_memory() {
   const auto tied = model_.tied_pair();
   std::vector<DeviceMemory::Parameter> parameters;
   std::map<ChunkId, GradientMirror*> mirrors;
-  for (std::size_t c = 0; c < chunks_.size(); ++c) {
-    if (chunks_[c] == nullptr) continue;
-    TrainedChunk& chunk = *chunks_[c];
-    if (chunk.mirror != nullptr) mirrors[ChunkId{static_cast<int>(c)}] = chunk.mirror.get();
+  for (const HeldChunk& held : held_) {
+    TrainedChunk& chunk = chunk_at(held.chunk);
+    if (chunk.mirror != nullptr) mirrors[held.chunk] = chunk.mirror.get();
+    auto held_parameter = held.parameters.begin();
     for (const LayerChain::Parameter& parameter : chunk.chain.parameters()) {
-      parameters.push_back({parameter.value_tensor.flatten(), parameter.gradient_tensor.flatten(),
-                            chunk.mirrored(parameter.gradient_tensor),
-                            chunk.mirror != nullptr ||
-                                (tied.has_value() && parameter.spec.name == tied->parameter)});
+      parameters.push_back(
+          {parameter.value_tensor.flatten(), parameter.gradient_tensor.flatten(),
+           chunk.mirrored(parameter.gradient_tensor),
+           chunk.mirror != nullptr || (tied.has_value() && parameter.spec.name == tied->parameter),
+           (held_parameter++)->rule.matrix});
     }
   }
   return std::make_unique<DeviceMemory>(std::move(parameters), std::move(mirrors), config_.train,
-                                        tensors_.copies());
+                                        tensors_.copies(), kernels::in_parts);
 }
 
 TrainedChunk& StageTrainer::chunk_at(ChunkId chunk) {

@@ -32,8 +32,8 @@ struct TrainedChunk;
 class StageTrainer final : public StageCompute {
  public:
   // Opens the data (on the ranks of chunk 0) and builds the chunks of rank `self` on `device`, with
-  // parameters set to 0. `work` counts the bytes of the data. REQUIRES: the plan is one of the
-  // model.
+  // parameters set to 0. `work` counts the bytes of the data. kConfig, as ParameterRules::make().
+  // REQUIRES: the plan is one of the model.
   [[nodiscard]] static Result<std::unique_ptr<StageTrainer>> make(const Config& config,
                                                                   const Plan& plan,
                                                                   Rank self,
@@ -76,6 +76,7 @@ class StageTrainer final : public StageCompute {
                const Plan& plan,
                Rank self,
                const ModelSpec& model,
+               const ParameterRules& rules,
                const ComputeDevice& device);
 
   [[nodiscard]] TrainedChunk& chunk_at(ChunkId chunk);

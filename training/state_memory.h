@@ -18,23 +18,26 @@ namespace motley {
 
 // One flat array of a parameter.
 struct StateArray {
-  enum class Kind { kValues, kGradients, kMoment };
+  enum class Kind { kValues, kGradients, kMoment, kAverage };
 
   Kind kind = Kind::kValues;
   std::size_t parameter = 0;
-  std::size_t moment = 0;  // index among the optimizer's moments
+  std::size_t moment = 0;  // index among the parameter's moments
 };
 
 class StateMemory {
  public:
   virtual ~StateMemory() = default;
 
-  // As Optimizer::moment_names().
-  [[nodiscard]] virtual std::vector<std::string> moment_names() const = 0;
+  // The parameter's moments, in the order of StateArray::moment; names as in checkpoints.
+  [[nodiscard]] virtual std::vector<std::string> moment_names(std::size_t parameter) const = 0;
 
   // Allocates moments of the parameter's size, set to zero. Called once for each parameter that the
   // optimizer updates.
   virtual void make_moments(std::size_t parameter) = 0;
+
+  // Allocates the average of the parameter's values. Called at most once for each parameter.
+  virtual void make_average(std::size_t parameter) = 0;
 
   // Passes host memory to `write`; its contents after the call become the array's. The initial
   // contents are unspecified. If `write` fails, the array's contents are unspecified.
@@ -67,6 +70,8 @@ class StateMemory {
   // Updates each parameter. REQUIRES: the parameters have moments.
   virtual void update(const std::vector<std::size_t>& parameters,
                       const UpdateArguments& arguments) = 0;
+  // average = decay average + (1 - decay) values. REQUIRES: the parameters have averages.
+  virtual void average(const std::vector<std::size_t>& parameters, double decay) = 0;
   // values = (1 - share) values + share (gradients / count)
   virtual void move_statistic(std::size_t parameter, float share, float count) = 0;
   virtual void clear_gradients() = 0;

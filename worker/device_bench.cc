@@ -17,6 +17,7 @@
 #include "profiling/optimizer_bench.h"
 #include "profiling/profile_warnings.h"
 #include "profiling/sizes_that_fit.h"
+#include "training/optimizer/parameter_rules.h"
 
 namespace motley {
 namespace {
@@ -92,7 +93,8 @@ void DeviceBench::add_layers(DeviceProfile& device, double seconds) {
   if (device.optimizer_s_per_parameter <= 0) {
     report_.begin("the optimizer", kCodecShare + kOptimizerShare);
     device.optimizer_s_per_parameter =
-        measure_optimizer(job_.config.train, model_.parameter_count(), device_);
+        measure_optimizer(job_.config.train, model_.parameter_count(), device_,
+                          matrix_flops_per_parameter(job_.config.train, model_));
   }
   std::map<int, std::vector<LayerBench::Measured>> measured;  // by layer
   for (const int layer : missing) {

@@ -106,7 +106,7 @@ Result<void> run_export(const Arguments& arguments) {
   MOTLEY_TRY(max_file_bytes(arguments));
   WorkProgress watch;
   MOTLEY_ASSIGN(const OpenedWeights weights,
-                open_weights(arguments.operand(0), /*with_optimizer=*/false, watch));
+                open_weights(arguments.operand(0), /*with_optimizer=*/arguments.has("ema"), watch));
   const bool is_package = weights.model && weights.model->kind == "package";
   std::optional<PackageExport> package;
   if (is_package && weights.reader.manifest() != nullptr) {
@@ -117,7 +117,8 @@ Result<void> run_export(const Arguments& arguments) {
                  fmt::format("{} is none", weights.path.string()), "leave it out"};
   }
   const PackageExport* const from = package ? &*package : nullptr;
-  MOTLEY_ASSIGN(const std::vector<StoredTensor> stored, exported_tensors(weights));
+  MOTLEY_ASSIGN(const std::vector<StoredTensor> stored,
+                exported_tensors(weights, arguments.has("ema")));
   std::vector<WrittenFile> files;
   if (one_file) {
     MOTLEY_ASSIGN(WrittenFile file,
@@ -149,6 +150,7 @@ Command ckpt_export_command() {
         "fp32, fp16 or bf16, rounded to nearest (default: fp32, and frozen weights of a package in "
         "their type there)"},
        {"saturate", "", "clamp values outside the range of fp16 or bf16 instead of failing"},
+       {"ema", "", "the average of the weights over the run (train.ema) instead of the last ones"},
        {"one-file", "", "one safetensors file instead of a folder"},
        max_file_option(),
        {"tokenizer", "FOLDER",

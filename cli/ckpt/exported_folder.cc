@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -24,6 +27,28 @@ namespace motley {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::string_view kAveragePrefix = "ema/";
+
+// Replaces parameters by their averages. Statistics have none.
+Result<void> take_averages(const OpenedWeights& weights, std::vector<StoredTensor>& tensors) {
+  std::map<std::string, StoredTensor> averages;
+  for (const StoredTensor& tensor : weights.reader.tensors()) {
+    const std::string& name = tensor.outline.name;
+    if (!tensor.of_optimizer || !name.starts_with(kAveragePrefix)) continue;
+    averages.emplace(name.substr(kAveragePrefix.size()), tensor);
+  }
+  if (averages.empty()) {
+    return Error{ErrorCode::kConfig,
+                 fmt::format("no average of the weights in {}", weights.path.string()),
+                 "a run averages them with train.ema, for instance 0.999", "leave out --ema"};
+  }
+  for (StoredTensor& tensor : tensors) {
+    const auto average = averages.find(tensor.outline.name);
+    if (average != averages.end()) tensor = average->second;
+  }
+  return {};
+}
 
 // The folder of model.init_from, if it is on this machine.
 std::optional<fs::path> origin_of(const OpenedWeights& weights) {
@@ -111,7 +136,8 @@ std::vector<NewTensor> new_tensors(const OpenedWeights& weights,
                                    const std::vector<StoredTensor>& stored) {
   std::vector<NewTensor> tensors;
   for (const StoredTensor& each : stored) {
-    const std::string& name = each.outline.name;
+    std::string name = each.outline.name;
+    if (each.of_optimizer) name = name.substr(kAveragePrefix.size());
     const bool is_ours = weights.model && weights.model->kind != "package";
     tensors.push_back({is_ours ? huggingface_name(*weights.model, bare_weight_name(name)) : name,
                        each.outline.shape, [&reader = weights.reader, &each] {
@@ -123,8 +149,9 @@ std::vector<NewTensor> new_tensors(const OpenedWeights& weights,
 
 }  // namespace
 
-Result<std::vector<StoredTensor>> exported_tensors(const OpenedWeights& weights) {
+Result<std::vector<StoredTensor>> exported_tensors(const OpenedWeights& weights, bool averaged) {
   std::vector<StoredTensor> tensors = parameters_of(weights);
+  if (averaged) MOTLEY_TRY(take_averages(weights, tensors));
   if (weights.reader.manifest() != nullptr || !weights.model) return tensors;
   TensorShapes shapes;
   for (const StoredTensor& tensor : tensors) shapes[tensor.outline.name] = tensor.outline.shape;

@@ -13,8 +13,10 @@
 namespace motley {
 
 // For our checkpoints and known model families, exactly the model's parameters, without additional
-// buffers; for other weights all tensors.
-[[nodiscard]] Result<std::vector<StoredTensor>> exported_tensors(const OpenedWeights& weights);
+// buffers; for other weights all tensors. `averaged`: the averages of train.ema in place of
+// parameters that have one; kConfig if none has.
+[[nodiscard]] Result<std::vector<StoredTensor>> exported_tensors(const OpenedWeights& weights,
+                                                                 bool averaged);
 
 // The tensors of `stored` and those that `package` adds (nullptr: not a package), in their own
 // types with `as_stored` (PackageExport). `as_adapter`: with peft's names, and nothing added.

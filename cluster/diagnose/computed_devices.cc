@@ -3,6 +3,7 @@
 #include "partitioner/cost/virtual_profile.h"
 #include "plan/units.h"
 #include "run_config/optimizers.h"
+#include "training/optimizer/parameter_rules.h"
 
 namespace motley {
 
@@ -16,8 +17,9 @@ DeviceProfile computed_part(const Machine& machine,
                             const ModelSpec& model,
                             const TrainConfig& train,
                             const std::vector<int>& sizes) {
-  DeviceProfile profile = virtual_profile(
-      model, *machine.virtual_speed, {train.global_batch, moments_per_parameter(train)}, sizes);
+  const VirtualJob job{train.global_batch, moments_per_parameter(train),
+                       matrix_flops_per_parameter(train, model)};
+  DeviceProfile profile = virtual_profile(model, *machine.virtual_speed, job, sizes);
   profile.machine = machine.name;
   profile.device = device;
   profile.memory_bytes = static_cast<std::int64_t>(machine.memory_gib * kBytesPerGib);

@@ -9,6 +9,7 @@
 #include "cluster/launch/reachability.h"
 #include "cluster/planning/check_plan.h"
 #include "cluster/planning/planning_options.h"
+#include "training/optimizer/parameter_rules.h"
 
 namespace motley {
 
@@ -21,6 +22,8 @@ Result<PlanningInput> resolve_plan(const PlanRequest& request) {
   MOTLEY_TRY(validate_config(request.config));
   PlanningInput input;
   MOTLEY_ASSIGN(input.model, describe_model(request.config.model));
+  MOTLEY_ASSIGN([[maybe_unused]] const auto rules,
+                ParameterRules::make(request.config.train, input.model));
   MOTLEY_ASSIGN(input.options, plan_options(request.config, input.model, request.stages));
   input.cluster = request.cluster;
   input.profile = request.known_profile;

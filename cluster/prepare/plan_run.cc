@@ -9,6 +9,7 @@
 #include "cluster/launch/workers.h"
 #include "cluster/planning/resolve_plan.h"
 #include "cluster/prepare/resumed_plan.h"
+#include "training/optimizer/parameter_rules.h"
 
 namespace motley {
 namespace {
@@ -17,6 +18,13 @@ namespace {
 Result<void> warn_of_references(const ModelSpec& model, const Log& log) {
   MOTLEY_ASSIGN(const std::string missing, model.missing_references());
   if (!missing.empty()) log.warn(missing);
+  return {};
+}
+
+// Says which parameters an optimizer of matrices trains.
+Result<void> log_parameter_rules(const TrainConfig& train, const ModelSpec& model, const Log& log) {
+  MOTLEY_ASSIGN(const ParameterRules rules, ParameterRules::make(train, model));
+  if (!rules.summary().empty()) log.info(rules.summary());
   return {};
 }
 
@@ -74,6 +82,7 @@ Result<PlannedRun> plan_run(const TrainingRequest& request,
                 settle_devices(start.planning, request.machines.stage_program,
                                request.planning.config.comm.start_timeout_s, log));
   if (capabilities_of(input.cluster).computes) MOTLEY_TRY(warn_of_references(input.model, log));
+  MOTLEY_TRY(log_parameter_rules(start.config.train, input.model, log));
   MeasuredPlan measured;
   if (request.planning.plan) {
     measured = given_plan(*request.planning.plan, start.config.train.precision, log);

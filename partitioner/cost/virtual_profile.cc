@@ -13,8 +13,9 @@ constexpr int kValueBytes = 4;
 
 // A step reads and writes the value, reads and clears the gradient, and reads and writes the
 // moments.
-double optimizer_flops_per_parameter(int moments) {
-  return kFlopsPerByte * kValueBytes * (4 + 2 * moments);
+double optimizer_flops_per_parameter(const VirtualJob& job) {
+  return kFlopsPerByte * kValueBytes * (4 + 2 * job.moments_per_parameter) +
+         job.matrix_flops_per_parameter;
 }
 
 double step_flops(const ModelSpec& model, const VirtualJob& job) {
@@ -23,8 +24,8 @@ double step_flops(const ModelSpec& model, const VirtualJob& job) {
     sample += layer.forward_flops_per_sample + layer.input_part_flops_per_sample +
               layer.weight_part_flops_per_sample;
   }
-  return sample * job.global_batch + optimizer_flops_per_parameter(job.moments_per_parameter) *
-                                         static_cast<double>(model.parameter_count());
+  return sample * job.global_batch +
+         optimizer_flops_per_parameter(job) * static_cast<double>(model.parameter_count());
 }
 
 double flops_per_s(const ModelSpec& model, const VirtualSpeed& speed, const VirtualJob& job) {
@@ -62,8 +63,7 @@ DeviceProfile virtual_profile(const ModelSpec& model,
                               const std::vector<int>& sizes) {
   const double rate = flops_per_s(model, speed, job);
   DeviceProfile device;
-  device.optimizer_s_per_parameter =
-      optimizer_flops_per_parameter(job.moments_per_parameter) / rate;
+  device.optimizer_s_per_parameter = optimizer_flops_per_parameter(job) / rate;
   for (int layer = 0; layer < static_cast<int>(model.layers.size()); ++layer) {
     auto& samples = device.layers[model.layers[static_cast<std::size_t>(layer)].signature];
     if (!samples.empty()) continue;

@@ -18,8 +18,9 @@ namespace motley {
 
 // The part of a training job that affects a device's times.
 struct VirtualJob {
-  int global_batch = 1;           // samples of a step
-  int moments_per_parameter = 0;  // the optimizer's floats for each parameter
+  int global_batch = 1;                   // samples of a step
+  int moments_per_parameter = 0;          // the optimizer's floats for each parameter
+  double matrix_flops_per_parameter = 0;  // its matrix products
 };
 
 // Layers and optimizer, at these micro-batch sizes (ascending). The caller sets names, the device's

@@ -78,12 +78,17 @@ def _equivalent_settings(optimizer: Any) -> str:
         name, known = "sgd", {**known, "momentum": "momentum"}
     elif issubclass(kind, (torch.optim.Adam, torch.optim.AdamW)):
         name, known = "adamw", {**known, "eps": "epsilon"}
+    elif kind.__name__ == "Muon":
+        name, known = "muon", {**known, "momentum": "muon_momentum"}
+    elif kind.__name__ == "Lion":
+        name = "lion"
     else:
-        return f'optimizer="adamw" or "sgd" with their settings; {kind.__name__} is not supported'
+        return f'optimizer="adamw", "sgd", "lion" or "muon" with their settings; {kind.__name__} is not supported'
     words = [f'optimizer="{name}"'] + [f"{ours}={float(group[theirs])!r}" for theirs, ours in known.items() if theirs in group]
-    if "betas" in group and name == "adamw":
+    if "betas" in group and name in ("adamw", "lion"):
         words += [f"beta1={float(group['betas'][0])!r}", f"beta2={float(group['betas'][1])!r}"]
-    return ", ".join(words)
+    note = ', whose rates are those of adjust_lr_fn="match_rms_adamw"' if name == "muon" else ""
+    return ", ".join(words) + note
 
 
 def toml(sections: Sections) -> str:

@@ -126,6 +126,28 @@ TEST_F(Ckpt, ReshardExportAndDiffAgree) {
             json["tensors"][1]["relative"].get<double>());
 }
 
+TEST_F(Ckpt, ExportWritesTheAverageOfTheWeightsOnWish) {
+  Config config = small_config();
+  save_run(at("without"), config, 10, 1);
+  config.train.ema = 0.9;
+  save_run(at("run"), config, 10, 2);
+  ASSERT_EQ(ckpt({"export", at("run"), "-o", at("last")}).status, 0);
+  const Said said = ckpt({"export", at("run"), "-o", at("average"), "--ema"});
+  ASSERT_EQ(said.status, 0) << said.err;
+  for (const auto& [folder, prefix] : {std::pair{"last", ""}, std::pair{"average", "ema/"}}) {
+    const auto reader = CheckpointReader::open(at(folder));
+    ASSERT_TRUE(reader.ok()) << describe(reader.error());
+    EXPECT_FALSE(reader->has("ema/wte.weight"));
+    std::vector<float> values(64 * 32);
+    ASSERT_TRUE(reader->read("wte.weight", {64, 32}, values).ok()) << folder;
+    EXPECT_EQ(values, testing::values_of(std::string(prefix) + "wte.weight", values.size(), 1));
+  }
+  const Said refused = ckpt({"export", at("without"), "-o", at("none"), "--ema"});
+  EXPECT_EQ(refused.status, 3);
+  EXPECT_THAT(refused.err, HasSubstr("train.ema"));
+  EXPECT_FALSE(std::filesystem::exists(at("none")));
+}
+
 TEST_F(Ckpt, ExportNamesWhatDoesNotGoIntoFp16) {
   const Config config = small_config();
   const auto folder = save_run(at("run"), config, 10, 1);

@@ -104,7 +104,9 @@ inline std::filesystem::path save_run(const std::filesystem::path& run,
       const auto& [name, shape] = std::pair(parameters[i].name, parameters[i].shape);
       const auto count = static_cast<std::size_t>(parameters[i].count());
       own.push_back({name, shape, values_of(name, count, version)});
-      for (const char* moment : {"exp_avg/", "exp_avg_sq/"}) {
+      std::vector<std::string> kinds = {"exp_avg/", "exp_avg_sq/"};
+      if (config.train.ema > 0) kinds.emplace_back("ema/");
+      for (const std::string& moment : kinds) {
         moments.push_back({moment + name, shape, values_of(moment + name, count, version)});
       }
     }

@@ -53,6 +53,18 @@ class Curves(unittest.TestCase):
     def test_llama_by_adamw(self) -> None:
         self.follows("llama-tiny", "adamw")
 
+    def test_llama_by_muon(self) -> None:
+        self.follows("llama-tiny", "muon")
+
+    def test_gpt2_with_a_tied_head_by_muon(self) -> None:
+        self.follows("gpt2-tiny", "muon")
+
+    def test_convolutions_by_muon(self) -> None:
+        self.follows("cnn", "muon")
+
+    def test_llama_by_lion(self) -> None:
+        self.follows("llama-tiny", "lion")
+
     def test_gpt2_with_a_tied_head_by_sgd(self) -> None:
         self.follows("gpt2-tiny", "sgd")
 

@@ -50,6 +50,16 @@ TEST(ResultChanges, NameHowSamplesAreSeen) {
                           ConfigChange{"data.crop_pixels", "4", "2"}));
 }
 
+TEST(ResultChanges, NameGroupsAndTheAverage) {
+  Config to;
+  to.train.groups = {"*.bias: lr=0.5"};
+  to.train.ema = 0.5;
+  to.train.muon_momentum = 0.5;  // not used by adamw
+  EXPECT_THAT(result_changes(Config(), to),
+              ElementsAre(ConfigChange{"train.groups", "[]", "[\"*.bias: lr=0.5\"]"},
+                          ConfigChange{"train.ema", "0.0", "0.5"}));
+}
+
 TEST(ResultChanges, LeaveOutWhatTheNumbersDoNotDependOn) {
   Config to;
   to.model.init_from = "weights";

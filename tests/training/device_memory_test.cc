@@ -15,6 +15,7 @@
 #include "tests/support/tested_device.h"
 #include "training/device_optimizer.h"
 #include "training/fused_adamw.h"
+#include "training/optimizer/muon.h"
 
 namespace motley {
 namespace {
@@ -64,7 +65,7 @@ TEST_P(DeviceOptimizerTest, TakesTheStepsOfTheHost) {
   for (int step = 1; step <= 5; ++step) {
     const std::vector<float> gradients = floats(wave(step));
     const UpdateArguments arguments{
-        {1e-2, host->corrections(step)}, 0.25F, step % 2 == 0, /*corrected=*/step % 3 == 0};
+        {1e-2, host->corrections(step)}, 0.25F, 0.5 * (step % 3), /*corrected=*/step % 3 == 0};
     const std::vector<std::span<float>> spans(moments.begin(), moments.end());
     host->update(values, gradients, spans, arguments);
     device.update(std::array{TrainedArrays{tensor, wave(step).to(there), tensors}}, arguments,
@@ -101,7 +102,7 @@ TEST_P(DeviceOptimizerTest, GoesTheSameWayFast) {
       }
     }
     for (int step = 1; step <= 20; ++step) {
-      const UpdateArguments arguments{{1e-2, host->corrections(step)}, 0.25F, step % 2 == 0};
+      const UpdateArguments arguments{{1e-2, host->corrections(step)}, 0.25F, 0.5 * (step % 3)};
       for (std::size_t i = 0; i < sizes.size(); ++i) {
         trained[i].gradients = wave(step).narrow(0, 0, sizes[i]).to(there);
       }
@@ -127,7 +128,41 @@ TEST(DeviceOptimizerOnce, IsOneOperationWhereThereIsOne) {
   const bool known =
       TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4);
   EXPECT_EQ(FusedAdamw::find(train_of("adamw"), there).has_value(), known);
+  EXPECT_EQ(FusedAdamw::find(train_of("muon"), there).has_value(), known);
   EXPECT_FALSE(FusedAdamw::find(train_of("sgd"), there).has_value());
+}
+
+// A wide and a tall matrix. Of matrices with copies the bits are the processor's; the device's own
+// products add in another order.
+TEST(DeviceMuon, TakesTheStepsOfTheHost) {
+  const TrainConfig train = train_of("muon");
+  const auto host = make_optimizer(train);
+  const c10::Device there = tested_device().torch();
+  const DeviceOptimizer device(train, there);
+  EXPECT_EQ(device.moment_names(true), host->matrices()->moment_names());
+  for (const MatrixShape shape : {MatrixShape{20, 50}, MatrixShape{50, 20}}) {
+    std::vector<float> values = floats(wave(0));
+    std::vector<float> moment(kCount);
+    const TrainedArrays exact{wave(0).to(there), {}, {at::zeros({kCount}).to(there)}, shape};
+    const TrainedArrays fast{wave(0).to(there), {}, {at::zeros({kCount}).to(there)}, shape};
+    for (int step = 1; step <= 5; ++step) {
+      const UpdateArguments arguments{{1e-2, host->corrections(step)}, 0.25F, 0.5 * (step % 3)};
+      // A sine's rows would be linear combinations of two.
+      const at::Tensor gradients = wave(step).mul_(1e4).sin_();
+      host->matrices()->update(values, floats(gradients), moment, shape, arguments, in_one_part);
+      for (const auto& [arrays, rounding] : {std::pair{exact, DeviceOptimizer::Rounding::kExact},
+                                             std::pair{fast, DeviceOptimizer::Rounding::kFast}}) {
+        TrainedArrays given = arrays;
+        given.gradients = gradients.to(there);
+        device.update(std::array{given}, arguments, rounding);
+      }
+      SCOPED_TRACE(step);
+      ASSERT_EQ(floats(exact.values), values);
+      ASSERT_EQ(floats(exact.moments[0]), moment);
+      ASSERT_EQ(floats(fast.moments[0]), moment);
+      expect_close(fast.values, exact.values, 1e-5);
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, DeviceOptimizerTest, testing::ValuesIn(optimizer_names()));

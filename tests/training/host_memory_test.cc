@@ -60,6 +60,7 @@ Stepped stepped(const TrainConfig& train, InParts in_parts) {
     parameters.push_back({stepped.held.values[p], stepped.held.gradients[p]});
   }
   const auto optimizer = make_optimizer(train);
+  if (optimizer->matrices() != nullptr) parameters[2].matrix = {128, 512};
   HostMemory memory(parameters, {}, make_optimizer(train), std::move(in_parts));
   const std::vector<std::size_t> all = {0, 1, 2};
   for (const std::size_t parameter : all) memory.make_moments(parameter);
@@ -73,7 +74,7 @@ Stepped stepped(const TrainConfig& train, InParts in_parts) {
     }
   }
   for (const std::size_t parameter : all) {
-    for (std::size_t moment = 0; moment < optimizer->moment_names().size(); ++moment) {
+    for (std::size_t moment = 0; moment < memory.moment_names(parameter).size(); ++moment) {
       const auto view = memory.view({StateArray::Kind::kMoment, parameter, moment});
       stepped.moments.insert(stepped.moments.end(), view.begin(), view.end());
     }
@@ -82,7 +83,7 @@ Stepped stepped(const TrainConfig& train, InParts in_parts) {
 }
 
 TEST(HostMemory, StepsToTheSameBitsInParts) {
-  for (const char* optimizer : {"adamw", "sgd"}) {
+  for (const char* optimizer : optimizer_names()) {
     TrainConfig train;
     train.optimizer = optimizer;
     train.momentum = 0.9;
@@ -91,6 +92,17 @@ TEST(HostMemory, StepsToTheSameBitsInParts) {
     EXPECT_NE(whole.held.values, held().values);
     EXPECT_TRUE(whole == stepped(train, backwards)) << optimizer;
   }
+}
+
+TEST(HostMemory, GivesMatricesTheirOwnMoments) {
+  TrainConfig train;
+  train.optimizer = "muon";
+  std::vector<float> values(12, 1.0F);
+  std::vector<float> gradients(12, 1.0F);
+  const HostMemory memory({{values, gradients, MatrixShape{3, 4}}, {values, gradients}}, {},
+                          make_optimizer(train));
+  EXPECT_EQ(memory.moment_names(0), (std::vector<std::string>{"momentum"}));
+  EXPECT_EQ(memory.moment_names(1), (std::vector<std::string>{"exp_avg", "exp_avg_sq"}));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "base/philox.h"
+#include "training/optimizer/muon.h"
 
 namespace motley {
 namespace {
@@ -126,8 +127,8 @@ TEST_P(EachOptimizer, ShrinksOnlyDecayedRanges) {
   State decayed(*optimizer, 20);
   State undecayed = decayed;
   const State before = decayed;
-  decayed.update(*optimizer, zeros, {.factors = factors_of(*optimizer, 0.1), .decayed = true});
-  undecayed.update(*optimizer, zeros, {.factors = factors_of(*optimizer, 0.1), .decayed = false});
+  decayed.update(*optimizer, zeros, {.factors = factors_of(*optimizer, 0.1), .decay_factor = 1});
+  undecayed.update(*optimizer, zeros, {.factors = factors_of(*optimizer, 0.1), .decay_factor = 0});
   EXPECT_EQ(undecayed, before);
   for (std::size_t i = 0; i < 20; ++i) {
     EXPECT_FLOAT_EQ(decayed.values[i], before.values[i] * 0.99F);  // 1 - 0.1 × 0.1
@@ -153,8 +154,35 @@ TEST(Optimizer, NamesItsMomentsAsCheckpointsDo) {
   EXPECT_THAT(make_optimizer(config_of("adamw"))->moment_names(),
               testing::ElementsAre("exp_avg", "exp_avg_sq"));
   EXPECT_THAT(make_optimizer(config_of("sgd"))->moment_names(), testing::ElementsAre("momentum"));
+  EXPECT_THAT(make_optimizer(config_of("lion"))->moment_names(), testing::ElementsAre("exp_avg"));
+  EXPECT_THAT(make_optimizer(config_of("muon"))->moment_names(),
+              testing::ElementsAre("exp_avg", "exp_avg_sq"));
   EXPECT_EQ(moments_per_parameter(config_of("adamw")), 2);
   EXPECT_EQ(moments_per_parameter(config_of("sgd")), 1);
+  EXPECT_EQ(moments_per_parameter(config_of("lion")), 1);
+  EXPECT_EQ(moments_per_parameter(config_of("muon")), 2);
+}
+
+// As the table names them.
+TEST(Optimizer, UpdatesMatricesItselfIfTheyHaveMoments) {
+  for (const OptimizerFacts& facts : optimizers()) {
+    const auto optimizer = make_optimizer(config_of(facts.name));
+    const Muon* const matrices = optimizer->matrices();
+    ASSERT_EQ(matrices != nullptr, !facts.matrix_moments.empty()) << facts.name;
+    if (matrices == nullptr) continue;
+    EXPECT_THAT(matrices->moment_names(), testing::ElementsAreArray(facts.matrix_moments));
+  }
+}
+
+// Values move by the learning rate, whatever the size of the gradient.
+TEST(Lion, StepsByTheSign) {
+  TrainConfig train = config_of("lion");
+  train.weight_decay = 0;
+  const auto lion = make_optimizer(train);
+  State state(*lion, 3);
+  state.values = {1, 1, 1};
+  state.update(*lion, {1e-20F, -1e20F, 0}, {.factors = {.lr = 0.25}});
+  EXPECT_EQ(state.values, (std::vector<float>{0.75F, 1.25F, 1}));
 }
 
 // The formulas of the header in double.
@@ -178,12 +206,22 @@ struct Reference {
     value -= lr * m;
   }
 
+  void lion(double gradient, double lr) {
+    const double direction = train.beta1 * m + (1 - train.beta1) * gradient;
+    const double sign = direction > 0 ? 1 : direction < 0 ? -1 : 0;
+    value = value * (1 - lr * train.weight_decay) - lr * sign;
+    m = train.beta2 * m + (1 - train.beta2) * gradient;
+  }
+
   void update(double gradient, double lr, std::int64_t update_number) {
     switch (optimizer_of(train).kind) {
       case OptimizerKind::kAdamw:
+      case OptimizerKind::kMuon:
         return adamw(gradient, lr, update_number);
       case OptimizerKind::kSgd:
         return sgd(gradient, lr);
+      case OptimizerKind::kLion:
+        return lion(gradient, lr);
     }
     FAIL() << train.optimizer << " has no formula here";
   }

@@ -178,6 +178,93 @@ TEST(StageState, LoadsWhatAnotherPlanHasSaved) {
   }
 }
 
+// Only first copies of owners have an average; it begins as the initial values.
+TEST(StageState, AveragesWhatItSaves) {
+  HeldValues held;
+  held.add(ChunkId{0}, 0, "a");
+  held.add(ChunkId{1}, 1, "b").is_first = false;
+  StageState state(held.chunks(), host_memory(held.chunks(), make_optimizer(plain_sgd())), "",
+                   /*micro_batches=*/1, /*ema=*/0.75);
+  ProgressCounter work;
+  ASSERT_TRUE(state.initialize(1, work).ok());
+  ASSERT_THAT(names(state.moment_views()), ElementsAre("momentum/a", "ema/a"));
+  const auto average = [&] {
+    const auto view = state.moment_views()[1].values;
+    return Floats(view.begin(), view.end());
+  };
+  EXPECT_EQ(average(), held.values(0));
+  const float initial = held.values(0)[0];
+  held.gradients(0) = {4, 0, 0};
+  state.update({.lr = 1}, {});
+  EXPECT_EQ(held.values(0)[0], initial - 4);
+  EXPECT_EQ(average()[0], initial * 0.75F + 0.25F * (initial - 4));
+  EXPECT_EQ(state.saved_bytes(), (3 * 3 + 3 * 2) * sizeof(float));
+}
+
+TEST(StageState, ResumesAverages) {
+  const auto state_with = [](const HeldValues& held, double ema) {
+    return StageState(held.chunks(), host_memory(held.chunks(), make_optimizer(plain_sgd())), "",
+                      /*micro_batches=*/1, ema);
+  };
+  for (const double saved_with : {0.5, 0.0}) {
+    HeldValues whole;
+    whole.add(ChunkId{0}, 0, "a");
+    StageState saved = state_with(whole, saved_with);
+    whole.gradients(0) = {4, 8, 0};
+    saved.update({.lr = 1}, {});
+    const testing::TempFolder folder;
+    const auto shard =
+        write_shard({folder.path(), "", 1}, 0, 1, saved.parameter_views(), saved.moment_views());
+    ASSERT_TRUE(shard.ok()) << describe(shard.error());
+    const auto committed =
+        commit_checkpoint(folder.path(), "", {.step = 1}, {*shard}, Json(), Json());
+    ASSERT_TRUE(committed.ok()) << describe(committed.error());
+    const auto reader = CheckpointReader::open(*committed);
+    ASSERT_TRUE(reader.ok()) << describe(reader.error());
+    HeldValues again;
+    again.add(ChunkId{0}, 0, "a");
+    StageState loaded = state_with(again, 0.5);
+    ASSERT_TRUE(loaded.load_values(*reader).ok());
+    ASSERT_TRUE(loaded.load_moments(*reader).ok());
+    const auto view = loaded.moment_views()[1].values;
+    const Floats average(view.begin(), view.end());
+    if (saved_with == 0) {
+      EXPECT_EQ(average, again.values(0));  // begins with the checkpoint's weights
+      continue;
+    }
+    const auto expected = saved.moment_views()[1].values;
+    EXPECT_EQ(average, Floats(expected.begin(), expected.end()));
+    EXPECT_NE(average, again.values(0));
+  }
+}
+
+// Matrices of Muon have one moment, all others AdamW's two.
+TEST(StageState, SavesTheMomentsOfEachParametersUpdate) {
+  HeldValues held;
+  held.add(ChunkId{0}, 0, "a").rule.matrix = MatrixShape{1, 3};
+  held.add(ChunkId{0}, 0, "b");
+  TrainConfig train;
+  train.optimizer = "muon";
+  StageState state(held.chunks(), make_optimizer(train), "");
+  EXPECT_THAT(names(state.moment_views()), ElementsAre("momentum/a", "exp_avg/b", "exp_avg_sq/b"));
+  EXPECT_EQ(state.saved_bytes(), (3 * 2 + 3 * 3) * sizeof(float));
+}
+
+TEST(StageState, UpdatesByTheFactorsOfGroups) {
+  HeldValues held;
+  held.add(ChunkId{0}, 0, "a").rule.lr_factor = 0.5;
+  held.add(ChunkId{0}, 1, "b").rule.decay_factor = 0.5;
+  held.add(ChunkId{0}, 2, "c").spec.decayed = true;
+  TrainConfig train = plain_sgd();
+  train.weight_decay = 1;
+  StageState state(held.chunks(), make_optimizer(train), "");
+  for (std::size_t p = 0; p < 3; ++p) held.gradients(p) = {2, 0, 0};
+  state.update({.lr = 0.5}, {});
+  EXPECT_EQ(held.values(0), (Floats{0.5F, -2, 3}));
+  EXPECT_EQ(held.values(1), (Floats{1 - 0.5F * 2.5F, -1.5F, 2.25F}));
+  EXPECT_EQ(held.values(2), (Floats{1 - 0.5F * 3, -1, 1.5F}));
+}
+
 TEST(StageState, MissesWhatACheckpointLacks) {
   const testing::TempFolder folder;
   const auto shard = write_shard({folder.path(), "", 1}, 0, 1, {}, {});

@@ -21,6 +21,48 @@ namespace {
 
 using testing::HasSubstr;
 
+Config config_with(const std::string& optimizer) {
+  Config config = small_config();
+  config.train.optimizer = optimizer;
+  config.train.groups = {"h.0.*: lr=0.5", "*.bias: weight_decay=1"};
+  return config;
+}
+
+TEST(StageTrainer, LearnsTheSameByEveryOptimizerHoweverTheModelIsCut) {
+  const std::vector<Replica> first = {{Rank{0}, kMicroBatches}};
+  const std::vector<Replica> second = {{Rank{1}, kMicroBatches}};
+  const std::vector<Replica> third = {{Rank{2}, kMicroBatches}};
+  for (const char* optimizer : optimizer_names()) {
+    const Config config = config_with(optimizer);
+    StageTraining alone(kAlone, config);
+    expect_ok(alone.steps(3));
+    for (const StageShape& shape :
+         {StageShape{.chunks = {first, second}}, StageShape{.chunks = {first, second, third}}}) {
+      StageTraining cut(shape, config);
+      expect_ok(cut.steps(3));
+      EXPECT_EQ(cut.parameters(), alone.parameters()) << optimizer;
+    }
+    StageTraining replicas({.chunks = {{{Rank{0}, 3}, {Rank{1}, 1}}}}, config);
+    expect_ok(replicas.steps(3));
+    const CopyGroup group{ChunkId{0}, {Rank{0}, Rank{1}}};
+    EXPECT_EQ(replicas.rank(0).state->copy_hash(group), replicas.rank(1).state->copy_hash(group));
+  }
+}
+
+// A factor of 0 leaves parameters unchanged, also matrices of Muon.
+TEST(StageTrainer, TrainsGroupsByTheirFactors) {
+  for (const char* optimizer : {"adamw", "muon"}) {
+    Config config = config_with(optimizer);
+    config.train.groups = {"h.1.*: lr=0"};
+    StageTraining alone(kAlone, config);
+    const auto untrained = alone.parameters();
+    expect_ok(alone.steps(2));
+    for (const auto& [name, values] : alone.parameters()) {
+      EXPECT_EQ(values == untrained.at(name), name.starts_with("h.1.")) << optimizer << name;
+    }
+  }
+}
+
 TEST(StageTrainer, LearnsTheSameHoweverTheModelIsCut) {
   StageTraining alone(kAlone);
   const auto untrained = alone.parameters();

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "base/check.h"
+#include "training/optimizer/muon.h"
 
 namespace motley {
 namespace {
@@ -34,7 +35,7 @@ class AdamW final : public Optimizer {
                  "{} values, {} gradients, moments of {} and {}", values_N.size(),
                  gradients_N.size(), moments[0].size(), moments[1].size());
     const auto& [lr, corrections] = arguments.factors;
-    const double decay = arguments.decayed ? decay_ : 0;
+    const double decay = decay_ * arguments.decay_factor;
     const auto keep = static_cast<float>(1 - lr * decay);
     const auto scale = arguments.gradient_scale;
     const auto beta1 = static_cast<float>(beta1_);
@@ -81,7 +82,7 @@ class Sgd final : public Optimizer {
     MOTLEY_CHECK(gradients_N.size() == values_N.size() && moments[0].size() == values_N.size(),
                  "{} values, {} gradients, moment of {}", values_N.size(), gradients_N.size(),
                  moments[0].size());
-    const auto decay = static_cast<float>(arguments.decayed ? decay_ : 0);
+    const auto decay = static_cast<float>(decay_ * arguments.decay_factor);
     const auto momentum = static_cast<float>(momentum_);
     const auto lr = static_cast<float>(arguments.factors.lr);
     const auto scale = arguments.gradient_scale;
@@ -107,7 +108,57 @@ class Sgd final : public Optimizer {
   double decay_;
 };
 
+class Lion final : public Optimizer {
+ public:
+  explicit Lion(const TrainConfig& train)
+      : Optimizer(train), beta1_(train.beta1), beta2_(train.beta2), decay_(train.weight_decay) {}
+
+  [[nodiscard]] std::array<double, 2> corrections(std::int64_t /*update_number*/) const override {
+    return {1, 1};
+  }
+
+  void update(std::span<float> values_N,
+              std::span<const float> gradients_N,
+              std::span<const std::span<float>> moments,
+              const UpdateArguments& arguments) const override {
+    MOTLEY_CHECK(moments.size() == 1, "{} moments for lion", moments.size());
+    MOTLEY_CHECK(gradients_N.size() == values_N.size() && moments[0].size() == values_N.size(),
+                 "{} values, {} gradients, moment of {}", values_N.size(), gradients_N.size(),
+                 moments[0].size());
+    const double rate = arguments.factors.lr;
+    const double decay = decay_ * arguments.decay_factor;
+    const auto keep = static_cast<float>(1 - rate * decay);
+    const auto lr = static_cast<float>(rate);
+    const auto scale = arguments.gradient_scale;
+    const auto beta1 = static_cast<float>(beta1_);
+    const auto beta2 = static_cast<float>(beta2_);
+    const auto rest1 = static_cast<float>(1 - beta1_);
+    const auto rest2 = static_cast<float>(1 - beta2_);
+    float* __restrict p = values_N.data();
+    float* __restrict m = moments[0].data();
+    const float* __restrict gradients = gradients_N.data();
+    for (std::size_t i = 0; i < values_N.size(); ++i) {
+      const float g = gradients[i] * scale;
+      const float direction = m[i] * beta1 + rest1 * g;
+      const float sign = (direction > 0 ? 1.0F : 0.0F) - (direction < 0 ? 1.0F : 0.0F);
+      p[i] = p[i] * keep - lr * sign;
+      m[i] = m[i] * beta2 + rest2 * g;
+    }
+  }
+
+ private:
+  double beta1_;
+  double beta2_;
+  double decay_;
+};
+
 }  // namespace
+
+Optimizer::Optimizer(const TrainConfig& train)
+    : facts_(&optimizer_of(train)),
+      matrices_(facts_->matrix_moments.empty() ? nullptr : std::make_unique<const Muon>(train)) {}
+
+Optimizer::~Optimizer() = default;
 
 std::unique_ptr<const Optimizer> make_optimizer(const TrainConfig& train) {
   switch (optimizer_of(train).kind) {
@@ -115,6 +166,10 @@ std::unique_ptr<const Optimizer> make_optimizer(const TrainConfig& train) {
       return std::make_unique<AdamW>(train);
     case OptimizerKind::kSgd:
       return std::make_unique<Sgd>(train);
+    case OptimizerKind::kLion:
+      return std::make_unique<Lion>(train);
+    case OptimizerKind::kMuon:
+      return std::make_unique<AdamW>(train);
   }
   MOTLEY_CHECK(false, "train.optimizer '{}' is not computed", train.optimizer);
 }

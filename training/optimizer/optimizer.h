@@ -16,6 +16,8 @@
 
 namespace motley {
 
+class Muon;
+
 // The factors of a step that depend on cos and pow, whose last bits differ between C libraries. One
 // rank computes them for all, so that copies of parameters stay equal.
 struct StepFactors {
@@ -26,7 +28,7 @@ struct StepFactors {
 struct UpdateArguments {
   StepFactors factors;
   float gradient_scale = 1;  // multiplies each gradient first: 1/tokens × clip factor
-  bool decayed = true;       // whether weight decay applies to this range
+  double decay_factor = 1;   // of train.weight_decay; 0 = no weight decay
   // Whether the gradient is momentum-corrected (sgd). Then only weight decay's momentum is applied
   // here.
   bool corrected = false;
@@ -36,7 +38,10 @@ struct UpdateArguments {
 // to share between threads.
 class Optimizer {
  public:
-  virtual ~Optimizer() = default;
+  virtual ~Optimizer();
+
+  // The update of hidden matrices; nullptr if they are updated like all parameters.
+  [[nodiscard]] const Muon* matrices() const { return matrices_.get(); }
 
   // Names of the moments, in the order in which update() takes them.
   [[nodiscard]] std::vector<std::string> moment_names() const {
@@ -55,10 +60,11 @@ class Optimizer {
                       const UpdateArguments& arguments) const = 0;
 
  protected:
-  explicit Optimizer(const TrainConfig& train) : facts_(&optimizer_of(train)) {}
+  explicit Optimizer(const TrainConfig& train);
 
  private:
   const OptimizerFacts* facts_;
+  std::unique_ptr<const Muon> matrices_;
 };
 
 // train.optimizer (run_config/optimizers.h):
@@ -70,6 +76,10 @@ class Optimizer {
 //     g = g + decay p;  b = momentum b + g;  p = p - lr b
 //   with a momentum-corrected gradient:
 //     b = momentum b + decay p;  p = p - lr (b + g)
+//   "lion" (Chen et al., "Symbolic discovery of optimization algorithms", 2023), with moment
+//   exp_avg m:
+//     p = p (1 - lr decay) - lr sign(beta1 m + (1 - beta1) g);  m = beta2 m + (1 - beta2) g
+//   "muon": as "adamw", but for matrices() (training/optimizer/muon.h).
 // REQUIRES: a validated configuration.
 [[nodiscard]] std::unique_ptr<const Optimizer> make_optimizer(const TrainConfig& train);
 

@@ -11,6 +11,7 @@
 #include "models/device/dtype_support.h"
 #include "models/device/product_type.h"
 #include "profiling/cache_eviction.h"
+#include "training/optimizer/parameter_rules.h"
 #include "worker/check/libraries.h"
 
 namespace motley {
@@ -41,6 +42,9 @@ ProfileKey profile_key(const Job& job, const ModelSpec& model, const ComputeDevi
   key.libraries = computing_libraries();
   key.compute_dtype = dtype_name(product_type(computes, job.config.train.precision));
   key.optimizer = job.config.train.optimizer;
+  if (const double flops = matrix_flops_per_parameter(job.config.train, model); flops > 0) {
+    key.optimizer += fmt::format(", {:.6g} operations per parameter", flops);
+  }
   key.transport =
       fmt::format("{}, {}", job.config.comm.transport, job.secret.empty() ? "plain" : "encrypted") +
       (job.local_shortcut ? ", inside the machine" : "");

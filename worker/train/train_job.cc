@@ -176,7 +176,7 @@ Result<void> train(const Job& job,
   }
   const auto tied = model.tied_pair();
   StageState state(trainer->held(), trainer->make_memory(), tied ? tied->parameter : std::string(),
-                   job.plan.micro_batches);
+                   job.plan.micro_batches, job.config.train.ema);
   MOTLEY_ASSIGN(CheckpointState progress,
                 fill_state(state, job.config, model, job.resume_from, run.work()));
   if (job.evaluations_begin_anew) progress.evaluations.reset();
