@@ -47,8 +47,9 @@ Result<void> check_shard(const OpenedFile& shard, const OpenedFile& first) {
 std::string held_out_remark(const std::vector<fs::path>& files) {
   const std::string pattern = pattern_of(files).string();
   return fmt::format(
-      "{} held-out {} by name and not trained on ({}): set data.holdout_path = \"{}\" to evaluate "
-      "on {}",
+      "{} {} held out by name and not trained on ({}): set data.holdout_path = \"{}\" to evaluate "
+      "on "
+      "{}",
       files.size(), files.size() == 1 ? "file is" : "files are", files.front().filename().string(),
       pattern, files.size() == 1 ? "it" : "them");
 }

@@ -22,8 +22,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kHeaderWords = 256;  // of int32
 constexpr std::size_t kHeaderBytes = kHeaderWords * sizeof(std::int32_t);
 constexpr const char* kSetDtype =
-    "set data.dtype to the dtype of its tokens: uint8, uint16, uint32, int8,  int16, int32 or "
-    "int64";
+    "set data.dtype to the dtype of its tokens: uint8, uint16, uint32, int8, int16, int32 or int64";
 
 // llm.c's two file formats.
 struct HeaderKind {
