@@ -61,7 +61,7 @@ def _best_checkpoint(run: str) -> str:
         except MotleyError:
             continue  # a damaged one names none
         best = evaluations.get("best_step") if isinstance(evaluations, dict) else None
-        if best in found:
+        if isinstance(best, int) and best in found:
             return found[best]
     raise MotleyError(f"{run} has no checkpoint of a best evaluation. Train with checkpoint__keep_best=True, or use the newest one")
 

@@ -229,8 +229,9 @@ def _has_ended(run: str, sections: Dict[str, Dict[str, Any]]) -> bool:
 
 
 def _has_stopped_early(manifest: Dict[str, Any], train: Dict[str, Any]) -> bool:
-    limit, record = train.get("early_stopping", 0), manifest.get("evaluations", {})
-    return limit > 0 and isinstance(record, dict) and record.get("without_lower", 0) >= limit
+    limit, record = train.get("early_stopping", 0), manifest.get("evaluations")
+    count = record.get("without_lower") if isinstance(record, dict) else None
+    return isinstance(limit, int) and limit > 0 and isinstance(count, int) and count >= limit
 
 
 def _ended_message(run: str) -> str:

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/json.h"
-#include "checkpoint/fixture.h"
+#include "tests/checkpoint/fixture.h"
 
 namespace motley {
 namespace {

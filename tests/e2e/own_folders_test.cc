@@ -12,8 +12,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/json.h"
-
 namespace motley::test {
 namespace {
 
@@ -239,46 +237,6 @@ TEST_F(OwnFolders, HoldNoMoreThanAreKeptOnceTheRunHasEnded) {
 }
 
 // Damaged files are restored from their copies; a file that lost its copy is copied again.
-// A rate at which the loss rises after the first evaluations.
-TEST_F(OwnFolders, HoldTheBestStepBesideTheNewestAndRestoreIt) {
-  const std::vector<std::string> settings = {
-      "--set", "train.eval_every=5", "--set", "train.eval_batches=1",
-      "--set", "train.lr=0.5",       "--set", "train.warmup_steps=10",
-      "--set", "checkpoint.keep=1",  "--set", "checkpoint.keep_best=true"};
-  ASSERT_EQ(train(all_, settings).status, 0);
-  const Json report = Json::parse(read_text(folder_of("desk") / "report.json"));
-  const int best = report.at("best").at("step").get<int>();
-  ASSERT_LT(best, 30) << "the loss does not rise";
-  const auto is_whole = [&](int step) {
-    const Outcome verified =
-        motley({"ckpt", "verify",
-                (folder_of("desk") / fmt::format("checkpoints/step-{:06}", step)).string(),
-                "--cluster", cluster_of(all_)});
-    return verified.status == 0;
-  };
-  for (const int step : {best, 30}) {
-    for (const std::string& machine : all_) EXPECT_GE(files_of(machine, step), 2) << machine;
-    EXPECT_TRUE(is_whole(step)) << step;
-  }
-  EXPECT_EQ(files_of("box", 15) > 0, best == 15) << "others are removed everywhere";
-  // One machine is lost; the run goes on, and keeps the best step.
-  fs::remove_all(folder_of("lap"));
-  std::vector<std::string> longer = settings;
-  longer.insert(longer.end(), {"--resume", "--allow-changes", "--set", "train.steps=35"});
-  const Outcome resumed = train(all_, longer);
-  ASSERT_EQ(resumed.status, 0) << resumed.err;
-  const Outcome list = motley({"ckpt", "list", folder_of("desk").string()});
-  EXPECT_THAT(list.out,
-              HasSubstr(fmt::format("best: held-out loss {:.4f} after step {}",
-                                    report.at("best").at("eval_loss").get<double>(), best)));
-  const Outcome gathered =
-      motley({"ckpt", "gather", (folder_of("desk") / "checkpoints/best").string(), "--cluster",
-              cluster_of(all_)});
-  EXPECT_EQ(gathered.status, 0) << gathered.err;
-  EXPECT_EQ(motley({"ckpt", "verify", (folder_of("desk") / "checkpoints/best").string()}).status,
-            0);
-}
-
 TEST_F(OwnFolders, AreRepaired) {
   const std::string hash = undisturbed_hash();
   ASSERT_EQ(train(all_, {"--stop-after", "10"}).status, 0);
