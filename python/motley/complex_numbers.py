@@ -12,7 +12,7 @@ import torch
 
 from . import complex_operations
 from .aliases import Entry
-from .complex_operations import Pair
+from .complex_pair import Pair, Unsupported
 from .graph import leaves, map_args
 from .recording import Recording, has_place, place
 
@@ -41,7 +41,8 @@ class ComplexRecording(Recording):
         """Whether an operation has a complex argument or result."""
         if name in _MAKES or isinstance(kwargs.get("dtype"), torch.dtype) and kwargs["dtype"].is_complex:
             return True
-        return any(isinstance(leaf, complex) or isinstance(leaf, torch.Tensor) and leaf.is_complex() for leaf in leaves([args, list(kwargs.values())]))
+        return any(isinstance(leaf, complex) or isinstance(leaf, torch.Tensor) and leaf.is_complex()
+                   for leaf in leaves([args, list(kwargs.values())]))
 
     def run_complex(self, func: Any, name: str, args: Tuple[Any, ...], kwargs: dict) -> Any:
         """The result of such an operation."""
@@ -67,7 +68,7 @@ class ComplexRecording(Recording):
             with self:  # type: ignore[attr-defined]
                 found = operation(*given, **named)
                 found = map_args(found, lambda leaf: Pair(_laid_out(leaf.parts)) if isinstance(leaf, Pair) else leaf)
-        except complex_operations.Unsupported as error:
+        except Unsupported as error:
             raise self.fail(f"{name} computes with complex numbers: {error}",
                             "Compute with real and imaginary parts (torch.view_as_real)") from None
         if name.endswith("_") or "_." in name:  # in place: the pair has the result

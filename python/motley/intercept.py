@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
+from . import value_checks
 from .draws import Draws
 from .errors import ExportError
 from .record import Recorder
@@ -42,8 +43,7 @@ class Intercept(TorchFunctionMode):
         self.whole = False
         """Whether several layers run, each of which may use a normalization."""
         self._originals: Dict[str, Any] = {}
-        self._checks: Dict[str, Any] = {}
-        self._tests: Dict[int, Tuple[torch.Tensor, bool]] = {}  # [id] results of tests of numbers, and their value for finite ones
+        self._value_checks = value_checks.ValueChecks(recorder)
 
     # While a mode handles a function, the function's body runs without the mode. Functions that `torch.nn.functional` calls
     # itself are therefore replaced in that module, and functions that models imported by name are replaced by the mode.
@@ -57,10 +57,7 @@ class Intercept(TorchFunctionMode):
         if _FAST_PATH is not None:
             self._fast_path = _FAST_PATH.get_fastpath_enabled()
             _FAST_PATH.set_fastpath_enabled(False)
-        for name, place in _CHECKS.items() if self._recorder is not None else ():
-            if hasattr(torch, name):
-                self._checks[name] = getattr(torch, name)
-                setattr(torch, name, functools.partial(_checks_python_alone, self._checks[name], place))
+        self._value_checks.__enter__()
         if self._reports_tracing:
             self._is_tracing = torch.jit.is_tracing
             torch.jit.is_tracing = lambda: True
@@ -71,11 +68,9 @@ class Intercept(TorchFunctionMode):
     def __exit__(self, *args: Any) -> None:
         super().__exit__(*args)
         self.draws.__exit__(*args)
-        self._tests.clear()
         if self._reports_tracing:
             torch.jit.is_tracing = self._is_tracing
-        for name, function in self._checks.items():
-            setattr(torch, name, function)
+        self._value_checks.__exit__(*args)
         if _FAST_PATH is not None:
             _FAST_PATH.set_fastpath_enabled(self._fast_path)
         for name, function in self._originals.items():
@@ -87,23 +82,11 @@ class Intercept(TorchFunctionMode):
         if func in _VALUE_ACCESS and self._recorder is not None and self._recorder.varies(args[0]):
             raise self._fail(f"Tensor.{func.__name__} converts the values of a tensor to Python",
                              "Use only PyTorch's operations; replace branches by torch.where or a mask")
-        if func in _TEXTS and self._recorder is not None and self._recorder.varies(args[0]):
-            return f"tensor of shape {list(args[0].shape)}"
-        if func in _FINITE and self._recorder is not None:
-            return self._if_finite(func, args, kwargs)
+        if func in value_checks.FUNCTIONS and self._recorder is not None:
+            return self._value_checks.run(func, args, kwargs)
         if replaced is None:
             return func(*args, **kwargs)
         return replaced(self, *args, **kwargs)
-
-    def _if_finite(self, func: Any, args: Tuple[Any, ...], kwargs: dict) -> Any:
-        """The result of a function that tests numbers, or of a branch on its result, which is taken as for finite numbers."""
-        known = self._tests.get(id(args[0])) if args else None
-        if func in _AS_NUMBER and known is not None and self._recorder is not None and self._recorder.varies(args[0]):
-            return known[1]
-        out = func(*args, **kwargs)
-        if func in _TESTS or known is not None and len(args) == 1 and not kwargs and func in _REDUCED[known[1]]:
-            self._tests[id(out)] = out, _TESTS.get(func, known[1] if known is not None else False)
-        return out
 
     def _dropout(self, input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> torch.Tensor:
         if not training or p == 0:
@@ -277,30 +260,6 @@ def _replaced() -> Dict[Any, Callable[..., Any]]:
         table[F.scaled_dot_product_attention] = Intercept._attention
     return table
 
-
-def _checks_python_alone(original: Callable[..., None], place: int, *args: Any, **kwargs: Any) -> None:
-    """Checks conditions that are no tensors. A recording has no values, and a check of them does not change results."""
-    condition = args[place] if len(args) > place else kwargs.get("condition", kwargs.get("cond"))
-    if not isinstance(condition, torch.Tensor):
-        original(*args, **kwargs)
-
-
-_TEXTS = frozenset({torch.Tensor.__format__, torch.Tensor.__repr__})
-"""Functions that convert values to text, such as that of a message."""
-
-_TESTS = {torch.isfinite: True, torch.isinf: False, torch.isnan: False,
-          torch.Tensor.isfinite: True, torch.Tensor.isinf: False, torch.Tensor.isnan: False}
-"""[function that tests each number] its result for finite numbers."""
-
-_REDUCED = {True: frozenset({torch.all, torch.Tensor.all}), False: frozenset({torch.any, torch.Tensor.any})}
-"""[result of a test] functions that have it for all numbers if it is that of each number."""
-
-_AS_NUMBER = frozenset({torch.Tensor.__bool__, torch.Tensor.item})
-
-_FINITE = frozenset({*_TESTS, *_REDUCED[True], *_REDUCED[False], *_AS_NUMBER})
-
-_CHECKS = {"_assert": 0, "_check_tensor_all": 0, "_check_tensor_all_with": 1}
-"""[function of torch that raises for false conditions] the place of its condition."""
 
 _FAST_PATH = getattr(torch.backends, "mha", None)
 """The fused attention of PyTorch 2 for modules without a gradient."""
