@@ -89,6 +89,18 @@ class Prepared(unittest.TestCase):
                 data.summary(), data.shown(0, Tokenizer())
             self.assertGreater(refused, COUNT // 4)
 
+    def test_arrays(self) -> None:
+        with Folder() as folder:
+            source = write_lines(chats(8), folder.path("a.jsonl"))
+            data = prepared(source, folder.path("data"))
+            right, whole = rows_of(data), contents(folder.path("data"))
+            for seed in range(COUNT):
+                chance = random.Random(seed)
+                name = chance.choice(data.manifest["files"]) + ".npy"
+                with open(folder.path(f"data/{name}"), "wb") as file:
+                    file.write(damage(whole[name], chance))
+                self.assertEqual(rows_of(prepared(source, folder.path("data"))), right, seed)
+
     def test_parts_of_an_interrupted_call(self) -> None:
         with Folder() as folder, mock.patch.object(sources, "RECORDS", 2):
             source = write_lines(chats(8), folder.path("a.jsonl"))

@@ -190,6 +190,20 @@ class Prepared(unittest.TestCase):
             given.forward(windowed)
         windowed.config.layer_types = ["full_attention"] * 2
         self.assertIsNotNone(given.forward(windowed))
+        class Wrapper(nn.Module):
+            """As peft's: it names some arguments and passes the others on."""
+
+            def __init__(self, base: nn.Module):
+                super().__init__()
+                self.base = base
+
+            def get_base_model(self) -> nn.Module:
+                return self.base
+
+            def forward(self, input_ids: Any = None, attention_mask: Any = None, **others: Any) -> Any:
+                return self.base(input_ids=input_ids, attention_mask=attention_mask, **others)
+
+        self.assertIsNotNone(given.forward(Wrapper(Decoder())))
         with self.assertRaisesRegex(motley.ExportError, "Embedding takes no input_ids and no position_ids and no attention_mask"):
             documents.check_takes(nn.Embedding(3, 3), 8)
 

@@ -36,7 +36,8 @@ def call_of(model: torch.nn.Module) -> Callable[[Dict[str, torch.Tensor]], Any]:
 
 def check_takes(model: torch.nn.Module, length: int) -> None:
     """Refuses models that take no positions or no mask, and those in which a mask replaces a window of attention."""
-    taken = names_taken(model)
+    inner = getattr(model, "get_base_model", None)  # a wrapper, such as peft's, passes on names that it does not have itself
+    taken = names_taken(model) + (names_taken(inner()) if callable(inner) else [])
     missing = [name for name in ("input_ids", "position_ids", "attention_mask") if name not in taken]
     if missing:
         raise ExportError(f"{type(model).__name__} takes no {' and no '.join(missing)}, which keep packed documents apart",

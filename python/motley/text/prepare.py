@@ -86,10 +86,11 @@ def text(source: Any, tokenizer: Any, path: Path, *, max_length: int = 1024, tra
             renderer.template.day = given_day or _earlier_day(written, parts) or datetime.date.today()
         settings["date"] = renderer.template.day and renderer.template.day.isoformat()
         if written is not None and written["settings"] == settings and written["sources"] == described:
-            with contextlib.suppress(MotleyError):  # a file is gone: written anew
+            with contextlib.suppress(MotleyError):  # a file is gone or damaged: written anew
                 found = Texts(folder, written)
-                follow(f"text  {folder} is up to date: {found.summary()}")
-                return found
+                if rows.hashes(folder, written["files"]) == written["files_sha256"]:
+                    follow(f"text  {folder} is up to date: {found.summary()}")
+                    return found
         os.makedirs(parts, exist_ok=True)
         _keep_day(renderer.template.day, parts)
         key = manifest.digest({"version": manifest.VERSION, **{name: settings[name] for name in _OF_TOKENS}})
@@ -108,7 +109,7 @@ def text(source: Any, tokenizer: Any, path: Path, *, max_length: int = 1024, tra
         content = {"version": manifest.VERSION, "settings": settings, "sources": described, "kind": next(iter(totals.kinds)),
                    "answers_found_by": renderer.found_by if totals.kinds.keys() & {"chat"} else None, "ignored": IGNORED, "counts": totals.counts,
                    "first_errors": totals.errors, "rows": made.rows, "length": layout.length, "padding": made.padding, "example": made.example,
-                   "files": sorted(layout.dtypes)}
+                   "files": sorted(layout.dtypes), "files_sha256": rows.hashes(folder, layout.dtypes)}
         manifest.write(folder, content)
         shutil.rmtree(parts, ignore_errors=True)
         found = Texts(folder, content)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Tuple
 
 import numpy
 
-from ..errors import MotleyError
+from ..errors import MotleyError, summary
 from .packing import packed
 from .tokenized import IGNORED, Tokenized
 
@@ -119,6 +120,22 @@ def _sync(path: str) -> None:
         os.fsync(file.fileno())
 
 
+def hashes(folder: str, names: Iterable[str]) -> Dict[str, str]:
+    """The SHA-256 of each file. Raises MotleyError if one cannot be read."""
+    found = {}
+    for name in names:
+        path = os.path.join(folder, f"{name}.npy")
+        digest = hashlib.sha256()
+        try:
+            with open(path, "rb") as file:
+                for block in iter(lambda: file.read(1 << 20), b""):
+                    digest.update(block)
+        except OSError as error:
+            raise MotleyError(f"{path} cannot be read: {error.strerror}. Call motley.text again, which writes it anew") from error
+        found[name] = digest.hexdigest()
+    return found
+
+
 def open_rows(folder: str, names: List[str], rows: int, length: int) -> Dict[str, numpy.ndarray]:
     """The mapped files. Raises MotleyError if one is missing or has another shape."""
     found = {}
@@ -126,8 +143,8 @@ def open_rows(folder: str, names: List[str], rows: int, length: int) -> Dict[str
         path = os.path.join(folder, f"{name}.npy")
         try:
             found[name] = numpy.load(path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError) as error:
-            raise MotleyError(f"{path} cannot be read: {error}. Call motley.text again, which writes it anew") from error
+        except Exception as error:  # numpy raises many kinds for a damaged header
+            raise MotleyError(f"{path} cannot be read: {summary(error)}. Call motley.text again, which writes it anew") from error
         if found[name].dtype.kind != "i":
             raise MotleyError(f"{path} has the type {found[name].dtype} instead of integers. Remove {folder}, and call motley.text again")
         if found[name].shape != (rows, length):

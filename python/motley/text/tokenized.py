@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from typing import Any, Dict, List, NamedTuple, Optional
@@ -42,8 +43,10 @@ class Tokenized(NamedTuple):
 
     def write(self, path: str) -> None:
         info = json.dumps({"counts": self.counts, "kinds": self.kinds, "errors": self.errors}).encode()
+        content = io.BytesIO()  # zipfile leaves an error of its own behind where a disk is full
+        numpy.savez(content, ids=self.ids, targets=self.targets, lengths=self.lengths, info=numpy.frombuffer(info, dtype=numpy.uint8))
         with open(path + ".partial", "wb") as file:
-            numpy.savez(file, ids=self.ids, targets=self.targets, lengths=self.lengths, info=numpy.frombuffer(info, dtype=numpy.uint8))
+            file.write(content.getbuffer())
         os.replace(path + ".partial", path)
 
     @staticmethod
