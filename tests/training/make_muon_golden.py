@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Writes golden/muon.txt: the results of torch.optim.Muon for small matrices in some updates.
+"""Writes golden/muon.txt: the results of Muon for small matrices in some updates, computed in double by numpy.
 
-Needs PyTorch 2.9 or later. Its iteration runs in bfloat16; here the conversion is replaced, so that all of it is in
-fp32. Run it in any folder; review the difference before committing. Lines: "case NAME ROWS COLUMNS LR DECAY MOMENTUM",
-then for each update "gradients ..." and "values ...", rows one after the other. Floats are hexadecimal, so nothing is
-rounded.
+The steps are those of torch.optim.Muon (PyTorch 2.9) with nesterov=True and adjust_lr_fn="match_rms_adamw", without the
+rounding of its iteration to bfloat16. Run it in any folder; review the difference before committing. Lines: "case NAME
+ROWS COLUMNS LR DECAY MOMENTUM", then for each update "gradients ..." and "values ...", rows one after the other. Floats
+are hexadecimal, rounded to fp32.
 """
+import math
 import pathlib
 
-import torch
+import numpy
 
 CASES = [
     # name, rows, columns, lr, decay, momentum, updates
@@ -19,25 +20,36 @@ CASES = [
 ]
 
 
-def hexes(tensor):
-    return " ".join(float(value).hex() for value in tensor.flatten())
+def orthogonal(update):
+    x = update.T if update.shape[0] > update.shape[1] else update
+    x = x / max(numpy.linalg.norm(x), 1e-7)
+    for _ in range(5):
+        gram = x @ x.T
+        x = 3.4445 * x + (-4.7750 * gram + 2.0315 * gram @ gram) @ x
+    return x.T if update.shape[0] > update.shape[1] else x
+
+
+def hexes(matrix):
+    return " ".join(float(value).hex() for value in matrix.astype(numpy.float32).flatten())
 
 
 def lines(case):
     name, rows, columns, lr, decay, momentum, updates = case
     yield "case " + " ".join(str(field) for field in case[:-1])
-    torch.manual_seed(rows * 100 + columns)
-    parameter = torch.nn.Parameter(torch.randn(rows, columns))
-    yield "start " + hexes(parameter.detach())
-    optimizer = torch.optim.Muon([parameter], lr=lr, weight_decay=decay, momentum=momentum, nesterov=True,
-                                 adjust_lr_fn="match_rms_adamw")
+    draws = numpy.random.RandomState(rows * 100 + columns)
+    single = lambda values: values.astype(numpy.float32).astype(numpy.float64)
+    parameter = single(draws.standard_normal((rows, columns)))
+    mean = numpy.zeros((rows, columns))
+    yield "start " + hexes(parameter)
     for _ in range(updates):
-        parameter.grad = torch.randn(rows, columns) * 0.3 + 0.1
-        yield "gradients " + hexes(parameter.grad)
-        optimizer.step()
-        yield "values " + hexes(parameter.detach())
+        gradient = single(draws.standard_normal((rows, columns)) * 0.3 + 0.1)
+        yield "gradients " + hexes(gradient)
+        mean += (1 - momentum) * (gradient - mean)
+        update = gradient + momentum * (mean - gradient)
+        rate = lr * 0.2 * math.sqrt(max(rows, columns))
+        parameter = parameter * (1 - lr * decay) - rate * orthogonal(update)
+        yield "values " + hexes(parameter)
 
 
-torch.Tensor.bfloat16 = lambda self: self.clone()
 path = pathlib.Path(__file__).parent / "golden" / "muon.txt"
 path.write_text("".join(line + "\n" for case in CASES for line in lines(case)))

@@ -1,5 +1,5 @@
-// Compared with torch.optim.Muon of PyTorch 2.15, with its iteration in fp32 (the file was written
-// by make_muon_golden.py).
+// Compared with the steps of torch.optim.Muon, computed in double (the file was written by
+// make_muon_golden.py).
 #include "training/optimizer/muon.h"
 
 #include <cmath>
