@@ -19,6 +19,7 @@
 #include "training/host_memory.h"
 #include "training/optimizer/muon.h"
 #include "training/optimizer/optimizer.h"
+#include "training/optimizer/parameter_rules.h"
 #include "training/stage_state.h"
 
 namespace motley {
@@ -115,6 +116,13 @@ double measure_optimizer(const TrainConfig& train,
   const MatrixShape shape = device.is_host() ? kMatrixOfProcessor : kMatrixOfDevice;
   const double matrix_s = measure_step(train, {{shape.rows * shape.columns, shape}}, device);
   return flat_s + matrix_s / orthogonal_flops(shape) * matrix_flops;
+}
+
+double measure_optimizer(const TrainConfig& train,
+                         const ModelSpec& model,
+                         const ComputeDevice& device) {
+  return measure_optimizer(train, model.parameter_count(), device,
+                           matrix_flops_per_parameter(train, model));
 }
 
 }  // namespace motley

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "models/device/compute_device.h"
+#include "models/spec/model_spec.h"
 #include "run_config/config.h"
 
 namespace motley {
@@ -17,5 +18,10 @@ namespace motley {
                                        std::int64_t parameters,
                                        const ComputeDevice& device = {},
                                        double matrix_flops = 0);
+
+// The same for the parameters of a model.
+[[nodiscard]] double measure_optimizer(const TrainConfig& train,
+                                       const ModelSpec& model,
+                                       const ComputeDevice& device);
 
 }  // namespace motley

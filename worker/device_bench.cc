@@ -17,7 +17,6 @@
 #include "profiling/optimizer_bench.h"
 #include "profiling/profile_warnings.h"
 #include "profiling/sizes_that_fit.h"
-#include "training/optimizer/parameter_rules.h"
 
 namespace motley {
 namespace {
@@ -92,9 +91,7 @@ void DeviceBench::add_layers(DeviceProfile& device, double seconds) {
   const double weight_all = weight_left;
   if (device.optimizer_s_per_parameter <= 0) {
     report_.begin("the optimizer", kCodecShare + kOptimizerShare);
-    device.optimizer_s_per_parameter =
-        measure_optimizer(job_.config.train, model_.parameter_count(), device_,
-                          matrix_flops_per_parameter(job_.config.train, model_));
+    device.optimizer_s_per_parameter = measure_optimizer(job_.config.train, model_, device_);
   }
   std::map<int, std::vector<LayerBench::Measured>> measured;  // by layer
   for (const int layer : missing) {

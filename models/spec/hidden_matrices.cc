@@ -90,8 +90,8 @@ class WeightUses {
       read(node, *value, position, number);
     } else if (const auto* const list =
                    std::get_if<std::vector<std::optional<ValueId>>>(&argument)) {
-      for (const auto& value : *list) {
-        if (value) read(node, *value, kNone, number);
+      for (const auto& item : *list) {
+        if (item) read(node, *item, kNone, number);
       }
     }
   }

@@ -188,7 +188,6 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
       "protocol",
       "simulated",
       "training",
-      "training/optimizer",
       "worker/check",
       "worker/group",
       "worker/replication",
@@ -282,8 +281,13 @@ const std::multimap<std::string, std::string> kWrappedIn = {
     {"hwy/", "compression/formats/int8_vector.cc"},
     {"hwy/", "compression/kernels/select_kernels_vector.cc"},
     {"hwy/", "compression/kernels/vector_rows.h"},
+<<<<<<< ours
     {"jerror.h", "data/pictures/jpeg_picture.cc"},
     {"jpeglib.h", "data/pictures/jpeg_picture.cc"},
+||||||| base
+=======
+    {"hwy/", "training/optimizer/product_panel_vector.cc"},
+>>>>>>> theirs
     {"openssl/core_names.h", "comm/tcp/derived_key.cc"},
     {"openssl/err.h", "comm/tcp/tls_session.cc"},
     {"openssl/evp.h", "models/package/sha256.cc"},
