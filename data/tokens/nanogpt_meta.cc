@@ -7,7 +7,7 @@
 namespace motley {
 namespace {
 
-constexpr std::string_view kKey = "vocab_size";
+constexpr std::string_view kSizeKey = "vocab_size";
 
 // Removes the opcode that gives the key a number in the pickle's table, if any.
 void skip_memo(std::string_view& rest) {
@@ -55,10 +55,10 @@ std::optional<std::int64_t> number_at_begin(std::string_view rest) {
 
 std::optional<std::int64_t> vocab_size_in_meta(std::span<const std::byte> file) {
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-  const std::size_t at = text.find(kKey);
+  const std::size_t at = text.find(kSizeKey);
   if (at == std::string_view::npos) return std::nullopt;
-  std::string_view rest = text.substr(at + kKey.size());
-  if (rest.find(kKey) != std::string_view::npos) return std::nullopt;
+  std::string_view rest = text.substr(at + kSizeKey.size());
+  if (rest.find(kSizeKey) != std::string_view::npos) return std::nullopt;
   skip_memo(rest);
   return number_at_begin(rest);
 }

@@ -104,8 +104,12 @@ TEST(OddTokenFiles, AreReadRightOrRefused) {
     const bool is_whole = cut % way.bytes == 0;
     const std::string what = std::string(way.name) + ", vocabulary of " + std::to_string(vocab) +
                              ", cut by " + std::to_string(cut);
-    if (read) EXPECT_TRUE(way.is_readable && is_whole && is_beginning(*read, tokens)) << what;
-    if (way.is_readable && is_whole) EXPECT_TRUE(read.has_value()) << what;
+    if (read) {
+      EXPECT_TRUE(way.is_readable && is_whole && is_beginning(*read, tokens)) << what;
+    }
+    if (way.is_readable && is_whole) {
+      EXPECT_TRUE(read.has_value()) << what;
+    }
     accepted += read ? 1 : 0;
   }
   EXPECT_GT(accepted, kFiles / 8);
@@ -130,7 +134,9 @@ TEST(OddTokenFiles, WithAHeaderThatContradictsThemAreRefused) {
     const TokenFileOf file(token_file(magic, version, said, stored));
     const auto read = read_tokens(file.path(), 50257);
     EXPECT_EQ(read.has_value(), kind == 4) << kind;
-    if (read) EXPECT_EQ(*read, tokens);
+    if (read) {
+      EXPECT_EQ(*read, tokens);
+    }
   }
 }
 
@@ -153,8 +159,12 @@ TEST(OddTokenFiles, OfNumPyAreReadRightOrRefused) {
     const auto read = read_tokens(file.path(), 65536);
     // A flipped bit may turn the name of one byte order into that of the other.
     const bool is_certain = way.is_readable || kind != 4;
-    if (read && is_certain) EXPECT_TRUE(way.is_readable && *read == tokens) << way.name << kind;
-    if (way.is_readable && (kind == 2 || kind == 5)) EXPECT_TRUE(read.has_value()) << way.name;
+    if (read && is_certain) {
+      EXPECT_TRUE(way.is_readable && *read == tokens) << way.name << kind;
+    }
+    if (way.is_readable && (kind == 2 || kind == 5)) {
+      EXPECT_TRUE(read.has_value()) << way.name;
+    }
     accepted += read ? 1 : 0;
   }
   EXPECT_GT(accepted, kFiles / 8);
