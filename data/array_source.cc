@@ -12,10 +12,10 @@
 #include "data/finite_values.h"
 #include "data/held_out_path.h"
 #include "data/identity.h"
-#include "data/permutation.h"
+#include "data/order/permutation.h"
+#include "data/order/windows.h"
 #include "data/sample_maker.h"
 #include "data/value_limits.h"
-#include "data/windows.h"
 
 namespace motley {
 namespace {

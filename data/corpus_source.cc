@@ -13,7 +13,7 @@
 #include "data/data_remarks.h"
 #include "data/held_out_path.h"
 #include "data/identity.h"
-#include "data/windows.h"
+#include "data/order/windows.h"
 
 namespace motley {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "data/order/windows.h"
 #include "data/source.h"
-#include "data/windows.h"
 
 namespace motley {
 

@@ -72,8 +72,9 @@ bool are_all(std::span<const std::byte> bytes, const Wanted& wanted) {
   return all;
 }
 
-// Whether the bytes are floats without fractions, some of them not 0. As floats, integers of other
-// types are fractions close to 0.
+// Whether the bytes are floats without fractions, some of them not 0, below any vocabulary's size, so
+// that several low bits of each are 0. As floats, integers of other types are fractions close to 0
+// or, if their halves are tokens, do not end in these bits.
 template <class Float>
 bool are_whole_floats(std::span<const std::byte> bytes) {
   bool are_whole = true;
@@ -82,7 +83,7 @@ bool are_whole_floats(std::span<const std::byte> bytes) {
     for (std::size_t at = 0; are_whole && at + sizeof(Float) <= block.size(); at += sizeof(Float)) {
       Float value;
       std::memcpy(&value, block.data() + at, sizeof value);
-      are_whole = value >= 0 && value < 0x1p31 && value == std::floor(value);
+      are_whole = value >= 0 && value < 0x1p20 && value == std::floor(value);
       others += value != 0 ? 1 : 0;
     }
   });

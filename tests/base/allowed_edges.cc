@@ -44,10 +44,11 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayInclude = {
     {"data/pictures", {"base"}},
     {"data/files", {"base", "base/system", "data/pictures"}},
     {"data/tokens", {"base", "data/files"}},
+    {"data/order", {"base"}},
     {"data/augmentation", {"base", "data/files", "models/spec", "run_config"}},
     {"data",
-     {"base", "base/system", "data/augmentation", "data/files", "data/tokens", "run_config",
-      "models/spec"}},
+     {"base", "base/system", "data/augmentation", "data/files", "data/order", "data/tokens",
+      "run_config", "models/spec"}},
     {"data/inspect", {"base", "data", "data/files", "data/tokens", "models/spec", "run_config"}},
     {"compression/kernels", {}},
     {"compression/codec", {"base", "compression/kernels"}},
@@ -281,13 +282,9 @@ const std::multimap<std::string, std::string> kWrappedIn = {
     {"hwy/", "compression/formats/int8_vector.cc"},
     {"hwy/", "compression/kernels/select_kernels_vector.cc"},
     {"hwy/", "compression/kernels/vector_rows.h"},
-<<<<<<< ours
+    {"hwy/", "training/optimizer/product_panel_vector.cc"},
     {"jerror.h", "data/pictures/jpeg_picture.cc"},
     {"jpeglib.h", "data/pictures/jpeg_picture.cc"},
-||||||| base
-=======
-    {"hwy/", "training/optimizer/product_panel_vector.cc"},
->>>>>>> theirs
     {"openssl/core_names.h", "comm/tcp/derived_key.cc"},
     {"openssl/err.h", "comm/tcp/tls_session.cc"},
     {"openssl/evp.h", "models/package/sha256.cc"},

@@ -1,4 +1,4 @@
-#include "data/permutation.h"
+#include "data/order/permutation.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "data/windows.h"
+#include "data/order/windows.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "base/philox.h"
-#include "data/permutation.h"
+#include "data/order/permutation.h"
 
 namespace motley {
 namespace {
