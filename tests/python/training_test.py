@@ -91,13 +91,14 @@ class Loading(unittest.TestCase):
             self.assertEqual(int(motley.load(folder.path("run"))["1.num_batches_tracked"]), 3)
 
     def test_metrics_of_a_run(self) -> None:
-        run = motley.Run(self.folder.path("measured"), "package", "config")
-        with self.assertRaisesRegex(motley.MotleyError, "cannot read the metrics"):
-            run.metrics()
-        os.makedirs(run.run)
-        with open(os.path.join(run.run, "metrics.jsonl"), "w") as file:
-            file.write('{"step":1,"loss":2.5}\n{"step":2,"loss":null,"eval_accuracy":0.75}\n')
-        self.assertEqual(run.metrics(), [{"step": 1, "loss": 2.5}, {"step": 2, "loss": None, "eval_accuracy": 0.75}])
+        with Folder() as folder:
+            run = motley.Run(folder.path("measured"), "package", "config")
+            with self.assertRaisesRegex(motley.MotleyError, "cannot read the metrics"):
+                run.metrics()
+            os.makedirs(run.run)
+            with open(os.path.join(run.run, "metrics.jsonl"), "w") as file:
+                file.write('{"step":1,"loss":2.5}\n{"step":2,"loss":null,"eval_accuracy":0.75}\n')
+            self.assertEqual(run.metrics(), [{"step": 1, "loss": 2.5}, {"step": 2, "loss": None, "eval_accuracy": 0.75}])
 
     def test_says_what_is_wrong(self) -> None:
         with Folder() as folder:
