@@ -104,7 +104,7 @@ class ArrayFolder {
 
   // A missing file, with the names of those that are there instead.
   [[nodiscard]] Error missing(const std::string& name) const {
-    const std::string what = fmt::format("no {} in {}", name, folder_.string());
+    const std::string what = fmt::format("no array {}", (folder_ / name).string());
     std::error_code code;
     if (!fs::is_directory(folder_, code)) {
       return {ErrorCode::kData, what, "it is not a readable folder",

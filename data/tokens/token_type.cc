@@ -72,22 +72,25 @@ bool are_all(std::span<const std::byte> bytes, const Wanted& wanted) {
   return all;
 }
 
-// Whether the bytes are floats without fractions, some of them not 0, below any vocabulary's size, so
-// that several low bits of each are 0. As floats, integers of other types are fractions close to 0
-// or, if their halves are tokens, do not end in these bits.
+// Whether the bytes are floats that are whole numbers below `vocab`, some of them not 0. As such
+// floats, other tokens are fractions, most of them close to 0: of each pair of 16-bit tokens the
+// first one would be 0 or a multiple of a power of two.
 template <class Float>
-bool are_whole_floats(std::span<const std::byte> bytes) {
+bool are_whole_floats(std::span<const std::byte> bytes, std::uint32_t vocab) {
+  constexpr std::uint64_t kFloatsMin = 32;
+  constexpr std::uint32_t kLimit = 1U << 22;  // from 2^23 on every float32 is whole
+  const auto limit = static_cast<Float>(std::min(vocab, kLimit));
   bool are_whole = true;
   std::uint64_t others = 0;  // than 0
   for_spread_blocks(bytes, [&](std::span<const std::byte> block) {
     for (std::size_t at = 0; are_whole && at + sizeof(Float) <= block.size(); at += sizeof(Float)) {
       Float value;
       std::memcpy(&value, block.data() + at, sizeof value);
-      are_whole = value >= 0 && value < 0x1p20 && value == std::floor(value);
+      are_whole = value >= 0 && value < limit && value == std::floor(value);
       others += value != 0 ? 1 : 0;
     }
   });
-  return are_whole && others >= kSignificantWords;
+  return are_whole && others >= kFloatsMin;
 }
 
 // ASCII text with white space, or non-ASCII bytes of UTF-8.
@@ -185,8 +188,8 @@ TokenEvidence token_evidence(std::span<const std::byte> bytes, std::uint32_t voc
   // Allows for tokens outside a small vocabulary, which are then reported as the error.
   constexpr std::uint32_t kUpperHalfMax = 3;
   if (bytes.size() >= kTextBytesMin && are_all(bytes, is_text_byte)) return TokenEvidence::kText;
-  if (are_whole_floats<float>(bytes)) return TokenEvidence::kFloat32;
-  if (are_whole_floats<double>(bytes)) return TokenEvidence::kFloat64;
+  if (are_whole_floats<float>(bytes, vocab)) return TokenEvidence::kFloat32;
+  if (are_whole_floats<double>(bytes, vocab)) return TokenEvidence::kFloat64;
   const std::uint32_t upper = (vocab - 1) >> 16;
   const TokenEvidence legal = evidence_of_words(bytes, upper);
   if (legal == TokenEvidence::kUint32 || legal == TokenEvidence::kInt64 ||

@@ -158,7 +158,7 @@ TEST_F(Inspected, AConfigurationGivesEpochsAndSmallData) {
 TEST_F(Inspected, ArraysUnderOtherNamesAreNamedInTheError) {
   write("x_train.npy", npy_floats({1}, {1}));
   const Error error = open_error(data_config("arrays", root()), classifier({1}));
-  EXPECT_THAT(error.what, HasSubstr("no inputs.npy in"));
+  EXPECT_THAT(error.what, HasSubstr("no array " + root() + "/inputs.npy"));
   EXPECT_EQ(error.cause, "it has x_train.npy");
   EXPECT_THAT(open_error(data_config("arrays", write("a.npy", "")), classifier({1})).cause,
               HasSubstr("not a readable folder"));
