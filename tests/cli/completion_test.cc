@@ -226,7 +226,7 @@ TEST_F(CompletionScripts, OfBashShowTheCandidatesThatFit) {
   EXPECT_THAT(bash_offers({"ckpt", "ver"}), ElementsAre("verify"));
   EXPECT_THAT(bash_offers({"help", "ckpt", "ver"}), ElementsAre("verify"));
   EXPECT_THAT(bash_offers({"train", "--clu"}), ElementsAre("--cluster"));
-  EXPECT_THAT(bash_offers({"train", "--set", "train.l"}), ElementsAre("-o nospace", "train.lr="));
+  EXPECT_THAT(bash_offers({"train", "--set", "train.lr"}), ElementsAre("-o nospace", "train.lr="));
   EXPECT_THAT(bash_offers({"train", "--set", "comm.encrypt", "=", "al"}), ElementsAre("always"));
   EXPECT_THAT(bash_offers({"train", "--set", "comm.encrypt", "="}),
               ElementsAre("auto", "always", "never"));
