@@ -1,4 +1,7 @@
-"""Damaged sources of each kind, and damaged files of a prepared folder: each is refused with its name, or the rows are those of its bytes."""
+"""Damaged sources of each kind, and damaged files of a prepared folder: each is refused with its name, or the rows are those of its bytes.
+
+MOTLEY_DAMAGED_FILES is the number of each kind; 200 take some minutes.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from text_errors_test import damage
 from text_fakes import QUIET, Tokenizer, chats, rows_of, write_lines
 from motley.text import sources
 
-COUNT = 200
+COUNT = int(os.environ.get("MOTLEY_DAMAGED_FILES", "30"))
 
 
 def prepared(source: Any, folder: str, **options: Any) -> motley.Texts:
