@@ -98,11 +98,12 @@ Result<TokenFiles> sorted_by_name(std::vector<fs::path> candidates) {
   if (found.files.empty()) std::swap(found.files, found.held_out);
   if (found.files.empty()) return found;
   if (std::ranges::any_of(found.files, is_named_train)) {
-    const auto others = std::ranges::stable_partition(found.files, is_named_train);
-    for (const fs::path& other : others) {
-      found.left_out.add("without train in the name", other);
+    const auto others =
+        std::stable_partition(found.files.begin(), found.files.end(), is_named_train);
+    for (auto other = others; other != found.files.end(); ++other) {
+      found.left_out.add("without train in the name", *other);
     }
-    found.files.erase(others.begin(), others.end());
+    found.files.erase(others, found.files.end());
   }
   MOTLEY_TRY(check_one_suffix(found.files));
   return found;
