@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "data/files/left_out.h"
 #include "data/pictures/decode_picture.h"
 
 namespace motley {
@@ -24,12 +25,8 @@ constexpr std::string_view kPictureSuffixes[] = {".png",  ".jpg",  ".jpeg", ".jp
                                                  ".webp", ".gif",  ".tif",  ".tiff", ".bmp",
                                                  ".heic", ".heif", ".avif", ".jp2",  ".jxl"};
 
-// Files and folders that systems and programs leave behind, in lower case.
-constexpr std::string_view kSystemNames[] = {
-    "__macosx",   "thumbs.db",   "ehthumbs.db",  "desktop.ini",
-    "icon\r",     "@eadir",      "$recycle.bin", "system volume information",
-    "lost+found", "__pycache__",
-};
+// Other files and folders that systems and programs leave behind, in lower case.
+constexpr std::string_view kMoreLeftovers[] = {"icon\r", "lost+found", "__pycache__"};
 
 std::string lower_case(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -43,7 +40,7 @@ bool holds(const List& list, const std::string& word) {
 
 bool is_of_system(const fs::path& path) {
   const std::string name = lower_case(path.filename().string());
-  return name.starts_with('.') || holds(kSystemNames, name);
+  return name.starts_with('.') || is_system_leftover(path) || holds(kMoreLeftovers, name);
 }
 
 bool begins_like_picture(const fs::path& path) {
