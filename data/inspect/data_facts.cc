@@ -10,6 +10,7 @@
 #include "data/data_remarks.h"
 #include "data/files/array_folder.h"
 #include "data/files/image_data.h"
+#include "data/held_out_path.h"
 #include "data/source.h"
 
 namespace motley {
@@ -98,28 +99,37 @@ void add_remarks_on_values(DataFacts& facts) {
   }
 }
 
-Result<ExampleFiles> open_examples(const DataConfig& data,
-                                   const std::vector<std::string>& names,
-                                   const std::vector<std::int64_t>& shape,
-                                   ProgressCounter& work) {
-  if (data.kind == "arrays") return open_array_folder(data.path, names);
-  return open_image_data(data.path, shape, data.skip_damaged, &work);
-}
-
-DataFacts facts_of_examples(const ExampleFiles& files,
-                            const std::vector<std::string>& names,
-                            ProgressCounter& work) {
-  DataFacts facts;
+void add_examples(const ExampleFiles& files,
+                  const std::vector<std::string>& names,
+                  ProgressCounter& work,
+                  DataFacts& facts) {
   add_columns(files.train, names, "", work, facts.columns);
   if (files.held_out) add_columns(*files.held_out, names, "held-out ", work, facts.columns);
+}
+
+// Pictures are scaled to the model's shape, so that any will do.
+Result<ExampleFiles> open_examples_of_any_shape(const DataConfig& data,
+                                                const std::vector<std::string>& names,
+                                                ProgressCounter& work) {
+  constexpr std::int64_t kAnyPicture[] = {3, 32, 32};
+  if (data.kind == "arrays") return open_array_folder(data.path, names);
+  return open_image_data(data.path, kAnyPicture, data.skip_damaged, &work);
+}
+
+TrainingFacts facts_of(const Source& source, const TrainConfig& train) {
+  TrainingFacts facts;
+  facts.train_samples = source.train_samples();
+  facts.eval_samples = source.eval_samples();
+  facts.epochs = train.epochs > 0 ? train.epochs
+                                  : static_cast<double>(train.steps) * train.global_batch /
+                                        static_cast<double>(facts.train_samples);
+  facts.hash = source.identity().hash;
   return facts;
 }
 
 }  // namespace
 
 Result<DataFacts> inspect_data(const DataConfig& data, ProgressCounter& work) {
-  // Pictures are scaled to the model's shape, so that any will do.
-  const std::vector<std::int64_t> any_picture = {3, 32, 32};
   DataFacts facts;
   if (data.kind == "text" || data.kind == "tokens") {
     MOTLEY_ASSIGN(const Corpus corpus, data.kind == "text" ? open_text_corpus(data)
@@ -129,8 +139,8 @@ Result<DataFacts> inspect_data(const DataConfig& data, ProgressCounter& work) {
     add_remarks_on_values(facts);
   } else if (data.kind == "arrays" || data.kind == "images") {
     const auto names = input_names_in(data.path);
-    MOTLEY_ASSIGN(const ExampleFiles files, open_examples(data, names, any_picture, work));
-    facts = facts_of_examples(files, names, work);
+    MOTLEY_ASSIGN(const ExampleFiles files, open_examples_of_any_shape(data, names, work));
+    add_examples(files, names, work, facts);
     const ColumnFacts& targets = facts.columns[files.train.inputs.size()];
     facts.remarks = example_remarks(files, data, format_of(files.train, targets));
     add_remarks_on_values(facts);
@@ -144,36 +154,29 @@ Result<CheckedData> inspect_data(const Config& config,
                                  const SampleFormat& format,
                                  ProgressCounter& work) {
   const DataConfig& data = config.data;
-  MOTLEY_ASSIGN(const auto source, open_source(data, format, config.train.seed, &work));
   CheckedData checked;
   DataFacts& facts = checked.facts;
+  {
+    // Only until the data is opened again, since pictures and folders of text are in memory.
+    MOTLEY_ASSIGN(const auto source, open_source(data, format, config.train.seed, &work));
+    facts.remarks = training_remarks(*source, config.train);
+    checked.training = facts_of(*source, config.train);
+  }
   const std::vector<SampleInput>& inputs = format.inputs;
   if (data.kind == "text" || data.kind == "tokens") {
     const auto vocab = static_cast<std::uint32_t>(inputs.front().limit.value());
     MOTLEY_ASSIGN(const Corpus corpus,
                   data.kind == "text" ? open_text_corpus(data) : open_token_corpus(data, vocab));
     facts.tokens = facts_of(corpus);
-    add_remarks_on_values(facts);
   } else if (data.kind == "arrays" || data.kind == "images") {
     std::vector<std::string> names;
     for (const SampleInput& input : inputs) names.push_back(input.name);
-    MOTLEY_ASSIGN(const ExampleFiles files,
-                  open_examples(data, names, inputs.front().tensor.shape, work));
-    facts = facts_of_examples(files, names, work);
-    add_remarks_on_values(facts);
+    MOTLEY_ASSIGN(const ExampleFiles files, open_examples(data, format, &work));
+    add_examples(files, names, work, facts);
   }
+  add_remarks_on_values(facts);
   facts.kind = data.kind;
   facts.path = data.path;
-  const auto remarks = training_remarks(*source, config.train);
-  facts.remarks.insert(facts.remarks.begin(), remarks.begin(), remarks.end());
-  TrainingFacts& training = checked.training;
-  training.train_samples = source->train_samples();
-  training.eval_samples = source->eval_samples();
-  training.epochs = config.train.epochs > 0
-                        ? config.train.epochs
-                        : static_cast<double>(config.train.steps) * config.train.global_batch /
-                              static_cast<double>(training.train_samples);
-  training.hash = source->identity().hash;
   return checked;
 }
 

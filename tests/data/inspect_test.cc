@@ -155,6 +155,31 @@ TEST_F(Inspected, AConfigurationGivesEpochsAndSmallData) {
   EXPECT_THAT(refused.error().cause, HasSubstr("is 10; the model allows 0 to 9"));
 }
 
+TEST_F(Inspected, HeldOutColumnsAreThoseOfTheirOwnPath) {
+  const auto write_part = [&](const std::string& prefix, std::int64_t count, float value) {
+    const auto size = static_cast<std::size_t>(count);
+    write(prefix + "inputs.npy", npy_floats({count, 1}, std::vector<float>(size, value)));
+    write(prefix + "targets.npy", npy_longs({count}, std::vector<std::int64_t>(size, 1)));
+  };
+  write_part("train/", 4, 1);
+  write_part("train/eval_", 3, 2);
+  write_part("val/", 2, 3);
+  Config config;
+  config.data = data_config("arrays", root() + "/train");
+  config.data.holdout_path = root() + "/val";
+  config.train.steps = 1;
+  config.train.global_batch = 1;
+  ProgressCounter work;
+  const auto checked = inspect_data(config, classifier({1}), work);
+  ASSERT_TRUE(checked.ok()) << describe(checked.error());
+  const auto& columns = checked->facts.columns;
+  ASSERT_EQ(columns.size(), 4U);
+  EXPECT_EQ(columns[0].samples, 4U);
+  EXPECT_EQ(columns[2].role, "held-out inputs");
+  EXPECT_EQ(columns[2].samples, 2U);
+  EXPECT_EQ(columns[2].highest, 3);
+}
+
 TEST_F(Inspected, ArraysUnderOtherNamesAreNamedInTheError) {
   write("x_train.npy", npy_floats({1}, {1}));
   const Error error = open_error(data_config("arrays", root()), classifier({1}));
