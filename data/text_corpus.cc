@@ -50,7 +50,8 @@ bool holds_skipped_folders(const fs::path& folder) {
   std::error_code code;
   for (auto it = fs::directory_iterator(folder, code); !code && it != fs::directory_iterator();
        it.increment(code)) {
-    if (is_skipped_folder(it->path())) return true;
+    std::error_code ignored;
+    if (it->is_directory(ignored) && is_skipped_folder(it->path())) return true;
   }
   return false;
 }

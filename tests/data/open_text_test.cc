@@ -73,6 +73,7 @@ TEST(TextFolder, SaysWhatIsLeftOut) {
   folder.write(".git/x.txt", "no");
   EXPECT_THAT(remarks_of(data_config("text", folder.root()), 3), testing::IsEmpty());
   folder.write("sub/runs/c.txt", "no");
+  folder.write("sub/runs/.gitkeep", "");  // no hidden folder
   folder.write("e.bin", std::string("n\0o", 3));
   folder.write("b.gz", "\x1f\x8b\x08 rest");
   folder.write("._a.txt", std::string("\0\5\x16\7 no", 7));
