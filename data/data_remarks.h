@@ -23,7 +23,7 @@ namespace motley {
 [[nodiscard]] std::vector<std::string> corpus_remarks(const Corpus& corpus, const DataConfig& data);
 
 // A line if passages of the held-out tokens, of data.holdout_path, are also in the training tokens.
-// Searches for a few of them in at most 256 MiB. REQUIRES: both have the same token type.
+// Searches for a few of its first file in at most 256 MiB. REQUIRES: both have the same token type.
 [[nodiscard]] std::optional<std::string> held_out_text_that_is_trained(const Corpus& train,
                                                                        const Corpus& held_out,
                                                                        const DataConfig& data);

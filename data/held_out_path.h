@@ -20,8 +20,9 @@ namespace motley {
 // An error of the held-out data, with its key instead of data.path.
 [[nodiscard]] Error of_held_out_path(Error error);
 
-// kConfig if the held-out samples would be training samples: both paths are the same, or for text
-// and pictures one lies within the other. REQUIRES: has_held_out_path(data).
+// kConfig if the held-out samples would be training samples: both paths are the same;
+// data.holdout_path lies within text or the pictures to train on; or text lies within
+// data.holdout_path. REQUIRES: has_held_out_path(data).
 [[nodiscard]] Result<void> check_paths_apart(const DataConfig& data);
 
 // Opens the arrays or images of data.path and, if it is set, of data.holdout_path, which replaces a

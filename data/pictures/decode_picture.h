@@ -20,8 +20,8 @@ enum class PictureFormat { kPng, kJpeg, kWebp, kGif, kTiff, kBmp };
 
 inline constexpr std::size_t kPictureMagicBytes = 32;
 
-// The name of another program's format of pictures that is not read, such as "HEIC or AVIF"; empty
-// if the file begins like none of them.
+// The name of a format of pictures that is not read, such as "HEIC"; empty if the file
+// begins like none of them.
 [[nodiscard]] std::string unread_picture_format(std::span<const std::byte> beginning);
 
 // False if this build has no library for the format of the file, which begins like this.
