@@ -63,10 +63,11 @@ void DeviceOptimizer::update(std::span<const TrainedArrays> parameters,
 
 void DeviceOptimizer::update_exactly(const TrainedArrays& parameter,
                                      const UpdateArguments& arguments) const {
-  MOTLEY_CHECK(parameter.moments.size() == moment_names(false).size(), "{} moments for {}",
+  const OptimizerFacts& facts = optimizer_of(train_);
+  MOTLEY_CHECK(parameter.moments.size() == facts.moments.size(), "{} moments for {}",
                parameter.moments.size(), train_.optimizer);
   at::Tensor scaled = parameter.gradients * arguments.gradient_scale;
-  switch (optimizer_of(train_).kind) {
+  switch (facts.kind) {
     case OptimizerKind::kAdamw:
     case OptimizerKind::kMuon:
       return adamw(parameter.values, std::move(scaled), parameter.moments, arguments);
