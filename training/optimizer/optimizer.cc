@@ -65,6 +65,16 @@ class AdamW final : public Optimizer {
   double decay_;
 };
 
+void check_one_moment(const char* optimizer,
+                      std::span<const float> values_N,
+                      std::span<const float> gradients_N,
+                      std::span<const std::span<float>> moments) {
+  MOTLEY_CHECK(moments.size() == 1, "{} moments for {}", moments.size(), optimizer);
+  MOTLEY_CHECK(gradients_N.size() == values_N.size() && moments[0].size() == values_N.size(),
+               "{} values, {} gradients, moment of {}", values_N.size(), gradients_N.size(),
+               moments[0].size());
+}
+
 class Sgd final : public Optimizer {
  public:
   explicit Sgd(const TrainConfig& train)
@@ -78,10 +88,7 @@ class Sgd final : public Optimizer {
               std::span<const float> gradients_N,
               std::span<const std::span<float>> moments,
               const UpdateArguments& arguments) const override {
-    MOTLEY_CHECK(moments.size() == 1, "{} moments for sgd", moments.size());
-    MOTLEY_CHECK(gradients_N.size() == values_N.size() && moments[0].size() == values_N.size(),
-                 "{} values, {} gradients, moment of {}", values_N.size(), gradients_N.size(),
-                 moments[0].size());
+    check_one_moment("sgd", values_N, gradients_N, moments);
     const auto decay = static_cast<float>(decay_ * arguments.decay_factor);
     const auto momentum = static_cast<float>(momentum_);
     const auto lr = static_cast<float>(arguments.factors.lr);
@@ -121,10 +128,7 @@ class Lion final : public Optimizer {
               std::span<const float> gradients_N,
               std::span<const std::span<float>> moments,
               const UpdateArguments& arguments) const override {
-    MOTLEY_CHECK(moments.size() == 1, "{} moments for lion", moments.size());
-    MOTLEY_CHECK(gradients_N.size() == values_N.size() && moments[0].size() == values_N.size(),
-                 "{} values, {} gradients, moment of {}", values_N.size(), gradients_N.size(),
-                 moments[0].size());
+    check_one_moment("lion", values_N, gradients_N, moments);
     const double rate = arguments.factors.lr;
     const double decay = decay_ * arguments.decay_factor;
     const auto keep = static_cast<float>(1 - rate * decay);
