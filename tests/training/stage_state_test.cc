@@ -36,6 +36,16 @@ std::vector<std::string> names(const std::vector<TensorView>& views) {
   return all;
 }
 
+// A checkpoint in `folder` with these tensors.
+Result<CheckpointReader> saved_in(const testing::TempFolder& folder,
+                                  const std::vector<TensorView>& parameters,
+                                  const std::vector<TensorView>& moments) {
+  MOTLEY_ASSIGN(const Shard shard, write_shard({folder.path(), "", 1}, 0, 1, parameters, moments));
+  MOTLEY_ASSIGN(const auto committed,
+                commit_checkpoint(folder.path(), "", {.step = 1}, {shard}, Json(), Json()));
+  return CheckpointReader::open(committed);
+}
+
 // A tied parameter with its owner in layer 0 and its use in layer 2, each if it is on this rank.
 struct Tied {
   HeldValues held;
@@ -153,17 +163,12 @@ TEST(StageState, LoadsWhatAnotherPlanHasSaved) {
   auto moments = saved.moment_views();
   for (const TensorView& view : saved.residual_views()) moments.push_back(view);
   const testing::TempFolder folder;
-  const auto shard = write_shard({folder.path(), "", 1}, 0, 1, saved.parameter_views(), moments);
-  ASSERT_TRUE(shard.ok()) << describe(shard.error());
-  const auto committed =
-      commit_checkpoint(folder.path(), "", {.step = 1}, {*shard}, Json(), Json());
-  ASSERT_TRUE(committed.ok()) << describe(committed.error());
+  const auto reader = saved_in(folder, saved.parameter_views(), moments);
+  ASSERT_TRUE(reader.ok()) << describe(reader.error());
 
   HeldValues part;
   part.add(ChunkId{1}, 1, "b");
   StageState loaded(part.chunks(), adamw(), "");
-  const auto reader = CheckpointReader::open(*committed);
-  ASSERT_TRUE(reader.ok()) << describe(reader.error());
   ASSERT_TRUE(loaded.load_values(*reader).ok());
   ASSERT_TRUE(loaded.load_moments(*reader).ok());
   ASSERT_TRUE(loaded.load_residuals(*reader).ok());
@@ -213,13 +218,7 @@ TEST(StageState, ResumesAverages) {
     whole.gradients(0) = {4, 8, 0};
     saved.update({.lr = 1}, {});
     const testing::TempFolder folder;
-    const auto shard =
-        write_shard({folder.path(), "", 1}, 0, 1, saved.parameter_views(), saved.moment_views());
-    ASSERT_TRUE(shard.ok()) << describe(shard.error());
-    const auto committed =
-        commit_checkpoint(folder.path(), "", {.step = 1}, {*shard}, Json(), Json());
-    ASSERT_TRUE(committed.ok()) << describe(committed.error());
-    const auto reader = CheckpointReader::open(*committed);
+    const auto reader = saved_in(folder, saved.parameter_views(), saved.moment_views());
     ASSERT_TRUE(reader.ok()) << describe(reader.error());
     HeldValues again;
     again.add(ChunkId{0}, 0, "a");
@@ -267,12 +266,7 @@ TEST(StageState, UpdatesByTheFactorsOfGroups) {
 
 TEST(StageState, MissesWhatACheckpointLacks) {
   const testing::TempFolder folder;
-  const auto shard = write_shard({folder.path(), "", 1}, 0, 1, {}, {});
-  ASSERT_TRUE(shard.ok()) << describe(shard.error());
-  const auto committed =
-      commit_checkpoint(folder.path(), "", {.step = 1}, {*shard}, Json(), Json());
-  ASSERT_TRUE(committed.ok()) << describe(committed.error());
-  const auto reader = CheckpointReader::open(*committed);
+  const auto reader = saved_in(folder, {}, {});
   ASSERT_TRUE(reader.ok()) << describe(reader.error());
   HeldValues held;
   held.add(ChunkId{0}, 0, "a");
