@@ -50,8 +50,10 @@ constexpr double kRoundingOfWeights = 1e-5;
 
 class GraphLossLayer final : public LossLayer {
  public:
-  GraphLossLayer(GraphCore core, std::optional<std::int64_t> ignored)
-      : core_(std::move(core)), ignored_(ignored) {}
+  GraphLossLayer(GraphCore core, const Package& package)
+      : core_(std::move(core)),
+        ignored_(package.ignored),
+        counts_correct_(evaluation_of(package).count_given(Role::kCorrect) > 0) {}
 
   LossTotals forward(at::Tensor x,
                      const at::Tensor& targets,
@@ -59,7 +61,7 @@ class GraphLossLayer final : public LossLayer {
                      SavedTensors& saved) override {
     const std::int64_t samples = core_.samples_of(x);
     const bool on_host = x.device().is_cpu();
-    const at::Tensor input = micro.training ? at::Tensor() : x.clone();
+    const at::Tensor input = !micro.training && counts_correct_ ? x.clone() : at::Tensor();
     GraphRoles given = core_.forward(std::move(x), targets, micro, saved);
     if (on_host && is_mean_of_none(given)) {
       saved = {core_.zero_gradient(samples)};
@@ -110,14 +112,19 @@ class GraphLossLayer final : public LossLayer {
   }
 
  private:
+  [[nodiscard]] const Graph& evaluation_of(const Package& package) const {
+    return package.graphs[static_cast<std::size_t>(core_.layer().graph)].evaluate;
+  }
+
   // A loss that counts correct predictions is a cross entropy of the model's output. Adds the
   // number of targets and of those with the highest and with one of the five highest scores, if the
   // output has more classes.
   void add_predictions(const at::Tensor& x,
                        const at::Tensor& targets,
                        std::vector<at::Tensor>& numbers) {
+    if (targets.is_floating_point()) return;
     at::Tensor scores = core_.score(x);
-    if (targets.is_floating_point() || scores.dim() != targets.dim() + 1) return;
+    if (scores.dim() != targets.dim() + 1) return;
     if (!has_classes_last(scores, targets)) scores = scores.movedim(1, -1);
     const std::int64_t classes = scores.size(-1);
     if (classes <= PredictionCounts::kFive) return;
@@ -174,6 +181,7 @@ class GraphLossLayer final : public LossLayer {
 
   GraphCore core_;
   std::optional<std::int64_t> ignored_;  // the target integer that the loss ignores
+  bool counts_correct_;                  // in evaluation
 };
 
 }  // namespace
@@ -193,9 +201,9 @@ std::unique_ptr<Layer> make_graph_layer(std::shared_ptr<PreparedPackage> package
 std::unique_ptr<LossLayer> make_graph_loss_layer(std::shared_ptr<PreparedPackage> package,
                                                  int index,
                                                  LayerParameters parameters) {
-  const std::optional<std::int64_t> ignored = package->package().ignored;
+  const Package& described = package->package();
   return std::make_unique<GraphLossLayer>(
-      GraphCore(std::move(package), index, std::move(parameters)), ignored);
+      GraphCore(std::move(package), index, std::move(parameters)), described);
 }
 
 }  // namespace motley
