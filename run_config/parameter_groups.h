@@ -1,8 +1,9 @@
 // train.groups: factors of learning rate and weight decay for parameters by name.
 //
 // Each entry is "PATTERN: SETTING=VALUE, …". The pattern is compared with whole parameter names, as
-// `motley ckpt list` and safetensors files have them; *, ? and [abc] stand for any characters, dots
-// included. The first entry that matches a parameter counts, others are not combined with it.
+// `motley ckpt show --tensors` and safetensors files have them; *, ? and [abc] stand for any
+// characters, dots included. The first entry that matches a parameter counts, others are not
+// combined with it.
 #pragma once
 
 #include <cstddef>
