@@ -102,6 +102,13 @@ TEST_F(StoredProfile, IsNotTakenForOtherThreadsOrMoreTime) {
   EXPECT_THAT(measure({"--set", "run.threads=2"}), HasSubstr(kMeasured));
 }
 
+// The optimizer's time includes the average.
+TEST_F(StoredProfile, IsNotTakenForAnAverageOfTheWeights) {
+  begin_measured();
+  allow_for_noise();
+  EXPECT_THAT(measure({"--set", "train.ema=0.9"}), HasSubstr(kMeasured));
+}
+
 // As for a resumed run, whose micro-batch was chosen at its start.
 TEST_F(StoredProfile, ServesEverySizeBetweenThoseMeasured) {
   EXPECT_THAT(measure({"--set", "train.micro_batch=0"}), HasSubstr(kMeasured));

@@ -45,6 +45,7 @@ ProfileKey profile_key(const Job& job, const ModelSpec& model, const ComputeDevi
   if (const double flops = matrix_flops_per_parameter(job.config.train, model); flops > 0) {
     key.optimizer += fmt::format(", {:.6g} operations per parameter", flops);
   }
+  if (job.config.train.ema > 0) key.optimizer += ", average";
   key.transport =
       fmt::format("{}, {}", job.config.comm.transport, job.secret.empty() ? "plain" : "encrypted") +
       (job.local_shortcut ? ", inside the machine" : "");
