@@ -133,9 +133,10 @@ class TcpTransport : public LocatingTransport {
       if (connected_.wait_until(std::min(next, deadline.time()))) break;
       has_reported = log_missing(has_reported);
     }
-    if (connected_.wait_until(SteadyClock::now())) return connected_.refusal();
+    MOTLEY_TRY(connected_.refusal());
     const auto missing = connected_.first_missing();
-    return missing ? peer_unreachable(*missing, why_missing(*missing)) : connected_.refusal();
+    if (!missing) return {};
+    return peer_unreachable(*missing, why_missing(*missing));
   }
 
   // The I/O thread's reason.
