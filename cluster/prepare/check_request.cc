@@ -103,19 +103,15 @@ Result<CheckedRequest> check_request(const TrainingRequest& request, const Log& 
   MOTLEY_ASSIGN(checked.resumes, resumes_from_checkpoint(request, checked.machines));
   if (!capabilities_of(request.planning.cluster).computes) {
     MOTLEY_TRY(check_simulated_run(request, log));
-    checked.seen = data_to_count(request.planning, checked.planning.model);
+    checked.data = data_to_count(request.planning, checked.planning.model);
     return checked;
   }
   if (!checked.resumes) {
     MOTLEY_TRY(check_initial_weights_here(request.planning.config, request.origins));
   }
-  MOTLEY_ASSIGN(checked.seen, check_data(request.planning, checked.planning.model, checked.resumes,
+  MOTLEY_ASSIGN(checked.data, check_data(request.planning, checked.planning.model, checked.resumes,
                                          request.dry_run ? &log : nullptr));
-  if (checked.seen) {
-    checked.data = checked.seen->identity;
-  } else {
-    checked.seen = data_to_count(request.planning, checked.planning.model);
-  }
+  if (!checked.data) checked.data = data_to_count(request.planning, checked.planning.model);
   return checked;
 }
 

@@ -34,11 +34,9 @@ struct CheckedRequest {
   // again from step 1, even if this is requested. If checkpoints may be distributed, this is not
   // known before find_shards(), and true.
   bool resumes = false;
-  // Of the data, if all machines are this one; nullopt on simulated devices too.
-  std::optional<DataIdentity> data;
-  // Also on simulated devices and for other machines, if the length of the run is given in epochs
-  // and this machine can read data.path.
-  std::optional<SeenData> seen;
+  // If all machines are this one. On simulated devices and for other machines only if the length of
+  // the run is given in epochs and this machine can read data.path: a run must then read the same.
+  std::optional<SeenData> data;
 };
 
 // Checks the configuration, the given plan or whether one can be made, the initial weights, and the

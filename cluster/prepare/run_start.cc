@@ -54,7 +54,7 @@ Result<Config> config_before(const Manifest& manifest, const std::filesystem::pa
 Result<Config> config_with_steps(const TrainingRequest& request, const CheckedRequest& checked) {
   return with_steps_of_epochs(
       request.planning.config, request.origins,
-      checked.seen ? std::optional(checked.seen->epoch_samples) : std::nullopt);
+      checked.data ? std::optional(checked.data->epoch_samples) : std::nullopt);
 }
 
 // The requested configuration, with what it leaves open as in the run so far.
@@ -66,7 +66,7 @@ Result<Config> config_now(const Config& before,
   const bool is_same_length =
       train.epochs == before.train.epochs && train.global_batch == before.train.global_batch;
   // The launcher does not see the data; that of the run had these steps.
-  if (!checked.seen && train.steps == 0 && is_same_length) {
+  if (!checked.data && train.steps == 0 && is_same_length) {
     train.steps = before.train.steps;
   }
   MOTLEY_ASSIGN(Config config, config_with_steps(asked, checked));
@@ -132,7 +132,7 @@ std::optional<EvaluationRecord> comparable_evaluations(const CheckpointState& st
   if (!state.evaluations || !compares_evaluations(now)) return std::nullopt;
   const bool is_other_data =
       state.data && checked.data &&
-      (state.data->bytes != checked.data->bytes || state.data->hash != checked.data->hash);
+      checked.data->identity != DataIdentity{state.data->bytes, state.data->hash};
   if (!is_other_data && has_same_evaluations(before, now)) return state.evaluations;
   if (state.evaluations->best) {
     log.warn(
@@ -159,7 +159,7 @@ Result<RunStart> start_from_checkpoint(const TrainingRequest& request,
   ResumedCheckpoint resumed{.info = checkpoint};
   if (!request.resume->allow_changes) resumed.data = state.data;
   if (resumed.data && checked.data) {
-    MOTLEY_TRY(check_same_data(*resumed.data, *checked.data, config.data));
+    MOTLEY_TRY(check_same_data(*resumed.data, checked.data->identity, config.data));
   }
   resumed.evaluations = comparable_evaluations(state, before, config, checked, log);
   if (resumed.evaluations) {
@@ -188,9 +188,9 @@ Result<RunStart> start_of_run(const TrainingRequest& request,
   } else {
     MOTLEY_ASSIGN(start.config, config_with_steps(request, checked));
   }
-  if (start.config.train.epochs > 0 && checked.seen) {
-    start.counted_data = checked.seen->identity;
-    log.info(epochs_text(start.config.train, checked.seen->epoch_samples));
+  if (start.config.train.epochs > 0 && checked.data) {
+    start.counted_data = checked.data->identity;
+    log.info(epochs_text(start.config.train, checked.data->epoch_samples));
   }
   if (const auto idle = idle_steps(start.config.train, start.steps.first)) log.warn(*idle);
   if (request.stop_after > 0 && request.stop_after < start.steps.first) {

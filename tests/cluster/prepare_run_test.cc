@@ -65,7 +65,7 @@ class PrepareRun : public ::testing::Test {
     plan.ranks.resize(1);
     plan.chunks = {{.layer_count = 1, .replicas = {{Rank{0}, 2}}}};
     CheckpointCommitter committer(run_folder().dir(), testing::kLaunch, config, model, plan);
-    committer.set_data(data_fingerprint(*check()->data, config.data));
+    committer.set_data(data_fingerprint(check()->data->identity, config.data));
     const std::vector<float> values(4, 1.5F);
     const auto shard =
         write_shard({run_folder().dir(), testing::kLaunch, step}, 0, 1, {{"w", {4}, values}}, {});
@@ -200,8 +200,8 @@ TEST_F(PrepareRun, RefusesOtherDataOfAResumedRun) {
   save(6);
   request_.resume = ResumeRequest{};
   CheckedRequest checked = *check();
-  const std::string hash = checked.data->hash;
-  checked.data->hash = std::string(32, 'b');
+  const std::string hash = checked.data->identity.hash;
+  checked.data->identity.hash = std::string(32, 'b');
   const FoundShards found{.resumes = true};
   EXPECT_EQ(start_of_run(request_, checked, found, log_).error().code, ErrorCode::kData);
   checked.data.reset();  // read elsewhere
