@@ -265,9 +265,6 @@ Result<void> RunFollower::on_data(int worker, const Json& event) {
   }
   if (data_) return {};
   data_ = {name, message};
-  if (!message.class_names.empty()) {
-    MOTLEY_TRY(run_.folder.write_class_names(message.class_names));
-  }
   for (const std::string& remark : message.remarks) warn(excerpt(remark, kRemarkBytesMax));
   const DataIdentity found{message.bytes, message.hash};
   if (run_.counted_data && *run_.counted_data != found) {
@@ -280,10 +277,13 @@ Result<void> RunFollower::on_data(int worker, const Json& event) {
                  "copy the file of data.path from one of the machines to the other"};
   }
   saves_.set_data(data_fingerprint(found, run_.planned.config.data));
-  if (!run_.resumed || !run_.resumed->data) return {};
-  const Result<void> same = check_same_data(*run_.resumed->data, found, run_.planned.config.data);
-  if (!same) return with_context(same.error(), name);
-  return {};
+  if (run_.resumed && run_.resumed->data) {
+    const Result<void> same = check_same_data(*run_.resumed->data, found, run_.planned.config.data);
+    if (!same) return with_context(same.error(), name);
+  }
+  // Of refused data they would replace those of the run.
+  if (message.class_names.empty()) return {};
+  return run_.folder.write_class_names(message.class_names);
 }
 
 // Without it a run is as good: a failure is a warning.
