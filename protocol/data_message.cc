@@ -12,6 +12,14 @@ namespace {
 
 constexpr std::size_t kRemarksMax = 64;
 constexpr std::size_t kClassNamesMax = 65536;
+constexpr std::size_t kClassNamesBytesMax = 3U << 20;  // as sent; the launcher reads lines of 4 MiB
+
+// Whether there are names, and no more than one event holds.
+bool are_sent(const std::vector<std::string>& class_names) {
+  if (class_names.empty() || class_names.size() > kClassNamesMax) return false;
+  const std::string sent = Json(class_names).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return sent.size() <= kClassNamesBytesMax;
+}
 
 // The texts of an optional member.
 Result<std::vector<std::string>> texts_of(const Json& event,
@@ -34,9 +42,7 @@ Result<std::vector<std::string>> texts_of(const Json& event,
 Json data_event(const DataMessage& message) {
   Json event = {{"event", "data"}, {"bytes", message.bytes}, {"hash", message.hash}};
   if (!message.remarks.empty()) event["remarks"] = message.remarks;
-  const bool is_named =
-      !message.class_names.empty() && message.class_names.size() <= kClassNamesMax;
-  if (is_named) event["classes"] = message.class_names;
+  if (are_sent(message.class_names)) event["classes"] = message.class_names;
   return event;
 }
 

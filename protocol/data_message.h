@@ -14,7 +14,8 @@ struct DataMessage {
   std::uint64_t bytes = 0;
   std::string hash;
   std::vector<std::string> remarks = {};      // warnings about probably unintended data
-  std::vector<std::string> class_names = {};  // of the targets 0, 1, …; empty = unnamed
+  std::vector<std::string> class_names = {};  // of the targets 0, 1, …; empty = unnamed,
+                                              // or more than an event holds
 
   friend bool operator==(const DataMessage&, const DataMessage&) = default;
 };
