@@ -42,6 +42,10 @@ EvaluationRecord with_evaluation(EvaluationRecord record,
   return record;
 }
 
+bool stops_early(const EvaluationRecord& record, std::int64_t early_stopping) {
+  return early_stopping > 0 && record.without_lower >= early_stopping;
+}
+
 std::string best_text(const BestEvaluation& best) {
   return fmt::format("held-out loss {:.4f} after step {}", best.loss, best.step);
 }

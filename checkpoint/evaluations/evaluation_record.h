@@ -37,6 +37,9 @@ struct EvaluationRecord {
                                                double loss,
                                                bool counts);
 
+// Whether the run stops early. `early_stopping`: as train.early_stopping; 0 = it never does.
+[[nodiscard]] bool stops_early(const EvaluationRecord& record, std::int64_t early_stopping);
+
 // "held-out loss 2.3140 after step 40".
 [[nodiscard]] std::string best_text(const BestEvaluation& best);
 

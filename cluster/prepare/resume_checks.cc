@@ -76,7 +76,7 @@ Config with_choices_of(const Config& before, Config config) {
 Result<void> check_not_stopped_early(const EvaluationRecord& record,
                                      std::int64_t step,
                                      const TrainConfig& train) {
-  if (train.early_stopping == 0 || record.without_lower < train.early_stopping) return {};
+  if (!stops_early(record, train.early_stopping)) return {};
   return Error{
       ErrorCode::kConfig, fmt::format("the run has stopped early, after step {}", step),
       fmt::format("{} (train.early_stopping = {}){}", early_stop_text(record), train.early_stopping,

@@ -178,7 +178,7 @@ void RunFollower::compare_evaluation(const StepMetrics& metrics) {
   evaluations_ = with_evaluation(std::move(evaluations_), metrics.step,
                                  metrics.eval_loss.value_or(std::nan("")), counts);
   summary_.best = evaluations_.best;
-  if (counts && train.early_stopping > 0 && evaluations_.without_lower >= train.early_stopping) {
+  if (counts && stops_early(evaluations_, train.early_stopping)) {
     summary_.stopped_early = early_stop_text(evaluations_);
   }
 }

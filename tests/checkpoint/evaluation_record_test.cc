@@ -37,6 +37,14 @@ TEST(EvaluationRecord, BeginsToCountAfterEachLowerLoss) {
   EXPECT_EQ(record_of({3, 4, 5, 2, 3}).without_lower, 1);
 }
 
+TEST(EvaluationRecord, StopsARunAfterSoManyWithoutALowerLoss) {
+  const EvaluationRecord record = record_of({3, 2, 2.5, 2});
+  EXPECT_FALSE(stops_early(record, 0));
+  EXPECT_FALSE(stops_early(record, 3));
+  EXPECT_TRUE(stops_early(record, 2));
+  EXPECT_TRUE(stops_early(record, 1));
+}
+
 TEST(EvaluationRecord, TakesNoLossThatIsNotFinite) {
   const EvaluationRecord none = record_of({kNan, std::numeric_limits<double>::infinity()});
   EXPECT_FALSE(none.best);

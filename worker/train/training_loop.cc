@@ -69,8 +69,7 @@ void TrainingLoop::compare(std::int64_t step, const Evaluation& evaluation) {
       steps_.progress().evaluations.value_or(EvaluationRecord{}), step, evaluation.loss, counts);
   steps_.set_evaluations(record);
   is_best_ = options_.keeps_best && record.best && record.best->step == step;
-  ends_ = ends_ || (counts && options_.early_stopping > 0 &&
-                    record.without_lower >= options_.early_stopping);
+  ends_ = ends_ || (counts && stops_early(record, options_.early_stopping));
 }
 
 bool TrainingLoop::is_evaluated(std::int64_t step) const {
