@@ -113,6 +113,7 @@ FURTHER_MODELS: Dict[str, Entry] = {
     "OLMo3": causal("Olmo3", sliding_window=5, **_GROUPED),
     "OLMoE": causal("Olmoe", **_EXPERTS),
     "StarCoder2": causal("Starcoder2", **_GROUPED),
+    "GPT-OSS": causal("GptOss", num_local_experts=4, num_experts_per_tok=2, **_HEADS),
     "Granite MoE": causal("GraniteMoe", num_local_experts=4, num_experts_per_tok=2, **_GROUPED),
     "Falcon-H1": causal("FalconH1", mamba_d_ssm=32, mamba_n_heads=4, mamba_d_head=8, mamba_d_state=8, mamba_n_groups=1, mamba_chunk_size=4, **_GROUPED),
     "FalconMamba": causal("FalconMamba", state_size=4, num_attention_heads=None, intermediate_size=None, max_position_embeddings=None),

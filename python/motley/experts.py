@@ -13,7 +13,7 @@ from typing import Any, Iterator, List, Optional
 import torch
 import torch.nn.functional as F
 
-_ATTRIBUTES = ("act_fn", "config", "down_proj", "has_bias", "has_gate", "has_post_expert_norm", "is_transposed", "num_experts", "_apply_gate")
+_ATTRIBUTES = ("config", "down_proj", "has_bias", "has_gate", "has_post_expert_norm", "is_transposed", "num_experts", "_apply_gate")
 """Of modules that transformers' `use_experts_implementation` decorates."""
 
 _OF_ITS_OWN = "batched_mm"

@@ -23,7 +23,9 @@ class Experts(nn.Module):
         super().__init__()
         self.config = types.SimpleNamespace(_experts_implementation=implementation)
         self.has_gate, self.has_bias, self.is_transposed, self.has_post_expert_norm = has_gate, has_bias, is_transposed, has_post_expert_norm
-        self.num_experts, self.act_fn = EXPERTS, nn.SiLU()
+        self.num_experts = EXPERTS
+        if not has_gate:  # those with a gate of their own, as of GPT-OSS, have no act_fn
+            self.act_fn = nn.SiLU()
         self._is_expert_parallel = False
 
         def weight(inputs: int, outputs: int) -> nn.Parameter:
@@ -41,7 +43,7 @@ class Experts(nn.Module):
 
     def _apply_gate(self, both: torch.Tensor) -> torch.Tensor:
         gate, up = both.chunk(2, -1)
-        return self.act_fn(gate) * up
+        return F.silu(gate) * up
 
     def forward(self, tokens: torch.Tensor, experts: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
         name = "gate_up_proj" if self.has_gate else "up_proj"
