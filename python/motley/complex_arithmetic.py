@@ -125,20 +125,16 @@ def _where(condition: torch.Tensor, a: Any, b: Any) -> Pair:
     return Pair(aten.where.self(factor(condition), a.parts, b.parts))
 
 
-def _fill(a: Pair, mask: torch.Tensor, value: Any) -> Pair:
-    if value != 0:
-        raise Unsupported("the value is not 0")
-    return Pair(aten.masked_fill_.Scalar(a.parts, factor(mask), 0))
+def _filled(operation: Any) -> Callable[..., Pair]:
+    def run(a: Pair, mask: torch.Tensor, value: Any) -> Pair:
+        if value != 0:
+            raise Unsupported("the value is not 0")
+        return Pair(operation(a.parts, factor(mask), 0))
+    return run
 
 
 def _equals(a: Pair, value: Any) -> torch.Tensor:
     return aten.bitwise_and.Tensor(aten.eq.Scalar(a.real, value.real), aten.eq.Scalar(a.imag, value.imag))
-
-
-def _filled(a: Pair, mask: torch.Tensor, value: Any) -> Pair:
-    if value != 0:
-        raise Unsupported("the value is not 0")
-    return Pair(aten.masked_fill.Scalar(a.parts, factor(mask), 0))
 
 
 def _mul_in_place(a: Pair, b: Any) -> Pair:
@@ -151,8 +147,9 @@ ARITHMETIC: Dict[str, Callable[..., Any]] = {
     "aten::abs": _abs, "aten::add.Tensor": _add, "aten::add.Scalar": _add, "aten::angle": lambda a: aten.atan2(a.imag, a.real), "aten::bmm": _product("bmm"),
     "aten::complex": lambda real, imag: join(*torch.broadcast_tensors(real, imag)), "aten::_conj": _conj, "aten::conj_physical": _conj,
     "aten::_conj_physical": _conj, "aten::div.Tensor": _div, "aten::div.Scalar": _div, "aten::eq.Scalar": _equals, "aten::exp": _exp,
-    "aten::masked_fill.Scalar": _filled, "aten::masked_fill_.Scalar": _fill, "aten::mm": _product("mm"), "aten::mul.Tensor": _mul, "aten::mul.Scalar": _mul,
-    "aten::mul_.Tensor": _mul_in_place, "aten::neg": lambda a: Pair(aten.neg(a.parts)), "aten::polar": _polar, "aten::pow.Tensor_Scalar": _pow,
+    "aten::masked_fill.Scalar": _filled(aten.masked_fill.Scalar), "aten::masked_fill_.Scalar": _filled(aten.masked_fill_.Scalar),
+    "aten::mm": _product("mm"), "aten::mul.Tensor": _mul, "aten::mul.Scalar": _mul, "aten::mul_.Tensor": _mul_in_place,
+    "aten::neg": lambda a: Pair(aten.neg(a.parts)), "aten::polar": _polar, "aten::pow.Tensor_Scalar": _pow,
     "aten::reciprocal": _reciprocal, "aten::rsub.Scalar": lambda a, b, alpha=1: _add(_mul(a, -alpha), b), "aten::sgn": _sgn, "aten::sub.Tensor": _sub,
     "aten::sub.Scalar": _sub, "aten::_to_copy": _to_copy, "aten::where.self": _where}
 """[operation] its function of pairs and real tensors."""
