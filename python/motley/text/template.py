@@ -67,7 +67,7 @@ class Template:
         if self.day is not None:
             options["chat_template"] = self._dated(record.tools is not None)
         own = record.options and _checked(record.options, BadRecord)
-        return guarded("the chat template", lambda: self._tokenizer.apply_chat_template(messages, **options, **self._without(own), **own))
+        return guarded("the chat template", lambda: self._tokenizer.apply_chat_template(messages, **options, **{**self.options, **own}))
 
     def _dated(self, with_tools: bool) -> str:
         """The template that transformers chooses, with the day in place of its calls of strftime_now: a function cannot be passed to it."""
@@ -79,9 +79,6 @@ class Template:
             raise MotleyError("the chat template calls strftime_now with a format that it computes, so the date cannot be fixed, and tokens would change "
                               "from day to day. Set tokenizer.chat_template to one with the date in it")
         return found
-
-    def _without(self, own: Mapping[str, Any]) -> Dict[str, Any]:
-        return {name: value for name, value in self.options.items() if name not in own}
 
     def _probed(self) -> bool:
         """Whether the template reads contents only as lists of parts, and drops texts, as those of some models with images do."""
