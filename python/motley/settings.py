@@ -27,10 +27,11 @@ def sections_of(settings: Dict[str, Any], folder: str) -> Sections:
         if "__" in section or not name:
             raise MotleyError(f"the setting {key} is not a section and a name, such as run__threads. See `motley config`")
         sections.setdefault(section or "train", {})[name] = value
-    _check_objects(sections["train"] if "train" in sections else {})
-    if {"steps", "epochs"} <= sections.get("train", {}).keys():
+    train = sections.get("train", {})
+    _check_objects(train)
+    if {"steps", "epochs"} <= train.keys():
         raise MotleyError("steps= and epochs= both give the length of the run. Pass one of them")
-    _check_loss(sections["train"] if "train" in sections else {})
+    _check_loss(train)
     toml(sections)  # refuses unsupported values before anything is written
     return sections
 
