@@ -53,7 +53,7 @@ def read_json(path: str) -> Dict[str, Any]:
 
 
 def _best_checkpoint(run: str) -> str:
-    """The checkpoint of the best evaluation, by the same rule as `motley ckpt` (checkpoint/best_checkpoint.h)."""
+    """The checkpoint of the best evaluation, by the same rule as `motley ckpt` (`best_checkpoint` of checkpoint/checkpoint.h)."""
     found = _committed(run)
     for step in sorted(found, reverse=True):
         try:

@@ -17,7 +17,7 @@ _FILLER = -1
 """The number of a value that another mode has at this boundary."""
 
 _MAX_FILLED = 0.25
-"""The largest share of fillers in the bytes of a boundary."""
+"""The largest share of fillers in the elements of a boundary."""
 
 
 class BoundaryValue(NamedTuple):
@@ -68,7 +68,7 @@ class BoundaryValue(NamedTuple):
 
 def aligned(train: List[BoundaryValue], evaluate: List[BoundaryValue]) -> Optional[Tuple[List[BoundaryValue], List[BoundaryValue]]]:
     """Both modes' values at a boundary in equal layouts, with fillers for those of the other mode alone, such as random numbers of
-    training; None if that needs many bytes, or a filler with a gradient."""
+    training; None if that needs many elements, or a filler in place of a gradient in training."""
     found: Tuple[List[BoundaryValue], List[BoundaryValue]] = [], []
     filled = 0
     matcher = difflib.SequenceMatcher(None, [each.kind for each in train], [each.kind for each in evaluate], autojunk=False)
