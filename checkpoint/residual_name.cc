@@ -9,8 +9,9 @@
 namespace motley {
 namespace {
 
-constexpr std::array<std::string_view, 3> kPrefixes = {"residual.", "unsent.",
-                                                       "velocity."};  // [Owed]
+// [ResidualKind]
+constexpr std::array<std::string_view, 4> kPrefixes = {"residual.", "unsent.", "velocity.",
+                                                       "round_residual."};
 
 }  // namespace
 

@@ -4,7 +4,8 @@
 // "unsent.MEMBER/PARAMETER", beside "velocity.MEMBER/PARAMETER". A member number identifies one of
 // the ranks that all-reduce the parameter's gradient, independently of its rank
 // (plan/gradient_group.h). In manifests of version 1 it is the rank. Readers add the residuals of
-// all members in the order of their numbers.
+// all members in the order of their numbers. Residuals of pseudo-gradients
+// (plan/rounds/rounds_plan.h) are "round_residual.MEMBER/PARAMETER".
 #pragma once
 
 #include <map>
@@ -17,7 +18,7 @@
 
 namespace motley {
 
-enum class ResidualKind { kResidual, kUnsent, kVelocity };
+enum class ResidualKind { kResidual, kUnsent, kVelocity, kRound };
 
 struct ResidualName {
   ResidualKind residual_kind = ResidualKind::kResidual;

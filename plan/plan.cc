@@ -187,6 +187,28 @@ Result<void> check_hash(const JsonFields& fields, const Plan& plan) {
   return error;
 }
 
+constexpr double kOuterLrMax = 10;
+
+auto rounds_table(const Plan& plan) {
+  const auto island = json::list(json::whole(0, plan.rank_count() - 1), 1, kRanksMax);
+  return json::table<RoundsPlan>(
+      json::required("islands", &RoundsPlan::islands, json::list(island, 2, kRanksMax)),
+      json::required("steps", &RoundsPlan::steps, json::whole(1, kRoundStepsMax)),
+      json::required("start_steps", &RoundsPlan::start_steps, json::whole(0)),
+      json::optional("start_island", &RoundsPlan::start_island, json::whole(-1, kRanksMax)),
+      json::required("codec", &RoundsPlan::codec, json::word(kCodecOthers)),
+      json::required("outer_lr", &RoundsPlan::outer_lr, json::quantity(kOuterLrMax)),
+      json::required("outer_momentum", &RoundsPlan::outer_momentum, json::quantity(1)));
+}
+
+Result<void> check_rounds(const JsonFields& fields, const Plan& plan) {
+  if (!plan.rounds) return {};
+  std::vector<std::vector<Rank>> owners;
+  for (const ChunkPlan& chunk : plan.chunks) owners.push_back(micro_batch_owners(chunk));
+  const std::string problem = islands_problem(*plan.rounds, plan.rank_count(), owners);
+  return problem.empty() ? Result<void>() : fields.bad("rounds", problem);
+}
+
 json::Whole micro_batches_per_step(const Plan& plan) {
   return {1, kStepSamplesMax / std::max(plan.micro_batch, 1)};
 }
@@ -204,6 +226,8 @@ constexpr auto kPlanTable = json::table<Plan>(
     json::required("ranks", &Plan::ranks, json::list(kRankTable, 1, kRanksMax)),
     json::required("chunks", &Plan::chunks, chunk_list),
     json::check(check_chunks),
+    json::optional("rounds", &Plan::rounds, rounds_table),
+    json::check(check_rounds),
     json::required("notes", &Plan::notes, json::list(json::text(), 0, kNotesMax)),
     json::check(check_hash));
 
@@ -280,6 +304,14 @@ std::uint64_t plan_hash(const Plan& plan) {
       text += fmt::format(" {} {} {} {} {}", replica.rank.value, replica.micro_batches,
                           times.forward, times.backward_input, times.backward_weight);
     }
+  }
+  if (plan.rounds) {
+    const RoundsPlan& rounds = *plan.rounds;
+    text += fmt::format(" {} {} {} {} {} {} {}", rounds.islands.size(), rounds.steps,
+                        rounds.start_steps, rounds.start_island, counted(rounds.codec),
+                        rounds.outer_lr, rounds.outer_momentum);
+    for (const int island : islands_by_rank(plan.rounds, plan.rank_count()))
+      text += fmt::format(" {}", island);
   }
   return hash64(text);
 }

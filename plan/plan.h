@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "base/json_position.h"
 #include "base/result.h"
 #include "plan/device_kinds.h"
+#include "plan/rounds/rounds_plan.h"
 
 namespace motley {
 
@@ -91,6 +93,7 @@ struct Plan {
   int micro_batches = 1;                // per step
   std::string schedule = "1f1b";        // ScheduleFacts::name
   std::string gradient_codec = "none";  // of all-reduces of gradients, between machines
+  std::optional<RoundsPlan> rounds;     // nullopt: every step is synchronous
   double predicted_step_s = 0;
   std::vector<std::string> notes;  // decisions and their reasons, one line each
 

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "partitioner/search/planner.h"
+#include "plan/gradient_group.h"
 #include "run_config/optimizers.h"
 #include "training/optimizer/optimizer.h"
 #include "training/optimizer/parameter_rules.h"
@@ -53,7 +54,7 @@ struct VirtualCompute::Chunk {
   int first_layer = 0;
   int end_layer = 0;
   bool recompute = false;
-  bool counts = false;  // this rank is the first replica
+  bool counts = false;  // this rank is the first replica of its island
   double forward_s = 0;
   double backward_s = 0;  // includes the recomputed forward pass, if any
   double backward_input_s = 0;
@@ -75,6 +76,7 @@ VirtualCompute::VirtualCompute(const TrainConfig& train,
                                const VirtualSpeed& speed,
                                std::unique_ptr<WaitTime> time)
     : micro_batch_(plan.micro_batch),
+      moments_per_parameter_(moments_per_parameter(train)),
       cost_(device_costs(model, speed, virtual_job(train, model), plan.micro_batch)),
       clock_(std::move(time)),
       noise_(static_cast<std::uint64_t>(train.seed) + static_cast<std::uint64_t>(self.value)) {
@@ -97,7 +99,7 @@ VirtualCompute::VirtualCompute(const TrainConfig& train,
     chunk->first_layer = first;
     chunk->end_layer = end;
     chunk->recompute = again;
-    chunk->counts = planned.replicas.front().rank == self;
+    chunk->counts = in_island_of(plan.rounds, self, replica_ranks(planned)).front() == self;
     chunk->forward_s = cost_.forward_s(kSlot, first, end, micro_batch_);
     chunk->backward_s = cost_.backward_s(kSlot, first, end, micro_batch_, again);
     chunk->backward_input_s = cost_.backward_input_s(kSlot, first, end, micro_batch_, again);
@@ -248,6 +250,10 @@ std::span<float> VirtualCompute::gradients(ChunkId chunk) {
 std::span<float> VirtualCompute::tied_gradient() {
   MOTLEY_CHECK(tied_ != nullptr, "no use of a shared tied parameter is here");
   return tied_->values();
+}
+
+std::span<float> VirtualCompute::tied_pseudo_gradient() {
+  return tied_ ? tied_->values() : std::span<float>();
 }
 
 void VirtualCompute::end_tied_gradient() {

@@ -21,6 +21,7 @@
 #include "partitioner/cost/virtual_profile.h"
 #include "pipeline/execute/stage_compute.h"
 #include "pipeline/execute/stage_gradients.h"
+#include "pipeline/execute/stage_rounds.h"
 #include "plan/plan.h"
 #include "run_config/config.h"
 #include "simulated/device_clock.h"
@@ -38,7 +39,10 @@ namespace motley {
                                            const TrainConfig& train,
                                            const std::vector<int>& sizes);
 
-class VirtualCompute final : public StageCompute, public StageGradients, public OptimizedState {
+class VirtualCompute final : public StageCompute,
+                             public StageGradients,
+                             public OptimizedState,
+                             public StageRounds {
  public:
   // For rank `self` of the plan, which must be a plan of the model.
   VirtualCompute(const TrainConfig& train,
@@ -65,6 +69,24 @@ class VirtualCompute final : public StageCompute, public StageGradients, public 
   std::span<float> tied_gradient() override;
   void end_tied_gradient() override;
 
+  // The noise that stands for gradients also stands for pseudo-gradients.
+  void begin_round() override {}
+
+  void offer() override {}
+
+  std::span<float> pseudo_gradients(ChunkId chunk) override { return gradients(chunk); }
+
+  std::span<float> tied_pseudo_gradient() override;
+
+  void adopt() override {}
+
+  // Parameters and moments.
+  [[nodiscard]] int start_arrays() const override { return 1 + moments_per_parameter_; }
+
+  void offer_start(int /*array*/) override {}
+
+  void adopt_start(int /*array*/) override {}
+
   // Norms of 0 for the layers that a real device would report, and parameter hashes that are always
   // equal.
   [[nodiscard]] std::vector<LayerNorm2> layer_norms() override;
@@ -87,6 +109,7 @@ class VirtualCompute final : public StageCompute, public StageGradients, public 
   bool fill_piece();
 
   const int micro_batch_;
+  const int moments_per_parameter_;
   const CostModel cost_;  // with this device as its only slot
   DeviceClock clock_;
   const Noise noise_;

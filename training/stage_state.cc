@@ -27,6 +27,17 @@ std::string average_name(const std::string& parameter) {
   return "ema/" + parameter;
 }
 
+std::string moment_name(const std::string& moment, const std::string& parameter) {
+  return moment + "/" + parameter;
+}
+
+// Of an island whose copy is not the one that is saved for all.
+std::string island_moment_name(const std::string& moment,
+                               int island,
+                               const std::string& parameter) {
+  return fmt::format("{}.island.{}/{}", moment, island, parameter);
+}
+
 StateArray moment_of(std::size_t parameter, std::size_t moment) {
   return {StateArray::Kind::kMoment, parameter, moment};
 }
@@ -81,7 +92,10 @@ StageState::StageState(const std::vector<HeldChunk>& held,
       Entry entry{chunk.chunk,
                   parameter.layer,
                   parameter.is_first,
+                  parameter.is_counted,
+                  parameter.island,
                   parameter.member,
+                  parameter.members,
                   parameter.corrected,
                   parameter.spec,
                   parameter.rule.lr_factor,
@@ -158,8 +172,10 @@ Result<void> StageState::load_moments(const CheckpointReader& reader) {
     const ParameterSpec& spec = entries_[i].spec;
     const std::vector<std::string>& moments = entries_[i].moments;
     for (std::size_t k = 0; k < moments.size(); ++k) {
+      const std::string name = moment_name(moments[k], spec.name);
+      const std::string of_island = island_moment_name(moments[k], entries_[i].island, spec.name);
       MOTLEY_TRY(memory_->fill(moment_of(i, k), [&](std::span<float> moment) {
-        return reader.read(moments[k] + "/" + spec.name, spec.shape, moment);
+        return reader.read(reader.has(of_island) ? of_island : name, spec.shape, moment);
       }));
     }
     const std::string average = average_name(spec.name);
@@ -219,7 +235,7 @@ std::vector<LayerNorm2> StageState::layer_norms() {
   std::size_t place = 0;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const Entry& entry = entries_[i];
-    if (!entry.is_first) continue;
+    if (!entry.is_counted) continue;
     while (place < norms.size() && norms[place].layer != entry.layer) ++place;
     MOTLEY_CHECK(place < norms.size(), "layer {} is not voted for", entry.layer);
     if (entry.spec.tied_use || entry.spec.statistic_momentum) continue;
@@ -272,6 +288,50 @@ void StageState::update(const StepFactors& factors, const GradientScales& scales
   if (!averaged.empty()) memory_->average(averaged, ema_);
 }
 
+std::vector<StageState::Updated> StageState::updated() const {
+  std::vector<Updated> updated;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& entry = entries_[i];
+    if (entry.owner) continue;
+    updated.push_back({.number = i,
+                       .chunk = entry.chunk,
+                       .spec = &entry.spec,
+                       .is_tied = entry.spec.name == tied_parameter_,
+                       .is_first = entry.is_first && !entry.spec.tied_use,
+                       .is_counted = entry.is_counted && !entry.spec.tied_use,
+                       .member = entry.member,
+                       .members = entry.members});
+  }
+  return updated;
+}
+
+std::span<const float> StageState::values(std::size_t number) {
+  return memory_->view(values_of(number));
+}
+
+void StageState::fill(const StateArray& array, std::span<const float> values) {
+  const Result<void> filled = memory_->fill(array, [&](std::span<float> to) -> Result<void> {
+    std::ranges::copy(values, to.begin());
+    return {};
+  });
+  MOTLEY_CHECK(filled.ok(), "copying cannot fail");
+}
+
+void StageState::set_values(std::size_t number, std::span<const float> values) {
+  fill(values_of(number), values);
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (entries_[i].owner == number) memory_->copy_values(number, i);
+  }
+}
+
+std::span<const float> StageState::moment(std::size_t number, std::size_t moment) {
+  return memory_->view(moment_of(number, moment));
+}
+
+void StageState::set_moment(std::size_t number, std::size_t moment, std::span<const float> values) {
+  fill(moment_of(number, moment), values);
+}
+
 void StageState::clear_gradients() {
   memory_->clear_gradients();
 }
@@ -290,10 +350,13 @@ std::vector<TensorView> StageState::moment_views() {
   std::vector<TensorView> views;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const Entry& entry = entries_[i];
-    if (entry.spec.tied_use || !entry.is_first) continue;
+    if (entry.spec.tied_use || !(entry.is_first || entry.is_counted)) continue;
     for (std::size_t k = 0; k < entry.moments.size(); ++k) {
-      views.push_back({entry.moments[k] + "/" + entry.spec.name, entry.spec.shape,
-                       memory_->view(moment_of(i, k))});
+      const std::string& moment = entry.moments[k];
+      const std::string name = entry.is_first
+                                   ? moment_name(moment, entry.spec.name)
+                                   : island_moment_name(moment, entry.island, entry.spec.name);
+      views.push_back({name, entry.spec.shape, memory_->view(moment_of(i, k))});
     }
     if (entry.averaged) {
       views.push_back(

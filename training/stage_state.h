@@ -35,10 +35,16 @@ namespace motley {
 // lie in a device's own memory.
 struct HeldParameter {
   int layer = 0;  // in the model
-  // Of equal copies on several ranks, the one that is counted in norms and saved.
+  // Of equal copies on several ranks, the one that is saved.
   bool is_first = true;
-  // The rank's member number in the gradient's all-reduce (plan/gradient_group.h).
+  // The rank's member number in the gradient's all-reduce (plan/gradient_group.h), and the number
+  // of its members.
   int member = 0;
+  int members = 1;
+  // Of an island's copies (plan/rounds/rounds_plan.h), the one that is counted in norms; without
+  // rounds as is_first.
+  bool is_counted = true;
+  int island = 0;  // of this rank
   bool corrected =
       false;  // with momentum correction (training/momentum_correction/corrected_allreduces.h)
   ParameterSpec spec;
@@ -51,8 +57,8 @@ struct HeldChunk {
   ChunkId chunk;
   std::span<float> reduced_gradients;  // as StageGradients::gradients()
   std::vector<HeldParameter> parameters;
-  // The layers that this rank votes for, ascending: those of which it holds the first copy, also
-  // without parameters.
+  // The layers that this rank votes for, ascending: those of which it holds the first copy of its
+  // island, also without parameters.
   std::vector<int> voted_layers;
 };
 
@@ -110,14 +116,41 @@ class StageState final : public StageGradients, public OptimizedState {
   // Adds the gradients of the tied parameter's uses on this rank.
   void end_tied_gradient() override;
 
-  // Norms of first copies; a tied parameter counts once, at its owner.
+  // A parameter that this rank updates: every one but a use tied to an owner on this rank.
+  struct Updated {
+    std::size_t number = 0;
+    ChunkId chunk;
+    const ParameterSpec* spec = nullptr;  // valid as long as this object
+    bool is_tied = false;                 // a use of the tied parameter
+    bool is_first = true;                 // as HeldParameter
+    bool is_counted = true;
+    int member = 0;
+    int members = 1;
+  };
+
+  [[nodiscard]] std::vector<Updated> updated() const;
+  // The values of such a parameter. Valid until the next update.
+  [[nodiscard]] std::span<const float> values(std::size_t number);
+  // Replaces them, and those of uses tied to it on this rank.
+  void set_values(std::size_t number, std::span<const float> values);
+
+  // The parameter's moments, from 0 on; each as values().
+  [[nodiscard]] std::size_t moment_count(std::size_t number) const {
+    return entries_[number].moments.size();
+  }
+
+  [[nodiscard]] std::span<const float> moment(std::size_t number, std::size_t moment);
+  void set_moment(std::size_t number, std::size_t moment, std::span<const float> values);
+
+  // Norms of counted copies; a tied parameter counts once, at its owner.
   [[nodiscard]] std::vector<LayerNorm2> layer_norms() override;
   // REQUIRES: this rank is in the group.
   [[nodiscard]] std::uint64_t copy_hash(const CopyGroup& group) override;
   void update(const StepFactors& factors, const GradientScales& scales) override;
   void clear_gradients() override;
 
-  // The tensors that this rank saves: first copies of what it owns. The views are valid until the
+  // The tensors that this rank saves: first copies of what it owns. In rounds, the moments of other
+  // islands' counted copies too, as "exp_avg.island.NUMBER/NAME". The views are valid until the
   // next update or clear_gradients().
   [[nodiscard]] std::vector<TensorView> parameter_views();
   [[nodiscard]] std::vector<TensorView> moment_views();
@@ -134,7 +167,10 @@ class StageState final : public StageGradients, public OptimizedState {
     ChunkId chunk;
     int layer = 0;  // in the model
     bool is_first = true;
+    bool is_counted = true;
+    int island = 0;
     int member = 0;
+    int members = 1;
     bool corrected = false;
     ParameterSpec spec;
     double lr_factor = 1;
@@ -159,6 +195,7 @@ class StageState final : public StageGradients, public OptimizedState {
   // The entry where the tied parameter is updated. REQUIRES: this rank has a use of it.
   [[nodiscard]] std::size_t tied_entry() const;
 
+  void fill(const StateArray& array, std::span<const float> values);
   // Sets each average to the parameter's values.
   [[nodiscard]] Result<void> begin_averages();
 

@@ -42,20 +42,26 @@ StageTrainer::StageTrainer(const Config& config,
          .device = device.torch(),
          .products = product_type(device, config.train.precision),
          .loss = loss_options(config.train)}));
-    const bool is_first = planned.replicas.front().rank == self;
+    const std::vector<Rank> replicas = replica_ranks(planned);
+    const bool is_counted = in_island_of(plan.rounds, self, replicas).front() == self;
+    const bool is_first =
+        is_counted && (!plan.rounds || island_of(plan.rounds, self) == saved_island(*plan.rounds));
     HeldChunk held{id, {}, {}, {}};
-    if (is_first) {
+    if (is_counted) {
       held.voted_layers.resize(static_cast<std::size_t>(planned.layer_count));
       std::iota(held.voted_layers.begin(), held.voted_layers.end(), planned.first_layer);
     }
-    const int member = member_number(replica_ranks(planned), self);
+    const std::vector<Rank> tied = tied_members(plan);
     for (const LayerChain::Parameter& parameter : chunk->chain.parameters()) {
       const bool is_shared = parameter.spec.name == shared;
       if (is_shared) chunk->leave_out(parameter.gradient_tensor);
       held.parameters.push_back(
           {.layer = parameter.layer,
            .is_first = is_first,
-           .member = is_shared ? member_number(tied_members(plan), self) : member,
+           .member = member_number(is_shared ? tied : replicas, self),
+           .members = static_cast<int>((is_shared ? tied : replicas).size()),
+           .is_counted = is_counted,
+           .island = island_of(plan.rounds, self),
            .corrected = is_shared ? corrected.tied : corrected.chunks[id.index()],
            .spec = parameter.spec,
            .values = parameter.values,

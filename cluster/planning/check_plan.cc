@@ -31,6 +31,9 @@ Result<void> check_codecs(const Plan& plan) {
   }
   const auto codec = make_gradient_codec({.chain = plan.gradient_codec});
   if (!codec.ok()) return with_context(codec.error(), "gradient_codec of the plan");
+  if (!plan.rounds) return {};
+  const auto of_rounds = make_gradient_codec({.chain = plan.rounds->codec});
+  if (!of_rounds.ok()) return with_context(of_rounds.error(), "the codec of the plan's rounds");
   return {};
 }
 

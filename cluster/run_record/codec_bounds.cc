@@ -8,6 +8,9 @@ Result<CodecBounds> CodecBounds::of(const Plan& plan) {
   CodecBounds bounds;
   MOTLEY_ASSIGN(bounds.codecs_["none"], make_codec("none"));
   MOTLEY_ASSIGN(bounds.codecs_[plan.gradient_codec], make_codec(plan.gradient_codec));
+  if (plan.rounds) {
+    MOTLEY_ASSIGN(bounds.codecs_[plan.rounds->codec], make_codec(plan.rounds->codec));
+  }
   for (const ChunkPlan& chunk : plan.chunks) {
     MOTLEY_ASSIGN(bounds.codecs_[chunk.codec], make_codec(chunk.codec));
   }

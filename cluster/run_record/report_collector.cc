@@ -1,6 +1,7 @@
 #include "cluster/run_record/report_collector.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -53,11 +54,14 @@ std::vector<LinkReport> predict_links(const Plan& plan,
   return links;
 }
 
-// The median of `value` over the steps; 0 without steps.
-double median_of(const auto& steps, const auto& value) {
+// The median of `value` over the steps, or the mean if `in_rounds`, since the last step of a round
+// takes longer; 0 without steps.
+double typical_of(const auto& steps, const auto& value, bool in_rounds) {
   std::vector<double> values;
   for (const auto& step : steps) values.push_back(static_cast<double>(value(step)));
-  return values.empty() ? 0 : median(std::move(values));
+  if (values.empty()) return 0;
+  if (!in_rounds) return median(std::move(values));
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 }  // namespace
@@ -99,7 +103,9 @@ Result<RunReport> ReportCollector::report(const Plan& plan, const ModelSpec& mod
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     const RankSteps& own = ranks_[r];
     const RankPlan& planned = plan.ranks[r];
-    const auto of = [&](const auto& value) { return median_of(own.steps, value); };
+    const auto of = [&](const auto& value) {
+      return typical_of(own.steps, value, plan.rounds.has_value());
+    };
     // A step ends with the slowest rank.
     report.step_s.measured =
         std::max(report.step_s.measured, of([](const MeasuredStep& step) { return step.step_s; }));

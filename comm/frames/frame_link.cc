@@ -13,6 +13,28 @@ namespace {
 
 constexpr const char* kSamePlan = "start all ranks from the same plan, in the same launch";
 
+const char* allreduce_words(FrameKind kind) {
+  switch (kind) {
+    case FrameKind::kTiedGradient:
+      return "all-reduce of the tied gradient";
+    case FrameKind::kPseudoGradient:
+      return "all-reduce of the pseudo-gradients";
+    case FrameKind::kTiedPseudoGradient:
+      return "all-reduce of the tied pseudo-gradient";
+    default:
+      return "all-reduce of the gradients";
+  }
+}
+
+bool is_of_tied(FrameKind allreduce) {
+  return allreduce == FrameKind::kTiedGradient || allreduce == FrameKind::kTiedPseudoGradient;
+}
+
+std::string allreduce_words(FrameKind kind, std::int32_t chunk) {
+  const char* const words = allreduce_words(kind);
+  return is_of_tied(kind) ? words : fmt::format("{} of chunk {}", words, chunk);
+}
+
 // The frame's name without the step.
 std::string what_of(const FrameId& id) {
   const auto part = [&] {
@@ -27,20 +49,20 @@ std::string what_of(const FrameId& id) {
     case FrameKind::kTargets:
       return fmt::format("targets of micro-batch {}", id.number());
     case FrameKind::kTiedGradient:
-      return fmt::format("all-reduce of the tied gradient, {}", part());
+    case FrameKind::kReplicaAllreduce:
+    case FrameKind::kPseudoGradient:
+    case FrameKind::kTiedPseudoGradient:
+      return fmt::format("{}, {}", allreduce_words(id.kind(), id.source()), part());
     case FrameKind::kVote:
       return id == FrameId::all_votes(id.step()) ? "all votes"
                                                  : fmt::format("vote of rank {}", id.source());
-    case FrameKind::kReplicaAllreduce:
-      return fmt::format("all-reduce of the gradients of chunk {}, {}", id.source(), part());
     case FrameKind::kFilePart:
       return fmt::format("{}part {} of file {}", id.number() % 2 == 0 ? "" : "answer to ",
                          id.number() / 2, id.source());
     case FrameKind::kMemory:
-      return fmt::format("{}offer of shared memory for the all-reduce of the {}",
+      return fmt::format("{}offer of shared memory for the {}",
                          id.number() % 2 == 0 ? "" : "answer to ",
-                         id.number() / 2 == 1 ? "tied gradient"
-                                              : fmt::format("gradients of chunk {}", id.source()));
+                         allreduce_words(static_cast<FrameKind>(id.number() / 2), id.source()));
   }
   return fmt::format("frame of unknown kind {}", static_cast<int>(id.kind()));
 }
@@ -49,6 +71,7 @@ std::string what_of(const FrameId& id) {
 // first.
 bool is_bulk(FrameKind kind) {
   return kind == FrameKind::kReplicaAllreduce || kind == FrameKind::kTiedGradient ||
+         kind == FrameKind::kPseudoGradient || kind == FrameKind::kTiedPseudoGradient ||
          kind == FrameKind::kFilePart;
 }
 

@@ -29,6 +29,8 @@ enum class FrameKind : std::uint8_t {
   kReplicaAllreduce = 6,
   kFilePart = 7,
   kMemory = 8,
+  kPseudoGradient = 9,
+  kTiedPseudoGradient = 10,
 };
 
 // A message of an all-reduce of gradients: a bucket in one of its phases.
@@ -61,6 +63,17 @@ class FrameId {
     return {FrameKind::kTiedGradient, 0, number_of(part), step};
   }
 
+  // The same for pseudo-gradients (plan/rounds/rounds_plan.h).
+  [[nodiscard]] static constexpr FrameId pseudo_gradient(ChunkId chunk,
+                                                         BucketPhase part,
+                                                         std::int64_t step) {
+    return {FrameKind::kPseudoGradient, chunk.value, number_of(part), step};
+  }
+
+  [[nodiscard]] static constexpr FrameId tied_pseudo_gradient(BucketPhase part, std::int64_t step) {
+    return {FrameKind::kTiedPseudoGradient, 0, number_of(part), step};
+  }
+
   // A rank's vote to rank 0, and rank 0's answer to all ranks.
   [[nodiscard]] static constexpr FrameId vote(Rank voter_rank, std::int64_t step) {
     return {FrameKind::kVote, voter_rank.value, 0, step};
@@ -87,16 +100,18 @@ class FrameId {
 
   static constexpr std::int64_t kFileParts = std::int64_t{1} << 23;
 
-  // An offer of memory to another rank of the sender's machine, for the all-reduce of the chunk's
-  // gradient or of the tied parameter's, and the answer to it.
-  [[nodiscard]] static constexpr FrameId memory(ChunkId chunk, bool is_tied, std::int64_t step) {
-    return {FrameKind::kMemory, is_tied ? 0 : chunk.value, is_tied ? 2 : 0, step};
+  // An offer of memory to another rank of the sender's machine, for an all-reduce whose messages
+  // are of the kind, and the answer to it.
+  [[nodiscard]] static constexpr FrameId memory(FrameKind allreduce,
+                                                ChunkId chunk,
+                                                std::int64_t step) {
+    return {FrameKind::kMemory, chunk.value, 2 * static_cast<std::int32_t>(allreduce), step};
   }
 
-  [[nodiscard]] static constexpr FrameId memory_ack(ChunkId chunk,
-                                                    bool is_tied,
+  [[nodiscard]] static constexpr FrameId memory_ack(FrameKind allreduce,
+                                                    ChunkId chunk,
                                                     std::int64_t step) {
-    return {FrameKind::kMemory, is_tied ? 0 : chunk.value, is_tied ? 3 : 1, step};
+    return {FrameKind::kMemory, chunk.value, 2 * static_cast<std::int32_t>(allreduce) + 1, step};
   }
 
   // The id in a received header, unchecked.

@@ -54,7 +54,8 @@ class SumCount {
   [[nodiscard]] std::string codec_of(const ReduceMessage& message) const {
     const bool inside =
         plan_.ranks[message.from.index()].machine == plan_.ranks[message.to.index()].machine;
-    return inside ? kExact : plan_.gradient_codec;
+    if (inside) return kExact;
+    return plan_.rounds ? plan_.rounds->codec : plan_.gradient_codec;
   }
 
   [[nodiscard]] double frame_bytes(const ReduceMessage& message) const {
@@ -92,8 +93,11 @@ void for_each_message(const Plan& plan, const StepBytes& bytes, const Add& add) 
     }
     add_message({ValueKind::kTargets, rules.last_chunk(), micro}, bytes.targets());
   }
+  const double per_step = plan.rounds ? 1 / static_cast<double>(plan.rounds->steps) : 1;
   const auto add_allreduce = [&](const std::vector<AllreduceBytes>& messages) {
-    for (const AllreduceBytes& sum : messages) add(sum.message.from, sum.message.to, sum.bytes);
+    for (const AllreduceBytes& sum : messages) {
+      add(sum.message.from, sum.message.to, per_step * sum.bytes);
+    }
   };
   for (std::size_t c = 0; c < owners.size(); ++c) add_allreduce(bytes.allreduce(c));
   add_allreduce(bytes.tied_allreduce());
@@ -123,11 +127,16 @@ StepBytes::StepBytes(const Plan& plan, const ModelSizes& model, const PayloadByt
   count_votes(plan, copy_groups(plan, tied));
 }
 
-// The first replica of a chunk votes for its layers, and each replica sends a hash of its copy.
+// The first replica of a chunk in each island votes for its layers, and each replica sends a hash
+// of its copy.
 void StepBytes::count_votes(const Plan& plan, const std::vector<CopyGroup>& copies) {
   std::vector<std::size_t> layers(plan.ranks.size(), 0);
   for (const ChunkPlan& chunk : plan.chunks) {
-    layers[chunk.replicas.front().rank.index()] += static_cast<std::size_t>(chunk.layer_count);
+    const std::vector<Rank> replicas = replica_ranks(chunk);
+    for (const Rank rank : replicas) {
+      const bool votes = in_island_of(plan.rounds, rank, replicas).front() == rank;
+      if (votes) layers[rank.index()] += static_cast<std::size_t>(chunk.layer_count);
+    }
   }
   vote_result_ = kHeader;
   for (Rank rank{0}; rank.index() < layers.size(); ++rank.value) {

@@ -70,7 +70,8 @@ class StepBytes {
   double vote_result_ = 0;
 };
 
-// The bytes that each rank sends in a step. [Rank]
+// The bytes that each rank sends in a step. [Rank] With rounds (plan/rounds/rounds_plan.h): the
+// mean over a round, without all-reduces inside islands.
 [[nodiscard]] std::vector<double> sent_bytes(const Plan& plan, const StepBytes& bytes);
 // The same by sender and receiver, for pairs that send anything.
 [[nodiscard]] std::map<std::pair<Rank, Rank>, double> pair_bytes(const Plan& plan,

@@ -144,6 +144,9 @@ class Compiler {
         return vote();
       case ActionKind::kStep:
         return compute({optimizer_s_[rank_], 0});
+      case ActionKind::kOffer:
+      case ActionKind::kAdopt:
+        return;  // priced over whole rounds, not in a step
     }
   }
 

@@ -13,13 +13,14 @@
 namespace motley {
 
 struct AllreduceId {
-  FrameKind kind = FrameKind::kReplicaAllreduce;  // or kTiedGradient
-  ChunkId chunk;                                  // of kReplicaAllreduce
+  // Or kTiedGradient, kPseudoGradient, kTiedPseudoGradient.
+  FrameKind kind = FrameKind::kReplicaAllreduce;
+  ChunkId chunk;  // 0 of a tied parameter
 
   friend auto operator<=>(const AllreduceId&, const AllreduceId&) = default;
 };
 
-[[nodiscard]] std::string to_words(const AllreduceId& id);  // "chunk 3", "the tied gradients"
+[[nodiscard]] std::string to_words(const AllreduceId& id);  // "chunk 3", "the tied parameter"
 
 // The largest number of buckets that the messages of an all-reduce can number.
 inline constexpr std::size_t kBucketsMax = (std::size_t{1} << 24) / kReducePhases;

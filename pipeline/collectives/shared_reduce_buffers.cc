@@ -72,12 +72,11 @@ Result<SharedReduceBuffers> SharedReduceBuffers::agree(FrameLink& link,
   SharedReduceBuffers buffers;
   if (sharing.empty()) return buffers;
   buffers.layout_ = layout;
-  const bool is_tied = id.kind == FrameKind::kTiedGradient;
   const std::size_t bytes = layout.slots * layout.slot_values * sizeof(float);
   auto made = SharedMemory::make(bytes);
   if (made.ok()) buffers.own_.emplace(std::move(made).value());
   const MemoryOffer offer = buffers.own_ ? buffers.own_->offer() : MemoryOffer{};
-  MOTLEY_ASSIGN(const auto offers, exchange(link, sharing, FrameId::memory(id.chunk, is_tied, step),
+  MOTLEY_ASSIGN(const auto offers, exchange(link, sharing, FrameId::memory(id.kind, id.chunk, step),
                                             std::vector(sharing.size(), offer), stall_timeout));
   std::vector<OfferAnswer> own_answers(sharing.size(), OfferAnswer::kNotOpened);
   for (std::size_t i = 0; i < sharing.size(); ++i) {
@@ -88,7 +87,7 @@ Result<SharedReduceBuffers> SharedReduceBuffers::agree(FrameLink& link,
     own_answers[i] = OfferAnswer::kOpened;
   }
   MOTLEY_ASSIGN(const auto answers,
-                exchange(link, sharing, FrameId::memory_ack(id.chunk, is_tied, step), own_answers,
+                exchange(link, sharing, FrameId::memory_ack(id.kind, id.chunk, step), own_answers,
                          stall_timeout));
   for (std::size_t i = 0; i < sharing.size(); ++i) {
     if (answers[i] > OfferAnswer::kOpened) {

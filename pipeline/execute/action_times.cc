@@ -18,6 +18,7 @@ WaitCause cause_of(const Action& action) {
       return WaitCause::kGradient;
     case ActionKind::kReduce:
     case ActionKind::kReduceTied:
+    case ActionKind::kAdopt:
       return WaitCause::kSum;
     case ActionKind::kVote:
       return WaitCause::kVote;

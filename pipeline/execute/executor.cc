@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "compression/make_codec.h"
 
@@ -29,8 +30,18 @@ Result<std::unique_ptr<Executor>> Executor::make(Rank self,
   }
   MOTLEY_ASSIGN(auto sync, GradientSync::make(self, plan, link, stage.gradients, options.gradients,
                                               options.stall_timeout, options.local_clip));
-  return std::unique_ptr<Executor>(
+  std::unique_ptr<Executor> executor(
       new Executor(self, link, stage, activity, options, std::move(codecs), std::move(sync)));
+  if (plan.rounds) {
+    MOTLEY_CHECK(stage.rounds != nullptr, "a plan with rounds, without their state");
+    // Islands are made of fast links.
+    MOTLEY_ASSIGN(executor->island_sync_,
+                  GradientSync::make(self, plan, link, stage.gradients, CompressorOptions{},
+                                     options.stall_timeout, 0, /*within_island=*/true));
+    MOTLEY_ASSIGN(executor->round_sync_,
+                  RoundSync::make(self, plan, link, *stage.rounds, options.stall_timeout));
+  }
+  return executor;
 }
 
 Executor::Executor(Rank self,
@@ -61,7 +72,9 @@ Result<StepTimes> Executor::run(const Schedule& schedule, const BatchPosition& p
   rank_count_ = static_cast<int>(schedule.ranks.size());
   exchange_.begin(schedule, position);
   compute_.begin(position);
-  MOTLEY_TRY(gradient_sync_->begin(schedule, position.step));
+  sync_ = &sync_of(schedule);
+  if (!schedule.islands.empty()) round_sync_->begin_round(position.step);
+  MOTLEY_TRY(sync_->begin(schedule, position.step));
   times_.begin(position);
   const Result<void> ran = run_all(schedule.ranks[self_.index()]);
   // A receive may fail because this rank's own send failed; that error is the cause.
@@ -113,6 +126,10 @@ Result<void> Executor::execute(const Action& action, std::size_t at) {
     case ActionKind::kStep:
       step();
       return {};
+    case ActionKind::kOffer:
+      return round_sync_->offer(position_.step);
+    case ActionKind::kAdopt:
+      return adopt(action);
   }
   return {};
 }
@@ -137,8 +154,8 @@ Result<void> Executor::forward(const Action& action) {
 Result<void> Executor::backward(const Action& action, std::size_t at) {
   MOTLEY_TRY(receive(action));
   OwnedBoundary gradient = compute_.backward(action.chunk, action.micro, part_of(action.kind),
-                                             gradient_sync_->on_ready(action, at));
-  gradient_sync_->after(action, at);
+                                             sync_->on_ready(action, at));
+  sync_->after(action, at);
   exchange_.take(action, std::move(gradient));
   return {};
 }
@@ -146,7 +163,7 @@ Result<void> Executor::backward(const Action& action, std::size_t at) {
 Result<void> Executor::finish_allreduce(const Action& action) {
   const Activity::Waiting waiting(activity_);
   const double start_s = now_s();
-  MOTLEY_ASSIGN(const GradientReducer::Span span, gradient_sync_->wait(action));
+  MOTLEY_ASSIGN(const GradientReducer::Span span, sync_->wait(action));
   times_.end_part(action, now_s() - start_s);
   times_.add_span("sum", action, span.start_s, span.end_s);
   return {};
@@ -165,7 +182,16 @@ Result<void> Executor::vote(const Action& action) {
 }
 
 void Executor::step() {
-  gradient_sync_->end_step(votes_.step());
+  sync_->end_step(votes_.step());
+}
+
+Result<void> Executor::adopt(const Action& action) {
+  const Activity::Waiting waiting(activity_);
+  const double start_s = now_s();
+  MOTLEY_ASSIGN(const GradientReducer::Span span, round_sync_->adopt());
+  times_.end_part(action, now_s() - start_s);
+  times_.add_span("sum", action, span.start_s, span.end_s);
+  return {};
 }
 
 bool Executor::add_feedback(FeedbackKind what) {
@@ -176,6 +202,15 @@ Result<void> Executor::set_feedback(FeedbackKind what,
                                     FeedbackScope scope,
                                     const Schedule& schedule) {
   return gradient_sync_->set_feedback(what, scope, schedule);
+}
+
+bool Executor::add_round_feedback() {
+  if (round_sync_ != nullptr) round_sync_->add_feedback();
+  return round_sync_ != nullptr;
+}
+
+Result<void> Executor::set_round_feedback(FeedbackScope scope) {
+  return round_sync_->set_feedback(scope);
 }
 
 }  // namespace motley

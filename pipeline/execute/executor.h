@@ -21,9 +21,11 @@
 #include "pipeline/execute/action_times.h"
 #include "pipeline/execute/activity.h"
 #include "pipeline/execute/gradient_sync.h"
+#include "pipeline/execute/round_sync.h"
 #include "pipeline/execute/stage_clock.h"
 #include "pipeline/execute/stage_compute.h"
 #include "pipeline/execute/stage_gradients.h"
+#include "pipeline/execute/stage_rounds.h"
 #include "pipeline/execute/stage_votes.h"
 #include "pipeline/execute/value_exchange.h"
 #include "pipeline/schedule/action.h"
@@ -55,6 +57,8 @@ struct StageParts {
   StageVotes& votes;
   // The clock of the device; nullptr if the compute thread itself computes.
   StageClock* clock = nullptr;
+  // Required if the plan has rounds.
+  StageRounds* rounds = nullptr;
 };
 
 class Executor {
@@ -85,6 +89,11 @@ class Executor {
                                           FeedbackScope scope,
                                           const Schedule& schedule);
 
+  // The same for the pseudo-gradients' all-reduces of a plan with rounds, whose state is added to
+  // and set from the stage's pseudo-gradients; false without rounds.
+  [[nodiscard]] bool add_round_feedback();
+  [[nodiscard]] Result<void> set_round_feedback(FeedbackScope scope);
+
   // After a run that a device did not finish: the first action that it has not finished.
   [[nodiscard]] std::optional<ActionTimes::UnderWay> under_way() { return times_.under_way(); }
 
@@ -101,6 +110,11 @@ class Executor {
            std::vector<std::unique_ptr<const Codec>> codecs,
            std::unique_ptr<GradientSync> sync);
 
+  // The all-reduces of the schedule's gradients.
+  [[nodiscard]] GradientSync& sync_of(const Schedule& schedule) {
+    return schedule.islands.empty() ? *gradient_sync_ : *island_sync_;
+  }
+
   Result<void> run_all(const std::vector<Action>& actions);
   // `at`: its position in this rank's list.
   Result<void> execute(const Action& action, std::size_t at);
@@ -110,6 +124,7 @@ class Executor {
   Result<void> backward(const Action& action, std::size_t at);
   Result<void> finish_allreduce(const Action& action);
   Result<void> vote(const Action& action);
+  Result<void> adopt(const Action& action);
   void step();
 
   const Rank self_;
@@ -120,6 +135,10 @@ class Executor {
   const ExecutorOptions options_;
   ValueExchange exchange_;
   std::unique_ptr<GradientSync> gradient_sync_;
+  // Of a plan with rounds; else nullptr.
+  std::unique_ptr<GradientSync> island_sync_;
+  std::unique_ptr<RoundSync> round_sync_;
+  GradientSync* sync_ = nullptr;  // of the current run
 
   BatchPosition position_;  // of the current run
   int rank_count_ = 0;

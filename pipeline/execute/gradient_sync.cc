@@ -22,13 +22,17 @@ Result<std::unique_ptr<GradientSync>> GradientSync::make(Rank self,
                                                          StageGradients& gradients,
                                                          const CompressorOptions& options,
                                                          StallTimeout stall_timeout,
-                                                         double local_clip) {
+                                                         double local_clip,
+                                                         bool within_island) {
   std::unique_ptr<GradientSync> sync(
       new GradientSync(self, link, gradients, options, stall_timeout, local_clip));
+  const auto group_of = [&](const std::vector<Rank>& ranks) {
+    return process_group(plan, within_island ? in_island_of(plan.rounds, self, ranks) : ranks);
+  };
   for (const ChunkPlan& chunk : plan.chunks) {
-    sync->replica_groups_.push_back(process_group(plan, replica_ranks(chunk)));
+    sync->replica_groups_.push_back(group_of(replica_ranks(chunk)));
   }
-  sync->tied_group_ = process_group(plan, tied_parameter_ranks(plan));
+  sync->tied_group_ = group_of(tied_parameter_ranks(plan));
   // Reports an unknown codec here rather than in the first step.
   MOTLEY_TRY(FeedbackEncoder::make(options));
   return sync;

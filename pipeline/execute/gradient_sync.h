@@ -25,14 +25,16 @@ namespace motley {
 
 class GradientSync {
  public:
-  // All references must outlive it. kConfig when the options name an unknown codec.
+  // All references must outlive it. kConfig when the options name an unknown codec. within_island:
+  // the all-reduces are those of this rank's island (plan/rounds/rounds_plan.h); else of all ranks.
   [[nodiscard]] static Result<std::unique_ptr<GradientSync>> make(Rank self,
                                                                   const Plan& plan,
                                                                   FrameLink& link,
                                                                   StageGradients& gradients,
                                                                   const CompressorOptions& options,
                                                                   StallTimeout stall_timeout,
-                                                                  double local_clip = 0);
+                                                                  double local_clip = 0,
+                                                                  bool within_island = false);
 
   // Called before the first action of a step: submits all its all-reduces, in the order of the
   // schedule. REQUIRES: the schedule has passed validate_schedule, so that all ranks have one

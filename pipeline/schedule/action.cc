@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
 #include <optional>
 #include <span>
 
@@ -19,7 +20,7 @@ struct KindText {
   bool has_micro;
 };
 
-constexpr std::array<KindText, 15> kKinds = {{
+constexpr std::array<KindText, 17> kKinds = {{
     {ActionKind::kLoad, "L", "loading", false, true},
     {ActionKind::kSendTargets, "ST", "sending the targets", false, true},
     {ActionKind::kRecvTargets, "RT", "posting the receive of the targets", false, true},
@@ -35,6 +36,8 @@ constexpr std::array<KindText, 15> kKinds = {{
     {ActionKind::kReduceTied, "T", "the all-reduce of the tied gradients", false, false},
     {ActionKind::kVote, "V", "the vote", false, false},
     {ActionKind::kStep, "S", "the update", false, false},
+    {ActionKind::kOffer, "O", "offering pseudo-gradients", false, false},
+    {ActionKind::kAdopt, "A", "the all-reduce of the pseudo-gradients", false, false},
 }};
 
 const KindText& text_of(ActionKind kind) {
@@ -106,7 +109,9 @@ class Parser {
  private:
   Result<void> parse_header(Schedule& schedule) {
     const auto words = split(lines_[0], ' ');
-    if (words.size() != 4) return bad(lines_[0], "'schedule NAME micro_batches=M owners=R,…'");
+    if (words.size() != 4 && words.size() != 5) {
+      return bad(lines_[0], "'schedule NAME micro_batches=M owners=R,… [islands=R,…]'");
+    }
     if (words[0] != "schedule") return bad(words[0], "'schedule'");
     if (words[1].empty()) return bad(words[1], "the schedule's name");
     schedule.name = words[1];
@@ -125,6 +130,20 @@ class Parser {
       return bad(words[2], "fewer micro-batches for so few actions");
     }
     for (const std::string_view chunk : chunks) MOTLEY_TRY(parse_owners(chunk, schedule));
+    return words.size() == 5 ? parse_islands(words[4], schedule) : Result<void>();
+  }
+
+  Result<void> parse_islands(std::string_view word, Schedule& schedule) const {
+    constexpr std::string_view kIslands = "islands=";
+    if (!word.starts_with(kIslands)) return bad(word, "'islands=' and ranks");
+    for (const std::string_view numbers : split(word.substr(kIslands.size()), ',')) {
+      std::vector<Rank>& island = schedule.islands.emplace_back();
+      for (const std::string_view number : split(numbers, ':')) {
+        const auto rank = parse_number(number);
+        if (!rank) return bad(word, "the ranks of each island with ':' between");
+        island.push_back({*rank});
+      }
+    }
     return {};
   }
 
@@ -187,6 +206,32 @@ std::vector<Rank> Schedule::group_members(ChunkId chunk) const {
   return distinct_ranks(owners[chunk.index()]);
 }
 
+namespace {
+
+// The ranks by island, without islands that have fewer than two of them.
+std::vector<std::vector<Rank>> groups_of(const std::vector<Rank>& ranks,
+                                         const std::vector<std::vector<Rank>>& islands) {
+  std::vector<std::vector<Rank>> groups;
+  if (islands.empty()) groups.push_back(ranks);
+  for (const std::vector<Rank>& island : islands) {
+    std::ranges::copy_if(ranks, std::back_inserter(groups.emplace_back()), [&](Rank rank) {
+      return std::ranges::find(island, rank) != island.end();
+    });
+  }
+  std::erase_if(groups, [](const std::vector<Rank>& group) { return group.size() < 2; });
+  return groups;
+}
+
+}  // namespace
+
+std::vector<std::vector<Rank>> Schedule::reduce_groups(ChunkId chunk) const {
+  return groups_of(group_members(chunk), islands);
+}
+
+std::vector<std::vector<Rank>> Schedule::tied_groups() const {
+  return groups_of(end_ranks(), islands);
+}
+
 std::vector<Rank> Schedule::end_ranks() const {
   std::vector<Rank> ends = owners.front();
   ends.insert(ends.end(), owners.back().begin(), owners.back().end());
@@ -225,6 +270,12 @@ std::string to_text(const Schedule& schedule) {
     if (std::ranges::count(owners, owners.front()) == std::ssize(owners)) owners = owners.first(1);
     for (std::size_t m = 0; m < owners.size(); ++m) {
       text += fmt::format("{}{}", m > 0 ? ":" : c > 0 ? "," : "", owners[m].value);
+    }
+  }
+  for (std::size_t i = 0; i < schedule.islands.size(); ++i) {
+    text += i == 0 ? " islands=" : ",";
+    for (std::size_t r = 0; r < schedule.islands[i].size(); ++r) {
+      text += fmt::format("{}{}", r > 0 ? ":" : "", schedule.islands[i][r].value);
     }
   }
   text += '\n';

@@ -28,12 +28,14 @@ enum class ActionKind {
   kReduceTied,      // T   all-reduce the gradient of the tied parameter over the ranks that use it
   kVote,            // V   exchange token count, squared norms and the finite flag
   kStep,            // S   update the parameters, or skip the update if the vote decides so
+  kOffer,           // O   begin the all-reduces of the rank's pseudo-gradients over all islands
+  kAdopt,           // A   wait for them, take over the parameters of the outer optimizer
 };
 
 struct Action {
   ActionKind kind = ActionKind::kForward;
   ChunkId chunk;  // meaningful for RA F SA RG B BI BW SG R
-  MicroId micro;  // meaningful for all but R T V S
+  MicroId micro;  // meaningful for all but R T V S O A
 
   friend bool operator==(const Action&, const Action&) = default;
 };
@@ -43,6 +45,9 @@ struct Schedule {
   int micro_batches = 0;
   std::vector<std::vector<Rank>> owners;   // [ChunkId][MicroId], the computing rank
   std::vector<std::vector<Action>> ranks;  // [Rank], in order of execution
+  // Gradients are all-reduced within each island (plan/rounds/rounds_plan.h); empty: over all
+  // ranks.
+  std::vector<std::vector<Rank>> islands = {};
 
   [[nodiscard]] int chunk_count() const { return static_cast<int>(owners.size()); }
 
@@ -52,6 +57,12 @@ struct Schedule {
 
   // The ranks that hold the chunk, ascending, each once.
   [[nodiscard]] std::vector<Rank> group_members(ChunkId chunk) const;
+
+  // The groups that all-reduce the chunk's gradient: those ranks, by island; each has two or more.
+  [[nodiscard]] std::vector<std::vector<Rank>> reduce_groups(ChunkId chunk) const;
+  // The groups that all-reduce the gradient of the tied parameter, if there is one: end_ranks(), by
+  // island; each has two or more.
+  [[nodiscard]] std::vector<std::vector<Rank>> tied_groups() const;
 
   // The ranks that hold chunk 0 or the last chunk, and therefore a use of the tied parameter if
   // there is one; ascending, each once.

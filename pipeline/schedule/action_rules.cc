@@ -36,6 +36,8 @@ std::optional<Rank> ActionRules::rank_of(const Action& action) const {
     case ActionKind::kReduceTied:
     case ActionKind::kVote:
     case ActionKind::kStep:
+    case ActionKind::kOffer:
+    case ActionKind::kAdopt:
       return std::nullopt;
     default:
       return owner(action.chunk, action.micro);

@@ -75,7 +75,7 @@ class ActionRules {
 
   explicit ActionRules(std::vector<std::vector<Rank>>&& owners) = delete;
 
-  // The rank that runs the action; nullopt for R, T, V and S, which several ranks run.
+  // The rank that runs the action; nullopt for R, T, V, S, O and A, which several ranks run.
   [[nodiscard]] std::optional<Rank> rank_of(const Action& action) const;
 
   // The action's inputs, in the order in which they are received.

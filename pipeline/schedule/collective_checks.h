@@ -1,9 +1,11 @@
 // CollectiveChecks: checks the collective actions of a schedule that is interpreted without
 // computing: R (all-reduce over the replicas of a chunk), T (of the tied gradients) and V (vote),
-// and the update after the vote. A collective waits until all its members have reached it.
+// the update after the vote, and O and A (offer of pseudo-gradients and adoption) after that. A
+// collective waits until all its members have reached it.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -30,12 +32,15 @@ class CollectiveChecks {
   [[nodiscard]] CheckResult reduce_tied(Rank here, std::size_t at);
   [[nodiscard]] CheckResult vote(Rank here, std::size_t at);
   [[nodiscard]] CheckResult step(Rank here);
+  [[nodiscard]] CheckResult offer(Rank here);
+  [[nodiscard]] CheckResult adopt(Rank here);
 
   // Checks that an action of the kind at position `at` breaks no rule about what may follow the
   // rank's vote and update.
   [[nodiscard]] CheckResult check_not_ended(Rank here, std::size_t at, ActionKind kind) const;
 
-  // After the last action: a vote or an update that some rank lacks, in words; nullopt = none.
+  // After the last action: a vote, an update or a part of a round's end that some rank lacks, in
+  // words; nullopt = none.
   [[nodiscard]] std::optional<std::string> missing() const;
 
  private:
@@ -50,17 +55,24 @@ class CollectiveChecks {
                                           std::size_t at);
   [[nodiscard]] std::optional<std::string> missing_allreduce(Rank here) const;
 
+  enum class End : std::uint8_t { kNone, kVoted, kStepped, kOffered, kAdopted };
+
+  // The group of the rank; nullptr if it is in none.
+  [[nodiscard]] static const std::vector<Rank>* group_of(
+      const std::vector<std::vector<Rank>>& groups, Rank rank);
+
   const bool training_;
-  const bool tied_;
-  std::vector<LastChanges> last_changes_;             // [Rank]
-  std::vector<std::vector<Rank>> replicas_;           // [ChunkId] the ranks with a replica
-  std::vector<std::vector<ChunkId>> reduced_chunks_;  // [Rank] the chunks that it all-reduces
+  const bool has_islands_;
+  const std::size_t end_ranks_;                           // those that would hold a tied parameter
+  std::vector<LastChanges> last_changes_;                 // [Rank]
+  std::vector<std::vector<std::vector<Rank>>> replicas_;  // [ChunkId] the groups that reduce it
+  std::vector<std::vector<ChunkId>> reduced_chunks_;      // [Rank] the chunks that it all-reduces
   std::map<ChunkId, Positions> reduced_at_;
-  std::vector<Rank> tied_ranks_;
+  std::vector<std::vector<Rank>> tied_groups_;  // empty unless tied gradients are reduced
   Positions tied_at_;
   Positions vote_at_;
-  std::size_t voted_ = 0;      // all ranks below this one have reached their V
-  std::vector<bool> stepped_;  // [Rank]
+  std::size_t voted_ = 0;  // all ranks below this one have reached their V
+  std::vector<End> ends_;  // [Rank] the last of the actions that end a step
 };
 
 }  // namespace motley

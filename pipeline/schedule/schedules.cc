@@ -114,14 +114,17 @@ void add_reductions(Schedule& schedule, bool tied_across_ranks, TiedEnds tied_en
   };
   const auto add_tied = [&](TiedEnds when) {
     if (!tied_across_ranks || when != tied_ends) return;
-    const std::vector<Rank> ends = schedule.end_ranks();
-    MOTLEY_CHECK(ends.size() > 1, "tied parameters on one rank");
-    add(ends, {ActionKind::kReduceTied, {}, {}});
+    MOTLEY_CHECK(!schedule.islands.empty() || schedule.end_ranks().size() > 1,
+                 "tied parameters on one rank");
+    for (const std::vector<Rank>& group : schedule.tied_groups()) {
+      add(group, {ActionKind::kReduceTied, {}, {}});
+    }
   };
   for (ChunkId chunk{schedule.chunk_count() - 1}; chunk.value >= 0; --chunk.value) {
     if (chunk == ChunkId{0}) add_tied(TiedEnds::kFirst);
-    const std::vector<Rank> group_members = schedule.group_members(chunk);
-    if (group_members.size() > 1) add(group_members, {ActionKind::kReduce, chunk, {}});
+    for (const std::vector<Rank>& group : schedule.reduce_groups(chunk)) {
+      add(group, {ActionKind::kReduce, chunk, {}});
+    }
   }
   add_tied(TiedEnds::kLast);
 }
@@ -130,7 +133,7 @@ void add_reductions(Schedule& schedule, bool tied_across_ranks, TiedEnds tied_en
 Schedule assemble(std::string name,
                   const ScheduleInput& input,
                   const std::vector<Actions>& computing) {
-  Schedule schedule{std::move(name), input.micro_batches, input.owners, {}};
+  Schedule schedule{std::move(name), input.micro_batches, input.owners, {}, input.islands};
   const Decorator decorator(input);
   for (const Actions& actions : computing) schedule.ranks.push_back(decorator.decorate(actions));
   return schedule;
@@ -145,6 +148,9 @@ Schedule training_schedule(ScheduleKind kind,
   for (Actions& actions : schedule.ranks) {
     actions.push_back({ActionKind::kVote, {}, {}});
     actions.push_back({ActionKind::kStep, {}, {}});
+    if (!input.ends_round) continue;
+    actions.push_back({ActionKind::kOffer, {}, {}});
+    actions.push_back({ActionKind::kAdopt, {}, {}});
   }
   return schedule;
 }
@@ -236,9 +242,43 @@ Schedule generate_schedule(ScheduleKind kind, const ScheduleInput& input) {
   MOTLEY_CHECK(false, "schedule {} has no generator", static_cast<int>(kind));
 }
 
-Result<Schedule> make_schedule(const Plan& plan, bool tied_across_ranks) {
+namespace {
+
+// Divides the micro-batches like the replicas' own numbers, as evenly as whole numbers allow.
+void give_all(std::vector<Replica>& replicas, int micro_batches) {
+  int own = 0;
+  for (const Replica& replica : replicas) own += replica.micro_batches;
+  int before = 0;
+  int given = 0;
+  for (Replica& replica : replicas) {
+    before += replica.micro_batches;
+    const int until = static_cast<int>(std::int64_t{micro_batches} * before / own);
+    replica.micro_batches = until - given;
+    given = until;
+  }
+}
+
+}  // namespace
+
+Plan plan_of_start(const Plan& plan) {
+  Plan start = plan;
+  for (ChunkPlan& chunk : start.chunks) {
+    std::erase_if(chunk.replicas, [&](const Replica& replica) {
+      return island_of(plan.rounds, replica.rank) != plan.rounds->start_island;
+    });
+    give_all(chunk.replicas, plan.micro_batches);
+  }
+  start.rounds.reset();
+  return start;
+}
+
+Result<Schedule> make_schedule(const Plan& plan, bool tied_across_ranks, StepScope scope) {
+  const bool is_start = scope == StepScope::kStart || scope == StepScope::kStartEnd;
+  ScheduleInput input = schedule_input(is_start ? plan_of_start(plan) : plan, tied_across_ranks);
+  if (scope != StepScope::kSynchronous) input.islands = plan.rounds->islands;
+  input.ends_round = scope == StepScope::kRoundEnd || scope == StepScope::kStartEnd;
   if (const ScheduleFacts* facts = find_schedule(plan.schedule)) {
-    return generate_schedule(facts->kind, schedule_input(plan, tied_across_ranks));
+    return generate_schedule(facts->kind, input);
   }
   return Error{ErrorCode::kConfig, fmt::format("unknown schedule '{}' in the plan", plan.schedule),
                "", fmt::format("use {}", word_list(schedule_names(), "or"))};

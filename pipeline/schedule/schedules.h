@@ -31,6 +31,10 @@ struct ScheduleInput {
   std::vector<int> queued_weights;
   // [ChunkId] for split; empty = each part takes one unit, and messages take none.
   std::vector<ChunkTimes> times;
+  // As Schedule::islands.
+  std::vector<std::vector<Rank>> islands;
+  // The islands synchronise their parameters after the update.
+  bool ends_round = false;
 };
 
 // GPipe: all forwards, then all backwards, each in micro-batch order.
@@ -58,7 +62,14 @@ struct ScheduleInput {
 // The plan's assignment of micro-batches to ranks, its limits and its times.
 [[nodiscard]] ScheduleInput schedule_input(const Plan& plan, bool tied_across_ranks);
 
-// The training schedule that a plan names. kConfig for an unknown name.
-[[nodiscard]] Result<Schedule> make_schedule(const Plan& plan, bool tied_across_ranks);
+// The plan of a start that one island computes alone (plan/rounds/rounds_plan.h): only that island
+// has chunks, with all micro-batches. REQUIRES: the plan has a start island.
+[[nodiscard]] Plan plan_of_start(const Plan& plan);
+
+// The training schedule that a plan names, for steps of this scope. kConfig for an unknown name.
+// REQUIRES: a scope other than synchronous is one of a plan with rounds.
+[[nodiscard]] Result<Schedule> make_schedule(const Plan& plan,
+                                             bool tied_across_ranks,
+                                             StepScope scope = StepScope::kSynchronous);
 
 }  // namespace motley

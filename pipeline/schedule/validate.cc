@@ -146,6 +146,10 @@ class Interpreter {
         return collectives_.vote(here, at);
       case ActionKind::kStep:
         return collectives_.step(here);
+      case ActionKind::kOffer:
+        return collectives_.offer(here);
+      case ActionKind::kAdopt:
+        return collectives_.adopt(here);
     }
     return breaks("unknown action");
   }

@@ -24,8 +24,9 @@ struct ScheduleStats {
 //   in micro-batch order, whole or in its two parts, each of them in that order.
 // - Every send has its receive.
 // - Each replica of a replicated chunk all-reduces its gradient once, and with tied_across_ranks
-//   each rank with the tied parameter does so too.
-// - Nothing deadlocks, and vote and step come once, last.
+//   each rank with the tied parameter does so too; both within its island if there are islands.
+// - Nothing deadlocks, and vote and step come once, last; after them at most one offer of
+//   pseudo-gradients and its adoption, on all ranks or on none.
 //
 // kInternal, with the schedule's text, the offending action and the rule, if one does not hold.
 //

@@ -71,8 +71,8 @@ TEST(FrameLink, ValuesOfMicroBatchesAndVotesGoBeforeSumsAndFiles) {
   }
   EXPECT_FALSE(is_bulk(FrameId::vote(kRank0, 7)));
   EXPECT_FALSE(is_bulk(FrameId::all_votes(7)));
-  EXPECT_FALSE(is_bulk(FrameId::memory(ChunkId{2}, /*is_tied=*/false, 7)));
-  EXPECT_FALSE(is_bulk(FrameId::memory_ack(ChunkId{2}, /*is_tied=*/false, 7)));
+  EXPECT_FALSE(is_bulk(FrameId::memory(FrameKind::kReplicaAllreduce, ChunkId{2}, 7)));
+  EXPECT_FALSE(is_bulk(FrameId::memory_ack(FrameKind::kReplicaAllreduce, ChunkId{2}, 7)));
   EXPECT_TRUE(is_bulk(FrameId::replica_allreduce(ChunkId{2}, {5, 1}, 7)));
   EXPECT_TRUE(is_bulk(FrameId::tied_allreduce({5, 1}, 7)));
   EXPECT_TRUE(is_bulk(FrameId::file_part(3, 9, 7)));
@@ -145,14 +145,14 @@ TEST_F(FrameLinkTest, NamesEachKindByWhatItCarries) {
   EXPECT_EQ(to_words(FrameId::all_votes(7)), "all votes, step 7");
   EXPECT_EQ(to_words(FrameId::file_part(3, 12, 7)), "part 12 of file 3, step 7");
   EXPECT_EQ(to_words(FrameId::file_ack(3, 12, 7)), "answer to part 12 of file 3, step 7");
-  EXPECT_EQ(to_words(FrameId::memory(ChunkId{2}, /*is_tied=*/false, 7)),
+  EXPECT_EQ(to_words(FrameId::memory(FrameKind::kReplicaAllreduce, ChunkId{2}, 7)),
             "offer of shared memory for the all-reduce of the gradients of chunk 2, step 7");
   EXPECT_EQ(
-      to_words(FrameId::memory_ack(ChunkId{2}, /*is_tied=*/false, 7)),
+      to_words(FrameId::memory_ack(FrameKind::kReplicaAllreduce, ChunkId{2}, 7)),
       "answer to offer of shared memory for the all-reduce of the gradients of chunk 2, step 7");
-  EXPECT_EQ(to_words(FrameId::memory(ChunkId{0}, /*is_tied=*/true, 7)),
+  EXPECT_EQ(to_words(FrameId::memory(FrameKind::kTiedGradient, ChunkId{0}, 7)),
             "offer of shared memory for the all-reduce of the tied gradient, step 7");
-  EXPECT_EQ(to_words(FrameId::memory_ack(ChunkId{0}, /*is_tied=*/true, 7)),
+  EXPECT_EQ(to_words(FrameId::memory_ack(FrameKind::kTiedGradient, ChunkId{0}, 7)),
             "answer to offer of shared memory for the all-reduce of the tied gradient, step 7");
 }
 
@@ -162,6 +162,12 @@ TEST_F(FrameLinkTest, PutsRanksAndBucketsWhereTheFormatSays) {
   EXPECT_EQ(sum, FrameId::from_header(static_cast<FrameKind>(6), 2, 23, 7));
   const FrameId tied = FrameId::tied_allreduce({.bucket = 1, .phase = 0}, 7);
   EXPECT_EQ(tied, FrameId::from_header(static_cast<FrameKind>(4), 0, 4, 7));
+  const FrameId pseudo = FrameId::pseudo_gradient(ChunkId{2}, {.bucket = 5, .phase = 3}, 7);
+  EXPECT_EQ(pseudo, FrameId::from_header(static_cast<FrameKind>(9), 2, 23, 7));
+  EXPECT_EQ(to_words(pseudo),
+            "all-reduce of the pseudo-gradients of chunk 2, bucket 5, phase 3, step 7");
+  const FrameId tied_pseudo = FrameId::tied_pseudo_gradient({.bucket = 1, .phase = 0}, 7);
+  EXPECT_EQ(tied_pseudo, FrameId::from_header(static_cast<FrameKind>(10), 0, 4, 7));
   EXPECT_EQ(FrameId::vote(Rank{9}, 7), FrameId::from_header(static_cast<FrameKind>(5), 9, 0, 7));
   EXPECT_EQ(FrameId::all_votes(7), FrameId::from_header(static_cast<FrameKind>(5), 0, 1, 7));
 }
@@ -179,10 +185,12 @@ TEST_F(FrameLinkTest, PutsPartsOfFilesWhereTheFormatSays) {
 TEST_F(FrameLinkTest, PutsOffersOfMemoryWhereTheFormatSays) {
   constexpr auto kMemory = static_cast<FrameKind>(8);
   constexpr ChunkId kChunk{2};
-  EXPECT_EQ(FrameId::memory(kChunk, false, 7), FrameId::from_header(kMemory, 2, 0, 7));
-  EXPECT_EQ(FrameId::memory_ack(kChunk, false, 7), FrameId::from_header(kMemory, 2, 1, 7));
-  EXPECT_EQ(FrameId::memory(kChunk, true, 7), FrameId::from_header(kMemory, 0, 2, 7));
-  EXPECT_EQ(FrameId::memory_ack(kChunk, true, 7), FrameId::from_header(kMemory, 0, 3, 7));
+  constexpr FrameKind kReplicas = FrameKind::kReplicaAllreduce;
+  EXPECT_EQ(FrameId::memory(kReplicas, kChunk, 7), FrameId::from_header(kMemory, 2, 12, 7));
+  EXPECT_EQ(FrameId::memory_ack(kReplicas, kChunk, 7), FrameId::from_header(kMemory, 2, 13, 7));
+  constexpr FrameKind kTied = FrameKind::kTiedPseudoGradient;
+  EXPECT_EQ(FrameId::memory(kTied, ChunkId{0}, 7), FrameId::from_header(kMemory, 0, 20, 7));
+  EXPECT_EQ(FrameId::memory_ack(kTied, ChunkId{0}, 7), FrameId::from_header(kMemory, 0, 21, 7));
 }
 
 TEST_F(FrameLinkTest, CountsWhatAFrameSaysIsInMemory) {
@@ -193,7 +201,7 @@ TEST_F(FrameLinkTest, CountsWhatAFrameSaysIsInMemory) {
   EXPECT_EQ(to.wire_bytes(), kFrameHeaderBytes + 1000);
   EXPECT_EQ(from.moved_bytes(), kFrameHeaderBytes + 1000);
 
-  const FrameId offer = FrameId::memory(ChunkId{0}, false, 7);
+  const FrameId offer = FrameId::memory(FrameKind::kReplicaAllreduce, ChunkId{0}, 7);
   auto offered = to.send(kRank1, offer, Buffer(0));
   ASSERT_TRUE(from.recv(kRank0, offer, Buffer(0)).wait(soon()).ok());
   EXPECT_EQ(to.wire_bytes(), kFrameHeaderBytes + 1000) << "it is not of the training";

@@ -132,8 +132,9 @@ inline Tally summed(const std::vector<Vote>& votes, int layer_count, bool for_st
   }
   tally.correct = correct;
   if (is_predicted && !is_unpredicted) tally.predictions = predicted;
-  for (const double norm : norms) tally.squared_norm += for_step ? norm : 0;
-  tally.finite = std::isfinite(tally.squared_norm) && std::isfinite(tally.loss_sum);
+  double& squared_norm = tally.islands.emplace_back().squared_norm;
+  for (const double norm : norms) squared_norm += for_step ? norm : 0;
+  tally.finite = std::isfinite(squared_norm) && std::isfinite(tally.loss_sum);
   return tally;
 }
 
@@ -163,11 +164,12 @@ inline std::string wrong_with_votes(std::string_view bytes) {
     if (encode_vote(votes.back()) != vote) return "written and read, and not the same";
   }
   const Tally expected = summed(votes, input.rules.layer_count, input.for_step);
-  const bool same = tally->count == expected.count && tally->correct == expected.correct &&
-                    tally->predictions == expected.predictions && tally->ends == expected.ends &&
-                    tally->saves == expected.saves && tally->finite == expected.finite &&
-                    same_bits(tally->loss_sum, expected.loss_sum) &&
-                    same_bits(tally->squared_norm, expected.squared_norm);
+  const bool same =
+      tally->count == expected.count && tally->correct == expected.correct &&
+      tally->predictions == expected.predictions && tally->ends == expected.ends &&
+      tally->saves == expected.saves && tally->finite == expected.finite &&
+      same_bits(tally->loss_sum, expected.loss_sum) &&
+      same_bits(tally->islands.front().squared_norm, expected.islands.front().squared_norm);
   if (!same) return "summed to something else";
   for (const Vote& vote : votes) {
     if (vote.copy_hashes != votes.front().copy_hashes) return "copies that differ";

@@ -27,8 +27,8 @@ constexpr SharedReduceBuffers::Layout kLayout{.slots = 3, .slot_values = 100};
 constexpr Rank kRank0{0};
 constexpr Rank kRank1{1};
 
-const FrameId kOffer = FrameId::memory(ChunkId{4}, /*is_tied=*/false, 3);
-const FrameId kAnswer = FrameId::memory_ack(ChunkId{4}, /*is_tied=*/false, 3);
+const FrameId kOffer = FrameId::memory(FrameKind::kReplicaAllreduce, ChunkId{4}, 3);
+const FrameId kAnswer = FrameId::memory_ack(FrameKind::kReplicaAllreduce, ChunkId{4}, 3);
 
 FrameLink link_of(RankGroup& group, Rank self) {
   return {group.at(self), self, /*epoch=*/1, /*plan_hash=*/2};

@@ -36,7 +36,7 @@ auto members_of(const ChunkPlan& chunk) {
 }
 
 auto members_of(const Plan& plan) {
-  const auto& [model, ranks, chunks, size, count, schedule, codec, step_s, notes] = plan;
+  const auto& [model, ranks, chunks, size, count, schedule, codec, rounds, step_s, notes] = plan;
   return std::tie(model, size, count, schedule, codec, step_s, notes);
 }
 

@@ -30,12 +30,13 @@ class HeldValues {
     return chunks_.back().parameters.back();
   }
 
-  // The layers of first copies are those in the vote.
+  // Without rounds: first copies are counted, and their layers are those in the vote.
   [[nodiscard]] std::vector<HeldChunk> chunks() const {
     std::vector<HeldChunk> chunks = chunks_;
     for (HeldChunk& chunk : chunks) {
       std::vector<int>& voted = chunk.voted_layers;
-      for (const HeldParameter& parameter : chunk.parameters) {
+      for (HeldParameter& parameter : chunk.parameters) {
+        parameter.is_counted = parameter.is_first;
         const bool is_known = !voted.empty() && voted.back() == parameter.layer;
         if (parameter.is_first && !is_known) voted.push_back(parameter.layer);
       }

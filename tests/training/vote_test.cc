@@ -60,7 +60,7 @@ void expect_corrupt(const Result<Tally>& tally, const std::string& what, const s
 
 std::vector<std::byte> bits(const Tally& tally) {
   std::vector<std::byte> bytes(2 * sizeof(double));
-  std::memcpy(bytes.data(), &tally.squared_norm, sizeof(double));
+  std::memcpy(bytes.data(), &tally.islands.front().squared_norm, sizeof(double));
   std::memcpy(bytes.data() + sizeof(double), &tally.loss_sum, sizeof(double));
   return bytes;
 }
@@ -71,8 +71,31 @@ TEST(Vote, SumsWhatEveryRankGives) {
   EXPECT_EQ(tally->count, 12);
   EXPECT_EQ(tally->loss_sum, 30);
   EXPECT_EQ(tally->correct, 9);
-  EXPECT_EQ(tally->squared_norm, 8);
+  EXPECT_EQ(tally->islands.front().squared_norm, 8);
   EXPECT_TRUE(tally->finite);
+}
+
+// Two islands, each with both layers; the second one on two ranks.
+TEST(Vote, CountsEachIslandForItself) {
+  const VoteRules rules{.layer_count = 2, .copies = {}, .corrected = {}, .islands = {0, 1, 1}};
+  const Vote one{8, 20, 6, {{0, 1.5}, {1, 2.5}}, {1e-3, 0.1, 0.05}, {}};
+  const Vote other_first{0, 0, {}, {{0, 8}}, {}, {}};
+  const Vote other_last{4, 12, 2, {{1, 16}}, {}, {}};
+  const auto tally =
+      tally_votes({encode_vote(one), encode_vote(other_first), encode_vote(other_last)}, rules,
+                  VoteKind::kStep);
+  ASSERT_TRUE(tally.ok()) << describe(tally.error());
+  EXPECT_EQ(tally->count, 12);
+  EXPECT_EQ(tally->loss_sum, 32);
+  EXPECT_EQ(tally->correct, 8);
+  ASSERT_EQ(tally->islands.size(), 2U);
+  EXPECT_EQ(tally->islands[0].count, 8);
+  EXPECT_EQ(tally->islands[0].squared_norm, 4);
+  EXPECT_EQ(tally->islands[1].count, 4);
+  EXPECT_EQ(tally->islands[1].squared_norm, 24);
+  expect_corrupt(tally_votes({encode_vote(one), encode_vote(other_first), encode_vote({})}, rules,
+                             VoteKind::kStep),
+                 "no rank voted for layer 1", "there are votes of 3 ranks");
 }
 
 TEST(Vote, NeedsNoLayersForAnEvaluation) {

@@ -59,6 +59,8 @@ CorrectedAllreduces corrected_allreduces(const Config& config,
                                          bool tied_across_ranks) {
   CorrectedAllreduces allreduces;
   allreduces.chunks.resize(plan.chunks.size(), false);
+  // In a round the optimizer's momentum is needed on each island.
+  if (plan.rounds) return allreduces;
   const auto chain = parse_codec_chain(plan.gradient_codec);
   const bool is_topk = chain.ok() && chain->density.has_value();
   const float momentum = is_topk ? momentum_of_senders(config, model.keeps_statistics()) : 0;

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "training/optimizer/lr_schedule.h"
@@ -36,10 +37,11 @@ StepVoter::StepVoter(const TrainConfig& train,
                      CheckpointState progress,
                      std::function<bool()> is_to_end,
                      std::function<bool()> is_save_due,
-                     CorrectedPart corrected)
+                     CorrectedPart corrected,
+                     Islands islands)
     : train_(train),
       optimizer_(make_optimizer(train)),
-      rules_{layer_count, std::move(copies), std::move(corrected.layers)},
+      rules_{layer_count, std::move(copies), std::move(corrected.layers), islands.by_rank},
       clip_(rules_.corrected.empty() ? train.clip
                                      : train.clip * std::sqrt(1 - corrected.parameter_share)),
       self_(self),
@@ -48,10 +50,54 @@ StepVoter::StepVoter(const TrainConfig& train,
       progress_(std::move(progress)),
       is_to_end_(std::move(is_to_end)),
       is_save_due_(std::move(is_save_due)),
+      rounds_(std::move(islands.rounds)),
+      island_(islands.by_rank.empty() ? 0
+                                      : static_cast<std::size_t>(islands.by_rank[self.index()])),
       first_step_(progress_.step + 1) {}
 
+// Within a round the copies of different islands differ.
 bool StepVoter::is_compared() const {
-  return position_.step == first_step_ || position_.step % kCompareEvery == 0;
+  const std::int64_t step = position_.step;
+  if (step == first_step_) return true;
+  if (!rounds_) return step % kCompareEvery == 0;
+  return step >= compared_at_ + kCompareEvery &&
+         has_equal_copies(step_scope(rounds_, step - 1, train_.steps));
+}
+
+StepScope StepVoter::scope() const {
+  return step_scope(rounds_, position_.step, train_.steps);
+}
+
+const IslandTally& StepVoter::own_tally() const {
+  // All islands have the same gradients in a synchronous step.
+  return tally_.islands[scope() == StepScope::kSynchronous ? 0 : island_];
+}
+
+double StepVoter::gradient_norm() const {
+  if (scope() == StepScope::kSynchronous) {
+    return std::sqrt(tally_.islands.front().squared_norm) / tally_.count;
+  }
+  // The mean over the islands, by tokens.
+  double sum = 0;
+  for (const IslandTally& island : tally_.islands) sum += std::sqrt(island.squared_norm);
+  return sum / tally_.count;
+}
+
+void StepVoter::add_to_round() {
+  const std::int64_t round = round_of(rounds_, position_.step);
+  if (round == 0) return;
+  if (round != counted_round_) round_counts_.assign(tally_.islands.size(), 0);
+  counted_round_ = round;
+  for (std::size_t i = 0; i < round_counts_.size(); ++i) {
+    round_counts_[i] += tally_.islands[i].count;
+  }
+}
+
+double StepVoter::round_share() const {
+  const bool is_counted = counted_round_ == round_of(rounds_, position_.step);
+  const double sum = std::accumulate(round_counts_.begin(), round_counts_.end(), 0.0);
+  const auto islands = static_cast<double>(rules_.island_count());
+  return is_counted && sum > 0 ? round_counts_[island_] / sum : 1 / islands;
 }
 
 StepFactors StepVoter::own_factors() const {
@@ -82,6 +128,7 @@ std::vector<std::byte> StepVoter::vote(const BatchPosition& position) {
     vote.factors = flat(own_factors());
   }
   if (is_compared()) {
+    compared_at_ = position_.step;
     copy_hashes_.clear();
     for (const CopyGroup& group : rules_.copies) {
       if (holds_copy(group, self_)) copy_hashes_.push_back(state_.copy_hash(group));
@@ -101,7 +148,7 @@ Result<void> StepVoter::count_votes(const std::vector<std::vector<std::byte>>& v
     if (tally_.correct) outcome_.accuracy = *tally_.correct / count;
   }
   if (!position_.training) return {};
-  if (count > 0) outcome_.grad_norm = std::sqrt(tally_.squared_norm) / count;
+  if (count > 0) outcome_.grad_norm = gradient_norm();
   outcome_.skipped = !tally_.finite;
   if (progress_.gradient_scale) outcome_.gradient_scale = progress_.gradient_scale->value;
   factors_ = factors_of(tally_.factors);
@@ -135,11 +182,17 @@ StepEffect StepVoter::step() {
                             : tally_.count == 0 ? StepEffect::kWithoutTargets
                                                 : StepEffect::kUpdated;
   if (effect == StepEffect::kUpdated) {
-    const double scale = 1.0 / tally_.count;
-    const double norm = std::sqrt(tally_.clipped_squared_norm) / tally_.count;
-    const double factor = clip_ > 0 && norm > clip_ ? clip_ / norm : 1;
     ++progress_.optimizer_updates;
-    state_.update(factors_, {static_cast<float>(scale * factor), static_cast<float>(scale)});
+    add_to_round();
+    const IslandTally& own = own_tally();
+    const double count = scope() == StepScope::kSynchronous ? tally_.count : own.count;
+    // An island without targets has no gradient.
+    if (count > 0) {
+      const double scale = 1.0 / count;
+      const double norm = std::sqrt(own.clipped_squared_norm) / count;
+      const double factor = clip_ > 0 && norm > clip_ ? clip_ / norm : 1;
+      state_.update(factors_, {static_cast<float>(scale * factor), static_cast<float>(scale)});
+    }
   }
   if (progress_.gradient_scale && effect != StepEffect::kWithoutTargets) {
     progress_.gradient_scale = next_gradient_scale(*progress_.gradient_scale, tally_.finite);

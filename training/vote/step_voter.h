@@ -5,15 +5,21 @@
 // only to check that the received ones are plausible. At the first step of a session, and then
 // every kCompareEvery steps, the ranks hash the parameters of which they hold copies, as they are
 // before the step. Every vote carries the last hashes, so its size is constant.
+//
+// In rounds (plan/rounds/rounds_plan.h) each island clips and scales by its own norm and number of
+// tokens, and copies are compared at the beginnings of rounds. If any island's gradient is not
+// finite, all skip the step.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "checkpoint/checkpoint.h"
 #include "pipeline/execute/stage_votes.h"
+#include "plan/rounds/rounds_plan.h"
 #include "record/step_outcome.h"
 #include "run_config/config.h"
 #include "run_config/schedule_length.h"
@@ -30,6 +36,12 @@ namespace motley {
 struct CorrectedPart {
   std::vector<bool> layers = {};  // [layer]; empty = none has
   double parameter_share = 0;
+};
+
+// The islands of a plan with rounds.
+struct Islands {
+  std::optional<RoundsPlan> rounds = {};
+  std::vector<int> by_rank = {};  // [Rank]
 };
 
 class StepVoter final : public StageVotes {
@@ -51,7 +63,8 @@ class StepVoter final : public StageVotes {
       CheckpointState progress,
       std::function<bool()> is_to_end = [] { return false; },
       std::function<bool()> is_save_due = [] { return false; },
-      CorrectedPart corrected = {});
+      CorrectedPart corrected = {},
+      Islands islands = {});
 
   [[nodiscard]] std::size_t vote_bytes_max() const override;
   std::vector<std::byte> vote(const BatchPosition& position) override;
@@ -68,6 +81,9 @@ class StepVoter final : public StageVotes {
   // The training progress after the last step.
   [[nodiscard]] const CheckpointState& progress() const { return progress_; }
 
+  // This rank's island's share of the round's tokens so far; before any, an equal one.
+  [[nodiscard]] double round_share() const;
+
   // Whether the last step is the last one before the learning rate decays (wsd).
   [[nodiscard]] bool is_before_decay() const {
     return progress_.step > 0 && progress_.step == last_stable_step(train_);
@@ -78,6 +94,11 @@ class StepVoter final : public StageVotes {
 
  private:
   [[nodiscard]] bool is_compared() const;
+  [[nodiscard]] StepScope scope() const;
+  // The votes that this rank's gradients are scaled by.
+  [[nodiscard]] const IslandTally& own_tally() const;
+  [[nodiscard]] double gradient_norm() const;
+  void add_to_round();
   [[nodiscard]] StepFactors own_factors() const;
   [[nodiscard]] Result<void> check_factors(const StepFactors& factors) const;
 
@@ -91,7 +112,12 @@ class StepVoter final : public StageVotes {
   CheckpointState progress_;
   const std::function<bool()> is_to_end_;
   const std::function<bool()> is_save_due_;
+  const std::optional<RoundsPlan> rounds_;
+  const std::size_t island_;  // of this rank
   const std::int64_t first_step_;
+  std::int64_t compared_at_ = 0;  // the step of the last comparison
+  std::int64_t counted_round_ = 0;
+  std::vector<double> round_counts_;  // [island] of the steps of counted_round_ so far
   BatchPosition position_;
   std::vector<std::uint64_t> copy_hashes_;  // as of the last comparison
   Tally tally_;

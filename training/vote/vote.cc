@@ -148,6 +148,23 @@ Result<void> add_norms(const Vote& vote, Rank rank, std::vector<std::optional<do
   return {};
 }
 
+// Adds the norms of an island's layers in their order. `ranks`: that voted, for the error.
+Result<void> add_up(const std::vector<std::optional<double>>& norms,
+                    const VoteRules& rules,
+                    std::size_t ranks,
+                    IslandTally& tally) {
+  for (std::size_t layer = 0; layer < norms.size(); ++layer) {
+    if (!norms[layer].has_value()) {
+      return incomplete(fmt::format("no rank voted for layer {}", layer), ranks);
+    }
+    tally.squared_norm += *norms[layer];
+    if (rules.corrected.empty() || !rules.corrected[layer]) {
+      tally.clipped_squared_norm += *norms[layer];
+    }
+  }
+  return {};
+}
+
 std::string copies_text(const CopyGroup& group) {
   return group.chunk ? fmt::format("chunk {}", group.chunk->value) : "the tied parameter";
 }
@@ -179,6 +196,10 @@ Result<void> compare_copies(const std::vector<Vote>& votes, const std::vector<Co
 }
 
 }  // namespace
+
+std::size_t VoteRules::island_count() const {
+  return islands.empty() ? 1 : static_cast<std::size_t>(std::ranges::max(islands)) + 1;
+}
 
 std::size_t vote_bytes_max(const VoteRules& rules) {
   return vote_bytes(static_cast<std::size_t>(rules.layer_count), kStepFactors, rules.copies.size());
@@ -216,11 +237,18 @@ Result<Tally> tally_votes(const std::vector<std::vector<std::byte>>& votes,
   bool all_count = true;
   bool all_predict = true;
   std::vector<Vote> decoded;
-  std::vector<std::optional<double>> norms(static_cast<std::size_t>(rules.layer_count));
+  // [island][layer]
+  std::vector<std::vector<std::optional<double>>> norms(
+      rules.island_count(),
+      std::vector<std::optional<double>>(static_cast<std::size_t>(rules.layer_count)));
+  tally.islands.resize(norms.size());
   for (Rank rank{0}; rank.index() < votes.size(); ++rank.value) {
     MOTLEY_ASSIGN(const Vote vote, decode_vote(votes[rank.index()], rank));
     MOTLEY_TRY(check_extent(vote, rank, rules, kind));
-    MOTLEY_TRY(add_norms(vote, rank, norms));
+    const std::size_t island =
+        rules.islands.empty() ? 0 : static_cast<std::size_t>(rules.islands[rank.index()]);
+    MOTLEY_TRY(add_norms(vote, rank, norms[island]));
+    tally.islands[island].count += vote.count;
     tally.count += vote.count;
     tally.loss_sum += vote.loss_sum;
     right += vote.correct.value_or(0);
@@ -239,16 +267,11 @@ Result<Tally> tally_votes(const std::vector<std::vector<std::byte>>& votes,
   tally.finite = std::isfinite(tally.loss_sum);
   if (kind == VoteKind::kEvaluation) return tally;
   MOTLEY_TRY(compare_copies(decoded, rules.copies));
-  for (std::size_t layer = 0; layer < norms.size(); ++layer) {
-    if (!norms[layer].has_value()) {
-      return incomplete(fmt::format("no rank voted for layer {}", layer), votes.size());
-    }
-    tally.squared_norm += *norms[layer];
-    if (rules.corrected.empty() || !rules.corrected[layer])
-      tally.clipped_squared_norm += *norms[layer];
+  for (std::size_t island = 0; island < norms.size(); ++island) {
+    MOTLEY_TRY(add_up(norms[island], rules, votes.size(), tally.islands[island]));
+    tally.finite = tally.finite && std::isfinite(tally.islands[island].squared_norm);
   }
   tally.factors = decoded.front().factors;
-  tally.finite = std::isfinite(tally.squared_norm) && std::isfinite(tally.loss_sum);
   return tally;
 }
 

@@ -31,6 +31,10 @@ TrainingLoopOptions loop_options(const Job& job) {
   options.eval_every = config.train.eval_every;
   options.early_stopping = config.train.early_stopping;
   options.keeps_best = config.checkpoint.keep_best;
+  const auto next_state = [rounds = job.plan.rounds, steps = config.train.steps](
+                              std::int64_t step) { return next_state_step(rounds, step, steps); };
+  options.last_step = next_state(options.last_step);
+  options.has_state = [next_state](std::int64_t step) { return next_state(step) == step; };
   return options;
 }
 
@@ -58,9 +62,21 @@ std::uint64_t unexpected_bytes_of(const Job& job,
 
 Result<Schedules> make_schedules(const Plan& plan, bool tied) {
   Schedules schedules;
-  MOTLEY_ASSIGN(schedules.training, make_schedule(plan, tied));
+  std::vector<StepScope> scopes = {StepScope::kSynchronous};
+  if (plan.rounds) scopes.insert(scopes.end(), {StepScope::kLocal, StepScope::kRoundEnd});
+  const bool has_start_island = plan.rounds && plan.rounds->start_island >= 0;
+  if (has_start_island) scopes.insert(scopes.end(), {StepScope::kStart, StepScope::kStartEnd});
+  for (const StepScope scope : scopes) {
+    MOTLEY_ASSIGN(schedules.training[scope], make_schedule(plan, tied, scope));
+  }
   schedules.evaluation = forward_schedule(schedule_input(plan, /*tied_across_ranks=*/false));
-  for (const Schedule* each : {&schedules.training, &schedules.evaluation}) {
+  schedules.start_evaluation =
+      has_start_island
+          ? forward_schedule(schedule_input(plan_of_start(plan), /*tied_across_ranks=*/false))
+          : schedules.evaluation;
+  std::vector<const Schedule*> all = {&schedules.evaluation, &schedules.start_evaluation};
+  for (const auto& [scope, schedule] : schedules.training) all.push_back(&schedule);
+  for (const Schedule* const each : all) {
     MOTLEY_ASSIGN([[maybe_unused]] const ScheduleStats stats, validate_schedule(*each, tied));
   }
   return schedules;
@@ -68,8 +84,8 @@ Result<Schedules> make_schedules(const Plan& plan, bool tied) {
 
 Result<void> RankRun::join(const StageParts& stage, const CorrectedAllreduces& corrected) {
   const Plan& plan = job_.plan;
-  const std::uint64_t unexpected_bytes =
-      unexpected_bytes_of(job_, model_, schedules_.training, stage.votes);
+  const std::uint64_t unexpected_bytes = unexpected_bytes_of(
+      job_, model_, schedules_.training.at(StepScope::kSynchronous), stage.votes);
   MOTLEY_ASSIGN(transport_, join_ranks(job_, job_.rank, plan.rank_count(), launcher_,
                                        stall_timeout().timeout_s(), unexpected_bytes));
   link_.emplace(*transport_, job_.rank, epoch_of(job_), plan_hash(plan));
@@ -90,7 +106,10 @@ StallTimeout RankRun::stall_timeout() const {
 }
 
 Result<void> RankRun::train(StepVoter& voter, Evaluator& evaluator, ShardSaver& saver) {
-  TrainStep step(schedules_.training, voter, *link_, *executor_);
+  const auto schedule_of = [this](std::int64_t number) -> const Schedule& {
+    return schedules_.training.at(step_scope(job_.plan.rounds, number, job_.config.train.steps));
+  };
+  TrainStep step(schedule_of, voter, *link_, *executor_);
   TrainingLoop loop(loop_options(job_), step, evaluator, saver, launcher_);
   MOTLEY_TRY(loop.run());
   disconnect_ranks(*link_, job_.rank, job_.plan.rank_count(), voter.progress().step + 1,

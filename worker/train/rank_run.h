@@ -2,6 +2,7 @@
 // the compute thread only.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -22,10 +23,11 @@
 
 namespace motley {
 
-// The schedules that all ranks share, both validated.
+// The schedules that all ranks share, validated.
 struct Schedules {
-  Schedule training;
+  std::map<StepScope, Schedule> training;  // of the scopes that the plan has
   Schedule evaluation;
+  Schedule start_evaluation;  // while one island computes alone (plan/rounds/rounds_plan.h)
 };
 
 [[nodiscard]] Result<Schedules> make_schedules(const Plan& plan, bool tied);

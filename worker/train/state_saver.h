@@ -12,7 +12,6 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/save/shard_writer.h"
 #include "comm/frames/frame_link.h"
-#include "compression/feedback/gradient_compressor.h"
 #include "protocol/launcher_channel.h"
 #include "training/stage_state.h"
 #include "training/vote/optimized_state.h"
@@ -65,6 +64,9 @@ class StateSaver final : public ShardSaver {
     std::function<const CheckpointState&()> progress;
     std::function<Deadline()> deadline;          // for the exchange between ranks
     std::function<std::uint64_t()> spare_bytes;  // of memory
+    // The state of rounds (plan/rounds/rounds_plan.h); valid until a step changes it. nullptr:
+    // there are none.
+    std::function<std::vector<TensorView>()> round_views = nullptr;
   };
 
   // References must outlive it.

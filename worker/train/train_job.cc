@@ -38,6 +38,7 @@
 #include "training/first_state.h"
 #include "training/memory_shortage.h"
 #include "training/momentum_correction/corrected_allreduces.h"
+#include "training/rounds/outer_optimizer.h"
 #include "training/stage_state.h"
 #include "training/stage_trainer.h"
 #include "training/vote/step_voter.h"
@@ -86,7 +87,8 @@ StepVoter make_voter(const Job& job,
           std::move(progress),
           [&launcher] { return launcher.is_to_finish(); },
           [&timer] { return timer.is_due(); },
-          {corrected.layers, corrected.parameter_share}};
+          {corrected.layers, corrected.parameter_share},
+          {job.plan.rounds, islands_by_rank(job.plan.rounds, job.plan.rank_count())}};
 }
 
 Result<void> simulate(const Job& job,
@@ -100,7 +102,7 @@ Result<void> simulate(const Job& job,
   StepVoter voter = make_voter(
       job, model, [&compute] { return compute.loss(); }, compute, {}, launcher, never, corrected);
   NullEvaluator nothing;
-  MOTLEY_TRY(run.join({compute, compute, voter}, corrected));
+  MOTLEY_TRY(run.join({compute, compute, voter, nullptr, &compute}, corrected));
   return run.train(voter, nothing, nothing);
 }
 
@@ -129,6 +131,26 @@ std::set<int> layers_held(const Job& job) {
     for (int l = 0; l < chunk.layer_count; ++l) layers.insert(chunk.first_layer + l);
   }
   return layers;
+}
+
+// Whether the last step was one of a round.
+bool is_in_rounds(const Job& job, const StepVoter& voter) {
+  return round_of(job.plan.rounds, voter.progress().step) > 0;
+}
+
+// Whether it was synchronous, and therefore has residuals of gradients; those of a synchronous
+// start end with it.
+bool is_synchronous(const Job& job, const StepVoter& voter) {
+  return step_scope(job.plan.rounds, voter.progress().step, job.config.train.steps) ==
+         StepScope::kSynchronous;
+}
+
+std::vector<TensorView> round_views(const Job& job,
+                                    const StepVoter& voter,
+                                    std::optional<OuterOptimizer>& outer,
+                                    RankRun& run) {
+  if (!outer || !is_in_rounds(job, voter)) return {};
+  return outer->save_views([&run] { (void)run.executor().add_round_feedback(); });
 }
 
 // For a compute thread that hangs in a device call: an orderly exit is impossible.
@@ -189,21 +211,36 @@ Result<void> train(const Job& job,
   StepVoter voter = make_voter(
       job, model, [&trainer] { return trainer->loss(); }, read_state, std::move(progress), launcher,
       timer, corrected);
+  std::optional<OuterOptimizer> outer;
+  if (const auto& rounds = job.plan.rounds) {
+    outer.emplace(
+        state, tied_across_ranks(model, job.plan),
+        island_of(rounds, job.rank) == rounds->start_island,
+        OuterOptimizer::Rule{rounds->outer_lr, rounds->outer_momentum},
+        [&voter] { return voter.round_share(); }, [&writer] { writer.copy_unwritten(); });
+  }
   const std::unique_ptr<StageClock> clock = stage_clock_of(device);
   std::unique_ptr<FolderReplicator> replicator;
   if (job.replicator) {
     MOTLEY_ASSIGN(replicator, FolderReplicator::open(job, launcher, run.work()));
   }
-  MOTLEY_TRY(run.join({*trainer, state, voter, clock.get()}, corrected));
+  MOTLEY_TRY(run.join({*trainer, state, voter, clock.get(), outer ? &*outer : nullptr}, corrected));
   if (replicator) replicator->start(run.link(), run.stall_timeout());
+  const auto evaluation_of = [&](std::int64_t step) -> const Schedule& {
+    const StepScope scope = step_scope(job.plan.rounds, step, job.config.train.steps);
+    return scope == StepScope::kStart ? schedules.start_evaluation : schedules.evaluation;
+  };
   HeldOutEvaluator held_out(job.config.train.eval_batches, job.config.train.global_batch,
-                            schedules.evaluation, source != nullptr ? source->bytes_per_token() : 0,
-                            voter, run.executor());
+                            evaluation_of, source != nullptr ? source->bytes_per_token() : 0, voter,
+                            run.executor());
   StateSaver saver(saving_rank(job),
                    {state, writer, timer, run.link(), launcher,
-                    [&run](FeedbackKind what) { return run.executor().add_feedback(what); },
+                    [&](FeedbackKind what) {
+                      return is_synchronous(job, voter) && run.executor().add_feedback(what);
+                    },
                     [&voter]() -> const CheckpointState& { return voter.progress(); },
-                    [&run] { return run.stall_timeout().deadline(); }, spare_bytes});
+                    [&run] { return run.stall_timeout().deadline(); }, spare_bytes,
+                    [&] { return round_views(job, voter, outer, run); }});
   std::optional<DeviceWatchdog> watch;
   if (!device.is_host()) {
     constexpr double kLater_s = 1;  // later than waits with a more precise error
@@ -215,7 +252,12 @@ Result<void> train(const Job& job,
     MOTLEY_ASSIGN(const CheckpointReader reader,
                   CheckpointReader::open_part(job.resume_from, &run.work()));
     MOTLEY_TRY(restore_correction_state(reader, job.config.train, model, job.plan,
-                                        schedules.training, state, run.executor()));
+                                        schedules.training.at(StepScope::kSynchronous), state,
+                                        run.executor()));
+    if (outer) {
+      MOTLEY_ASSIGN(const FeedbackScope scope, outer->load(reader));
+      MOTLEY_TRY(run.executor().set_round_feedback(scope));
+    }
   }
   try {
     MOTLEY_TRY(run.train(voter, held_out, saver));

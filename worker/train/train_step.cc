@@ -35,8 +35,9 @@ Result<TrainedStep> TrainStep::run_step() {
   const std::vector<std::uint64_t> sent_before = link_.sent_bytes();
   const GradientScale scale = progress().gradient_scale.value_or(GradientScale{});
   const double start_s = now_s();
-  MOTLEY_ASSIGN(const StepTimes times, executor_.run(schedule_, {progress().step + 1, true,
-                                                                 progress().samples, scale.value}));
+  const std::int64_t step = progress().step + 1;
+  MOTLEY_ASSIGN(const StepTimes times,
+                executor_.run(schedule_of_(step), {step, true, progress().samples, scale.value}));
   return TrainedStep{.report = {.step = progress().step,
                                 .outcome = voter_.outcome(),
                                 .step_s = now_s() - start_s,
@@ -70,7 +71,7 @@ Result<std::optional<Evaluation>> HeldOutEvaluator::evaluate(std::int64_t step) 
     const auto first_sample =
         static_cast<std::uint64_t>(batch) * static_cast<std::uint64_t>(samples_);
     MOTLEY_ASSIGN([[maybe_unused]] const StepTimes times,
-                  executor_.run(schedule_, {step, false, first_sample}));
+                  executor_.run(schedule_of_(step), {step, false, first_sample}));
     const StepOutcome& outcome = voter_.outcome();
     const Tally& tally = voter_.tally();
     const double batch_count = tally.count;

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <utility>
 
 #include "base/result.h"
 #include "checkpoint/checkpoint.h"
@@ -16,11 +18,13 @@
 
 namespace motley {
 
+using ScheduleOf = std::function<const Schedule&(std::int64_t step)>;
+
 class TrainStep final : public StepRunner {
  public:
   // References must outlive it.
-  TrainStep(const Schedule& schedule, StepVoter& voter, FrameLink& link, Executor& executor)
-      : schedule_(schedule), voter_(voter), link_(link), executor_(executor) {}
+  TrainStep(ScheduleOf schedule_of, StepVoter& voter, FrameLink& link, Executor& executor)
+      : schedule_of_(std::move(schedule_of)), voter_(voter), link_(link), executor_(executor) {}
 
   [[nodiscard]] const CheckpointState& progress() const override { return voter_.progress(); }
 
@@ -34,7 +38,7 @@ class TrainStep final : public StepRunner {
   // Resident bytes, at most kRereadInterval_s old: a query in each step would slow short steps.
   [[nodiscard]] std::int64_t memory_bytes();
 
-  const Schedule& schedule_;
+  const ScheduleOf schedule_of_;
   StepVoter& voter_;
   FrameLink& link_;
   Executor& executor_;
@@ -45,17 +49,17 @@ class TrainStep final : public StepRunner {
 // Evaluates the first held-out batches, the same ones every time.
 class HeldOutEvaluator final : public Evaluator {
  public:
-  // `count` batches of `samples` samples each. References must outlive it; `schedule` has only
+  // `count` batches of `samples` samples each. References must outlive it; the schedules have only
   // forwards. bytes_per_token: of the data; 0 if another rank reads it.
   HeldOutEvaluator(int count,
                    int samples,
-                   const Schedule& schedule,
+                   ScheduleOf schedule_of,
                    double bytes_per_token,
                    const StepVoter& voter,
                    Executor& executor)
       : count_(count),
         samples_(samples),
-        schedule_(schedule),
+        schedule_of_(std::move(schedule_of)),
         bytes_per_token_(bytes_per_token),
         voter_(voter),
         executor_(executor) {}
@@ -65,7 +69,7 @@ class HeldOutEvaluator final : public Evaluator {
  private:
   const int count_;
   const int samples_;
-  const Schedule& schedule_;
+  const ScheduleOf schedule_of_;
   const double bytes_per_token_;
   const StepVoter& voter_;
   Executor& executor_;

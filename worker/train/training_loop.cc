@@ -22,10 +22,12 @@ TrainingLoop::TrainingLoop(const TrainingLoopOptions& options,
 
 Result<void> TrainingLoop::run() {
   const std::int64_t first = steps_.progress().step + 1;
-  for (std::int64_t step = first; step <= options_.last_step && !ends_; ++step) {
+  bool has_ended = false;
+  for (std::int64_t step = first; step <= options_.last_step && !has_ended; ++step) {
     set_recording(step - first);
     MOTLEY_TRY(run_step(step));
     if (is_saved(step)) MOTLEY_TRY(save());
+    has_ended = ends_ && options_.has_state(step);
   }
   end_recording();
   saver_.finish();
@@ -51,20 +53,20 @@ Result<void> TrainingLoop::run_step(std::int64_t step) {
   StepReport& report = trained.report;
   changed_nothing_ = report.outcome.skipped || report.outcome.tokens == 0;
   save_waits_ = save_waits_ || trained.saves;
-  ends_ = trained.ends;
+  ends_ = ends_ || trained.ends;
   is_before_decay_ = trained.is_before_decay;
   is_best_ = false;
   if (is_evaluated(step)) {
+    const bool counts = std::exchange(evaluation_waits_, false);
     MOTLEY_ASSIGN(report.evaluation, evaluator_.evaluate(step));
-    if (report.evaluation) compare(step, *report.evaluation);
+    if (report.evaluation) compare(step, *report.evaluation, counts);
   }
   events_.send(step_to_json(report));
   return {};
 }
 
-void TrainingLoop::compare(std::int64_t step, const Evaluation& evaluation) {
+void TrainingLoop::compare(std::int64_t step, const Evaluation& evaluation, bool counts) {
   if (!options_.keeps_best && options_.early_stopping == 0) return;
-  const bool counts = step % options_.eval_every == 0;
   const EvaluationRecord record = with_evaluation(
       steps_.progress().evaluations.value_or(EvaluationRecord{}), step, evaluation.loss, counts);
   steps_.set_evaluations(record);
@@ -72,17 +74,24 @@ void TrainingLoop::compare(std::int64_t step, const Evaluation& evaluation) {
   ends_ = ends_ || (counts && stops_early(record, options_.early_stopping));
 }
 
-bool TrainingLoop::is_evaluated(std::int64_t step) const {
-  return options_.eval_every > 0 && (step % options_.eval_every == 0 || step == options_.last_step);
+bool TrainingLoop::is_evaluated(std::int64_t step) {
+  if (options_.eval_every == 0) return false;
+  evaluation_waits_ = evaluation_waits_ || step % options_.eval_every == 0;
+  return (evaluation_waits_ && options_.has_state(step)) || step == options_.last_step;
 }
 
 bool TrainingLoop::is_saved(std::int64_t step) {
-  if (step == options_.last_step || ends_ || is_best_) return true;
-  if (options_.saves_before_decay && is_before_decay_) return true;
   save_waits_ = save_waits_ || (options_.save_every > 0 && step % options_.save_every == 0);
+  if (step == options_.last_step) return true;
+  const bool has_state = options_.has_state(step);
+  if (has_state && (ends_ || is_best_)) return true;
+  if (options_.saves_before_decay && is_before_decay_) {
+    if (has_state) return true;
+    save_waits_ = true;
+  }
   // A step without a change would repeat the previous save, and several of them would push out
   // older checkpoints. The step is the same on all ranks.
-  return save_waits_ && !changed_nothing_;
+  return save_waits_ && has_state && !changed_nothing_;
 }
 
 Result<void> TrainingLoop::save() {

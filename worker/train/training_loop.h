@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "base/result.h"
@@ -68,6 +69,9 @@ struct TrainingLoopOptions {
   bool saves_before_decay = false;  // also saves after the step before the decay
   // Also after the last step, and when the vote requests it; 0 = only then.
   std::int64_t save_every = 0;
+  // Whether the training has one state after a step (next_state_step in plan/rounds/rounds_plan.h).
+  // Evaluations, saves and an early end wait for such a step; the last one is.
+  std::function<bool(std::int64_t step)> has_state = [](std::int64_t /*step*/) { return true; };
 };
 
 class TrainingLoop {
@@ -89,9 +93,9 @@ class TrainingLoop {
   void end_recording();
   Result<void> run_step(std::int64_t step);
   // Adds the evaluation after `step` to the record. All ranks do the same: the loss has the same
-  // bits on each of them.
-  void compare(std::int64_t step, const Evaluation& evaluation);
-  [[nodiscard]] bool is_evaluated(std::int64_t step) const;
+  // bits on each of them. `counts`: for early stopping.
+  void compare(std::int64_t step, const Evaluation& evaluation, bool counts);
+  [[nodiscard]] bool is_evaluated(std::int64_t step);
   // Whether a save is due after `step`, which has just been trained.
   [[nodiscard]] bool is_saved(std::int64_t step);
   Result<void> save();
@@ -102,11 +106,12 @@ class TrainingLoop {
   ShardSaver& saver_;
   EventSink& events_;
   TraceRecorder trace_;
-  bool changed_nothing_ = false;  // by the last step
-  bool ends_ = false;             // the last step ended the session, before options_.last_step
-  bool save_waits_ = false;       // for a step that is not skipped
-  bool is_before_decay_ = false;  // the last step is
-  bool is_best_ = false;          // the last step has the lowest held-out loss so far
+  bool changed_nothing_ = false;   // by the last step
+  bool ends_ = false;              // the last step ended the session, before options_.last_step
+  bool save_waits_ = false;        // for a step with a state that is not skipped
+  bool evaluation_waits_ = false;  // one by eval_every, for a step with a state
+  bool is_before_decay_ = false;   // the last step is
+  bool is_best_ = false;           // the last step has the lowest held-out loss so far
   bool has_sent_trace_ = false;
 };
 

@@ -1,0 +1,120 @@
+#include "plan/rounds/rounds_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace motley {
+
+StepScope step_scope(const std::optional<RoundsPlan>& rounds,
+                     std::int64_t step,
+                     std::int64_t last_step) {
+  if (!rounds) return StepScope::kSynchronous;
+  if (step <= rounds->start_steps) {
+    if (rounds->start_island < 0) return StepScope::kSynchronous;
+    return step == rounds->start_steps ? StepScope::kStartEnd : StepScope::kStart;
+  }
+  const bool ends = (step - rounds->start_steps) % rounds->steps == 0 || step == last_step;
+  return ends ? StepScope::kRoundEnd : StepScope::kLocal;
+}
+
+std::int64_t round_of(const std::optional<RoundsPlan>& rounds, std::int64_t step) {
+  if (!rounds || step <= rounds->start_steps) return 0;
+  return (step - rounds->start_steps - 1) / rounds->steps + 1;
+}
+
+bool has_equal_copies(StepScope scope) {
+  return scope != StepScope::kStart && scope != StepScope::kLocal;
+}
+
+std::int64_t next_state_step(const std::optional<RoundsPlan>& rounds,
+                             std::int64_t step,
+                             std::int64_t last_step) {
+  if (!rounds || step <= rounds->start_steps || step >= last_step) return step;
+  const std::int64_t done = (step - rounds->start_steps) % rounds->steps;
+  return done == 0 ? step : std::min(step + rounds->steps - done, last_step);
+}
+
+int saved_island(const RoundsPlan& rounds) {
+  return std::max(rounds.start_island, 0);
+}
+
+int island_of(const std::optional<RoundsPlan>& rounds, Rank rank) {
+  if (!rounds) return 0;
+  const auto holds = [&](const std::vector<Rank>& island) {
+    return std::ranges::find(island, rank) != island.end();
+  };
+  const auto found = std::ranges::find_if(rounds->islands, holds);
+  return static_cast<int>(found - rounds->islands.begin());
+}
+
+std::vector<int> islands_by_rank(const std::optional<RoundsPlan>& rounds, int rank_count) {
+  std::vector<int> islands;
+  if (!rounds) return islands;
+  for (Rank rank{0}; rank.value < rank_count; ++rank.value) {
+    islands.push_back(island_of(rounds, rank));
+  }
+  return islands;
+}
+
+std::vector<Rank> in_island_of(const std::optional<RoundsPlan>& rounds,
+                               Rank self,
+                               const std::vector<Rank>& ranks) {
+  std::vector<Rank> together;
+  std::ranges::copy_if(ranks, std::back_inserter(together), [&](Rank rank) {
+    return island_of(rounds, rank) == island_of(rounds, self);
+  });
+  return together;
+}
+
+namespace {
+
+std::string membership_problem(const RoundsPlan& rounds, int rank_count) {
+  if (rounds.start_island >= static_cast<int>(rounds.islands.size())) {
+    return fmt::format("there is no island {} for the start", rounds.start_island);
+  }
+  std::vector<int> memberships(static_cast<std::size_t>(rank_count));
+  Rank before{-1};
+  for (const std::vector<Rank>& island : rounds.islands) {
+    if (!std::ranges::is_sorted(island)) return "the ranks of an island must ascend";
+    if (island.front() <= before) return "the islands must be ordered by their first ranks";
+    before = island.front();
+    for (const Rank rank : island) ++memberships[rank.index()];
+  }
+  for (std::size_t rank = 0; rank < memberships.size(); ++rank) {
+    if (memberships[rank] != 1) {
+      return fmt::format("rank {} is in {} islands instead of one", rank, memberships[rank]);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string islands_problem(const RoundsPlan& rounds,
+                            int rank_count,
+                            const std::vector<std::vector<Rank>>& owners) {
+  if (std::string problem = membership_problem(rounds, rank_count); !problem.empty()) {
+    return problem;
+  }
+  const std::vector<int> islands = islands_by_rank(rounds, rank_count);
+  const auto island = [&](Rank rank) { return islands[rank.index()]; };
+  for (std::size_t chunk = 0; chunk < owners.size(); ++chunk) {
+    std::vector<bool> hold(rounds.islands.size());
+    for (std::size_t micro = 0; micro < owners[chunk].size(); ++micro) {
+      const int here = island(owners[chunk][micro]);
+      hold[static_cast<std::size_t>(here)] = true;
+      if (here == island(owners.front()[micro])) continue;
+      return fmt::format(
+          "micro-batch {} is in different islands in chunks 0 and {}; give each island the same "
+          "number of micro-batches in every chunk",
+          micro, chunk);
+    }
+    const auto without = std::ranges::find(hold, false);
+    if (without == hold.end()) continue;
+    return fmt::format("island {} does not hold chunk {}", without - hold.begin(), chunk);
+  }
+  return "";
+}
+
+}  // namespace motley

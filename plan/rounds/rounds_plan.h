@@ -1,0 +1,80 @@
+// Rounds of local training (DiLoCo; decision 0065). Islands are groups of ranks that synchronise
+// within every step; between islands parameters are synchronised at the end of each round of
+// `steps` steps, by all-reduces of pseudo-gradients: the differences between the parameters at the
+// beginning of the round, the anchor, and those at its end.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+
+namespace motley {
+
+inline constexpr std::int64_t kRoundStepsMax = 1'000'000;
+
+struct RoundsPlan {
+  // At least two, ordered by their first ranks, which ascend; every rank of the plan is in one.
+  std::vector<std::vector<Rank>> islands;
+  std::int64_t steps = 1;        // of a round, from 1
+  std::int64_t start_steps = 0;  // before the first round
+  // The island that computes the start alone, while the others wait for its parameters and
+  // moments; -1 = all compute it synchronously.
+  int start_island = -1;
+  std::string codec = "int4";  // of pseudo-gradients between machines
+  // The outer optimizer: SGD with Nesterov momentum on the mean of the pseudo-gradients.
+  double outer_lr = 0.7;
+  double outer_momentum = 0.6;
+};
+
+// What the ranks of a plan do in a step.
+enum class StepScope : std::uint8_t {
+  kSynchronous,  // all replicas all-reduce their gradients
+  kStart,        // one island computes alone
+  kStartEnd,     // the same; afterwards its state is sent to all others
+  kLocal,        // the replicas of each island all-reduce their gradients
+  kRoundEnd      // the same; after the update, islands synchronise their parameters
+};
+
+// The scope of a step, counted from 1. `last_step`: of the training; it ends a round too. Without
+// rounds (nullopt) every step is synchronous.
+[[nodiscard]] StepScope step_scope(const std::optional<RoundsPlan>& rounds,
+                                   std::int64_t step,
+                                   std::int64_t last_step);
+
+// The number of the round of a step, from 1; 0 of a step of the start.
+[[nodiscard]] std::int64_t round_of(const std::optional<RoundsPlan>& rounds, std::int64_t step);
+
+// Whether all copies of a parameter are equal after a step of that scope.
+[[nodiscard]] bool has_equal_copies(StepScope scope);
+
+// The first step from `step` on after which the training has one state, which can be evaluated and
+// saved: every step but those within a round.
+[[nodiscard]] std::int64_t next_state_step(const std::optional<RoundsPlan>& rounds,
+                                           std::int64_t step,
+                                           std::int64_t last_step);
+
+// The island whose copies that state consists of.
+[[nodiscard]] int saved_island(const RoundsPlan& rounds);
+
+// The number of the rank's island; 0 without rounds. REQUIRES: the rank is one of the plan.
+[[nodiscard]] int island_of(const std::optional<RoundsPlan>& rounds, Rank rank);
+// [Rank] the number of each rank's island; empty without rounds.
+[[nodiscard]] std::vector<int> islands_by_rank(const std::optional<RoundsPlan>& rounds,
+                                               int rank_count);
+
+// Those of the ranks that are in the same island as `self`, in their order; all without rounds.
+[[nodiscard]] std::vector<Rank> in_island_of(const std::optional<RoundsPlan>& rounds,
+                                             Rank self,
+                                             const std::vector<Rank>& ranks);
+
+// Why the islands do not fit a plan with these owners of micro-batches, [ChunkId][MicroId]; empty
+// if they do: a rank in none or in two, an island without a chunk, a micro-batch that passes
+// through two islands.
+[[nodiscard]] std::string islands_problem(const RoundsPlan& rounds,
+                                          int rank_count,
+                                          const std::vector<std::vector<Rank>>& owners);
+
+}  // namespace motley

@@ -1,0 +1,103 @@
+// OuterOptimizer: the outer optimizer of rounds of local training (plan/rounds/rounds_plan.h) for
+// the parameters of one rank: SGD with Nesterov momentum on the mean pseudo-gradient.
+//
+//   pseudo-gradient of an island = its share of the round's tokens * (anchor - parameters)
+//   mean     = the sum over all islands
+//   velocity = momentum velocity + mean
+//   anchor   = anchor - rate (mean + momentum velocity)
+//
+// Of each island the first copy of a parameter contributes, and all others contribute 0, so sums do
+// not depend on how an island divides the model. Statistics such as a running mean are averaged
+// instead. Anchor, velocity and pseudo-gradients lie in host memory, in fp32. Used by the compute
+// thread alone.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "checkpoint/checkpoint.h"
+#include "compression/feedback/gradient_compressor.h"
+#include "pipeline/execute/stage_rounds.h"
+#include "training/stage_state.h"
+
+namespace motley {
+
+class OuterOptimizer final : public StageRounds {
+ public:
+  struct Rule {
+    double lr = 0;
+    double momentum = 0;
+  };
+
+  // `computes_start`: this rank's island computes the start alone. `tied_across_ranks`: several
+  // ranks hold a use of the tied parameter. `share`: this rank's island's share of the round's
+  // tokens. `before_change` is called before the state or a view of save_views() changes. All
+  // references must outlive this object.
+  OuterOptimizer(StageState& state,
+                 bool tied_across_ranks,
+                 bool computes_start,
+                 Rule rule,
+                 std::function<double()> share,
+                 std::function<void()> before_change);
+
+  void begin_round() override;
+  void offer() override;
+  std::span<float> pseudo_gradients(ChunkId chunk) override;
+  std::span<float> tied_pseudo_gradient() override;
+  void adopt() override;
+
+  // The parameters, then each moment.
+  [[nodiscard]] int start_arrays() const override { return start_arrays_; }
+
+  void offer_start(int array) override;
+  void adopt_start(int array) override;
+
+  // What a checkpoint holds beside the parameters, which are the anchor: the velocities of first
+  // copies as "outer_momentum/NAME", and as residuals of this rank what `add_feedback` adds to the
+  // pseudo-gradients. Valid until before_change is called. REQUIRES: between rounds.
+  [[nodiscard]] std::vector<TensorView> save_views(const std::function<void()>& add_feedback);
+  // Reads the velocities, and the residuals into the pseudo-gradients. Returns whose residuals
+  // these are: this rank's own if the checkpoint has as many members, else the totals of all.
+  // REQUIRES: the reader has a manifest; before the first round.
+  [[nodiscard]] Result<FeedbackScope> load(const CheckpointReader& reader);
+
+  // Bytes of this state for each value of a parameter, with the error-feedback residual.
+  static constexpr int kFloatsPerValue = 4;
+
+ private:
+  struct Part {
+    StageState::Updated parameter;
+    std::size_t first = 0;  // of its values in the group's
+    std::size_t count = 0;
+  };
+
+  // The parameters of one all-reduce, one after another.
+  struct Group {
+    std::vector<Part> parts;
+    std::vector<float> anchor;
+    std::vector<float> velocity;
+    std::vector<float> pseudo_gradient;
+
+    void add(const StageState::Updated& parameter);
+    [[nodiscard]] std::span<float> pseudo_gradient_of(const Part& part);
+  };
+
+  void update(Group& group, const Part& part);
+  [[nodiscard]] std::vector<Group*> groups();
+
+  StageState& state_;
+  const bool computes_start_;
+  const Rule rule_;
+  const std::function<double()> share_;
+  const std::function<void()> before_change_;
+  std::map<ChunkId, Group> chunks_;
+  Group tied_;  // empty unless the tied parameter has an all-reduce of its own
+  int start_arrays_ = 1;
+  bool has_anchor_ = false;
+};
+
+}  // namespace motley
